@@ -1,0 +1,3 @@
+//! The `caulk` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The agent inside the program: census, holder paths, graph walk, armed trace.

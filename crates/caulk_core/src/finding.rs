@@ -1,0 +1,224 @@
+//! One leak: where, what, why it lives, how fast it grows, what to change. Serialises to the JSON contract.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{LeakClass, ProcessRef, VerdictUnit};
+
+/// How sure a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// Seen growing at run time and found in source at the same line.
+    Proved,
+    /// Seen growing, the line from one witness.
+    Likely,
+    /// Signs only.
+    Suspected,
+}
+
+/// How harmful a finding is. Ordered from harmless to harmful.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; never changes an exit code.
+    Info,
+    /// Grows within an epoch, or only likely.
+    Warning,
+    /// Grows for the whole run.
+    Error,
+}
+
+/// For how long the memory is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// For ever.
+    Run,
+    /// Until the epoch ends.
+    Epoch,
+    /// Only the high-water mark.
+    Peak,
+}
+
+/// What a site does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SiteRole {
+    /// Makes the container grow.
+    Grows,
+    /// Allocates what is kept.
+    Allocates,
+    /// Creates the container without a bound.
+    Creates,
+    /// Where a release is missing.
+    ReleasesMissing,
+}
+
+/// A place in source. Lines and columns are 1-based, columns in characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Site {
+    /// What it does.
+    pub role: SiteRole,
+    /// Path relative to the directory where caulk was started, when below it.
+    pub file: String,
+    /// First line.
+    pub line: u32,
+    /// Last line.
+    pub end_line: u32,
+    /// First column.
+    pub column: u32,
+    /// Qualified name of the enclosing function, `<module>` outside of one.
+    pub function: String,
+    /// The first line's text, without indentation.
+    pub text: String,
+    /// Cell of a notebook, from 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cell: Option<u32>,
+}
+
+/// One link of the chain from what makes a value to why it lives on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainStep {
+    /// Path, as in [`Site::file`].
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// The line's text.
+    pub text: String,
+    /// What happens there.
+    pub note: String,
+}
+
+/// How fast it grows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// What the rates are per.
+    pub unit: VerdictUnit,
+    /// The finding's own bytes per epoch; `None` for other units.
+    pub bytes_per_epoch: Option<f64>,
+    /// The finding's own bytes per unit.
+    pub bytes_per_unit: f64,
+    /// Elements (graph nodes, bytes of a buffer) per epoch; `None` for other units.
+    pub elements_per_epoch: Option<f64>,
+    /// Elements per unit.
+    pub elements_per_unit: f64,
+    /// Interval of `bytes_per_unit`.
+    pub interval: Option<[f64; 2]>,
+    /// Elements at the end.
+    pub elements: u64,
+}
+
+/// What the container keeps alive beyond its own elements.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pinned {
+    /// Autograd nodes.
+    pub graph_nodes: u64,
+    /// Bytes that those nodes saved for backward, each storage once.
+    pub saved_bytes: u64,
+    /// Bytes of tensor storages, each once.
+    #[serde(default)]
+    pub tensor_bytes: u64,
+}
+
+/// A fact on which a finding rests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// `armed-trace`, `census`, `holder-path`, `source`, `bytes-in-use`, `autograd-walk`, ...
+    pub kind: String,
+    /// For people.
+    pub text: String,
+}
+
+/// Whether an edit can be applied without thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Applicability {
+    /// Behaviour is provably unchanged.
+    Safe,
+    /// Behaviour may change; look before applying.
+    Unsafe,
+    /// Advice; cannot be applied as text.
+    DisplayOnly,
+}
+
+/// Line and column, 1-based, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+}
+
+/// Replaces the text from `start` up to, not including, `end`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// Path, as in [`Site::file`].
+    pub file: String,
+    /// First character replaced.
+    pub start: Position,
+    /// First character kept.
+    pub end: Position,
+    /// New text.
+    pub content: String,
+}
+
+/// What to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fix {
+    /// Whether it can be applied without thinking.
+    pub applicability: Applicability,
+    /// The change in words.
+    pub description: String,
+    /// The change as text; empty where it cannot be written down.
+    pub edits: Vec<Edit>,
+}
+
+/// Another place with the same pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Path, as in [`Site::file`].
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// The line's text.
+    pub text: String,
+}
+
+/// One leak that was observed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The pattern.
+    pub class: LeakClass,
+    /// How sure.
+    pub confidence: Confidence,
+    /// For how long it is kept.
+    pub scope: Scope,
+    /// How harmful.
+    pub severity: Severity,
+    /// One sentence.
+    pub message: String,
+    /// Where; the first is the line to blame. Empty where no line is known.
+    pub sites: Vec<Site>,
+    /// The container as the first site writes it.
+    pub container: String,
+    /// The container as a person would type it from a root.
+    pub holder: String,
+    /// From a root to the container.
+    pub holder_path: Vec<String>,
+    /// From what makes the value to why it outlives the step.
+    #[serde(default)]
+    pub chain: Vec<ChainStep>,
+    /// Whose memory.
+    pub process: ProcessRef,
+    /// How fast.
+    pub growth: Option<Growth>,
+    /// What it keeps alive.
+    pub pinned: Option<Pinned>,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What to change.
+    pub fix: Option<Fix>,
+    /// Other places with the same pattern.
+    pub twins: Vec<Place>,
+}

@@ -1,0 +1,22 @@
+//! caulk's vocabulary, shared by every other crate: quantities, leak classes, verdicts, findings, and the
+//! values of which a recording consists.
+//!
+//! Values only: no I/O, clocks or threads.
+
+mod bytes;
+mod finding;
+mod leak_class;
+mod recording;
+mod verdict;
+
+pub use bytes::Bytes;
+pub use caulk_wire as wire;
+pub use finding::{
+    Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, Pinned, Place, Position, Scope,
+    Severity, Site, SiteRole,
+};
+pub use leak_class::{Group, LeakClass};
+pub use recording::{
+    AgentEvent, Death, Kill, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
+};
+pub use verdict::{Limit, LimitKind, ProcessRef, Series, State, Verdict, VerdictUnit};

@@ -1,0 +1,137 @@
+//! What a series of one process does: the answer to "does it grow?".
+
+use serde::{Deserialize, Serialize};
+
+/// A process as reports name it: its role, which of them, and how many shared that role.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ProcessRef {
+    /// `main`, `worker`, `rank`, `other`, or `tree` for the sum.
+    pub role: String,
+    /// Which one of that role, from 0.
+    pub index: u32,
+    /// How many processes the statement is about.
+    pub count: u32,
+}
+
+impl ProcessRef {
+    /// The process that the command became.
+    pub fn main() -> Self {
+        Self { role: "main".into(), index: 0, count: 1 }
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Series {
+    /// Bytes in use, as the process's allocators count them.
+    InUse,
+    /// Resident set size.
+    Rss,
+    /// Proportional set size, over the tree.
+    Pss,
+    /// CUDA memory allocated to tensors.
+    CudaAllocated,
+    /// Shared memory.
+    Shm,
+    /// Open file descriptors.
+    Fds,
+    /// Threads.
+    Threads,
+}
+
+/// What a series does over its boundaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Rises with every boundary and shows no sign of stopping.
+    Grows,
+    /// Rises inside an epoch and is back at its boundary.
+    GrowsWithinEpoch,
+    /// Rose (warm-up, a cache filling) and stopped.
+    Plateaus,
+    /// Moves, and returns to its baseline.
+    Sawtooth,
+    /// Does not move.
+    Flat,
+    /// Too few boundaries to say.
+    Undecided,
+}
+
+/// What `boundaries` and `bytes_per_unit` count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictUnit {
+    /// An epoch, or another loop around the steps.
+    Epoch,
+    /// A number of optimizer steps, in [`Verdict::unit_steps`].
+    Steps,
+    /// Seconds of wall-clock time.
+    Seconds,
+}
+
+/// What memory runs into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// `memory.max` of the nearest cgroup that has one.
+    Cgroup,
+    /// Physical memory of the machine.
+    Physical,
+    /// `--budget`.
+    Budget,
+    /// Memory of the GPU.
+    Gpu,
+}
+
+/// The limit that is nearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// What sets it.
+    pub kind: LimitKind,
+    /// Where it is, in bytes.
+    pub bytes: u64,
+}
+
+/// The judgement on one series of one process (or of the tree).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whose memory.
+    pub process: ProcessRef,
+    /// What was measured.
+    pub series: Series,
+    /// What it does.
+    pub state: State,
+    /// What a boundary is.
+    pub unit: VerdictUnit,
+    /// Growth per unit, in the series' own unit (bytes, or a count for `fds` and `threads`).
+    pub bytes_per_unit: f64,
+    /// Growth per epoch; `None` for other units.
+    pub bytes_per_epoch: Option<f64>,
+    /// Interval of `bytes_per_unit` at [`Self::level`].
+    pub interval: Option<[f64; 2]>,
+    /// Confidence level of the interval, and of the test for a trend.
+    pub level: f64,
+    /// Boundaries that were judged, after warm-up.
+    pub boundaries: u32,
+    /// Boundaries left out as warm-up.
+    pub warmup: u32,
+    /// For [`State::Undecided`]: how many more boundaries are needed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub more_needed: Option<u32>,
+    /// Level of the last boundary.
+    pub last: f64,
+    /// One boundary's length in optimizer steps, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unit_steps: Option<f64>,
+    /// One boundary's length in seconds, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unit_seconds: Option<f64>,
+    /// Nearest limit.
+    pub limit: Option<Limit>,
+    /// Seconds from the end of the recording until the limit is reached, as a range.
+    pub oom_in_s: Option<[f64; 2]>,
+    /// For people: what the judgement rests on, or why it is open.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub text: String,
+}

@@ -1,0 +1,1 @@
+//! A recording and the program's sources to findings.

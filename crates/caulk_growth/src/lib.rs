@@ -1,0 +1,1 @@
+//! Series of memory readings to a verdict, a slope with its interval and a forecast.

@@ -1,0 +1,1 @@
+//! Python source: functions, the places where containers grow, and edits.

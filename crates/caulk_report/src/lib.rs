@@ -1,0 +1,1 @@
+//! Findings and verdicts for people and for programs.

@@ -1,0 +1,1 @@
+//! Launches a command, watches its process tree and listens to the agents in it.

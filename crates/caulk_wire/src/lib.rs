@@ -1,0 +1,26 @@
+//! Messages that the agent inside a program sends to the supervisor outside it.
+//!
+//! Values and their bytes only: no sockets, files, clocks or threads. A message is one frame: a `u32` length,
+//! a `u8` tag, then the fields in order. A reader that knows fewer fields than were sent ignores the rest of the
+//! frame, and a tag that it does not know decodes to [`DecodeError::UnknownTag`], which is safe to skip.
+
+mod codec;
+mod message;
+
+pub use codec::{DecodeError, FrameBuffer};
+pub use message::{
+    BackwardSite, Boundary, Bye, Command, ContainerKind, ContainerLen, Contents, Finish, Hello, Holder, LoopSite,
+    Message, Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
+};
+
+/// Version of the protocol; both sides print it when they disagree.
+pub const PROTOCOL: u32 = 1;
+
+/// Environment variable with the path of the supervisor's socket.
+pub const SOCKET_VARIABLE: &str = "CAULK_SOCKET";
+
+/// Environment variable with an opaque mark of this run, by which reparented children are recognised.
+pub const RUN_VARIABLE: &str = "CAULK_RUN";
+
+/// Environment variable with settings of the agent, `key=value` joined by `;`.
+pub const SETTINGS_VARIABLE: &str = "CAULK_AGENT";
