@@ -1,1 +1,16 @@
-//! Python source: functions, the places where containers grow, and edits.
+//! Python source, as far as leaks need it: functions, the places where containers grow, what bounds them, and edits.
+//!
+//! Text in, values out: knows no files, processes or clocks. Broken source gives what can still be said and
+//! [`Module::problems`]; no input makes it panic. Names are resolved by Python's rules inside one file: through
+//! `self`, aliases, bound methods, properties and helper functions. Other files are not looked at, types are not
+//! inferred beyond what a name was last bound to.
+
+mod facts;
+mod module;
+mod sites;
+mod value;
+
+pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
+pub use module::Module;
+pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};
+pub use value::Value;

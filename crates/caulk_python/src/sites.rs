@@ -1,0 +1,212 @@
+//! What a module says about a name: where it grows, where it is made, who calls what.
+
+use caulk_core::{Site, SiteRole};
+
+use crate::value::Value;
+
+/// A statement's place. Lines and columns are 1-based, columns in characters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Spot {
+    /// First line.
+    pub line: u32,
+    /// Last line; the header's last line for a loop or `with`.
+    pub end_line: u32,
+    /// First column.
+    pub column: u32,
+    /// Qualified name of the enclosing function without `<locals>`, `<module>` outside of one.
+    pub function: String,
+    /// The first line's text, without indentation.
+    pub text: String,
+}
+
+impl Spot {
+    /// The spot as a finding reports it.
+    pub fn site(&self, file: &str, role: SiteRole) -> Site {
+        Site {
+            role,
+            file: file.to_owned(),
+            line: self.line,
+            end_line: self.end_line,
+            column: self.column,
+            function: self.function.clone(),
+            text: self.text.clone(),
+            cell: None,
+        }
+    }
+
+    /// Whether `line` lies in the statement.
+    pub fn covers(&self, line: u32) -> bool {
+        (self.line..=self.end_line).contains(&line)
+    }
+}
+
+/// How a statement makes something grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GrowKind {
+    /// `append`, `appendleft`.
+    Append,
+    /// `extend`, `extendleft`.
+    Extend,
+    /// `insert`, `bisect.insort`.
+    Insert,
+    /// `add` of a set.
+    Add,
+    /// `update`, `|=`.
+    Update,
+    /// `setdefault`.
+    SetDefault,
+    /// `d[k] = v`.
+    Subscript,
+    /// `x[a:b] = v`.
+    SliceAssign,
+    /// `+=` and the other augmented operators, `add_`.
+    AugAdd,
+    /// `put`, `put_nowait`.
+    Put,
+    /// `heapq.heappush`.
+    Heap,
+    /// A hook, handler or callback is registered.
+    Register,
+    /// `write` to a buffer.
+    Write,
+    /// Bound to a value made from itself: `x = x + y`, `x = torch.cat([x, y])`, `h = rnn(x, h)`.
+    Rebind,
+    /// Bound to another value.
+    Assign,
+}
+
+impl GrowKind {
+    /// False for [`GrowKind::Assign`], which replaces what was there.
+    pub fn grows(self) -> bool {
+        self != Self::Assign
+    }
+}
+
+/// What a grown expression hangs on, as the statement writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// An attribute.
+    Attribute,
+    /// A name of the module.
+    Global,
+    /// A variable of a function.
+    Local,
+    /// A parameter: what grows is the caller's.
+    Parameter,
+    /// Anything else: the result of a call, a literal.
+    Other,
+}
+
+/// A statement that grows or rebinds something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrowSite {
+    /// The statement.
+    pub spot: Spot,
+    /// The grown expression as written: `self.all_st_ious`, `history["val"]`, `_WARP_CACHE`.
+    pub container: String,
+    /// How.
+    pub kind: GrowKind,
+    /// What the expression hangs on.
+    pub holder: Holder,
+    /// What is stored, where one expression says it.
+    pub value: Option<Value>,
+    /// Key of `d[k] = v` and `setdefault`, as written.
+    pub key: Option<String>,
+    /// What grows is an element of the named container (`self.rows[i].append(x)` for `rows`), not itself.
+    pub element: bool,
+    /// The statement writes another name for the container: an alias, a parameter.
+    pub aliased: bool,
+    /// Calls that hand the container to the function of [`Self::spot`], innermost first.
+    pub via: Vec<Spot>,
+    /// Conditions between function and statement, outermost first: tests of `if` and `while`, `not (..)` for
+    /// `else`, `except X`, `case P`.
+    pub conditions: Vec<String>,
+    /// Inside `no_grad` or `inference_mode`, as context or decorator.
+    pub no_grad: bool,
+    /// Index of the statement's operation in the module's index.
+    pub(crate) op: usize,
+}
+
+/// Where a name is first bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Creation {
+    /// The statement.
+    pub spot: Spot,
+    /// The name as written: `self.queue`.
+    pub target: String,
+    /// What it is bound to, as written: `queue.Queue()`.
+    pub value: String,
+    /// The bound that the value itself sets, as written: `100` of `deque(maxlen=100)`.
+    pub bound: Option<String>,
+}
+
+/// A call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The statement.
+    pub spot: Spot,
+    /// The called expression as written: `loss.backward`.
+    pub callee: String,
+    /// Positional arguments as written.
+    pub arguments: Vec<String>,
+    /// Keyword arguments as written; `**kwargs` has an empty name.
+    pub keywords: Vec<(String, String)>,
+    /// The name or attribute that the whole result is bound to: `handle` in `handle = layer.register_hook(f)`.
+    pub bound_to: Option<String>,
+}
+
+impl Call {
+    /// The text of a keyword argument.
+    pub fn keyword(&self, name: &str) -> Option<&str> {
+        self.keywords.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A function under a cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decorated {
+    /// The decorator's line; `function` is the decorated function.
+    pub spot: Spot,
+    /// The decorator without `@`: `lru_cache(maxsize=None)`.
+    pub decorator: String,
+    /// `maxsize` as written, where one is.
+    pub maxsize: Option<String>,
+    /// Parameters of the function, in order.
+    pub parameters: Vec<String>,
+    /// A method, with `self` among the keys.
+    pub method: bool,
+}
+
+/// A loop around a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loop {
+    /// The loop's header.
+    pub spot: Spot,
+    /// Target of a `for`, as written; empty for `while`.
+    pub target: String,
+    /// What is iterated, or the test of a `while`, as written.
+    pub iter: String,
+}
+
+/// The statement at a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// The statement; for a loop, `with`, `if` or `def` its header.
+    pub spot: Spot,
+    /// What it grows first, if it grows something.
+    pub grow: Option<GrowSite>,
+}
+
+/// Whose name is meant where several functions or classes use it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Owner {
+    /// Anybody's.
+    #[default]
+    Any,
+    /// The module's own.
+    Module,
+    /// A variable of this function, by qualified name; `<locals>` is ignored.
+    Function(String),
+    /// An attribute of instances of this class (or of the class); a module prefix is ignored.
+    Class(String),
+}
