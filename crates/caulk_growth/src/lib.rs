@@ -1,1 +1,72 @@
 //! Series of memory readings to a verdict, a slope with its interval and a forecast.
+//!
+//! Readings are baselines: values taken at equal phase offsets (the ends of epochs), so that whatever a phase
+//! frees is freed. A verdict needs more than a small p-value, which drifting noise gives too easily: a trend by
+//! ranks, a rate that matters, a drift that stands out of the series' own jumps, recent growth, and no sign of
+//! slowing. What rose and stopped is a warm-up or a cache; what slows is left open with how much longer to look.
+//!
+//! Knows numbers only: no bytes, processes or clocks. Equal input gives equal output, and any input gives an answer.
+
+mod counts;
+mod judge;
+mod rank;
+mod series;
+mod shape;
+mod student;
+
+pub use counts::judge_counts;
+pub use judge::{forecast, judge};
+
+use caulk_core::State;
+
+/// One reading.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// When: number of the epoch, steps or seconds so far. Growth is per one of these.
+    pub at: f64,
+    /// Bytes, or a count.
+    pub value: f64,
+}
+
+/// What is asked of a series before it `grows`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Confidence level of the test for a trend and of the interval.
+    pub level: f64,
+    /// Growth per unit below which nothing is said, in the unit of the values.
+    pub minimum_effect: f64,
+    /// The same as a share of the level of the series.
+    pub relative_effect: f64,
+    /// Readings below which the answer is [`State::Undecided`].
+    pub minimum_boundaries: usize,
+}
+
+impl Default for Options {
+    /// For bytes at the ends of epochs: 95 %, 256 KiB or 0.05 % per epoch, five epochs.
+    fn default() -> Self {
+        Self { level: 0.95, minimum_effect: 262_144.0, relative_effect: 0.0005, minimum_boundaries: 5 }
+    }
+}
+
+/// What a series does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The answer.
+    pub state: State,
+    /// Growth per unit (Theil-Sen) over the readings that were judged.
+    pub slope: f64,
+    /// Interval of `slope` at the level asked for; `None` for fewer than three readings.
+    pub interval: Option<[f64; 2]>,
+    /// Probability that a series without a trend rises as steadily (Mann-Kendall, one-sided).
+    pub p_value: f64,
+    /// Readings at the start that were left out: warm-up, or the time before growth began.
+    pub warmup: usize,
+    /// Readings that were judged.
+    pub boundaries: usize,
+    /// For [`State::Undecided`]: how many more readings are needed, at a guess.
+    pub more_needed: Option<u32>,
+    /// The last reading.
+    pub last: f64,
+    /// For people: on what the answer rests.
+    pub text: String,
+}

@@ -1,0 +1,248 @@
+//! The judgement on bytes: several witnesses must agree before a series grows.
+
+use caulk_core::State;
+
+use crate::series::Series;
+use crate::shape::{self, STOPPED};
+use crate::{Judgement, Options, Point, rank};
+
+/// Readings that must remain after the warm-up: three rates show a steady rise, two do not.
+const FEWEST_JUDGED: usize = 4;
+/// How often a warm-up is looked for in what remains.
+const WARMUP_ROUNDS: usize = 3;
+/// Boundaries up to which an unclear rise is left open instead of being called noise.
+const YOUNG: usize = 12;
+
+/// Judges baselines in order of their time.
+///
+/// Readings that are not finite are ignored, and of several at the same time the last counts.
+pub fn judge(points: &[Point], options: &Options) -> Judgement {
+    let options = sane(options);
+    let series = Series::new(points, &options);
+    let direct = judge_series(&series, &options);
+    if matches!(direct.state, State::Sawtooth | State::Undecided)
+        && let Some(troughs) = troughs(&series, points)
+    {
+        let judged = judge_series(&Series::new(&troughs, &options), &options);
+        if judged.state == State::Grows {
+            let text = format!("the troughs of a saw-tooth rise: {}", judged.text);
+            return Judgement { last: series.last, text, ..judged };
+        }
+    }
+    direct
+}
+
+/// Units until `current` reaches `limit`, as a range: with the steepest and the flattest slope of the interval.
+/// `None` unless the series grows.
+pub fn forecast(judgement: &Judgement, current: f64, limit: f64) -> Option<[f64; 2]> {
+    let [low, high] = judgement.interval?;
+    let left = limit - current;
+    if judgement.state != State::Grows || !left.is_finite() || low <= 0.0 {
+        return None;
+    }
+    let left = left.max(0.0);
+    Some([(left / high).min(f64::MAX), (left / low).min(f64::MAX)])
+}
+
+fn sane(options: &Options) -> Options {
+    let level = if options.level.is_finite() { options.level.clamp(0.5, 0.9999) } else { 0.95 };
+    let effect = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
+    Options {
+        level,
+        minimum_effect: effect(options.minimum_effect),
+        relative_effect: effect(options.relative_effect),
+        minimum_boundaries: options.minimum_boundaries.max(FEWEST_JUDGED),
+    }
+}
+
+/// A series from the reading on at which judging starts, with what the tests say about it.
+struct Judged<'a> {
+    series: &'a Series,
+    start: usize,
+    rates: Vec<f64>,
+    slope: f64,
+    interval: Option<[f64; 2]>,
+    p_value: f64,
+    significance: f64,
+}
+
+impl<'a> Judged<'a> {
+    fn new(series: &'a Series, start: usize, options: &Options) -> Self {
+        let (times, values) = (&series.times[start..], &series.values[start..]);
+        let (slope, interval) = rank::theil_sen(times, values, options.level);
+        let rates = series.rates().split_off(start.min(series.len().saturating_sub(1)));
+        let p_value = rank::mann_kendall(values);
+        Self { series, start, rates, slope, interval, p_value, significance: 1.0 - options.level }
+    }
+
+    fn times(&self) -> &[f64] {
+        &self.series.times[self.start..]
+    }
+
+    fn values(&self) -> &[f64] {
+        &self.series.values[self.start..]
+    }
+
+    /// By rank, by size and beyond doubt about the sign.
+    fn rises(&self) -> bool {
+        self.p_value <= self.significance + 1e-12
+            && self.slope >= self.series.effect
+            && self.interval.is_some_and(|[low, _]| low > 0.0)
+    }
+
+    fn drifts(&self) -> bool {
+        shape::drift(&self.rates) <= self.significance
+    }
+
+    fn slows(&self) -> bool {
+        shape::slows(self.times(), self.values(), &self.rates, self.significance)
+    }
+
+    fn verdict(&self, state: State, text: String) -> Judgement {
+        let unscale = |slope: f64| self.series.unscale(slope);
+        Judgement {
+            state,
+            slope: unscale(self.slope),
+            interval: self.interval.map(|[low, high]| [unscale(low), unscale(high)]),
+            p_value: self.p_value,
+            warmup: self.series.readings - self.series.readings_of(self.series.len() - self.start),
+            boundaries: self.series.readings_of(self.series.len() - self.start),
+            more_needed: None,
+            last: self.series.last,
+            text,
+        }
+    }
+
+    fn open(&self, more: u32, text: &str) -> Judgement {
+        Judgement { more_needed: Some(more), ..self.verdict(State::Undecided, text.into()) }
+    }
+}
+
+fn judge_series(series: &Series, options: &Options) -> Judgement {
+    if series.len() < options.minimum_boundaries {
+        let judged = Judged::new(series, 0, options);
+        let more = (options.minimum_boundaries - series.len()) as u32;
+        return judged.open(more, "too few boundaries");
+    }
+    let (start, change) = warmup(series);
+    let judged = Judged::new(series, start, options);
+    match change {
+        Some(change) if change.after > change.before => {
+            // Fewer steps than a trend needs, after a time without any.
+            let seen = series.len() - 1 - start - change.at;
+            judged.open((FEWEST_JUDGED - seen.min(FEWEST_JUDGED - 1)) as u32, "began to rise only lately")
+        }
+        Some(_) if !recently_stopped(series) => judged.open(2, "may have just stopped rising"),
+        _ => decide(&judged),
+    }
+}
+
+/// Where judging starts: after the changes of level that leave enough to judge. Also a change too close to the
+/// end for that, if there is one.
+fn warmup(series: &Series) -> (usize, Option<shape::Change>) {
+    let rates = series.rates();
+    let mut start = 0;
+    for _ in 0..WARMUP_ROUNDS {
+        let Some(change) = shape::change(&rates[start..], series.effect) else {
+            break;
+        };
+        if series.len() - start - change.at < FEWEST_JUDGED {
+            return (start, Some(change));
+        }
+        start += change.at;
+    }
+    (start, None)
+}
+
+/// Growth per typical distance over the last third of all readings.
+fn recent(series: &Series) -> f64 {
+    let last = series.len() - 1;
+    let from = last - shape::recent_count(last);
+    (series.values[last] - series.values[from]) / (series.times[last] - series.times[from])
+}
+
+fn recently_stopped(series: &Series) -> bool {
+    recent(series) < series.effect
+}
+
+fn decide(judged: &Judged<'_>) -> Judgement {
+    let series = judged.series;
+    let recent = recent(series);
+    let grows_lately = recent >= series.effect / 2.0 && recent >= STOPPED * judged.slope;
+    if judged.rises() && grows_lately {
+        return decide_rise(judged);
+    }
+    if let Some(plateau) = plateau(judged) {
+        return plateau;
+    }
+    let unclear = judged.slope >= series.effect && grows_lately && judged.p_value <= 0.2;
+    if unclear && series.len() < YOUNG {
+        return judged.open(2, "rises, but not steadily enough to tell from noise");
+    }
+    settled(judged)
+}
+
+fn decide_rise(judged: &Judged<'_>) -> Judgement {
+    if judged.slows() {
+        let more = shape::until_settled(&judged.rates, judged.series.effect);
+        return judged.open(more, "rises more and more slowly");
+    }
+    if !judged.drifts() {
+        return judged.open(3, "rises by few or uneven steps");
+    }
+    let count = judged.values().len();
+    let text = format!("rises over {count} boundaries without slowing, p = {}", p_text(judged.p_value));
+    judged.verdict(State::Grows, text)
+}
+
+/// Rose before, and has stayed near its highest level for the last third.
+fn plateau(judged: &Judged<'_>) -> Option<Judgement> {
+    let series = judged.series;
+    let last = series.len() - 1;
+    let from = last - shape::recent_count(last);
+    let tail = &series.values[from..];
+    let level = rank::median(tail);
+    let highest = series.values.iter().copied().fold(f64::MIN, f64::max);
+    let lowest = tail.iter().copied().fold(f64::MAX, f64::min);
+    let rise = level - series.values[0];
+    let rose = rise > 4.0 * series.effect;
+    let stays = highest - lowest <= 0.3 * rise;
+    (rose && stays).then(|| {
+        let warmup =
+            series.values.iter().position(|&value| value >= level - 0.1 * rise).unwrap_or(0).min(from);
+        let warmup_readings = series.readings - series.readings_of(series.len() - warmup);
+        let verdict = judged.verdict(State::Plateaus, "rose and stopped".into());
+        Judgement { warmup: warmup_readings, boundaries: series.readings - warmup_readings, ..verdict }
+    })
+}
+
+/// No growth: still, or moving about a baseline.
+fn settled(judged: &Judged<'_>) -> Judgement {
+    let values = judged.values();
+    let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+    if high - low <= 4.0 * judged.series.effect {
+        return judged.verdict(State::Flat, "does not move".into());
+    }
+    if judged.p_value <= judged.significance && judged.slope < judged.series.effect {
+        return judged.verdict(State::Flat, "rises by less than matters".into());
+    }
+    judged.verdict(State::Sawtooth, "moves, and returns to its baseline".into())
+}
+
+/// The low points of a saw-tooth, if there are enough to be judged.
+fn troughs(series: &Series, points: &[Point]) -> Option<Vec<Point>> {
+    if series.per_entry > 1.0 || series.len() < 11 {
+        return None;
+    }
+    let mut sorted: Vec<Point> =
+        points.iter().copied().filter(|p| p.at.is_finite() && p.value.is_finite()).collect();
+    sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
+    let lows =
+        sorted.windows(3).filter(|three| three[1].value < three[0].value && three[1].value <= three[2].value);
+    let lows: Vec<Point> = lows.map(|three| three[1]).collect();
+    (lows.len() >= 5).then_some(lows)
+}
+
+fn p_text(p: f64) -> String {
+    if p < 0.001 { "< 0.001".into() } else { format!("{p:.3}") }
+}
