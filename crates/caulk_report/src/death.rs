@@ -1,0 +1,65 @@
+//! How the run ended, where that is the first thing to say.
+
+use caulk_core::{Death, Kill};
+
+use crate::Report;
+use crate::headline::sentence_case;
+use crate::page::Tone;
+use crate::words;
+
+/// A sentence and what it was told by.
+pub(crate) struct End {
+    pub(crate) tone: Tone,
+    pub(crate) sentence: String,
+    pub(crate) detail: String,
+}
+
+/// The end in words; `None` where the program ended well.
+pub(crate) fn end(report: &Report) -> Option<End> {
+    let after = format!("after {}", words::seconds(report.summary.duration_s));
+    let Some(death) = &report.info.death else {
+        let sentence = if report.running {
+            format!("Still running, {after}; this is what was recorded so far.")
+        } else {
+            format!("The end was not seen: caulk itself was killed. This is what was recorded until {after} of run time.")
+                .replace("until after", "until")
+        };
+        return Some(End { tone: Tone::Warn, sentence, detail: String::new() });
+    };
+    let (tone, sentence) = match (death.kill, death.signal, death.code) {
+        (Some(Kill::Oom), None, code) => {
+            let code =
+                code.map_or(String::new(), |code| format!("; the command then exited with code {code}"));
+            (
+                Tone::Bad,
+                format!("The kernel killed one of its processes {after}, because memory ran out{code}."),
+            )
+        }
+        (Some(Kill::Oom), ..) => (Tone::Bad, format!("Killed by the kernel {after}: memory ran out.")),
+        (Some(Kill::ProbablyOom), ..) => {
+            (Tone::Bad, format!("Killed {after}, most likely by the kernel because memory ran out."))
+        }
+        (_, Some(2), _) => (Tone::Warn, format!("Stopped by Ctrl-C {after}.")),
+        (kill, Some(number), _) => (Tone::Bad, signal(number, kill, &after)),
+        (_, None, Some(0)) => return None,
+        (_, None, Some(code)) => (Tone::Warn, format!("The program failed {after}: exit code {code}.")),
+        (_, None, None) => (Tone::Warn, format!("The program ended {after}; how is not known.")),
+    };
+    let detail = if death.text.trim().is_empty() { String::new() } else { sentence_case(&death.text) };
+    Some(End { tone, sentence, detail })
+}
+
+fn signal(number: i32, kill: Option<Kill>, after: &str) -> String {
+    let name = words::signal(number);
+    match (number, kill) {
+        (4 | 6 | 7 | 8 | 11, _) => format!("The program crashed with {name} {after}."),
+        (9, Some(Kill::NotOom)) => format!("Killed with {name} {after}, not for lack of memory."),
+        (9, _) => format!("Killed with {name} {after}; by whom is not known."),
+        _ => format!("Ended by {name} {after}."),
+    }
+}
+
+/// Whether memory running out ended it.
+pub(crate) fn out_of_memory(death: Option<&Death>) -> bool {
+    matches!(death, Some(Death { kill: Some(Kill::Oom | Kill::ProbablyOom), .. }))
+}

@@ -1,0 +1,56 @@
+//! Source lines beside a report: which are wanted, and what they say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use caulk_core::Finding;
+
+/// Lines shown before and after the line to blame.
+const CONTEXT: u32 = 1;
+
+/// Source lines by file and line number, with their indentation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Excerpts(BTreeMap<String, BTreeMap<u32, String>>);
+
+impl Excerpts {
+    /// The lines that a report of these findings shows: files as the findings name them, lines from 1.
+    pub fn wanted(findings: &[Finding]) -> BTreeMap<String, BTreeSet<u32>> {
+        let mut wanted: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+        let mut want = |file: &str, first: u32, last: u32| {
+            // A statement or an edit over more lines than this is not shown line by line anyway.
+            let last = last.min(first.saturating_add(200));
+            wanted.entry(file.to_owned()).or_default().extend(first.max(1)..=last);
+        };
+        for finding in findings {
+            for site in finding.sites.iter().filter(|site| site.line > 0) {
+                want(&site.file, site.line.saturating_sub(CONTEXT), site.end_line.max(site.line) + CONTEXT);
+            }
+            for edit in finding.fix.iter().flat_map(|fix| &fix.edits) {
+                want(&edit.file, edit.start.line, edit.end.line);
+            }
+        }
+        wanted
+    }
+
+    /// Adds one line, without its line ending.
+    pub fn insert(&mut self, file: &str, line: u32, text: &str) {
+        let text = text.trim_end_matches(['\n', '\r']);
+        self.0.entry(file.to_owned()).or_default().insert(line, text.to_owned());
+    }
+
+    /// The text of one line, if it was brought along.
+    pub fn line(&self, file: &str, line: u32) -> Option<&str> {
+        self.0.get(file)?.get(&line).map(String::as_str)
+    }
+
+    /// The line to blame with its neighbours, if it still says `text`: a file that was edited since the run must
+    /// not be quoted as if it had run.
+    pub(crate) fn around(&self, file: &str, line: u32, text: &str) -> Option<Vec<(u32, &str)>> {
+        let blamed = self.line(file, line)?;
+        if !text.is_empty() && blamed.trim() != text.trim() {
+            return None;
+        }
+        let first = line.saturating_sub(CONTEXT);
+        let lines = (first..=line + CONTEXT).filter_map(|n| Some((n, self.line(file, n)?)));
+        Some(lines.filter(|(n, text)| *n == line || !text.trim().is_empty()).collect())
+    }
+}

@@ -1,0 +1,289 @@
+//! One finding: what is wrong, at which line, what keeps it, and what to change.
+
+use caulk_core::{Applicability, Bytes, Confidence, Finding, Fix, Growth, Severity, Site, Verdict};
+use unicode_width::UnicodeWidthStr;
+
+use crate::change::{self, Hunk};
+use crate::page::{Page, Tone, cut, harmless};
+use crate::rows::Rows;
+use crate::words::{self, Per};
+use crate::{Excerpts, headline::sentence_case};
+
+/// Lines of a hunk that are shown; a longer change is better read in an editor.
+const HUNK_LINES: usize = 12;
+
+/// Evidence and twins shown; the JSON report has all.
+const MOST: usize = 6;
+
+/// Writes one finding in full.
+pub(crate) fn full(page: &mut Page, finding: &Finding, verdicts: &[Verdict], excerpts: &Excerpts) {
+    title(page, finding);
+    for (index, site) in finding.sites.iter().enumerate() {
+        let container = if index == 0 { finding.container.as_str() } else { "" };
+        excerpt(page, site, container, excerpts);
+    }
+    page.gap();
+    let mut rows = Rows::new(page);
+    if let Some(growth) = &finding.growth {
+        rows.text("grows", &rate(growth, verdicts, finding));
+    }
+    if let Some(owner) = words::owner(&finding.process) {
+        rows.text("process", &owner);
+    }
+    if !finding.holder.is_empty() {
+        rows.strong("held by", &finding.holder);
+        if finding.holder_path.len() > 1 {
+            rows.chain("", &finding.holder_path, " → ");
+        }
+    } else if !finding.holder_path.is_empty() {
+        rows.chain("held by", &finding.holder_path, " → ");
+    }
+    if let Some(pinned) = pinned(finding) {
+        rows.text("pins", &pinned);
+    }
+    for (index, link) in finding.chain.iter().enumerate() {
+        let label = if index == 0 { "flow" } else { "" };
+        rows.text(label, &format!("{}:{} {}: {}", link.file, link.line, link.text.trim(), link.note));
+    }
+    for (index, evidence) in finding.evidence.iter().take(MOST).enumerate() {
+        let kind = evidence.kind.replace('-', " ");
+        rows.text(if index == 0 { "seen" } else { "" }, &format!("{kind}: {}", evidence.text));
+    }
+    if let Some(fix) = &finding.fix {
+        rows.strong("change", &sentence_case(&fix.description));
+        self::fix(page, fix, excerpts);
+    }
+    let mut rows = Rows::new(page);
+    for (index, twin) in finding.twins.iter().take(MOST).enumerate() {
+        let label = if index == 0 { "also at" } else { "" };
+        rows.text(label, &format!("{}:{}  {}", twin.file, twin.line, twin.text.trim()));
+    }
+    if finding.twins.len() > MOST {
+        rows.text("", &format!("and {} more", finding.twins.len() - MOST));
+    }
+}
+
+/// Writes advice in a few lines.
+pub(crate) fn short(page: &mut Page, finding: &Finding) {
+    title(page, finding);
+    if let Some(site) = finding.sites.first() {
+        let place = place(site);
+        page.line(&[
+            (Tone::Quiet, "  --> "),
+            (Tone::Plain, &place),
+            (Tone::Quiet, "  "),
+            (Tone::Plain, &site.text),
+        ]);
+    } else if !finding.holder.is_empty() {
+        page.line(&[(Tone::Quiet, "  held by "), (Tone::Plain, &finding.holder)]);
+    }
+    if let Some(fix) = &finding.fix {
+        page.prose((Tone::Quiet, "  "), Tone::Plain, &sentence_case(&fix.description));
+    }
+}
+
+fn title(page: &mut Page, finding: &Finding) {
+    let (tone, severity) = match finding.severity {
+        Severity::Error => (Tone::Bad, "error"),
+        Severity::Warning => (Tone::Warn, "warning"),
+        Severity::Info => (Tone::Quiet, "info"),
+    };
+    let message = if finding.message.is_empty() {
+        finding.class.summary()
+    } else {
+        finding.message.trim_end_matches('.')
+    };
+    let sure = match finding.confidence {
+        Confidence::Proved => "proved",
+        Confidence::Likely => "likely",
+        Confidence::Suspected => "suspected",
+    };
+    let text = format!("{message} ({sure})");
+    let strong = if finding.severity == Severity::Info { Tone::Plain } else { Tone::Strong };
+    let head = format!("{severity}[{}]: ", finding.class);
+    // The class may be half a line long, so the message is wrapped below the severity, not below its own start.
+    let mut lines = crate::page::wrap(&harmless(&text), page.room(2)).into_iter();
+    let first = lines.next().unwrap_or_default();
+    if head.width() + first.width() <= page.room(0) {
+        page.line(&[(tone, &head), (strong, &first)]);
+        for line in lines {
+            page.line(&[(Tone::Plain, "  "), (strong, &line)]);
+        }
+    } else {
+        page.line(&[(tone, head.trim_end())]);
+        page.prose((Tone::Plain, "  "), strong, &text);
+    }
+}
+
+fn place(site: &Site) -> String {
+    let cell = site.cell.map_or(String::new(), |cell| format!(" cell {cell}"));
+    let function = match site.function.as_str() {
+        "" | "<module>" => String::new(),
+        function => format!(" in {function}"),
+    };
+    format!("{}{cell}:{}{function}", site.file, site.line)
+}
+
+/// The line to blame with its neighbours, and a mark under the container.
+fn excerpt(page: &mut Page, site: &Site, container: &str, excerpts: &Excerpts) {
+    page.line(&[(Tone::Quiet, "  --> "), (Tone::Plain, &place(site))]);
+    let own = [(site.line, site.text.as_str())];
+    let around = excerpts.around(&site.file, site.line, &site.text);
+    let lines = around.unwrap_or_else(|| if site.text.is_empty() { Vec::new() } else { own.to_vec() });
+    if lines.is_empty() {
+        return;
+    }
+    let margin = lines.iter().map(|(number, _)| number.to_string().len()).max().unwrap_or(1);
+    let indent = lines.iter().map(|(_, text)| indentation(text)).min().unwrap_or(0);
+    let room = page.room(margin + 4);
+    page.line(&[(Tone::Quiet, &format!(" {:margin$} |", ""))]);
+    for (number, text) in lines {
+        let text = harmless(&text.chars().skip(indent).collect::<String>());
+        let number_text = format!(" {number:>margin$} | ");
+        let tone = if number == site.line { Tone::Strong } else { Tone::Quiet };
+        page.line(&[(Tone::Quiet, &number_text), (tone, &cut(&text, room))]);
+        if number == site.line {
+            let mark = mark(&text, container, room);
+            page.line(&[(Tone::Quiet, &format!(" {:margin$} | ", "")), (Tone::Bad, &mark)]);
+        }
+    }
+}
+
+fn indentation(text: &str) -> usize {
+    text.chars().take_while(|c| c.is_whitespace()).count()
+}
+
+/// Carets under the container where the line writes it, else under the whole statement.
+fn mark(text: &str, container: &str, room: usize) -> String {
+    let container = harmless(container.trim());
+    let (start, end) = match find_word(text, &container) {
+        Some(start) => (start, start + container.len()),
+        None => (text.len() - text.trim_start().len(), text.trim_end().len()),
+    };
+    let (before, marked) = (text[..start].width(), text[start..end].width());
+    let before = before.min(room.saturating_sub(1));
+    format!("{}{}", " ".repeat(before), "^".repeat(marked.clamp(1, room.saturating_sub(before).max(1))))
+}
+
+/// Where `name` stands in a line as a name of its own: `losses` is not in `all_losses`.
+fn find_word(text: &str, name: &str) -> Option<usize> {
+    if name.is_empty() {
+        return None;
+    }
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).map(|(start, _)| start).find(|start| {
+        let before = text[..*start].chars().next_back().is_some_and(|c| part(c) || c == '.');
+        let after = text[start + name.len()..].chars().next().is_some_and(part) && name.ends_with(part);
+        !before && !after
+    })
+}
+
+fn rate(growth: &Growth, verdicts: &[Verdict], finding: &Finding) -> String {
+    let same = |verdict: &&Verdict| verdict.unit == growth.unit;
+    let own = verdicts.iter().filter(same).find(|verdict| verdict.process == finding.process);
+    let verdict = own.or_else(|| verdicts.iter().find(same));
+    let per = Per::new(
+        growth.unit,
+        verdict.and_then(|verdict| verdict.unit_steps),
+        verdict.and_then(|verdict| verdict.unit_seconds),
+    );
+    let mut parts = Vec::new();
+    if growth.bytes_per_unit > 0.0 {
+        let interval = growth.interval.map_or(String::new(), |[low, high]| {
+            format!(" ({} to {})", words::bytes(low * per.factor), words::bytes(high * per.factor))
+        });
+        let rate = words::bytes(growth.bytes_per_unit * per.factor);
+        parts.push(format!("{rate} per {}{interval}", per.name));
+    }
+    if growth.elements_per_unit > 0.0 {
+        let rate = words::mean(growth.elements_per_unit * per.factor);
+        let noun = if rate == "1" { "element" } else { "elements" };
+        parts.push(match (parts.is_empty(), growth.elements) {
+            (true, 0) => format!("{rate} {noun} per {}", per.name),
+            (_, 0) => format!("{rate} {noun} each time"),
+            (true, now) => format!("{rate} {noun} per {}, {now} at the end", per.name),
+            (false, now) => format!("{rate} {noun} each time, {now} at the end"),
+        });
+    }
+    parts.join("; ")
+}
+
+fn pinned(finding: &Finding) -> Option<String> {
+    let pinned = finding.pinned?;
+    let mut parts = Vec::new();
+    if pinned.saved_bytes > 0 || pinned.graph_nodes > 0 {
+        let nodes = words::count(pinned.graph_nodes, "graph node");
+        parts.push(match pinned.saved_bytes {
+            0 => format!("an autograd graph of {nodes}"),
+            saved => format!("{} saved for backward by {nodes}", Bytes(saved)),
+        });
+    }
+    if pinned.tensor_bytes > 0 {
+        parts.push(format!("{} of tensors", Bytes(pinned.tensor_bytes)));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn fix(page: &mut Page, fix: &Fix, excerpts: &Excerpts) {
+    let hunks = change::hunks(&fix.edits, excerpts);
+    let margin =
+        hunks.iter().map(|hunk| (hunk.line as usize + HUNK_LINES).to_string().len()).max().unwrap_or(1);
+    let several = hunks.windows(2).any(|pair| pair[0].file != pair[1].file);
+    for hunk in &hunks {
+        if several {
+            page.line(&[(Tone::Quiet, &format!("           in {}", hunk.file))]);
+        }
+        lines(page, hunk, margin);
+    }
+    if !hunks.is_empty() && fix.applicability == Applicability::Unsafe {
+        page.line(&[(Tone::Quiet, "           may change behaviour: look before you apply it")]);
+    }
+}
+
+fn lines(page: &mut Page, hunk: &Hunk, margin: usize) {
+    let all = hunk.removed.iter().chain(&hunk.added);
+    let indent = all.filter(|line| !line.trim().is_empty()).map(|line| indentation(line)).min().unwrap_or(0);
+    let numbered = hunk.removed.iter().map(|text| (Tone::Removed, '-', text));
+    let numbered = numbered.zip(hunk.line..).map(|((tone, sign, text), number)| (tone, sign, text, number));
+    let added = hunk.added.iter().zip(hunk.line..).map(|(text, number)| (Tone::Added, '+', text, number));
+    for (tone, sign, text, number) in numbered.chain(added).take(HUNK_LINES) {
+        let text = text.chars().skip(indent).collect::<String>();
+        page.line(&[
+            (Tone::Quiet, &format!("           {number:>margin$} ")),
+            (tone, &format!("{sign} {text}")),
+        ]);
+    }
+    let hidden = (hunk.removed.len() + hunk.added.len()).saturating_sub(HUNK_LINES);
+    if hidden > 0 {
+        page.line(&[(Tone::Quiet, &format!("           ... {} more", words::count(hidden as u64, "line")))]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, container: &str, marks: &str) {
+        assert_eq!(mark(text, container, 60), marks);
+    }
+
+    #[test]
+    fn carets_stand_under_the_container() {
+        check("self.ious.append(iou)", "self.ious", "^^^^^^^^^");
+        check("    x = all_losses + losses", "losses", "                     ^^^^^^");
+        check("log.losses = losses", "losses", "             ^^^^^^");
+        check("größe[k] = v", "größe", "^^^^^");
+    }
+
+    #[test]
+    fn without_a_container_the_statement_is_marked() {
+        check("  plt.figure()  ", "", "  ^^^^^^^^^^^^");
+        check("plt.figure()", "fig", "^^^^^^^^^^^^");
+    }
+
+    #[test]
+    fn a_mark_stays_on_the_page() {
+        assert_eq!(mark("aaaaaaaaaaaaaaaaaaaa.append(x)", "", 10), "^^^^^^^^^^");
+        assert_eq!(mark("                    kept", "kept", 10), "         ^");
+    }
+}

@@ -1,0 +1,331 @@
+//! The answer in one sentence: which of the verdicts decides, and how it reads.
+//!
+//! Bytes in use decide wherever a process can tell them; resident memory speaks only for processes that cannot.
+
+use std::cmp::Reverse;
+
+use caulk_core::{Confidence, Finding, ProcessRef, Series, State, Verdict};
+
+use crate::page::Tone;
+use crate::words::{self, Per};
+
+/// What the verdicts say together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outlook<'a> {
+    /// Memory grows for the whole run.
+    Grows(&'a Verdict),
+    /// Memory in use does not grow, resident memory does: retention, no leak.
+    Retains(&'a Verdict),
+    /// Memory grows inside each epoch and is freed at its end.
+    GrowsWithin(&'a Verdict),
+    /// Too early to say.
+    Undecided(&'a Verdict),
+    /// Memory does not grow.
+    Steady(&'a Verdict),
+    /// Nothing was measured that could be judged.
+    Unknown,
+}
+
+/// The verdict that decides.
+pub fn outlook(verdicts: &[Verdict]) -> Outlook<'_> {
+    let counted = |verdict: &&Verdict| !matches!(verdict.series, Series::Fds | Series::Threads);
+    let witness = |verdict: &&Verdict| counted(verdict) && trusted(verdict, verdicts);
+    let first = |state: State| {
+        let of_state = verdicts.iter().filter(witness).filter(|verdict| verdict.state == state);
+        of_state.min_by(|a, b| {
+            let key = |verdict: &Verdict| (Reverse(lead(&verdict.process)), preference(verdict.series));
+            key(a).cmp(&key(b)).then(b.bytes_per_unit.total_cmp(&a.bytes_per_unit))
+        })
+    };
+    if let Some(verdict) = first(State::Grows) {
+        return Outlook::Grows(verdict);
+    }
+    if let Some(verdict) = first(State::GrowsWithinEpoch) {
+        return Outlook::GrowsWithin(verdict);
+    }
+    // The training process decides whether the question is open: a helper that lived for two epochs does not.
+    let leading = verdicts.iter().filter(witness).map(|verdict| lead(&verdict.process)).max();
+    let open = first(State::Undecided).filter(|verdict| Some(lead(&verdict.process)) == leading);
+    let steady = [State::Flat, State::Sawtooth, State::Plateaus].into_iter().filter_map(first);
+    let steady = steady.min_by_key(|verdict| (Reverse(lead(&verdict.process)), preference(verdict.series)));
+    let retained = verdicts.iter().filter(counted).find(|verdict| verdict.state == State::Grows);
+    match (open, retained, steady) {
+        (Some(open), _, Some(steady)) if preference(steady.series) < preference(open.series) => {
+            retained.map_or(Outlook::Steady(steady), Outlook::Retains)
+        }
+        (Some(open), ..) => Outlook::Undecided(open),
+        (None, Some(retained), _) => Outlook::Retains(retained),
+        (None, None, Some(steady)) => Outlook::Steady(steady),
+        (None, None, None) => first(State::Undecided).map_or(Outlook::Unknown, Outlook::Undecided),
+    }
+}
+
+/// Resident memory is a witness only where the same process cannot tell what it has in use, and the tree's where no
+/// process can.
+fn trusted(verdict: &Verdict, all: &[Verdict]) -> bool {
+    match verdict.series {
+        Series::Rss | Series::Pss => !all.iter().any(|other| {
+            other.series == Series::InUse
+                && other.state != State::Undecided
+                && (other.process == verdict.process || verdict.process.role == "tree")
+        }),
+        _ => true,
+    }
+}
+
+/// The training process and its ranks come before what serves them.
+fn lead(process: &ProcessRef) -> u8 {
+    match process.role.as_str() {
+        "main" | "" | "rank" => 2,
+        "tree" | "worker" => 1,
+        _ => 0,
+    }
+}
+
+fn preference(series: Series) -> u8 {
+    match series {
+        Series::InUse => 0,
+        Series::CudaAllocated => 1,
+        Series::Shm => 2,
+        Series::Pss => 3,
+        Series::Rss => 4,
+        Series::Fds => 5,
+        Series::Threads => 6,
+    }
+}
+
+/// The sentence, and the lines of figures below it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Headline {
+    pub(crate) tone: Tone,
+    pub(crate) sentence: String,
+    pub(crate) details: Vec<String>,
+}
+
+/// Puts an outlook into words. `over`: the run has ended. `suspects`: findings that are more than advice, the most
+/// harmful first.
+pub(crate) fn headline(
+    outlook: Outlook<'_>,
+    over: bool,
+    out_of_memory: bool,
+    suspects: &[&Finding],
+) -> Headline {
+    let (tone, sentence, verdict) = match outlook {
+        Outlook::Grows(verdict) => {
+            let per = Per::of(verdict);
+            let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
+            let subject = words::subject(&verdict.process, verdict.series);
+            (Tone::Bad, format!("{subject} grows by {rate} per {}{}.", per.name, blame(suspects)), verdict)
+        }
+        Outlook::Retains(verdict) => {
+            let per = Per::of(verdict);
+            let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
+            let sentence = format!(
+                "Memory in use does not grow, but resident memory does, by {rate} per {}: no leak in the program, \
+                 the allocator keeps pages.",
+                per.name
+            );
+            (Tone::Warn, sentence, verdict)
+        }
+        Outlook::GrowsWithin(verdict) => {
+            let subject = words::subject(&verdict.process, verdict.series);
+            (Tone::Warn, format!("{subject} grows within each epoch and is freed at its end."), verdict)
+        }
+        Outlook::Undecided(verdict) => (Tone::Warn, undecided(verdict, suspects), verdict),
+        Outlook::Steady(verdict) => {
+            let subject = words::subject(&verdict.process, verdict.series);
+            let why = match verdict.state {
+                State::Plateaus => ": it rose while warming up, then stopped",
+                State::Sawtooth => ": it rises and comes back to where it was",
+                _ => "",
+            };
+            let tone = if suspects.is_empty() { Tone::Good } else { Tone::Warn };
+            (tone, format!("{subject} does not grow{why}."), verdict)
+        }
+        Outlook::Unknown => {
+            let sentence = "Nothing can be said about memory: too little was measured.".into();
+            return Headline { tone: Tone::Warn, sentence, details: Vec::new() };
+        }
+    };
+    let mut details = vec![figures(verdict)];
+    if matches!(outlook, Outlook::Grows(_)) && !out_of_memory {
+        details.extend(forecast(verdict, over));
+    }
+    if !verdict.text.is_empty() {
+        details.push(sentence_case(&verdict.text));
+    }
+    Headline { tone, sentence, details }
+}
+
+/// The line to look at, in the first sentence already.
+fn blame(suspects: &[&Finding]) -> String {
+    let Some(first) = suspects.first() else {
+        return ", and nothing was found that explains it".into();
+    };
+    let place = match first.sites.first() {
+        Some(site) => format!("{}:{}", site.file, site.line),
+        None if !first.holder.is_empty() => format!("`{}`", first.holder),
+        None => return String::new(),
+    };
+    let kind = if first.sites.is_empty() { "what grows" } else { "the line" };
+    match (first.confidence, suspects.len()) {
+        (Confidence::Proved, 1) => format!("; {kind} is {place}"),
+        (Confidence::Proved, _) => format!("; {kind} that adds most is {place}"),
+        _ => format!("; most likely {kind} is {place}"),
+    }
+}
+
+fn undecided(verdict: &Verdict, suspects: &[&Finding]) -> String {
+    let per = Per::of(verdict);
+    let start = match suspects {
+        [] => "Whether memory grows is not decided yet",
+        _ => "Memory seems to grow, but it is too early to be sure",
+    };
+    match verdict.more_needed {
+        Some(more) if more > 0 => {
+            format!("{start}: {} {} needed.", per.more(more), if more == 1 { "is" } else { "are" })
+        }
+        _ => format!("{start}."),
+    }
+}
+
+/// What a verdict rests on, in figures.
+pub(crate) fn figures(verdict: &Verdict) -> String {
+    let per = Per::of(verdict);
+    let series = verdict.series;
+    let mut parts = Vec::new();
+    if verdict.boundaries > 0 {
+        let level = words::amount(series, verdict.last);
+        let warmup = match verdict.warmup {
+            0 => String::new(),
+            warmup => format!(" ({warmup} of warm-up not counted)"),
+        };
+        let boundaries = per.boundaries(verdict.boundaries + verdict.warmup);
+        parts.push(format!("{level} {} after {boundaries}{warmup}", words::measure(series)));
+    }
+    if let Some(interval) = verdict.interval.filter(|interval| interval.iter().all(|bound| bound.is_finite()))
+    {
+        let interval = interval.map(|bound| bound * per.factor);
+        let rate = match verdict.state {
+            State::Grows | State::GrowsWithinEpoch | State::Undecided => words::range(series, interval),
+            _ => format!("at most {}", words::rate(series, interval[1].max(0.0))),
+        };
+        parts.push(format!("{rate} per {} with {:.0} % confidence", per.name, verdict.level * 100.0));
+    }
+    parts.join("; ")
+}
+
+/// When which limit is reached.
+fn forecast(verdict: &Verdict, over: bool) -> Option<String> {
+    let (limit, [early, late]) = (verdict.limit?, verdict.oom_in_s?);
+    let limit = words::limit(limit);
+    if early <= 0.0 && late <= 0.0 {
+        return Some(format!("It has reached {limit}."));
+    }
+    let time = words::span([early, late]);
+    let per = Per::of(verdict);
+    let epochs =
+        verdict.unit_seconds.filter(|unit_s| *unit_s > 0.0 && late.is_finite() && per.name == "epoch");
+    let epochs = epochs.map(|unit_s| match [(early / unit_s).floor(), (late / unit_s).floor()] {
+        [early, late] if early < late => format!(" ({early:.0} to {late:.0} more epochs)"),
+        [early, _] => format!(" ({} more)", words::count(early as u64, "epoch")),
+    });
+    let epochs = epochs.unwrap_or_default();
+    Some(if over {
+        format!("Had it gone on, it would have reached {limit} after another {time}{epochs}.")
+    } else {
+        format!("Going on like this it reaches {limit} in {time}{epochs}.")
+    })
+}
+
+/// A text as a sentence of its own: a capital first, a period last.
+pub(crate) fn sentence_case(text: &str) -> String {
+    let mut chars = text.trim().chars();
+    let mut out: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    out.push_str(chars.as_str());
+    if !out.ends_with(['.', '!', '?', ':']) {
+        out.push('.');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_core::VerdictUnit;
+
+    use super::*;
+
+    fn verdict(role: &str, series: Series, state: State) -> Verdict {
+        Verdict {
+            process: ProcessRef { role: role.into(), index: 0, count: 1 },
+            series,
+            state,
+            unit: VerdictUnit::Epoch,
+            bytes_per_unit: 1e6,
+            bytes_per_epoch: Some(1e6),
+            interval: None,
+            level: 0.95,
+            boundaries: 8,
+            warmup: 0,
+            more_needed: None,
+            last: 1e9,
+            unit_steps: None,
+            unit_seconds: None,
+            limit: None,
+            oom_in_s: None,
+            text: String::new(),
+        }
+    }
+
+    fn check(verdicts: &[(&str, Series, State)], expected: fn(&Outlook<'_>) -> bool) {
+        let verdicts: Vec<_> =
+            verdicts.iter().map(|(role, series, state)| verdict(role, *series, *state)).collect();
+        let decided = outlook(&verdicts);
+        assert!(expected(&decided), "{decided:?}");
+    }
+
+    #[test]
+    fn bytes_in_use_overrule_resident_memory() {
+        check(
+            &[("main", Series::Rss, State::Grows), ("main", Series::InUse, State::Flat)],
+            |outlook| matches!(outlook, Outlook::Retains(verdict) if verdict.series == Series::Rss),
+        );
+    }
+
+    #[test]
+    fn resident_memory_decides_where_nothing_better_is_known() {
+        check(&[("main", Series::Rss, State::Grows)], |outlook| matches!(outlook, Outlook::Grows(_)));
+        let open = [("main", Series::InUse, State::Undecided), ("main", Series::Rss, State::Grows)];
+        check(&open, |outlook| matches!(outlook, Outlook::Grows(_)));
+    }
+
+    #[test]
+    fn a_worker_that_grows_is_growth() {
+        let verdicts = [("main", Series::InUse, State::Flat), ("worker", Series::Pss, State::Grows)];
+        check(
+            &verdicts,
+            |outlook| matches!(outlook, Outlook::Grows(verdict) if verdict.process.role == "worker"),
+        );
+    }
+
+    #[test]
+    fn a_short_lived_helper_leaves_nothing_open() {
+        let verdicts = [("main", Series::InUse, State::Flat), ("other", Series::Rss, State::Undecided)];
+        check(&verdicts, |outlook| matches!(outlook, Outlook::Steady(_)));
+    }
+
+    #[test]
+    fn open_files_are_not_memory() {
+        check(&[("main", Series::Fds, State::Grows)], |outlook| *outlook == Outlook::Unknown);
+        let verdicts = [("main", Series::Fds, State::Grows), ("main", Series::InUse, State::Flat)];
+        check(&verdicts, |outlook| matches!(outlook, Outlook::Steady(_)));
+    }
+
+    #[test]
+    fn an_open_question_stays_open() {
+        check(&[("main", Series::InUse, State::Undecided)], |outlook| {
+            matches!(outlook, Outlook::Undecided(_))
+        });
+        check(&[], |outlook| *outlook == Outlook::Unknown);
+    }
+}

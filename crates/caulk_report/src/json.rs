@@ -1,0 +1,60 @@
+//! The report as a JSON document, by the contract of schema 1.
+
+use caulk_core::{Finding, RunInfo, Verdict};
+use serde::Serialize;
+
+use crate::{Report, SCHEMA, Summary};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    tool: Tool<'a>,
+    command: &'a str,
+    run: Run<'a>,
+    summary: &'a Summary,
+    leak_found: bool,
+    verdicts: &'a [Verdict],
+    findings: &'a [Finding],
+    notes: &'a [String],
+    problems: Vec<Problem<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    version: &'a str,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    running: bool,
+    folder: &'a str,
+    #[serde(flatten)]
+    info: &'a RunInfo,
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    message: &'a str,
+}
+
+/// The whole report as one indented JSON document that ends with a line break.
+#[expect(clippy::missing_panics_doc, reason = "plain data is always valid JSON")]
+pub fn json(report: &Report) -> String {
+    let document = Document {
+        schema: SCHEMA,
+        tool: Tool { name: "caulk", version: env!("CARGO_PKG_VERSION") },
+        command: if report.command.is_empty() { "run" } else { &report.command },
+        run: Run { running: report.running, folder: &report.folder, info: &report.info },
+        summary: &report.summary,
+        leak_found: report.leak_found(),
+        verdicts: &report.verdicts,
+        findings: &report.findings,
+        notes: &report.notes,
+        problems: report.problems.iter().map(|message| Problem { message }).collect(),
+    };
+    // Values of plain data with string keys: there is nothing in them that JSON cannot hold.
+    let mut text = serde_json::to_string_pretty(&document).expect("plain data is valid JSON");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,166 @@
+//! The report as text for a terminal: how it ended, whether memory grows, what to change, in this order.
+
+use caulk_core::{Bytes, Finding, Series, Severity, State, Verdict};
+
+use crate::headline::{self, Outlook};
+use crate::page::{Page, Tone};
+use crate::{Report, death, finding, words};
+
+/// Findings shown in full, and pieces of advice shown in short; the JSON report has all.
+const MOST: usize = 8;
+
+/// How to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Colour the text with ANSI sequences.
+    pub color: bool,
+    /// Columns of a line; kept between 40 and 160.
+    pub width: usize,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { color: false, width: 100 }
+    }
+}
+
+/// The whole report.
+pub fn text(report: &Report, options: &TextOptions) -> String {
+    let mut page = Page::new(options.color, options.width);
+    page.rule("caulk");
+    answer(&mut page, report);
+    others(&mut page, report);
+    findings(&mut page, report);
+    notes(&mut page, report);
+    footer(&mut page, report);
+    page.finish()
+}
+
+fn answer(page: &mut Page, report: &Report) {
+    let suspects: Vec<_> =
+        report.findings.iter().filter(|finding| finding.severity > Severity::Info).collect();
+    let end = death::end(report);
+    let died_of_memory = death::out_of_memory(report.info.death.as_ref());
+    if let Some(end) = &end {
+        page.prose((Tone::Plain, ""), end.tone, &end.sentence);
+        if !end.detail.is_empty() {
+            page.prose((Tone::Plain, "  "), Tone::Plain, &end.detail);
+        }
+    }
+    let over = !report.running;
+    let decided = headline::outlook(&report.verdicts);
+    let head = headline::headline(decided, over, died_of_memory, &suspects);
+    page.prose((Tone::Plain, ""), head.tone, &head.sentence);
+    for detail in head.details.iter().filter(|detail| !detail.is_empty()) {
+        page.prose((Tone::Plain, "  "), Tone::Plain, detail);
+    }
+    let advice = match (suspects.len(), died_of_memory, decided) {
+        (0, true, _) => Some("No container or line is known that held the memory when it died.".to_owned()),
+        (1, true, _) => Some("What held memory when it died:".to_owned()),
+        (_, true, _) => Some("What held memory when it died, the most harmful first:".to_owned()),
+        (several @ 2.., ..) => Some(format!("{several} places to change, the most harmful first:")),
+        _ => None,
+    };
+    if let Some(advice) = advice {
+        page.prose((Tone::Plain, ""), Tone::Plain, &advice);
+    }
+}
+
+/// Other series that grow: workers, the GPU, open files.
+fn others(page: &mut Page, report: &Report) {
+    let decided = headline::outlook(&report.verdicts);
+    let shown = match decided {
+        Outlook::Unknown => None,
+        Outlook::Grows(verdict)
+        | Outlook::Retains(verdict)
+        | Outlook::GrowsWithin(verdict)
+        | Outlook::Undecided(verdict)
+        | Outlook::Steady(verdict) => Some(verdict),
+    };
+    let grows = |verdict: &&Verdict| verdict.state == State::Grows && Some(*verdict) != shown;
+    // What the process says of bytes in use is not repeated with the pages that they lie on.
+    let told = |verdict: &&Verdict| {
+        matches!(verdict.series, Series::Rss | Series::Pss) && matches!(decided, Outlook::Grows(_))
+    };
+    for verdict in report.verdicts.iter().filter(grows).filter(|verdict| !told(verdict)).take(MOST) {
+        let per = words::Per::of(verdict);
+        let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
+        let subject = words::subject(&verdict.process, verdict.series);
+        page.prose((Tone::Plain, "  "), Tone::Plain, &format!("{subject} grows by {rate} per {}.", per.name));
+    }
+}
+
+fn findings(page: &mut Page, report: &Report) {
+    let (advice, leaks): (Vec<&Finding>, Vec<&Finding>) =
+        report.findings.iter().partition(|finding| finding.severity == Severity::Info);
+    for leak in leaks.iter().take(MOST) {
+        page.gap();
+        finding::full(page, leak, &report.verdicts, &report.excerpts);
+    }
+    more(page, leaks.len(), "finding");
+    for advice in advice.iter().take(MOST) {
+        page.gap();
+        finding::short(page, advice);
+    }
+    more(page, advice.len(), "piece of advice");
+}
+
+fn more(page: &mut Page, all: usize, what: &str) {
+    if all > MOST {
+        page.gap();
+        page.line(&[(
+            Tone::Quiet,
+            &format!("... and {} more ({what}); see them with --format json", all - MOST),
+        )]);
+    }
+}
+
+fn notes(page: &mut Page, report: &Report) {
+    let problems = report.problems.iter().map(|problem| ("problem: ", Tone::Warn, problem));
+    let notes = report.notes.iter().map(|note| ("note: ", Tone::Strong, note));
+    let mut said: Vec<&str> = Vec::new();
+    for (label, tone, text) in problems.chain(notes) {
+        if said.contains(&text.as_str()) {
+            continue;
+        }
+        if said.is_empty() {
+            page.gap();
+        }
+        page.prose((tone, label), Tone::Plain, text);
+        said.push(text);
+    }
+}
+
+fn footer(page: &mut Page, report: &Report) {
+    let summary = &report.summary;
+    let epochs = summary.epochs.filter(|epochs| *epochs > 0).map(|epochs| words::count(epochs, "epoch"));
+    let steps = summary.steps.filter(|steps| *steps > 0).map(|steps| words::count(steps, "step"));
+    let passed: Vec<String> = epochs.into_iter().chain(steps).collect();
+    let duration = words::seconds(summary.duration_s);
+    let mut parts = vec![match passed.as_slice() {
+        [] => duration,
+        passed => format!("{} in {duration}", passed.join(", ")),
+    }];
+    let peak = summary.peak_bytes.map(|peak| format!("peak {} resident", Bytes(peak)));
+    let tree = (summary.processes > 0).then(|| processes(summary.processes));
+    let peak: Vec<String> = peak.into_iter().chain(tree).collect();
+    if !peak.is_empty() {
+        parts.push(peak.join(" in "));
+    }
+    if let Some(cost_s) = summary.cost_s.filter(|cost_s| *cost_s > 0.0) {
+        let pause = summary.longest_pause_s.filter(|pause_s| *pause_s >= 0.001);
+        let pause =
+            pause.map_or(String::new(), |pause_s| format!(", at most {} at once", words::seconds(pause_s)));
+        parts.push(format!("caulk took {} of CPU time in the program{pause}", words::seconds(cost_s)));
+    }
+    let line = parts.join("; ");
+    page.gap();
+    page.prose((Tone::Plain, ""), Tone::Quiet, &line);
+    if !report.folder.is_empty() {
+        page.prose((Tone::Plain, ""), Tone::Quiet, &format!("recording: {}", report.folder));
+    }
+}
+
+fn processes(number: u32) -> String {
+    if number == 1 { "1 process".into() } else { format!("{number} processes") }
+}

@@ -1,0 +1,291 @@
+//! Numbers in words: durations, rates, counts, signals, processes.
+
+use caulk_core::{Bytes, Death, Kill, Limit, LimitKind, ProcessRef, RunInfo, Series, Verdict, VerdictUnit};
+
+/// A duration in at most two units: `40 ms`, `0.4 s`, `41 s`, `1 min 5 s`, `1 h 26 min`, `2 days 3 h`.
+pub fn seconds(duration_s: f64) -> String {
+    if !duration_s.is_finite() {
+        return "ever".into();
+    }
+    if duration_s < 0.0995 {
+        return format!("{:.0} ms", duration_s.max(0.0) * 1e3);
+    }
+    if duration_s < 9.95 {
+        return format!("{:.1} s", duration_s.max(0.0));
+    }
+    let whole = duration_s.round() as u64;
+    let pair = |large: u64, large_name: &str, small: u64, small_name: &str| match small {
+        0 => format!("{large} {large_name}"),
+        _ => format!("{large} {large_name} {small} {small_name}"),
+    };
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => pair(whole / 60, "min", whole % 60, "s"),
+        3600..86400 => pair(whole / 3600, "h", whole % 3600 / 60, "min"),
+        _ => {
+            let days = whole / 86400;
+            pair(days, if days == 1 { "day" } else { "days" }, whole % 86400 / 3600, "h")
+        }
+    }
+}
+
+/// A forecast as a range in one unit, no finer than it can be: `21 to 23 h`.
+pub(crate) fn span([early_s, late_s]: [f64; 2]) -> String {
+    if !late_s.is_finite() {
+        return format!("{} at the earliest", seconds(early_s));
+    }
+    let (unit_s, name) = match early_s {
+        ..120.0 => (1.0, "s"),
+        ..7200.0 => (60.0, "min"),
+        ..172_800.0 => (3600.0, "h"),
+        _ => (86400.0, "days"),
+    };
+    // The early end is rounded down: it is the one to act by.
+    let (early, late) = ((early_s / unit_s).floor(), (late_s / unit_s).ceil());
+    if late > 20.0 * early.max(1.0) {
+        return format!("{} to {}", seconds(early_s), seconds(late_s));
+    }
+    if early + 1.0 >= late {
+        format!("about {late:.0} {name}")
+    } else {
+        format!("{early:.0} to {late:.0} {name}")
+    }
+}
+
+/// `1 epoch`, `3 epochs`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 {
+        ""
+    } else if noun.ends_with("ss") {
+        "es"
+    } else {
+        "s"
+    };
+    format!("{number} {noun}{plural}")
+}
+
+/// A mean count: whole where it is, else with one digit.
+pub(crate) fn mean(number: f64) -> String {
+    if number.abs() >= 100.0 || (number - number.round()).abs() < 0.05 {
+        format!("{number:.0}")
+    } else {
+        format!("{number:.1}")
+    }
+}
+
+/// What a rate is per, and by what to multiply a rate per boundary to make it so.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Per {
+    /// `epoch`, `50 steps`, `minute`.
+    pub(crate) name: String,
+    /// Factor on rates per boundary.
+    pub(crate) factor: f64,
+    /// Boundaries in words, by their noun: `epoch`, `boundary of 50 steps`.
+    noun: String,
+}
+
+impl Per {
+    pub(crate) fn new(unit: VerdictUnit, steps: Option<f64>, unit_s: Option<f64>) -> Self {
+        match (unit, steps, unit_s) {
+            (VerdictUnit::Epoch, ..) => Self { name: "epoch".into(), factor: 1.0, noun: "epoch".into() },
+            (VerdictUnit::Steps, Some(steps), _) if steps >= 1.5 => {
+                let name = format!("{steps:.0} steps");
+                Self { noun: format!("stretch of {name}"), name, factor: 1.0 }
+            }
+            (VerdictUnit::Steps, Some(_), _) => {
+                Self { name: "step".into(), factor: 1.0, noun: "step".into() }
+            }
+            (VerdictUnit::Seconds, _, Some(unit_s)) if unit_s > 0.0 => {
+                let noun = format!("stretch of {}", seconds(unit_s));
+                Self { name: "minute".into(), factor: 60.0 / unit_s, noun }
+            }
+            _ => Self { name: "boundary".into(), factor: 1.0, noun: "stretch".into() },
+        }
+    }
+
+    pub(crate) fn of(verdict: &Verdict) -> Self {
+        Self::new(verdict.unit, verdict.unit_steps, verdict.unit_seconds)
+    }
+
+    /// `8 epochs`, `12 stretches of 50 steps`.
+    pub(crate) fn boundaries(&self, number: u32) -> String {
+        let noun = if number == 1 { self.noun.clone() } else { plural(&self.noun) };
+        format!("{number} {noun}")
+    }
+
+    /// `2 more epochs`.
+    pub(crate) fn more(&self, number: u32) -> String {
+        let noun = if number == 1 { self.noun.clone() } else { plural(&self.noun) };
+        format!("{number} more {noun}")
+    }
+}
+
+fn plural(noun: &str) -> String {
+    match noun.strip_prefix("stretch") {
+        Some(rest) => format!("stretches{rest}"),
+        None => format!("{noun}s"),
+    }
+}
+
+/// An amount of a series: bytes, or a plain number of files and threads.
+pub(crate) fn amount(series: Series, value: f64) -> String {
+    match series {
+        Series::Fds => count(value.max(0.0).round() as u64, "open file"),
+        Series::Threads => count(value.max(0.0).round() as u64, "thread"),
+        _ => Bytes(value.max(0.0).round() as u64).to_string(),
+    }
+}
+
+/// A rate of a series, with its sign where it falls.
+pub(crate) fn rate(series: Series, value: f64) -> String {
+    match series {
+        Series::Fds | Series::Threads => mean(value),
+        _ => bytes(value),
+    }
+}
+
+/// Bytes that may be negative.
+pub(crate) fn bytes(value: f64) -> String {
+    if value < -0.5 { Bytes::signed(value) } else { Bytes(value.max(0.0).round() as u64).to_string() }
+}
+
+/// `15.3 MB to 17.2 MB`.
+pub(crate) fn range(series: Series, [low, high]: [f64; 2]) -> String {
+    format!("{} to {}", rate(series, low), rate(series, high))
+}
+
+/// The series as the subject of a sentence about `process`.
+pub(crate) fn subject(process: &ProcessRef, series: Series) -> String {
+    let what = match series {
+        Series::InUse => "Memory",
+        Series::Rss => "Resident memory",
+        Series::Pss => "Resident memory (PSS)",
+        Series::CudaAllocated => "GPU memory",
+        Series::Shm => "Shared memory",
+        Series::Fds => "The number of open files",
+        Series::Threads => "The number of threads",
+    };
+    match owner(process) {
+        Some(owner) => format!("{what} of {owner}"),
+        None => what.into(),
+    }
+}
+
+/// Whose: nothing for the main process, about which everything is said unless it says otherwise.
+pub(crate) fn owner(process: &ProcessRef) -> Option<String> {
+    match (process.role.as_str(), process.count) {
+        ("main" | "", 0 | 1) => None,
+        ("tree", _) => Some("all processes together".into()),
+        ("worker", count) if count > 1 => Some(format!("{count} DataLoader workers")),
+        ("worker", _) => Some(format!("DataLoader worker {}", process.index)),
+        ("rank", count) if count > 1 => Some(format!("{count} ranks")),
+        ("rank", _) => Some(format!("rank {}", process.index)),
+        (role, count) if count > 1 => Some(format!("{count} {role} processes")),
+        (role, _) => Some(format!("{role} process {}", process.index)),
+    }
+}
+
+/// What is measured, as a noun inside a sentence.
+pub(crate) fn measure(series: Series) -> &'static str {
+    match series {
+        Series::InUse => "in use",
+        Series::Rss => "resident",
+        Series::Pss => "resident (PSS)",
+        Series::CudaAllocated => "allocated on the GPU",
+        Series::Shm => "in shared memory",
+        Series::Fds | Series::Threads => "in all",
+    }
+}
+
+/// `the cgroup limit of 64.0 GB`.
+pub(crate) fn limit(limit: Limit) -> String {
+    let name = match limit.kind {
+        LimitKind::Cgroup => "the cgroup limit",
+        LimitKind::Physical => "the end of this machine's memory",
+        LimitKind::Budget => "the budget",
+        LimitKind::Gpu => "the end of the GPU's memory",
+    };
+    match limit.kind {
+        LimitKind::Cgroup | LimitKind::Budget => format!("{name} of {}", Bytes(limit.bytes)),
+        LimitKind::Physical | LimitKind::Gpu => format!("{name}, {}", Bytes(limit.bytes)),
+    }
+}
+
+/// Name of a signal, as `kill -l` writes it on Linux for `x86_64` and `aarch64`.
+pub(crate) fn signal(number: i32) -> String {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+        "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    ];
+    let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    match index.and_then(|index| NAMES.get(index)) {
+        Some(name) => format!("SIG{name}"),
+        None => format!("signal {number}"),
+    }
+}
+
+/// How a run ended, in a few words for a table: `exit 0`, `out of memory`, `SIGSEGV`, `running`, `unknown`.
+pub fn ending(info: &RunInfo, running: bool) -> String {
+    match &info.death {
+        None if running => "running".into(),
+        Some(Death { kill: Some(Kill::Oom), .. }) => "out of memory".into(),
+        Some(Death { kill: Some(Kill::ProbablyOom), .. }) => "out of memory?".into(),
+        Some(Death { signal: Some(number), .. }) => signal(*number),
+        Some(Death { code: Some(code), .. }) => format!("exit {code}"),
+        None | Some(Death { .. }) => "not known".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(duration_s: f64, text: &str) {
+        assert_eq!(seconds(duration_s), text);
+    }
+
+    #[test]
+    fn durations_have_at_most_two_units() {
+        check(0.04, "40 ms");
+        check(0.4, "0.4 s");
+        check(9.96, "10 s");
+        check(59.7, "1 min");
+        check(65.0, "1 min 5 s");
+        check(5200.0, "1 h 26 min");
+        check(86_400.0 * 2.0 + 3.0 * 3600.0, "2 days 3 h");
+        check(f64::INFINITY, "ever");
+    }
+
+    #[test]
+    fn forecasts_are_no_finer_than_they_can_be() {
+        assert_eq!(span([75_400.0, 81_800.0]), "20 to 23 h");
+        assert_eq!(span([5200.0, 6100.0]), "86 to 102 min");
+        assert_eq!(span([3650.0, 3700.0]), "60 to 62 min");
+        assert_eq!(span([90.2, 90.8]), "about 91 s");
+        assert_eq!(span([30.0, 7200.0]), "30 s to 2 h");
+        assert_eq!(span([30.0, f64::INFINITY]), "30 s at the earliest");
+    }
+
+    #[test]
+    fn boundaries_are_counted_in_their_own_words() {
+        let epochs = Per::new(VerdictUnit::Epoch, Some(24.0), None);
+        assert_eq!(epochs.boundaries(1), "1 epoch");
+        assert_eq!(epochs.more(3), "3 more epochs");
+        let steps = Per::new(VerdictUnit::Steps, Some(50.0), None);
+        assert_eq!(
+            (steps.name.as_str(), steps.boundaries(7).as_str()),
+            ("50 steps", "7 stretches of 50 steps")
+        );
+        let time = Per::new(VerdictUnit::Seconds, None, Some(10.0));
+        assert_eq!((time.name.as_str(), time.factor), ("minute", 6.0));
+    }
+
+    #[test]
+    fn signals_have_names() {
+        assert_eq!(signal(9), "SIGKILL");
+        assert_eq!(signal(31), "SIGSYS");
+        assert_eq!(signal(34), "signal 34");
+        assert_eq!(signal(0), "signal 0");
+    }
+}

@@ -1,0 +1,173 @@
+//! What people and programs read after a run, as snapshots.
+
+mod samples;
+
+use caulk_core::{Kill, ProcessRef, Scope, Series, Severity, State, Verdict, VerdictUnit};
+use caulk_report::{Excerpts, Report, TextOptions};
+use samples::{death, graph_in_list, growing, run, scalar_per_epoch, verdict};
+
+fn check(name: &str, report: &Report) {
+    insta::assert_snapshot!(name, caulk_report::text(report, &TextOptions::default()));
+}
+
+fn leak() -> Report {
+    Report { verdicts: vec![growing()], findings: vec![graph_in_list(), scalar_per_epoch()], ..run() }
+}
+
+#[test]
+fn a_leak_with_its_line() {
+    check("leak", &leak());
+}
+
+#[test]
+fn a_leak_on_a_narrow_terminal() {
+    let text = caulk_report::text(&leak(), &TextOptions { width: 60, color: false });
+    insta::assert_snapshot!("leak_narrow", text);
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let text = caulk_report::text(&leak(), &TextOptions { color: true, ..TextOptions::default() });
+    insta::assert_snapshot!("leak_color", text.replace('\x1b', "␛"));
+}
+
+#[test]
+fn a_leak_while_it_still_runs() {
+    let mut report = leak();
+    report.running = true;
+    report.info.death = None;
+    report.info.complete = false;
+    check("leak_running", &report);
+}
+
+#[test]
+fn growth_without_a_cause() {
+    let note =
+        "looked at 1,204 containers, 3 graphs and 2 threads: none grew in step with the epochs".to_owned();
+    check("growth_without_cause", &Report { verdicts: vec![growing()], notes: vec![note], ..run() });
+}
+
+#[test]
+fn memory_that_does_not_grow() {
+    check("flat", &Report { verdicts: vec![verdict(State::Flat)], ..run() });
+    check(
+        "plateau",
+        &Report { verdicts: vec![verdict(State::Plateaus)], findings: vec![scalar_per_epoch()], ..run() },
+    );
+}
+
+#[test]
+fn too_few_epochs() {
+    let mut open = verdict(State::Undecided);
+    (open.boundaries, open.warmup, open.more_needed, open.interval) = (3, 0, Some(2), None);
+    check("undecided", &Report { verdicts: vec![open], ..run() });
+}
+
+#[test]
+fn killed_for_memory() {
+    let mut report = leak();
+    let mut end = death(None, Some(9));
+    end.kill = Some(Kill::Oom);
+    end.text = "the cgroup counted 1 OOM kill while the program died, at 63.9 GB of 64.0 GB".into();
+    report.info.death = Some(end);
+    check("oom_killed", &report);
+}
+
+#[test]
+fn crashed_stopped_failed() {
+    let ended = |code, signal| {
+        let mut report = Report { verdicts: vec![verdict(State::Flat)], ..run() };
+        report.info.death = Some(death(code, signal));
+        report
+    };
+    check("segfault", &ended(None, Some(11)));
+    check("interrupted", &ended(None, Some(2)));
+    check("exit_1", &ended(Some(1), None));
+}
+
+#[test]
+fn a_supervisor_that_was_killed() {
+    let mut report = leak();
+    report.info.death = None;
+    report.info.complete = false;
+    report.problems = vec!["the table `samples` stops in the middle of a batch; 3 s may be missing".into()];
+    check("supervisor_killed", &report);
+}
+
+#[test]
+fn a_program_without_torch() {
+    let flat = Verdict {
+        series: Series::Rss,
+        unit: VerdictUnit::Seconds,
+        unit_seconds: Some(10.0),
+        bytes_per_epoch: None,
+        ..verdict(State::Grows)
+    };
+    let note = "torch was not imported: boundaries are cut every 10 s".to_owned();
+    check("no_torch", &Report { verdicts: vec![flat], notes: vec![note.clone(), note], ..run() });
+}
+
+#[test]
+fn retention_is_no_leak() {
+    let rss = Verdict { series: Series::Rss, ..verdict(State::Grows) };
+    let report = Report { verdicts: vec![verdict(State::Flat), rss], ..run() };
+    assert!(!report.leak_found());
+    check("retention", &report);
+}
+
+#[test]
+fn workers_and_open_files_that_grow() {
+    let workers = ProcessRef { role: "worker".into(), index: 0, count: 4 };
+    let pss = Verdict { series: Series::Pss, process: workers, ..verdict(State::Grows) };
+    let fds = Verdict {
+        series: Series::Fds,
+        bytes_per_unit: 12.0,
+        bytes_per_epoch: None,
+        last: 120.0,
+        ..verdict(State::Grows)
+    };
+    check("workers", &Report { verdicts: vec![verdict(State::Flat), pss, fds], ..run() });
+}
+
+#[test]
+fn nothing_was_measured() {
+    let mut report = Report { ..run() };
+    report.summary =
+        caulk_report::Summary { duration_s: 0.04, processes: 1, ..caulk_report::Summary::default() };
+    check("nothing", &report);
+}
+
+#[test]
+fn a_source_that_was_edited_since_is_not_quoted() {
+    let mut report = leak();
+    report.excerpts = Excerpts::default();
+    report.excerpts.insert("leaky/main.py", 79, "        pass");
+    let text = caulk_report::text(&report, &TextOptions::default());
+    assert!(text.contains("79 | self.all_st_ious.append(spatial_iou)"), "{text}");
+    assert!(!text.contains("pass"), "{text}");
+}
+
+#[test]
+fn a_peak_is_no_leak() {
+    let mut report =
+        Report { verdicts: vec![verdict(State::Flat)], findings: vec![graph_in_list()], ..run() };
+    assert!(report.leak_found());
+    report.findings[0].scope = Scope::Peak;
+    assert!(!report.leak_found());
+    report.findings[0].scope = Scope::Run;
+    report.findings[0].severity = Severity::Info;
+    assert!(!report.leak_found());
+}
+
+#[test]
+fn the_document_keeps_its_contract() {
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(env!("CARGO_PKG_VERSION"), "[version]");
+    settings.bind(|| insta::assert_snapshot!("document", caulk_report::json(&leak())));
+    let empty: serde_json::Value = serde_json::from_str(&caulk_report::json(&run())).expect("valid JSON");
+    assert_eq!(empty["verdicts"], serde_json::json!([]));
+    assert_eq!(empty["findings"], serde_json::json!([]));
+    assert_eq!(empty["schema"], 1);
+    assert_eq!(empty["problems"], serde_json::json!([]));
+}

@@ -1,0 +1,191 @@
+//! Reports as real runs leave them, with fixed figures.
+
+use caulk_core::{
+    Applicability, Confidence, Death, Edit, Evidence, Finding, Fix, Growth, LeakClass, Limit, LimitKind,
+    Limits, Pinned, Place, Position, ProcessRef, RunInfo, Scope, Series, Severity, Site, SiteRole, State,
+    Target, Verdict, VerdictUnit,
+};
+use caulk_report::{Excerpts, Report, Summary};
+
+const MB: f64 = 1024.0 * 1024.0;
+
+/// Lines of a program that keeps graphs.
+pub(crate) const SOURCE: [(u32, &str); 5] = [
+    (77, "            with_loss = self.criterion(pred, target)"),
+    (78, "            spatial_iou = self.iou(pred, target)"),
+    (79, "            self.all_st_ious.append(spatial_iou)"),
+    (80, "            self.log(spatial_iou)"),
+    (91, "        self.all_ct_ious.append(center_iou)"),
+];
+
+/// The verdict on bytes in use of the training process, over eight epochs.
+pub(crate) fn verdict(state: State) -> Verdict {
+    let rate = if state == State::Grows { 16.5 * MB } else { 0.0 };
+    Verdict {
+        process: ProcessRef::main(),
+        series: Series::InUse,
+        state,
+        unit: VerdictUnit::Epoch,
+        bytes_per_unit: rate,
+        bytes_per_epoch: Some(rate),
+        interval: Some([rate - 0.6 * MB, rate + 0.7 * MB]),
+        level: 0.95,
+        boundaries: 7,
+        warmup: 1,
+        more_needed: None,
+        last: 812.0 * MB,
+        unit_steps: Some(24.0),
+        unit_seconds: Some(20.0),
+        limit: None,
+        oom_in_s: None,
+        text: String::new(),
+    }
+}
+
+/// Growth that meets a limit of the container.
+pub(crate) fn growing() -> Verdict {
+    Verdict {
+        limit: Some(Limit { kind: LimitKind::Cgroup, bytes: 64 << 30 }),
+        oom_in_s: Some([75_400.0, 81_800.0]),
+        ..verdict(State::Grows)
+    }
+}
+
+/// A list of tensors with their graphs.
+pub(crate) fn graph_in_list() -> Finding {
+    let file = "leaky/main.py".to_owned();
+    Finding {
+        class: LeakClass::GraphKeptInContainer,
+        confidence: Confidence::Proved,
+        scope: Scope::Run,
+        severity: Severity::Error,
+        message: "`self.all_st_ious` stores tensors together with their autograd graphs".into(),
+        sites: vec![Site {
+            role: SiteRole::Grows,
+            file: file.clone(),
+            line: 79,
+            end_line: 79,
+            column: 13,
+            function: "DetectionTrainer.validate".into(),
+            text: "self.all_st_ious.append(spatial_iou)".into(),
+            cell: None,
+        }],
+        container: "self.all_st_ious".into(),
+        holder: "trainer.all_st_ious".into(),
+        holder_path: ["module __main__", "function main() local trainer", "attribute all_st_ious", "list"]
+            .map(str::to_owned)
+            .to_vec(),
+        chain: Vec::new(),
+        process: ProcessRef::main(),
+        growth: Some(Growth {
+            unit: VerdictUnit::Epoch,
+            bytes_per_epoch: Some(16.5 * MB),
+            bytes_per_unit: 16.5 * MB,
+            elements_per_epoch: Some(3.0),
+            elements_per_unit: 3.0,
+            interval: Some([16.0 * MB, 17.0 * MB]),
+            elements: 24,
+        }),
+        pinned: Some(Pinned { graph_nodes: 96, saved_bytes: 132 << 20, tensor_bytes: 0 }),
+        evidence: vec![
+            Evidence {
+                kind: "armed-trace".into(),
+                text: "this line added 24 of 24 elements while watched".into(),
+            },
+            Evidence {
+                kind: "source".into(),
+                text: "`append` to `self.all_st_ious`, never cleared in the file".into(),
+            },
+        ],
+        fix: Some(Fix {
+            applicability: Applicability::Unsafe,
+            description: "keep the value without its graph".into(),
+            edits: vec![Edit {
+                file: file.clone(),
+                start: Position { line: 79, column: 48 },
+                end: Position { line: 79, column: 48 },
+                content: ".detach()".into(),
+            }],
+        }),
+        twins: vec![Place { file, line: 91, text: "self.all_ct_ious.append(center_iou)".into() }],
+    }
+}
+
+/// A few bytes per epoch: worth knowing.
+pub(crate) fn scalar_per_epoch() -> Finding {
+    Finding {
+        class: LeakClass::UnboundedHistory,
+        confidence: Confidence::Likely,
+        scope: Scope::Run,
+        severity: Severity::Info,
+        message: "`self.history` gets one number per epoch".into(),
+        sites: vec![Site {
+            line: 102,
+            end_line: 102,
+            text: "self.history.append(loss.item())".into(),
+            function: "<module>".into(),
+            ..graph_in_list().sites.remove(0)
+        }],
+        container: "self.history".into(),
+        holder: "trainer.history".into(),
+        fix: Some(Fix {
+            applicability: Applicability::DisplayOnly,
+            description: "nothing needs to change".into(),
+            edits: Vec::new(),
+        }),
+        growth: None,
+        pinned: None,
+        evidence: Vec::new(),
+        twins: Vec::new(),
+        holder_path: Vec::new(),
+        ..graph_in_list()
+    }
+}
+
+/// A run of eight epochs that ended well.
+pub(crate) fn run() -> Report {
+    let mut excerpts = Excerpts::default();
+    for (line, text) in SOURCE {
+        excerpts.insert("leaky/main.py", line, text);
+    }
+    Report {
+        command: "run".into(),
+        info: RunInfo {
+            schema: 1,
+            caulk: "0.1.0".into(),
+            id: "20261121-101500-main".into(),
+            target: Target {
+                command: vec!["python".into(), "leaky/main.py".into()],
+                directory: "/work".into(),
+                host: "host".into(),
+                environment: Vec::new(),
+            },
+            started: "2026-11-21T10:15:00+01:00[Europe/Berlin]".into(),
+            start_ns: 1_000_000_000,
+            end_ns: Some(162_000_000_000),
+            limits: Limits { physical_bytes: 128 << 30, ..Limits::default() },
+            root_pid: 4242,
+            supervisor_pid: 4241,
+            death: Some(death(Some(0), None)),
+            complete: true,
+            notes: Vec::new(),
+        },
+        folder: ".caulk/runs/20261121-101500-main".into(),
+        summary: Summary {
+            epochs: Some(8),
+            steps: Some(192),
+            duration_s: 161.0,
+            peak_bytes: Some(1_288_490_188),
+            processes: 3,
+            cost_s: Some(0.41),
+            longest_pause_s: Some(0.031),
+        },
+        excerpts,
+        ..Report::default()
+    }
+}
+
+/// An end by exit code or signal.
+pub(crate) fn death(code: Option<i32>, signal: Option<i32>) -> Death {
+    Death { code, signal, kill: None, text: String::new() }
+}
