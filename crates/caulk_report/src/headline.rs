@@ -26,6 +26,39 @@ pub enum Outlook<'a> {
     Unknown,
 }
 
+impl Outlook<'_> {
+    /// Name for programs.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Grows(_) => "grows",
+            Self::Retains(_) => "retains",
+            Self::GrowsWithin(_) => "grows-within-epoch",
+            Self::Undecided(_) => "undecided",
+            Self::Steady(_) => "steady",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// A few words for a table: `grows 16.5 MB per epoch`, `steady`.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Grows(verdict) => {
+                let per = Per::of(verdict);
+                format!(
+                    "grows {} per {}",
+                    words::rate(verdict.series, verdict.bytes_per_unit * per.factor),
+                    per.name
+                )
+            }
+            Self::Retains(_) => "steady; pages kept".into(),
+            Self::GrowsWithin(_) => "grows within epochs".into(),
+            Self::Undecided(_) => "undecided".into(),
+            Self::Steady(_) => "steady".into(),
+            Self::Unknown => "not known".into(),
+        }
+    }
+}
+
 /// The verdict that decides.
 pub fn outlook(verdicts: &[Verdict]) -> Outlook<'_> {
     let counted = |verdict: &&Verdict| !matches!(verdict.series, Series::Fds | Series::Threads);

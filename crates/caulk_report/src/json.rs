@@ -3,7 +3,7 @@
 use caulk_core::{Finding, RunInfo, Verdict};
 use serde::Serialize;
 
-use crate::{Report, SCHEMA, Summary};
+use crate::{Report, SCHEMA, Summary, headline};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -13,6 +13,7 @@ struct Document<'a> {
     run: Run<'a>,
     summary: &'a Summary,
     leak_found: bool,
+    outlook: Answer,
     verdicts: &'a [Verdict],
     findings: &'a [Finding],
     notes: &'a [String],
@@ -33,6 +34,14 @@ struct Run<'a> {
     info: &'a RunInfo,
 }
 
+/// The answer as the text gives it.
+#[derive(Serialize)]
+struct Answer {
+    state: &'static str,
+    brief: String,
+    sentence: String,
+}
+
 #[derive(Serialize)]
 struct Problem<'a> {
     message: &'a str,
@@ -41,6 +50,7 @@ struct Problem<'a> {
 /// The whole report as one indented JSON document that ends with a line break.
 #[expect(clippy::missing_panics_doc, reason = "plain data is always valid JSON")]
 pub fn json(report: &Report) -> String {
+    let outlook = headline::outlook(&report.verdicts);
     let document = Document {
         schema: SCHEMA,
         tool: Tool { name: "caulk", version: env!("CARGO_PKG_VERSION") },
@@ -48,6 +58,11 @@ pub fn json(report: &Report) -> String {
         run: Run { running: report.running, folder: &report.folder, info: &report.info },
         summary: &report.summary,
         leak_found: report.leak_found(),
+        outlook: Answer {
+            state: outlook.as_str(),
+            brief: outlook.brief(),
+            sentence: headline::headline(outlook, !report.running, false, &report.suspects()).sentence,
+        },
         verdicts: &report.verdicts,
         findings: &report.findings,
         notes: &report.notes,
