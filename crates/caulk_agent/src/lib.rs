@@ -1,1 +1,35 @@
-//! The agent inside the program: census, holder paths, graph walk, armed trace.
+//! The agent inside the program: `caulk._agent`.
+//!
+//! Reads what the process holds at the boundaries that `caulk._bootstrap` cuts, finds the containers and graphs that
+//! grow, what keeps them and which line grows them, and tells the supervisor. It runs with the GIL held, on the
+//! program's own threads, and conducts itself as a guest: it starts no thread, writes no file, prints nothing, imports
+//! nothing, runs no user code and never collects garbage. Every part fails closed.
+
+use pyo3::prelude::*;
+
+mod budget;
+mod census;
+mod channel;
+mod contents;
+mod cuda;
+mod exclusive;
+mod frames;
+mod graphs;
+mod heap;
+mod holders;
+mod in_use;
+mod label;
+mod session;
+mod suspects;
+mod symbols;
+mod torch;
+mod trace;
+
+/// The module `caulk._agent`.
+#[pymodule]
+fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    frames::register(module)?;
+    trace::register(module)?;
+    session::register(module)
+}

@@ -1,0 +1,56 @@
+//! What the agent may cost: a start credit, then a share of the process's own CPU time.
+
+use std::time::Duration;
+
+/// CPU time that a process may spend before the share applies.
+const CREDIT: Duration = Duration::from_millis(500);
+/// Share of the process's CPU time beyond the credit.
+const SHARE: f64 = 0.01;
+/// Longest pause at one boundary that is knowingly taken.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Time spent in the agent on this process's behalf.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Budget {
+    spent: Duration,
+    longest: Duration,
+}
+
+impl Budget {
+    /// May work of about this length be done now?
+    pub(crate) fn allows(&self, predicted: Duration) -> bool {
+        let earned = CREDIT + cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID).mul_f64(SHARE);
+        predicted <= LONGEST_PAUSE && self.spent + predicted <= earned
+    }
+
+    /// Enters work that was done.
+    pub(crate) fn spend(&mut self, worked: Duration) {
+        self.spent += worked;
+        self.longest = self.longest.max(worked);
+    }
+
+    pub(crate) fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    pub(crate) fn longest(&self) -> Duration {
+        self.longest
+    }
+}
+
+/// CPU time of the calling thread.
+pub(crate) fn thread_time() -> Duration {
+    cpu_time(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Time since the machine started, the clock that both sides share.
+pub(crate) fn monotonic() -> Duration {
+    cpu_time(libc::CLOCK_MONOTONIC)
+}
+
+fn cpu_time(clock: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid clock and a valid place for its answer.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}

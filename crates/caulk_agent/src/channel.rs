@@ -1,0 +1,181 @@
+//! The agent's end of the supervisor's socket. Never blocks, never raises SIGPIPE, never writes into a descriptor that
+//! has become somebody else's, and gives up quietly when the supervisor is gone.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use caulk_wire::Message;
+
+/// Bytes that wait for a slow supervisor before messages are dropped.
+const BACKLOG: usize = 1 << 20;
+/// Descriptors below this are left to the program, which may expect the lowest ones free.
+const LOWEST_DESCRIPTOR: i32 = 500;
+
+/// A connection to the supervisor, made when the first message is sent.
+#[derive(Debug, Default)]
+pub(crate) struct Channel {
+    path: String,
+    connection: Option<Connection>,
+    backlog: Vec<u8>,
+    dropped: u64,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Connection {
+    socket: OwnedFd,
+    /// Inode of the socket: a program may close every descriptor and get this number for a file of its own.
+    inode: u64,
+}
+
+impl Channel {
+    pub(crate) fn new(path: String) -> Self {
+        Self { closed: path.is_empty(), path, ..Self::default() }
+    }
+
+    /// Forgets a connection inherited by fork; the next message makes a new one.
+    pub(crate) fn after_fork(&mut self) {
+        // The parent's descriptor is closed in this process only where it is still the socket.
+        if let Some(connection) = self.connection.take()
+            && !connection.is_ours()
+        {
+            std::mem::forget(connection.socket);
+        }
+        self.backlog.clear();
+    }
+
+    /// Messages dropped because the supervisor did not read.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    pub(crate) fn send(&mut self, message: &Message) {
+        if self.closed {
+            return;
+        }
+        if self.backlog.len() > BACKLOG {
+            self.dropped += 1;
+            return;
+        }
+        message.encode(&mut self.backlog);
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        if self.connection.is_none() {
+            match Connection::open(&self.path) {
+                Some(connection) => self.connection = Some(connection),
+                None => return self.close(),
+            }
+        }
+        let Some(connection) = &self.connection else { return };
+        if !connection.is_ours() {
+            std::mem::forget(self.connection.take());
+            return self.close();
+        }
+        match connection.write(&self.backlog) {
+            Ok(written) => drop(self.backlog.drain(..written)),
+            Err(()) => self.close(),
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+        self.connection = None;
+        self.backlog = Vec::new();
+    }
+}
+
+impl Connection {
+    fn open(path: &str) -> Option<Self> {
+        let stream = UnixStream::connect(path).ok()?;
+        stream.set_nonblocking(true).ok()?;
+        // SAFETY: duplicates a descriptor that is open; the result is checked.
+        let high = unsafe { libc::fcntl(stream.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR) };
+        let socket = if high < 0 {
+            stream.into()
+        } else {
+            // SAFETY: a new descriptor that nothing else owns.
+            unsafe { OwnedFd::from_raw_fd(high) }
+        };
+        let inode = inode(&socket)?;
+        Some(Self { socket, inode })
+    }
+
+    fn is_ours(&self) -> bool {
+        inode(&self.socket) == Some(self.inode)
+    }
+
+    /// Bytes taken by the socket, as many as it takes now.
+    fn write(&self, mut bytes: &[u8]) -> Result<usize, ()> {
+        let all = bytes.len();
+        while !bytes.is_empty() {
+            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+            // SAFETY: an open socket and a readable buffer of this length.
+            let sent = unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+            if sent < 0 {
+                match std::io::Error::last_os_error().kind() {
+                    std::io::ErrorKind::Interrupted => continue,
+                    std::io::ErrorKind::WouldBlock => break,
+                    _ => return Err(()),
+                }
+            }
+            bytes = &bytes[sent as usize..];
+        }
+        Ok(all - bytes.len())
+    }
+}
+
+fn inode(socket: &OwnedFd) -> Option<u64> {
+    let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a place for the answer; a closed descriptor is an error, not undefined.
+    if unsafe { libc::fstat(socket.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: `fstat` succeeded and filled it.
+    Some(unsafe { stat.assume_init() }.st_ino)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    fn note(text: &str) -> Message {
+        Message::Note(caulk_wire::Note { code: "test".into(), text: text.into() })
+    }
+
+    #[test]
+    fn a_descriptor_that_became_a_file_is_left_alone() {
+        let folder = std::env::temp_dir().join(format!("caulk-channel-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("temporary folder");
+        let path = folder.join("socket");
+        let listener = UnixListener::bind(&path).expect("bind");
+        let mut channel = Channel::new(path.to_string_lossy().into_owned());
+        channel.send(&note("one"));
+        let (mut server, _) = listener.accept().expect("accept");
+        let descriptor = channel.connection.as_ref().expect("connected").socket.as_raw_fd();
+
+        let file = std::fs::File::create(folder.join("theirs")).expect("file");
+        // SAFETY: both descriptors are open.
+        unsafe { libc::dup2(file.as_raw_fd(), descriptor) };
+        channel.send(&note("two"));
+
+        assert_eq!(std::fs::read(folder.join("theirs")).expect("readable"), b"");
+        let mut received = Vec::new();
+        server.read_to_end(&mut received).expect("closed by the reuse of the descriptor");
+        let mut expected = Vec::new();
+        note("one").encode(&mut expected);
+        assert_eq!(received, expected);
+        std::fs::remove_dir_all(folder).expect("removable");
+    }
+
+    #[test]
+    fn without_a_supervisor_nothing_happens() {
+        let mut channel = Channel::new("/nonexistent/socket".into());
+        channel.send(&note("lost"));
+        assert!(channel.closed);
+    }
+}

@@ -1,0 +1,372 @@
+//! What is in a container: a sample of its youngest elements, what dies with them, what their graphs pin.
+//!
+//! What dies with an element is found by trial deletion, the collector's own method over a side table: an object is the
+//! element's if every reference to it comes from the element's own objects (CPython, Modules/gcmodule.c,
+//! `subtract_refs`). Nothing is collected and nothing is changed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use caulk_wire::Contents;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyTuple};
+
+use crate::budget::thread_time;
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_a, loaded, member};
+use crate::torch::{GraphWalk, Torch};
+
+/// Elements looked at.
+const SAMPLE: usize = 8;
+/// Objects visited from them.
+const OBJECT_LIMIT: usize = 30_000;
+/// Autograd nodes visited from them.
+const NODE_LIMIT: u64 = 6_000;
+/// CPU time for one container.
+const TIME_LIMIT: Duration = Duration::from_millis(30);
+
+/// Elements of a container: keys beside values for dicts.
+struct Sample {
+    elements: Vec<Address>,
+    keys: Vec<Address>,
+    first_key: Option<Address>,
+}
+
+/// Looks into a container; `id` and `boundary` are left to the caller.
+pub(crate) fn look(heap: &mut Heap<'_>, container: Address, epochs: u64) -> Contents {
+    let started = thread_time();
+    let sample = Sample::take(heap, container);
+    let mut contents = Contents { sampled: sample.elements.len() as u32, ..Contents::default() };
+    if sample.elements.is_empty() {
+        return contents;
+    }
+    let owned = Owned::find(heap, &sample, started);
+    contents.truncated = owned.truncated;
+    let mut facts = Facts::default();
+    facts.element_types(heap, &sample.elements, &mut contents);
+    facts.keys(heap, &sample, epochs);
+    let sizes = owned.measure(heap, &mut facts, &mut contents);
+    let count = sample.elements.len() as u64;
+    contents.bytes_per_element = (sizes.objects + sizes.storages + sizes.saved) / count;
+    contents.tensor_bytes_per_element = sizes.storages / count;
+    contents.saved_bytes_per_element = sizes.saved / count;
+    contents.viewed_bytes_per_element = sizes.viewed / count;
+    contents.traits = facts.traits;
+    contents
+}
+
+impl Sample {
+    fn take(heap: &mut Heap<'_>, container: Address) -> Self {
+        let mut sample = Self { elements: Vec::new(), keys: Vec::new(), first_key: None };
+        match heap.type_of(container).shape {
+            Shape::Dict => sample.take_dict(heap, container),
+            Shape::List => {
+                let list = heap.own(container);
+                let length = heap.length(container).unwrap_or(0);
+                for index in length.saturating_sub(SAMPLE)..length {
+                    // SAFETY: a list or a subclass, an index within it; returns a borrowed reference.
+                    let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), index as isize) };
+                    sample.elements.push(item as Address);
+                }
+            }
+            Shape::Buffer => {}
+            _ => {
+                // Traversed in their own order; the youngest of a deque come last, a set has none.
+                heap.referents(container, &mut |item| sample.elements.push(item));
+                let excess = sample.elements.len().saturating_sub(SAMPLE);
+                sample.elements.drain(..excess);
+            }
+        }
+        sample
+    }
+
+    fn take_dict(&mut self, heap: &Heap<'_>, container: Address) {
+        let dict = heap.own(container);
+        let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: a dict that does not change meanwhile; borrowed references.
+        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) } != 0 {
+            self.first_key.get_or_insert(key as Address);
+            if self.keys.len() == SAMPLE {
+                self.keys.remove(0);
+                self.elements.remove(0);
+            }
+            self.keys.push(key as Address);
+            self.elements.push(value as Address);
+        }
+    }
+}
+
+/// Objects that die with the sampled elements.
+struct Owned {
+    objects: Vec<Address>,
+    truncated: bool,
+}
+
+#[derive(Default)]
+struct Sizes {
+    objects: u64,
+    storages: u64,
+    saved: u64,
+    viewed: u64,
+}
+
+impl Owned {
+    fn find(heap: &mut Heap<'_>, sample: &Sample, started: Duration) -> Self {
+        // References from within the sample, by object; the container itself holds each element once.
+        let mut internal: AddressMap<usize> = AddressMap::default();
+        let mut order: Vec<Address> = Vec::new();
+        for element in sample.elements.iter().chain(&sample.keys) {
+            let count = internal.entry(*element).or_insert(0);
+            if *count == 0 {
+                order.push(*element);
+            }
+            *count += 1;
+        }
+        let mut truncated = false;
+        let mut next = 0;
+        let mut children = Vec::new();
+        while next < order.len() {
+            if order.len() > OBJECT_LIMIT || (next.is_multiple_of(256) && thread_time() - started > TIME_LIMIT) {
+                truncated = true;
+                break;
+            }
+            let object = order[next];
+            next += 1;
+            children.clear();
+            heap.referents(object, &mut |child| children.push(child));
+            for child in &children {
+                let shape = heap.type_of(*child).shape;
+                if matches!(shape, Shape::Module | Shape::Type | Shape::Code) {
+                    continue;
+                }
+                let count = internal.entry(*child).or_insert(0);
+                if *count == 0 {
+                    order.push(*child);
+                }
+                *count += 1;
+            }
+        }
+        let objects = Self::without_shared(heap, &order[..next], &internal);
+        Self { objects, truncated }
+    }
+
+    /// Drops what others refer to as well, and everything reachable from it.
+    fn without_shared(heap: &mut Heap<'_>, order: &[Address], internal: &AddressMap<usize>) -> Vec<Address> {
+        let mut shared = AddressSet::default();
+        let mut stack: Vec<Address> =
+            order.iter().copied().filter(|object| Heap::references(*object) > internal[object]).collect();
+        while let Some(object) = stack.pop() {
+            if shared.insert(object) {
+                heap.referents(object, &mut |child| {
+                    if internal.contains_key(&child) {
+                        stack.push(child);
+                    }
+                });
+            }
+        }
+        order.iter().copied().filter(|object| !shared.contains(object)).collect()
+    }
+
+    fn measure(&self, heap: &mut Heap<'_>, facts: &mut Facts, contents: &mut Contents) -> Sizes {
+        let mut sizes = Sizes::default();
+        let torch = Torch::new(heap.py);
+        let mut storages: AddressMap<(u64, u64)> = AddressMap::default();
+        let mut walk = GraphWalk::new();
+        for object in &self.objects {
+            sizes.objects += heap.shallow_bytes(*object).next_multiple_of(16) as u64;
+            let info = heap.type_of(*object);
+            match info.shape {
+                Shape::Exception => facts.add("exception"),
+                Shape::Frame => facts.add("frame"),
+                Shape::Array => {
+                    facts.add("array");
+                    let (pointer, held, shown) = array_bytes(&heap.own(*object));
+                    let entry = storages.entry(pointer).or_insert((held, 0));
+                    entry.1 += shown;
+                }
+                Shape::Tensor => {
+                    facts.add("tensor");
+                    let tensor = heap.own(*object);
+                    let Some(torch) = torch.as_ref().filter(|torch| torch.is_plain(&tensor)) else { continue };
+                    if let Some(storage) = torch.storage(&tensor).filter(|_| !torch.is_parameter(&tensor)) {
+                        let entry = storages.entry(storage.pointer as Address).or_insert((storage.bytes, 0));
+                        entry.1 += Torch::view_bytes(&tensor);
+                    }
+                    if Torch::is_cuda(&tensor) {
+                        facts.add("device:cuda");
+                    }
+                    if let Some(node) = Torch::grad_fn(&tensor) {
+                        facts.add("graph");
+                        walk.follow(torch, node, NODE_LIMIT, true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (pointer, (bytes, shown)) in &storages {
+            sizes.storages += bytes;
+            sizes.viewed += (*shown).min(*bytes);
+            walk.saved.remove(pointer);
+        }
+        sizes.saved = walk.saved.values().sum();
+        contents.graph_nodes = walk.nodes;
+        contents.saved_bytes = sizes.saved;
+        contents.truncated |= walk.truncated;
+        contents.node_types = by_count(walk.node_types);
+        sizes
+    }
+}
+
+/// Address of an array's memory, bytes of it, and bytes that the array shows; views are followed to what they view.
+fn array_bytes(array: &Bound<'_, PyAny>) -> (Address, u64, u64) {
+    let bytes = |array: &Bound<'_, PyAny>| array.getattr("nbytes").and_then(|n| n.extract::<u64>()).unwrap_or(0);
+    let shown = bytes(array);
+    let mut base = array.clone();
+    while let Ok(next) = base.getattr("base")
+        && next.get_type().is(array.get_type())
+    {
+        base = next;
+    }
+    (base.as_ptr() as Address, bytes(&base), shown)
+}
+
+fn by_count(counts: HashMap<String, u32>) -> Vec<(String, u32)> {
+    let mut rows: Vec<_> = counts.into_iter().collect();
+    rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    rows.truncate(8);
+    rows
+}
+
+/// Facts about the elements that decide a leak's class.
+#[derive(Default)]
+struct Facts {
+    traits: Vec<String>,
+}
+
+impl Facts {
+    fn add(&mut self, fact: &str) {
+        if !self.traits.iter().any(|known| known == fact) {
+            self.traits.push(fact.to_owned());
+        }
+    }
+
+    fn element_types(&mut self, heap: &mut Heap<'_>, elements: &[Address], contents: &mut Contents) {
+        let mut types: HashMap<String, u32> = HashMap::new();
+        let (mut scalars, mut records) = (0, 0);
+        for element in elements {
+            *types.entry(heap.type_name(*element)).or_default() += 1;
+            let object = heap.own(*element);
+            scalars += usize::from(is_scalar(&object));
+            records += usize::from(is_record(heap, *element));
+            for fact in kinds(&object) {
+                self.add(fact);
+            }
+        }
+        if scalars == elements.len() {
+            self.add("scalar");
+        }
+        if records == elements.len() {
+            self.add("record");
+        }
+        contents.element_types = by_count(types);
+    }
+
+    fn keys(&mut self, heap: &mut Heap<'_>, sample: &Sample, epochs: u64) {
+        let has_tensor = |heap: &mut Heap<'_>, key: Address| {
+            let mut found = heap.type_of(key).shape == Shape::Tensor;
+            let mut inner = Vec::new();
+            heap.referents(key, &mut |item| inner.push(item));
+            found |= inner.iter().any(|item| heap.type_of(*item).shape == Shape::Tensor);
+            found
+        };
+        if sample.keys.iter().any(|key| has_tensor(heap, *key)) {
+            self.add("tensor-key");
+        }
+        if let Some(first) = sample.first_key
+            && counts_epochs(heap, first, &sample.keys, epochs)
+        {
+            self.add("epoch-key");
+        }
+        // functools makes a key of the arguments; a method's first argument is the instance.
+        let has_instance = |heap: &mut Heap<'_>, key: &Address| {
+            let Ok(tuple) = heap.own(*key).cast_into_exact::<PyTuple>() else { return false };
+            let Ok(first) = tuple.get_item(0) else { return false };
+            let info = heap.type_of(first.as_ptr() as Address);
+            info.collected && info.shape == Shape::Plain
+        };
+        if !sample.keys.is_empty() && sample.keys.iter().all(|key| has_instance(heap, key)) {
+            self.add("self-key");
+        }
+    }
+}
+
+/// Is one part of the keys the number of the epoch in which the entry was made?
+///
+/// The youngest keys agree in it, the oldest key has another, and the distance is the number of epochs between, give or
+/// take one.
+fn counts_epochs(heap: &Heap<'_>, first: Address, keys: &[Address], epochs: u64) -> bool {
+    let parts = |key: Address| -> Vec<Option<i64>> {
+        let key = heap.own(key);
+        match key.cast_exact::<PyTuple>() {
+            Ok(tuple) => tuple.iter().map(|item| integer(&item)).collect(),
+            Err(_) => Vec::new(),
+        }
+    };
+    let first = parts(first);
+    let youngest: Vec<_> = keys.iter().map(|key| parts(*key)).collect();
+    (0..first.len()).any(|at| {
+        let value = youngest.last().and_then(|key| key.get(at).copied().flatten());
+        let agree = youngest.iter().all(|key| key.get(at).copied().flatten() == value);
+        match (first[at], value) {
+            (Some(old), Some(new)) if agree && youngest.len() >= 2 => {
+                let distance = new.abs_diff(old);
+                distance >= 1 && distance.abs_diff(epochs) <= 1
+            }
+            _ => false,
+        }
+    })
+}
+
+fn integer(object: &Bound<'_, PyAny>) -> Option<i64> {
+    object.cast_exact::<PyInt>().ok()?.extract().ok()
+}
+
+fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
+    let name = object.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
+    let module = object.get_type().module().map_or_else(|_| String::new(), |name| name.to_string());
+    matches!(name.as_str(), "int" | "float" | "str" | "bool" | "NoneType" | "bytes" | "complex")
+        || (module == "numpy" && !matches!(name.as_str(), "ndarray"))
+        || matches!(module.as_str(), "datetime" | "pathlib" | "decimal")
+}
+
+/// A row: a dict with string keys, a tuple or a list, of scalars only (two columns or more).
+fn is_record(heap: &mut Heap<'_>, element: Address) -> bool {
+    let object = heap.own(element);
+    if let Ok(dict) = object.cast::<PyDict>() {
+        return dict.len() >= 2 && dict.iter().all(|(key, value)| is_scalar(&key) && is_scalar(&value));
+    }
+    if !matches!(heap.type_of(element).shape, Shape::Tuple | Shape::List) {
+        return false;
+    }
+    let mut items = Vec::new();
+    heap.referents(element, &mut |item| items.push(item));
+    items.len() >= 2 && items.iter().all(|item| is_scalar(&heap.own(*item)))
+}
+
+/// What an element is, as far as that names a class.
+fn kinds(object: &Bound<'_, PyAny>) -> Vec<&'static str> {
+    const BY_CLASS: [(&str, &str, &str); 8] = [
+        ("torch.optim.optimizer", "Optimizer", "optimizer"),
+        ("torch.nn.modules.module", "Module", "module"),
+        ("matplotlib.figure", "Figure", "figure"),
+        ("matplotlib.backend_bases", "FigureManagerBase", "figure"),
+        ("logging", "LogRecord", "log-record"),
+        ("functools", "partial", "function"),
+        ("types", "FunctionType", "function"),
+        ("types", "MethodType", "function"),
+    ];
+    let is_a = |module: &str, class: &str| {
+        loaded(object.py(), module).and_then(|module| member(&module, class)).is_some_and(|class| is_a(object, &class))
+    };
+    BY_CLASS.iter().filter(|(module, class, _)| is_a(module, class)).map(|(_, _, kind)| *kind).collect()
+}

@@ -1,0 +1,229 @@
+//! The program's Python stack: where a thread is, which of its frames are the user's, what their locals are.
+//!
+//! Frames are read as they run. `frame.f_locals` of a function is never touched: up to 3.12 it caches a dict that keeps
+//! the values alive, tensors included.
+
+use std::collections::HashMap;
+
+use pyo3::exceptions::PyLookupError;
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+mod locals;
+mod user_files;
+
+pub(crate) use locals::{for_each_local, local, usable};
+pub(crate) use user_files::{is_caulk_file, is_user_file};
+
+use crate::heap::{loaded, member};
+use crate::symbols;
+
+/// Where a frame is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// File, as the code object has it.
+    pub(crate) file: String,
+    /// Line, from 1; 0 where the frame has none.
+    pub(crate) line: u32,
+    /// Qualified name of the function, comprehensions counted to the function around them; on 3.10 the bare name.
+    pub(crate) function: String,
+}
+
+/// Bound on the frames of one thread: deep recursion is not walked to its end.
+const DEEPEST: usize = 2000;
+
+/// The code object of a frame.
+pub(crate) fn code_of<'py>(frame: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+    // SAFETY: `frame` is a frame; the function returns a new reference and cannot fail.
+    unsafe { Bound::from_owned_ptr(frame.py(), ffi::PyFrame_GetCode(frame.as_ptr().cast()).cast()) }
+}
+
+/// The line that a frame is on, from 1; 0 where there is none.
+pub(crate) fn line_of(frame: &Bound<'_, PyAny>) -> u32 {
+    // SAFETY: `frame` is a frame.
+    u32::try_from(unsafe { ffi::PyFrame_GetLineNumber(frame.as_ptr().cast()) }).unwrap_or(0)
+}
+
+/// The frame that called this one.
+pub(crate) fn caller_of<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let back = symbols::frame_back()?;
+    // SAFETY: `frame` is a frame; the function returns a new reference or null, without an exception.
+    unsafe { Bound::from_owned_ptr_or_opt(frame.py(), back(frame.as_ptr().cast()).cast()) }
+}
+
+/// The frame that this thread is running.
+pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+    // SAFETY: the GIL is held; the function returns a borrowed reference or null, without an exception.
+    unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }
+}
+
+/// The frame and its callers, innermost first.
+pub(crate) fn stack_of<'py>(frame: Option<Bound<'py, PyAny>>) -> impl Iterator<Item = Bound<'py, PyAny>> {
+    std::iter::successors(frame, caller_of).take(DEEPEST)
+}
+
+/// Where a frame is.
+pub(crate) fn place(frame: &Bound<'_, PyAny>) -> Place {
+    let code = code_of(frame);
+    let mut function = function_of(&code);
+    // 3.10 has no qualified names: a comprehension is told from its caller by being one of the caller's constants.
+    let mut inner = code.clone();
+    for outer in stack_of(caller_of(frame)).take(3) {
+        if !is_comprehension(&function) {
+            break;
+        }
+        let outer = code_of(&outer);
+        if !constants(&outer).is_some_and(|constants| constants.iter().any(|constant| constant.is(&inner))) {
+            break;
+        }
+        function = function_of(&outer);
+        inner = outer;
+    }
+    Place { file: file_of(&code), line: line_of(frame), function }
+}
+
+/// File of a code object.
+pub(crate) fn file_of(code: &Bound<'_, PyAny>) -> String {
+    text(code, intern!(code.py(), "co_filename"))
+}
+
+/// Qualified name of a code object's function; comprehensions and generator expressions count to the one around them.
+pub(crate) fn function_of(code: &Bound<'_, PyAny>) -> String {
+    let py = code.py();
+    let qualified = symbols::minor().is_some_and(|minor| minor >= 11);
+    let name = text(code, if qualified { intern!(py, "co_qualname") } else { intern!(py, "co_name") });
+    let mut name = name.as_str();
+    while let Some((outer, last)) = name.rsplit_once(".<locals>.") {
+        if !is_comprehension(last) {
+            break;
+        }
+        name = outer;
+    }
+    name.to_owned()
+}
+
+/// Constants of a code object, nested code objects among them.
+pub(crate) fn constants<'py>(code: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
+    code.getattr(intern!(code.py(), "co_consts")).ok()?.cast_into().ok()
+}
+
+fn is_comprehension(name: &str) -> bool {
+    matches!(name, "<listcomp>" | "<setcomp>" | "<dictcomp>" | "<genexpr>")
+}
+
+fn text(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> String {
+    let value = object.getattr(name).ok().and_then(|value| value.cast_into::<PyString>().ok());
+    value.map_or_else(String::new, |value| value.to_string_lossy().into_owned())
+}
+
+/// Does the frame run code that a person wrote for this program? Methods that `dataclass` and `namedtuple` generate have
+/// the file name `<string>` and no source.
+pub(crate) fn is_user_place(place: &Place) -> bool {
+    let generated = place.file == "<string>" && place.function.rsplit('.').next().is_some_and(|name| name.starts_with("__"));
+    !generated && place.line > 0 && is_user_file(&place.file)
+}
+
+/// Innermost frame of the user's code on the calling thread's stack.
+pub(crate) fn user_frame(py: Python<'_>) -> Option<Place> {
+    user_places(current(py)).next()
+}
+
+/// The user's frames on the calling thread's stack, innermost first.
+pub(crate) fn user_stack(py: Python<'_>, longest: usize) -> Vec<Place> {
+    user_places(current(py)).take(longest).collect()
+}
+
+/// The user's frames from `frame` outwards.
+pub(crate) fn user_places(frame: Option<Bound<'_, PyAny>>) -> impl Iterator<Item = Place> {
+    stack_of(frame).map(|frame| place(&frame)).filter(is_user_place)
+}
+
+/// Every thread's identifier and frames, innermost first.
+pub(crate) fn all_frames(py: Python<'_>) -> Vec<(u64, Vec<Bound<'_, PyAny>>)> {
+    // SAFETY: returns a borrowed reference or null.
+    let list = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PySys_GetObject(c"_current_frames".as_ptr())) };
+    let Some(innermost) = list.and_then(|list| list.call0().ok()?.cast_into::<PyDict>().ok()) else {
+        return Vec::new();
+    };
+    let threads = innermost.iter().filter_map(|(thread, frame)| Some((thread.extract().ok()?, frame)));
+    threads.map(|(thread, frame)| (thread, stack_of(Some(frame)).collect())).collect()
+}
+
+/// Name of a thread, as `threading` has it; empty where it has none.
+pub(crate) fn thread_name(py: Python<'_>, thread: u64) -> String {
+    let find = || -> Option<String> {
+        let active = member(&loaded(py, "threading")?, "_active")?.cast_into::<PyDict>().ok()?;
+        let thread = active.get_item(thread).ok()??;
+        // SAFETY: both are live objects; reads the instance's attribute without calling a subclass's `__getattr__`.
+        let name = unsafe { ffi::PyObject_GenericGetAttr(thread.as_ptr(), intern!(py, "_name").as_ptr()) };
+        // SAFETY: a new reference, or null with an exception, which the conversion takes.
+        unsafe { Bound::from_owned_ptr_or_err(py, name) }.ok()?.extract().ok()
+    };
+    find().unwrap_or_default()
+}
+
+/// Adds this module's functions to `caulk._agent`.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(py_configure_user_files, module)?)?;
+    module.add_function(wrap_pyfunction!(py_is_user_file, module)?)?;
+    module.add_function(wrap_pyfunction!(py_user_frame, module)?)?;
+    module.add_function(wrap_pyfunction!(py_user_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(py_read_local, module)?)?;
+    module.add_function(wrap_pyfunction!(py_read_locals, module)?)?;
+    module.add_function(wrap_pyfunction!(py_frames_usable, module)?)
+}
+
+/// Sets the folders whose files are not the user's: the standard library, caulk itself.
+#[pyfunction]
+#[pyo3(name = "configure_user_files")]
+fn py_configure_user_files(prefixes: Vec<String>) {
+    user_files::configure(prefixes);
+}
+
+/// Is this file name one of the user's own?
+#[pyfunction]
+#[pyo3(name = "is_user_file")]
+fn py_is_user_file(filename: &str) -> bool {
+    is_user_file(filename)
+}
+
+/// `(file, line, function)` of the innermost frame of the user's code, or `None`.
+#[pyfunction]
+#[pyo3(name = "user_frame")]
+fn py_user_frame(py: Python<'_>) -> Option<(String, u32, String)> {
+    user_frame(py).map(|place| (place.file, place.line, place.function))
+}
+
+/// `(file, line, function)` of the user's frames, innermost first.
+#[pyfunction]
+#[pyo3(name = "user_stack", signature = (longest = 16))]
+fn py_user_stack(py: Python<'_>, longest: usize) -> Vec<(String, u32, String)> {
+    user_stack(py, longest).into_iter().map(|place| (place.file, place.line, place.function)).collect()
+}
+
+/// Value of a frame's local, cell or free variable; raises `LookupError` where it is unbound or cannot be read.
+#[pyfunction]
+#[pyo3(name = "read_local")]
+fn py_read_local<'py>(frame: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    local(frame, name).ok_or_else(|| PyLookupError::new_err(name.to_owned()))
+}
+
+/// Every bound local, cell and free variable of a frame.
+#[pyfunction]
+#[pyo3(name = "read_locals")]
+fn py_read_locals<'py>(frame: &Bound<'py, PyAny>) -> HashMap<String, Bound<'py, PyAny>> {
+    let mut found = HashMap::new();
+    for_each_local(frame, &mut |name, value| {
+        found.insert(name.to_owned(), value.clone());
+    });
+    found
+}
+
+/// Can locals be read on this interpreter?
+#[pyfunction]
+#[pyo3(name = "frames_usable")]
+fn py_frames_usable(py: Python<'_>) -> bool {
+    usable(py)
+}

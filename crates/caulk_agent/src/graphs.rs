@@ -1,0 +1,130 @@
+//! Autograd graphs that grow in place: no container gets longer, but a tensor that is kept reaches further back with
+//! every step (`self.total += loss`, a hidden state fed back, an unrolled iterate, `p.grad` of a recorded backward).
+//!
+//! All graphs reachable from tensors that Python holds are walked together, bounded; only when their sum rises from
+//! census to census are the holders looked for, and followed by name, since the tensor itself is replaced.
+
+use std::time::Duration;
+
+use caulk_wire::Contents;
+use pyo3::prelude::*;
+
+use crate::budget::thread_time;
+use crate::census::Census;
+use crate::heap::{Address, AddressSet, Heap};
+use crate::holders;
+use crate::label::{self, Label};
+use crate::suspects::Suspects;
+use crate::torch::{GraphWalk, Torch};
+
+/// Nodes walked over all tensors at one census.
+const NODE_LIMIT: u64 = 5_000;
+/// CPU time for that.
+const TIME_LIMIT: Duration = Duration::from_millis(25);
+/// Tensors followed by name.
+const FOLLOWED: usize = 8;
+/// A graph of fewer nodes is the current step's.
+const SMALLEST: u64 = 6;
+
+/// Sums of the last censuses, newest first.
+#[derive(Default)]
+pub(crate) struct Graphs {
+    totals: Vec<u64>,
+}
+
+/// A tensor that is kept, with the graph behind it.
+pub(crate) struct KeptGraph {
+    pub(crate) label: Label,
+    pub(crate) contents: Contents,
+    pub(crate) type_name: String,
+}
+
+struct Candidate<'py> {
+    /// What is searched for: the tensor, or the parameter whose gradient it is.
+    holder: Address,
+    node: Bound<'py, PyAny>,
+    is_gradient: bool,
+    nodes: u64,
+}
+
+impl Graphs {
+    /// Graphs that are held by name, where the sum of all has been rising.
+    pub(crate) fn look(&mut self, heap: &mut Heap<'_>, census: &Census, suspects: &Suspects) -> Vec<KeptGraph> {
+        let Some(torch) = Torch::new(heap.py) else { return Vec::new() };
+        let (mut candidates, total) = Self::survey(heap, &torch, census);
+        self.totals.insert(0, total);
+        self.totals.truncate(4);
+        let rises = self.totals.windows(2).filter(|pair| pair[0] > pair[1] + 1).count();
+        if rises < 2 && !suspects.follows_graphs() {
+            return Vec::new();
+        }
+        candidates.retain(|candidate| candidate.nodes >= SMALLEST);
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.nodes));
+        candidates.truncate(FOLLOWED);
+        let targets: AddressSet = candidates.iter().map(|candidate| candidate.holder).collect();
+        let (paths, _) = holders::find(heap, &targets);
+        let mut kept = Vec::new();
+        for candidate in candidates {
+            let Some(path) = paths.get(&candidate.holder) else { continue };
+            // Tensors in a container that grows are that container's matter.
+            if path.nodes.iter().any(|node| suspects.is_container(*node)) {
+                continue;
+            }
+            let mut label = label::describe(heap, path);
+            if candidate.is_gradient {
+                label.add_gradient(candidate.holder);
+            }
+            let contents = measure(&torch, candidate.node);
+            kept.push(KeptGraph { label, contents, type_name: heap.type_name(candidate.holder) });
+        }
+        kept
+    }
+
+    /// Every tensor that has a graph, with the nodes that no tensor before it reached.
+    fn survey<'py>(heap: &Heap<'py>, torch: &Torch<'py>, census: &Census) -> (Vec<Candidate<'py>>, u64) {
+        let started = thread_time();
+        let mut walk = GraphWalk::new();
+        let mut candidates = Vec::new();
+        for (count, &address) in census.tensors.iter().enumerate() {
+            if walk.nodes >= NODE_LIMIT || (count % 64 == 0 && thread_time() - started > TIME_LIMIT) {
+                break;
+            }
+            let tensor = heap.own(address);
+            if !torch.is_plain(&tensor) {
+                continue;
+            }
+            let (node, is_gradient) = match Torch::grad_fn(&tensor) {
+                Some(node) => (node, false),
+                None => match Torch::grad(&tensor).and_then(|grad| Torch::grad_fn(&grad)) {
+                    Some(node) => (node, true),
+                    None => continue,
+                },
+            };
+            let limit = NODE_LIMIT.max(walk.nodes + 1);
+            let nodes = walk.follow(torch, node.clone(), limit, false);
+            candidates.push(Candidate { holder: address, node, is_gradient, nodes });
+        }
+        (candidates, walk.nodes)
+    }
+}
+
+/// Nodes and saved bytes of one graph by itself.
+fn measure<'py>(torch: &Torch<'py>, node: Bound<'py, PyAny>) -> Contents {
+    let mut walk = GraphWalk::new();
+    walk.follow(torch, node, NODE_LIMIT, true);
+    let saved_bytes: u64 = walk.saved.values().sum();
+    let mut node_types: Vec<(String, u32)> = walk.node_types.into_iter().collect();
+    node_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    node_types.truncate(8);
+    Contents {
+        sampled: 1,
+        bytes_per_element: saved_bytes / walk.nodes.max(1),
+        saved_bytes_per_element: saved_bytes / walk.nodes.max(1),
+        graph_nodes: walk.nodes,
+        saved_bytes,
+        truncated: walk.truncated,
+        node_types,
+        traits: vec!["tensor".into(), "graph".into()],
+        ..Contents::default()
+    }
+}

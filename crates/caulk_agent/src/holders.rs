@@ -1,0 +1,210 @@
+//! What keeps an object alive: a forward search from ranked roots.
+//!
+//! Roots in order: the user's modules, the locals of every running function, all other modules. Module namespaces are
+//! closed: a path never passes through one on its way to somewhere else, so that it starts where a person would look.
+//! The search is breadth-first, hence paths are shortest, and bounded in nodes and in time.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::budget::thread_time;
+use crate::frames;
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape};
+
+/// Where a path starts.
+#[derive(Debug, Clone)]
+pub(crate) enum Root {
+    /// The namespace of a module.
+    Module(String),
+    /// A local variable of a running function.
+    Local { function: String, file: String, line: u32, variable: String, thread: Option<String> },
+}
+
+/// From a root to a target: the first node is the module's namespace, or the value of the local variable.
+#[derive(Debug, Clone)]
+pub(crate) struct Path {
+    pub(crate) root: Root,
+    pub(crate) nodes: Vec<Address>,
+}
+
+/// Nodes looked at before the search gives up.
+const NODE_LIMIT: usize = 2_000_000;
+/// Longest search, in CPU time of the calling thread.
+const TIME_LIMIT: Duration = Duration::from_millis(90);
+
+struct Search<'a, 'py> {
+    heap: &'a mut Heap<'py>,
+    targets: &'a AddressSet,
+    visited: AddressSet,
+    /// Object and index of the node that led to it; roots lead to themselves.
+    nodes: Vec<(Address, u32)>,
+    next: usize,
+    roots: AddressMap<Root>,
+    found: AddressMap<u32>,
+    started: Duration,
+}
+
+/// Finds a path to each target that can be reached; the second value is false where the search hit its bound.
+pub(crate) fn find(heap: &mut Heap<'_>, targets: &AddressSet) -> (AddressMap<Path>, bool) {
+    let py = heap.py;
+    let modules = modules(py);
+    let mut search = Search {
+        heap,
+        targets,
+        visited: AddressSet::default(),
+        nodes: Vec::new(),
+        next: 0,
+        roots: AddressMap::default(),
+        found: AddressMap::default(),
+        started: thread_time(),
+    };
+    for module in &modules {
+        search.visited.insert(module.address);
+        search.visited.insert(module.namespace);
+    }
+    // Frames keep each other through `f_back`: they are roots, never a way.
+    let frames = frames::all_frames(py);
+    for (_, stack) in &frames {
+        search.visited.extend(stack.iter().map(|frame| frame.as_ptr() as Address));
+    }
+    for module in modules.iter().filter(|module| module.user) {
+        search.start(module.namespace, Root::Module(module.name.clone()));
+    }
+    let mut complete = search.run();
+    for (thread, stack) in &frames {
+        search.start_frames(*thread, stack);
+    }
+    complete = complete && search.run();
+    for module in modules.iter().filter(|module| !module.user) {
+        search.start(module.namespace, Root::Module(module.name.clone()));
+    }
+    complete = complete && search.run();
+    (search.paths(), complete)
+}
+
+impl<'py> Search<'_, 'py> {
+    fn start(&mut self, object: Address, root: Root) {
+        let index = self.nodes.len() as u32;
+        self.nodes.push((object, index));
+        if self.targets.contains(&object) {
+            self.found.entry(object).or_insert(index);
+        }
+        self.roots.entry(index as Address).or_insert(root);
+    }
+
+    /// Locals of one thread's frames, the outermost function first: it lives longest.
+    fn start_frames(&mut self, thread: u64, stack: &[Bound<'py, PyAny>]) {
+        for frame in stack.iter().rev() {
+            let place = frames::place(frame);
+            if !frames::is_user_file(&place.file) {
+                continue;
+            }
+            let mut locals = Vec::new();
+            frames::for_each_local(frame, &mut |name, value| {
+                locals.push((name.to_owned(), value.as_ptr() as Address));
+            });
+            for (variable, value) in locals {
+                if self.visited.insert(value) {
+                    let root = Root::Local {
+                        function: place.function.clone(),
+                        file: place.file.clone(),
+                        line: place.line,
+                        variable,
+                        thread: frames::thread_name(self.heap.py, thread),
+                    };
+                    self.start(value, root);
+                }
+            }
+        }
+    }
+
+    /// Goes on until everything reachable was seen, every target found (true), or a bound hit (false).
+    fn run(&mut self) -> bool {
+        let mut children = Vec::new();
+        while self.next < self.nodes.len() {
+            if self.found.len() == self.targets.len() {
+                return true;
+            }
+            if self.nodes.len() > NODE_LIMIT
+                || (self.next.is_multiple_of(1024) && thread_time() - self.started > TIME_LIMIT)
+            {
+                return false;
+            }
+            let parent = self.next as u32;
+            let (object, _) = self.nodes[self.next];
+            self.next += 1;
+            children.clear();
+            self.heap.referents(object, &mut |child| children.push(child));
+            for child in &children {
+                self.meet(*child, parent);
+            }
+        }
+        true
+    }
+
+    fn meet(&mut self, child: Address, parent: u32) {
+        let wanted = self.targets.contains(&child);
+        let info = self.heap.type_of(child);
+        if !wanted && (!info.collected || matches!(info.shape, Shape::Code | Shape::Module | Shape::Frame)) {
+            return;
+        }
+        if self.visited.insert(child) {
+            let index = self.nodes.len() as u32;
+            self.nodes.push((child, parent));
+            if wanted {
+                self.found.entry(child).or_insert(index);
+            }
+        }
+    }
+
+    fn paths(&self) -> AddressMap<Path> {
+        let trace = |mut index: u32| {
+            let mut nodes = Vec::new();
+            loop {
+                let (object, parent) = self.nodes[index as usize];
+                nodes.push(object);
+                if parent == index {
+                    break;
+                }
+                index = parent;
+            }
+            nodes.reverse();
+            Path { root: self.roots[&(index as Address)].clone(), nodes }
+        };
+        self.found.iter().map(|(target, index)| (*target, trace(*index))).collect()
+    }
+}
+
+struct ModuleRoot {
+    name: String,
+    address: Address,
+    namespace: Address,
+    user: bool,
+}
+
+/// Loaded modules, `__main__` first, caulk's own left out.
+fn modules(py: Python<'_>) -> Vec<ModuleRoot> {
+    // SAFETY: a borrowed reference to `sys.modules`, or null.
+    let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, pyo3::ffi::PyImport_GetModuleDict()) };
+    let Some(modules) = modules.and_then(|modules| modules.cast_into::<PyDict>().ok()) else { return Vec::new() };
+    let mut roots = Vec::new();
+    for (name, module) in modules.iter() {
+        let (Ok(name), Ok(module)) = (name.extract::<String>(), module.cast_into::<PyModule>()) else { continue };
+        if name == "caulk" || name.starts_with("caulk.") {
+            continue;
+        }
+        let namespace = module.dict();
+        let file = namespace.get_item("__file__").ok().flatten().and_then(|file| file.extract::<String>().ok());
+        let user = name == "__main__" || file.is_some_and(|file| frames::is_user_file(&file));
+        roots.push(ModuleRoot {
+            name,
+            address: module.as_ptr() as Address,
+            namespace: namespace.as_ptr() as Address,
+            user,
+        });
+    }
+    roots.sort_by_key(|root| root.name != "__main__");
+    roots
+}

@@ -1,0 +1,208 @@
+//! Bytes in use, as the process's own allocators count them, beside what is resident.
+
+use std::os::raw::{c_char, c_int, c_void};
+
+use pyo3::prelude::*;
+
+/// One reading of the process's memory, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reading {
+    /// Handed out by malloc.
+    pub(crate) malloc: u64,
+    /// Kept free by malloc.
+    pub(crate) malloc_free: u64,
+    /// Blocks of pymalloc (a count).
+    pub(crate) small_blocks: u64,
+    /// Shared memory mapped.
+    pub(crate) shm: u64,
+    /// Resident set size.
+    pub(crate) rss: u64,
+}
+
+/// `struct mallinfo2` of glibc 2.33 and later (malloc.h).
+#[repr(C)]
+#[derive(Default, Clone, Copy)]
+struct Mallinfo2 {
+    arena: usize,
+    ordblks: usize,
+    smblks: usize,
+    hblks: usize,
+    hblkhd: usize,
+    usmblks: usize,
+    fsmblks: usize,
+    uordblks: usize,
+    fordblks: usize,
+    keepcost: usize,
+}
+
+/// Who answers for malloc in this process.
+#[derive(Clone, Copy)]
+enum Allocator {
+    Glibc2(unsafe extern "C" fn() -> Mallinfo2),
+    /// glibc before 2.33: the fields are 32 bits wide and wrap.
+    Glibc(unsafe extern "C" fn() -> libc::mallinfo),
+    Jemalloc(unsafe extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int),
+    Tcmalloc(unsafe extern "C" fn(*const c_char, *mut usize) -> c_int),
+    Unknown,
+}
+
+/// Reads the memory of the process; keeps what is needed to unwrap narrow counters.
+pub(crate) struct Meter {
+    allocator: Allocator,
+    wrapped: [Unwrap; 3],
+}
+
+/// A 32-bit counter made wide again: between two readings it moves by less than 2 GB.
+#[derive(Default, Clone, Copy)]
+struct Unwrap {
+    last: u32,
+    total: i64,
+}
+
+impl Unwrap {
+    fn read(&mut self, raw: c_int) -> u64 {
+        let raw = raw as u32;
+        self.total += i64::from(raw.wrapping_sub(self.last) as i32);
+        self.last = raw;
+        self.total.max(0) as u64
+    }
+}
+
+impl Meter {
+    pub(crate) fn new() -> Self {
+        Self { allocator: Allocator::find(), wrapped: [Unwrap::default(); 3] }
+    }
+
+    pub(crate) fn allocator_name(&self) -> &'static str {
+        match self.allocator {
+            Allocator::Glibc2(_) | Allocator::Glibc(_) => "glibc",
+            Allocator::Jemalloc(_) => "jemalloc",
+            Allocator::Tcmalloc(_) => "tcmalloc",
+            Allocator::Unknown => "unknown",
+        }
+    }
+
+    /// Bytes handed out by malloc and kept free by it; about a millisecond where there are many arenas.
+    pub(crate) fn malloc(&mut self) -> (u64, u64) {
+        match self.allocator {
+            Allocator::Glibc2(mallinfo2) => {
+                // SAFETY: takes no arguments; locks each arena in turn.
+                let info = unsafe { mallinfo2() };
+                ((info.uordblks + info.hblkhd) as u64, info.fordblks as u64)
+            }
+            Allocator::Glibc(mallinfo) => {
+                // SAFETY: as above.
+                let info = unsafe { mallinfo() };
+                let [used, mapped, free] = &mut self.wrapped;
+                (used.read(info.uordblks) + mapped.read(info.hblkhd), free.read(info.fordblks))
+            }
+            Allocator::Jemalloc(mallctl) => jemalloc(mallctl),
+            Allocator::Tcmalloc(property) => {
+                let read = |name: &std::ffi::CStr| {
+                    let mut value = 0_usize;
+                    // SAFETY: a property's name and a place for its value.
+                    unsafe { property(name.as_ptr(), &raw mut value) };
+                    value as u64
+                };
+                (read(c"generic.current_allocated_bytes"), read(c"tcmalloc.pageheap_free_bytes"))
+            }
+            Allocator::Unknown => (0, 0),
+        }
+    }
+
+    /// A whole reading.
+    pub(crate) fn read(&mut self, py: Python<'_>) -> Reading {
+        let (malloc, malloc_free) = self.malloc();
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let field = |name: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+            kilobytes.unwrap_or(0) * 1024
+        };
+        Reading { malloc, malloc_free, small_blocks: small_blocks(py), shm: field("RssShmem:"), rss: field("VmRSS:") }
+    }
+}
+
+fn small_blocks(py: Python<'_>) -> u64 {
+    // SAFETY: returns a borrowed reference or null.
+    let function =
+        unsafe { Bound::from_borrowed_ptr_or_opt(py, pyo3::ffi::PySys_GetObject(c"getallocatedblocks".as_ptr())) };
+    function.and_then(|function| function.call0().ok()?.extract().ok()).unwrap_or(0)
+}
+
+fn jemalloc(
+    mallctl: unsafe extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int,
+) -> (u64, u64) {
+    let mut epoch = 1_u64;
+    // SAFETY: writing `epoch` refreshes the statistics (jemalloc manual, "epoch").
+    unsafe {
+        mallctl(c"epoch".as_ptr(), std::ptr::null_mut(), std::ptr::null_mut(), (&raw mut epoch).cast(), 8);
+    }
+    let read = |name: &std::ffi::CStr| {
+        let (mut value, mut size) = (0_usize, size_of::<usize>());
+        // SAFETY: a `size_t` statistic and a place for it.
+        unsafe {
+            mallctl(name.as_ptr(), (&raw mut value).cast(), &raw mut size, std::ptr::null_mut(), 0);
+        }
+        value as u64
+    };
+    let (allocated, active) = (read(c"stats.allocated"), read(c"stats.active"));
+    (allocated, active.saturating_sub(allocated))
+}
+
+impl Allocator {
+    fn find() -> Self {
+        let symbol = |name: &std::ffi::CStr| {
+            // SAFETY: a name; looks it up among what is loaded.
+            let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            (!found.is_null()).then_some(found)
+        };
+        // A preloaded allocator answers before libc, whose functions are there all the same.
+        if let Some(found) = symbol(c"mallctl") {
+            // SAFETY: jemalloc's documented signature.
+            return Self::Jemalloc(unsafe { std::mem::transmute::<*mut c_void, _>(found) });
+        }
+        if let Some(found) = symbol(c"MallocExtension_GetNumericProperty") {
+            // SAFETY: gperftools' documented signature.
+            return Self::Tcmalloc(unsafe { std::mem::transmute::<*mut c_void, _>(found) });
+        }
+        if let Some(found) = symbol(c"mallinfo2") {
+            // SAFETY: glibc's documented signature.
+            return Self::Glibc2(unsafe { std::mem::transmute::<*mut c_void, _>(found) });
+        }
+        match symbol(c"mallinfo") {
+            // SAFETY: glibc's documented signature.
+            Some(found) => Self::Glibc(unsafe { std::mem::transmute::<*mut c_void, _>(found) }),
+            None => Self::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_counted_while_it_lives() {
+        let mut meter = Meter::new();
+        let before = meter.malloc().0;
+        let block = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let during = meter.malloc().0;
+        drop(block);
+        let after = meter.malloc().0;
+        assert!(during - before >= 64 << 20, "{before} {during}");
+        assert!(after < during - (60 << 20), "{during} {after}");
+    }
+
+    #[test]
+    fn a_narrow_counter_is_made_wide_again() {
+        let mut counter = Unwrap::default();
+        let mut total = 0_u64;
+        for _ in 0..5 {
+            total += 1_500_000_000;
+            assert_eq!(counter.read(total as u32 as c_int), total);
+        }
+        total -= 1_000_000_000;
+        assert_eq!(counter.read(total as u32 as c_int), total);
+    }
+}

@@ -1,0 +1,374 @@
+//! A holder path in words: as steps, and as the expression that a person would type.
+//!
+//! Labels read namespaces, member descriptors and indices; they never call `getattr` on the user's objects.
+
+use caulk_wire::{Holder, PathStep, StepKind};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyCFunction, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
+
+use crate::frames;
+use crate::heap::{Address, Heap, Shape, is_a, loaded, member};
+use crate::holders::{Path, Root};
+
+/// A described path.
+pub(crate) struct Label {
+    pub(crate) holder: Holder,
+    /// The container is inside a `functools` cache wrapper: this one.
+    pub(crate) cache: Option<Address>,
+    /// The container is the deque inside a queue object: this one.
+    pub(crate) queue: Option<Address>,
+    /// Address of the object whose attribute the container is, for watching it being replaced.
+    pub(crate) owner: Option<Address>,
+}
+
+/// Describes a path; `id` and `boundary` are left to the caller.
+pub(crate) fn describe(heap: &mut Heap<'_>, path: &Path) -> Label {
+    let mut writer = Writer {
+        heap,
+        holder: Holder { complete: true, ..Holder::default() },
+        owner: None,
+        cache: None,
+        hidden: None,
+        items: None,
+        cell: None,
+    };
+    writer.root(path);
+    for pair in path.nodes.windows(2) {
+        writer.edge(pair[0], pair[1]);
+    }
+    let queue = writer.fold_queue(path);
+    let Writer { holder, owner, cache, .. } = writer;
+    Label { holder, cache, queue, owner }
+}
+
+impl Label {
+    /// The path leads to a parameter; what is kept is its gradient.
+    pub(crate) fn add_gradient(&mut self, parameter: Address) {
+        let step = PathStep { kind: StepKind::Attribute, name: "grad".into(), type_name: "torch.Tensor".into() };
+        self.holder.path.push(step);
+        self.holder.expression.push_str(".grad");
+        "grad".clone_into(&mut self.holder.name);
+        self.holder.owner_type = "torch.nn.parameter.Parameter".into();
+        self.owner = Some(parameter);
+    }
+}
+
+/// The holder of something that no Python object was found to refer to.
+pub(crate) fn held_from_c(id: u32, boundary: u32, type_name: &str) -> Holder {
+    let step = PathStep { kind: StepKind::Native, name: String::new(), type_name: type_name.to_owned() };
+    Holder { id, boundary, path: vec![step], complete: false, ..Holder::default() }
+}
+
+/// Is this loaded module the user's own?
+pub(crate) fn is_user_module(py: Python<'_>, name: &str) -> bool {
+    let file = loaded(py, name).and_then(|module| member(&module, "__file__")?.extract::<String>().ok());
+    name == "__main__" || file.is_some_and(|file| frames::is_user_file(&file))
+}
+
+struct Writer<'a, 'py> {
+    heap: &'a mut Heap<'py>,
+    holder: Holder,
+    owner: Option<Address>,
+    cache: Option<Address>,
+    /// A dict that is part of the object before it and not named: an instance's or a class's namespace, or a
+    /// module's `_modules`, with the object it belongs to.
+    hidden: Option<(Address, Address, StepKind)>,
+    /// A function's tuple of cells or defaults that comes next, with the names of its items.
+    items: Option<(Address, StepKind, Vec<String>)>,
+    /// Name of the variable whose cell comes next.
+    cell: Option<String>,
+}
+
+impl<'py> Writer<'_, 'py> {
+    fn root(&mut self, path: &Path) {
+        match &path.root {
+            Root::Module(name) => {
+                self.step(StepKind::Module, name, String::new());
+                if name != "__main__" {
+                    self.holder.expression.clone_from(name);
+                }
+                let namespace = path.nodes[0];
+                self.hidden = Some((namespace, namespace, StepKind::Global));
+            }
+            Root::Local { function, file, line, variable, thread } => {
+                if let Some(thread) = thread {
+                    self.step(StepKind::Thread, thread, String::new());
+                }
+                self.step(StepKind::Function, function, String::new());
+                self.holder.function.clone_from(function);
+                self.holder.file.clone_from(file);
+                self.holder.line = *line;
+                let type_name = self.heap.type_name(path.nodes[0]);
+                self.named(StepKind::Local, variable, type_name, None);
+            }
+        }
+    }
+
+    fn step(&mut self, kind: StepKind, name: &str, type_name: String) {
+        self.holder.path.push(PathStep { kind, name: name.to_owned(), type_name });
+    }
+
+    /// A step by name, which is also how source mentions it.
+    fn named(&mut self, kind: StepKind, name: &str, type_name: String, owner: Option<Address>) {
+        self.step(kind, name, type_name);
+        let expression = &mut self.holder.expression;
+        match kind {
+            StepKind::Attribute | StepKind::ClassAttribute => {
+                expression.push('.');
+                expression.push_str(name);
+            }
+            StepKind::Global if !expression.is_empty() => {
+                expression.push('.');
+                expression.push_str(name);
+            }
+            StepKind::Key => {
+                expression.push('[');
+                expression.push_str(name);
+                expression.push(']');
+            }
+            _ => name.clone_into(expression),
+        }
+        name.trim_matches(['\'', '"']).clone_into(&mut self.holder.name);
+        self.owner = owner;
+        self.holder.owner_type = match (kind, owner) {
+            (StepKind::Attribute, Some(owner)) => self.heap.type_name(owner),
+            (StepKind::ClassAttribute, Some(owner)) => self.heap.name_of_type(owner),
+            _ => String::new(),
+        };
+    }
+
+    fn edge(&mut self, parent: Address, child: Address) {
+        if let Some((namespace, owner, kind)) = self.hidden.take()
+            && namespace == parent
+        {
+            let name = self.key_of(parent, child).map_or_else(|| "?".into(), |key| plain_text(&key));
+            return self.arrive(kind, &name, child, Some(owner));
+        }
+        match self.heap.type_of(parent).shape {
+            Shape::Dict => {
+                let key = self.key_of(parent, child);
+                let name = key.map_or_else(|| "?".into(), |key| literal(&key));
+                self.arrive(StepKind::Key, &name, child, Some(parent));
+            }
+            Shape::List | Shape::Tuple | Shape::Deque | Shape::Set => self.index(parent, child),
+            Shape::Function => self.function(parent, child),
+            Shape::Type => self.hidden = Some((child, parent, StepKind::ClassAttribute)),
+            Shape::LruCache => {
+                self.cache = Some(parent);
+                self.step(StepKind::Internal, "cache", self.heap.type_name(child));
+            }
+            _ => self.instance(parent, child),
+        }
+    }
+
+    fn arrive(&mut self, kind: StepKind, name: &str, child: Address, owner: Option<Address>) {
+        let type_name = self.heap.type_name(child);
+        // `module._modules['head']` is `module.head` to everybody; hooks keep their registry's name.
+        if kind == StepKind::Attribute
+            && matches!(name, "_modules" | "_parameters" | "_buffers")
+            && self.heap.type_of(child).shape == Shape::Dict
+        {
+            self.hidden = Some((child, owner.unwrap_or(child), StepKind::Attribute));
+            return;
+        }
+        if name.bytes().next().is_some_and(|first| first.is_ascii_digit()) && kind == StepKind::Attribute {
+            // Children of `nn.Sequential` are attributes named by number.
+            self.named(StepKind::Key, name, type_name, owner);
+            return;
+        }
+        self.named(kind, name, type_name, owner);
+    }
+
+    fn index(&mut self, parent: Address, child: Address) {
+        let (mut index, mut found) = (0, None);
+        self.heap.referents(parent, &mut |referent| {
+            if referent == child {
+                found = Some(index);
+            }
+            index += 1;
+        });
+        let shape = self.heap.type_of(parent).shape;
+        // Lists and tuples are traversed from their end (CPython, `list_traverse`, `tupletraverse`).
+        let position = found.map(|at| if matches!(shape, Shape::List | Shape::Tuple) { index - 1 - at } else { at });
+        let type_name = self.heap.type_name(child);
+        if let Some((tuple, kind, names)) = self.items.take()
+            && tuple == parent
+        {
+            let name = position.and_then(|position| names.get(position).cloned()).unwrap_or_else(|| "?".into());
+            if kind == StepKind::Closure {
+                self.cell = Some(name);
+            } else {
+                self.named(kind, &name, type_name, None);
+            }
+            return;
+        }
+        let name = match (position, shape) {
+            (Some(position), Shape::List | Shape::Tuple | Shape::Deque) => position.to_string(),
+            _ => "...".into(),
+        };
+        self.step(StepKind::Index, &name, type_name);
+        self.holder.expression.push_str(&format!("[{name}]"));
+    }
+
+    fn function(&mut self, parent: Address, child: Address) {
+        let function = self.heap.own(parent);
+        let read = |name: &str| function.getattr(name).ok().filter(|value| !value.is_none());
+        let is_child = |value: &Bound<'py, PyAny>| value.as_ptr() as Address == child;
+        let kind = ["__closure__", "__defaults__", "__kwdefaults__", "__dict__"]
+            .into_iter()
+            .find(|name| read(name).is_some_and(|value| is_child(&value)));
+        match kind {
+            Some("__kwdefaults__") => self.hidden = Some((child, parent, StepKind::Default)),
+            Some("__dict__") => self.hidden = Some((child, parent, StepKind::Attribute)),
+            Some("__closure__") => self.items = Some((child, StepKind::Closure, code_names(&function, 0))),
+            Some(_) => {
+                // Defaults belong to the last positional parameters.
+                let length = self.heap.length(child).unwrap_or(0);
+                self.items = Some((child, StepKind::Default, code_names(&function, length)));
+            }
+            None => self.step(StepKind::Internal, "function", self.heap.type_name(child)),
+        }
+    }
+
+    fn instance(&mut self, parent: Address, child: Address) {
+        let object = self.heap.own(parent);
+        let type_name = self.heap.type_name(parent);
+        if type_name == "cell" {
+            let name = self.cell.take().unwrap_or_else(|| "?".into());
+            let child_type = self.heap.type_name(child);
+            return self.named(StepKind::Closure, &name, child_type, None);
+        }
+        if matches!(type_name.as_str(), "generator" | "coroutine" | "async_generator")
+            && let Some(name) = suspended_local(&object, child)
+        {
+            let child_type = self.heap.type_name(child);
+            return self.named(StepKind::Local, &name, child_type, None);
+        }
+        if let Some(namespace) = namespace_of(&object) {
+            if namespace.as_ptr() as Address == child {
+                self.hidden = Some((child, parent, StepKind::Attribute));
+                return;
+            }
+            if let Some(key) = key_in(&namespace, child) {
+                return self.arrive(StepKind::Attribute, &plain_text(&key), child, Some(parent));
+            }
+        }
+        if let Some(name) = slot_of(&object, child) {
+            return self.arrive(StepKind::Attribute, &name, child, Some(parent));
+        }
+        let name = match type_name.as_str() {
+            "method" | "builtin_function_or_method" => "__self__",
+            "functools.partial" => "partial",
+            _ => "",
+        };
+        let child_type = self.heap.type_name(child);
+        let name = if name.is_empty() { type_name.rsplit('.').next().unwrap_or("?").to_owned() } else { name.to_owned() };
+        self.step(StepKind::Internal, &name, child_type);
+    }
+
+    fn key_of(&self, dict: Address, value: Address) -> Option<Bound<'py, PyAny>> {
+        key_in(&self.heap.own(dict).cast_into::<PyDict>().ok()?, value)
+    }
+
+    /// The deque inside a `queue.Queue` is an implementation detail: the queue is what people know.
+    fn fold_queue(&mut self, path: &Path) -> Option<Address> {
+        let owner = self.owner?;
+        let is_queue = self.holder.name == "queue" && {
+            let queue = loaded(self.heap.py, "queue").and_then(|module| member(&module, "Queue"))?;
+            is_a(&self.heap.own(owner), &queue)
+        };
+        if !is_queue || !path.nodes.contains(&owner) {
+            return None;
+        }
+        self.holder.path.pop();
+        let expression = self.holder.expression.strip_suffix(".queue")?.to_owned();
+        self.holder.expression = expression;
+        let last = self.holder.path.last()?.clone();
+        self.holder.name.clone_from(&last.name);
+        self.holder.owner_type = String::new();
+        Some(owner)
+    }
+}
+
+/// The namespace of an instance, for objects on a path only: asking for it can materialise it for good.
+fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+    if object.is_instance_of::<PyType>() || object.is_instance_of::<PyCFunction>() {
+        return None;
+    }
+    // SAFETY: the generic getter reads the instance's own dict without the type's `__getattribute__`.
+    let pointer = unsafe { ffi::PyObject_GenericGetDict(object.as_ptr(), std::ptr::null_mut()) };
+    if pointer.is_null() {
+        // SAFETY: clears the AttributeError of objects without a namespace.
+        unsafe { ffi::PyErr_Clear() };
+        return None;
+    }
+    // SAFETY: a new reference.
+    unsafe { Bound::from_owned_ptr(object.py(), pointer) }.cast_into().ok()
+}
+
+fn key_in<'py>(dict: &Bound<'py, PyDict>, value: Address) -> Option<Bound<'py, PyAny>> {
+    dict.iter().find(|(_, found)| found.as_ptr() as Address == value).map(|(key, _)| key)
+}
+
+/// Name of the `__slots__` entry that holds `child`.
+fn slot_of(object: &Bound<'_, PyAny>, child: Address) -> Option<String> {
+    for class in object.get_type().mro().iter() {
+        let namespace = class.getattr("__dict__").ok()?;
+        for item in namespace.call_method0("items").ok()?.try_iter().ok()? {
+            let (name, descriptor): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.ok()?.extract().ok()?;
+            if descriptor.get_type().name().is_ok_and(|name| name == "member_descriptor")
+                && descriptor.call_method1("__get__", (object,)).is_ok_and(|value| value.as_ptr() as Address == child)
+            {
+                return name.extract().ok();
+            }
+        }
+    }
+    None
+}
+
+fn suspended_local(generator: &Bound<'_, PyAny>, child: Address) -> Option<String> {
+    let frame = ["gi_frame", "cr_frame", "ag_frame"].into_iter().find_map(|name| generator.getattr(name).ok())?;
+    let mut found = None;
+    frames::for_each_local(&frame, &mut |name, value| {
+        if value.as_ptr() as Address == child {
+            found = Some(name.to_owned());
+        }
+    });
+    found
+}
+
+/// Names of a function's free variables, or of its last `defaults` positional parameters.
+fn code_names(function: &Bound<'_, PyAny>, defaults: usize) -> Vec<String> {
+    let read = || -> PyResult<Vec<String>> {
+        let code = function.getattr("__code__")?;
+        if defaults == 0 {
+            return code.getattr("co_freevars")?.extract();
+        }
+        let mut names: Vec<String> = code.getattr("co_varnames")?.extract()?;
+        names.truncate(code.getattr("co_argcount")?.extract()?);
+        Ok(names.split_off(names.len().saturating_sub(defaults)))
+    };
+    read().unwrap_or_default()
+}
+
+fn plain_text(key: &Bound<'_, PyAny>) -> String {
+    key.cast::<PyString>().map_or_else(|_| literal(key), |text| text.to_string_lossy().into_owned())
+}
+
+/// A key as a person would type it; keys of the user's own types are shown by type, since `repr` would run their code.
+fn literal(key: &Bound<'_, PyAny>) -> String {
+    if let Ok(text) = key.cast_exact::<PyString>() {
+        let text = text.to_string_lossy();
+        let short: String = text.chars().take(60).collect();
+        return format!("'{}'", short.replace('\\', "\\\\").replace('\'', "\\'"));
+    }
+    if key.is_exact_instance_of::<PyInt>() || key.is_exact_instance_of::<PyFloat>() {
+        return key.repr().map_or_else(|_| "?".into(), |text| text.to_string());
+    }
+    if let Ok(tuple) = key.cast_exact::<PyTuple>() {
+        let items: Vec<String> = tuple.iter().take(4).map(|item| literal(&item)).collect();
+        return format!("({})", items.join(", "));
+    }
+    format!("<{}>", key.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string()))
+}

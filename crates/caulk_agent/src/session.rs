@@ -1,0 +1,305 @@
+//! The agent's memory of a process: what it has seen grow, what it has said, what it may still spend.
+//!
+//! `caulk._bootstrap` calls in at boundaries and steps. Everything else follows from there: a reading of the bytes in
+//! use, a census where the budget allows, a look at what grows, and an armed trace for the line that does it.
+
+use std::time::Duration;
+
+use caulk_wire::{
+    BackwardSite, Boundary, Bye, Hello, LoopSite, Note, PROTOCOL, Phase, SOCKET_VARIABLE, TypeCount, Types, Unit,
+};
+use pyo3::prelude::*;
+
+use crate::budget::{Budget, monotonic, thread_time};
+use crate::census::{self, Census, CollectorPaused, Tracker};
+use crate::channel::Channel;
+use crate::exclusive::Exclusive;
+use crate::graphs::Graphs;
+use crate::heap::{Address, AddressMap, Heap};
+use crate::in_use::{Meter, Reading};
+use crate::suspects::Suspects;
+use crate::{cuda, trace};
+
+static SESSION: Exclusive<Session> = Exclusive::new();
+
+/// CPU time that a census of an unknown heap is taken to cost.
+const FIRST_CENSUS: Duration = Duration::from_millis(40);
+/// Types reported per census: the largest, and as many of the fastest growing.
+const TYPE_ROWS: usize = 16;
+
+/// What one process has told so far.
+struct Session {
+    channel: Channel,
+    meter: Meter,
+    budget: Budget,
+    tracker: Tracker,
+    /// Unit that the tracker's censuses were taken at.
+    tracked: Unit,
+    graphs: Graphs,
+    suspects: Suspects,
+    types: AddressMap<u64>,
+    seq: u32,
+    epochs: u64,
+    census_cost: Option<Duration>,
+    /// Boundaries at which the last censuses were taken, newest first.
+    censuses: Vec<u32>,
+    mean_small: Option<f64>,
+    no_census: bool,
+}
+
+impl Session {
+    fn new(path: String) -> Self {
+        Self {
+            channel: Channel::new(path),
+            meter: Meter::new(),
+            budget: Budget::default(),
+            tracker: Tracker::default(),
+            tracked: Unit::Steps,
+            graphs: Graphs::default(),
+            suspects: Suspects::default(),
+            types: AddressMap::default(),
+            seq: 0,
+            epochs: 0,
+            census_cost: None,
+            censuses: Vec::new(),
+            mean_small: None,
+            no_census: false,
+        }
+    }
+
+    fn boundary(&mut self, py: Python<'_>, unit: Unit, index: u64, steps: u64, phase: Phase, with_census: bool) {
+        let started = thread_time();
+        let reading = self.meter.read(py);
+        let (cuda_allocated_bytes, cuda_reserved_bytes) = cuda::memory(py);
+        if unit == Unit::Epoch {
+            self.epochs += 1;
+            self.start_over_for_epochs();
+        }
+        self.suspects.finish_trace(py, &mut self.channel);
+        let seq = self.seq;
+        self.seq += 1;
+        let _paused = CollectorPaused::new(py);
+        let mut heap = Heap::new(py);
+        let census = self.census(&mut heap, with_census && unit == self.tracked);
+        let mut boundary = Boundary {
+            seq,
+            time_ns: monotonic().as_nanos() as u64,
+            unit,
+            index,
+            steps,
+            phase,
+            cuda_allocated_bytes,
+            cuda_reserved_bytes,
+            census_objects: census.as_ref().map_or(0, |census| census.objects),
+            ..self.figures(reading)
+        };
+        boundary.cost_ns = (thread_time() - started).as_nanos() as u64;
+        self.channel.send(&boundary.into());
+        if let Some(census) = census {
+            self.compare(&mut heap, &census, seq);
+        }
+        self.budget.spend(thread_time() - started);
+    }
+
+    /// Series by steps and by epochs are compared each with its own kind: within an epoch many lists grow and are freed.
+    fn start_over_for_epochs(&mut self) {
+        if self.tracked != Unit::Epoch {
+            self.tracked = Unit::Epoch;
+            self.tracker = Tracker::default();
+            self.censuses.clear();
+        }
+    }
+
+    fn figures(&self, reading: Reading) -> Boundary {
+        let small = reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0);
+        Boundary {
+            malloc_bytes: reading.malloc,
+            malloc_free_bytes: reading.malloc_free,
+            small_blocks: reading.small_blocks,
+            small_bytes: small as u64,
+            shm_bytes: reading.shm,
+            rss_bytes: reading.rss,
+            ..Boundary::default()
+        }
+    }
+
+    fn census(&mut self, heap: &mut Heap<'_>, wanted: bool) -> Option<Census> {
+        let wanted = wanted || self.mean_small.is_none();
+        if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(FIRST_CENSUS)) {
+            return None;
+        }
+        let started = thread_time();
+        let census = census::take(heap);
+        self.census_cost = Some(thread_time() - started);
+        let Some(census) = census else {
+            self.no_census = true;
+            self.note("census-unavailable", "this interpreter's heap cannot be walked safely: no containers are named");
+            return None;
+        };
+        self.mean_small.get_or_insert(census.mean_small);
+        Some(census)
+    }
+
+    fn compare(&mut self, heap: &mut Heap<'_>, census: &Census, seq: u32) {
+        self.censuses.insert(0, seq);
+        self.censuses.truncate(census::HISTORY);
+        self.send_types(heap, census, seq);
+        let grown = self.tracker.update(census);
+        self.suspects.meet_containers(heap, census, &grown, &self.censuses, &mut self.channel);
+        let graphs = self.graphs.look(heap, census, &self.suspects);
+        self.suspects.meet_graphs(graphs, seq, &mut self.channel);
+        self.suspects.explain(heap, seq, self.epochs, &self.budget, &mut self.channel);
+        self.suspects.arm(heap, &mut self.channel);
+    }
+
+    fn send_types(&mut self, heap: &Heap<'_>, census: &Census, boundary: u32) {
+        let mut rows: Vec<(Address, u64, u64, u64)> = census
+            .types
+            .iter()
+            .map(|(address, tally)| {
+                let before = self.types.get(address).copied().unwrap_or(0);
+                (*address, tally.count, tally.bytes, tally.bytes.saturating_sub(before))
+            })
+            .collect();
+        self.types = census.types.iter().map(|(address, tally)| (*address, tally.bytes)).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.2));
+        let growing = rows.split_off(TYPE_ROWS.min(rows.len()));
+        let mut growing: Vec<_> = growing.into_iter().filter(|row| row.3 > 0).collect();
+        growing.sort_by_key(|row| std::cmp::Reverse(row.3));
+        rows.extend(growing.into_iter().take(TYPE_ROWS));
+        let named = |(address, count, bytes, _)| TypeCount { name: heap.name_of_type(address), count, bytes };
+        self.channel.send(&Types { boundary, rows: rows.into_iter().map(named).collect() }.into());
+    }
+
+    fn note(&mut self, code: &str, text: &str) {
+        self.channel.send(&Note { code: code.into(), text: text.into() }.into());
+    }
+}
+
+/// Connects to the supervisor and says hello; false where there is none.
+#[pyfunction]
+fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, worker: Option<u32>) -> bool {
+    let _ = settings;
+    let Ok(path) = std::env::var(SOCKET_VARIABLE) else { return false };
+    let version = py.version_info();
+    let mut session = Session::new(path);
+    let executable: Option<String> =
+        crate::heap::loaded(py, "sys").and_then(|sys| crate::heap::member(&sys, "executable")?.extract().ok());
+    let hello = Hello {
+        protocol: PROTOCOL,
+        pid: std::process::id(),
+        // SAFETY: always succeeds.
+        parent: unsafe { libc::getppid() }.unsigned_abs(),
+        time_ns: monotonic().as_nanos() as u64,
+        python: format!("{}.{}.{}", version.major, version.minor, version.patch),
+        executable: executable.unwrap_or_default(),
+        argv,
+        rank,
+        worker,
+        allocator: session.meter.allocator_name().into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    session.channel.send(&hello.into());
+    SESSION.put(session);
+    true
+}
+
+/// Cuts a boundary: `unit` 0 epoch, 1 steps, 2 seconds; `level` 1 asks for a census where the budget allows.
+#[pyfunction]
+fn boundary(py: Python<'_>, unit: u32, index: u64, steps: u64, phase: u32, level: u32) {
+    let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
+    let phase = Phase::ALL.get(phase as usize).copied().unwrap_or_default();
+    SESSION.with(|session| session.boundary(py, unit, index, steps, phase, level > 0));
+}
+
+/// An optimizer step went by: an armed trace that has seen enough is taken down.
+#[pyfunction]
+fn step(py: Python<'_>, steps: u64) {
+    let _ = steps;
+    if trace::is_armed() {
+        SESSION.with(|session| session.suspects.finish_trace_if_enough(py, &mut session.channel));
+    }
+}
+
+/// A loop of the program was recognised.
+#[pyfunction]
+#[pyo3(name = "loop")]
+fn loop_site(unit: u32, file: String, line: u32, function: String, variable: String, source: String) {
+    let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
+    SESSION.with(|session| {
+        session.channel.send(&LoopSite { unit, file, line, function, variable, source }.into());
+    });
+}
+
+/// A line of the program starts backward passes.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "one call from Python; the fields of one message")]
+fn backward_site(
+    file: String,
+    line: u32,
+    function: String,
+    count: u64,
+    retain_graph: bool,
+    create_graph: bool,
+    stale: u64,
+    checked: u64,
+) {
+    SESSION.with(|session| {
+        let site =
+            BackwardSite { file, line, function, count, retain_graph, create_graph, stale_gradients: stale, checked };
+        session.channel.send(&site.into());
+    });
+}
+
+/// One line for the report.
+#[pyfunction]
+fn note(code: &str, text: &str) {
+    SESSION.with(|session| session.note(code, text));
+}
+
+/// The process ends in an orderly way.
+#[pyfunction]
+fn bye(py: Python<'_>, steps: u64, epochs: u64) {
+    SESSION.with(|session| {
+        session.suspects.finish_trace(py, &mut session.channel);
+        if session.channel.dropped() > 0 {
+            let text = format!("{} messages were dropped because the supervisor did not read", session.channel.dropped());
+            session.note("messages-dropped", &text);
+        }
+        let bye = Bye {
+            steps,
+            epochs,
+            cost_ns: session.budget.spent().as_nanos() as u64,
+            longest_pause_ns: session.budget.longest().as_nanos() as u64,
+        };
+        session.channel.send(&bye.into());
+    });
+}
+
+/// In the child of a fork: a process of its own, that has said nothing yet.
+#[pyfunction]
+fn after_fork() {
+    SESSION.release();
+    SESSION.with(|session| {
+        session.channel.after_fork();
+        session.suspects = Suspects::default();
+        session.tracker = Tracker::default();
+        session.budget = Budget::default();
+    });
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for function in [
+        wrap_pyfunction!(start, module)?,
+        wrap_pyfunction!(boundary, module)?,
+        wrap_pyfunction!(step, module)?,
+        wrap_pyfunction!(loop_site, module)?,
+        wrap_pyfunction!(backward_site, module)?,
+        wrap_pyfunction!(note, module)?,
+        wrap_pyfunction!(bye, module)?,
+        wrap_pyfunction!(after_fork, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,405 @@
+//! What grows, under a number each: followed over the boundaries, explained once, traced until a line is known.
+
+use std::time::Duration;
+
+use caulk_wire::{ContainerKind, ContainerLen, Note, TraceHit, TraceState};
+use pyo3::prelude::*;
+
+use crate::budget::{Budget, monotonic};
+use crate::census::{Census, Grown};
+use crate::channel::Channel;
+use crate::contents;
+use crate::graphs::KeptGraph;
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape};
+use crate::holders::{self, Root};
+use crate::label::{self, Label};
+use crate::trace::{self, Limits, Target, Watch};
+
+/// Containers followed at a time.
+const FOLLOWED: usize = 64;
+/// CPU time that a search for paths is taken to cost.
+const PATHS: Duration = Duration::from_millis(40);
+/// Containers looked into at one boundary.
+const LOOKS: usize = 12;
+/// CPU time that one look is taken to cost.
+const LOOK: Duration = Duration::from_millis(3);
+/// Containers watched by one armed trace.
+const WATCHED: usize = 8;
+/// Times that a container is watched in vain before its line is left open.
+const TRIES: u8 = 3;
+/// Boundaries between two looks into the same container.
+const LOOK_AGAIN: u32 = 4;
+/// Growth events after which a line counts as known.
+const HITS: u64 = 3;
+
+/// One thing that grows.
+struct Suspect {
+    id: u32,
+    kind: ContainerKind,
+    type_name: String,
+    /// Where it is, for containers; a graph is followed by name.
+    address: Option<(Address, Address)>,
+    key: String,
+    gained: u64,
+    /// Lengths that were not sent yet: boundary and length.
+    pending: Vec<(u32, u64)>,
+    shallow: u64,
+    name: String,
+    /// Held by the user's module or by a running function.
+    by_user: bool,
+    searches: u8,
+    explained: bool,
+    looked: Option<u32>,
+    bytes_per_element: u64,
+    place: Option<Place>,
+    tries: u8,
+    hit: bool,
+}
+
+/// Where a tensor is kept that is replaced rather than filled.
+enum Place {
+    Slot { owner: Address },
+    Local { function: String },
+}
+
+impl Suspect {
+    fn weight(&self) -> u64 {
+        self.gained * self.bytes_per_element.max(16)
+    }
+}
+
+/// Everything that was seen to grow.
+#[derive(Default)]
+pub(crate) struct Suspects {
+    items: Vec<Suspect>,
+    by_address: AddressMap<usize>,
+    next_id: u32,
+    armed: Option<Armed>,
+    refused: u8,
+}
+
+struct Armed {
+    ids: Vec<u32>,
+    candidates: u32,
+    since: Duration,
+}
+
+impl Suspects {
+    /// Is this one of the containers that grow?
+    pub(crate) fn is_container(&self, address: Address) -> bool {
+        self.by_address.contains_key(&address)
+    }
+
+    pub(crate) fn follows_graphs(&self) -> bool {
+        self.items.iter().any(|item| item.kind == ContainerKind::Graph)
+    }
+
+    /// Takes in a census: lengths of what is followed, and what is to be followed from now on.
+    pub(crate) fn meet_containers(
+        &mut self,
+        heap: &mut Heap<'_>,
+        census: &Census,
+        grown: &[Grown],
+        boundaries: &[u32],
+        channel: &mut Channel,
+    ) {
+        let Some(&boundary) = boundaries.first() else { return };
+        let mut met = AddressSet::default();
+        for seen in &census.containers {
+            if let Some(&at) = self.by_address.get(&seen.address)
+                && self.items[at].address == Some((seen.address, type_of(seen.address)))
+            {
+                met.insert(seen.address);
+                self.items[at].pending.push((boundary, seen.len as u64));
+                self.items[at].shallow = heap.shallow_bytes(seen.address) as u64;
+            }
+        }
+        self.forget_dead(&met);
+        for grown in grown {
+            match self.by_address.get(&grown.seen.address) {
+                Some(&at) => self.items[at].gained = grown.gained as u64,
+                None if self.by_address.len() < FOLLOWED => self.follow(heap, grown, boundaries),
+                None => {}
+            }
+        }
+        let explained = self.items.iter_mut().filter(|item| item.explained);
+        explained.for_each(|item| item.send_lengths(channel));
+    }
+
+    fn forget_dead(&mut self, met: &AddressSet) {
+        for (address, at) in &self.by_address {
+            if !met.contains(address) {
+                self.items[*at].address = None;
+            }
+        }
+        self.by_address.retain(|address, _| met.contains(address));
+    }
+
+    fn follow(&mut self, heap: &mut Heap<'_>, grown: &Grown, boundaries: &[u32]) {
+        let address = grown.seen.address;
+        let kind = match grown.seen.shape {
+            Shape::Dict => ContainerKind::Dict,
+            Shape::Set => ContainerKind::Set,
+            Shape::Deque => ContainerKind::Deque,
+            Shape::Buffer => ContainerKind::Buffer,
+            _ => ContainerKind::List,
+        };
+        let history = boundaries.iter().zip(grown.history).filter(|(_, len)| *len > 0);
+        let mut pending: Vec<_> = history.map(|(boundary, len)| (*boundary, u64::from(len))).collect();
+        pending.reverse();
+        let mut item = self.item(kind, heap.type_name(address));
+        item.address = Some((address, type_of(address)));
+        item.gained = grown.gained as u64;
+        item.shallow = heap.shallow_bytes(address) as u64;
+        item.pending = pending;
+        self.by_address.insert(address, self.items.len());
+        self.items.push(item);
+    }
+
+    fn item(&mut self, kind: ContainerKind, type_name: String) -> Suspect {
+        let id = self.next_id;
+        self.next_id += 1;
+        Suspect {
+            id,
+            kind,
+            type_name,
+            address: None,
+            key: String::new(),
+            gained: 0,
+            pending: Vec::new(),
+            shallow: 0,
+            name: String::new(),
+            by_user: false,
+            searches: 0,
+            explained: false,
+            looked: None,
+            bytes_per_element: 0,
+            place: None,
+            tries: 0,
+            hit: false,
+        }
+    }
+
+    /// Takes in the graphs that are kept by name.
+    pub(crate) fn meet_graphs(&mut self, graphs: Vec<KeptGraph>, boundary: u32, channel: &mut Channel) {
+        // Owners are addresses of this census: those of an earlier one may be gone.
+        self.items.iter_mut().for_each(|item| item.place = None);
+        for graph in graphs {
+            let Label { mut holder, owner, .. } = graph.label;
+            let key = format!("{}:{}", holder.function, holder.expression);
+            let known = self.items.iter().position(|item| item.key == key);
+            let at = known.unwrap_or_else(|| {
+                let item = self.item(ContainerKind::Graph, graph.type_name);
+                self.items.push(item);
+                self.items.len() - 1
+            });
+            let item = &mut self.items[at];
+            let first = item.pending.first().map_or(graph.contents.graph_nodes, |(_, nodes)| *nodes);
+            item.gained = item.gained.max(graph.contents.graph_nodes.saturating_sub(first));
+            item.bytes_per_element = graph.contents.bytes_per_element;
+            item.key = key;
+            item.name.clone_from(&holder.name);
+            item.by_user = true;
+            item.place = match owner {
+                Some(owner) => Some(Place::Slot { owner }),
+                None => Some(Place::Local { function: holder.function.clone() }),
+            };
+            item.pending.push((boundary, graph.contents.graph_nodes));
+            if !item.explained {
+                holder.id = item.id;
+                holder.boundary = boundary;
+                channel.send(&holder.into());
+                item.explained = true;
+            }
+            let mut contents = graph.contents;
+            contents.id = item.id;
+            contents.boundary = boundary;
+            channel.send(&contents.into());
+            item.send_lengths(channel);
+        }
+    }
+
+    /// Finds what keeps the new ones, and looks into the heaviest.
+    pub(crate) fn explain(
+        &mut self,
+        heap: &mut Heap<'_>,
+        boundary: u32,
+        epochs: u64,
+        budget: &Budget,
+        channel: &mut Channel,
+    ) {
+        let wanted = |item: &Suspect| item.address.is_some() && !item.explained;
+        let targets: AddressSet =
+            self.items.iter().filter(|item| wanted(item)).filter_map(|item| Some(item.address?.0)).collect();
+        if !targets.is_empty() && budget.allows(PATHS) {
+            let (paths, _) = holders::find(heap, &targets);
+            for item in self.items.iter_mut().filter(|item| item.address.is_some() && !item.explained) {
+                item.searches += 1;
+                let path = item.address.and_then(|(address, _)| paths.get(&address));
+                item.explain(heap, path, boundary, channel);
+            }
+        }
+        self.look(heap, boundary, epochs, budget, channel);
+    }
+
+    fn look(&mut self, heap: &mut Heap<'_>, boundary: u32, epochs: u64, budget: &Budget, channel: &mut Channel) {
+        let due = |item: &Suspect| item.looked.is_none_or(|looked| boundary >= looked + LOOK_AGAIN);
+        let mut order: Vec<usize> = (0..self.items.len())
+            .filter(|at| self.items[*at].explained && self.items[*at].address.is_some() && due(&self.items[*at]))
+            .collect();
+        order.sort_by_key(|at| {
+            let item = &self.items[*at];
+            std::cmp::Reverse((item.looked.is_none(), item.by_user, item.weight()))
+        });
+        for at in order.into_iter().take(LOOKS) {
+            if !budget.allows(LOOK) {
+                return;
+            }
+            let item = &mut self.items[at];
+            let Some((address, _)) = item.address else { continue };
+            let mut found = contents::look(heap, address, epochs);
+            item.looked = Some(boundary);
+            item.bytes_per_element = found.bytes_per_element;
+            found.id = item.id;
+            found.boundary = boundary;
+            channel.send(&found.into());
+        }
+    }
+
+    /// Arms the trace for the heaviest whose line is not known yet.
+    pub(crate) fn arm(&mut self, heap: &Heap<'_>, channel: &mut Channel) {
+        if self.armed.is_some() || self.refused >= TRIES {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.items.len())
+            .filter(|at| {
+                let item = &self.items[*at];
+                let there = item.address.is_some() || item.place.is_some();
+                item.explained && there && !item.hit && item.tries < TRIES && !item.name.is_empty()
+                    && item.kind != ContainerKind::LruCache
+            })
+            .collect();
+        order.sort_by_key(|at| std::cmp::Reverse((self.items[*at].by_user, self.items[*at].weight())));
+        order.truncate(WATCHED);
+        let watches: Vec<Watch> = order.iter().filter_map(|at| self.items[*at].watch(heap)).collect();
+        if watches.is_empty() {
+            return;
+        }
+        let ids: Vec<u32> = watches.iter().map(|watch| watch.id).collect();
+        match trace::arm(heap.py, watches, &Limits::default()) {
+            Ok(candidates) => {
+                for at in order {
+                    self.items[at].tries += 1;
+                }
+                self.armed = Some(Armed { ids, candidates: candidates as u32, since: monotonic() });
+            }
+            Err(reason) => {
+                self.refused += 1;
+                let state = TraceState { ids, state: "refused".into(), text: reason.clone(), ..TraceState::default() };
+                channel.send(&state.into());
+                if self.refused == 1 {
+                    channel.send(&Note { code: "trace-refused".into(), text: reason }.into());
+                }
+            }
+        }
+    }
+
+    /// Takes the trace down once every watched container was seen growing often enough.
+    pub(crate) fn finish_trace_if_enough(&mut self, py: Python<'_>, channel: &mut Channel) {
+        if self.armed.is_some() && trace::poll(py).enough {
+            self.finish_trace(py, channel);
+        }
+    }
+
+    /// Takes the trace down and tells what it saw.
+    pub(crate) fn finish_trace(&mut self, py: Python<'_>, channel: &mut Channel) {
+        let Some(armed) = self.armed.take() else { return };
+        let hits = trace::disarm(py);
+        for hit in &hits {
+            if hit.growth >= HITS || hit.count >= 1 {
+                self.items.iter_mut().filter(|item| item.id == hit.id).for_each(|item| item.hit = true);
+            }
+        }
+        let state = if hits.is_empty() { "silent" } else { "hit" };
+        channel.send(
+            &TraceState {
+                ids: armed.ids,
+                state: state.into(),
+                text: String::new(),
+                candidates: armed.candidates,
+                armed_ns: (monotonic() - armed.since).as_nanos() as u64,
+            }
+            .into(),
+        );
+        for hit in hits {
+            let hit: TraceHit = hit.into();
+            channel.send(&hit.into());
+        }
+    }
+}
+
+impl Suspect {
+    fn explain(&mut self, heap: &mut Heap<'_>, path: Option<&holders::Path>, boundary: u32, channel: &mut Channel) {
+        let Some(path) = path else {
+            // A search that ended at its bound is tried again; then it is held from where Python cannot look.
+            if self.searches >= 2 {
+                self.explained = true;
+                channel.send(&label::held_from_c(self.id, boundary, &self.type_name).into());
+                self.send_lengths(channel);
+            }
+            return;
+        };
+        let label = label::describe(heap, path);
+        self.by_user = match &path.root {
+            Root::Local { .. } => true,
+            Root::Module(name) => label::is_user_module(heap.py, name),
+        };
+        if label.cache.is_some() {
+            self.kind = ContainerKind::LruCache;
+        } else if label.queue.is_some() {
+            self.kind = ContainerKind::Queue;
+        }
+        let mut holder = label.holder;
+        self.name.clone_from(&holder.name);
+        holder.id = self.id;
+        holder.boundary = boundary;
+        channel.send(&holder.into());
+        self.explained = true;
+        self.send_lengths(channel);
+    }
+
+    fn send_lengths(&mut self, channel: &mut Channel) {
+        for (boundary, len) in self.pending.drain(..) {
+            channel.send(
+                &ContainerLen {
+                    boundary,
+                    id: self.id,
+                    kind: self.kind,
+                    type_name: self.type_name.clone(),
+                    len,
+                    shallow_bytes: self.shallow,
+                }
+                .into(),
+            );
+        }
+    }
+
+    fn watch(&self, heap: &Heap<'_>) -> Option<Watch> {
+        let target = match (&self.place, self.address) {
+            (Some(Place::Slot { owner }), _) => {
+                Target::Slot { owner: heap.own(*owner).unbind(), name: self.name.clone() }
+            }
+            (Some(Place::Local { function }), _) => {
+                Target::Local { function: function.clone(), name: self.name.clone() }
+            }
+            (None, Some((address, _))) => Target::Object(heap.own(address).unbind()),
+            (None, None) => return None,
+        };
+        Some(Watch { id: self.id, target, name: self.name.clone() })
+    }
+}
+
+fn type_of(object: Address) -> Address {
+    // SAFETY: called within the census that found the object alive.
+    unsafe { pyo3::ffi::Py_TYPE(object as *mut pyo3::ffi::PyObject) as Address }
+}

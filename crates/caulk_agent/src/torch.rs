@@ -1,0 +1,190 @@
+//! Tensors, their storages and the autograd graphs behind them, through torch's own C-level attributes.
+//!
+//! Only objects whose type is exactly `torch.Tensor` or `Parameter` are asked: a subclass may run user code. Saved
+//! tensors are read through `_raw_saved_*`, which never unpacks (unpacking would re-run a checkpointed forward).
+
+use std::collections::HashMap;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+
+use crate::heap::{Address, AddressMap, AddressSet, loaded, member};
+
+/// A storage: where it is and how many bytes it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Storage {
+    pub(crate) pointer: u64,
+    pub(crate) bytes: u64,
+}
+
+/// torch, as far as the program has loaded it, with its overrides off while this value lives.
+pub(crate) struct Torch<'py> {
+    tensor: Bound<'py, PyAny>,
+    parameter: Bound<'py, PyAny>,
+    guard: Option<Bound<'py, PyAny>>,
+}
+
+impl<'py> Torch<'py> {
+    /// `None` where the program has not (wholly) imported torch.
+    pub(crate) fn new(py: Python<'py>) -> Option<Self> {
+        let torch = loaded(py, "torch")?;
+        let tensor = member(&torch, "Tensor")?;
+        let parameter = member(&loaded(py, "torch.nn.parameter")?, "Parameter")?;
+        // Modes such as `torch.set_default_device` would see every attribute read below.
+        let guard = loaded(py, "torch._C").and_then(|c| member(&c, "DisableTorchFunction")?.call0().ok());
+        let guard = guard.filter(|guard| guard.call_method0("__enter__").is_ok());
+        Some(Self { tensor, parameter, guard })
+    }
+
+    /// Can this object be asked without running user code?
+    pub(crate) fn is_plain(&self, object: &Bound<'py, PyAny>) -> bool {
+        let object_type = object.get_type();
+        object_type.is(&self.tensor) || object_type.is(&self.parameter)
+    }
+
+    pub(crate) fn is_parameter(&self, object: &Bound<'py, PyAny>) -> bool {
+        object.get_type().is(&self.parameter)
+    }
+
+    /// The storage behind a tensor; `None` for tensors without one (sparse, meta, functional).
+    pub(crate) fn storage(&self, tensor: &Bound<'py, PyAny>) -> Option<Storage> {
+        let storage = tensor.call_method0("untyped_storage").ok()?;
+        let pointer: u64 = storage.call_method0("data_ptr").ok()?.extract().ok()?;
+        let bytes: u64 = storage.call_method0("nbytes").ok()?.extract().ok()?;
+        (pointer != 0).then_some(Storage { pointer, bytes })
+    }
+
+    /// Bytes of the elements that the tensor shows.
+    pub(crate) fn view_bytes(tensor: &Bound<'py, PyAny>) -> u64 {
+        tensor.getattr("nbytes").and_then(|bytes| bytes.extract()).unwrap_or(0)
+    }
+
+    pub(crate) fn is_cuda(tensor: &Bound<'py, PyAny>) -> bool {
+        tensor.getattr("is_cuda").is_ok_and(|flag| flag.is_truthy().unwrap_or(false))
+    }
+
+    /// The node of the graph that made a tensor.
+    pub(crate) fn grad_fn(tensor: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+        tensor.getattr("grad_fn").ok().filter(|node| !node.is_none())
+    }
+
+    /// The gradient of a leaf, where one has been accumulated.
+    pub(crate) fn grad(tensor: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+        let leaf = tensor.getattr("is_leaf").is_ok_and(|flag| flag.is_truthy().unwrap_or(false));
+        leaf.then(|| tensor.getattr("grad").ok())?.filter(|grad| !grad.is_none())
+    }
+}
+
+impl Drop for Torch<'_> {
+    fn drop(&mut self) {
+        if let Some(guard) = &self.guard {
+            let py = guard.py();
+            // Nothing to do where leaving fails: the guard's own destructor restores the state as well.
+            drop(guard.call_method1("__exit__", (py.None(), py.None(), py.None())));
+        }
+    }
+}
+
+/// A walk over autograd graphs, each node and storage once.
+///
+/// Visited nodes are kept alive while the walk lasts: a node's Python object is made on demand, and the address of one
+/// that died could come back as another.
+pub(crate) struct GraphWalk<'py> {
+    pub(crate) nodes: u64,
+    pub(crate) node_types: HashMap<String, u32>,
+    /// Storages saved for backward, parameters apart.
+    pub(crate) saved: AddressMap<u64>,
+    pub(crate) truncated: bool,
+    visited: AddressSet,
+    kept: Vec<Bound<'py, PyAny>>,
+    saved_names: AddressMap<Vec<Bound<'py, PyString>>>,
+}
+
+impl<'py> GraphWalk<'py> {
+    pub(crate) fn new() -> Self {
+        Self {
+            nodes: 0,
+            node_types: HashMap::new(),
+            saved: AddressMap::default(),
+            truncated: false,
+            visited: AddressSet::default(),
+            kept: Vec::new(),
+            saved_names: AddressMap::default(),
+        }
+    }
+
+    /// Counts what is reachable from `root` and was not met before; with `saved`, also what it saved for backward.
+    pub(crate) fn follow(&mut self, torch: &Torch<'py>, root: Bound<'py, PyAny>, limit: u64, saved: bool) -> u64 {
+        let before = self.nodes;
+        let mut stack = vec![root];
+        while let Some(node) = stack.pop() {
+            if !self.visited.insert(node.as_ptr() as Address) {
+                continue;
+            }
+            self.nodes += 1;
+            if saved {
+                self.read_saved(torch, &node);
+            }
+            if let Ok(next) = node.getattr("next_functions").and_then(|next| Ok(next.cast_into::<PyTuple>()?)) {
+                for pair in next.iter() {
+                    if let Ok(function) = pair.get_item(0)
+                        && !function.is_none()
+                    {
+                        stack.push(function);
+                    }
+                }
+            }
+            self.kept.push(node);
+            if self.nodes >= limit {
+                self.truncated |= !stack.is_empty();
+                break;
+            }
+        }
+        self.nodes - before
+    }
+
+    fn read_saved(&mut self, torch: &Torch<'py>, node: &Bound<'py, PyAny>) {
+        let node_type = node.get_type();
+        let name = node_type.name().map_or_else(|_| "?".into(), |name| name.to_string());
+        *self.node_types.entry(name).or_default() += 1;
+        let key = node_type.as_ptr() as Address;
+        if !self.saved_names.contains_key(&key) {
+            self.saved_names.insert(key, saved_names(&node_type));
+        }
+        for name in &self.saved_names[&key] {
+            // Raises once a custom function's saved tensors are released.
+            let Ok(value) = node.getattr(name) else { continue };
+            let items: Vec<_> = match value.cast::<PyTuple>() {
+                Ok(tuple) => tuple.iter().collect(),
+                Err(_) => vec![value],
+            };
+            for item in items {
+                let Ok(tensor) = item.getattr("data") else { continue };
+                if tensor.is_none() || torch.is_parameter(&tensor) || !torch.is_plain(&tensor) {
+                    continue;
+                }
+                if let Some(storage) = torch.storage(&tensor) {
+                    self.saved.insert(storage.pointer as Address, storage.bytes);
+                }
+            }
+        }
+    }
+}
+
+/// Names of a node type's raw saved variables.
+fn saved_names<'py>(node_type: &Bound<'py, PyType>) -> Vec<Bound<'py, PyString>> {
+    let mut names = Vec::new();
+    for base in node_type.mro().iter() {
+        let Ok(namespace) = base.getattr("__dict__") else { continue };
+        let Ok(keys) = PyDict::new(base.py()).into_any().get_type().call1((namespace,)) else { continue };
+        let Ok(keys) = keys.cast_into::<PyDict>() else { continue };
+        for key in keys.keys() {
+            if let Ok(key) = key.cast_into::<PyString>()
+                && key.to_string().starts_with("_raw_saved_")
+            {
+                names.push(key);
+            }
+        }
+    }
+    names
+}
