@@ -1,0 +1,64 @@
+//! `cargo xtask check`: format, lints, dependency direction, licences.
+
+use crate::console::{self, OrHint};
+use crate::environment::Tools;
+use crate::layers;
+use crate::process::Cmd;
+use crate::workspace::Workspace;
+
+/// Check format, lints, dependency direction and licences
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// Put right what can be put right without a person: format and imports
+    #[arg(long)]
+    fix: bool,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()> {
+    rust(workspace, args.fix)?;
+    python(workspace, args.fix)?;
+    console::step("dependency direction");
+    layers::check(workspace)?;
+    dependencies(workspace)?;
+    console::step("all checks passed");
+    Ok(())
+}
+
+fn rust(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
+    console::step("Rust: format and lints");
+    let format: &[&str] = if fix { &["fmt", "--all"] } else { &["fmt", "--all", "--check"] };
+    cargo(workspace, format).or_hint("some files are not formatted", "run `cargo fmt --all`")?;
+    cargo(workspace, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])
+        .or_hint(
+            "clippy has something to say",
+            "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
+        )
+}
+
+fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
+    console::step("Python: format and lints");
+    let tools = Tools::prepare(workspace, None)?;
+    let ruff = |words: &[&str]| {
+        let command =
+            tools.command("ruff").args(words.iter().copied()).args(["--quiet", "python", "examples"]);
+        command.arg("--no-cache").folder(workspace.root()).run()
+    };
+    let (format, lint): (&[&str], &[&str]) =
+        if fix { (&["format"], &["check", "--fix"]) } else { (&["format", "--check"], &["check"]) };
+    ruff(lint).or_hint("ruff has something to say", "`cargo xtask check --fix` mends some of it")?;
+    ruff(format).or_hint("some Python files are not formatted", "run `cargo xtask check --fix`")
+}
+
+fn dependencies(workspace: &Workspace) -> anyhow::Result<()> {
+    if !Cmd::cargo().args(["deny", "--version"]).works() {
+        console::note("cargo-deny is not installed: licences and sources of dependencies not checked");
+        return Ok(());
+    }
+    console::step("licences and sources of dependencies");
+    cargo(workspace, &["deny", "--log-level", "error", "check", "bans", "licenses", "sources"])
+        .or_hint("a dependency is not allowed", "see deny.toml, which says why")
+}
+
+fn cargo(workspace: &Workspace, words: &[&str]) -> anyhow::Result<()> {
+    Cmd::cargo().args(words.iter().copied()).folder(workspace.root()).run()
+}

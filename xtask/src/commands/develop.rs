@@ -1,0 +1,56 @@
+//! `cargo xtask develop`: `.venv` with pinned torch and this tree's caulk, as a user would have them.
+
+use std::path::{Path, PathBuf};
+
+use crate::console;
+use crate::environment::{Environment, Packages, Tools};
+use crate::package;
+use crate::workspace::Workspace;
+
+/// Make .venv with torch and this tree's caulk
+#[derive(Debug, clap::Args)]
+pub(crate) struct DevelopArgs {
+    #[command(flatten)]
+    interpreter: Interpreter,
+    /// Also install lightning, transformers, accelerate, polars and pandas
+    #[arg(long)]
+    full: bool,
+}
+
+/// Which Python to build on.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Interpreter {
+    /// Python to make .venv with: CPython 3.10 to 3.14 [default: the first of python3, python3.13, ... that will do]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+}
+
+impl Interpreter {
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.python.as_deref()
+    }
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &DevelopArgs) -> anyhow::Result<()> {
+    let groups: &[_] = if args.full { &[Packages::Dev, Packages::Full] } else { &[Packages::Dev] };
+    let environment = prepare(workspace, &args.interpreter, groups)?;
+    console::step("ready");
+    console::note(format!(
+        "{} run -- {} train.py",
+        environment.typed("caulk").display(),
+        environment.typed("python").display()
+    ));
+    Ok(())
+}
+
+/// Environment, packages, build, installation: whatever of it is not done yet.
+pub(crate) fn prepare(
+    workspace: &Workspace,
+    interpreter: &Interpreter,
+    groups: &[Packages],
+) -> anyhow::Result<Environment> {
+    let tools = Tools::prepare(workspace, interpreter.path())?;
+    let environment = Environment::prepare(workspace, &tools, interpreter.path(), groups)?;
+    package::install(workspace, &tools, &environment)?;
+    Ok(environment)
+}

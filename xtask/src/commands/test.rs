@@ -1,0 +1,59 @@
+//! `cargo xtask test`: everything, Rust and Python.
+
+use crate::commands::develop::{self, Interpreter};
+use crate::console::{self, OrHint};
+use crate::environment::{Environment, Packages};
+use crate::process::Cmd;
+use crate::workspace::Workspace;
+
+/// Run all tests, Rust and Python
+#[derive(Debug, clap::Args)]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    interpreter: Interpreter,
+    /// Also the tests that need lightning or transformers, or take minutes
+    #[arg(long)]
+    full: bool,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> {
+    let groups: &[_] = if args.full { &[Packages::Dev, Packages::Full] } else { &[Packages::Dev] };
+    let environment = develop::prepare(workspace, &args.interpreter, groups)?;
+    rust(workspace, &environment)?;
+    python(workspace, &environment, args.full)
+}
+
+fn rust(workspace: &Workspace, environment: &Environment) -> anyhow::Result<()> {
+    console::step("Rust tests");
+    let cargo = || with_programs(Cmd::cargo().folder(workspace.root()), environment);
+    let nextest = Cmd::cargo().args(["nextest", "--version"]).works();
+    let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test", "--lib", "--bins", "--tests"] };
+    cargo()
+        .args(runner.iter().copied())
+        .args(["--workspace"])
+        .run()
+        .or_hint("Rust tests failed", "run one alone with `cargo test --package CRATE NAME`")?;
+    cargo().args(["test", "--workspace", "--doc", "--quiet"]).run().or_hint(
+        "examples in the documentation failed",
+        "run them alone with `cargo test --package CRATE --doc`",
+    )
+}
+
+fn python(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
+    console::step("Python tests: real trainings under caulk");
+    let everything: &[&str] = if full { &["-m", ""] } else { &[] };
+    with_programs(Cmd::new(environment.bin("python")), environment)
+        .args(["-m", "pytest", "python/tests"])
+        .args(everything.iter().copied())
+        .folder(workspace.root())
+        .run()
+        .or_hint(
+            "Python tests failed",
+            "run one alone with `.venv/bin/python -m pytest python/tests -k NAME`",
+        )
+}
+
+/// What tests drive: this tree's command, and a Python that has torch.
+fn with_programs(command: Cmd, environment: &Environment) -> Cmd {
+    command.env("TEST_CAULK", environment.bin("caulk")).env("TEST_PYTHON", environment.bin("python"))
+}

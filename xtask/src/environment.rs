@@ -1,0 +1,227 @@
+//! The virtual environments: xtask's own tools, and `.venv` with torch and this tree's caulk.
+//!
+//! Each requirement file is stamped with its text when it has been installed, so a second run installs nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::console::{self, OrHint};
+use crate::process::Cmd;
+use crate::python::{self, Python};
+use crate::workspace::Workspace;
+
+const TOOLS: &str = ".cache/tools";
+const VENV: &str = ".venv";
+const CONSTRAINTS: &str = "python/constraints.txt";
+const INSTALL_HINT: &str = "look at what the installer says above; it needs the Python package index and room on the \
+    disk (`df -h .`). Run the same command again when that is mended: what has been downloaded is kept";
+
+/// A group of packages in `.venv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packages {
+    /// Torch, numpy, matplotlib, pytest.
+    Dev,
+    /// Frameworks and tables.
+    Full,
+    /// Other profilers.
+    Bench,
+}
+
+impl Packages {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Dev => "python/requirements-dev.txt",
+            Self::Full => "python/requirements-full.txt",
+            Self::Bench => "python/requirements-bench.txt",
+        }
+    }
+
+    fn announcement(self) -> &'static str {
+        match self {
+            Self::Dev => {
+                "installing torch, numpy, matplotlib and pytest: torch for Linux is the CUDA build, 3 GB to download \
+                 the first time, 5 GB on disk; later environments link to uv's cache and take seconds"
+            }
+            Self::Full => "installing lightning, transformers, accelerate, polars and pandas (200 MB)",
+            Self::Bench => "installing memray and scalene",
+        }
+    }
+}
+
+/// xtask's own tools: uv, maturin, ruff.
+#[derive(Debug, Clone)]
+pub(crate) struct Tools {
+    folder: PathBuf,
+}
+
+impl Tools {
+    /// Installs the pinned tools unless they are there.
+    pub(crate) fn prepare(workspace: &Workspace, python: Option<&Path>) -> anyhow::Result<Self> {
+        let tools = Self { folder: workspace.path(TOOLS) };
+        let requirements = workspace.path("python/requirements-tools.txt");
+        let stamp = Stamp::new(&tools.folder, &[requirements.clone()])?;
+        if stamp.is_current() && tools.command("uv").arg("--version").works() {
+            return Ok(tools);
+        }
+        let python = python::find(python)?;
+        console::step("installing uv, maturin and ruff into .cache/tools (50 MB)");
+        Cmd::new(&python.executable)
+            .args(["-m", "venv", "--clear"])
+            .arg(&tools.folder)
+            .run()
+            .or_hint("failed to make a virtual environment for the tools", INSTALL_HINT)?;
+        tools
+            .command("python")
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+            .arg(requirements)
+            .run()
+            .or_hint("failed to install the tools", INSTALL_HINT)?;
+        stamp.set()?;
+        Ok(tools)
+    }
+
+    /// A command line that starts one of the tools.
+    pub(crate) fn command(&self, name: &str) -> Cmd {
+        Cmd::new(self.folder.join("bin").join(name))
+    }
+}
+
+/// `.venv`: what a user's environment would be.
+#[derive(Debug, Clone)]
+pub(crate) struct Environment {
+    folder: PathBuf,
+    root: PathBuf,
+}
+
+impl Environment {
+    /// Makes `.venv` if needed and installs the groups that are not there yet.
+    pub(crate) fn prepare(
+        workspace: &Workspace,
+        tools: &Tools,
+        python: Option<&Path>,
+        groups: &[Packages],
+    ) -> anyhow::Result<Self> {
+        let environment = Self { folder: workspace.path(VENV), root: workspace.root().to_path_buf() };
+        environment.create(tools, python)?;
+        for group in groups {
+            environment.install(workspace, tools, *group)?;
+        }
+        Ok(environment)
+    }
+
+    /// A program in it.
+    pub(crate) fn bin(&self, name: &str) -> PathBuf {
+        self.folder.join("bin").join(name)
+    }
+
+    /// As [`Self::bin`], relative to the checkout where that is the caller's folder: as a person would type it.
+    pub(crate) fn typed(&self, name: &str) -> PathBuf {
+        let path = self.bin(name);
+        path.strip_prefix(&self.root).map_or_else(|_| path.clone(), Path::to_path_buf)
+    }
+
+    /// A file in it, for stamps.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn create(&self, tools: &Tools, python: Option<&Path>) -> anyhow::Result<()> {
+        let wanted = python.map(|path| python::find(Some(path))).transpose()?;
+        if self.serves(wanted.as_ref()) {
+            return Ok(());
+        }
+        let python = match wanted {
+            Some(python) => python,
+            None => python::find(None)?,
+        };
+        let (major, minor) = python.version;
+        console::step(format!("making .venv with Python {major}.{minor}"));
+        tools
+            .command("uv")
+            .args(["venv", "--quiet", "--clear", "--python"])
+            .arg(&python.executable)
+            .arg(&self.folder)
+            .run()
+            .or_hint("failed to make `.venv`", "remove the folder `.venv` and run this again")
+    }
+
+    fn serves(&self, wanted: Option<&Python>) -> bool {
+        let Ok(answer) = Cmd::new(self.bin("python"))
+            .args(["-I", "-c", "import sys; print(sys.version_info[0], sys.version_info[1], sep='.')"])
+            .read()
+        else {
+            return false;
+        };
+        wanted.is_none_or(|python| answer.trim() == format!("{}.{}", python.version.0, python.version.1))
+    }
+
+    fn install(&self, workspace: &Workspace, tools: &Tools, group: Packages) -> anyhow::Result<()> {
+        let (requirements, constraints) = (workspace.path(group.file()), workspace.path(CONSTRAINTS));
+        let stamp = Stamp::new(&self.folder, &[requirements.clone(), constraints.clone()])?;
+        if stamp.is_current() {
+            return Ok(());
+        }
+        console::step(group.announcement());
+        self.pip(tools)
+            .arg("--requirement")
+            .arg(requirements)
+            .arg("--constraint")
+            .arg(constraints)
+            .run()
+            .or_hint(format!("failed to install what `{}` names", group.file()), INSTALL_HINT)?;
+        stamp.set()
+    }
+
+    /// `uv pip install` into this environment.
+    pub(crate) fn pip(&self, tools: &Tools) -> Cmd {
+        tools.command("uv").args(["pip", "install", "--python"]).arg(self.bin("python"))
+    }
+}
+
+/// A file that holds the text of what has been installed.
+struct Stamp {
+    file: PathBuf,
+    text: String,
+}
+
+impl Stamp {
+    fn new(folder: &Path, sources: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut text = String::new();
+        for source in sources {
+            text += &fs::read_to_string(source)
+                .with_context(|| format!("failed to read `{}`", source.display()))?;
+        }
+        let name = sources.first().and_then(|path| path.file_stem()).unwrap_or_default();
+        Ok(Self { file: folder.join(format!(".{}.installed", name.to_string_lossy())), text })
+    }
+
+    fn is_current(&self) -> bool {
+        fs::read_to_string(&self.file).is_ok_and(|text| text == self.text)
+    }
+
+    fn set(&self) -> anyhow::Result<()> {
+        fs::write(&self.file, &self.text)
+            .with_context(|| format!("failed to write `{}`", self.file.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn a_stamp_holds_until_a_source_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("requirements.txt");
+        fs::write(&source, "torch==1").unwrap();
+        let stamp = Stamp::new(folder.path(), &[source.clone()]).unwrap();
+        assert!(!stamp.is_current());
+        stamp.set().unwrap();
+        assert!(stamp.is_current());
+        fs::write(&source, "torch==2").unwrap();
+        assert!(!Stamp::new(folder.path(), &[source]).unwrap().is_current());
+    }
+}

@@ -1,0 +1,191 @@
+//! Which crate may use which: the table behind "Layout" in `ARCHITECTURE.md`.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+use crate::console::failure;
+use crate::workspace::Workspace;
+
+/// What a crate is allowed to be and to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// Values and messages.
+    Core,
+    /// Values in, values out.
+    Engine,
+    /// Opens files, starts processes, prints.
+    Adapter,
+    /// Runs inside somebody else's process.
+    InProcess,
+    /// Puts everything together.
+    Entry,
+    /// Automation; nothing may use it.
+    Automation,
+}
+
+/// Every crate of the workspace, in order of names.
+const LAYERS: [(&str, Layer); 11] = [
+    ("caulk", Layer::Entry),
+    ("caulk_agent", Layer::InProcess),
+    ("caulk_core", Layer::Core),
+    ("caulk_diagnose", Layer::Engine),
+    ("caulk_growth", Layer::Engine),
+    ("caulk_python", Layer::Engine),
+    ("caulk_record", Layer::Adapter),
+    ("caulk_report", Layer::Adapter),
+    ("caulk_supervise", Layer::Adapter),
+    ("caulk_wire", Layer::Core),
+    ("xtask", Layer::Automation),
+];
+
+impl Layer {
+    /// Layers of this workspace that it may use.
+    fn may_use(self, other: Self) -> bool {
+        match self {
+            Self::Core | Self::InProcess => other == Self::Core,
+            Self::Engine | Self::Adapter => matches!(other, Self::Core | Self::Engine),
+            Self::Entry => matches!(other, Self::Core | Self::Engine | Self::Adapter),
+            Self::Automation => false,
+        }
+    }
+
+    /// Whether it may use a crate from outside.
+    fn may_bring_in(self, name: &str) -> bool {
+        match self {
+            Self::Core => name == "serde",
+            Self::Engine => {
+                matches!(name, "serde" | "thiserror" | "salsa" | "salsa-macros" | "salsa-macro-rules")
+                    || name.starts_with("ruff_")
+            }
+            Self::InProcess => matches!(name, "libc" | "pyo3"),
+            Self::Adapter => name != "anyhow" && name != "clap",
+            Self::Entry | Self::Automation => true,
+        }
+    }
+}
+
+/// Crates of the workspace with the crates that they use outside of tests.
+pub(crate) type Uses = BTreeMap<String, Vec<String>>;
+
+/// Reads the manifests and fails with every wrong dependency.
+pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<()> {
+    let wrong = violations(&uses(workspace)?);
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(failure(
+        format!("dependencies point the wrong way:\n  {}", wrong.join("\n  ")),
+        "ARCHITECTURE.md says which layer may use which; the table is in xtask/src/layers.rs",
+    ))
+}
+
+/// What the manifests say.
+pub(crate) fn uses(workspace: &Workspace) -> anyhow::Result<Uses> {
+    let metadata = MetadataCommand::new()
+        .manifest_path(workspace.path("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .context("failed to read the workspace's manifests")?;
+    let packages = metadata.packages.iter().map(|package| {
+        let dependencies = package.dependencies.iter();
+        let normal = dependencies.filter(|dependency| dependency.kind != DependencyKind::Development);
+        (package.name.to_string(), normal.map(|dependency| dependency.name.clone()).collect())
+    });
+    Ok(packages.collect())
+}
+
+/// One line for each dependency that the table does not allow, and for each crate that it does not know.
+pub(crate) fn violations(uses: &Uses) -> Vec<String> {
+    uses.iter().flat_map(|(name, dependencies)| wrong_in(name, dependencies)).collect()
+}
+
+fn wrong_in(name: &str, dependencies: &[String]) -> Vec<String> {
+    let Some(layer) = layer_of(name) else {
+        return vec![format!("{name} has no layer: add it to LAYERS in xtask/src/layers.rs")];
+    };
+    let allowed =
+        |other: &str| layer_of(other).map_or_else(|| layer.may_bring_in(other), |below| layer.may_use(below));
+    let wrong = dependencies.iter().filter(|other| !allowed(other));
+    wrong.map(|other| format!("{name} ({layer:?}) must not use {other}")).collect()
+}
+
+/// The layer of a crate of this workspace.
+pub(crate) fn layer_of(name: &str) -> Option<Layer> {
+    LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use std::fs;
+
+    use super::*;
+
+    fn check_rule(name: &str, dependency: &str, allowed: bool) {
+        let uses = Uses::from([(name.into(), vec![dependency.into()])]);
+        assert_eq!(violations(&uses).is_empty(), allowed, "{name} -> {dependency}");
+    }
+
+    #[test]
+    fn dependencies_point_one_way() {
+        check_rule("caulk", "caulk_supervise", true);
+        check_rule("caulk_supervise", "caulk_growth", true);
+        check_rule("caulk_supervise", "caulk_record", false);
+        check_rule("caulk_growth", "caulk_core", true);
+        check_rule("caulk_growth", "caulk_report", false);
+        check_rule("caulk_core", "caulk_wire", true);
+        check_rule("caulk_core", "caulk_growth", false);
+        check_rule("caulk_record", "caulk", false);
+    }
+
+    #[test]
+    fn engines_bring_in_nothing_that_touches_the_system() {
+        check_rule("caulk_growth", "rustix", false);
+        check_rule("caulk_core", "libc", false);
+        check_rule("caulk_python", "ruff_python_parser", true);
+        check_rule("caulk_agent", "arrow-ipc", false);
+        check_rule("caulk_report", "anyhow", false);
+    }
+
+    #[test]
+    fn an_unknown_crate_needs_a_layer() {
+        check_rule("caulk_new", "serde", false);
+    }
+
+    #[test]
+    fn this_workspace_keeps_to_the_table() {
+        assert_eq!(violations(&uses(&Workspace::here()).unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_crate_in_the_table_is_there() {
+        let uses = uses(&Workspace::here()).unwrap();
+        assert_eq!(uses.keys().map(String::as_str).collect::<Vec<_>>(), LAYERS.map(|(name, _)| name));
+    }
+
+    #[test]
+    fn the_architecture_document_names_the_crates_that_there_are() {
+        let text = fs::read_to_string(Workspace::here().path("ARCHITECTURE.md")).unwrap();
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let named: Vec<_> = words.filter(|word| word.starts_with("caulk_")).collect();
+        for (name, _) in LAYERS.iter().filter(|(name, _)| name.starts_with("caulk_")) {
+            assert!(named.contains(name), "ARCHITECTURE.md does not name {name}");
+        }
+        for name in named {
+            assert!(layer_of(name).is_some(), "ARCHITECTURE.md names {name}, which is no crate");
+        }
+    }
+
+    #[test]
+    fn core_and_engines_disallow_the_system() {
+        let workspace = Workspace::here();
+        let rules = fs::read_to_string(workspace.path("crates/caulk_core/clippy.toml")).unwrap();
+        for (name, _) in LAYERS.iter().filter(|(_, layer)| matches!(layer, Layer::Core | Layer::Engine)) {
+            let text =
+                fs::read_to_string(workspace.path(&format!("crates/{name}/clippy.toml"))).unwrap_or_default();
+            assert_eq!(text, rules, "crates/{name}/clippy.toml");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The wheel: command, agent and Python package, built once and installed as a user would install it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::console::{self, OrHint, failure};
+use crate::environment::{Environment, Tools};
+use crate::process::Cmd;
+use crate::workspace::Workspace;
+
+/// Where `pyproject.toml` looks for wheel data: what lies in `scripts` lands in the environment's `bin`.
+const SCRIPTS: &str = "target/package/caulk.data/scripts";
+const WHEELS: &str = "target/package/dist";
+const BUILD_HINT: &str = "the compiler's message above says what is wrong; caulk needs the rustc that `rust-version` \
+    in Cargo.toml names, or newer, and a C linker (Debian: `apt-get install gcc libc6-dev`)";
+
+/// Builds what has changed and installs the wheel if it is another one than last time.
+pub(crate) fn install(workspace: &Workspace, tools: &Tools, environment: &Environment) -> anyhow::Result<()> {
+    console::step("building the command and the agent (release; minutes the first time)");
+    build_command(workspace)?;
+    let wheel = build_wheel(workspace, tools, environment)?;
+    let installed = environment.file("caulk.whl.installed");
+    let bytes = fs::read(&wheel).with_context(|| format!("failed to read `{}`", wheel.display()))?;
+    if fs::read(&installed).is_ok_and(|old| old == bytes) && environment.bin("caulk").exists() {
+        return Ok(());
+    }
+    console::step("installing this tree's caulk into .venv");
+    environment
+        .pip(tools)
+        .args(["--quiet", "--no-deps", "--force-reinstall"])
+        .arg(&wheel)
+        .run()
+        .or_hint("failed to install the wheel", "remove the folder `.venv` and run this again")?;
+    fs::write(&installed, bytes).with_context(|| format!("failed to write `{}`", installed.display()))
+}
+
+fn build_command(workspace: &Workspace) -> anyhow::Result<()> {
+    Cmd::cargo()
+        .args(["build", "--release", "--package", "caulk", "--bin", "caulk"])
+        .folder(workspace.root())
+        .run()
+        .or_hint("failed to build the command `caulk`", BUILD_HINT)?;
+    let scripts = workspace.path(SCRIPTS);
+    fs::create_dir_all(&scripts).with_context(|| format!("failed to make `{}`", scripts.display()))?;
+    let (built, placed) = (workspace.target().join("release/caulk"), scripts.join("caulk"));
+    fs::copy(&built, &placed)
+        .with_context(|| format!("failed to copy `{}` to `{}`", built.display(), placed.display()))?;
+    Ok(())
+}
+
+fn build_wheel(workspace: &Workspace, tools: &Tools, environment: &Environment) -> anyhow::Result<PathBuf> {
+    let folder = workspace.path(WHEELS);
+    // One wheel at a time: a leftover of another version must not be the one installed.
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("failed to clear `{}`", folder.display()))?;
+    }
+    tools
+        .command("maturin")
+        .args(["build", "--quiet", "--release", "--compatibility", "linux", "--interpreter"])
+        .arg(environment.bin("python"))
+        .arg("--out")
+        .arg(&folder)
+        .folder(workspace.root())
+        .run()
+        .or_hint("failed to build the wheel", BUILD_HINT)?;
+    only_wheel(&folder)
+}
+
+fn only_wheel(folder: &Path) -> anyhow::Result<PathBuf> {
+    let entries = fs::read_dir(folder).with_context(|| format!("failed to list `{}`", folder.display()))?;
+    let mut wheels = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| is_wheel(path));
+    wheels.next().ok_or_else(|| failure(format!("no wheel in `{}`", folder.display()), BUILD_HINT))
+}
+
+fn is_wheel(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "whl")
+}
