@@ -1,0 +1,154 @@
+//! Where recordings are: `.caulk/runs/<time>-<name>`, or `runs` in the folder that CAULK_HOME names.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::RunInfo;
+use jiff::{Timestamp, Zoned};
+
+use crate::reader::{holds_recording, read_info};
+use crate::{HomeError, ReadError, WriteError};
+
+/// Environment variable that replaces `.caulk`.
+pub const HOME_VARIABLE: &str = "CAULK_HOME";
+
+const RUNS: &str = "runs";
+
+/// A run in the home folder.
+#[derive(Debug)]
+pub struct RunEntry {
+    /// Its folder.
+    pub folder: Utf8PathBuf,
+    /// Its head, or why that cannot be read.
+    pub info: Result<RunInfo, ReadError>,
+    /// Size of its files, in bytes.
+    pub bytes: u64,
+}
+
+impl RunEntry {
+    /// Name of the folder: `<time>-<name>`.
+    pub fn id(&self) -> &str {
+        self.folder.file_name().unwrap_or_default()
+    }
+
+    /// Sorts by start; what cannot be read by the time in its name, which is as good within a time zone.
+    fn age(&self) -> (Option<Timestamp>, &str) {
+        let started = self.info.as_ref().ok().and_then(|info| info.started.parse::<Timestamp>().ok());
+        (started, self.id())
+    }
+}
+
+/// The home folder, given the working directory and the value of [`HOME_VARIABLE`]: that value (taken from the working
+/// directory), or `.caulk` there. An empty value counts as none.
+pub fn home(directory: &Utf8Path, variable: Option<&str>) -> Utf8PathBuf {
+    directory.join(variable.filter(|value| !value.is_empty()).unwrap_or(".caulk"))
+}
+
+/// Makes a folder for a run that begins now, `runs/<time>-<name>`, and returns it. Names that are taken get a number,
+/// also when two runs begin at once. Characters that a shell would have to quote become `-`.
+///
+/// # Errors
+/// [`WriteError::Create`] if it cannot be made.
+pub fn new_run_folder(home: &Utf8Path, name: &str, now: &Zoned) -> Result<Utf8PathBuf, WriteError> {
+    let stem = format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), clean_name(name));
+    let runs = home.join(RUNS);
+    prepare(&runs.join(&stem)).map_err(|source| WriteError::Create { path: runs.clone(), source })?;
+    let mut number = 1;
+    loop {
+        let folder = runs.join(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(source) => return Err(WriteError::Create { path: folder, source }),
+        }
+    }
+}
+
+/// Makes what lies above a run's folder. A home folder that is made by this gets a `.gitignore` over all of it.
+pub(crate) fn prepare(folder: &Utf8Path) -> io::Result<()> {
+    let Some(parent) = folder.parent() else {
+        return Ok(());
+    };
+    let home = parent.parent().filter(|_| parent.file_name() == Some(RUNS));
+    let new_home = home.filter(|home| !home.as_str().is_empty() && !home.exists());
+    DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    if let Some(home) = new_home {
+        match OpenOptions::new().write(true).create_new(true).open(home.join(".gitignore")) {
+            Ok(mut file) => file.write_all(b"*\n")?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn clean_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
+    let words = name.chars().map(plain).collect::<String>();
+    let words: Vec<&str> = words.split('-').filter(|word| !word.is_empty()).collect();
+    let name: String = words.join("-").trim_start_matches('.').chars().take(40).collect();
+    if name.is_empty() { "run".into() } else { name }
+}
+
+/// The runs in the home folder, newest first. None where there is no such folder.
+pub fn list(home: &Utf8Path) -> Vec<RunEntry> {
+    let mut runs: Vec<RunEntry> = folders(home).into_iter().map(entry).collect();
+    runs.sort_by(|a, b| b.age().cmp(&a.age()));
+    runs
+}
+
+/// The newest run in the home folder.
+pub fn latest(home: &Utf8Path) -> Option<RunEntry> {
+    list(home).into_iter().next()
+}
+
+fn folders(home: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let entries = home.join(RUNS).read_dir_utf8().into_iter().flatten().flatten();
+    let is_run = |folder: &Utf8PathBuf| folder.is_dir() && holds_recording(folder);
+    entries.map(camino::Utf8DirEntry::into_path).filter(is_run).collect()
+}
+
+fn entry(folder: Utf8PathBuf) -> RunEntry {
+    let files = folder.read_dir_utf8().into_iter().flatten().flatten();
+    let bytes = files
+        .filter_map(|file| file.metadata().ok())
+        .filter(fs::Metadata::is_file)
+        .map(|file| file.len())
+        .sum();
+    RunEntry { info: read_info(&folder), folder, bytes }
+}
+
+/// The folder of the run that a person means: by a path (to the folder or its `run.json`), by its id, or by a beginning
+/// or an end of it that no other run shares.
+///
+/// # Errors
+/// [`HomeError`] if there is none, or more than one; it names those there are.
+pub fn resolve(home: &Utf8Path, name: &str) -> Result<Utf8PathBuf, HomeError> {
+    let path = Utf8Path::new(name);
+    if path.file_name() == Some(crate::head::HEAD) && path.is_file() {
+        return Ok(path.parent().unwrap_or(path).to_owned());
+    }
+    // A folder of that name here may be anything; a path is meant as one.
+    if path.is_dir() && (name.contains('/') || name == "." || holds_recording(path)) {
+        return Ok(path.to_owned());
+    }
+    let runs = list(home);
+    if runs.is_empty() {
+        return Err(HomeError::Empty { home: home.to_owned() });
+    }
+    let matching = |test: &dyn Fn(&str) -> bool| runs.iter().filter(|run| test(run.id())).collect::<Vec<_>>();
+    let exact = matching(&|id| id == name);
+    let found =
+        if exact.is_empty() { matching(&|id| id.starts_with(name) || id.ends_with(name)) } else { exact };
+    let ids = |runs: &[&RunEntry]| runs.iter().map(|run| run.id().to_owned()).collect();
+    match found.as_slice() {
+        [one] => Ok(one.folder.clone()),
+        [] => {
+            let candidates = ids(&runs.iter().collect::<Vec<_>>());
+            Err(HomeError::Unknown { name: name.to_owned(), home: home.to_owned(), candidates })
+        }
+        several => Err(HomeError::Ambiguous { name: name.to_owned(), candidates: ids(several) }),
+    }
+}

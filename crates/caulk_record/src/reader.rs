@@ -1,0 +1,104 @@
+//! Reading a recording: complete, still growing, left by a recorder that was killed, or damaged.
+
+use std::collections::HashMap;
+
+use camino::Utf8Path;
+use caulk_core::{ProcessRecord, Recording, RunInfo};
+
+use crate::head::{self, HEAD};
+use crate::record::{Record, Row};
+use crate::ring::{read_ring, segments};
+use crate::tables::Table;
+use crate::{ReadError, parquet_file, stream};
+
+/// Reads what a run left. What cannot be read is said in [`Recording::problems`].
+///
+/// # Errors
+/// [`ReadError`] if there is no recording at all, it cannot be opened, or a later version wrote it.
+pub fn read(folder: &Utf8Path) -> Result<Recording, ReadError> {
+    let mut problems = Vec::new();
+    let info = open(folder, &mut problems)?;
+    // In the order in which the writer moves things on, so that nothing is missed while it does.
+    let mut rows = read_ring(folder, &mut problems);
+    for table in Table::ALL {
+        rows.append(&mut read_stream(folder, table, &mut problems));
+        match parquet_file::read(folder, table, &mut problems) {
+            Some(mut finished) => rows.append(&mut finished),
+            None if info.complete => problems.push(format!("`{}` is missing", folder.join(table.parquet()))),
+            None => (),
+        }
+    }
+    Ok(assemble(info, rows, problems))
+}
+
+/// Reads `run.json` alone.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_info(folder: &Utf8Path) -> Result<RunInfo, ReadError> {
+    open(folder, &mut Vec::new())
+}
+
+fn open(folder: &Utf8Path, problems: &mut Vec<String>) -> Result<RunInfo, ReadError> {
+    let metadata = folder.metadata();
+    metadata.map_err(|source| ReadError::Open { path: folder.to_owned(), source })?;
+    if let Some(info) = head::read(folder, problems)? {
+        return Ok(info);
+    }
+    if holds_recording(folder) {
+        problems.push(format!("`{}` is missing", folder.join(HEAD)));
+        return Ok(RunInfo::default());
+    }
+    Err(ReadError::Foreign { path: folder.to_owned() })
+}
+
+/// Whether there is anything of a recording in the folder.
+pub(crate) fn holds_recording(folder: &Utf8Path) -> bool {
+    let holds = |name: &str| folder.join(name).is_file();
+    let table = |table: &Table| holds(&table.stream()) || holds(&table.parquet());
+    holds(HEAD) || !segments(folder).is_empty() || Table::ALL.iter().any(table)
+}
+
+fn read_stream(folder: &Utf8Path, table: Table, problems: &mut Vec<String>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut damage = None;
+    for batch in stream::batches(folder, table, problems) {
+        if let Err(error) = table.decode(&batch, &mut rows) {
+            damage = Some(error);
+        }
+    }
+    problems.extend(damage.map(|error| format!("`{}`: {error}", folder.join(table.stream()))));
+    rows
+}
+
+/// Brings the rows in order, each once, to their places.
+fn assemble(info: RunInfo, mut rows: Vec<Row>, problems: Vec<String>) -> Recording {
+    rows.sort_by_key(|row| row.order);
+    // A number belongs to one record; rows of foreign tables without numbers would all have zero.
+    rows.dedup_by(|a, b| a.order == b.order && Table::of(&a.record) == Table::of(&b.record));
+    let mut recording = Recording { info, problems, ..Recording::default() };
+    let mut places: HashMap<(u32, u64), usize> = HashMap::new();
+    for row in rows {
+        match row.record {
+            Record::Sample(sample) => recording.samples.push(sample),
+            Record::System(sample) => recording.system.push(sample),
+            Record::Event(event) => recording.events.push(event),
+            Record::Process(process) => keep_last(&mut recording.processes, &mut places, process),
+        }
+    }
+    recording.samples.sort_by_key(|sample| sample.time_ns);
+    recording.system.sort_by_key(|sample| sample.time_ns);
+    recording
+}
+
+fn keep_last(
+    processes: &mut Vec<ProcessRecord>,
+    places: &mut HashMap<(u32, u64), usize>,
+    process: ProcessRecord,
+) {
+    let place = *places.entry((process.pid, process.first_ns)).or_insert(processes.len());
+    match processes.get_mut(place) {
+        Some(known) => *known = process,
+        None => processes.push(process),
+    }
+}

@@ -1,0 +1,85 @@
+//! `events`: everything else that agents say. `message` is the exact message in the wire protocol; the other columns
+//! are for people and queries.
+
+use arrow_schema::ArrowError;
+use caulk_core::wire::{LoopSite, Message};
+
+use super::{event_columns, event_rows, events_of};
+use crate::columns::{Cells, Columns};
+use crate::record::{Row, decode_message};
+
+/// What a message is about.
+struct Summary<'a> {
+    kind: &'static str,
+    place: Option<(&'a str, u32, &'a str)>,
+    text: String,
+}
+
+fn summary(message: &Message) -> Summary<'_> {
+    match message {
+        Message::Hello(m) => {
+            plain("hello", format!("Python {}, {}, caulk {}", m.python, m.allocator, m.version))
+        }
+        Message::TraceHit(m) => {
+            let by = format!("container {} grew by {} in {} times", m.id, m.growth, m.count);
+            let text = format!("{by}; called from {}:{} {}", m.user_file, m.user_line, m.user_function);
+            placed("trace-hit", &m.file, m.line, &m.function, text)
+        }
+        Message::TraceState(m) => plain("trace-state", format!("{}: {}", m.state, m.text)),
+        Message::LoopSite(m) => placed("loop", &m.file, m.line, &m.function, loop_text(m)),
+        Message::BackwardSite(m) => {
+            placed("backward", &m.file, m.line, &m.function, format!("{} calls", m.count))
+        }
+        Message::Peak(m) => {
+            let text = format!("{} bytes in use, {} at the boundary", m.in_use_bytes, m.baseline_bytes);
+            placed("peak", &m.file, m.line, &m.function, text)
+        }
+        Message::Note(m) => plain("note", format!("{}: {}", m.code, m.text)),
+        Message::Bye(m) => plain("bye", format!("{} steps, {} epochs", m.steps, m.epochs)),
+        Message::Boundary(_) => plain("boundary", String::new()),
+        Message::Types(_) | Message::ContainerLen(_) => plain("census", String::new()),
+        Message::Holder(_) | Message::Contents(_) => plain("holder", String::new()),
+    }
+}
+
+fn loop_text(site: &LoopSite) -> String {
+    format!("{} per {} {}", site.source, site.unit, site.variable).trim_end().to_owned()
+}
+
+fn plain(kind: &'static str, text: String) -> Summary<'static> {
+    Summary { kind, place: None, text }
+}
+
+fn placed<'a>(kind: &'static str, file: &'a str, line: u32, function: &'a str, text: String) -> Summary<'a> {
+    Summary { kind, place: Some((file, line, function)), text }
+}
+
+pub(super) fn encode(rows: &[Row]) -> Columns {
+    let events = events_of(rows);
+    let summaries: Vec<Summary<'_>> = events.clone().map(|(_, event)| summary(&event.message)).collect();
+    let exact = |message: &Message| {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        bytes
+    };
+    event_columns(events.clone())
+        .text("kind", summaries.iter().map(|s| s.kind))
+        .some_text("file", summaries.iter().map(|s| Some(s.place?.0)))
+        .some_u32("line", summaries.iter().map(|s| Some(s.place?.1)))
+        .some_text("function", summaries.iter().map(|s| Some(s.place?.2)))
+        .text("text", summaries.iter().map(|s| s.text.as_str()))
+        .bytes("message", events.map(|(_, event)| exact(&event.message)))
+}
+
+pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
+    let (event, message) = (event_rows(cells)?, cells.bytes("message")?);
+    let mut unknown = None;
+    for row in 0..cells.0.num_rows() {
+        match decode_message(message(row)) {
+            Ok(message) => rows.push(event(row, message)),
+            Err(error) => unknown = Some(error),
+        }
+    }
+    // Said once for the batch; what could be read is in `rows` already.
+    unknown.map_or(Ok(()), |error| Err(ArrowError::ParseError(error)))
+}

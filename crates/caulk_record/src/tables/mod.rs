@@ -1,0 +1,164 @@
+//! Which record goes to which table, and the tables' common columns.
+
+mod census;
+mod events;
+mod holders;
+mod phases;
+mod processes;
+mod samples;
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use caulk_core::AgentEvent;
+use caulk_core::wire::Message;
+
+use crate::columns::{Cells, Columns};
+use crate::record::{Record, Row};
+
+/// One kind of record, one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Table {
+    Samples,
+    System,
+    Processes,
+    Phases,
+    Census,
+    Holders,
+    Events,
+}
+
+impl Table {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Samples,
+        Self::System,
+        Self::Processes,
+        Self::Phases,
+        Self::Census,
+        Self::Holders,
+        Self::Events,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::System => "system",
+            Self::Processes => "processes",
+            Self::Phases => "phases",
+            Self::Census => "census",
+            Self::Holders => "holders",
+            Self::Events => "events",
+        }
+    }
+
+    /// File name of the stream.
+    pub(crate) fn stream(self) -> String {
+        format!("{}.arrows", self.name())
+    }
+
+    /// File name of the finished table.
+    pub(crate) fn parquet(self) -> String {
+        format!("{}.parquet", self.name())
+    }
+
+    pub(crate) const fn of(record: &Record) -> Self {
+        match record {
+            Record::Sample(_) => Self::Samples,
+            Record::System(_) => Self::System,
+            Record::Process(_) => Self::Processes,
+            Record::Event(event) => match event.message {
+                Message::Boundary(_) => Self::Phases,
+                Message::Types(_) | Message::ContainerLen(_) => Self::Census,
+                Message::Holder(_) | Message::Contents(_) => Self::Holders,
+                _ => Self::Events,
+            },
+        }
+    }
+
+    pub(crate) fn schema(self) -> SchemaRef {
+        self.encode(&[]).schema()
+    }
+
+    /// The rows as a batch. Rows of other tables are left out.
+    pub(crate) fn encode(self, rows: &[Row]) -> RecordBatch {
+        let columns = match self {
+            Self::Samples => samples::encode(rows),
+            Self::System => samples::encode_system(rows),
+            Self::Processes => processes::encode(rows),
+            Self::Phases => phases::encode(rows),
+            Self::Census => census::encode(rows),
+            Self::Holders => holders::encode(rows),
+            Self::Events => events::encode(rows),
+        };
+        columns.finish(HashMap::from([
+            (TABLE_KEY.into(), self.name().into()),
+            (SCHEMA_KEY.into(), crate::SCHEMA.to_string()),
+            (VERSION_KEY.into(), crate::VERSION.into()),
+        ]))
+    }
+
+    /// Adds the batch's rows to `rows`.
+    pub(crate) fn decode(self, batch: &RecordBatch, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
+        let cells = Cells(batch);
+        match self {
+            Self::Samples => samples::decode(cells, rows),
+            Self::System => samples::decode_system(cells, rows),
+            Self::Processes => processes::decode(cells, rows),
+            Self::Phases => phases::decode(cells, rows),
+            Self::Census => census::decode(cells, rows),
+            Self::Holders => holders::decode(cells, rows),
+            Self::Events => events::decode(cells, rows),
+        }
+    }
+
+    /// Whether the file with this schema is this table, in a version that can be read.
+    pub(crate) fn accepts(self, schema: &Schema) -> Result<(), String> {
+        let word = |key: &str| schema.metadata().get(key).map(String::as_str);
+        if word(TABLE_KEY) != Some(self.name()) {
+            return Err("is not a table of caulk".into());
+        }
+        match word(SCHEMA_KEY).map(u32::from_str) {
+            Some(Ok(number)) if number <= crate::SCHEMA => Ok(()),
+            _ => Err(format!(
+                "has a schema that this caulk cannot read; hint: written by caulk {}; upgrade",
+                word(VERSION_KEY).unwrap_or("of another version")
+            )),
+        }
+    }
+}
+
+const TABLE_KEY: &str = "caulk.table";
+const SCHEMA_KEY: &str = "caulk.schema";
+const VERSION_KEY: &str = "caulk.version";
+
+/// The columns that every table of events begins with.
+fn event_columns<'a>(events: impl Iterator<Item = (u64, &'a AgentEvent)> + Clone) -> Columns {
+    Columns::default()
+        .u64("order", events.clone().map(|(order, _)| order))
+        .u64("time_ns", events.clone().map(|(_, event)| event.time_ns))
+        .u32("pid", events.map(|(_, event)| event.pid))
+}
+
+/// Reads what [`event_columns`] wrote, and adds the message.
+fn event_rows<'a>(cells: Cells<'a>) -> Result<impl Fn(usize, Message) -> Row + 'a, ArrowError> {
+    let (order, time_ns, pid) = (cells.u64("order")?, cells.u64("time_ns")?, cells.u32("pid")?);
+    Ok(move |row, message| {
+        let event = AgentEvent { time_ns: time_ns(row), pid: pid(row), message };
+        Row { order: order(row), record: Record::Event(event) }
+    })
+}
+
+/// The events among the rows.
+fn events_of(rows: &[Row]) -> impl Iterator<Item = (u64, &AgentEvent)> + Clone {
+    rows.iter().filter_map(|row| match &row.record {
+        Record::Event(event) => Some((row.order, event)),
+        _ => None,
+    })
+}
+
+/// The name's value; a name of a later version reads as the default.
+fn code<T: Default>(from_name: impl Fn(&str) -> Option<T>, name: &str) -> T {
+    from_name(name).unwrap_or_default()
+}

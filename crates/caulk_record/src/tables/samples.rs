@@ -1,0 +1,84 @@
+//! `samples` and `system`: looks from outside.
+
+use arrow_schema::ArrowError;
+use caulk_core::{Sample, SystemSample};
+
+use crate::columns::{Cells, Columns};
+use crate::record::{Record, Row};
+
+pub(super) fn encode(rows: &[Row]) -> Columns {
+    let samples = rows.iter().filter_map(|row| match &row.record {
+        Record::Sample(sample) => Some((row.order, sample)),
+        _ => None,
+    });
+    let each = || samples.clone().map(|(_, sample)| sample);
+    Columns::default()
+        .u64("order", samples.clone().map(|(order, _)| order))
+        .u64("time_ns", each().map(|s| s.time_ns))
+        .u32("pid", each().map(|s| s.pid))
+        .u64("rss_bytes", each().map(|s| s.rss_bytes))
+        .u64("shared_bytes", each().map(|s| s.shared_bytes))
+        .some_u64("pss_bytes", each().map(|s| s.pss_bytes))
+        .some_u64("private_dirty_bytes", each().map(|s| s.private_dirty_bytes))
+        .some_u64("swap_bytes", each().map(|s| s.swap_bytes))
+        .some_u32("threads", each().map(|s| s.threads))
+        .some_u32("fds", each().map(|s| s.fds))
+        .some_u64("cpu_ns", each().map(|s| s.cpu_ns))
+}
+
+pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
+    let (order, time_ns, pid) = (cells.u64("order")?, cells.u64("time_ns")?, cells.u32("pid")?);
+    let (rss, shared) = (cells.u64("rss_bytes")?, cells.u64("shared_bytes")?);
+    let (pss, swap) = (cells.some_u64("pss_bytes")?, cells.some_u64("swap_bytes")?);
+    let private_dirty = cells.some_u64("private_dirty_bytes")?;
+    let (threads, fds) = (cells.some_u32("threads")?, cells.some_u32("fds")?);
+    let cpu_ns = cells.some_u64("cpu_ns")?;
+    rows.extend((0..cells.0.num_rows()).map(|row| {
+        let sample = Sample {
+            time_ns: time_ns(row),
+            pid: pid(row),
+            rss_bytes: rss(row),
+            shared_bytes: shared(row),
+            pss_bytes: pss(row),
+            private_dirty_bytes: private_dirty(row),
+            swap_bytes: swap(row),
+            threads: threads(row),
+            fds: fds(row),
+            cpu_ns: cpu_ns(row),
+        };
+        Row { order: order(row), record: Record::Sample(sample) }
+    }));
+    Ok(())
+}
+
+pub(super) fn encode_system(rows: &[Row]) -> Columns {
+    let samples = rows.iter().filter_map(|row| match &row.record {
+        Record::System(sample) => Some((row.order, sample)),
+        _ => None,
+    });
+    let each = || samples.clone().map(|(_, sample)| sample);
+    Columns::default()
+        .u64("order", samples.clone().map(|(order, _)| order))
+        .u64("time_ns", each().map(|s| s.time_ns))
+        .some_u64("cgroup_bytes", each().map(|s| s.cgroup_bytes))
+        .u64("available_bytes", each().map(|s| s.available_bytes))
+        .u64("tree_rss_bytes", each().map(|s| s.tree_rss_bytes))
+        .u32("processes", each().map(|s| s.processes))
+}
+
+pub(super) fn decode_system(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
+    let (order, time_ns) = (cells.u64("order")?, cells.u64("time_ns")?);
+    let (cgroup, available) = (cells.some_u64("cgroup_bytes")?, cells.u64("available_bytes")?);
+    let (tree_rss, processes) = (cells.u64("tree_rss_bytes")?, cells.u32("processes")?);
+    rows.extend((0..cells.0.num_rows()).map(|row| {
+        let sample = SystemSample {
+            time_ns: time_ns(row),
+            cgroup_bytes: cgroup(row),
+            available_bytes: available(row),
+            tree_rss_bytes: tree_rss(row),
+            processes: processes(row),
+        };
+        Row { order: order(row), record: Record::System(sample) }
+    }));
+    Ok(())
+}

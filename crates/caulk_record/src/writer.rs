@@ -1,0 +1,304 @@
+//! Recording: every record to the ring at once, to its table's stream in batches, to Parquet at the end.
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::wire::Message;
+use caulk_core::{AgentEvent, ProcessRecord, RunInfo, Sample, SystemSample};
+
+use crate::record::{Record, Row};
+use crate::ring::Ring;
+use crate::stream::Stream;
+use crate::tables::Table;
+use crate::thin::Thin;
+use crate::{WriteError, finish, head, home, redact};
+
+/// Rows wait for their neighbours at most so long, in nanoseconds ...
+const BATCH_NS: u64 = 30_000_000_000;
+/// ... or until there are so many of a table.
+const BATCH_ROWS: usize = 1024;
+/// While a table cannot be written: time between attempts, in nanoseconds, ...
+const RETRY_NS: u64 = 10_000_000_000;
+/// ... and rows that are held for it.
+const HELD_ROWS: usize = 8192;
+
+/// A recording that is being made.
+///
+/// Times come with the records; the newest one seen is the present. Taking a record never fails: what cannot be written
+/// is held for a while and then given up, which the next [`Writer::flush`] says once and `run.json` at the end.
+#[derive(Debug)]
+pub struct Writer {
+    folder: Utf8PathBuf,
+    info: RunInfo,
+    ring: Option<Ring>,
+    /// The last record reached the ring: nothing is lost if the recorder is killed now.
+    ring_holds: bool,
+    thin: Thin,
+    tables: Vec<Pending>,
+    /// Where in `tables` a process's record waits.
+    processes: HashMap<(u32, u64), usize>,
+    next_order: u64,
+    now_ns: u64,
+    failure: Option<WriteError>,
+    warned: bool,
+    lost: u64,
+    reason: String,
+}
+
+/// Rows of a table that are not in its stream yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) table: Table,
+    pub(crate) stream: Stream,
+    pub(crate) rows: Vec<Row>,
+    since_ns: u64,
+    retry_ns: u64,
+}
+
+impl Writer {
+    /// Makes the folder (for its owner alone) and its `run.json`, which says that the run is not complete. A home folder
+    /// that does not exist yet gets a `.gitignore` over everything in it.
+    ///
+    /// # Errors
+    /// [`WriteError::Create`] if the folder cannot be made or written to, [`WriteError::Occupied`] if a recording is
+    /// there already.
+    pub fn create(folder: &Utf8Path, info: &RunInfo) -> Result<Self, WriteError> {
+        let failed = |source| WriteError::Create { path: folder.to_owned(), source };
+        home::prepare(folder).map_err(failed)?;
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            _ => (),
+        }
+        if crate::reader::holds_recording(folder) {
+            return Err(WriteError::Occupied { path: folder.to_owned() });
+        }
+        let info = RunInfo { complete: false, ..head::cleaned(info) };
+        head::write(folder, &info).map_err(failed)?;
+        let pending = |table| Pending::new(folder, table);
+        let mut writer = Self {
+            folder: folder.to_owned(),
+            ring: None,
+            ring_holds: false,
+            thin: Thin::default(),
+            tables: Table::ALL.map(pending).into(),
+            processes: HashMap::new(),
+            next_order: 0,
+            now_ns: info.start_ns,
+            info,
+            failure: None,
+            warned: false,
+            lost: 0,
+            reason: String::new(),
+        };
+        match Ring::create(folder) {
+            Ok(ring) => writer.ring = Some(ring),
+            Err(error) => writer.fail(folder.join("ring-1.log"), error),
+        }
+        Ok(writer)
+    }
+
+    /// The folder of the recording.
+    pub fn folder(&self) -> &Utf8Path {
+        &self.folder
+    }
+
+    /// Takes a look at a process. All of the last ten minutes stay, of the time before the highest and the fullest of
+    /// every [`WINDOW_NS`](crate::WINDOW_NS).
+    pub fn sample(&mut self, sample: &Sample) {
+        self.take(Record::Sample(*sample));
+    }
+
+    /// Takes a look at the surroundings; kept as samples are.
+    pub fn system(&mut self, sample: &SystemSample) {
+        self.take(Record::System(*sample));
+    }
+
+    /// Takes what an agent said. All of it stays, but for secrets in the arguments of a `Hello`.
+    pub fn event(&mut self, event: &AgentEvent) {
+        let mut event = event.clone();
+        if let Message::Hello(hello) = &mut event.message {
+            hello.argv = redact(&hello.argv);
+        }
+        self.take(Record::Event(event));
+    }
+
+    /// Takes what is known of a process; the last record of a process (of equal `pid` and `first_ns`) counts. May be
+    /// called as often as anything changes: a mere `last_ns` is gathered in memory.
+    pub fn process(&mut self, process: &ProcessRecord) {
+        let key = (process.pid, process.first_ns);
+        let pending = &mut self.tables[Table::Processes as usize];
+        let known = self.processes.get(&key).and_then(|place| pending.rows.get_mut(*place));
+        let Some(Row { order, record: Record::Process(old) }) = known else {
+            self.processes.insert(key, pending.rows.len());
+            return self.take(Record::Process(process.clone()));
+        };
+        let only_seen_again = ProcessRecord { last_ns: process.last_ns, ..old.clone() } == *process;
+        old.clone_from(process);
+        if !only_seen_again {
+            *order = self.next_order;
+            self.next_order += 1;
+            let row = Row { order: *order, record: Record::Process(process.clone()) };
+            self.push_ring(&row);
+        }
+    }
+
+    /// Makes sure that what was taken survives the recorder, and writes the batches that are due. Cheap when none is:
+    /// once a second and at every boundary is fine.
+    ///
+    /// # Errors
+    /// [`WriteError::Write`] the first time that something could not be written, and never again.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        let mut closed = Vec::new();
+        self.thin.close(self.now_ns, &mut |row| closed.push(row));
+        closed.into_iter().for_each(|row| self.wait(row));
+        for index in 0..self.tables.len() {
+            if self.tables[index].is_due(self.now_ns, !self.ring_holds) {
+                self.write_batch(index);
+            }
+        }
+        let first = self.tables.iter().filter_map(Pending::first_order).chain(self.thin.first_order()).min();
+        if let Some(ring) = &mut self.ring {
+            ring.trim(self.now_ns, first.unwrap_or(u64::MAX), self.thin.processes());
+        }
+        self.outcome()
+    }
+
+    /// Writes a new `run.json`, still not complete.
+    ///
+    /// # Errors
+    /// As [`Writer::flush`].
+    pub fn update_info(&mut self, info: &RunInfo) -> Result<(), WriteError> {
+        self.info = RunInfo { complete: false, ..head::cleaned(info) };
+        if let Err(error) = head::write(&self.folder, &self.info) {
+            self.fail(self.folder.join(head::HEAD), error);
+        }
+        self.outcome()
+    }
+
+    /// Brings the tables into their final form, and writes `run.json` for the last time. A table for which there is no
+    /// space stays a stream, and the recording stays incomplete, but readable.
+    ///
+    /// # Errors
+    /// [`WriteError::Finish`] or [`WriteError::Write`] if something could not be written and nothing was said before.
+    pub fn finish(mut self, info: &RunInfo) -> Result<(), WriteError> {
+        let mut rest = Vec::new();
+        self.thin.close(u64::MAX, &mut |row| rest.push(row));
+        rest.into_iter().for_each(|row| self.wait(row));
+        // The ring's file is closed before it is removed: on some network file systems that matters.
+        self.ring = None;
+        let finished = finish::tables(&self.folder, &mut self.tables);
+        let complete = finished.is_ok();
+        if let Err((path, source)) = finished {
+            self.failure.get_or_insert(WriteError::Finish { path, source });
+        }
+        self.info = RunInfo { complete, ..head::cleaned(info) };
+        if self.lost > 0 {
+            let note =
+                format!("{} records are missing: they could not be written ({})", self.lost, self.reason);
+            self.info.notes.push(note);
+        }
+        if let Err(error) = head::write(&self.folder, &self.info) {
+            self.fail(self.folder.join(head::HEAD), error);
+        }
+        self.outcome()
+    }
+
+    fn take(&mut self, record: Record) {
+        self.now_ns = self.now_ns.max(record.time_ns());
+        let row = Row { order: self.next_order, record };
+        self.next_order += 1;
+        self.push_ring(&row);
+        let mut closed = Vec::new();
+        self.thin.push(row, &mut |row| closed.push(row));
+        closed.into_iter().for_each(|row| self.wait(row));
+    }
+
+    fn push_ring(&mut self, row: &Row) {
+        let Some(ring) = &mut self.ring else {
+            return;
+        };
+        let result = ring.push(row);
+        self.ring_holds = result.is_ok();
+        if let Err(error) = result {
+            let path = ring.path();
+            self.fail(path, error);
+        }
+    }
+
+    /// Adds the row to those that wait for a batch.
+    fn wait(&mut self, row: Row) {
+        let pending = &mut self.tables[Table::of(&row.record) as usize];
+        if pending.rows.is_empty() {
+            pending.since_ns = self.now_ns;
+        }
+        pending.rows.push(row);
+        if pending.rows.len() > HELD_ROWS {
+            // The oldest half goes: what comes before a death matters most.
+            let given_up = pending.rows.drain(..HELD_ROWS / 2).len();
+            self.lost += given_up as u64;
+            if pending.table == Table::Processes {
+                self.processes.clear();
+            }
+        }
+    }
+
+    fn write_batch(&mut self, index: usize) {
+        let pending = &mut self.tables[index];
+        match pending.stream.append(&pending.rows) {
+            Ok(()) => {
+                pending.rows.clear();
+                pending.retry_ns = 0;
+                if pending.table == Table::Processes {
+                    self.processes.clear();
+                }
+            }
+            Err(error) => {
+                pending.retry_ns = self.now_ns.saturating_add(RETRY_NS);
+                let path = pending.stream.path().to_owned();
+                self.fail(path, error);
+            }
+        }
+    }
+
+    fn fail(&mut self, path: Utf8PathBuf, source: io::Error) {
+        self.reason = source.to_string();
+        if !self.warned {
+            self.failure.get_or_insert(WriteError::Write { path, source });
+        }
+    }
+
+    /// What went wrong since the last time, unless it was said before.
+    fn outcome(&mut self) -> Result<(), WriteError> {
+        let failure = self.failure.take().filter(|_| !self.warned);
+        self.warned |= failure.is_some();
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+impl Pending {
+    fn new(folder: &Utf8Path, table: Table) -> Self {
+        Self { table, stream: Stream::new(folder, table), rows: Vec::new(), since_ns: 0, retry_ns: 0 }
+    }
+
+    fn first_order(&self) -> Option<u64> {
+        self.rows.iter().map(|row| row.order).min()
+    }
+
+    fn is_due(&self, now_ns: u64, hurry: bool) -> bool {
+        let waited = now_ns.saturating_sub(self.since_ns) >= BATCH_NS;
+        !self.rows.is_empty()
+            && now_ns >= self.retry_ns
+            && (hurry || waited || self.rows.len() >= BATCH_ROWS || self.retry_ns > 0)
+    }
+}
+
+/// Removes a file that may be gone already.
+pub(crate) fn remove(path: &Utf8Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
