@@ -9,12 +9,13 @@ mod package;
 mod process;
 mod python;
 mod workspace;
+mod zoo;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{check, demo, develop, test};
+use commands::{check, demo, develop, test, zoo as zoo_command};
 use workspace::Workspace;
 
 /// Automation of the caulk workspace
@@ -31,6 +32,7 @@ enum Task {
     Demo(demo::DemoArgs),
     Test(test::TestArgs),
     Check(check::CheckArgs),
+    Zoo(zoo_command::ZooArgs),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Task::Demo(args) => demo::run(&workspace, &args),
         Task::Test(args) => test::run(&workspace, &args),
         Task::Check(args) => check::run(&workspace, &args),
+        Task::Zoo(args) => zoo_command::run(&workspace, &args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,3 +4,4 @@ pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod develop;
 pub(crate) mod test;
+pub(crate) mod zoo;

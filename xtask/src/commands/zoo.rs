@@ -1,0 +1,96 @@
+//! `cargo xtask zoo`: every scenario of a folder of programs with known leaks, and how near caulk came.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+
+use anyhow::Context;
+
+use crate::commands::develop::{self, Interpreter};
+use crate::console::{self, failure};
+use crate::environment::Packages;
+use crate::workspace::Workspace;
+use crate::zoo::run::Runner;
+use crate::zoo::score;
+use crate::zoo::table::{self, Row};
+use crate::zoo::truth::{self, Side, Truth};
+
+/// Measure caulk on a folder of programs whose leaks are known
+#[derive(Debug, clap::Args)]
+pub(crate) struct ZooArgs {
+    /// Folder of the scenarios, each with a truth.toml [default: ../shared/leakzoo]
+    path: Option<PathBuf>,
+    /// Only these scenarios
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    only: Vec<String>,
+    /// Programs that run at the same time; more than one makes times and forecasts worthless
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    jobs: usize,
+    /// Python that runs the programs, with all they need [default: .venv with everything]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+    /// Also write the results as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &ZooArgs) -> anyhow::Result<()> {
+    let zoo = args.path.clone().unwrap_or_else(|| workspace.path("../shared/leakzoo"));
+    let scenarios = truth::read_all(&zoo, &args.only)?;
+    let groups: &[_] =
+        if args.python.is_some() { &[Packages::Dev] } else { &[Packages::Dev, Packages::Full] };
+    let environment = develop::prepare(workspace, &Interpreter::default(), groups)?;
+    let python = args.python.clone().unwrap_or_else(|| environment.bin("python"));
+    let runner = Runner { caulk: environment.bin("caulk"), python, output: workspace.path("target/zoo") };
+    let rows = measure(&runner, &scenarios, args.jobs.max(1));
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&rows).context("results are plain values")?;
+        fs::write(path, text).with_context(|| format!("failed to write `{}`", path.display()))?;
+    }
+    console::data(table::render(&rows));
+    let failed = rows.iter().filter(|row| !row.passed()).count();
+    if failed == 0 {
+        return Ok(());
+    }
+    let hint = "target/zoo/ID-leaky and ID-clean hold report.json, the program's output and the recording";
+    Err(failure(format!("{failed} of {} scenarios are not as they should be", rows.len()), hint))
+}
+
+fn measure(runner: &Runner, scenarios: &[Truth], jobs: usize) -> Vec<Row> {
+    console::step(format!("running {} scenarios", scenarios.len()));
+    let (next, rows) = (Mutex::new(scenarios.iter().enumerate()), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                // The lock is held only while the next one is taken.
+                while let Some((number, truth)) = take(&next) {
+                    console::step(format!("{}/{} {}", number + 1, scenarios.len(), truth.id));
+                    let row = one(runner, truth);
+                    console::note(if row.passed() { "as it should be" } else { "NOT as it should be" });
+                    rows.lock().expect("no thread panics with the lock").push(row);
+                }
+            });
+        }
+    });
+    let mut rows = rows.into_inner().expect("no thread panics with the lock");
+    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    rows
+}
+
+fn take<T>(queue: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    queue.lock().expect("no thread panics with the lock").next()
+}
+
+fn one(runner: &Runner, truth: &Truth) -> Row {
+    let sides = truth.sides();
+    let run =
+        |side| sides.contains(&side).then(|| runner.run(truth, side).map_err(|error| format!("{error:#}")));
+    Row {
+        id: truth.id.clone(),
+        class: truth.leak_class.clone(),
+        due: truth.is_due(),
+        leaky: run(Side::Leaky).map(|result| result.map(|outcome| score::leak(truth, &outcome))),
+        clean: run(Side::Clean).map(|result| result.map(|outcome| score::clean(truth, &outcome))),
+    }
+}
