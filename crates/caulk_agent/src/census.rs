@@ -5,7 +5,7 @@
 
 use pyo3::prelude::*;
 
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, visit_tracked};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, TypeInfo, type_address, visit_tracked};
 
 /// A container met in a census.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,11 @@ pub(crate) struct Tally {
     pub(crate) bytes: u64,
 }
 
+/// Largest request that pymalloc serves, in bytes (CPython, Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
+const SMALL: usize = 512;
+/// One object in so many is looked at for the mean size.
+const SAMPLED: u32 = 16;
+
 /// What one census found. Addresses are valid until Python code runs again.
 #[derive(Default)]
 pub(crate) struct Census {
@@ -29,71 +34,95 @@ pub(crate) struct Census {
     pub(crate) types: AddressMap<Tally>,
     pub(crate) containers: Vec<Seen>,
     pub(crate) tensors: Vec<Address>,
+    /// Numpy arrays held by containers and instances; one may be listed more than once.
     pub(crate) arrays: Vec<Address>,
-    /// Mean size of the small objects met, in bytes, as pymalloc rounds them.
-    pub(crate) mean_small: f64,
+    /// Those of the addresses asked about that are alive, with their types.
+    pub(crate) alive: AddressMap<Address>,
 }
 
-/// Largest request that pymalloc serves, in bytes (CPython, Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
-const SMALL: usize = 512;
-
-/// Walks the heap once; `None` where this interpreter offers no safe way.
-pub(crate) fn take(heap: &mut Heap<'_>) -> Option<Census> {
+/// Walks the heap once; `None` where this interpreter offers no safe way. `asked` are addresses of an older census.
+pub(crate) fn take(heap: &mut Heap<'_>, asked: &AddressSet) -> Option<Census> {
     let mut census = Census::default();
+    let mut tallies: Vec<(Address, TypeInfo, Tally)> = Vec::new();
+    let mut index: AddressMap<u32> = AddressMap::default();
     let mut untracked = AddressSet::default();
-    let mut small = (0_u64, 0_u64);
     let mut found: Vec<Address> = Vec::new();
     let py = heap.py;
+    let (plain_dict, ndarray) = (&raw mut pyo3::ffi::PyDict_Type as Address, heap.ndarray());
     let complete = visit_tracked(py, &mut |object| {
-        census.meet(heap, object, &mut small);
-        let info = heap.type_of(object);
-        if matches!(info.shape, Shape::Module | Shape::Type | Shape::Code) {
-            return true;
+        let object_type = type_address(object);
+        let at = *index.entry(object_type).or_insert_with(|| {
+            tallies.push((object_type, heap.type_of(object), Tally::default()));
+            (tallies.len() - 1) as u32
+        });
+        let (_, info, tally) = &mut tallies[at as usize];
+        tally.count += 1;
+        tally.bytes += heap.shallow_bytes_of(object, *info) as u64;
+        if !asked.is_empty() && asked.contains(&object) {
+            census.alive.insert(object, object_type);
         }
-        found.clear();
-        heap.referents(object, &mut |referent| found.push(referent));
-        for &referent in &found {
-            let info = heap.type_of(referent);
-            let wanted = match info.shape {
-                Shape::Array => true,
-                Shape::Dict => !is_tracked(referent),
-                Shape::Plain if !info.collected => {
-                    let bytes = info.basic_size.next_multiple_of(16);
-                    small = (small.0 + 1, small.1 + bytes.min(SMALL) as u64);
-                    false
+        census.meet(object, *info);
+        // Rows and attributes whose dicts hold only plain values are not tracked: they are met through their owners.
+        let owns_dicts = match info.shape {
+            Shape::Dict | Shape::List | Shape::Deque => true,
+            Shape::Plain => info.instance,
+            _ => false,
+        };
+        if owns_dicts {
+            found.clear();
+            heap.referents_of(object, *info, &mut |referent| {
+                let referent_type = type_address(referent);
+                if referent_type == plain_dict {
+                    found.push(referent);
+                } else if referent_type == ndarray {
+                    census.arrays.push(referent);
                 }
-                Shape::Buffer => !info.collected,
-                _ => false,
-            };
-            if wanted && untracked.insert(referent) {
-                census.meet(heap, referent, &mut small);
+            });
+            for &dict in &found {
+                if !is_tracked(dict) && untracked.insert(dict) {
+                    let info = heap.type_of(dict);
+                    census.meet(dict, info);
+                }
             }
         }
         true
     });
-    census.mean_small = if small.0 == 0 { 64.0 } else { small.1 as f64 / small.0 as f64 };
+    census.objects = tallies.iter().map(|(_, _, tally)| tally.count).sum();
+    census.types = tallies.into_iter().map(|(address, _, tally)| (address, tally)).collect();
     complete.then_some(census)
 }
 
-impl Census {
-    fn meet(&mut self, heap: &mut Heap<'_>, object: Address, small: &mut (u64, u64)) {
-        let info = heap.type_of(object);
-        let bytes = heap.shallow_bytes(object);
-        self.objects += 1;
-        // SAFETY: `object` is alive within this pass.
-        let object_type = unsafe { pyo3::ffi::Py_TYPE(object as *mut pyo3::ffi::PyObject) } as Address;
-        let tally = self.types.entry(object_type).or_default();
-        tally.count += 1;
-        tally.bytes += bytes as u64;
-        let own = info.basic_size + if info.collected { 16 } else { 0 };
-        if own <= SMALL {
-            *small = (small.0 + 1, small.1 + own.next_multiple_of(16) as u64);
+/// Mean size of the objects that pymalloc serves, in bytes as it rounds them, from a sample of the heap.
+pub(crate) fn mean_small_object(heap: &mut Heap<'_>) -> f64 {
+    let (mut count, mut bytes, mut turn) = (0_u64, 0_u64, 0_u32);
+    let mut found: Vec<Address> = Vec::new();
+    let py = heap.py;
+    visit_tracked(py, &mut |object| {
+        turn += 1;
+        if turn.is_multiple_of(SAMPLED) {
+            found.clear();
+            found.push(object);
+            heap.referents(object, &mut |referent| found.push(referent));
+            for &object in &found {
+                let info = heap.type_of(object);
+                let own = info.basic_size + if info.collected { 16 } else { 0 };
+                if own <= SMALL && info.shape != Shape::Type {
+                    count += 1;
+                    bytes += own.next_multiple_of(16) as u64;
+                }
+            }
         }
+        true
+    });
+    if count == 0 { 64.0 } else { bytes as f64 / count as f64 }
+}
+
+impl Census {
+    fn meet(&mut self, object: Address, info: TypeInfo) {
         match info.shape {
             Shape::Tensor => self.tensors.push(object),
-            Shape::Array => self.arrays.push(object),
             Shape::List | Shape::Dict | Shape::Set | Shape::Deque | Shape::Buffer => {
-                if let Some(len) = heap.length(object).filter(|len| *len > 0) {
+                if let Some(len) = Heap::length_of(object, info.shape).filter(|len| *len > 0) {
                     self.containers.push(Seen { address: object, shape: info.shape, len });
                 }
             }
@@ -185,8 +214,7 @@ impl Tracker {
         next.reserve(census.containers.len());
         let mut grown = Vec::new();
         for seen in &census.containers {
-            // SAFETY: found alive in this census, and no Python code has run since.
-            let object_type = unsafe { pyo3::ffi::Py_TYPE(seen.address as *mut pyo3::ffi::PyObject) } as Address;
+            let object_type = type_address(seen.address);
             let len = u32::try_from(seen.len).unwrap_or(u32::MAX);
             let before = self.tracks.get(&seen.address).filter(|track| track.object_type == object_type);
             let track = Track::after(before, object_type, len);
@@ -199,5 +227,10 @@ impl Tracker {
         self.tracks = next;
         grown.sort_by_key(|grown| std::cmp::Reverse(grown.gained));
         grown
+    }
+
+    /// Was there a container at this address in the last census?
+    pub(crate) fn knows(&self, address: Address) -> bool {
+        self.tracks.contains_key(&address)
     }
 }

@@ -26,10 +26,14 @@ const FOLLOWED: usize = 8;
 /// A graph of fewer nodes is the current step's.
 const SMALLEST: u64 = 6;
 
+/// Censuses between two searches for holders, once some are known.
+const SEARCH_AGAIN: u32 = 4;
+
 /// Sums of the last censuses, newest first.
 #[derive(Default)]
 pub(crate) struct Graphs {
     totals: Vec<u64>,
+    searched: u32,
 }
 
 /// A tensor that is kept, with the graph behind it.
@@ -55,7 +59,9 @@ impl Graphs {
         self.totals.insert(0, total);
         self.totals.truncate(4);
         let rises = self.totals.windows(2).filter(|pair| pair[0] > pair[1] + 1).count();
-        if rises < 2 && !suspects.follows_graphs() {
+        // Those that are followed by name cost no search; others may begin later.
+        self.searched += 1;
+        if rises < 2 || (suspects.follows_graphs() && !self.searched.is_multiple_of(SEARCH_AGAIN)) {
             return Vec::new();
         }
         candidates.retain(|candidate| candidate.nodes >= SMALLEST);
@@ -106,6 +112,13 @@ impl Graphs {
         }
         (candidates, walk.nodes)
     }
+}
+
+/// The graph behind a tensor, or behind its gradient.
+pub(crate) fn contents_of(tensor: &Bound<'_, PyAny>) -> Option<Contents> {
+    let torch = Torch::new(tensor.py())?;
+    let node = torch.is_plain(tensor).then(|| Torch::grad_fn(tensor))??;
+    Some(measure(&torch, node))
 }
 
 /// Nodes and saved bytes of one graph by itself.

@@ -75,6 +75,8 @@ pub(crate) struct TypeInfo {
     pub(crate) basic_size: usize,
     pub(crate) item_size: usize,
     pub(crate) collected: bool,
+    /// Made by a `class` statement (or a heap type of an extension): may have attributes.
+    pub(crate) instance: bool,
 }
 
 /// Types whose identity matters, where the program has loaded them.
@@ -114,6 +116,11 @@ impl<'py> Heap<'py> {
         }
     }
 
+    /// Address of `numpy.ndarray`; 0 where the program has not loaded numpy.
+    pub(crate) fn ndarray(&self) -> Address {
+        self.known.ndarray
+    }
+
     /// Facts of the object's type.
     pub(crate) fn type_of(&mut self, object: Address) -> TypeInfo {
         // SAFETY: `object` is alive: the GIL is held and no Python code has run since it was found.
@@ -141,6 +148,7 @@ impl<'py> Heap<'py> {
             basic_size: self.type_size(self.basic_size.as_ref(), object_type),
             item_size: self.type_size(self.item_size.as_ref(), object_type),
             collected,
+            instance: flags & ffi::Py_TPFLAGS_HEAPTYPE != 0,
         }
     }
 
@@ -182,9 +190,14 @@ impl<'py> Heap<'py> {
 
     /// Elements of a container, or bytes of a buffer; `None` for other shapes.
     pub(crate) fn length(&mut self, object: Address) -> Option<usize> {
+        Self::length_of(object, self.type_of(object).shape)
+    }
+
+    /// As [`Self::length`], for an object whose shape is known.
+    pub(crate) fn length_of(object: Address, shape: Shape) -> Option<usize> {
         let pointer = object as *mut ffi::PyObject;
-        let length = match self.type_of(object).shape {
-            // SAFETY: both are variable-size objects whose `ob_size` is the number of elements, subclasses included.
+        let length = match shape {
+            // SAFETY: variable-size objects whose `ob_size` is the number of elements, subclasses included.
             Shape::List | Shape::Deque | Shape::Tuple => unsafe { ffi::Py_SIZE(pointer) },
             // SAFETY: a dict or a subclass; reads a field.
             Shape::Dict => unsafe { ffi::PyDict_Size(pointer) },
@@ -200,8 +213,14 @@ impl<'py> Heap<'py> {
     /// Shallow bytes, by `tp_basicsize`, `tp_itemsize` and what built-in containers allocate beside themselves.
     pub(crate) fn shallow_bytes(&mut self, object: Address) -> usize {
         let info = self.type_of(object);
+        self.shallow_bytes_of(object, info)
+    }
+
+    /// As [`Self::shallow_bytes`], for an object whose type was looked up.
+    #[expect(clippy::unused_self, reason = "reads the object, which only a heap's holder may do")]
+    pub(crate) fn shallow_bytes_of(&self, object: Address, info: TypeInfo) -> usize {
         let header = if info.collected { 16 } else { 0 };
-        let length = self.length(object).unwrap_or(0);
+        let length = Self::length_of(object, info.shape).unwrap_or(0);
         let beside = match info.shape {
             Shape::List | Shape::Deque => length * 8,
             // A dict's table: 8-byte hash, key and value for two thirds of its slots, and an index of one to four bytes.
@@ -210,10 +229,10 @@ impl<'py> Heap<'py> {
             Shape::Buffer => length,
             _ => 0,
         };
-        header + info.basic_size + info.item_size * self.items(object, info) + beside
+        header + info.basic_size + info.item_size * Self::items(object, info) + beside
     }
 
-    fn items(&self, object: Address, info: TypeInfo) -> usize {
+    fn items(object: Address, info: TypeInfo) -> usize {
         if info.item_size == 0 || matches!(info.shape, Shape::List | Shape::Deque | Shape::Buffer | Shape::Type) {
             return 0;
         }
@@ -225,7 +244,18 @@ impl<'py> Heap<'py> {
 
     /// Calls `visit` with every object that `object` refers to, as the collector would.
     pub(crate) fn referents(&mut self, object: Address, visit: &mut dyn FnMut(Address)) {
-        let Some(traverse) = self.type_of(object).traverse else { return };
+        let info = self.type_of(object);
+        self.referents_of(object, info, visit);
+    }
+
+    /// As [`Self::referents`], for an object whose type was looked up.
+    #[expect(clippy::unused_self, reason = "reads the object, which only a heap's holder may do")]
+    pub(crate) fn referents_of(&self, object: Address, info: TypeInfo, visit: &mut dyn FnMut(Address)) {
+        let Some(traverse) = info.traverse else { return };
+        // Static types are no objects of the collector (`type_is_gc`), and their traversal aborts.
+        if info.shape == Shape::Type && !is_heap_type(object) {
+            return;
+        }
         let mut visit = visit;
         // SAFETY: `traverse` is the type's own slot; `forward` gets the closure back through its argument.
         unsafe { traverse(object as *mut ffi::PyObject, forward, (&raw mut visit).cast()) };
@@ -266,6 +296,18 @@ impl<'py> Heap<'py> {
         let word = unsafe { *(object as *const u64) };
         (word & 0xffff_ffff) as usize
     }
+}
+
+/// Address of an object's type.
+pub(crate) fn type_address(object: Address) -> Address {
+    // SAFETY: callers found the object alive, and no Python code has run since.
+    unsafe { ffi::Py_TYPE(object as *mut ffi::PyObject) as Address }
+}
+
+fn is_heap_type(object: Address) -> bool {
+    // SAFETY: a live type object, by its shape.
+    let flags = unsafe { ffi::PyType_GetFlags(object as *mut ffi::PyTypeObject) };
+    flags & ffi::Py_TPFLAGS_HEAPTYPE != 0
 }
 
 unsafe extern "C" fn forward(object: *mut ffi::PyObject, closure: *mut c_void) -> c_int {

@@ -112,7 +112,8 @@ impl<'py> Search<'_, 'py> {
                         file: place.file.clone(),
                         line: place.line,
                         variable,
-                        thread: frames::thread_name(self.heap.py, thread),
+                        thread: Some(frames::thread_name(self.heap.py, thread))
+                            .filter(|name| !name.is_empty() && name != "MainThread"),
                     };
                     self.start(value, root);
                 }

@@ -10,6 +10,7 @@ use pyo3::types::{PyCFunction, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType
 use crate::frames;
 use crate::heap::{Address, Heap, Shape, is_a, loaded, member};
 use crate::holders::{Path, Root};
+use crate::torch::Torch;
 
 /// A described path.
 pub(crate) struct Label {
@@ -305,6 +306,17 @@ fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
     }
     // SAFETY: a new reference.
     unsafe { Bound::from_owned_ptr(object.py(), pointer) }.cast_into().ok()
+}
+
+/// What an object holds under a name: an attribute of its own, a key of a dict, a parameter's gradient.
+pub(crate) fn slot_value<'py>(heap: &mut Heap<'py>, owner: Address, name: &str) -> Option<Bound<'py, PyAny>> {
+    let shape = heap.type_of(owner).shape;
+    let object = heap.own(owner);
+    match shape {
+        Shape::Dict => object.cast::<PyDict>().ok()?.get_item(name).ok()?,
+        Shape::Tensor if name == "grad" => Torch::grad(&object),
+        _ => namespace_of(&object)?.get_item(name).ok()?,
+    }
 }
 
 fn key_in<'py>(dict: &Bound<'py, PyDict>, value: Address) -> Option<Bound<'py, PyAny>> {

@@ -19,6 +19,7 @@ mod heap;
 mod holders;
 mod in_use;
 mod label;
+mod replaced;
 mod session;
 mod suspects;
 mod symbols;

@@ -17,6 +17,7 @@ use crate::exclusive::Exclusive;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
 use crate::in_use::{Meter, Reading};
+use crate::replaced::Replaced;
 use crate::suspects::Suspects;
 use crate::{cuda, trace};
 
@@ -36,6 +37,7 @@ struct Session {
     /// Unit that the tracker's censuses were taken at.
     tracked: Unit,
     graphs: Graphs,
+    replaced: Replaced,
     suspects: Suspects,
     types: AddressMap<u64>,
     seq: u32,
@@ -44,6 +46,7 @@ struct Session {
     /// Boundaries at which the last censuses were taken, newest first.
     censuses: Vec<u32>,
     mean_small: Option<f64>,
+    in_use: u64,
     no_census: bool,
 }
 
@@ -56,6 +59,7 @@ impl Session {
             tracker: Tracker::default(),
             tracked: Unit::Steps,
             graphs: Graphs::default(),
+            replaced: Replaced::default(),
             suspects: Suspects::default(),
             types: AddressMap::default(),
             seq: 0,
@@ -63,6 +67,7 @@ impl Session {
             census_cost: None,
             censuses: Vec::new(),
             mean_small: None,
+            in_use: 0,
             no_census: false,
         }
     }
@@ -93,6 +98,7 @@ impl Session {
             census_objects: census.as_ref().map_or(0, |census| census.objects),
             ..self.figures(reading)
         };
+        self.in_use = boundary.malloc_bytes + boundary.small_bytes;
         boundary.cost_ns = (thread_time() - started).as_nanos() as u64;
         self.channel.send(&boundary.into());
         if let Some(census) = census {
@@ -124,19 +130,20 @@ impl Session {
     }
 
     fn census(&mut self, heap: &mut Heap<'_>, wanted: bool) -> Option<Census> {
-        let wanted = wanted || self.mean_small.is_none();
+        if self.mean_small.is_none() {
+            self.mean_small = Some(census::mean_small_object(heap));
+        }
         if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(FIRST_CENSUS)) {
             return None;
         }
         let started = thread_time();
-        let census = census::take(heap);
+        let census = census::take(heap, &self.suspects.owners());
         self.census_cost = Some(thread_time() - started);
         let Some(census) = census else {
             self.no_census = true;
             self.note("census-unavailable", "this interpreter's heap cannot be walked safely: no containers are named");
             return None;
         };
-        self.mean_small.get_or_insert(census.mean_small);
         Some(census)
     }
 
@@ -144,8 +151,12 @@ impl Session {
         self.censuses.insert(0, seq);
         self.censuses.truncate(census::HISTORY);
         self.send_types(heap, census, seq);
+        let renewed = self.replaced.look(heap, census, &self.tracker, &self.suspects, self.in_use, seq);
         let grown = self.tracker.update(census);
         self.suspects.meet_containers(heap, census, &grown, &self.censuses, &mut self.channel);
+        self.suspects.confirm_owners(&census.alive);
+        self.suspects.follow_names(heap, seq, &mut self.channel);
+        self.suspects.meet_renewed(renewed, seq, &mut self.channel);
         let graphs = self.graphs.look(heap, census, &self.suspects);
         self.suspects.meet_graphs(graphs, seq, &mut self.channel);
         self.suspects.explain(heap, seq, self.epochs, &self.budget, &mut self.channel);

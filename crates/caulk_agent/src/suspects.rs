@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use caulk_wire::{ContainerKind, ContainerLen, Note, TraceHit, TraceState};
+use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder, Note, TraceHit, TraceState};
 use pyo3::prelude::*;
 
 use crate::budget::{Budget, monotonic};
 use crate::census::{Census, Grown};
 use crate::channel::Channel;
-use crate::contents;
-use crate::graphs::KeptGraph;
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape};
+use crate::{contents, frames};
+use crate::graphs::{self, KeptGraph};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
+use crate::replaced::{self, Renewed};
 use crate::holders::{self, Root};
 use crate::label::{self, Label};
 use crate::trace::{self, Limits, Target, Watch};
@@ -43,6 +44,8 @@ struct Suspect {
     gained: u64,
     /// Lengths that were not sent yet: boundary and length.
     pending: Vec<(u32, u64)>,
+    /// Nodes of a graph, or size of what is replaced, when first met.
+    first_size: Option<u64>,
     shallow: u64,
     name: String,
     /// Held by the user's module or by a running function.
@@ -58,7 +61,9 @@ struct Suspect {
 
 /// Where a tensor is kept that is replaced rather than filled.
 enum Place {
-    Slot { owner: Address },
+    /// An attribute of an object, or a key of a dict; the address of the object and of its type.
+    Slot { owner: Address, owner_type: Address },
+    /// A local variable of a running function.
     Local { function: String },
 }
 
@@ -107,7 +112,7 @@ impl Suspects {
         let mut met = AddressSet::default();
         for seen in &census.containers {
             if let Some(&at) = self.by_address.get(&seen.address)
-                && self.items[at].address == Some((seen.address, type_of(seen.address)))
+                && self.items[at].address == Some((seen.address, type_address(seen.address)))
             {
                 met.insert(seen.address);
                 self.items[at].pending.push((boundary, seen.len as u64));
@@ -148,7 +153,7 @@ impl Suspects {
         let mut pending: Vec<_> = history.map(|(boundary, len)| (*boundary, u64::from(len))).collect();
         pending.reverse();
         let mut item = self.item(kind, heap.type_name(address));
-        item.address = Some((address, type_of(address)));
+        item.address = Some((address, type_address(address)));
         item.gained = grown.gained as u64;
         item.shallow = heap.shallow_bytes(address) as u64;
         item.pending = pending;
@@ -167,6 +172,7 @@ impl Suspects {
             key: String::new(),
             gained: 0,
             pending: Vec::new(),
+            first_size: None,
             shallow: 0,
             name: String::new(),
             by_user: false,
@@ -180,42 +186,109 @@ impl Suspects {
         }
     }
 
-    /// Takes in the graphs that are kept by name.
-    pub(crate) fn meet_graphs(&mut self, graphs: Vec<KeptGraph>, boundary: u32, channel: &mut Channel) {
-        // Owners are addresses of this census: those of an earlier one may be gone.
-        self.items.iter_mut().for_each(|item| item.place = None);
-        for graph in graphs {
-            let Label { mut holder, owner, .. } = graph.label;
+    /// Objects in which graphs are kept: the next census says whether they are alive.
+    pub(crate) fn owners(&self) -> AddressSet {
+        let owner = |item: &Suspect| match item.place {
+            Some(Place::Slot { owner, .. }) => Some(owner),
+            _ => None,
+        };
+        self.items.iter().filter_map(owner).collect()
+    }
+
+    /// Forgets the owners that did not live to see this census.
+    pub(crate) fn confirm_owners(&mut self, alive: &AddressMap<Address>) {
+        for item in &mut self.items {
+            if let Some(Place::Slot { owner, owner_type }) = item.place
+                && alive.get(&owner) != Some(&owner_type)
+            {
+                item.place = None;
+            }
+        }
+    }
+
+    /// Measures what is followed by name, where its place is known.
+    pub(crate) fn follow_names(&mut self, heap: &mut Heap<'_>, boundary: u32, channel: &mut Channel) {
+        for item in &mut self.items {
+            let value = match &item.place {
+                Some(Place::Slot { owner, .. }) => label::slot_value(heap, *owner, &item.name),
+                Some(Place::Local { function }) => local_of(heap.py, function, &item.name),
+                None => None,
+            };
+            let Some(value) = value else { continue };
+            if item.kind == ContainerKind::Graph {
+                if let Some(contents) = graphs::contents_of(&value) {
+                    item.take_graph(contents, boundary, channel);
+                }
+            } else if let Some(size) = replaced::size_of(heap, &value) {
+                item.take_size(size, boundary, channel);
+            }
+        }
+    }
+
+    /// Takes in names whose objects are replaced by larger ones.
+    pub(crate) fn meet_renewed(&mut self, renewed: Vec<Renewed>, boundary: u32, channel: &mut Channel) {
+        for Renewed { label: Label { mut holder, owner, .. }, kind, sizes, type_name } in renewed {
             let key = format!("{}:{}", holder.function, holder.expression);
-            let known = self.items.iter().position(|item| item.key == key);
-            let at = known.unwrap_or_else(|| {
-                let item = self.item(ContainerKind::Graph, graph.type_name);
-                self.items.push(item);
-                self.items.len() - 1
-            });
-            let item = &mut self.items[at];
-            let first = item.pending.first().map_or(graph.contents.graph_nodes, |(_, nodes)| *nodes);
-            item.gained = item.gained.max(graph.contents.graph_nodes.saturating_sub(first));
-            item.bytes_per_element = graph.contents.bytes_per_element;
+            if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
+                if let (None, Some((_, size))) = (&item.place, sizes.last()) {
+                    item.take_size(*size, boundary, channel);
+                }
+                item.place = Some(Place::new(owner, &holder));
+                continue;
+            }
+            let mut item = self.item(kind, type_name);
+            item.place = Some(Place::new(owner, &holder));
             item.key = key;
             item.name.clone_from(&holder.name);
             item.by_user = true;
-            item.place = match owner {
-                Some(owner) => Some(Place::Slot { owner }),
-                None => Some(Place::Local { function: holder.function.clone() }),
-            };
-            item.pending.push((boundary, graph.contents.graph_nodes));
-            if !item.explained {
-                holder.id = item.id;
-                holder.boundary = boundary;
-                channel.send(&holder.into());
-                item.explained = true;
+            item.explained = true;
+            item.bytes_per_element = if kind == ContainerKind::Tensor { 1 } else { 64 };
+            holder.id = item.id;
+            holder.boundary = boundary;
+            channel.send(&holder.into());
+            if kind == ContainerKind::Tensor {
+                let traits = vec!["tensor".into(), "replaced".into()];
+                let id = item.id;
+                let contents = Contents { id, boundary, sampled: 1, bytes_per_element: 1, tensor_bytes_per_element: 1, traits, ..Contents::default() };
+                channel.send(&contents.into());
             }
-            let mut contents = graph.contents;
-            contents.id = item.id;
-            contents.boundary = boundary;
-            channel.send(&contents.into());
-            item.send_lengths(channel);
+            for (boundary, size) in sizes {
+                item.take_size(size, boundary, channel);
+            }
+            self.items.push(item);
+        }
+    }
+
+    /// Takes in graphs that were found to be kept by name.
+    pub(crate) fn meet_graphs(
+        &mut self,
+        graphs: Vec<KeptGraph>,
+        boundary: u32,
+        channel: &mut Channel,
+    ) {
+        for graph in graphs {
+            let Label { mut holder, owner, .. } = graph.label;
+            let key = format!("{}:{}", holder.function, holder.expression);
+            if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
+                // A holder that was replaced by another at the same place.
+                let followed = item.place.is_some();
+                item.place = Some(Place::new(owner, &holder));
+                if !followed {
+                    item.take_graph(graph.contents, boundary, channel);
+                }
+                continue;
+            }
+            let mut item = self.item(ContainerKind::Graph, graph.type_name);
+            item.place = Some(Place::new(owner, &holder));
+            item.key = key;
+            item.name.clone_from(&holder.name);
+            item.by_user = true;
+            item.explained = true;
+            holder.id = item.id;
+            holder.boundary = boundary;
+            channel.send(&holder.into());
+            item.take_graph(graph.contents, boundary, channel);
+            self.items.push(item);
         }
     }
 
@@ -338,7 +411,34 @@ impl Suspects {
     }
 }
 
+impl Place {
+    fn new(owner: Option<Address>, holder: &Holder) -> Self {
+        match owner {
+            Some(owner) => Self::Slot { owner, owner_type: type_address(owner) },
+            None => Self::Local { function: holder.function.clone() },
+        }
+    }
+}
+
 impl Suspect {
+    fn take_graph(&mut self, mut contents: Contents, boundary: u32, channel: &mut Channel) {
+        let first = *self.first_size.get_or_insert(contents.graph_nodes);
+        self.gained = contents.graph_nodes.saturating_sub(first);
+        self.bytes_per_element = contents.bytes_per_element;
+        self.pending.push((boundary, contents.graph_nodes));
+        contents.id = self.id;
+        contents.boundary = boundary;
+        channel.send(&contents.into());
+        self.send_lengths(channel);
+    }
+
+    fn take_size(&mut self, size: u64, boundary: u32, channel: &mut Channel) {
+        let first = *self.first_size.get_or_insert(size);
+        self.gained = size.saturating_sub(first);
+        self.pending.push((boundary, size));
+        self.send_lengths(channel);
+    }
+
     fn explain(&mut self, heap: &mut Heap<'_>, path: Option<&holders::Path>, boundary: u32, channel: &mut Channel) {
         let Some(path) = path else {
             // A search that ended at its bound is tried again; then it is held from where Python cannot look.
@@ -386,7 +486,7 @@ impl Suspect {
 
     fn watch(&self, heap: &Heap<'_>) -> Option<Watch> {
         let target = match (&self.place, self.address) {
-            (Some(Place::Slot { owner }), _) => {
+            (Some(Place::Slot { owner, .. }), _) => {
                 Target::Slot { owner: heap.own(*owner).unbind(), name: self.name.clone() }
             }
             (Some(Place::Local { function }), _) => {
@@ -399,7 +499,9 @@ impl Suspect {
     }
 }
 
-fn type_of(object: Address) -> Address {
-    // SAFETY: called within the census that found the object alive.
-    unsafe { pyo3::ffi::Py_TYPE(object as *mut pyo3::ffi::PyObject) as Address }
+/// A local variable of the outermost running function of this name.
+fn local_of<'py>(py: Python<'py>, function: &str, name: &str) -> Option<Bound<'py, PyAny>> {
+    let threads = frames::all_frames(py);
+    let frames = threads.iter().flat_map(|(_, stack)| stack.iter().rev());
+    frames.filter(|frame| frames::place(frame).function == function).find_map(|frame| frames::local(frame, name))
 }
