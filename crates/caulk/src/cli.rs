@@ -1,0 +1,207 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::settings::{Boundary, Budget};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const EXAMPLES: &str = "\
+Start here:
+  caulk run -- python train.py --epochs 10
+
+It changes no code and prints, when the training ends or dies: whether memory grows, by how much, when it runs out, \
+the line that makes it grow, what keeps it alive, and what to change.";
+
+const RUN_HELP: &str = "\
+Examples:
+  caulk run -- python train.py --epochs 10       report at the training's end or death
+  caulk run -- torchrun --nproc-per-node 2 train.py
+  caulk run -- ./train.sh                        any command; Python started below it is looked into
+  caulk run --budget 50GB -- python train.py     forecast when 50 GB are reached
+  caulk run --fail-on-leak --report-json leak.json -- pytest tests/train    in CI
+
+What the program reads and writes passes through unchanged; caulk's own lines go to standard error.
+
+Exit code:
+  the command's own (128 + number of the signal that ended it)
+  3    with --fail-on-leak: a leak was found although the command succeeded
+  2    wrong arguments
+  125  caulk itself failed   126  command not executable   127  command not found
+
+Environment:
+  CAULK_HOME  folder for recordings instead of `.caulk` in the working directory";
+
+const REPORT_HELP: &str = "\
+Examples:
+  caulk report                          the latest run
+  caulk report 20261121-101500-train    a run by its name, or a part of it that only one run has
+  caulk report .caulk/runs/20261121-101500-train --format json --output leak.json
+
+It also works on a run that is still going on, and on one whose supervisor was killed.";
+
+/// Find and explain memory leaks in Python and PyTorch training
+#[derive(Debug, Parser)]
+#[command(name = "caulk", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(RunArgs),
+    Report(ReportArgs),
+    Runs(RunsArgs),
+}
+
+/// Run a command, watch its memory, and name what leaks
+#[derive(Debug, Args)]
+#[command(after_help = RUN_HELP)]
+pub(crate) struct RunArgs {
+    /// Folder for this run's recording [default: a new one in .caulk/runs]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<Utf8PathBuf>,
+
+    /// Write the report to this file instead of standard error
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<Utf8PathBuf>,
+
+    /// Write the report as JSON to this file, however the command ends
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) report_json: Option<Utf8PathBuf>,
+
+    /// Exit with 3 where a leak is found and the command succeeded
+    #[arg(long)]
+    pub(crate) fail_on_leak: bool,
+
+    /// Say on standard error how the run is doing
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) progress: Progress,
+
+    /// Memory you grant: 50GB, 800MB, or a share of what there is, 80%; used for the forecast
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) budget: Option<Budget>,
+
+    /// Judge memory every N-seconds or N-steps instead of at epochs
+    #[arg(long, value_name = "N-UNIT")]
+    pub(crate) boundary: Option<Boundary>,
+
+    /// Look at the processes from outside only: no line, no container, the least intrusion
+    #[arg(long)]
+    pub(crate) no_agent: bool,
+
+    /// Print neither report nor notes on standard error; warnings and errors stay
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// When to print lines on how the run is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Progress {
+    /// Where standard error is a terminal, at most one line in 30 seconds
+    #[default]
+    Auto,
+    /// At every epoch, also into files and pipes
+    Line,
+    /// Never
+    None,
+}
+
+impl From<Progress> for caulk_supervise::Progress {
+    fn from(progress: Progress) -> Self {
+        match progress {
+            Progress::Auto => Self::Auto,
+            Progress::Line => Self::Line,
+            Progress::None => Self::None,
+        }
+    }
+}
+
+/// Show the report of a recorded run again
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
+pub(crate) struct ReportArgs {
+    /// Run to show: a folder, a name, or a part of a name [default: the latest]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<Utf8PathBuf>,
+}
+
+/// List the recorded runs, newest first
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// Format of the list
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// How to print data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Time between two looks at the process tree.
+pub(crate) const PERIOD: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(arguments: &[&str], command: &[&str]) {
+        let cli = Cli::try_parse_from([&["caulk", "run"], arguments].concat()).expect("valid arguments");
+        let Command::Run(args) = cli.command else { panic!("not `run`: {arguments:?}") };
+        assert_eq!(args.command, command);
+    }
+
+    #[test]
+    fn the_command_keeps_its_own_options() {
+        check(
+            &["python", "train.py", "--quiet", "-o", "x", "--", "y"],
+            &["python", "train.py", "--quiet", "-o", "x", "--", "y"],
+        );
+        check(&["--quiet", "--", "python", "--version"], &["python", "--version"]);
+        check(&["--", "--odd-name"], &["--odd-name"]);
+        check(&["python", "-c", "1"], &["python", "-c", "1"]);
+    }
+
+    #[test]
+    fn options_that_do_not_exist_are_not_commands() {
+        for arguments in
+            [&["caulk", "run", "--bogus", "python"][..], &["caulk", "run"], &["caulk", "run", "--quiet"]]
+        {
+            assert!(Cli::try_parse_from(arguments).is_err(), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

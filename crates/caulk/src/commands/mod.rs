@@ -1,0 +1,8 @@
+//! One module per command: resolve settings, load, decide, render.
+
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod runs;
+
+/// Report of a run, kept in its folder so that lists need not judge it again.
+pub(crate) const KEPT_REPORT: &str = "report.json";

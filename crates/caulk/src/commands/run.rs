@@ -1,0 +1,115 @@
+//! `caulk run`: start a command, record it, and explain it at its end, whatever that is.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use anyhow::Context;
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_report::Report;
+use caulk_supervise::Outcome;
+use jiff::Zoned;
+
+use super::KEPT_REPORT;
+use crate::cli::{PERIOD, RunArgs};
+use crate::printer::{self, Printer};
+use crate::recorder::Recorder;
+use crate::{assemble, exit, files, home, target};
+
+/// Runs the command; the result is the exit code to end with.
+///
+/// # Errors
+/// What keeps the command from starting. Once it has run, nothing but its own end decides.
+pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
+    for path in args.report.iter().chain(&args.report_json) {
+        files::check(path)?;
+    }
+    let (package, reason) = package(args);
+    let options = options(args, package);
+    let folder = match &args.output {
+        Some(folder) => folder.clone(),
+        None => caulk_record::new_run_folder(&home(), &target::name(&args.command), &Zoned::now())?,
+    };
+    let mut recorder = Recorder::create(&folder, target::describe(&args.command)?, printer)?;
+    if let Some(reason) = reason {
+        recorder.note(reason);
+    }
+    let outcome = match caulk_supervise::run(&options, &mut recorder) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            recorder.discard();
+            return Err(error.into());
+        }
+    };
+    recorder.finish(&outcome);
+    Ok(explain(args, &folder, &outcome, printer))
+}
+
+/// The Python package to look in with, or why there is none.
+fn package(args: &RunArgs) -> (Option<Utf8PathBuf>, Option<&'static str>) {
+    if args.no_agent {
+        return (None, None);
+    }
+    let exe = std::env::current_exe().ok();
+    let package = exe.and_then(|exe| caulk_supervise::find_package(&exe));
+    let reason = package.is_none().then_some(
+        "the processes were seen from outside only: caulk's Python package was not found beside this executable \
+         (install caulk with pip, or set CAULK_PACKAGE to its folder)",
+    );
+    (package, reason)
+}
+
+fn options(args: &RunArgs, package: Option<Utf8PathBuf>) -> caulk_supervise::Options {
+    let mut options = caulk_supervise::Options::new(args.command.clone());
+    options.package = package;
+    options.progress = args.progress.into();
+    options.period = PERIOD;
+    if args.quiet && args.progress == crate::cli::Progress::Auto {
+        options.progress = caulk_supervise::Progress::None;
+    }
+    options.budget = args.budget.map(|budget| budget.of(target::memory()));
+    if let Some(boundary) = args.boundary {
+        options.agent_settings = format!("boundary={boundary}");
+    }
+    options
+}
+
+/// Judges what was recorded and shows it. Nothing that goes wrong here is the command's fault, so all of it is a
+/// warning.
+fn explain(args: &RunArgs, folder: &Utf8Path, outcome: &Outcome, printer: Printer) -> i32 {
+    let judged = catch_unwind(AssertUnwindSafe(|| assemble::report(folder)));
+    let report = match judged {
+        Ok(Ok(report)) => report,
+        Ok(Err(error)) => {
+            printer.warn(&format!("the run cannot be explained: {error:#}"));
+            return outcome.exit_code;
+        }
+        Err(_) => {
+            printer.warn(&format!(
+                "the run cannot be explained: caulk failed on its recording\nhint: please report it; `{folder}` is \
+                 complete"
+            ));
+            return outcome.exit_code;
+        }
+    };
+    if let Err(error) = deliver(args, folder, &report, printer) {
+        printer.warn(&format!("{error:#}"));
+    }
+    if args.fail_on_leak && outcome.exit_code == exit::SUCCESS && report.leak_found() {
+        return exit::LEAK_FOUND;
+    }
+    outcome.exit_code
+}
+
+/// Brings the report to wherever it was asked for; tries every place before it fails.
+fn deliver(args: &RunArgs, folder: &Utf8Path, report: &Report, printer: Printer) -> anyhow::Result<()> {
+    let json = caulk_report::json(report);
+    let mut results = Vec::new();
+    results.push(files::write(&folder.join(KEPT_REPORT), &json));
+    if let Some(path) = &args.report_json {
+        results.push(files::write(path, &json));
+    }
+    match &args.report {
+        Some(path) => results.push(files::write(path, &caulk_report::text(report, &printer::file_options()))),
+        None => printer.say(&caulk_report::text(report, &printer.stderr_options())),
+    }
+    results.into_iter().collect::<Result<(), _>>().context("a report is missing")
+}

@@ -1,0 +1,154 @@
+//! Files that appear whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// Why a file of the user's choice cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to write `{path}`{}", hint(path))]
+pub(crate) struct FileError {
+    path: Utf8PathBuf,
+    source: io::Error,
+}
+
+fn hint(path: &Utf8Path) -> String {
+    match folder(path) {
+        folder if path.is_dir() => {
+            format!("\nhint: name a file in it, for example `{}`", folder.join("report.txt"))
+        }
+        folder if !folder.exists() => format!("\nhint: make the folder first: `mkdir -p {folder}`"),
+        _ => String::new(),
+    }
+}
+
+/// Replaces a file at once: readers see the old one or the new one. Pipes and devices are written to as they are.
+///
+/// # Errors
+/// [`FileError`] with what the system says. A reader of a pipe who has gone is no error.
+pub(crate) fn write(path: &Utf8Path, text: &str) -> Result<(), FileError> {
+    let result = if special(path) { through(path, text) } else { replace(path, text) };
+    result.map_err(|source| FileError { path: path.to_owned(), source })
+}
+
+/// Finds out whether [`write()`] will work, before hours are spent on what it is to write. Leaves nothing behind.
+///
+/// # Errors
+/// As [`write()`].
+pub(crate) fn check(path: &Utf8Path) -> Result<(), FileError> {
+    let result = if special(path) {
+        Ok(())
+    } else if path.is_dir() {
+        Err(io::Error::from(io::ErrorKind::IsADirectory))
+    } else {
+        let temporary = temporary(path);
+        File::create(&temporary).and_then(|_| fs::remove_file(&temporary))
+    };
+    result.map_err(|source| FileError { path: path.to_owned(), source })
+}
+
+/// There is something that is neither file nor folder: a pipe, a terminal, `/dev/stdout`.
+fn special(path: &Utf8Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+fn through(path: &Utf8Path, text: &str) -> io::Result<()> {
+    // A pipe that nobody reads from must not stop caulk from ending.
+    let mut flags = OpenOptions::new();
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut flags,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
+    let file = match flags.write(true).open(path) {
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => return Ok(()),
+        file => file?,
+    };
+    let current = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, current.difference(rustix::fs::OFlags::NONBLOCK))?;
+    match (&file).write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+fn replace(path: &Utf8Path, text: &str) -> io::Result<()> {
+    // The file behind a link is replaced, not the link.
+    let path = path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
+    let temporary = temporary(&path);
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let placed = written.and_then(|()| fs::rename(&temporary, &path));
+    if placed.is_err() {
+        // What is left of a failed attempt is of no use; that it cannot be removed is no news.
+        let _ = fs::remove_file(&temporary);
+    }
+    placed
+}
+
+/// Beside the file, so that renaming stays within one file system.
+fn temporary(path: &Utf8Path) -> Utf8PathBuf {
+    let name = path.file_name().unwrap_or("report");
+    folder(path).join(format!(".{name}.{}.tmp", std::process::id()))
+}
+
+fn folder(path: &Utf8Path) -> &Utf8Path {
+    match path.parent() {
+        Some(parent) if !parent.as_str().is_empty() => parent,
+        _ => Utf8Path::new("."),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+mod tests {
+    use super::*;
+
+    fn folder_for_test() -> (tempfile::TempDir, Utf8PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8PathBuf::from_path_buf(folder.path().to_owned()).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_is_left() {
+        let (_guard, folder) = folder_for_test();
+        let path = folder.join("report.json");
+        check(&path).unwrap();
+        assert!(!path.exists());
+        write(&path, "old").unwrap();
+        write(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let (_guard, folder) = folder_for_test();
+        fs::write(folder.join("real"), "old").unwrap();
+        std::os::unix::fs::symlink("real", folder.join("link")).unwrap();
+        write(&folder.join("link"), "new").unwrap();
+        assert_eq!(fs::read_to_string(folder.join("real")).unwrap(), "new");
+        assert!(fs::symlink_metadata(folder.join("link")).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_named_with_what_to_do() {
+        let (_guard, folder) = folder_for_test();
+        let error = check(&folder.join("none/report.txt")).unwrap_err();
+        assert!(error.to_string().contains("hint: make the folder first"), "{error}");
+        assert!(check(&folder).unwrap_err().to_string().contains("hint: name a file"));
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_stops_nothing() {
+        let (_guard, folder) = folder_for_test();
+        let pipe = folder.join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, pipe.as_std_path(), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+        check(&pipe).unwrap();
+        write(&pipe, "text").unwrap();
+    }
+}

@@ -1,0 +1,123 @@
+//! From the supervisor into the recording. A recording that cannot be written costs one warning, never the training.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::{AgentEvent, ProcessRecord, RunInfo, Sample, SystemSample, Target};
+use caulk_record::{WriteError, Writer};
+use caulk_supervise::{Outcome, RunStart, Sink};
+
+use crate::printer::Printer;
+
+/// Writes what the supervisor sees.
+pub(crate) struct Recorder {
+    folder: Utf8PathBuf,
+    writer: Writer,
+    info: RunInfo,
+    printer: Printer,
+    /// What lay in the folder before: it is not ours to remove.
+    before: HashSet<OsString>,
+}
+
+impl Recorder {
+    /// Begins a recording.
+    ///
+    /// # Errors
+    /// If it cannot be made: then the command is not started.
+    pub(crate) fn create(folder: &Utf8Path, target: Target, printer: Printer) -> Result<Self, WriteError> {
+        let info = RunInfo {
+            schema: caulk_record::SCHEMA,
+            caulk: env!("CARGO_PKG_VERSION").into(),
+            id: folder.file_name().unwrap_or("run").into(),
+            target,
+            started: jiff::Zoned::now()
+                .round(jiff::Unit::Second)
+                .map_or_else(|_| String::new(), |now| now.to_string()),
+            supervisor_pid: std::process::id(),
+            ..RunInfo::default()
+        };
+        let before = names(folder);
+        let writer = Writer::create(folder, &info)?;
+        Ok(Self { folder: folder.to_owned(), writer, info, printer, before })
+    }
+
+    /// A line for the report.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        self.info.notes.push(text.into());
+    }
+
+    /// Removes the recording of a command that never started.
+    pub(crate) fn discard(self) {
+        drop(self.writer);
+        // What cannot be removed is an empty recording, which does no harm.
+        for name in names(&self.folder).difference(&self.before) {
+            let _ = fs::remove_file(self.folder.as_std_path().join(name));
+        }
+        if self.before.is_empty() {
+            let _ = fs::remove_dir(&self.folder);
+        }
+    }
+
+    /// Completes the recording.
+    pub(crate) fn finish(mut self, outcome: &Outcome) {
+        self.info.death = Some(outcome.death.clone());
+        self.info.end_ns = Some(outcome.end_ns);
+        self.info.complete = true;
+        if let Err(error) = self.writer.finish(&self.info) {
+            self.printer.warn(&format!("{:#}", anyhow::Error::from(error)));
+        }
+    }
+
+    fn head(&mut self) {
+        let result = self.writer.update_info(&self.info);
+        self.heed(result);
+    }
+
+    /// Says what is not recorded; the writer says each failure once.
+    fn heed(&self, result: Result<(), WriteError>) {
+        if let Err(error) = result {
+            self.printer.warn(&format!("{:#}\nthe training goes on undisturbed", anyhow::Error::from(error)));
+        }
+    }
+}
+
+fn names(folder: &Utf8Path) -> HashSet<OsString> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
+}
+
+impl Sink for Recorder {
+    fn started(&mut self, start: &RunStart) {
+        self.info.root_pid = start.root_pid;
+        self.info.start_ns = start.start_ns;
+        self.info.limits = start.limits;
+        self.head();
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.writer.sample(sample);
+    }
+
+    fn system(&mut self, sample: &SystemSample) {
+        self.writer.system(sample);
+    }
+
+    fn process(&mut self, record: &ProcessRecord) {
+        self.writer.process(record);
+    }
+
+    fn event(&mut self, event: &AgentEvent) {
+        self.writer.event(event);
+    }
+
+    fn tick(&mut self, _now_ns: u64) {
+        let result = self.writer.flush();
+        self.heed(result);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.info.notes.push(text.to_owned());
+        self.head();
+    }
+}

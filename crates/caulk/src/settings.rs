@@ -1,0 +1,134 @@
+//! Values of options: sizes, boundaries.
+
+use std::str::FromStr;
+
+use caulk_core::Bytes;
+
+/// `--budget`: memory that the user grants.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Budget {
+    /// So many bytes.
+    Bytes(u64),
+    /// A share of what there is, 0 to 1.
+    Share(f64),
+}
+
+impl Budget {
+    /// In bytes, where `available` bytes are all there is.
+    pub(crate) fn of(self, available: u64) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Share(share) => (available as f64 * share) as u64,
+        }
+    }
+}
+
+/// Why a value of an option is not understood.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ValueError {
+    #[error("not a size; write for example 50GB, 800MB or 80%")]
+    Size,
+    #[error("a share must be above 0% and at most 100%")]
+    Share,
+    #[error("not a boundary; write for example 30-seconds or 100-steps")]
+    Boundary,
+}
+
+impl FromStr for Budget {
+    type Err = ValueError;
+
+    /// `50GB`, `1.5 GiB`, `800M`, `1048576`, `80%`. Prefixes are binary with or without the `i`, as everywhere in caulk.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let text = text.trim();
+        if let Some(number) = text.strip_suffix('%') {
+            let share = number.trim().parse::<f64>().map_err(|_| ValueError::Size)? / 100.0;
+            return if share > 0.0 && share <= 1.0 { Ok(Self::Share(share)) } else { Err(ValueError::Share) };
+        }
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let number: f64 = number.parse().map_err(|_| ValueError::Size)?;
+        let unit = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kb" | "kib" => Bytes::KB,
+            "m" | "mb" | "mib" => Bytes::MB,
+            "g" | "gb" | "gib" => Bytes::GB,
+            "t" | "tb" | "tib" => 1024 * Bytes::GB,
+            _ => return Err(ValueError::Size),
+        };
+        let bytes = number * unit as f64;
+        // 2^63 bytes are more than any machine has and still exact enough as a float.
+        if (1.0..9.2e18).contains(&bytes) { Ok(Self::Bytes(bytes as u64)) } else { Err(ValueError::Size) }
+    }
+}
+
+/// `--boundary`: where to judge memory instead of at epochs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Boundary {
+    count: u32,
+    unit: &'static str,
+}
+
+impl FromStr for Boundary {
+    type Err = ValueError;
+
+    /// `30-seconds`, `1-second`, `100-steps`.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (count, unit) = text.trim().split_once('-').ok_or(ValueError::Boundary)?;
+        let count = count.parse().ok().filter(|count| *count > 0).ok_or(ValueError::Boundary)?;
+        match unit {
+            "second" | "seconds" => Ok(Self { count, unit: "seconds" }),
+            "step" | "steps" => Ok(Self { count, unit: "steps" }),
+            _ => Err(ValueError::Boundary),
+        }
+    }
+}
+
+impl std::fmt::Display for Boundary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.count, self.unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<Budget, ValueError>) {
+        assert_eq!(text.parse(), expected, "{text}");
+    }
+
+    #[test]
+    fn sizes_are_binary() {
+        check("50GB", Ok(Budget::Bytes(50 << 30)));
+        check("1.5 GiB", Ok(Budget::Bytes(3 << 29)));
+        check("800m", Ok(Budget::Bytes(800 << 20)));
+        check("1048576", Ok(Budget::Bytes(1 << 20)));
+        check("80%", Ok(Budget::Share(0.8)));
+        assert_eq!(Budget::Share(0.5).of(64 << 30), 32 << 30);
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for text in ["", "GB", "-1GB", "5XB", "0", "1e400", "99999999999TB", "1.2.3GB", "NaN"] {
+            check(text, Err(ValueError::Size));
+        }
+        check("0%", Err(ValueError::Share));
+        check("101%", Err(ValueError::Share));
+        check("NaN%", Err(ValueError::Share));
+    }
+
+    #[test]
+    fn boundaries_are_seconds_or_steps() {
+        assert_eq!(
+            "1-second".parse::<Boundary>().map(|boundary| boundary.to_string()),
+            Ok("1-seconds".into())
+        );
+        assert_eq!(
+            "100-steps".parse::<Boundary>().map(|boundary| boundary.to_string()),
+            Ok("100-steps".into())
+        );
+        for text in ["", "10", "0-steps", "-5-steps", "10-epochs", "x-steps"] {
+            assert_eq!(text.parse::<Boundary>(), Err(ValueError::Boundary), "{text}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! How large a run was, from its recording.
+
+use std::collections::BTreeMap;
+
+use caulk_core::wire::{Message, Unit};
+use caulk_core::{Recording, Role};
+use caulk_report::Summary;
+
+/// What one process said of itself.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    epochs: u64,
+    steps: u64,
+    cost_ns: u64,
+    longest_pause_ns: u64,
+}
+
+/// Counts epochs, steps, time and memory.
+pub(crate) fn of(recording: &Recording) -> Summary {
+    let mut counted: BTreeMap<u32, Counted> = BTreeMap::new();
+    for event in &recording.events {
+        let own = counted.entry(event.pid).or_default();
+        match &event.message {
+            Message::Boundary(boundary) => {
+                if boundary.unit == Unit::Epoch {
+                    own.epochs = own.epochs.max(boundary.index + 1);
+                }
+                own.steps = own.steps.max(boundary.steps);
+                own.cost_ns += boundary.cost_ns;
+                own.longest_pause_ns = own.longest_pause_ns.max(boundary.cost_ns);
+            }
+            // The last word replaces what was added up so far.
+            Message::Bye(bye) => {
+                own.epochs = own.epochs.max(bye.epochs);
+                own.steps = own.steps.max(bye.steps);
+                own.cost_ns = own.cost_ns.max(bye.cost_ns);
+                own.longest_pause_ns = own.longest_pause_ns.max(bye.longest_pause_ns);
+            }
+            _ => (),
+        }
+    }
+    // Workers and helpers have steps of their own, which are not the training's.
+    let trains = |pid: u32| {
+        let record = recording.processes.iter().find(|record| record.pid == pid);
+        record.is_none_or(|record| matches!(record.role, Role::Main | Role::Rank))
+    };
+    let training = || counted.iter().filter(|(pid, _)| trains(**pid)).map(|(_, own)| own);
+    let cost_ns: u64 = counted.values().map(|own| own.cost_ns).sum();
+    let pause_ns = counted.values().map(|own| own.longest_pause_ns).max().unwrap_or(0);
+    Summary {
+        epochs: training().map(|own| own.epochs).max().filter(|epochs| *epochs > 0),
+        steps: training().map(|own| own.steps).max().filter(|steps| *steps > 0),
+        duration_s: last_ns(recording).saturating_sub(recording.info.start_ns) as f64 / 1e9,
+        peak_bytes: recording
+            .system
+            .iter()
+            .map(|sample| sample.tree_rss_bytes)
+            .max()
+            .filter(|peak| *peak > 0),
+        processes: recording.processes.len() as u32,
+        cost_s: (cost_ns > 0).then_some(cost_ns as f64 / 1e9),
+        longest_pause_s: (pause_ns > 0).then_some(pause_ns as f64 / 1e9),
+    }
+}
+
+/// The end, or the last thing that was recorded.
+fn last_ns(recording: &Recording) -> u64 {
+    recording.info.end_ns.unwrap_or_else(|| {
+        let samples = recording.samples.iter().map(|sample| sample.time_ns);
+        let system = recording.system.iter().map(|sample| sample.time_ns);
+        let events = recording.events.iter().map(|event| event.time_ns);
+        samples.chain(system).chain(events).max().unwrap_or(recording.info.start_ns)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_core::wire::{Boundary, Bye};
+    use caulk_core::{AgentEvent, ProcessRecord, SystemSample};
+
+    use super::*;
+
+    fn boundary(pid: u32, unit: Unit, index: u64, steps: u64) -> AgentEvent {
+        let boundary = Boundary { unit, index, steps, cost_ns: 2_000_000, ..Boundary::default() };
+        AgentEvent { time_ns: 3_000_000_000, pid, message: Message::Boundary(boundary) }
+    }
+
+    #[test]
+    fn the_training_counts_and_its_workers_do_not() {
+        let mut recording = Recording::default();
+        recording.info.start_ns = 1_000_000_000;
+        recording.processes = vec![
+            ProcessRecord { pid: 1, role: Role::Main, ..ProcessRecord::default() },
+            ProcessRecord { pid: 2, role: Role::Worker, ..ProcessRecord::default() },
+        ];
+        recording.events = vec![
+            boundary(1, Unit::Epoch, 0, 24),
+            boundary(1, Unit::Epoch, 1, 48),
+            boundary(2, Unit::Epoch, 8, 900),
+            boundary(1, Unit::Steps, 50, 50),
+        ];
+        recording.system =
+            vec![SystemSample { tree_rss_bytes: 7, time_ns: 4_500_000_000, ..SystemSample::default() }];
+        let summary = of(&recording);
+        assert_eq!((summary.epochs, summary.steps, summary.processes), (Some(2), Some(50), 2));
+        assert_eq!((summary.peak_bytes, summary.duration_s, summary.cost_s), (Some(7), 3.5, Some(0.008)));
+        let bye = Bye { steps: 60, epochs: 3, cost_ns: 9_000_000, longest_pause_ns: 5_000_000 };
+        recording.events.push(AgentEvent { time_ns: 0, pid: 1, message: Message::Bye(bye) });
+        let summary = of(&recording);
+        assert_eq!(
+            (summary.epochs, summary.steps, summary.longest_pause_s),
+            (Some(3), Some(60), Some(0.005))
+        );
+    }
+
+    #[test]
+    fn an_empty_recording_has_no_figures() {
+        assert_eq!(of(&Recording::default()), Summary::default());
+    }
+}

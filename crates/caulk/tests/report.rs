@@ -1,0 +1,130 @@
+//! `caulk report` and `caulk runs` on recordings that real runs left.
+
+#[allow(dead_code, reason = "shared by several test programs, none of which needs all of it")]
+mod support;
+
+use support::{Ended, Place};
+
+/// A place with two runs: the first ends with 3, the latest with 0.
+fn two_runs() -> Place {
+    let place = Place::new();
+    place.caulk(&["run", "sh", "-c", "exit 3"]).code(3);
+    place.caulk(&["run", "true"]).code(0);
+    assert_eq!(place.runs().len(), 2);
+    place
+}
+
+fn name(place: &Place, index: usize) -> String {
+    place.runs()[index].file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+#[test]
+fn without_a_name_the_latest_run_is_shown() {
+    let place = two_runs();
+    let ended = place.caulk(&["report", "--format", "json"]).code(0);
+    assert_eq!(ended.json()["run"]["id"], name(&place, 1));
+    assert_eq!(ended.json()["run"]["death"]["code"], 0);
+    let text = place.caulk(&["report"]).code(0);
+    assert!(text.out.starts_with("── caulk "), "{text:#?}");
+    assert_eq!(text.err, "");
+}
+
+#[test]
+fn a_run_is_found_by_name_and_by_folder() {
+    let place = two_runs();
+    let folder = place.runs()[0].display().to_string();
+    for which in [name(&place, 0), folder] {
+        let ended = place.caulk(&["report", &which, "--format", "json"]).code(0);
+        assert_eq!(ended.json()["run"]["death"]["code"], 3, "{which}");
+    }
+}
+
+#[test]
+fn a_name_that_fits_no_run_is_an_error_with_a_hint() {
+    let place = two_runs();
+    place.caulk(&["report", "no-such-run"]).code(125).says("error: no run `no-such-run`").says("hint: ");
+    Place::new().caulk(&["report"]).code(125).says("error: no runs recorded").says("hint: ");
+}
+
+#[test]
+fn a_report_can_go_to_a_file() {
+    let place = two_runs();
+    let ended = place.caulk(&["report", "--format", "json", "--output", "report.json"]).code(0);
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", ""));
+    let document: serde_json::Value = serde_json::from_str(&place.read("report.json")).expect("valid JSON");
+    assert_eq!(document["schema"], 1);
+}
+
+#[test]
+fn runs_are_listed_newest_first() {
+    let place = two_runs();
+    let list = place.caulk(&["runs", "--format", "json"]).code(0).json();
+    let names: Vec<_> =
+        list["runs"].as_array().expect("a list").iter().map(|run| run["id"].clone()).collect();
+    assert_eq!(names, [name(&place, 1), name(&place, 0)]);
+    assert_eq!(list["runs"][1]["ending"], "exit 3");
+    let text = place.caulk(&["runs"]).code(0);
+    let lines: Vec<_> = text.out.lines().collect();
+    assert!(lines[1].contains(&name(&place, 1)) && lines[2].contains("exit 3"), "{text:#?}");
+}
+
+#[test]
+fn no_runs_are_no_error() {
+    let place = Place::new();
+    assert_eq!(place.caulk(&["runs", "--format", "json"]).code(0).json()["runs"], serde_json::json!([]));
+    place.caulk(&["runs"]).code(0).says("no runs");
+}
+
+#[test]
+fn broken_recordings_are_listed_as_such_and_do_not_hide_others() {
+    let place = two_runs();
+    std::fs::write(place.runs()[1].join("run.json"), "{ not json").expect("a writable folder");
+    let list = place.caulk(&["runs", "--format", "json"]).code(0).json();
+    let broken: Vec<_> =
+        list["runs"].as_array().expect("a list").iter().filter(|run| !run["problem"].is_null()).collect();
+    assert_eq!(broken.len(), 1, "{list:#}");
+    let text = place.caulk(&["runs"]).code(0);
+    assert!(text.out.contains("broken") && text.out.contains("exit 3"), "{text:#?}");
+}
+
+#[test]
+fn a_run_whose_supervisor_was_killed_is_explained() {
+    let place = Place::new();
+    let mut child = place.command(&["run", "sleep", "3"]).spawn().expect("the binary starts");
+    while place.runs().is_empty() || !place.runs()[0].join("run.json").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let during = place.caulk(&["report"]).code(0);
+    assert!(during.out.contains("Still running"), "{during:#?}");
+    child.kill().expect("it still runs");
+    child.wait().expect("an end");
+    let after = place.caulk(&["report"]).code(0);
+    assert!(after.out.contains("The end was not seen"), "{after:#?}");
+    let list = place.caulk(&["runs"]).code(0);
+    assert!(list.out.contains("not known"), "{list:#?}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let place = two_runs();
+    let mut command = place.command(&["report"]);
+    let mut child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    drop(child.stdout.take());
+    let ended = Ended::from(child.wait_with_output().expect("an end")).code(0);
+    assert_eq!(ended.err, "");
+}
+
+#[test]
+fn version_and_help_are_data() {
+    let place = Place::new();
+    let version = place.caulk(&["--version"]).code(0);
+    assert_eq!(version.out, format!("caulk {}\n", env!("CARGO_PKG_VERSION")));
+    for arguments in [&["--help"][..], &["run", "--help"], &["report", "--help"], &["runs", "--help"]] {
+        assert!(place.caulk(arguments).code(0).out.contains("Usage: caulk"), "{arguments:?}");
+    }
+}

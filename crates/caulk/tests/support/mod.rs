@@ -1,0 +1,94 @@
+//! The real binary in a folder of its own, seeing no Python package: what holds without an agent holds everywhere.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("a writable folder");
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// `caulk` with these arguments, ready to start in this folder.
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_caulk"));
+        command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env("CAULK_HOME", self.path("home")).env("CAULK_PACKAGE", "/nowhere");
+        for variable in ["CLICOLOR_FORCE", "CLICOLOR", "NO_COLOR"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    pub(crate) fn caulk<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ended {
+        Ended::from(self.command(arguments).output().expect("the binary starts"))
+    }
+
+    /// Folders of the recorded runs, oldest first.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let mut runs: Vec<_> =
+            entries(&self.path("home/runs")).into_iter().filter(|path| path.is_dir()).collect();
+        runs.sort();
+        runs
+    }
+}
+
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.map(|entry| entry.expect("a readable folder").path()).collect()
+}
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ended {
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says(self, text: &str) -> Self {
+        assert!(self.err.contains(text), "standard error lacks {text:?}: {self:#?}");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
