@@ -61,7 +61,7 @@ impl Tools {
     pub(crate) fn prepare(workspace: &Workspace, python: Option<&Path>) -> anyhow::Result<Self> {
         let tools = Self { folder: workspace.path(TOOLS) };
         let requirements = workspace.path("python/requirements-tools.txt");
-        let stamp = Stamp::new(&tools.folder, &[requirements.clone()])?;
+        let stamp = Stamp::new(&tools.folder, std::slice::from_ref(&requirements))?;
         if stamp.is_current() && tools.command("uv").arg("--version").works() {
             return Ok(tools);
         }
@@ -217,7 +217,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("requirements.txt");
         fs::write(&source, "torch==1").unwrap();
-        let stamp = Stamp::new(folder.path(), &[source.clone()]).unwrap();
+        let stamp = Stamp::new(folder.path(), std::slice::from_ref(&source)).unwrap();
         assert!(!stamp.is_current());
         stamp.set().unwrap();
         assert!(stamp.is_current());

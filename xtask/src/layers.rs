@@ -56,8 +56,10 @@ impl Layer {
         match self {
             Self::Core => name == "serde",
             Self::Engine => {
-                matches!(name, "serde" | "thiserror" | "salsa" | "salsa-macros" | "salsa-macro-rules")
+                // `stacker`: room for recursion over deeply nested source.
+                matches!(name, "serde" | "stacker" | "thiserror")
                     || name.starts_with("ruff_")
+                    || name.starts_with("salsa")
             }
             Self::InProcess => matches!(name, "libc" | "pyo3"),
             Self::Adapter => name != "anyhow" && name != "clap",

@@ -1,5 +1,6 @@
 //! Automation of this workspace: `cargo xtask --help`.
 
+mod bench;
 mod commands;
 mod console;
 mod environment;
@@ -15,7 +16,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{check, demo, develop, test, zoo as zoo_command};
 use workspace::Workspace;
 
 /// Automation of the caulk workspace
@@ -28,27 +28,31 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    Develop(develop::DevelopArgs),
-    Demo(demo::DemoArgs),
-    Test(test::TestArgs),
-    Check(check::CheckArgs),
-    Zoo(zoo_command::ZooArgs),
+    Develop(commands::develop::DevelopArgs),
+    Demo(commands::demo::DemoArgs),
+    Test(commands::test::TestArgs),
+    Check(commands::check::CheckArgs),
+    Zoo(commands::zoo::ZooArgs),
+    Bench(commands::bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
-    let workspace = Workspace::here();
-    let result = match Cli::parse().command {
-        Task::Develop(args) => develop::run(&workspace, &args),
-        Task::Demo(args) => demo::run(&workspace, &args),
-        Task::Test(args) => test::run(&workspace, &args),
-        Task::Check(args) => check::run(&workspace, &args),
-        Task::Zoo(args) => zoo_command::run(&workspace, &args),
-    };
-    match result {
+    match run(&Cli::parse().command, &Workspace::here()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             console::print_error(&error);
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
+    match task {
+        Task::Develop(args) => commands::develop::run(workspace, args),
+        Task::Demo(args) => commands::demo::run(workspace, args),
+        Task::Test(args) => commands::test::run(workspace, args),
+        Task::Check(args) => commands::check::run(workspace, args),
+        Task::Zoo(args) => commands::zoo::run(workspace, args),
+        Task::Bench(args) => commands::bench::run(workspace, args),
     }
 }

@@ -102,7 +102,7 @@ fn reasons(row: &Row) -> Vec<String> {
     match &row.clean {
         Some(Err(error)) => lines.push(format!("{}: clean program: {error}", row.id)),
         Some(Ok(score)) => {
-            lines.extend(score.alarms.iter().map(|alarm| format!("{}: clean: {alarm}", row.id)))
+            lines.extend(score.alarms.iter().map(|alarm| format!("{}: clean: {alarm}", row.id)));
         }
         None => {}
     }

@@ -1,0 +1,195 @@
+//! `cargo xtask bench`: what caulk costs beside other profilers, and how often its verdicts are wrong.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Subcommand;
+
+use crate::bench::contender::{ALL, CAULK, Contender, PLAIN, Program};
+use crate::bench::ratio::{self, Sample, Series, Spread};
+use crate::bench::usage;
+use crate::commands::develop::{self, Interpreter};
+use crate::console::{self, OrHint, failure};
+use crate::environment::{Environment, Packages};
+use crate::process::Cmd;
+use crate::workspace::Workspace;
+
+/// A profiler that takes this many times as long as the plain program is killed.
+const PATIENCE: u32 = 6;
+const PROGRAM: &str = "examples/train_detector.py";
+
+/// Measure cost and accuracy
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Run(RunArgs),
+    Growth,
+}
+
+/// Paired ratios of time and memory against no profiler, tracemalloc, memray and scalene
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// Rounds, each of which runs every contender once
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    rounds: u32,
+    /// Epochs of the example program; 10 take about a minute without a profiler
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    epochs: u32,
+    /// Only these contenders, beside the plain program, by the beginning of their names
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    only: Vec<String>,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()> {
+    match &args.what {
+        What::Run(args) => cost(workspace, args),
+        What::Growth => growth(workspace),
+    }
+}
+
+/// How often `caulk_growth` sees growth in series that do not grow.
+fn growth(workspace: &Workspace) -> anyhow::Result<()> {
+    console::step("false positives of growth verdicts");
+    Cmd::cargo()
+        .args(["run", "--quiet", "--release", "--package", "caulk_growth", "--example", "false_positives"])
+        .folder(workspace.root())
+        .run()
+        .or_hint("the benchmark failed", "the message above is its own")
+}
+
+fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {
+    let contenders = chosen(&args.only)?;
+    let groups = [Packages::Dev, Packages::Bench];
+    let environment = develop::prepare(workspace, &Interpreter::default(), &groups)?;
+    let bench = Bench { workspace, environment };
+    let words = [PROGRAM, "--epochs", &args.epochs.to_string(), "--steps", "200"].map(String::from);
+    let program = Program { words: words.to_vec() };
+    let (series, limit) = bench.rounds(&contenders, &program, args.rounds)?;
+    let start = Program { words: ["-c", "import torch"].map(String::from).to_vec() };
+    console::step("start-up: a program that only imports torch");
+    let (fixed, _) = bench.rounds(&[PLAIN, CAULK], &start, args.rounds.max(5))?;
+    console::data(format!(
+        "{}; {PROGRAM} --epochs {} --steps 200; {} rounds\n",
+        machine(),
+        args.epochs,
+        args.rounds
+    ));
+    console::data(ratio::render(&series, limit));
+    console::data(fixed_cost(&fixed));
+    Ok(())
+}
+
+fn chosen(only: &[String]) -> anyhow::Result<Vec<Contender>> {
+    let (plain, others) = ALL.split_first().context("the plain program is one of the contenders")?;
+    if let Some(unknown) =
+        only.iter().find(|name| !others.iter().any(|other| other.name.starts_with(name.as_str())))
+    {
+        let names: Vec<_> = others.iter().map(|contender| contender.name).collect();
+        return Err(failure(format!("no contender `{unknown}`"), format!("there are: {}", names.join(", "))));
+    }
+    let wanted =
+        |contender: &&Contender| only.is_empty() || only.iter().any(|name| contender.name.starts_with(name));
+    Ok(std::iter::once(plain).chain(others.iter().filter(wanted)).cloned().collect())
+}
+
+struct Bench<'a> {
+    workspace: &'a Workspace,
+    environment: Environment,
+}
+
+impl Bench<'_> {
+    /// Every contender once a round, starting with another one each round; the plain program's first run sets how
+    /// long the others may take. What hung once is not tried again.
+    fn rounds(
+        &self,
+        contenders: &[Contender],
+        program: &Program,
+        rounds: u32,
+    ) -> anyhow::Result<(Vec<Series>, Duration)> {
+        let mut series: Vec<_> =
+            contenders.iter().map(|contender| Series { name: contender.name, rounds: Vec::new() }).collect();
+        let mut limit = Duration::from_hours(1);
+        for round in 0..rounds as usize {
+            for position in 0..contenders.len() {
+                let number = (position + round) % contenders.len();
+                let (contender, runs) = (&contenders[number], &mut series[number].rounds);
+                console::note(format!("round {} of {rounds}: {}", round + 1, contender.name));
+                let hung = runs.iter().any(Option::is_none);
+                let sample = if hung { None } else { self.sample(contender, program, limit)? };
+                if let (0, 0, Some(sample)) = (round, number, &sample) {
+                    limit = sample.usage.wall * PATIENCE + Duration::from_secs(30);
+                }
+                runs.push(sample);
+            }
+        }
+        Ok((series, limit))
+    }
+
+    fn sample(
+        &self,
+        contender: &Contender,
+        program: &Program,
+        limit: Duration,
+    ) -> anyhow::Result<Option<Sample>> {
+        let folder = self.workspace.path("target/bench");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("failed to clear `{}`", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).with_context(|| format!("failed to make `{}`", folder.display()))?;
+        let command = contender.command(&self.environment, &folder, program).folder(self.workspace.root());
+        // Beside the folder, so that what a program said outlives the next one's start.
+        let log = self.workspace.path("target/bench.log");
+        let usage = usage::measure(&command, &log, limit)?;
+        let written = contender.output(&folder).map(|path| usage::size_on_disk(&path));
+        Ok(usage.map(|usage| Sample { usage, written }))
+    }
+}
+
+fn fixed_cost(series: &[Series]) -> String {
+    let [plain, caulk] = series else {
+        return String::new();
+    };
+    let more =
+        |figure| ratio::paired(plain, caulk, figure, |with, base| with - base).map_or(0.0, Spread::median);
+    format!(
+        "\n{}, on a program that only imports torch: {:+.2} s CPU, {:+.2} s wall, {:+.1} MB peak RSS",
+        caulk.name,
+        more(ratio::cpu),
+        more(ratio::wall),
+        more(ratio::peak)
+    )
+}
+
+/// The hardware, for people who read the figures elsewhere.
+fn machine() -> String {
+    let info = fs::read_to_string(Path::new("/proc/cpuinfo")).unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or("unknown processor", |(_, name)| name.trim());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{model}, {cores} cores")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn contenders_are_chosen_by_the_beginning_of_their_names() {
+        let names = |only: &[&str]| -> Vec<_> {
+            let only: Vec<_> = only.iter().map(ToString::to_string).collect();
+            chosen(&only).unwrap().iter().map(|contender| contender.name).collect()
+        };
+        assert_eq!(names(&["caulk"]), [PLAIN.name, "caulk run"]);
+        assert_eq!(names(&["scalene"]), [PLAIN.name, "scalene --cpu-only", "scalene"]);
+        assert_eq!(names(&[]).len(), ALL.len());
+        assert!(chosen(&["fil".into()]).unwrap_err().to_string().contains("`fil`"));
+    }
+}
