@@ -1,6 +1,15 @@
 //! What else the module says about a container: what bounds it, how it is read, what goes in.
 
-use crate::sites::Spot;
+use std::collections::HashSet;
+
+use crate::index::{Action, Assignment, Nature, Op, Place};
+use crate::loads::mentions;
+use crate::module::Module;
+use crate::path::{Path, Root, Step};
+use crate::query::{answers, function_of_statement, last_name, ops_of, owned, plain_function, spot};
+use crate::resolve::{Base, Meaning};
+use crate::sites::{Owner, Spot};
+use crate::value::names;
 
 /// What limits a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,4 +113,341 @@ impl Facts {
     pub fn cache_like(&self) -> bool {
         !self.lookups.is_empty() && !self.keys.is_empty()
     }
+}
+
+/// Whose name `name` is in a function: what the function grows under it, else what it mentions.
+pub(crate) fn owner(module: &Module, name: &str, function: &str) -> Owner {
+    let (name, function) = (last_name(name), plain_function(function));
+    let here = |op: &&(usize, &Op, &Meaning, bool)| function_of_statement(module, op.1.place) == function;
+    let mentioned: Vec<_> = ops_of(module, name, &Owner::Any).collect();
+    let rank = |op: &(usize, &Op, &Meaning, bool)| match op.1.action {
+        Action::Grow(kind) if kind.grows() => 0,
+        Action::Grow(_) => 1,
+        _ => 2,
+    };
+    // The most literal meaning of the most telling operation.
+    let best = mentioned.iter().filter(here).min_by_key(|op| (rank(op), op.2.aliased, op.0));
+    let base = match best {
+        Some((_, _, meaning, _)) => meaning.base.clone(),
+        None => match module.index.scopes.iter().position(|scope| scope.name == function && !function.is_empty()) {
+            Some(scope) => module.resolver.lookup(&module.index, name, scope),
+            None => return Owner::Any,
+        },
+    };
+    match base {
+        Base::Local(scope, _) => Owner::Function(module.index.function_name(scope)),
+        Base::Global(_) => Owner::Module,
+        Base::Attribute(Some(class), _) => Owner::Class(module.index.classes[class].name.clone()),
+        Base::Attribute(None, _) => Owner::Attribute,
+        Base::Other => Owner::Any,
+    }
+}
+
+/// Everything that the module says about an owner's name.
+pub(crate) fn facts(module: &Module, name: &str, owner: &Owner) -> Facts {
+    let name = last_name(name);
+    let ops: Vec<(&Op, bool)> = unique(ops_of(module, name, owner).map(|(id, op, _, element)| (id, op, element)));
+    let growing = |grows: bool| {
+        let of_kind = move |(op, _): &&(&Op, bool)| matches!(op.action, Action::Grow(kind) if kind.grows() == grows);
+        ops.iter().filter(of_kind).map(|(op, _)| *op)
+    };
+    // Plain assignments are looked at where nothing else grows it.
+    let growth: Vec<&Op> = if growing(true).next().is_some() { growing(true).collect() } else { growing(false).collect() };
+    let mut facts = Facts {
+        bounds: bounds(module, name, owner, &ops, &growth),
+        windows: windows(module, name, owner),
+        fed: fed(module, name, owner),
+        loop_carried: loop_carried(module, &ops),
+        summed: ops.iter().any(|(op, _)| op.arithmetic),
+        under_no_grad: !growth.is_empty() && growth.iter().all(|op| module.index.without_grad(op.place)),
+        step_hook: growth.iter().find_map(|op| step_hook(module, op.place)),
+        ..Facts::default()
+    };
+    for (op, element) in &ops {
+        if op.action == Action::Lookup && !element {
+            facts.lookups.push(spot(module, op.place.statement));
+        }
+    }
+    for op in growth {
+        if let Some(key) = &op.key {
+            let names = key_names(module, &key.reads, op.place);
+            let fact = KeyFact { text: key.text.clone(), names };
+            if !facts.keys.contains(&fact) {
+                facts.keys.push(fact);
+            }
+        }
+        for stored in op.value.iter().flat_map(|value| &value.names) {
+            if !facts.stored.contains(stored) {
+                facts.stored.push(stored.clone());
+            }
+        }
+    }
+    facts
+}
+
+/// Operations without repetition, where several callers lead to one.
+fn unique<'m>(ops: impl Iterator<Item = (usize, &'m Op, bool)>) -> Vec<(&'m Op, bool)> {
+    let mut seen = HashSet::new();
+    ops.filter(|(id, ..)| seen.insert(*id)).map(|(_, op, element)| (op, element)).collect()
+}
+
+/// Assignments to an owner's name.
+pub(crate) fn assignments<'m>(
+    module: &'m Module,
+    name: &'m str,
+    owner: &'m Owner,
+) -> impl Iterator<Item = &'m Assignment> {
+    module.index.assignments.iter().filter(move |assignment| {
+        let ends = |step: &Step| matches!(step, Step::Attr(last) | Step::Key(last) if last == name);
+        let candidate = assignment.target.steps.last().map_or(assignment.target.plain() == Some(name), ends);
+        candidate && {
+            let meanings = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
+            meanings.iter().any(|meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner))
+        }
+    })
+}
+
+fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growth: &[&Op]) -> Vec<Bound> {
+    let grown_in: Vec<String> = growth.iter().map(|op| function_of_statement(module, op.place)).collect();
+    let mut found = Vec::new();
+    for assignment in assignments(module, name, owner).filter(|assignment| assignment.capacity.is_some()) {
+        let spot = spot(module, assignment.place.statement);
+        found.push(Bound { spot, kind: BoundKind::Capacity, called: true });
+    }
+    for (op, element) in ops {
+        let kind = match op.action {
+            Action::Remove => BoundKind::Removed,
+            Action::Trim => BoundKind::Trimmed,
+            Action::Clear => BoundKind::Cleared,
+            Action::Reset if resets(module, op) => BoundKind::Rebound,
+            Action::LengthTest => BoundKind::LengthTest,
+            _ => continue,
+        };
+        // What leaves one element of it leaves it as long as it was.
+        if *element && kind != BoundKind::LengthTest {
+            continue;
+        }
+        let spot = spot(module, op.place.statement);
+        let called = grown_in.contains(&spot.function) || is_called(module, op.place);
+        found.push(Bound { spot, kind, called });
+    }
+    found.sort_by_key(|bound| (bound.spot.line, bound.spot.column));
+    found.dedup();
+    found
+}
+
+/// Whether binding to something empty is more than the first binding.
+fn resets(module: &Module, op: &Op) -> bool {
+    let in_loop = module.index.loops_around(op.place.block).next().is_some();
+    let function = function_of_statement(module, op.place);
+    let first = matches!(op.path.steps.as_slice(), []) && !declared_elsewhere(module, op)
+        || function == "<module>"
+        || function.rsplit('.').next() == Some("__init__");
+    in_loop || !first
+}
+
+/// A plain name that belongs to an outer scope: `global x`.
+fn declared_elsewhere(module: &Module, op: &Op) -> bool {
+    let scope = &module.index.scopes[op.place.scope];
+    op.path.plain().is_some_and(|name| scope.globals.contains(name) || scope.nonlocals.contains(name))
+}
+
+/// Whether the function around a place runs, as far as this file tells.
+fn is_called(module: &Module, place: Place) -> bool {
+    let Some(scope) = module.index.function_scope(place.scope) else { return true };
+    let name = module.index.scopes[scope].name.rsplit('.').next().unwrap_or("");
+    let by_framework = name.starts_with("on_")
+        || name.starts_with("__") && !matches!(name, "__init__" | "__del__" | "__exit__")
+        || name.ends_with("_step")
+        || name.ends_with("_epoch_end")
+        || name.ends_with("_epoch_start")
+        || matches!(name, "forward" | "run" | "emit" | "main");
+    let by_name = || module.index.calls.iter().any(|call| call.callee.last_name() == Some(name));
+    let handed_on = || {
+        module.index.calls.iter().any(|call| {
+            let ends = call.callee.last_name() == Some("register") && call.callee.root_name() == Some("atexit");
+            !ends && call.arguments.iter().any(|argument| argument.path.last_name() == Some(name))
+        })
+    };
+    by_framework || module.resolver.is_called(scope) || by_name() || handed_on()
+}
+
+/// Words of which names of limits are made.
+const LIMITS: &[&str] = &["window", "max", "maxlen", "maxsize", "limit", "capacity", "keep", "horizon"];
+/// Words that say nothing about what is limited.
+const GENERIC: &[&str] = &["len", "length", "size", "history", "last", "n", "num", "items", "entries", "records", "buffer"];
+
+fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
+    let words = |name: &str| -> Vec<String> {
+        name.to_ascii_lowercase().split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let about = words(name);
+    let mut found: Vec<(usize, Window)> = Vec::new();
+    for assignment in &module.index.assignments {
+        let Some(limit) = assignment.target.last_name() else { continue };
+        let parts = words(limit);
+        let number = !matches!(assignment.nature, Nature::Definition | Nature::Caught | Nature::Part);
+        let Some(value) = assignment.value.filter(|_| number) else { continue };
+        if limit == name || !parts.iter().any(|word| LIMITS.contains(&word.as_str())) || is_read(module, limit) {
+            continue;
+        }
+        let meanings = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
+        let together = meanings.first().is_some_and(|meaning| match (owner, &meaning.base) {
+            (Owner::Class(_) | Owner::Attribute, Base::Attribute(..)) => owned(module, meaning, owner),
+            (_, Base::Global(_)) => true,
+            (Owner::Function(_), Base::Local(..)) => owned(module, meaning, owner),
+            _ => false,
+        });
+        let shared = parts.iter().filter(|word| about.contains(word)).count();
+        let generic = parts.iter().all(|word| {
+            LIMITS.contains(&word.as_str()) || GENERIC.contains(&word.as_str())
+        });
+        let score = shared * 2 + usize::from(generic);
+        let window = Window {
+            spot: spot(module, assignment.place.statement),
+            expression: module.source.inline(assignment.target_range),
+            value: module.source.inline(value),
+        };
+        if together && score > 0 && !found.iter().any(|(_, known)| known.expression == window.expression) {
+            found.push((score, window));
+        }
+    }
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    found.into_iter().map(|(_, window)| window).collect()
+}
+
+/// Whether anything reads a variable or attribute of that name.
+fn is_read(module: &Module, name: &str) -> bool {
+    module.index.named_reads.contains(name)
+        || module.index.reads.iter().any(|(path, _)| path.last_name() == Some(name))
+}
+
+fn fed(module: &Module, name: &str, owner: &Owner) -> Vec<Fed> {
+    let mut found = Vec::new();
+    for call in &module.index.calls {
+        let Some(direct) = foreign(module, &call.callee, call.place) else { continue };
+        let given = call.arguments.iter().flat_map(|argument| &argument.value.reads);
+        let handed = given.filter(|read| !matches!(read.steps.last(), Some(Step::Call))).any(|read| {
+            read.steps.iter().chain([&Step::Attr(read.root_name().unwrap_or("").to_owned())]).any(
+                |step| matches!(step, Step::Attr(part) | Step::Key(part) if part == name),
+            ) && {
+                let meanings = module.resolver.meanings(&module.index, read, call.place, false);
+                meanings.iter().any(|meaning| answers(meaning, name).is_some() && owned(module, meaning, owner))
+            }
+        });
+        if handed {
+            let callee = module.source.inline(call.callee_range);
+            found.push(Fed { spot: spot(module, call.place.statement), callee, direct });
+        }
+    }
+    found
+}
+
+/// Whether a called object comes from elsewhere than functions, classes and imports: a module, a policy. `Some(false)`
+/// where one of its methods is called.
+fn foreign(module: &Module, callee: &Path, place: Place) -> Option<bool> {
+    let Root::Name(root) = &callee.root else { return None };
+    let name = callee.last_name()?;
+    if module.index.imports.contains_key(root)
+        || crate::loads::growth_of(name).is_some()
+        || module.resolver.function_of(&module.index, callee, place.scope).is_some()
+        || name.chars().next().is_some_and(char::is_uppercase)
+    {
+        return None;
+    }
+    let base = module.resolver.lookup(&module.index, root, place.scope);
+    if let Base::Global(_) = base {
+        // A builtin, or a name from a star import.
+        let known = module.index.assignments.iter().any(|assignment| assignment.target.plain() == Some(root));
+        known.then_some(())?;
+    }
+    let instance = module.resolver.class_of(&module.index, &callee.root, &[], place.scope).is_some();
+    match callee.steps.as_slice() {
+        [] => Some(true),
+        [Step::Attr(_), rest @ ..] if instance => Some(rest.iter().all(|step| !matches!(step, Step::Attr(_)))),
+        _ => Some(false),
+    }
+}
+
+/// Where a value is made from its predecessor.
+fn loop_carried(module: &Module, ops: &[(&Op, bool)]) -> Option<Spot> {
+    let index = &module.index;
+    let in_loop = |place: Place| index.loops_around(place.block).next().is_some();
+    let itself = ops.iter().map(|(op, _)| *op).find(|op| {
+        matches!(op.action, Action::Grow(crate::sites::GrowKind::Rebind)) && (!op.path.steps.is_empty() || in_loop(op.place))
+    });
+    if let Some(op) = itself {
+        return Some(spot(module, op.place.statement));
+    }
+    for (op, _) in ops {
+        let (Action::Grow(kind), Some(value)) = (op.action, &op.value) else { continue };
+        for read in value.reads.iter().filter(|read| read.plain().is_some()) {
+            if !kind.grows() {
+                // `self.hidden = hidden` after `_, hidden = net(x, self.hidden)`.
+                if made_from(module, read, &op.path, op.place, 0) {
+                    return Some(spot(module, op.place.statement));
+                }
+            } else if let Some(update) = updated_in_loop(module, read, op.place) {
+                return Some(spot(module, update));
+            }
+        }
+    }
+    None
+}
+
+/// Whether a variable was bound to something that reads `target`.
+fn made_from(module: &Module, variable: &Path, target: &Path, place: Place, depth: usize) -> bool {
+    let Some(name) = variable.plain().filter(|_| depth < 3) else { return false };
+    let base = module.resolver.lookup(&module.index, name, place.scope);
+    module.resolver.reaching(&module.index, name, &base, place).any(|assignment| {
+        assignment.reads.iter().any(|read| mentions(target, read))
+            || assignment
+                .reads
+                .iter()
+                .any(|read| read != variable && made_from(module, read, target, assignment.place, depth + 1))
+    })
+}
+
+/// The statement in a loop that binds a variable to something made from itself.
+fn updated_in_loop(module: &Module, variable: &Path, place: Place) -> Option<usize> {
+    let name = variable.plain()?;
+    let base = module.resolver.lookup(&module.index, name, place.scope);
+    matches!(base, Base::Local(..)).then_some(())?;
+    let mut reaching = module.resolver.reaching(&module.index, name, &base, place);
+    let update = reaching.find(|assignment| {
+        matches!(assignment.nature, Nature::Itself { .. })
+            && module.index.loops_around(assignment.place.block).next().is_some()
+    })?;
+    Some(update.place.statement)
+}
+
+fn step_hook(module: &Module, place: Place) -> Option<String> {
+    let scope = &module.index.scopes[module.index.function_scope(place.scope)?];
+    let name = scope.name.rsplit('.').next()?;
+    let hook = name.ends_with("_step") || name.starts_with("on_") && name.ends_with("_batch_end");
+    (hook && scope.class.is_some()).then(|| name.to_owned())
+}
+
+/// Variables of a key, and those of what these were bound to.
+fn key_names(module: &Module, reads: &[Path], place: Place) -> Vec<String> {
+    let mut found = names(reads);
+    let mut next: Vec<(Path, Place)> = reads.iter().map(|read| (read.clone(), place)).collect();
+    for _ in 0..3 {
+        let mut further = Vec::new();
+        for (read, place) in next {
+            let Some(name) = read.plain() else { continue };
+            let base = module.resolver.lookup(&module.index, name, place.scope);
+            for assignment in module.resolver.reaching(&module.index, name, &base, place) {
+                for name in names(&assignment.reads) {
+                    if !found.contains(&name) {
+                        found.push(name);
+                    }
+                }
+                further.extend(assignment.reads.iter().map(|read| (read.clone(), assignment.place)));
+            }
+        }
+        further.truncate(64);
+        next = further;
+    }
+    found
 }

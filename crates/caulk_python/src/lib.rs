@@ -5,11 +5,22 @@
 //! `self`, aliases, bound methods, properties and helper functions. Other files are not looked at, types are not
 //! inferred beyond what a name was last bound to.
 
+mod collect;
+mod edit;
 mod facts;
+mod fixes;
+mod index;
+mod likely;
+mod loads;
 mod module;
+mod path;
+mod query;
+mod resolve;
 mod sites;
+mod text;
 mod value;
 
+pub use edit::apply;
 pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
 pub use module::Module;
 pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};

@@ -205,6 +205,8 @@ pub enum Owner {
     Any,
     /// The module's own.
     Module,
+    /// An attribute, of whatever class.
+    Attribute,
     /// A variable of this function, by qualified name; `<locals>` is ignored.
     Function(String),
     /// An attribute of instances of this class (or of the class); a module prefix is ignored.

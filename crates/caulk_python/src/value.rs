@@ -1,7 +1,12 @@
-//! An expression that is stored somewhere: its text, its place and its shape.
+//! An expression that is stored somewhere: its text, its place, its shape and what its source says of its type.
 
 use caulk_core::Position;
-use ruff_text_size::TextRange;
+use ruff_python_ast::{self as ast, Expr, OperatorPrecedence};
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::likely::{Hint, hint_of};
+use crate::path::{Path, Root, Step, path_of, reads_of};
+use crate::text::Source;
 
 /// What a statement stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +17,106 @@ pub struct Value {
     pub start: Position,
     /// First character after it.
     pub end: Position,
-    /// Variables that it reads, in order of appearance, each once; `self.x` reads `self.x`.
+    /// Variables that it reads, in order of appearance, each once: `loss`, `self.hidden`.
     pub names: Vec<String>,
     pub(crate) range: TextRange,
+    pub(crate) shape: Shape,
+    pub(crate) hint: Hint,
+    pub(crate) reads: Vec<Path>,
+}
+
+/// How an expression is built, as far as edits care.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A variable or an attribute.
+    Variable,
+    /// A display or a constructor call with these members.
+    Members(Vec<Value>),
+    /// A comprehension of such elements.
+    Each(Box<Value>),
+    /// A slice or an element of something.
+    View,
+    /// Callables: they keep what they close over.
+    Callable,
+    /// Anything else; true where a method can be called on it without parentheses.
+    Other { atomic: bool },
+}
+
+impl Value {
+    pub(crate) fn new(expr: &Expr, source: &Source) -> Self {
+        stacker::maybe_grow(crate::collect::RED_ZONE, crate::collect::STACK, || {
+            let range = expr.range();
+            let reads = reads_of(expr);
+            Self {
+                text: source.slice(range).to_owned(),
+                start: source.position(range.start()),
+                end: source.position(range.end()),
+                names: names(&reads),
+                range,
+                shape: shape(expr, source),
+                hint: hint_of(expr),
+                reads,
+            }
+        })
+    }
+
+    /// The text with parentheses where a method call on it needs them.
+    pub(crate) fn callable_text(&self) -> String {
+        match self.shape {
+            Shape::Other { atomic: false } => format!("({})", self.text),
+            _ => self.text.clone(),
+        }
+    }
+}
+
+/// Variables among paths: the root, and the first attribute of `self`.
+pub(crate) fn names(reads: &[Path]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for path in reads {
+        let name = match (&path.root, path.steps.first()) {
+            (Root::Name(root), Some(Step::Attr(attr))) if root == "self" => format!("self.{attr}"),
+            (Root::Name(root), _) => root.clone(),
+            _ => continue,
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn shape(expr: &Expr, source: &Source) -> Shape {
+    let members = |items: &mut dyn Iterator<Item = &Expr>| {
+        Shape::Members(items.map(|item| Value::new(item, source)).collect())
+    };
+    match expr {
+        Expr::Name(_) | Expr::Attribute(_) => Shape::Variable,
+        Expr::Tuple(tuple) => members(&mut tuple.elts.iter()),
+        Expr::List(list) => members(&mut list.elts.iter()),
+        Expr::Set(set) => members(&mut set.elts.iter()),
+        Expr::Dict(dict) => members(&mut dict.items.iter().map(|item| &item.value)),
+        Expr::Call(call) if constructs(call) => members(
+            &mut call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value)),
+        ),
+        Expr::ListComp(ast::ExprListComp { elt, .. })
+        | Expr::SetComp(ast::ExprSetComp { elt, .. })
+        | Expr::DictComp(ast::ExprDictComp { value: elt, .. })
+        | Expr::Generator(ast::ExprGenerator { elt, .. }) => Shape::Each(Box::new(Value::new(elt, source))),
+        Expr::Lambda(_) => Shape::Callable,
+        Expr::Subscript(_) => Shape::View,
+        _ => Shape::Other {
+            atomic: !expr.is_number_literal_expr() && OperatorPrecedence::from(expr) >= OperatorPrecedence::CallAttribute,
+        },
+    }
+}
+
+/// `IKSolution(q, err)`, `dict(loss=loss)`: an object around its arguments.
+fn constructs(call: &ast::ExprCall) -> bool {
+    let path = path_of(&call.func);
+    path.last_name().is_some_and(|name| {
+        matches!(name, "dict" | "tuple" | "list" | "set" | "SimpleNamespace")
+            || name.trim_start_matches('_').chars().next().is_some_and(char::is_uppercase)
+                && name.chars().any(char::is_lowercase)
+                && !matches!(name, "Tensor" | "Parameter" | "Variable")
+    })
 }

@@ -1,0 +1,118 @@
+//! Edits as text: replacing an expression, adding a line, importing a name.
+
+use caulk_core::{Edit, Position};
+use ruff_text_size::{TextRange, TextSize};
+
+use crate::module::Module;
+use crate::text::Source;
+
+/// Text with edits applied; their `file` is not looked at. `None` where a position does not exist or edits overlap.
+pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
+    let source = Source::new(text);
+    let mut ranges = Vec::new();
+    for edit in edits {
+        let (start, end) = (source.offset(edit.start)?, source.offset(edit.end)?);
+        if end < start {
+            return None;
+        }
+        ranges.push((start.to_usize(), end.to_usize(), edit.content.as_str()));
+    }
+    // Stable: of insertions at one place, the first given comes first.
+    ranges.sort_by_key(|&(start, end, _)| (start, end));
+    let mut changed = String::with_capacity(text.len());
+    let mut at = 0;
+    for (start, end, content) in ranges {
+        changed.push_str(text.get(at..start)?);
+        changed.push_str(content);
+        at = end;
+    }
+    changed.push_str(text.get(at..)?);
+    Some(changed)
+}
+
+/// Replaces a range.
+pub(crate) fn replace(module: &Module, range: TextRange, content: impl Into<String>) -> Edit {
+    Edit {
+        file: module.path().to_owned(),
+        start: module.source.position(range.start()),
+        end: module.source.position(range.end()),
+        content: content.into(),
+    }
+}
+
+/// Inserts at an offset.
+pub(crate) fn insert(module: &Module, at: TextSize, content: impl Into<String>) -> Edit {
+    replace(module, TextRange::empty(at), content)
+}
+
+/// A line behind a statement, indented as it is. `None` where the statement shares its lines with another.
+pub(crate) fn line_after(module: &Module, statement: TextRange, line: &str) -> Option<Edit> {
+    alone(module, statement)?;
+    let last = module.source.line_of(statement.end());
+    let indentation = module.source.indentation(statement.start());
+    let at = end_of_line(module, last)?;
+    let newline = module.source.newline();
+    let inner = line.replace('\n', &format!("{newline}{indentation}"));
+    Some(insert(module, at, format!("{newline}{indentation}{inner}")))
+}
+
+/// A line in front of a statement, likewise.
+pub(crate) fn line_before(module: &Module, statement: TextRange, line: &str) -> Option<Edit> {
+    alone(module, statement)?;
+    let indentation = module.source.indentation(statement.start());
+    Some(insert(module, statement.start(), format!("{line}{}{indentation}", module.source.newline())))
+}
+
+/// Removes the lines of something that stands alone on them.
+pub(crate) fn remove_lines(module: &Module, range: TextRange) -> Option<Edit> {
+    alone(module, range)?;
+    let (first, last) = (module.source.line_of(range.start()), module.source.line_of(range.end()));
+    module.source.line(last + 1)?;
+    Some(Edit {
+        file: module.path().to_owned(),
+        start: Position { line: first, column: 1 },
+        end: Position { line: last + 1, column: 1 },
+        content: String::new(),
+    })
+}
+
+/// The edit that imports something, unless the name is there already.
+pub(crate) fn import(module: &Module, name: &str, line: &str) -> Option<Edit> {
+    if module.index.imports.contains_key(name) {
+        return None;
+    }
+    let newline = module.source.newline();
+    if let Some(last) = module.index.last_import {
+        let range = module.index.statements[last].range;
+        if alone(module, range).is_some() {
+            return line_after(module, range, line);
+        }
+    }
+    // In front of the first statement that is no docstring.
+    let docstring = module.index.docstring;
+    match docstring.filter(|range| alone(module, *range).is_some()) {
+        Some(range) => line_after(module, range, line),
+        None => {
+            // Behind a `#!` line, an encoding comment and other comments at the top.
+            let first = module.index.statements.first().map_or(TextSize::default(), |first| first.range.start());
+            let at = module.source.offset(Position { line: module.source.line_of(first), column: 1 })?;
+            Some(insert(module, at, format!("{line}{newline}")))
+        }
+    }
+}
+
+fn end_of_line(module: &Module, line: u32) -> Option<TextSize> {
+    let columns = module.source.line(line)?.chars().count() as u32;
+    module.source.offset(Position { line, column: columns + 1 })
+}
+
+/// Some where a statement has its lines for itself, comments aside.
+pub(crate) fn alone(module: &Module, statement: TextRange) -> Option<()> {
+    let source = &module.source;
+    let (first, last) = (source.line_of(statement.start()), source.line_of(statement.end()));
+    let start = source.offset(Position { line: first, column: 1 })?;
+    let before = source.slice(TextRange::new(start.min(statement.start()), statement.start()));
+    let after = source.slice(TextRange::new(statement.end(), end_of_line(module, last)?.max(statement.end()))).trim();
+    let blank = before.trim_start_matches('\u{feff}').trim().is_empty();
+    (blank && (after.is_empty() || after.starts_with('#'))).then_some(())
+}

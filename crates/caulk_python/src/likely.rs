@@ -1,0 +1,198 @@
+//! Whether an expression holds a tensor, as far as one file tells: by what it calls, by what its variables were
+//! bound to, by how they are used.
+//!
+//! Not type inference: answers only where text is evidence, `Unknown` elsewhere.
+
+use ruff_python_ast::{Expr, Operator};
+
+use crate::path::{Path, Root, Step, path_of};
+
+/// What an expression's own text says of its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Hint {
+    /// A number.
+    Scalar,
+    /// No tensor and no number: text, containers, arrays, functions.
+    Object,
+    /// A tensor without graph.
+    Detached,
+    /// A tensor.
+    Tensor,
+    /// What this variable holds.
+    Of(Path),
+    /// The result of calling this.
+    Called(Path),
+    /// Arithmetic with both.
+    Arithmetic(Box<(Hint, Hint)>),
+    /// One or the other.
+    Either(Box<(Hint, Hint)>),
+    /// Not said.
+    Unknown,
+}
+
+/// Functions and methods that give numbers.
+const SCALARS: &[&str] = &[
+    "float", "int", "len", "round", "bool", "ord", "hash", "id", "item", "numel", "dim", "time", "perf_counter",
+    "monotonic", "size", "qsize", "index", "count", "get_lr", "nelement",
+];
+/// Functions and methods that give text or containers of anything but tensors.
+const OBJECTS: &[&str] = &[
+    "str", "repr", "format", "join", "strip", "split", "tolist", "numpy", "asarray", "copy_to_host", "basename",
+    "keys", "dumps", "to_dict", "isoformat", "encode", "decode", "read", "range", "sorted", "Path",
+];
+/// Methods that give the same tensor in another form.
+const SAME: &[&str] = &[
+    "cpu", "cuda", "to", "clone", "float", "double", "half", "bfloat16", "squeeze", "unsqueeze", "view", "reshape",
+    "flatten", "contiguous", "permute", "transpose", "expand", "t",
+];
+/// Methods of tensors that give tensors.
+const TENSORS: &[&str] = &[
+    "mean", "sum", "abs", "pow", "sqrt", "exp", "log", "softmax", "log_softmax", "sigmoid", "tanh", "relu", "norm",
+    "argmax", "logsumexp", "clamp", "var", "std", "matmul", "mm", "bmm", "log_prob", "square", "prod", "cumsum",
+];
+
+pub(crate) fn hint_of(expr: &Expr) -> Hint {
+    hint(expr, 0)
+}
+
+fn hint(expr: &Expr, depth: usize) -> Hint {
+    if depth > 24 {
+        return Hint::Unknown;
+    }
+    let next = |expr: &Expr| hint(expr, depth + 1);
+    match expr {
+        Expr::NumberLiteral(_) | Expr::BooleanLiteral(_) | Expr::Compare(_) => Hint::Scalar,
+        Expr::StringLiteral(_)
+        | Expr::BytesLiteral(_)
+        | Expr::FString(_)
+        | Expr::TString(_)
+        | Expr::NoneLiteral(_)
+        | Expr::EllipsisLiteral(_)
+        | Expr::Tuple(_)
+        | Expr::List(_)
+        | Expr::Dict(_)
+        | Expr::Set(_)
+        | Expr::ListComp(_)
+        | Expr::SetComp(_)
+        | Expr::DictComp(_)
+        | Expr::Generator(_)
+        | Expr::Lambda(_) => Hint::Object,
+        Expr::Name(_) => Hint::Of(path_of(expr)),
+        Expr::Attribute(attribute) => match attribute.attr.as_str() {
+            "data" | "shape" | "dtype" | "device" => Hint::Detached,
+            "T" | "mT" => next(&attribute.value),
+            _ => Hint::Of(path_of(expr)),
+        },
+        Expr::Subscript(subscript) => next(&subscript.value),
+        Expr::BinOp(binary) if binary.op == Operator::Mod && binary.left.is_string_literal_expr() => Hint::Object,
+        Expr::BinOp(binary) => Hint::Arithmetic(Box::new((next(&binary.left), next(&binary.right)))),
+        Expr::UnaryOp(unary) => next(&unary.operand),
+        Expr::If(choice) => Hint::Either(Box::new((next(&choice.body), next(&choice.orelse)))),
+        Expr::Named(named) => next(&named.value),
+        Expr::Call(call) => {
+            let path = path_of(&call.func);
+            let receiver = match &*call.func {
+                Expr::Attribute(attribute) => Some(&*attribute.value),
+                _ => None,
+            };
+            called(path, receiver.map(next))
+        }
+        _ => Hint::Unknown,
+    }
+}
+
+fn called(path: Path, receiver: Option<Hint>) -> Hint {
+    let name = path.last_name().unwrap_or("");
+    let library = matches!(&path.root, Root::Name(root) if matches!(root.as_str(), "torch" | "F" | "nn"));
+    if library && path.steps.len() >= usize::from(path.root == Root::Name("torch".to_owned())) {
+        return if SCALARS.contains(&name) { Hint::Scalar } else { Hint::Tensor };
+    }
+    if matches!(&path.root, Root::Name(root) if matches!(root.as_str(), "np" | "numpy" | "math" | "os" | "time")) {
+        return if path.root == Root::Name("math".to_owned()) { Hint::Scalar } else { Hint::Object };
+    }
+    match receiver {
+        Some(_) if name == "detach" => Hint::Detached,
+        Some(receiver) if SAME.contains(&name) => match receiver {
+            Hint::Unknown | Hint::Called(_) => Hint::Tensor,
+            known => known,
+        },
+        _ if SCALARS.contains(&name) => Hint::Scalar,
+        _ if OBJECTS.contains(&name) => Hint::Object,
+        Some(receiver) if TENSORS.contains(&name) => match receiver {
+            Hint::Detached | Hint::Scalar | Hint::Object => receiver,
+            _ => Hint::Tensor,
+        },
+        _ => Hint::Called(path),
+    }
+}
+
+/// Whether something holds a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Likely {
+    /// A number, text, a container.
+    Plain,
+    /// A tensor without graph.
+    Detached,
+    /// A tensor, perhaps with a graph.
+    Tensor,
+    /// Numbers at one time, tensors at another.
+    Mixed,
+    Unknown,
+}
+
+impl Likely {
+    /// Of a value that is either.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::Tensor, Self::Detached) | (Self::Detached, Self::Tensor) => Self::Tensor,
+            _ => Self::Mixed,
+        }
+    }
+
+    /// Of arithmetic with both.
+    pub(crate) fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Tensor, _) | (_, Self::Tensor) => Self::Tensor,
+            (Self::Mixed, _) | (_, Self::Mixed) => Self::Mixed,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::Detached, _) | (_, Self::Detached) => Self::Detached,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// What a variable's name says where nothing else does.
+pub(crate) fn by_name(path: &Path) -> Likely {
+    let name = match path.steps.last() {
+        Some(Step::Attr(name)) => name.as_str(),
+        None => path.root_name().unwrap_or(""),
+        Some(_) => "",
+    };
+    let name = name.trim_start_matches('_').to_ascii_lowercase();
+    let words: Vec<&str> = name.split('_').collect();
+    let last = words.last().copied().unwrap_or("");
+    let tensor = |word: &str| {
+        word.ends_with("loss")
+            || matches!(
+                word.trim_end_matches('s'),
+                "logit" | "output" | "pred" | "prediction" | "hidden" | "grad" | "feature" | "feat" | "embedding"
+                    | "recon" | "tensor" | "activation" | "attention" | "latent" | "kl"
+            )
+    };
+    let plain = |word: &str| {
+        matches!(
+            word,
+            "epoch" | "step" | "index" | "idx" | "name" | "names" | "i" | "j" | "n" | "key" | "path" | "time" | "lr" | "label"
+                | "tag" | "kind" | "id" | "count" | "fold"
+        )
+    };
+    if tensor(last) {
+        Likely::Tensor
+    } else if plain(last) {
+        Likely::Plain
+    } else {
+        Likely::Unknown
+    }
+}

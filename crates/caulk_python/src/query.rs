@@ -1,0 +1,296 @@
+//! Answers about places and names: what stands at a line, where a name grows, where it is made, who calls what.
+
+use ruff_text_size::{TextRange, TextSize};
+
+use crate::index::{Action, Nature, Op, Place, ScopeKind};
+use crate::module::Module;
+use crate::path::{Root, Step};
+use crate::resolve::{Base, Meaning};
+use crate::sites::{Call, Creation, Decorated, GrowSite, Holder, Loop, Owner, Spot, Statement};
+
+/// The name without what the interpreter puts into qualified names: `f.<locals>.g.<lambda>` is `f.g`.
+pub(crate) fn plain_function(name: &str) -> String {
+    let kept: Vec<&str> = name.split('.').filter(|part| !part.starts_with('<') || *part == "<module>").collect();
+    kept.join(".")
+}
+
+/// The name by which an expression's end is known: `val` of `self.meters["val"]`.
+pub(crate) fn last_name(expression: &str) -> &str {
+    let trimmed = expression.trim();
+    if let Some(inner) = trimmed.strip_suffix(']')
+        && let Some(open) = inner.rfind('[')
+    {
+        let key = inner[open + 1..].trim();
+        let text = key.trim_matches(['\'', '"']);
+        return if text.len() == key.len() { last_name(&inner[..open]) } else { text };
+    }
+    trimmed.trim_matches(['\'', '"']).rsplit('.').next().unwrap_or(trimmed)
+}
+
+/// The spot of a statement.
+pub(crate) fn spot(module: &Module, statement: usize) -> Spot {
+    let record = &module.index.statements[statement];
+    module.source.spot(record.range, module.index.function_name(record.scope))
+}
+
+fn lines(module: &Module, range: TextRange) -> (u32, u32) {
+    (module.source.line_of(range.start()), module.source.line_of(range.end()))
+}
+
+pub(crate) fn function_at(module: &Module, line: u32) -> String {
+    let covers = |range| {
+        let (first, last) = lines(module, range);
+        (first..=last).contains(&line)
+    };
+    let inner = (module.index.scopes.iter().enumerate())
+        .filter(|(_, scope)| scope.kind == ScopeKind::Function && covers(scope.range))
+        .min_by_key(|(_, scope)| scope.range.len());
+    inner.map_or_else(|| "<module>".to_owned(), |(_, scope)| scope.name.clone())
+}
+
+/// Statements that cover a line, the innermost first.
+fn statements_at(module: &Module, line: u32) -> Vec<usize> {
+    let mut found: Vec<usize> = (0..module.index.statements.len())
+        .filter(|&id| {
+            let (first, last) = lines(module, module.index.statements[id].range);
+            (first..=last).contains(&line)
+        })
+        .collect();
+    // A header that shares its line with its body (`for x in xs: out.append(x)`) comes after it.
+    found.sort_by_key(|&id| (module.index.statements[id].header, id));
+    found
+}
+
+pub(crate) fn statement_at(module: &Module, line: u32) -> Option<Statement> {
+    let covering = statements_at(module, line);
+    let grown = covering.iter().find_map(|&id| {
+        let sites = grown_by(module, id);
+        let first = sites.iter().find(|site| site.kind.grows()).or(sites.first())?;
+        Some((id, first.clone()))
+    });
+    // Of several statements on one line, the one that grows something.
+    let (id, grow) = match grown {
+        Some((id, site)) => (id, Some(site)),
+        None => (*covering.first()?, None),
+    };
+    Some(Statement { spot: spot(module, id), grow })
+}
+
+fn grown_by(module: &Module, statement: usize) -> Vec<GrowSite> {
+    let ops = module.index.ops.iter().enumerate().filter(|(_, op)| op.place.statement == statement);
+    ops.filter_map(|(id, _)| grow_site(module, id, &module.meanings[id][0], false)).collect()
+}
+
+pub(crate) fn grows_at(module: &Module, line: u32) -> Vec<GrowSite> {
+    statements_at(module, line).into_iter().flat_map(|id| grown_by(module, id)).collect()
+}
+
+/// The site of an operation, if it grows or binds.
+fn grow_site(module: &Module, id: usize, meaning: &Meaning, element: bool) -> Option<GrowSite> {
+    let op = &module.index.ops[id];
+    let Action::Grow(kind) = op.action else { return None };
+    Some(GrowSite {
+        spot: spot(module, op.place.statement),
+        container: module.source.inline(op.container),
+        kind,
+        holder: holder(module, &module.meanings[id][0].base),
+        value: op.value.clone(),
+        key: op.key.as_ref().map(|key| key.text.clone()),
+        element,
+        aliased: meaning.aliased,
+        via: meaning.via.iter().map(|&statement| spot(module, statement)).collect(),
+        conditions: module.index.conditions(op.place.block),
+        no_grad: module.index.without_grad(op.place),
+        op: id,
+    })
+}
+
+fn holder(module: &Module, base: &Base) -> Holder {
+    match base {
+        Base::Attribute(..) => Holder::Attribute,
+        Base::Global(_) => Holder::Global,
+        Base::Local(scope, name) => {
+            let parameters = &module.index.scopes[*scope].parameters;
+            if parameters.iter().any(|parameter| parameter.name == *name) { Holder::Parameter } else { Holder::Local }
+        }
+        Base::Other => Holder::Other,
+    }
+}
+
+/// How a meaning answers to a name: `Some(true)` where only an element of the named thing is meant.
+pub(crate) fn answers(meaning: &Meaning, name: &str) -> Option<bool> {
+    let base = match &meaning.base {
+        Base::Local(_, base) | Base::Global(base) | Base::Attribute(_, base) => base == name,
+        Base::Other => false,
+    };
+    let key = meaning.keys.iter().rposition(|key| key.as_deref() == Some(name));
+    match key {
+        Some(at) => Some(at + 1 < meaning.keys.len()),
+        None => base.then_some(!meaning.keys.is_empty()),
+    }
+}
+
+/// Whether a meaning is the owner's.
+pub(crate) fn owned(module: &Module, meaning: &Meaning, owner: &Owner) -> bool {
+    // A key says nothing about who owns the dict that it is in.
+    let keyed = meaning.keys.iter().any(Option::is_some);
+    match (owner, &meaning.base) {
+        (Owner::Any, _) => true,
+        (Owner::Module, base) => keyed || matches!(base, Base::Global(_)),
+        (Owner::Function(function), Base::Local(scope, _)) => {
+            module.index.function_name(*scope) == plain_function(function)
+        }
+        (Owner::Attribute, Base::Attribute(..)) => true,
+        (Owner::Class(name), Base::Attribute(class, _)) => {
+            match (class, module.resolver.class_by_name(&module.index, name)) {
+                (Some(class), Some(wanted)) => module.resolver.related(&module.index, *class, wanted),
+                _ => true,
+            }
+        }
+        _ => keyed,
+    }
+}
+
+/// Operations on a name, each with the meaning that answers to it and whether only an element is meant.
+pub(crate) fn ops_of<'m>(
+    module: &'m Module,
+    name: &'m str,
+    owner: &'m Owner,
+) -> impl Iterator<Item = (usize, &'m Op, &'m Meaning, bool)> {
+    let name = last_name(name);
+    module.index.ops.iter().enumerate().flat_map(move |(id, op)| {
+        let mut seen: Vec<&[usize]> = Vec::new();
+        // One answer per way through callers; the most literal first.
+        module.meanings[id].iter().filter_map(move |meaning| {
+            let element = answers(meaning, name)?;
+            if !owned(module, meaning, owner) || seen.contains(&meaning.via.as_slice()) {
+                return None;
+            }
+            seen.push(&meaning.via);
+            Some((id, op, meaning, element))
+        })
+    })
+}
+
+pub(crate) fn grow_sites(module: &Module, name: &str, owner: &Owner) -> Vec<GrowSite> {
+    let mut found: Vec<GrowSite> = ops_of(module, name, owner)
+        .filter_map(|(id, _, meaning, element)| grow_site(module, id, meaning, element))
+        .collect();
+    found.sort_by(|a, b| {
+        let key = |site: &GrowSite| (site.spot.line, site.spot.column, site.op);
+        key(a).cmp(&key(b)).then(a.via.len().cmp(&b.via.len()))
+    });
+    found
+}
+
+pub(crate) fn creations(module: &Module, name: &str, owner: &Owner) -> Vec<Creation> {
+    let name = last_name(name);
+    let mut found: Vec<(bool, TextSize, Creation)> = Vec::new();
+    for assignment in &module.index.assignments {
+        let made = !matches!(assignment.nature, Nature::Itself { .. } | Nature::Part | Nature::Definition);
+        let Some(value) = assignment.value.filter(|_| made) else { continue };
+        let meaning = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
+        let named = |meaning: &Meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner);
+        if !meaning.first().is_some_and(named) {
+            continue;
+        }
+        let place = spot(module, assignment.place.statement);
+        if found.iter().any(|(_, _, known)| known.spot.function == place.function) {
+            continue;
+        }
+        let scope = module.index.function_scope(assignment.place.scope);
+        let initial = scope.is_none_or(|scope| module.index.scopes[scope].name.ends_with("__init__"));
+        let creation = Creation {
+            spot: place,
+            target: module.source.inline(assignment.target_range),
+            value: module.source.inline(value),
+            bound: assignment.capacity.clone(),
+        };
+        found.push((!initial, assignment.place.offset, creation));
+    }
+    found.sort_by_key(|(late, offset, _)| (*late, *offset));
+    found.into_iter().map(|(_, _, creation)| creation).collect()
+}
+
+pub(crate) fn calls(module: &Module, name: &str) -> Vec<Call> {
+    let mut found: Vec<(TextSize, Call)> = Vec::new();
+    for call in module.index.calls.iter().filter(|call| call.callee.last_name() == Some(name)) {
+        let mut answer = Call {
+            spot: spot(module, call.place.statement),
+            callee: module.source.inline(call.callee_range),
+            arguments: Vec::new(),
+            keywords: Vec::new(),
+            bound_to: bound_to(module, call.range),
+        };
+        for argument in &call.arguments {
+            let text = module.source.inline(argument.value.range);
+            match &argument.name {
+                Some(key) => answer.keywords.push((key.clone(), text)),
+                None => answer.arguments.push(text),
+            }
+        }
+        found.push((call.range.start(), answer));
+    }
+    found.sort_by_key(|(offset, _)| *offset);
+    found.into_iter().map(|(_, call)| call).collect()
+}
+
+/// What the value of an expression is bound to, where it is the whole of an assignment's value.
+fn bound_to(module: &Module, range: TextRange) -> Option<String> {
+    let assignment = module.index.assignments.iter().find(|assignment| assignment.value == Some(range))?;
+    Some(module.source.inline(assignment.target_range))
+}
+
+/// Names of decorators that keep results for arguments.
+const CACHES: &[&str] = &["lru_cache", "cache", "cached", "cachedmethod", "memoize", "memoized", "alru_cache"];
+
+pub(crate) fn decorated(module: &Module, function: &str) -> Option<Decorated> {
+    let wanted = plain_function(function);
+    let functions = || module.index.scopes.iter().filter(|scope| scope.kind == ScopeKind::Function);
+    let plain = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let exact = functions().filter(|scope| scope.name == wanted);
+    let by_last = functions().filter(|scope| plain(&scope.name) == plain(&wanted));
+    exact.chain(by_last).find_map(|scope| {
+        let decorator = scope.decorators.iter().find(|decorator| {
+            let name = decorator.path.steps.iter().rev().find_map(|step| match step {
+                Step::Attr(name) => Some(name.as_str()),
+                _ => None,
+            });
+            let root = match &decorator.path.root {
+                Root::Name(root) => module.index.imports.get(root).map_or(root.as_str(), |from| last_name(from)),
+                _ => "",
+            };
+            CACHES.contains(&name.unwrap_or(root))
+        })?;
+        let text = module.source.inline(decorator.range);
+        let positional = decorator.arguments.first().cloned();
+        let named = decorator.keywords.iter().find(|(key, _)| key == "maxsize").map(|(_, value)| value.clone());
+        Some(Decorated {
+            spot: module.source.spot(decorator.range, scope.name.clone()),
+            decorator: text.trim_start_matches('@').trim().to_owned(),
+            maxsize: named.or(positional),
+            parameters: scope.parameters.iter().map(|parameter| parameter.name.clone()).collect(),
+            method: scope.class.is_some() && !scope.is_static,
+        })
+    })
+}
+
+pub(crate) fn loops_at(module: &Module, line: u32) -> Vec<Loop> {
+    let function = function_at(module, line);
+    let mut found: Vec<(TextSize, Loop)> = Vec::new();
+    for record in &module.index.loops {
+        let (first, last) = lines(module, record.range);
+        let scope = module.index.statements[record.statement].scope;
+        if (first..=last).contains(&line) && module.index.function_name(scope) == function {
+            let header = spot(module, record.statement);
+            found.push((record.range.len(), Loop { spot: header, target: record.target.clone(), iter: record.iter.clone() }));
+        }
+    }
+    found.sort_by_key(|(length, _)| *length);
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Qualified name of the function in which a statement stands.
+pub(crate) fn function_of_statement(module: &Module, place: Place) -> String {
+    module.index.function_name(module.index.statements[place.statement].scope)
+}

@@ -1,0 +1,650 @@
+//! What a path stands for: variables by Python's scoping, attributes by class, through aliases, properties, returned
+//! containers and parameters of helper functions.
+//!
+//! Aliases hold where their assignment can reach: of the assignments before a use the last one that is certain to
+//! have run, and everything after it; in loops also what a later line of the same loop binds. Searches are bounded
+//! in depth and in number of results.
+
+use std::collections::HashMap;
+
+use ruff_text_size::TextSize;
+
+use crate::index::{Action, Assignment, CallRecord, Index, Nature, Op, Place, ScopeKind};
+use crate::likely::{Hint, Likely, by_name};
+use crate::loads::growth_of;
+use crate::path::{Path, Root, Step};
+use crate::sites::GrowKind;
+
+/// Aliases and calls that are followed one after another.
+const MAX_DEPTH: usize = 5;
+/// Ways that are followed for one path.
+const MAX_WAYS: usize = 48;
+
+/// What a name means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// A variable of the function (or lambda, comprehension) with this scope.
+    Local(usize, String),
+    Global(String),
+    /// An attribute, with its class where that is in this file.
+    Attribute(Option<usize>, String),
+    Other,
+}
+
+/// One thing that a path may stand for.
+#[derive(Debug, Clone)]
+pub(crate) struct Meaning {
+    pub(crate) base: Base,
+    /// Subscripts behind the base; `None` for one that is no string.
+    pub(crate) keys: Vec<Option<String>>,
+    /// Statements of the calls that hand it over, innermost first.
+    pub(crate) via: Vec<usize>,
+    /// Reached through another name.
+    pub(crate) aliased: bool,
+}
+
+/// Answers questions on an [`Index`].
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    /// Assignments by the name they bind.
+    names: HashMap<String, Vec<usize>>,
+    /// Assignments by the attribute they bind.
+    attributes: HashMap<String, Vec<usize>>,
+    /// Scopes of functions by where and as what they are defined.
+    functions: HashMap<(usize, String), usize>,
+    /// Classes by plain name.
+    classes: HashMap<String, usize>,
+    /// Calls of a function's scope, with the number of leading parameters that the call does not give.
+    callers: HashMap<usize, Vec<Caller>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Caller {
+    call: usize,
+    /// Parameters bound already: `self`.
+    bound: usize,
+    /// Arguments that are not handed on: the function itself in `partial(f, x)`.
+    skip: usize,
+    /// Arguments come as the tuple `args=(..)` of a thread or process.
+    packed: bool,
+}
+
+/// One way to write a path: through an alias, an attribute, a caller.
+#[derive(Debug, Clone)]
+pub(crate) struct Way {
+    pub(crate) path: Path,
+    pub(crate) place: Place,
+    /// Statements of the calls that hand it over, innermost first.
+    pub(crate) via: Vec<usize>,
+}
+
+/// State of one search.
+struct Search {
+    found: Vec<Way>,
+    seen: Vec<(Path, usize, TextSize)>,
+}
+
+impl Resolver {
+    pub(crate) fn new(index: &Index) -> Self {
+        let mut resolver = Self {
+            names: HashMap::new(),
+            attributes: HashMap::new(),
+            functions: HashMap::new(),
+            classes: HashMap::new(),
+            callers: HashMap::new(),
+        };
+        for (id, assignment) in index.assignments.iter().enumerate() {
+            match (assignment.target.plain(), assignment.target.steps.last()) {
+                (Some(name), _) => resolver.names.entry(name.to_owned()).or_default().push(id),
+                (None, Some(Step::Attr(name))) => resolver.attributes.entry(name.clone()).or_default().push(id),
+                _ => {}
+            }
+        }
+        for (id, class) in index.classes.iter().enumerate() {
+            let plain = class.name.rsplit('.').next().unwrap_or(&class.name);
+            resolver.classes.insert(plain.to_owned(), id);
+        }
+        for (id, scope) in index.scopes.iter().enumerate() {
+            if let (ScopeKind::Function, Some(parent)) = (scope.kind, scope.parent) {
+                let plain = scope.name.rsplit('.').next().unwrap_or(&scope.name);
+                resolver.functions.insert((parent, plain.to_owned()), id);
+            }
+        }
+        for (id, call) in index.calls.iter().enumerate() {
+            for (function, caller) in resolver.callees(index, id, call) {
+                resolver.callers.entry(function).or_default().push(caller);
+            }
+        }
+        resolver
+    }
+
+    /// The scope in which a name lives.
+    pub(crate) fn lookup(&self, index: &Index, name: &str, scope: usize) -> Base {
+        let mut at = Some(scope);
+        let mut nonlocal = false;
+        while let Some(id) = at {
+            let here = &index.scopes[id];
+            if here.globals.contains(name) || here.kind == ScopeKind::Module {
+                break;
+            }
+            let skipped = here.kind == ScopeKind::Class && id != scope;
+            if here.nonlocals.contains(name) {
+                nonlocal = true;
+            } else if !skipped && here.bound.contains(name) && !(nonlocal && id == scope) {
+                return match here.kind {
+                    ScopeKind::Class => Base::Attribute(here.class, name.to_owned()),
+                    _ => Base::Local(id, name.to_owned()),
+                };
+            }
+            at = here.parent;
+        }
+        Base::Global(name.to_owned())
+    }
+
+    /// Class whose instance (or which itself) a path is.
+    pub(crate) fn class_of(&self, index: &Index, root: &Root, steps: &[Step], scope: usize) -> Option<usize> {
+        self.class_within(index, root, steps, scope, 0)
+    }
+
+    fn class_within(
+        &self,
+        index: &Index,
+        root: &Root,
+        steps: &[Step],
+        scope: usize,
+        depth: usize,
+    ) -> Option<usize> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let Some((last, before)) = steps.split_last() else {
+            return match root {
+                Root::Super => self.method_class(index, scope),
+                Root::Name(name) => self.class_of_name(index, name, scope, depth),
+                _ => None,
+            };
+        };
+        let Step::Attr(attribute) = last else {
+            // `Class()` is one of the class.
+            return match (last, root) {
+                (Step::Call, Root::Name(name)) if before.is_empty() => self.class_named(index, name, scope),
+                _ => None,
+            };
+        };
+        let class = self.class_within(index, root, before, scope, depth + 1)?;
+        let bound = self.bindings_of(index, class, attribute);
+        self.agreed(index, bound, depth)
+    }
+
+    /// The class around a method or something nested in it.
+    fn method_class(&self, index: &Index, scope: usize) -> Option<usize> {
+        std::iter::successors(Some(scope), |&scope| index.scopes[scope].parent)
+            .find_map(|scope| index.scopes[scope].class)
+    }
+
+    fn class_named(&self, index: &Index, name: &str, scope: usize) -> Option<usize> {
+        let known = *self.classes.get(name)?;
+        // A parameter or variable of that name hides the class.
+        let defined = index.scopes[index.classes[known].scope].parent;
+        match self.lookup(index, name, scope) {
+            Base::Global(_) => Some(known),
+            Base::Local(id, _) if Some(id) == defined => Some(known),
+            _ => None,
+        }
+    }
+
+    fn class_of_name(&self, index: &Index, name: &str, scope: usize, depth: usize) -> Option<usize> {
+        if let Some(class) = self.class_named(index, name, scope) {
+            return Some(class);
+        }
+        match self.lookup(index, name, scope) {
+            Base::Local(id, _) => {
+                let owner = &index.scopes[id];
+                if let Some(position) = owner.parameters.iter().position(|parameter| parameter.name == name) {
+                    if position == 0 && owner.class.is_some() && !owner.is_static {
+                        return owner.class;
+                    }
+                    let annotation = owner.parameters[position].annotation.as_ref();
+                    return annotation.and_then(|known| self.classes.get(known).copied());
+                }
+                self.agreed(index, self.named(index, name, |found| *found == Base::Local(id, name.to_owned())), depth)
+            }
+            Base::Global(_) => {
+                self.agreed(index, self.named(index, name, |found| matches!(found, Base::Global(_))), depth)
+            }
+            _ => None,
+        }
+    }
+
+    /// The one class that all assignments construct.
+    fn agreed<'i>(
+        &self,
+        index: &'i Index,
+        assignments: impl Iterator<Item = &'i Assignment>,
+        depth: usize,
+    ) -> Option<usize> {
+        let mut agreed = None;
+        for assignment in assignments.filter(|assignment| assignment.nature != Nature::Empty) {
+            let scope = assignment.place.scope;
+            let class = match (&assignment.callee, &assignment.source) {
+                (Some(callee), _) => callee.plain().and_then(|name| self.class_named(index, name, scope)),
+                (None, Some(source)) => self.class_within(index, &source.root, &source.steps, scope, depth + 1),
+                _ => None,
+            }?;
+            if *agreed.get_or_insert(class) != class {
+                return None;
+            }
+        }
+        agreed
+    }
+
+    /// Assignments to a name that mean the same variable.
+    fn named<'i>(
+        &self,
+        index: &'i Index,
+        name: &str,
+        same: impl Fn(&Base) -> bool,
+    ) -> impl Iterator<Item = &'i Assignment> {
+        let ids = self.names.get(name).map_or(&[][..], Vec::as_slice);
+        let found: Vec<&Assignment> = ids
+            .iter()
+            .map(|&id| &index.assignments[id])
+            .filter(|assignment| same(&self.lookup(index, name, assignment.place.scope)))
+            .collect();
+        found.into_iter()
+    }
+
+    /// Assignments to an attribute of a class, in any of its methods or bodies, bases and derived classes included.
+    fn bindings_of<'i>(
+        &self,
+        index: &'i Index,
+        class: usize,
+        attribute: &str,
+    ) -> impl Iterator<Item = &'i Assignment> {
+        let through = self.attributes.get(attribute).map_or(&[][..], Vec::as_slice).iter().filter(move |&&id| {
+            let assignment = &index.assignments[id];
+            let before = &assignment.target.steps[..assignment.target.steps.len() - 1];
+            before.is_empty()
+                && self
+                    .class_of(index, &assignment.target.root, before, assignment.place.scope)
+                    .is_some_and(|found| self.related(index, found, class))
+        });
+        let in_body = self.names.get(attribute).map_or(&[][..], Vec::as_slice).iter().filter(move |&&id| {
+            let scope = &index.scopes[index.assignments[id].place.scope];
+            scope.kind == ScopeKind::Class && scope.class.is_some_and(|found| self.related(index, found, class))
+        });
+        let found: Vec<&Assignment> = through.chain(in_body).map(|&id| &index.assignments[id]).collect();
+        found.into_iter()
+    }
+
+    /// Whether one class is the other, or one inherits from the other.
+    pub(crate) fn related(&self, index: &Index, one: usize, other: usize) -> bool {
+        one == other || self.inherits(index, one, other, 0) || self.inherits(index, other, one, 0)
+    }
+
+    fn inherits(&self, index: &Index, class: usize, base: usize, depth: usize) -> bool {
+        depth < MAX_DEPTH
+            && index.classes[class].bases.iter().any(|name| {
+                self.classes
+                    .get(name)
+                    .is_some_and(|&found| found == base || self.inherits(index, found, base, depth + 1))
+            })
+    }
+
+    /// The class with this name, a module prefix ignored.
+    pub(crate) fn class_by_name(&self, index: &Index, name: &str) -> Option<usize> {
+        let plain = name.rsplit('.').next().unwrap_or(name);
+        index.classes.iter().position(|class| name == class.name || name.ends_with(&format!(".{}", class.name)))
+            .or_else(|| self.classes.get(plain).copied())
+    }
+
+    /// The method that an attribute of a class is.
+    fn method(&self, index: &Index, class: usize, name: &str, depth: usize) -> Option<usize> {
+        let own = self.functions.get(&(index.classes[class].scope, name.to_owned())).copied();
+        own.or_else(|| {
+            let bases = &index.classes[class].bases;
+            let next = |base: &String| self.method(index, *self.classes.get(base)?, name, depth + 1);
+            (depth < MAX_DEPTH).then(|| bases.iter().find_map(next)).flatten()
+        })
+    }
+
+    /// The function that a path names, with the number of parameters bound by that.
+    pub(crate) fn function_of(&self, index: &Index, path: &Path, scope: usize) -> Option<(usize, usize)> {
+        match path.steps.split_last() {
+            None => {
+                let name = path.root_name()?;
+                if let Some(class) = self.class_named(index, name, scope) {
+                    return self.method(index, class, "__init__", 0).map(|method| (method, 1));
+                }
+                let defined = match self.lookup(index, name, scope) {
+                    Base::Local(id, _) => id,
+                    Base::Global(_) => 0,
+                    _ => return None,
+                };
+                self.functions.get(&(defined, name.to_owned())).map(|&function| (function, 0))
+            }
+            Some((Step::Attr(name), before)) => {
+                let class = self.class_of(index, &path.root, before, scope)?;
+                let method = self.method(index, class, name, 0)?;
+                let by_class = before.is_empty()
+                    && path.root_name().is_some_and(|root| self.class_named(index, root, scope).is_some());
+                let bound = usize::from(!by_class && !index.scopes[method].is_static);
+                Some((method, bound))
+            }
+            _ => None,
+        }
+    }
+
+    fn callees(&self, index: &Index, id: usize, call: &CallRecord) -> Vec<(usize, Caller)> {
+        let mut found = Vec::new();
+        let scope = call.place.scope;
+        if let Some((function, bound)) = self.function_of(index, &call.callee, scope) {
+            found.push((function, Caller { call: id, bound, skip: 0, packed: false }));
+        }
+        for (position, argument) in call.arguments.iter().enumerate() {
+            let target = argument.name.as_deref() == Some("target");
+            let first = position == 0
+                && argument.name.is_none()
+                && matches!(call.callee.last_name(), Some("partial" | "submit" | "call_soon" | "apply_async"));
+            if (target || first)
+                && let Some((function, bound)) = self.function_of(index, &argument.path, scope)
+            {
+                found.push((function, Caller { call: id, bound, skip: 1, packed: target }));
+            }
+        }
+        found
+    }
+
+    /// Calls of the function with this scope.
+    pub(crate) fn is_called(&self, function: usize) -> bool {
+        self.callers.get(&function).is_some_and(|callers| !callers.is_empty())
+    }
+
+    /// Everything that a path may stand for at a place, what it says literally first.
+    pub(crate) fn meanings(&self, index: &Index, path: &Path, place: Place, bound_anew: bool) -> Vec<Meaning> {
+        let ways = self.ways(index, path, place, bound_anew).into_iter().enumerate();
+        ways.map(|(position, way)| {
+            let (base, keys) = self.literally(index, &way.path, way.place.scope);
+            Meaning { base, keys, via: way.via, aliased: position > 0 }
+        })
+        .collect()
+    }
+
+    /// Every way to write what is at a path, the path itself first. What is `bound_anew` is the variable or attribute
+    /// itself, not what another name for its old value means.
+    pub(crate) fn ways(&self, index: &Index, path: &Path, place: Place, bound_anew: bool) -> Vec<Way> {
+        let mut search = Search { found: Vec::new(), seen: Vec::new() };
+        if bound_anew && path.steps.is_empty() {
+            return vec![Way { path: path.clone(), place, via: Vec::new() }];
+        }
+        if let (true, [Step::Attr(_)]) = (bound_anew, path.steps.as_slice()) {
+            search.found.push(Way { path: path.clone(), place, via: Vec::new() });
+            self.through_root(index, path, place, &[], &mut search);
+        } else {
+            self.expand(index, path, place, &[], &mut search);
+        }
+        search.found
+    }
+
+    fn expand(&self, index: &Index, path: &Path, place: Place, via: &[usize], search: &mut Search) {
+        let key = (path.clone(), place.scope, place.offset);
+        if search.found.len() >= MAX_WAYS || search.seen.len() > MAX_DEPTH || search.seen.contains(&key) {
+            return;
+        }
+        search.found.push(Way { path: path.clone(), place, via: via.to_vec() });
+        search.seen.push(key);
+        self.through_root(index, path, place, via, search);
+        self.through_attribute(index, path, place, via, search);
+        self.through_result(index, path, place, via, search);
+        search.seen.pop();
+    }
+
+    /// The path as it stands: its last attribute, or its root.
+    fn literally(&self, index: &Index, path: &Path, scope: usize) -> (Base, Vec<Option<String>>) {
+        let mut keys = Vec::new();
+        for (at, step) in path.steps.iter().enumerate().rev() {
+            match step {
+                Step::Key(key) => keys.push(Some(key.clone())),
+                Step::Item => keys.push(None),
+                Step::Attr(name) => {
+                    keys.reverse();
+                    let class = self.class_of(index, &path.root, &path.steps[..at], scope);
+                    return (Base::Attribute(class, name.clone()), keys);
+                }
+                Step::Slice | Step::Call => return (Base::Other, Vec::new()),
+            }
+        }
+        keys.reverse();
+        (path.root_name().map_or(Base::Other, |name| self.lookup(index, name, scope)), keys)
+    }
+
+    /// Through what the root variable is bound to, or what callers give for it.
+    fn through_root(&self, index: &Index, path: &Path, place: Place, via: &[usize], search: &mut Search) {
+        let Some(name) = path.root_name() else { return };
+        let base = self.lookup(index, name, place.scope);
+        for assignment in self.reaching(index, name, &base, place) {
+            if let Some(source) = &assignment.source {
+                self.expand(index, &source.join(&path.steps), assignment.place, via, search);
+            }
+        }
+        let Base::Local(owner, _) = base else { return };
+        let Some(position) = index.scopes[owner].parameters.iter().position(|known| known.name == name) else {
+            return;
+        };
+        for caller in self.callers.get(&owner).map_or(&[][..], Vec::as_slice) {
+            let call = &index.calls[caller.call];
+            let Some(given) = given(call, *caller, name, position, index.scopes[owner].parameters[position].keyword_only)
+            else {
+                continue;
+            };
+            if given.is_opaque() || via.contains(&call.place.statement) {
+                continue;
+            }
+            let mut via = via.to_vec();
+            via.push(call.place.statement);
+            self.expand(index, &given.join(&path.steps), call.place, &via, search);
+        }
+    }
+
+    /// Through what the first attribute of an instance is bound to: `self.store = SHARED`, a property.
+    fn through_attribute(&self, index: &Index, path: &Path, place: Place, via: &[usize], search: &mut Search) {
+        let Some((Step::Attr(name), rest)) = path.steps.split_first() else { return };
+        let Some(class) = self.class_of(index, &path.root, &[], place.scope) else { return };
+        for assignment in self.bindings_of(index, class, name) {
+            // An attribute made from itself says nothing new.
+            if let Some(source) = assignment.source.as_ref().filter(|_| assignment.nature == Nature::Other) {
+                self.expand(index, &source.join(rest), assignment.place, via, search);
+            }
+        }
+        if let Some(method) = self.method(index, class, name, 0).filter(|&id| index.scopes[id].is_property) {
+            for (returned, at) in &index.scopes[method].returns {
+                self.expand(index, &returned.join(rest), *at, via, search);
+            }
+        }
+    }
+
+    /// Through what a called function of this file returns: `self.store().append(x)`.
+    fn through_result(&self, index: &Index, path: &Path, place: Place, via: &[usize], search: &mut Search) {
+        let Some(at) = path.steps.iter().position(|step| *step == Step::Call) else { return };
+        let callee = Path { root: path.root.clone(), steps: path.steps[..at].to_vec() };
+        if let Some((function, _)) = self.function_of(index, &callee, place.scope) {
+            for (returned, at_return) in &index.scopes[function].returns {
+                self.expand(index, &returned.join(&path.steps[at + 1..]), *at_return, via, search);
+            }
+        }
+    }
+
+    /// Assignments to a variable that can have run last at a place.
+    pub(crate) fn reaching<'i>(
+        &self,
+        index: &'i Index,
+        name: &str,
+        base: &Base,
+        place: Place,
+    ) -> impl Iterator<Item = &'i Assignment> {
+        let all: Vec<&Assignment> = self.named(index, name, |found| found == base).collect();
+        let same_function = |assignment: &&Assignment| {
+            index.function_scope(assignment.place.scope) == index.function_scope(place.scope)
+        };
+        let Base::Local(..) = base else { return all.into_iter() };
+        if !all.iter().all(same_function) {
+            return all.into_iter();
+        }
+        let earlier = |found: &Assignment| {
+            let inside_value = found.value.is_some_and(|value| value.contains(place.offset));
+            found.place.offset <= place.offset && !(found.place.statement == place.statement && inside_value)
+        };
+        let certain =
+            all.iter().rposition(|found| earlier(found) && index.encloses(found.place.block, place.block));
+        let loops: Vec<usize> = index.loops_around(place.block).collect();
+        // A later line of a shared loop, unless each round binds the name before the use.
+        let comes_round = |found: &Assignment| {
+            let mut shared = index.loops_around(found.place.block).filter(|id| loops.contains(id)).peekable();
+            let bound_first = |id: usize| {
+                certain.is_some_and(|at| index.loops_around(all[at].place.block).any(|known| known == id))
+            };
+            shared.peek().is_some() && !shared.all(bound_first)
+        };
+        let kept: Vec<&Assignment> = all
+            .iter()
+            .enumerate()
+            .filter(|(at, found)| {
+                if earlier(found) { *at >= certain.unwrap_or(0) } else { comes_round(found) }
+            })
+            .map(|(_, found)| *found)
+            .collect();
+        kept.into_iter()
+    }
+
+    /// What calls of bound methods under other names grow: `add = self.xs.append; add(v)`.
+    pub(crate) fn bound_methods(&self, index: &Index) -> Vec<Op> {
+        let grows = |assignment: &&Assignment| assignment.source.as_ref().is_some_and(|path| ends_in_growth(path).is_some());
+        let names: Vec<&str> =
+            index.assignments.iter().filter(grows).filter_map(|found| found.target.last_name()).collect();
+        let mut ops = Vec::new();
+        for call in &index.calls {
+            if !call.callee.last_name().is_some_and(|name| names.contains(&name)) {
+                continue;
+            }
+            for way in self.ways(index, &call.callee, call.place, false).into_iter().skip(1) {
+                let Some((path, kind, position)) = ends_in_growth(&way.path) else { continue };
+                let place = Place { offset: call.place.offset, statement: call.place.statement, ..way.place };
+                let value = call.arguments.get(position).filter(|argument| argument.name.is_none());
+                ops.push(Op {
+                    place: Place { block: call.place.block, ..place },
+                    path,
+                    container: call.callee_range,
+                    action: Action::Grow(kind),
+                    value: value.map(|argument| argument.value.clone()),
+                    key: None,
+                    arithmetic: false,
+                    anew: false,
+                });
+                break;
+            }
+        }
+        ops
+    }
+
+    /// Whether what a hint describes holds a tensor.
+    pub(crate) fn likely(&self, index: &Index, hint: &Hint, place: Place, depth: usize) -> Likely {
+        if depth > MAX_DEPTH {
+            return Likely::Unknown;
+        }
+        let next = |hint: &Hint| self.likely(index, hint, place, depth + 1);
+        match hint {
+            Hint::Scalar | Hint::Object => Likely::Plain,
+            Hint::Detached => Likely::Detached,
+            Hint::Tensor => Likely::Tensor,
+            Hint::Unknown => Likely::Unknown,
+            Hint::Arithmetic(pair) => next(&pair.0).with(next(&pair.1)),
+            Hint::Either(pair) => next(&pair.0).or(next(&pair.1)),
+            Hint::Called(path) => self.likely_result(index, path, place),
+            Hint::Of(path) => self.likely_variable(index, path, place, depth),
+        }
+    }
+
+    /// Calling an object that is no function of this file, nor imported, is what one does with modules.
+    fn likely_result(&self, index: &Index, path: &Path, place: Place) -> Likely {
+        let word = path.last_name().unwrap_or("").trim_start_matches('_').to_ascii_lowercase();
+        let module = ["model", "net", "criterion", "loss_fn", "encoder", "decoder", "policy", "backbone", "head"]
+            .iter()
+            .any(|known| word.contains(known));
+        if module && self.function_of(index, path, place.scope).is_none() { Likely::Tensor } else { Likely::Unknown }
+    }
+
+    fn likely_variable(&self, index: &Index, path: &Path, place: Place, depth: usize) -> Likely {
+        if self.used_as_tensor(index, path, place.scope) {
+            return Likely::Tensor;
+        }
+        let Some(name) = path.plain() else { return by_name(path) };
+        let base = self.lookup(index, name, place.scope);
+        let mut bound: Option<Likely> = None;
+        for assignment in self.reaching(index, name, &base, place) {
+            let here = self.likely(index, &assignment.hint, assignment.place, depth + 1);
+            bound = Some(bound.map_or(here, |before| before.or(here)));
+        }
+        if let Base::Local(owner, _) = base {
+            for given in self.given_hints(index, owner, name) {
+                let here = self.likely(index, given.0, given.1, depth + 1);
+                bound = Some(bound.map_or(here, |before| before.or(here)));
+            }
+        }
+        match bound {
+            Some(Likely::Unknown) | None => by_name(path),
+            Some(known) => known,
+        }
+    }
+
+    /// What callers give for a parameter, and its default.
+    fn given_hints<'i>(&self, index: &'i Index, owner: usize, name: &str) -> Vec<(&'i Hint, Place)> {
+        let scope = &index.scopes[owner];
+        let Some(position) = scope.parameters.iter().position(|known| known.name == name) else { return Vec::new() };
+        let mut found = Vec::new();
+        for caller in self.callers.get(&owner).map_or(&[][..], Vec::as_slice) {
+            let call = &index.calls[caller.call];
+            let argument = call.arguments.iter().find(|argument| argument.name.as_deref() == Some(name)).or_else(|| {
+                let at = (position + caller.skip).checked_sub(caller.bound)?;
+                call.arguments.get(at).filter(|argument| argument.name.is_none() && !argument.starred)
+            });
+            if let Some(argument) = argument {
+                found.push((&argument.value.hint, call.place));
+            }
+        }
+        found
+    }
+
+    /// `x.backward()`, `x.item()`, `x.detach()`: only tensors have these.
+    fn used_as_tensor(&self, index: &Index, path: &Path, scope: usize) -> bool {
+        let function = index.function_scope(scope);
+        index.calls.iter().any(|call| {
+            let Some((Step::Attr(method), before)) = call.callee.steps.split_last() else { return false };
+            matches!(method.as_str(), "backward" | "item" | "detach" | "requires_grad_" | "cpu")
+                && call.callee.root == path.root
+                && before == path.steps.as_slice()
+                && index.function_scope(call.place.scope) == function
+        })
+    }
+}
+
+/// What a call gives for a parameter.
+fn given(call: &CallRecord, caller: Caller, name: &str, position: usize, keyword_only: bool) -> Option<Path> {
+    if caller.packed {
+        let packed = call.arguments.iter().find(|argument| argument.name.as_deref() == Some("args"))?;
+        return packed.members.get(position.checked_sub(caller.bound)?).cloned();
+    }
+    if let Some(named) = call.arguments.iter().find(|argument| argument.name.as_deref() == Some(name)) {
+        return Some(named.path.clone());
+    }
+    let at = (position + caller.skip).checked_sub(caller.bound)?;
+    let before = call.arguments.get(..=at)?;
+    let plain = before.iter().all(|argument| argument.name.is_none() && !argument.starred);
+    (plain && !keyword_only).then(|| before[at].path.clone())
+}
+
+/// The growth that a path ends with: `self.xs.append` without a call.
+fn ends_in_growth(path: &Path) -> Option<(Path, GrowKind, usize)> {
+    let (Step::Attr(method), before) = path.steps.split_last()? else { return None };
+    let (kind, position) = growth_of(method)?;
+    Some((Path { root: path.root.clone(), steps: before.to_vec() }, kind, position))
+}
