@@ -45,11 +45,11 @@ impl Columns {
     }
 
     pub(crate) fn some_u64(self, name: &str, values: impl Iterator<Item = Option<u64>>) -> Self {
-        self.push(name, true, UInt64Array::from_iter(values))
+        self.push(name, true, values.collect::<UInt64Array>())
     }
 
     pub(crate) fn some_u32(self, name: &str, values: impl Iterator<Item = Option<u32>>) -> Self {
-        self.push(name, true, UInt32Array::from_iter(values))
+        self.push(name, true, values.collect::<UInt32Array>())
     }
 
     pub(crate) fn some_text<T: AsRef<str>>(
@@ -57,7 +57,7 @@ impl Columns {
         name: &str,
         values: impl Iterator<Item = Option<T>>,
     ) -> Self {
-        self.push(name, true, StringArray::from_iter(values))
+        self.push(name, true, values.collect::<StringArray>())
     }
 
     pub(crate) fn some_flag(self, name: &str, values: impl Iterator<Item = Option<bool>>) -> Self {
@@ -68,7 +68,9 @@ impl Columns {
     pub(crate) fn texts<'a>(self, name: &str, values: impl Iterator<Item = Option<&'a [String]>>) -> Self {
         let mut lists = ListBuilder::new(StringBuilder::new());
         for list in values {
-            list.unwrap_or_default().iter().for_each(|text| lists.values().append_value(text));
+            for text in list.unwrap_or_default() {
+                lists.values().append_value(text);
+            }
             lists.append(list.is_some());
         }
         self.push(name, true, lists.finish())

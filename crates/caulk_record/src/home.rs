@@ -1,4 +1,4 @@
-//! Where recordings are: `.caulk/runs/<time>-<name>`, or `runs` in the folder that CAULK_HOME names.
+//! Where recordings are: `.caulk/runs/<time>-<name>`, or `runs` in the folder that [`HOME_VARIABLE`] names.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -87,8 +87,9 @@ pub(crate) fn prepare(folder: &Utf8Path) -> io::Result<()> {
 fn clean_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
     let words = name.chars().map(plain).collect::<String>();
-    let words: Vec<&str> = words.split('-').filter(|word| !word.is_empty()).collect();
-    let name: String = words.join("-").trim_start_matches('.').chars().take(40).collect();
+    // A word of dots alone would mean a folder, a leading one would hide it.
+    let words = words.split('-').map(|word| word.trim_start_matches('.')).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(40).collect();
     if name.is_empty() { "run".into() } else { name }
 }
 

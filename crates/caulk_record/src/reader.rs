@@ -16,19 +16,37 @@ use crate::{ReadError, parquet_file, stream};
 /// # Errors
 /// [`ReadError`] if there is no recording at all, it cannot be opened, or a later version wrote it.
 pub fn read(folder: &Utf8Path) -> Result<Recording, ReadError> {
-    let mut problems = Vec::new();
-    let info = open(folder, &mut problems)?;
-    // In the order in which the writer moves things on, so that nothing is missed while it does.
-    let mut rows = read_ring(folder, &mut problems);
+    loop {
+        let mut problems = Vec::new();
+        let info = open(folder, &mut problems)?;
+        if let Some(rows) = read_rows(folder, info.complete, &mut problems) {
+            return Ok(assemble(info, rows, problems));
+        }
+    }
+}
+
+/// All rows, some of them twice. `None` if the recording was finished meanwhile: parts may be missing.
+///
+/// The writer moves rows on from the ring to a stream to Parquet; following them, none is missed. What it takes after
+/// the first look at the ring may be in one table and not yet in another: the second look fills the gaps.
+fn read_rows(folder: &Utf8Path, complete: bool, problems: &mut Vec<String>) -> Option<Vec<Row>> {
+    let mut rows = read_ring(folder, problems);
+    let was_open = !segments(folder).is_empty();
     for table in Table::ALL {
-        rows.append(&mut read_stream(folder, table, &mut problems));
-        match parquet_file::read(folder, table, &mut problems) {
+        rows.append(&mut read_stream(folder, table, problems));
+        match parquet_file::read(folder, table, problems) {
             Some(mut finished) => rows.append(&mut finished),
-            None if info.complete => problems.push(format!("`{}` is missing", folder.join(table.parquet()))),
+            None if complete => problems.push(format!("`{}` is missing", folder.join(table.parquet()))),
             None => (),
         }
     }
-    Ok(assemble(info, rows, problems))
+    if was_open {
+        rows.append(&mut read_ring(folder, &mut Vec::new()));
+        if segments(folder).is_empty() {
+            return None;
+        }
+    }
+    Some(rows)
 }
 
 /// Reads `run.json` alone.
@@ -88,6 +106,7 @@ fn assemble(info: RunInfo, mut rows: Vec<Row>, problems: Vec<String>) -> Recordi
     }
     recording.samples.sort_by_key(|sample| sample.time_ns);
     recording.system.sort_by_key(|sample| sample.time_ns);
+    recording.processes.sort_by_key(|process| (process.first_ns, process.pid));
     recording
 }
 

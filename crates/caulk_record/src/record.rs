@@ -148,7 +148,9 @@ fn get(input: &mut &[u8]) -> Option<u64> {
 fn put_all(out: &mut Vec<u8>, fields: &[Option<u64>]) {
     let mask = fields.iter().enumerate().map(|(bit, field)| u64::from(field.is_some()) << bit).sum();
     put(out, mask);
-    fields.iter().flatten().for_each(|field| put(out, *field));
+    for field in fields.iter().flatten() {
+        put(out, *field);
+    }
 }
 
 fn get_all<const N: usize>(input: &mut &[u8]) -> Option<[Option<u64>; N]> {

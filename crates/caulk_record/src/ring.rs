@@ -135,25 +135,26 @@ pub(crate) fn read_ring(folder: &Utf8Path, problems: &mut Vec<String>) -> Vec<Ro
 }
 
 fn read_segment(path: &Utf8Path, bytes: &[u8], rows: &mut Vec<Row>, problems: &mut Vec<String>) {
-    let mut head = None;
-    let mut unknown = 0;
-    let rest = read_frames(bytes, |frame| match head {
-        None => {
-            head = Some(
-                frame.strip_prefix(MARK).and_then(|schema| schema.try_into().ok()).map(u32::from_le_bytes),
-            )
+    let mut frames = Vec::new();
+    let rest = read_frames(bytes, |frame| frames.push(frame));
+    let schema =
+        frames.first().and_then(|head| head.strip_prefix(MARK)?.try_into().ok()).map(u32::from_le_bytes);
+    match schema {
+        Some(schema) if schema <= crate::SCHEMA => {
+            let before = rows.len();
+            rows.extend(frames[1..].iter().filter_map(|frame| Row::decode(frame)));
+            let unknown = frames.len() - 1 - (rows.len() - before);
+            if unknown > 0 {
+                problems.push(format!("`{path}` holds {unknown} records that this caulk cannot read"));
+            }
         }
-        Some(Some(schema)) if schema <= crate::SCHEMA => match Row::decode(frame) {
-            Some(row) => rows.push(row),
-            None => unknown += 1,
-        },
-        _ => unknown += 1,
-    });
+        Some(_) => problems.push(format!("`{path}` was written by a later caulk; upgrade to read it")),
+        // A segment that has just been made, or was cut to nothing.
+        None if frames.is_empty() => (),
+        None => problems.push(format!("`{path}` is not a ring of caulk")),
+    }
     if rest > 0 {
         problems.push(format!("`{path}` stops in the middle of a record at byte {}", bytes.len() - rest));
-    }
-    if unknown > 0 {
-        problems.push(format!("`{path}` holds {unknown} records that this caulk cannot read"));
     }
 }
 

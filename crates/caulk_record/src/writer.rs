@@ -20,6 +20,8 @@ use crate::{WriteError, finish, head, home, redact};
 const BATCH_NS: u64 = 30_000_000_000;
 /// ... or until there are so many of a table.
 const BATCH_ROWS: usize = 1024;
+/// A process that is only seen again goes to the ring so often, in nanoseconds.
+const SEEN_NS: u64 = 1_000_000_000;
 /// While a table cannot be written: time between attempts, in nanoseconds, ...
 const RETRY_NS: u64 = 10_000_000_000;
 /// ... and rows that are held for it.
@@ -38,8 +40,8 @@ pub struct Writer {
     ring_holds: bool,
     thin: Thin,
     tables: Vec<Pending>,
-    /// Where in `tables` a process's record waits.
-    processes: HashMap<(u32, u64), usize>,
+    /// Where in `tables` a process's record waits, and up to which time the ring has it.
+    processes: HashMap<(u32, u64), (usize, u64)>,
     next_order: u64,
     now_ns: u64,
     failure: Option<WriteError>,
@@ -126,23 +128,25 @@ impl Writer {
     }
 
     /// Takes what is known of a process; the last record of a process (of equal `pid` and `first_ns`) counts. May be
-    /// called as often as anything changes: a mere `last_ns` is gathered in memory.
+    /// called as often as anything changes; a mere `last_ns` is gathered in memory for up to a second.
     pub fn process(&mut self, process: &ProcessRecord) {
         let key = (process.pid, process.first_ns);
         let pending = &mut self.tables[Table::Processes as usize];
-        let known = self.processes.get(&key).and_then(|place| pending.rows.get_mut(*place));
-        let Some(Row { order, record: Record::Process(old) }) = known else {
-            self.processes.insert(key, pending.rows.len());
+        let place = pending.rows.len();
+        let (place, ring_ns) = self.processes.entry(key).or_insert((place, process.last_ns));
+        let Some(Row { order, record: Record::Process(old) }) = pending.rows.get_mut(*place) else {
             return self.take(Record::Process(process.clone()));
         };
         let only_seen_again = ProcessRecord { last_ns: process.last_ns, ..old.clone() } == *process;
         old.clone_from(process);
-        if !only_seen_again {
-            *order = self.next_order;
-            self.next_order += 1;
-            let row = Row { order: *order, record: Record::Process(process.clone()) };
-            self.push_ring(&row);
+        if only_seen_again && process.last_ns < ring_ns.saturating_add(SEEN_NS) {
+            return;
         }
+        *ring_ns = process.last_ns;
+        *order = self.next_order;
+        self.next_order += 1;
+        let row = Row { order: *order, record: Record::Process(process.clone()) };
+        self.push_ring(&row);
     }
 
     /// Makes sure that what was taken survives the recorder, and writes the batches that are due. Cheap when none is:
@@ -153,7 +157,9 @@ impl Writer {
     pub fn flush(&mut self) -> Result<(), WriteError> {
         let mut closed = Vec::new();
         self.thin.close(self.now_ns, &mut |row| closed.push(row));
-        closed.into_iter().for_each(|row| self.wait(row));
+        for row in closed {
+            self.wait(row);
+        }
         for index in 0..self.tables.len() {
             if self.tables[index].is_due(self.now_ns, !self.ring_holds) {
                 self.write_batch(index);
@@ -186,7 +192,9 @@ impl Writer {
     pub fn finish(mut self, info: &RunInfo) -> Result<(), WriteError> {
         let mut rest = Vec::new();
         self.thin.close(u64::MAX, &mut |row| rest.push(row));
-        rest.into_iter().for_each(|row| self.wait(row));
+        for row in rest {
+            self.wait(row);
+        }
         // The ring's file is closed before it is removed: on some network file systems that matters.
         self.ring = None;
         let finished = finish::tables(&self.folder, &mut self.tables);
@@ -213,7 +221,9 @@ impl Writer {
         self.push_ring(&row);
         let mut closed = Vec::new();
         self.thin.push(row, &mut |row| closed.push(row));
-        closed.into_iter().for_each(|row| self.wait(row));
+        for row in closed {
+            self.wait(row);
+        }
     }
 
     fn push_ring(&mut self, row: &Row) {
