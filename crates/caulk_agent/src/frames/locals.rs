@@ -117,7 +117,7 @@ fn read<'py>(frame: &Bound<'py, PyAny>, layout: Layout, name: &Bound<'py, PyStri
     if let Layout::Function = layout {
         return read_by_function(frame, name);
     }
-    read_all(frame, layout).into_iter().find(|(other, _)| other.is(name) || other.eq(name).unwrap_or(false)).map(|(_, value)| value)
+    read_all(frame, layout).into_iter().find(|(other, _)| same(other, name)).map(|(_, value)| value)
 }
 
 fn read_by_function<'py>(frame: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
@@ -230,7 +230,7 @@ impl<'py> Names<'py> {
 }
 
 fn same(left: &Bound<'_, PyString>, right: &Bound<'_, PyString>) -> bool {
-    left.is(right) || left.eq(right).unwrap_or(false)
+    left.is(right) || left.as_any().eq(right).unwrap_or(false)
 }
 
 /// Reads frames whose variables are known: locals, cells, free variables, captured arguments, unbound names, running and

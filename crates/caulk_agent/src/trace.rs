@@ -1,0 +1,299 @@
+//! The armed trace: for a bounded time, which line makes a chosen container grow?
+//!
+//! Functions whose code mentions the container are watched line by line and its length is compared, so that whatever
+//! grows it is caught: a method, an item assignment, `+=`, a slice, a C function that is handed the container, a name
+//! bound to a longer value. On 3.12 and later through `sys.monitoring`, before through a native profile function that
+//! switches a native trace function on in these functions only. Never over a tracer or profiler of the program's; every
+//! failure ends it, with one reason; afterwards nothing is left behind.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+mod candidates;
+mod engine;
+mod monitoring;
+mod peak;
+mod python;
+mod tracer;
+mod watch;
+
+pub(crate) use python::register;
+pub(crate) use watch::{Target, Watch};
+
+use crate::exclusive::Exclusive;
+use crate::heap::Address;
+use crate::symbols;
+use engine::Engine;
+use peak::Peak;
+
+/// How much an armed trace may do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Events that saw a watched thing grow; then it is no longer looked at.
+    pub(crate) max_hits_per_watch: u32,
+    /// Functions that are watched.
+    pub(crate) max_candidates: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_hits_per_watch: 50, max_candidates: 64 }
+    }
+}
+
+/// What an armed trace has seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Per watch: events that saw it grow and charged a line with it.
+    pub(crate) hits: Vec<(u32, u32)>,
+    /// Per watch: growth that no watched line is responsible for.
+    pub(crate) unexplained: Vec<(u32, u64)>,
+    /// Events of watched functions.
+    pub(crate) events_seen: u64,
+    /// Every watch has its hits: time to disarm.
+    pub(crate) enough: bool,
+    /// A watched thing grew and not one event was seen: this way of tracing does not work here.
+    pub(crate) blind: bool,
+    /// Why it ended by itself: disarm and say so.
+    pub(crate) stopped: Option<String>,
+}
+
+/// A line that made a watched thing grow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// The watch.
+    pub(crate) id: u32,
+    /// File of the line.
+    pub(crate) file: String,
+    /// Line, from 1.
+    pub(crate) line: u32,
+    /// Qualified name of the function; the bare name on 3.10.
+    pub(crate) function: String,
+    /// Innermost line of the user's own code on the stack; the same where the line is the user's, empty where there is
+    /// none.
+    pub(crate) user_file: String,
+    /// ... line, from 1; 0 where there is none,
+    pub(crate) user_line: u32,
+    /// ... function.
+    pub(crate) user_function: String,
+    /// Elements or bytes it added; for a graph, times it was extended.
+    pub(crate) growth: u64,
+    /// Events that saw it.
+    pub(crate) count: u32,
+}
+
+impl From<Hit> for caulk_wire::TraceHit {
+    fn from(hit: Hit) -> Self {
+        Self {
+            id: hit.id,
+            file: hit.file,
+            line: hit.line,
+            function: hit.function,
+            user_file: hit.user_file,
+            user_line: hit.user_line,
+            user_function: hit.user_function,
+            growth: hit.growth,
+            count: hit.count,
+        }
+    }
+}
+
+/// The highest level of the bytes in use while armed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PeakHit {
+    /// Bytes in use.
+    pub(crate) bytes: u64,
+    /// File of the user's line that had just run.
+    pub(crate) file: String,
+    /// Line, from 1.
+    pub(crate) line: u32,
+    /// Qualified name of the function.
+    pub(crate) function: String,
+    /// Its largest locals: name, type, elements (bytes of tensors and arrays).
+    pub(crate) locals: Vec<(String, String, u64)>,
+}
+
+/// Functions of the user that a peak watch looks at.
+const PEAK_CANDIDATES: usize = 2000;
+
+static STATE: Exclusive<State> = Exclusive::new();
+/// Nothing is done any more at events: an internal error, or a forked child.
+static DEAF: AtomicBool = AtomicBool::new(false);
+
+#[derive(Default)]
+struct State {
+    engine: Option<Engine>,
+    mechanism: Option<Mechanism>,
+}
+
+enum Mechanism {
+    Monitoring(monitoring::Tool),
+    Tracer,
+}
+
+/// Arms a trace for these watches; answers with the number of functions that are watched.
+///
+/// # Errors
+/// A sentence fragment that says why it was not armed.
+pub(crate) fn arm(py: Python<'_>, watches: Vec<Watch>, limits: &Limits) -> Result<usize, String> {
+    ready()?;
+    let candidates = candidates::find(py, &watches, limits.max_candidates);
+    let engine = Engine::new(py, watches, *limits, candidates);
+    if engine.is_empty() {
+        return Err("what grows cannot be watched without running the program's own code".into());
+    }
+    install(py, engine)
+}
+
+/// Watches the bytes in use, as `in_use` reads them, for a level above `threshold`; answers with the number of functions
+/// that are watched.
+///
+/// # Errors
+/// A sentence fragment that says why it was not armed.
+pub(crate) fn arm_peak(py: Python<'_>, threshold: u64, in_use: fn() -> u64) -> Result<usize, String> {
+    ready()?;
+    let candidates = candidates::of_user(py, PEAK_CANDIDATES);
+    install(py, Engine::for_peak(py, Peak::new(threshold, in_use), candidates))
+}
+
+/// What was seen so far; also reaches threads that were started since.
+pub(crate) fn poll(py: Python<'_>) -> Progress {
+    let dropped = STATE.with(|state| {
+        if let (Some(engine), Some(mechanism)) = (&mut state.engine, &state.mechanism) {
+            match mechanism {
+                Mechanism::Monitoring(tool) => tool.check(py, engine),
+                Mechanism::Tracer => tracer::reach_new_threads(py, engine),
+            }
+        }
+        state.engine.as_mut().map(|engine| std::mem::take(&mut engine.dropped))
+    });
+    drop(dropped);
+    let progress = STATE.with(|state| state.engine.as_ref().map(|engine| engine.progress(py)));
+    progress.flatten().unwrap_or_default()
+}
+
+/// Is a trace or a peak watch armed?
+pub(crate) fn is_armed() -> bool {
+    STATE.with(|state| state.engine.is_some()).unwrap_or(true)
+}
+
+/// Ends the trace and drops everything that it referred to.
+pub(crate) fn disarm(py: Python<'_>) -> Vec<Hit> {
+    remove(py).map_or_else(Vec::new, |mut engine| engine.hits())
+}
+
+/// Ends a peak watch; `None` where the threshold was not reached.
+pub(crate) fn disarm_peak(py: Python<'_>) -> Option<PeakHit> {
+    remove(py)?.take_peak()
+}
+
+/// In a forked child: takes off what the parent had armed.
+pub(crate) fn after_fork(py: Python<'_>) {
+    STATE.release();
+    drop(remove(py));
+    DEAF.store(false, Ordering::Relaxed);
+}
+
+fn ready() -> Result<(), String> {
+    prepare();
+    if symbols::minor().is_none() {
+        return Err("this interpreter is not one that caulk can trace".into());
+    }
+    if DEAF.load(Ordering::Relaxed) {
+        return Err("an earlier trace failed".into());
+    }
+    if is_armed() {
+        return Err("a trace is armed already".into());
+    }
+    Ok(())
+}
+
+/// Makes the state, and has forked children ignore what they inherit until `after_fork` is called.
+fn prepare() {
+    static ONCE: Once = Once::new();
+    extern "C" fn in_child() {
+        DEAF.store(true, Ordering::Relaxed);
+    }
+    ONCE.call_once(|| {
+        STATE.put(State::default());
+        // SAFETY: the handler only stores to an atomic, and this library is never unloaded.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+}
+
+fn install(py: Python<'_>, mut engine: Engine) -> Result<usize, String> {
+    let count = engine.candidates.len();
+    if count == 0 {
+        return Err("no function mentions what grows".into());
+    }
+    engine.enter_running(py);
+    let codes: Vec<_> = engine.candidates.values().map(|candidate| candidate.code.clone_ref(py)).collect();
+    let busy = || "the trace is in use by another thread".to_owned();
+    STATE.with(|state| state.engine = Some(engine)).ok_or_else(busy)?;
+    let mechanism = if symbols::minor() >= Some(12) {
+        monitoring::Tool::install(py, codes).map(Mechanism::Monitoring)
+    } else {
+        tracer::install(py).map(|()| Mechanism::Tracer)
+    };
+    match mechanism {
+        Ok(mechanism) => {
+            STATE.with(|state| state.mechanism = Some(mechanism)).ok_or_else(busy)?;
+            Ok(count)
+        }
+        Err(reason) => {
+            drop(remove(py));
+            Err(reason)
+        }
+    }
+}
+
+/// Takes the mechanism off, then the engine out.
+fn remove(py: Python<'_>) -> Option<Engine> {
+    let mechanism = take(py, |state| state.mechanism.take());
+    match mechanism {
+        Some(Mechanism::Monitoring(tool)) => tool.remove(py),
+        Some(Mechanism::Tracer) => tracer::remove(py),
+        None => {}
+    }
+    take(py, |state| state.engine.take())
+}
+
+/// Takes something out of the state; waits, without the GIL, for an event that another thread is handling.
+fn take<T: Send>(py: Python<'_>, part: impl Fn(&mut State) -> Option<T> + Sync) -> Option<T> {
+    for _ in 0..1000 {
+        let taken = STATE.with(|state| (true, part(state)));
+        match taken {
+            Some((_, part)) => return part,
+            None => py.detach(|| std::thread::sleep(std::time::Duration::from_millis(1))),
+        }
+    }
+    DEAF.store(true, Ordering::Relaxed);
+    None
+}
+
+/// Handles an event of the calling thread; called by the interpreter, so nothing may unwind out of it.
+fn on_event(action: impl FnOnce(Python<'_>, &mut Engine, Address)) {
+    if DEAF.load(Ordering::Relaxed) {
+        return;
+    }
+    let handled = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the interpreter calls tracers with the GIL held.
+        let py = unsafe { Python::assume_attached() };
+        // SAFETY: returns the calling thread's identifier, which is the one that Python knows it by.
+        let thread = unsafe { libc::pthread_self() } as Address;
+        STATE.with(|state| {
+            if let Some(engine) = state.engine.as_mut().filter(|engine| engine.stopped.is_none()) {
+                action(py, engine, thread);
+            }
+        });
+        // SAFETY: the GIL is held; nothing that failed above may reach the program.
+        unsafe { ffi::PyErr_Clear() };
+    }));
+    if handled.is_err() {
+        DEAF.store(true, Ordering::Relaxed);
+    }
+}
