@@ -49,9 +49,9 @@ Examples:
 
 It also works on a run that is still going on, and on one whose supervisor was killed.";
 
-/// Find and explain memory leaks in Python and PyTorch training
+/// Everything that can be said to `caulk`.
 #[derive(Debug, Parser)]
-#[command(name = "caulk", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "caulk", version, about = "Find and explain memory leaks in Python and PyTorch training", styles = STYLES, after_help = EXAMPLES, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -43,7 +43,8 @@ pub(crate) fn check(path: &Utf8Path) -> Result<(), FileError> {
         Err(io::Error::from(io::ErrorKind::IsADirectory))
     } else {
         let temporary = temporary(path);
-        File::create(&temporary).and_then(|_| fs::remove_file(&temporary))
+        let made = File::create(&temporary).and_then(|_| fs::remove_file(&temporary));
+        made.or_else(|error| OpenOptions::new().write(true).open(path).map(drop).map_err(|_| error))
     };
     result.map_err(|source| FileError { path: path.to_owned(), source })
 }
@@ -77,15 +78,19 @@ fn replace(path: &Utf8Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
     let temporary = temporary(&path);
     let written = File::create(&temporary).and_then(|mut file| {
+        if let Ok(old) = fs::metadata(&path) {
+            file.set_permissions(old.permissions())?;
+        }
         file.write_all(text.as_bytes())?;
         file.sync_all()
     });
-    let placed = written.and_then(|()| fs::rename(&temporary, &path));
-    if placed.is_err() {
+    written.and_then(|()| fs::rename(&temporary, &path)).or_else(|error| {
         // What is left of a failed attempt is of no use; that it cannot be removed is no news.
         let _ = fs::remove_file(&temporary);
-    }
-    placed
+        // A file that is mounted into a container, or lies in a folder of somebody else, can only be overwritten.
+        let file = OpenOptions::new().write(true).truncate(true).open(&path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|_| error)
+    })
 }
 
 /// Beside the file, so that renaming stays within one file system.

@@ -23,7 +23,7 @@ fn main() {
     let printer = Printer::new(matches!(&cli.command, Command::Run(args) if args.quiet));
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, printer),
-        Command::Report(args) => commands::report::run(args, printer),
+        Command::Report(args) => commands::report::run(args),
         Command::Runs(args) => commands::runs::run(args, printer),
     };
     let code = result.unwrap_or_else(|error| {

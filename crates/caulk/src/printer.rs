@@ -40,52 +40,29 @@ impl Printer {
 
     /// Why the command failed: the error, its causes, what to do.
     pub(crate) fn error(self, error: &anyhow::Error) {
-        let mut text = String::new();
+        let mut lines = Vec::new();
         let mut hints = Vec::new();
         for (depth, cause) in error.chain().enumerate() {
-            let said = cause.to_string();
-            let mut lines = said.lines();
-            let label = match depth {
-                0 => self.paint(AnsiColor::Red, "error:"),
-                _ => "  cause:".into(),
-            };
-            text += &format!("{label} {}\n", lines.next().unwrap_or_default());
-            for line in lines {
+            let label = if depth == 0 { self.paint(AnsiColor::Red, "error:") } else { "  cause:".into() };
+            for (index, line) in cause.to_string().lines().enumerate() {
                 match line.trim().strip_prefix("hint: ") {
                     Some(hint) => hints.push(hint.to_owned()),
-                    None => text += &format!("  {line}\n"),
+                    None if index == 0 => lines.push(format!("{label} {line}")),
+                    None => lines.push(format!("  {line}")),
                 }
             }
             let launch = cause.downcast_ref::<caulk_supervise::LaunchError>();
             let hint = launch.and_then(|error| error.hint());
             hints.extend(hint.map(|hint| hint.trim_start_matches("hint: ").to_owned()));
         }
-        for hint in hints {
-            text += &format!("{} {hint}\n", self.paint(AnsiColor::Cyan, "hint:"));
-        }
-        to_stderr(&text);
-    }
-
-    /// Data to standard output.
-    ///
-    /// # Errors
-    /// What the system says, except that a reader who has seen enough is no error.
-    pub(crate) fn data(self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            result => result,
-        }
+        lines
+            .extend(hints.into_iter().map(|hint| format!("{} {hint}", self.paint(AnsiColor::Cyan, "hint:"))));
+        to_stderr(&(lines.join("\n") + "\n"));
     }
 
     /// How to write a report to standard error.
-    pub(crate) fn stderr_options(self) -> TextOptions {
+    pub(crate) fn options(self) -> TextOptions {
         TextOptions { color: self.color, width: width(&io::stderr()) }
-    }
-
-    /// How to write a report to standard output.
-    pub(crate) fn stdout_options(self) -> TextOptions {
-        TextOptions { color: color(&io::stdout()), width: width(&io::stdout()) }
     }
 
     fn paint(self, color: AnsiColor, text: &str) -> String {
@@ -96,6 +73,23 @@ impl Printer {
             text.to_owned()
         }
     }
+}
+
+/// Writes data to standard output.
+///
+/// # Errors
+/// What the system says, except that a reader who has seen enough is no error.
+pub(crate) fn data(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// How to write a report to standard output.
+pub(crate) fn data_options() -> TextOptions {
+    TextOptions { color: color(&io::stdout()), width: width(&io::stdout()) }
 }
 
 /// How to write a report into a file.

@@ -10,6 +10,7 @@ use caulk_record::{WriteError, Writer};
 use caulk_supervise::{Outcome, RunStart, Sink};
 
 use crate::printer::Printer;
+use crate::settings::Budget;
 
 /// Writes what the supervisor sees.
 pub(crate) struct Recorder {
@@ -17,6 +18,7 @@ pub(crate) struct Recorder {
     writer: Writer,
     info: RunInfo,
     printer: Printer,
+    budget: Option<Budget>,
     /// What lay in the folder before: it is not ours to remove.
     before: HashSet<OsString>,
 }
@@ -26,7 +28,12 @@ impl Recorder {
     ///
     /// # Errors
     /// If it cannot be made: then the command is not started.
-    pub(crate) fn create(folder: &Utf8Path, target: Target, printer: Printer) -> Result<Self, WriteError> {
+    pub(crate) fn create(
+        folder: &Utf8Path,
+        target: Target,
+        budget: Option<Budget>,
+        printer: Printer,
+    ) -> Result<Self, WriteError> {
         let info = RunInfo {
             schema: caulk_record::SCHEMA,
             caulk: env!("CARGO_PKG_VERSION").into(),
@@ -40,7 +47,7 @@ impl Recorder {
         };
         let before = names(folder);
         let writer = Writer::create(folder, &info)?;
-        Ok(Self { folder: folder.to_owned(), writer, info, printer, before })
+        Ok(Self { folder: folder.to_owned(), writer, info, printer, budget, before })
     }
 
     /// A line for the report.
@@ -92,6 +99,8 @@ impl Sink for Recorder {
         self.info.root_pid = start.root_pid;
         self.info.start_ns = start.start_ns;
         self.info.limits = start.limits;
+        let all = start.limits.physical_bytes.min(start.limits.cgroup_bytes.unwrap_or(u64::MAX));
+        self.info.limits.budget_bytes = self.budget.map(|budget| budget.of(all));
         self.head();
     }
 

@@ -76,16 +76,17 @@ impl FromStr for Boundary {
         let (count, unit) = text.trim().split_once('-').ok_or(ValueError::Boundary)?;
         let count = count.parse().ok().filter(|count| *count > 0).ok_or(ValueError::Boundary)?;
         match unit {
-            "second" | "seconds" => Ok(Self { count, unit: "seconds" }),
+            "second" | "seconds" => Ok(Self { count, unit: "s" }),
             "step" | "steps" => Ok(Self { count, unit: "steps" }),
             _ => Err(ValueError::Boundary),
         }
     }
 }
 
-impl std::fmt::Display for Boundary {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.count, self.unit)
+impl Boundary {
+    /// As the agent reads it from its settings: `boundary=30s`, `boundary=100steps`.
+    pub(crate) fn setting(self) -> String {
+        format!("boundary={}{}", self.count, self.unit)
     }
 }
 
@@ -93,40 +94,34 @@ impl std::fmt::Display for Boundary {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Result<Budget, ValueError>) {
-        assert_eq!(text.parse(), expected, "{text}");
+    fn check(text: &str, expected: &Result<Budget, ValueError>) {
+        assert_eq!(text.parse(), *expected, "{text}");
     }
 
     #[test]
     fn sizes_are_binary() {
-        check("50GB", Ok(Budget::Bytes(50 << 30)));
-        check("1.5 GiB", Ok(Budget::Bytes(3 << 29)));
-        check("800m", Ok(Budget::Bytes(800 << 20)));
-        check("1048576", Ok(Budget::Bytes(1 << 20)));
-        check("80%", Ok(Budget::Share(0.8)));
+        check("50GB", &Ok(Budget::Bytes(50 << 30)));
+        check("1.5 GiB", &Ok(Budget::Bytes(3 << 29)));
+        check("800m", &Ok(Budget::Bytes(800 << 20)));
+        check("1048576", &Ok(Budget::Bytes(1 << 20)));
+        check("80%", &Ok(Budget::Share(0.8)));
         assert_eq!(Budget::Share(0.5).of(64 << 30), 32 << 30);
     }
 
     #[test]
     fn what_is_no_size_is_refused() {
         for text in ["", "GB", "-1GB", "5XB", "0", "1e400", "99999999999TB", "1.2.3GB", "NaN"] {
-            check(text, Err(ValueError::Size));
+            check(text, &Err(ValueError::Size));
         }
-        check("0%", Err(ValueError::Share));
-        check("101%", Err(ValueError::Share));
-        check("NaN%", Err(ValueError::Share));
+        check("0%", &Err(ValueError::Share));
+        check("101%", &Err(ValueError::Share));
+        check("NaN%", &Err(ValueError::Share));
     }
 
     #[test]
     fn boundaries_are_seconds_or_steps() {
-        assert_eq!(
-            "1-second".parse::<Boundary>().map(|boundary| boundary.to_string()),
-            Ok("1-seconds".into())
-        );
-        assert_eq!(
-            "100-steps".parse::<Boundary>().map(|boundary| boundary.to_string()),
-            Ok("100-steps".into())
-        );
+        assert_eq!("1-second".parse().map(Boundary::setting), Ok("boundary=1s".into()));
+        assert_eq!("100-steps".parse().map(Boundary::setting), Ok("boundary=100steps".into()));
         for text in ["", "10", "0-steps", "-5-steps", "10-epochs", "x-steps"] {
             assert_eq!(text.parse::<Boundary>(), Err(ValueError::Boundary), "{text}");
         }

@@ -209,6 +209,21 @@ fn a_program_without_growth_does_not_fail_on_leak() {
 }
 
 #[test]
+fn a_budget_is_a_size_or_a_share_of_the_memory_there_is() {
+    let place = Place::new();
+    let budget = |budget: &str| {
+        place.caulk(&["run", "--budget", budget, "--report-json", "report.json", "true"]).code(0);
+        let limits = document(&place, "report.json")["run"]["limits"].clone();
+        let physical = limits["physical_bytes"].as_u64().expect("a number");
+        let all = limits["cgroup_bytes"].as_u64().map_or(physical, |cgroup| cgroup.min(physical));
+        (limits["budget_bytes"].as_u64().expect("a number"), all)
+    };
+    assert_eq!(budget("64MB").0, 64 << 20);
+    let (half, all) = budget("50%");
+    assert_eq!(half, all / 2);
+}
+
+#[test]
 fn secrets_on_the_command_line_are_not_kept() {
     let place = Place::new();
     place.caulk(&["run", "--report-json", "report.json", "echo", "--api-key=sk-very-secret"]).code(0);

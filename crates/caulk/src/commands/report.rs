@@ -5,24 +5,24 @@ use camino::Utf8PathBuf;
 use caulk_record::HomeError;
 
 use crate::cli::{Format, ReportArgs};
-use crate::printer::{self, Printer};
+use crate::printer;
 use crate::{assemble, exit, files, home};
 
 /// Shows the report of one run.
 ///
 /// # Errors
 /// If there is no such run, its recording cannot be read, or the report cannot be written.
-pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
+pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<i32> {
     let folder = folder(args)?;
     let report = assemble::report(&folder)?;
-    let options = if args.output.is_some() { printer::file_options() } else { printer.stdout_options() };
+    let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
     let text = match args.format {
         Format::Text => caulk_report::text(&report, &options),
         Format::Json => caulk_report::json(&report),
     };
     match &args.output {
         Some(path) => files::write(path, &text)?,
-        None => printer.data(&text).context("failed to write to standard output")?,
+        None => printer::data(&text).context("failed to write to standard output")?,
     }
     Ok(exit::SUCCESS)
 }

@@ -12,6 +12,7 @@ use super::KEPT_REPORT;
 use crate::cli::{PERIOD, RunArgs};
 use crate::printer::{self, Printer};
 use crate::recorder::Recorder;
+use crate::settings::Boundary;
 use crate::{assemble, exit, files, home, target};
 
 /// Runs the command; the result is the exit code to end with.
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
         Some(folder) => folder.clone(),
         None => caulk_record::new_run_folder(&home(), &target::name(&args.command), &Zoned::now())?,
     };
-    let mut recorder = Recorder::create(&folder, target::describe(&args.command)?, printer)?;
+    let mut recorder = Recorder::create(&folder, target::describe(&args.command)?, args.budget, printer)?;
     if let Some(reason) = reason {
         recorder.note(reason);
     }
@@ -66,9 +67,7 @@ fn options(args: &RunArgs, package: Option<Utf8PathBuf>) -> caulk_supervise::Opt
         options.progress = caulk_supervise::Progress::None;
     }
     options.budget = args.budget.map(|budget| budget.of(target::memory()));
-    if let Some(boundary) = args.boundary {
-        options.agent_settings = format!("boundary={boundary}");
-    }
+    options.agent_settings = args.boundary.map(Boundary::setting).unwrap_or_default();
     options
 }
 
@@ -102,14 +101,15 @@ fn explain(args: &RunArgs, folder: &Utf8Path, outcome: &Outcome, printer: Printe
 /// Brings the report to wherever it was asked for; tries every place before it fails.
 fn deliver(args: &RunArgs, folder: &Utf8Path, report: &Report, printer: Printer) -> anyhow::Result<()> {
     let json = caulk_report::json(report);
+    // Lists can do without; a recording that cannot be written has been told of already.
+    let _ = files::write(&folder.join(KEPT_REPORT), &json);
     let mut results = Vec::new();
-    results.push(files::write(&folder.join(KEPT_REPORT), &json));
     if let Some(path) = &args.report_json {
         results.push(files::write(path, &json));
     }
     match &args.report {
         Some(path) => results.push(files::write(path, &caulk_report::text(report, &printer::file_options()))),
-        None => printer.say(&caulk_report::text(report, &printer.stderr_options())),
+        None => printer.say(&caulk_report::text(report, &printer.options())),
     }
     results.into_iter().collect::<Result<(), _>>().context("a report is missing")
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::KEPT_REPORT;
 use crate::cli::{Format, RunsArgs};
-use crate::printer::Printer;
+use crate::printer::{self, Printer};
 use crate::{assemble, exit, home};
 
 /// One line of the list.
@@ -38,9 +38,9 @@ pub(crate) fn run(args: &RunsArgs, printer: Printer) -> anyhow::Result<i32> {
             printer.say(&format!("no runs in `{home}`; record one with `caulk run -- COMMAND`\n"));
             return Ok(exit::SUCCESS);
         }
-        Format::Text => table(&lines, printer.stdout_options().width),
+        Format::Text => table(&lines, printer::data_options().width),
     };
-    printer.data(&text).context("failed to write to standard output")?;
+    printer::data(&text).context("failed to write to standard output")?;
     Ok(exit::SUCCESS)
 }
 
