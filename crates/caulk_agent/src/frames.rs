@@ -164,8 +164,16 @@ pub(crate) fn thread_name(py: Python<'_>, thread: u64) -> String {
     find().unwrap_or_default()
 }
 
+/// Folder of a loaded module's file.
+fn folder_of(py: Python<'_>, module: &str) -> Option<String> {
+    let file: String = member(&loaded(py, module)?, "__file__")?.extract().ok()?;
+    file.rsplit_once('/').map(|(folder, _)| folder.to_owned())
+}
+
 /// Adds this module's functions to `caulk._agent`.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Until more is configured: the standard library and caulk itself are not the user's.
+    user_files::configure(["os", "caulk"].into_iter().filter_map(|name| folder_of(module.py(), name)).collect());
     module.add_function(wrap_pyfunction!(py_configure_user_files, module)?)?;
     module.add_function(wrap_pyfunction!(py_is_user_file, module)?)?;
     module.add_function(wrap_pyfunction!(py_user_frame, module)?)?;

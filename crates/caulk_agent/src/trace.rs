@@ -183,7 +183,12 @@ pub(crate) fn is_armed() -> bool {
 
 /// Ends the trace and drops everything that it referred to.
 pub(crate) fn disarm(py: Python<'_>) -> Vec<Hit> {
-    remove(py).map_or_else(Vec::new, |mut engine| engine.hits())
+    remove(py).map_or_else(Vec::new, |mut engine| {
+        if engine.stopped.is_none() {
+            engine.look_once_more(py, this_thread());
+        }
+        engine.hits()
+    })
 }
 
 /// Ends a peak watch; `None` where the threshold was not reached.
@@ -275,6 +280,12 @@ fn take<T: Send>(py: Python<'_>, part: impl Fn(&mut State) -> Option<T> + Sync) 
     None
 }
 
+/// The calling thread's identifier, the one that Python knows it by.
+fn this_thread() -> Address {
+    // SAFETY: no preconditions.
+    unsafe { libc::pthread_self() as Address }
+}
+
 /// Handles an event of the calling thread; called by the interpreter, so nothing may unwind out of it.
 fn on_event(action: impl FnOnce(Python<'_>, &mut Engine, Address)) {
     if DEAF.load(Ordering::Relaxed) {
@@ -283,11 +294,9 @@ fn on_event(action: impl FnOnce(Python<'_>, &mut Engine, Address)) {
     let handled = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the interpreter calls tracers with the GIL held.
         let py = unsafe { Python::assume_attached() };
-        // SAFETY: returns the calling thread's identifier, which is the one that Python knows it by.
-        let thread = unsafe { libc::pthread_self() } as Address;
         STATE.with(|state| {
             if let Some(engine) = state.engine.as_mut().filter(|engine| engine.stopped.is_none()) {
-                action(py, engine, thread);
+                action(py, engine, this_thread());
             }
         });
         // SAFETY: the GIL is held; nothing that failed above may reach the program.

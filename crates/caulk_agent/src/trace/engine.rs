@@ -260,6 +260,28 @@ impl Engine {
         Some((place, user))
     }
 
+    /// Growth since the last event: charged to the line that had it, if that was on this thread.
+    pub(super) fn look_once_more(&mut self, py: Python<'_>, thread: Address) {
+        let mut grown = false;
+        for watched in &mut self.watched {
+            grown |= watched.look(py, &self.known, Running::NOWHERE, &mut self.dropped);
+        }
+        if !grown {
+            return;
+        }
+        let track = self.tracks.get(&thread).filter(|_| self.last_thread == thread);
+        let entry = track.and_then(|track| track.stack.last().filter(|entry| entry.frame == track.last));
+        let candidate = entry.and_then(|entry| Some((self.candidates.get(&entry.code)?, entry.line)));
+        let place = candidate.filter(|(candidate, _)| candidate.user).map(|(candidate, line)| candidate.place_at(line));
+        for watched in &mut self.watched {
+            match (std::mem::take(&mut watched.pending), &place) {
+                (0, _) => {}
+                (growth, Some(place)) => watched.record(place, Some(place), growth, true),
+                (growth, None) => watched.unexplained += growth,
+            }
+        }
+    }
+
     /// What was seen so far.
     pub(super) fn progress(&self, py: Python<'_>) -> Progress {
         let grown = || self.watched.iter().any(|watched| watched.has_grown_since(py, &self.known));

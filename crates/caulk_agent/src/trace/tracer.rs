@@ -6,6 +6,7 @@
 //! alone and the trace ends.
 
 use std::os::raw::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -57,11 +58,12 @@ impl Thread {
 
     fn all() -> Vec<Self> {
         let (Some(head), Some(next)) = (symbols::thread_head(), symbols::thread_next()) else { return Vec::new() };
+        let live = |state: *mut ffi::PyThreadState| (!state.is_null()).then_some(state);
         // SAFETY: the GIL is held: threads neither come nor go.
-        let first = unsafe { head(ffi::PyInterpreterState_Get()) };
-        // SAFETY: as above; null ends the list.
-        let states = std::iter::successors(Some(first), |state| Some(unsafe { next(*state) }));
-        states.take_while(|state| !state.is_null()).filter_map(Self::of).collect()
+        let first = live(unsafe { head(ffi::PyInterpreterState_Get()) });
+        // SAFETY: as above; a live thread's state.
+        let states = std::iter::successors(first, |state| live(unsafe { next(*state) }));
+        states.filter_map(Self::of).collect()
     }
 
     fn profile(self) -> Address {
@@ -124,11 +126,13 @@ pub(super) fn install(py: Python<'_>) -> Result<(), String> {
         return Err(IN_USE.into());
     }
     // Tried on the own thread, of which it is known from Python that both are empty.
-    let entered = own.is_free() && own.enter();
-    if !entered || own.profile() != PROFILE as Address || own.trace() != 0 {
+    if own.is_free() && !own.enter() {
         drop(PyErr::take(py));
-        if let Some(set_profile) = symbols::set_profile().filter(|_| entered) {
-            // SAFETY: as in `Thread::enter`; takes off what was just put on.
+        return Err("an audit hook of the program objects to a profile function".into());
+    }
+    if own.profile() != PROFILE as Address || own.trace() != 0 {
+        if let Some(set_profile) = symbols::set_profile() {
+            // SAFETY: as in `Thread::enter`; there was none before.
             unsafe { set_profile(own.state, None, std::ptr::null_mut()) };
         }
         return Err("the layout of this interpreter's threads is not known".into());
@@ -141,6 +145,8 @@ pub(super) fn install(py: Python<'_>) -> Result<(), String> {
     for thread in others {
         thread.enter();
     }
+    drop(PyErr::take(py));
+    NEWEST.store(newest(), Ordering::Relaxed);
     switch_running_on();
     Ok(())
 }
@@ -165,8 +171,17 @@ fn switch_running_on() {
     }
 }
 
+/// State of the newest thread when the threads were last gone through: new ones come first in the list.
+static NEWEST: AtomicUsize = AtomicUsize::new(0);
+
+fn newest() -> Address {
+    // SAFETY: the GIL is held.
+    symbols::thread_head().map_or(0, |head| unsafe { head(ffi::PyInterpreterState_Get()) } as Address)
+}
+
 /// Threads that were started since are profiled too, unless somebody else does.
-pub(super) fn reach_new_threads(_py: Python<'_>, engine: &mut Engine) {
+pub(super) fn reach_new_threads(py: Python<'_>, engine: &mut Engine) {
+    NEWEST.store(newest(), Ordering::Relaxed);
     if engine.stopped.is_some() {
         return;
     }
@@ -177,15 +192,18 @@ pub(super) fn reach_new_threads(_py: Python<'_>, engine: &mut Engine) {
             engine.stopped = Some(TAKEN.into());
         }
     }
+    drop(PyErr::take(py));
 }
 
-pub(super) fn remove(_py: Python<'_>) {
+pub(super) fn remove(py: Python<'_>) {
     for thread in Thread::all() {
         thread.leave();
     }
+    // What an audit hook raised must not reach the program.
+    drop(PyErr::take(py));
 }
 
-/// Profile function of every thread: follows calls and returns.
+/// Profile function of every thread: follows calls and returns, of C functions only to notice new threads.
 unsafe extern "C" fn on_profile(
     _: *mut ffi::PyObject,
     frame: *mut ffi::PyFrameObject,
@@ -195,10 +213,14 @@ unsafe extern "C" fn on_profile(
     let Some(state) = Thread::current() else { return 0 };
     if state.is_taken() {
         yield_to_program(state);
-    } else if what == CALL || what == RETURN {
-        let mut armed = false;
+        return 0;
+    }
+    // Right after a thread was started, its starter's call returns.
+    if newest() != NEWEST.load(Ordering::Relaxed) {
+        on_event(|py, engine, _| reach_new_threads(py, engine));
+    }
+    if what == CALL || what == RETURN {
         on_event(|py, engine, thread| {
-            armed = true;
             let code = code_of(frame);
             let lines = if what == CALL {
                 enter_function(py, engine, thread, frame as Address, code)
@@ -209,7 +231,6 @@ unsafe extern "C" fn on_profile(
                 state.set_lines(lines);
             }
         });
-        let _ = armed;
     }
     0
 }
