@@ -50,11 +50,6 @@ impl Recorder {
         Ok(Self { folder: folder.to_owned(), writer, info, printer, budget, before })
     }
 
-    /// A line for the report.
-    pub(crate) fn note(&mut self, text: impl Into<String>) {
-        self.info.notes.push(text.into());
-    }
-
     /// Removes the recording of a command that never started.
     pub(crate) fn discard(self) {
         drop(self.writer);

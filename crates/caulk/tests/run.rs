@@ -91,7 +91,7 @@ fn the_report_goes_to_standard_error_only() {
 #[test]
 fn the_reason_for_looking_from_outside_only_is_said_once() {
     let ended = Place::new().caulk(&["run", "true"]).code(0);
-    assert_eq!(ended.err.matches("from outside only").count(), 1, "{ended:#?}");
+    assert_eq!(ended.err.matches("from outside alone").count(), 1, "{ended:#?}");
 }
 
 #[test]
@@ -167,6 +167,22 @@ fn a_folder_is_used_for_one_recording() {
     place.caulk(&["run", "--output", "rec", "touch", "started"]).code(125).says("hint: ");
     assert!(!place.path("started").exists());
     assert_eq!(place.read("rec/run.json"), before);
+}
+
+#[test]
+fn a_disk_that_fills_up_costs_one_warning() {
+    let place = Place::new();
+    // As a full disk: beyond 2 KB every write fails.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 4; exec {} run sh -c 'sleep 3; exit 5'",
+        env!("CARGO_BIN_EXE_caulk")
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).current_dir(place.path("")).stdin(Stdio::null());
+    command.env("CAULK_HOME", place.path("home")).env("CAULK_PACKAGE", "/nowhere");
+    let ended =
+        Ended::from(command.output().expect("sh starts")).code(5).says("File too large").says("── caulk ");
+    assert_eq!(ended.err.matches("warning:").count(), 1, "{ended:#?}");
 }
 
 #[test]

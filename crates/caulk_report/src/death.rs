@@ -45,7 +45,10 @@ pub(crate) fn end(report: &Report) -> Option<End> {
         (_, None, Some(code)) => (Tone::Warn, format!("The program failed {after}: exit code {code}.")),
         (_, None, None) => (Tone::Warn, format!("The program ended {after}; how is not known.")),
     };
-    let detail = if death.text.trim().is_empty() { String::new() } else { sentence_case(&death.text) };
+    // By what a killer was told, or a shell's way of saying that its child was killed; else the sentence has it all.
+    let telling = death.kill.is_some() || death.code.is_none_or(|code| code > 128) && death.signal.is_none();
+    let detail =
+        if telling && !death.text.trim().is_empty() { sentence_case(&death.text) } else { String::new() };
     Some(End { tone, sentence, detail })
 }
 

@@ -23,16 +23,12 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
     for path in args.report.iter().chain(&args.report_json) {
         files::check(path)?;
     }
-    let (package, reason) = package(args);
-    let options = options(args, package);
+    let options = options(args);
     let folder = match &args.output {
         Some(folder) => folder.clone(),
         None => caulk_record::new_run_folder(&home(), &target::name(&args.command), &Zoned::now())?,
     };
     let mut recorder = Recorder::create(&folder, target::describe(&args.command)?, args.budget, printer)?;
-    if let Some(reason) = reason {
-        recorder.note(reason);
-    }
     let outcome = match caulk_supervise::run(&options, &mut recorder) {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -44,23 +40,15 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
     Ok(explain(args, &folder, &outcome, printer))
 }
 
-/// The Python package to look in with, or why there is none.
-fn package(args: &RunArgs) -> (Option<Utf8PathBuf>, Option<&'static str>) {
-    if args.no_agent {
-        return (None, None);
-    }
-    let exe = std::env::current_exe().ok();
-    let package = exe.and_then(|exe| caulk_supervise::find_package(&exe));
-    let reason = package.is_none().then_some(
-        "the processes were seen from outside only: caulk's Python package was not found beside this executable \
-         (install caulk with pip, or set CAULK_PACKAGE to its folder)",
-    );
-    (package, reason)
+/// The Python package to look in with, unless the user wants none.
+fn package(args: &RunArgs) -> Option<Utf8PathBuf> {
+    let exe = std::env::current_exe().ok().filter(|_| !args.no_agent)?;
+    caulk_supervise::find_package(&exe)
 }
 
-fn options(args: &RunArgs, package: Option<Utf8PathBuf>) -> caulk_supervise::Options {
+fn options(args: &RunArgs) -> caulk_supervise::Options {
     let mut options = caulk_supervise::Options::new(args.command.clone());
-    options.package = package;
+    options.package = package(args);
     options.progress = args.progress.into();
     options.period = PERIOD;
     if args.quiet && args.progress == crate::cli::Progress::Auto {
