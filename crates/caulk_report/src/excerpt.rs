@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_core::Finding;
+use caulk_core::{Finding, Site};
 
 /// Lines shown before and after the line to blame.
 const CONTEXT: u32 = 1;
+
+/// Lines of a statement that are shown.
+pub(crate) const STATEMENT: u32 = 6;
 
 /// Source lines by file and line number, with their indentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,15 +45,16 @@ impl Excerpts {
         self.0.get(file)?.get(&line).map(String::as_str)
     }
 
-    /// The line to blame with its neighbours, if it still says `text`: a file that was edited since the run must
-    /// not be quoted as if it had run.
-    pub(crate) fn around(&self, file: &str, line: u32, text: &str) -> Option<Vec<(u32, &str)>> {
-        let blamed = self.line(file, line)?;
-        if !text.is_empty() && blamed.trim() != text.trim() {
+    /// The statement to blame with its neighbours, if it still begins with `text`: a file that was edited since the
+    /// run must not be quoted as if it had run.
+    pub(crate) fn around(&self, site: &Site) -> Option<Vec<(u32, &str)>> {
+        let blamed = self.line(&site.file, site.line)?;
+        if !site.text.is_empty() && blamed.trim() != site.text.trim() {
             return None;
         }
-        let first = line.saturating_sub(CONTEXT);
-        let lines = (first..=line + CONTEXT).filter_map(|n| Some((n, self.line(file, n)?)));
-        Some(lines.filter(|(n, text)| *n == line || !text.trim().is_empty()).collect())
+        let statement = site.line..=site.end_line.clamp(site.line, site.line + STATEMENT - 1);
+        let (first, last) = (site.line.saturating_sub(CONTEXT), statement.end() + CONTEXT);
+        let lines = (first..=last).filter_map(|n| Some((n, self.line(&site.file, n)?)));
+        Some(lines.filter(|(n, text)| statement.contains(n) || !text.trim().is_empty()).collect())
     }
 }

@@ -128,7 +128,7 @@ fn place(site: &Site) -> String {
 fn excerpt(page: &mut Page, site: &Site, container: &str, excerpts: &Excerpts) {
     page.line(&[(Tone::Quiet, "  --> "), (Tone::Plain, &place(site))]);
     let own = [(site.line, site.text.as_str())];
-    let around = excerpts.around(&site.file, site.line, &site.text);
+    let around = excerpts.around(site);
     let lines = around.unwrap_or_else(|| if site.text.is_empty() { Vec::new() } else { own.to_vec() });
     if lines.is_empty() {
         return;
@@ -136,14 +136,20 @@ fn excerpt(page: &mut Page, site: &Site, container: &str, excerpts: &Excerpts) {
     let margin = lines.iter().map(|(number, _)| number.to_string().len()).max().unwrap_or(1);
     let indent = lines.iter().map(|(_, text)| indentation(text)).min().unwrap_or(0);
     let room = page.room(margin + 4);
+    let lines: Vec<_> = lines
+        .into_iter()
+        .map(|(n, text)| (n, harmless(&text.chars().skip(indent).collect::<String>())))
+        .collect();
+    let blamed = |number: u32| (site.line..=site.end_line.max(site.line)).contains(&number);
+    let names = |text: &str| find_word(text, &harmless(container.trim())).is_some();
+    let marked = lines.iter().find(|(number, text)| blamed(*number) && names(text));
+    let marked = marked.map_or(site.line, |(number, _)| *number);
     page.line(&[(Tone::Quiet, &format!(" {:margin$} |", ""))]);
-    for (number, text) in lines {
-        let text = harmless(&text.chars().skip(indent).collect::<String>());
-        let number_text = format!(" {number:>margin$} | ");
-        let tone = if number == site.line { Tone::Strong } else { Tone::Quiet };
-        page.line(&[(Tone::Quiet, &number_text), (tone, &cut(&text, room))]);
-        if number == site.line {
-            let mark = mark(&text, container, room);
+    for (number, text) in &lines {
+        let tone = if blamed(*number) { Tone::Strong } else { Tone::Quiet };
+        page.line(&[(Tone::Quiet, &format!(" {number:>margin$} | ")), (tone, &cut(text, room))]);
+        if *number == marked {
+            let mark = mark(text, container, room);
             page.line(&[(Tone::Quiet, &format!(" {:margin$} | ", "")), (Tone::Bad, &mark)]);
         }
     }

@@ -149,6 +149,20 @@ fn a_source_that_was_edited_since_is_not_quoted() {
 }
 
 #[test]
+fn a_statement_over_several_lines_is_shown_whole() {
+    let mut report = leak();
+    let lines = ["results = run(", "    model,", "    into=self.all_st_ious,", ")"];
+    for (number, text) in (79..).zip(lines) {
+        report.excerpts.insert("leaky/main.py", number, &format!("        {text}"));
+    }
+    report.findings[0].sites[0].end_line = 82;
+    report.findings[0].sites[0].text = lines[0].into();
+    let text = caulk_report::text(&report, &TextOptions::default());
+    let shown = " 81 |     into=self.all_st_ious,\n    |          ^^^^^^^^^^^^^^^^\n 82 | )\n";
+    assert!(text.contains(shown), "{text}");
+}
+
+#[test]
 fn a_peak_is_no_leak() {
     let mut report =
         Report { verdicts: vec![verdict(State::Flat)], findings: vec![graph_in_list()], ..run() };
