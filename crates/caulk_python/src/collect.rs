@@ -6,8 +6,8 @@ use ruff_python_ast::{self as ast, ExceptHandler, Expr, Pattern, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::index::{
-    Action, Assignment, Block, Class, Decorator, Index, LoopRecord, Nature, Op, Parameter, Place, Scope, ScopeKind,
-    Statement,
+    Action, Assignment, Block, Class, Decorator, Index, LoopRecord, Nature, Op, Parameter, Place, Scope,
+    ScopeKind, Statement,
 };
 use crate::likely::{Hint, hint_of};
 use crate::path::{Path, Step, names_of, path_of, reads_of};
@@ -22,9 +22,11 @@ pub(crate) const STACK: usize = 1024 * 1024;
 
 /// Walks a module's statements.
 pub(crate) fn collect(source: &Source, body: &[Stmt], range: TextRange) -> Index {
-    let mut collector = Collector { source, index: Index::default(), scope: 0, block: 0, statement: 0, depth: 0 };
+    let mut collector =
+        Collector { source, index: Index::default(), scope: 0, block: 0, statement: 0, depth: 0 };
     collector.enter_scope(ScopeKind::Module, String::new(), range, None);
-    collector.block = collector.new_block(Block { parent: None, condition: None, repeats: None, no_grad: false });
+    collector.block =
+        collector.new_block(Block { parent: None, condition: None, repeats: None, no_grad: false });
     collector.index.docstring = body.first().and_then(|first| match first {
         Stmt::Expr(docstring) if docstring.value.is_string_literal_expr() => Some(docstring.range()),
         _ => None,
@@ -121,7 +123,7 @@ impl Collector<'_> {
 
     fn statement(&mut self, range: TextRange, header: bool) {
         self.statement = self.index.statements.len();
-        self.index.statements.push(Statement { range, scope: self.scope, block: self.block, header });
+        self.index.statements.push(Statement { range, scope: self.scope, header });
     }
 
     fn header(&mut self, start: &impl Ranged, end: &impl Ranged) {
@@ -228,7 +230,8 @@ impl Collector<'_> {
     }
 
     fn except(&mut self, handler: &ast::ExceptHandlerExceptHandler) {
-        let end = handler.name.as_ref().map(Ranged::range).or(handler.type_.as_ref().map(|kind| kind.range()));
+        let end =
+            handler.name.as_ref().map(Ranged::range).or(handler.type_.as_ref().map(|kind| kind.range()));
         self.header(handler, &end.unwrap_or(TextRange::empty(handler.start())));
         if let Some(kind) = &handler.type_ {
             self.visit_expr(kind);
@@ -241,6 +244,7 @@ impl Collector<'_> {
     }
 
     fn function(&mut self, function: &ast::StmtFunctionDef) {
+        let header = self.index.statements.len();
         let decorators = self.decorators(&function.decorator_list);
         let end = function.returns.as_ref().map_or(function.parameters.range(), |returns| returns.range());
         let start = function.decorator_list.last().map_or(function.start(), |last| {
@@ -262,6 +266,10 @@ impl Collector<'_> {
             _ => None,
         };
         let outer = self.enter_scope(ScopeKind::Function, name, function.range(), class);
+        // Decorators and the `def` line belong to the function.
+        for statement in &mut self.index.statements[header..] {
+            statement.scope = self.scope;
+        }
         self.parameters(&function.parameters);
         let named = |name: &str| decorators.iter().any(|decorator| decorator.path.last_name() == Some(name));
         let is_static = named("staticmethod");
@@ -303,7 +311,9 @@ impl Collector<'_> {
         let mut bases = Vec::new();
         if let Some(arguments) = &class.arguments {
             self.visit_arguments(arguments);
-            bases.extend(arguments.args.iter().filter_map(|base| path_of(base).last_name().map(str::to_owned)));
+            bases.extend(
+                arguments.args.iter().filter_map(|base| path_of(base).last_name().map(str::to_owned)),
+            );
         }
         self.bind_plain(&class.name, class.name.range(), Nature::Definition);
         let name = self.qualified(&class.name);
@@ -353,7 +363,12 @@ impl Collector<'_> {
             let default = parameter.default.as_deref().map(hint_of);
             let scope = self.scope_mut();
             scope.bound.insert(name.clone());
-            scope.parameters.push(Parameter { name, annotation, default, keyword_only: position >= keyword_only });
+            scope.parameters.push(Parameter {
+                name,
+                annotation,
+                default,
+                keyword_only: position >= keyword_only,
+            });
         }
         for variadic in [&parameters.vararg, &parameters.kwarg].into_iter().flatten() {
             self.scope_mut().bound.insert(variadic.name.to_string());
@@ -461,10 +476,18 @@ impl Collector<'_> {
         let counted = matches!(iter, Expr::Call(call) if path_of(&call.func).plain() == Some("range"));
         match (target, iter) {
             // `for store in (self.a, self.b)`: each of them.
-            (Expr::Name(name), Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. })) => {
+            (
+                Expr::Name(name),
+                Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }),
+            ) => {
                 self.bind_names(target, Hint::Unknown);
                 for member in elts {
-                    self.push_assignment(&Path::name(&name.id), name.range(), Some(member), Some(path_of(member)));
+                    self.push_assignment(
+                        &Path::name(&name.id),
+                        name.range(),
+                        Some(member),
+                        Some(path_of(member)),
+                    );
                 }
             }
             (Expr::Name(name), _) if !over.is_opaque() && !matches!(over.steps.last(), Some(Step::Call)) => {
@@ -620,7 +643,18 @@ impl Collector<'_> {
         }
         let place = self.place(target.range());
         let (container, action) = (target.range(), Action::Grow(kind));
-        self.index.ops.push(Op { place, path, container, action, value: stored, key: None, arithmetic, anew: true });
+        let op = Op {
+            place,
+            path,
+            container,
+            action,
+            value: stored,
+            key: None,
+            arithmetic,
+            anew: true,
+            method: None,
+        };
+        self.index.ops.push(op);
     }
 }
 

@@ -94,7 +94,8 @@ pub(crate) fn import(module: &Module, name: &str, line: &str) -> Option<Edit> {
         Some(range) => line_after(module, range, line),
         None => {
             // Behind a `#!` line, an encoding comment and other comments at the top.
-            let first = module.index.statements.first().map_or(TextSize::default(), |first| first.range.start());
+            let first =
+                module.index.statements.first().map_or(TextSize::default(), |first| first.range.start());
             let at = module.source.offset(Position { line: module.source.line_of(first), column: 1 })?;
             Some(insert(module, at, format!("{line}{newline}")))
         }
@@ -107,12 +108,17 @@ fn end_of_line(module: &Module, line: u32) -> Option<TextSize> {
 }
 
 /// Some where a statement has its lines for itself, comments aside.
-pub(crate) fn alone(module: &Module, statement: TextRange) -> Option<()> {
-    let source = &module.source;
-    let (first, last) = (source.line_of(statement.start()), source.line_of(statement.end()));
-    let start = source.offset(Position { line: first, column: 1 })?;
-    let before = source.slice(TextRange::new(start.min(statement.start()), statement.start()));
-    let after = source.slice(TextRange::new(statement.end(), end_of_line(module, last)?.max(statement.end()))).trim();
-    let blank = before.trim_start_matches('\u{feff}').trim().is_empty();
-    (blank && (after.is_empty() || after.starts_with('#'))).then_some(())
+fn alone(module: &Module, statement: TextRange) -> Option<()> {
+    starts_line(module, statement)?;
+    let end = end_of_line(module, module.source.line_of(statement.end()))?;
+    let after = module.source.slice(TextRange::new(statement.end(), end.max(statement.end()))).trim();
+    (after.is_empty() || after.starts_with('#')).then_some(())
+}
+
+/// Some where nothing stands before a statement on its line.
+pub(crate) fn starts_line(module: &Module, statement: TextRange) -> Option<()> {
+    let line = module.source.line_of(statement.start());
+    let start = module.source.offset(Position { line, column: 1 })?;
+    let before = module.source.slice(TextRange::new(start.min(statement.start()), statement.start()));
+    before.trim_start_matches('\u{feff}').trim().is_empty().then_some(())
 }

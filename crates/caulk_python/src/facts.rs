@@ -6,7 +6,9 @@ use crate::index::{Action, Assignment, Nature, Op, Place};
 use crate::loads::mentions;
 use crate::module::Module;
 use crate::path::{Path, Root, Step};
-use crate::query::{answers, function_of_statement, last_name, ops_of, owned, plain_function, spot};
+use crate::query::{
+    answers, function_of_statement, last_name, narrowed, ops_of, owned, plain_function, spot,
+};
 use crate::resolve::{Base, Meaning};
 use crate::sites::{Owner, Spot};
 use crate::value::names;
@@ -35,8 +37,10 @@ pub struct Bound {
     pub spot: Spot,
     /// How.
     pub kind: BoundKind,
+    /// Conditions between function and statement, as in [`crate::GrowSite::conditions`].
+    pub conditions: Vec<String>,
     /// The function is called by name somewhere in this file, is called by Python or a framework, or is the one that
-    /// grows the container. A `close()` that nobody calls limits nothing.
+    /// grows the container. A `close()` that nobody calls limits nothing, nor does what runs once.
     pub called: bool,
 }
 
@@ -90,7 +94,7 @@ pub struct Facts {
     pub summed: bool,
     /// Every growth is under `no_grad` or `inference_mode`.
     pub under_no_grad: bool,
-    /// The framework hook that grows it: a method `*_step` or `on_*_batch_end`.
+    /// The framework hook that grows it: `validation_step`, `on_train_batch_end`, `*_step` of a `*Module` class.
     pub step_hook: Option<String>,
     /// Keys of subscript stores.
     pub keys: Vec<KeyFact>,
@@ -117,22 +121,28 @@ impl Facts {
 
 /// Whose name `name` is in a function: what the function grows under it, else what it mentions.
 pub(crate) fn owner(module: &Module, name: &str, function: &str) -> Owner {
-    let (name, function) = (last_name(name), plain_function(function));
+    let (wide, name, function) = (narrowed(name, &Owner::Any), last_name(name), plain_function(function));
     let here = |op: &&(usize, &Op, &Meaning, bool)| function_of_statement(module, op.1.place) == function;
-    let mentioned: Vec<_> = ops_of(module, name, &Owner::Any).collect();
+    let mentioned: Vec<_> = ops_of(module, name, &wide).collect();
     let rank = |op: &(usize, &Op, &Meaning, bool)| match op.1.action {
         Action::Grow(kind) if kind.grows() => 0,
         Action::Grow(_) => 1,
         _ => 2,
     };
     // The most literal meaning of the most telling operation.
-    let best = mentioned.iter().filter(here).min_by_key(|op| (rank(op), op.2.aliased, op.0));
+    let best = mentioned
+        .iter()
+        .filter(here)
+        .min_by_key(|op| (rank(op), op.2.aliased, matches!(op.2.base, Base::Attribute(..)), op.0));
     let base = match best {
         Some((_, _, meaning, _)) => meaning.base.clone(),
-        None => match module.index.scopes.iter().position(|scope| scope.name == function && !function.is_empty()) {
-            Some(scope) => module.resolver.lookup(&module.index, name, scope),
-            None => return Owner::Any,
-        },
+        None => {
+            match module.index.scopes.iter().position(|scope| scope.name == function && !function.is_empty())
+            {
+                Some(scope) => module.resolver.lookup(&module.index, name, scope),
+                None => return Owner::Any,
+            }
+        }
     };
     match base {
         Base::Local(scope, _) => Owner::Function(module.index.function_name(scope)),
@@ -146,13 +156,16 @@ pub(crate) fn owner(module: &Module, name: &str, function: &str) -> Owner {
 /// Everything that the module says about an owner's name.
 pub(crate) fn facts(module: &Module, name: &str, owner: &Owner) -> Facts {
     let name = last_name(name);
-    let ops: Vec<(&Op, bool)> = unique(ops_of(module, name, owner).map(|(id, op, _, element)| (id, op, element)));
+    let ops: Vec<(&Op, bool)> =
+        unique(ops_of(module, name, owner).map(|(id, op, _, element)| (id, op, element)));
     let growing = |grows: bool| {
-        let of_kind = move |(op, _): &&(&Op, bool)| matches!(op.action, Action::Grow(kind) if kind.grows() == grows);
+        let of_kind =
+            move |(op, _): &&(&Op, bool)| matches!(op.action, Action::Grow(kind) if kind.grows() == grows);
         ops.iter().filter(of_kind).map(|(op, _)| *op)
     };
     // Plain assignments are looked at where nothing else grows it.
-    let growth: Vec<&Op> = if growing(true).next().is_some() { growing(true).collect() } else { growing(false).collect() };
+    let growth: Vec<&Op> =
+        if growing(true).next().is_some() { growing(true).collect() } else { growing(false).collect() };
     let mut facts = Facts {
         bounds: bounds(module, name, owner, &ops, &growth),
         windows: windows(module, name, owner),
@@ -201,8 +214,11 @@ pub(crate) fn assignments<'m>(
         let ends = |step: &Step| matches!(step, Step::Attr(last) | Step::Key(last) if last == name);
         let candidate = assignment.target.steps.last().map_or(assignment.target.plain() == Some(name), ends);
         candidate && {
-            let meanings = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
-            meanings.iter().any(|meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner))
+            let meanings =
+                module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
+            meanings
+                .iter()
+                .any(|meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner))
         }
     })
 }
@@ -212,7 +228,7 @@ fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growt
     let mut found = Vec::new();
     for assignment in assignments(module, name, owner).filter(|assignment| assignment.capacity.is_some()) {
         let spot = spot(module, assignment.place.statement);
-        found.push(Bound { spot, kind: BoundKind::Capacity, called: true });
+        found.push(Bound { spot, kind: BoundKind::Capacity, conditions: Vec::new(), called: true });
     }
     for (op, element) in ops {
         let kind = match op.action {
@@ -228,8 +244,11 @@ fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growt
             continue;
         }
         let spot = spot(module, op.place.statement);
-        let called = grown_in.contains(&spot.function) || is_called(module, op.place);
-        found.push(Bound { spot, kind, called });
+        let conditions = module.index.conditions(op.place.block);
+        // Lightning's check before training clears what it gathered, once.
+        let once = conditions.iter().any(|condition| condition.contains("sanity"));
+        let called = !once && (grown_in.contains(&spot.function) || is_called(module, op.place));
+        found.push(Bound { spot, kind, conditions, called });
     }
     found.sort_by_key(|bound| (bound.spot.line, bound.spot.column));
     found.dedup();
@@ -252,10 +271,25 @@ fn declared_elsewhere(module: &Module, op: &Op) -> bool {
     op.path.plain().is_some_and(|name| scope.globals.contains(name) || scope.nonlocals.contains(name))
 }
 
-/// Whether the function around a place runs, as far as this file tells.
+/// Hooks that run once, at the beginning or the end of everything.
+const ONCE: &[&str] = &[
+    "on_sanity_check_start",
+    "on_sanity_check_end",
+    "on_fit_start",
+    "on_fit_end",
+    "on_train_start",
+    "on_train_end",
+    "setup",
+    "teardown",
+];
+
+/// Whether the function around a place runs again and again, as far as this file tells.
 fn is_called(module: &Module, place: Place) -> bool {
     let Some(scope) = module.index.function_scope(place.scope) else { return true };
     let name = module.index.scopes[scope].name.rsplit('.').next().unwrap_or("");
+    if ONCE.contains(&name) {
+        return false;
+    }
     let by_framework = name.starts_with("on_")
         || name.starts_with("__") && !matches!(name, "__init__" | "__del__" | "__exit__")
         || name.ends_with("_step")
@@ -265,7 +299,8 @@ fn is_called(module: &Module, place: Place) -> bool {
     let by_name = || module.index.calls.iter().any(|call| call.callee.last_name() == Some(name));
     let handed_on = || {
         module.index.calls.iter().any(|call| {
-            let ends = call.callee.last_name() == Some("register") && call.callee.root_name() == Some("atexit");
+            let ends =
+                call.callee.last_name() == Some("register") && call.callee.root_name() == Some("atexit");
             !ends && call.arguments.iter().any(|argument| argument.path.last_name() == Some(name))
         })
     };
@@ -275,7 +310,8 @@ fn is_called(module: &Module, place: Place) -> bool {
 /// Words of which names of limits are made.
 const LIMITS: &[&str] = &["window", "max", "maxlen", "maxsize", "limit", "capacity", "keep", "horizon"];
 /// Words that say nothing about what is limited.
-const GENERIC: &[&str] = &["len", "length", "size", "history", "last", "n", "num", "items", "entries", "records", "buffer"];
+const GENERIC: &[&str] =
+    &["len", "length", "size", "history", "last", "n", "num", "items", "entries", "records", "buffer"];
 
 fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
     let words = |name: &str| -> Vec<String> {
@@ -288,7 +324,10 @@ fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
         let parts = words(limit);
         let number = !matches!(assignment.nature, Nature::Definition | Nature::Caught | Nature::Part);
         let Some(value) = assignment.value.filter(|_| number) else { continue };
-        if limit == name || !parts.iter().any(|word| LIMITS.contains(&word.as_str())) || is_read(module, limit) {
+        if limit == name
+            || !parts.iter().any(|word| LIMITS.contains(&word.as_str()))
+            || is_read(module, limit)
+        {
             continue;
         }
         let meanings = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
@@ -299,9 +338,8 @@ fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
             _ => false,
         });
         let shared = parts.iter().filter(|word| about.contains(word)).count();
-        let generic = parts.iter().all(|word| {
-            LIMITS.contains(&word.as_str()) || GENERIC.contains(&word.as_str())
-        });
+        let generic =
+            parts.iter().all(|word| LIMITS.contains(&word.as_str()) || GENERIC.contains(&word.as_str()));
         let score = shared * 2 + usize::from(generic);
         let window = Window {
             spot: spot(module, assignment.place.statement),
@@ -328,12 +366,16 @@ fn fed(module: &Module, name: &str, owner: &Owner) -> Vec<Fed> {
         let Some(direct) = foreign(module, &call.callee, call.place) else { continue };
         let given = call.arguments.iter().flat_map(|argument| &argument.value.reads);
         let handed = given.filter(|read| !matches!(read.steps.last(), Some(Step::Call))).any(|read| {
-            read.steps.iter().chain([&Step::Attr(read.root_name().unwrap_or("").to_owned())]).any(
-                |step| matches!(step, Step::Attr(part) | Step::Key(part) if part == name),
-            ) && {
-                let meanings = module.resolver.meanings(&module.index, read, call.place, false);
-                meanings.iter().any(|meaning| answers(meaning, name).is_some() && owned(module, meaning, owner))
-            }
+            read.steps
+                .iter()
+                .chain([&Step::Attr(read.root_name().unwrap_or("").to_owned())])
+                .any(|step| matches!(step, Step::Attr(part) | Step::Key(part) if part == name))
+                && {
+                    let meanings = module.resolver.meanings(&module.index, read, call.place, false);
+                    meanings
+                        .iter()
+                        .any(|meaning| answers(meaning, name).is_some() && owned(module, meaning, owner))
+                }
         });
         if handed {
             let callee = module.source.inline(call.callee_range);
@@ -364,7 +406,9 @@ fn foreign(module: &Module, callee: &Path, place: Place) -> Option<bool> {
     let instance = module.resolver.class_of(&module.index, &callee.root, &[], place.scope).is_some();
     match callee.steps.as_slice() {
         [] => Some(true),
-        [Step::Attr(_), rest @ ..] if instance => Some(rest.iter().all(|step| !matches!(step, Step::Attr(_)))),
+        [Step::Attr(_), rest @ ..] if instance => {
+            Some(rest.iter().all(|step| !matches!(step, Step::Attr(_))))
+        }
         _ => Some(false),
     }
 }
@@ -374,7 +418,8 @@ fn loop_carried(module: &Module, ops: &[(&Op, bool)]) -> Option<Spot> {
     let index = &module.index;
     let in_loop = |place: Place| index.loops_around(place.block).next().is_some();
     let itself = ops.iter().map(|(op, _)| *op).find(|op| {
-        matches!(op.action, Action::Grow(crate::sites::GrowKind::Rebind)) && (!op.path.steps.is_empty() || in_loop(op.place))
+        matches!(op.action, Action::Grow(crate::sites::GrowKind::Rebind))
+            && (!op.path.steps.is_empty() || in_loop(op.place))
     });
     if let Some(op) = itself {
         return Some(spot(module, op.place.statement));
@@ -424,13 +469,22 @@ fn updated_in_loop(module: &Module, variable: &Path, place: Place) -> Option<usi
 fn step_hook(module: &Module, place: Place) -> Option<String> {
     let scope = &module.index.scopes[module.index.function_scope(place.scope)?];
     let name = scope.name.rsplit('.').next()?;
-    let hook = name.ends_with("_step") || name.starts_with("on_") && name.ends_with("_batch_end");
-    (hook && scope.class.is_some()).then(|| name.to_owned())
+    let class = &module.index.classes[scope.class?];
+    let framework = class.bases.iter().any(|base| base.ends_with("Module") || base.ends_with("Callback"));
+    let hook = matches!(name, "training_step" | "validation_step" | "test_step" | "predict_step")
+        || framework && name.ends_with("_step")
+        || name.starts_with("on_") && name.ends_with("_batch_end");
+    hook.then(|| name.to_owned())
 }
 
 /// Variables of a key, and those of what these were bound to.
 fn key_names(module: &Module, reads: &[Path], place: Place) -> Vec<String> {
-    let mut found = names(reads);
+    let variables = |reads: &[Path]| {
+        let mut found = names(reads);
+        found.retain(|name| !module.index.imports.contains_key(name));
+        found
+    };
+    let mut found = variables(reads);
     let mut next: Vec<(Path, Place)> = reads.iter().map(|read| (read.clone(), place)).collect();
     for _ in 0..3 {
         let mut further = Vec::new();
@@ -438,7 +492,7 @@ fn key_names(module: &Module, reads: &[Path], place: Place) -> Vec<String> {
             let Some(name) = read.plain() else { continue };
             let base = module.resolver.lookup(&module.index, name, place.scope);
             for assignment in module.resolver.reaching(&module.index, name, &base, place) {
-                for name in names(&assignment.reads) {
+                for name in variables(&assignment.reads) {
                     if !found.contains(&name) {
                         found.push(name);
                     }

@@ -1,15 +1,28 @@
-use caulk_core::Fix;
-use crate::module::Module;
-use crate::sites::GrowSite;
-pub(crate) fn detach(_: &Module, _: &GrowSite) -> Option<Fix> { None }
-pub(crate) fn float(_: &Module, _: &GrowSite) -> Option<Fix> { None }
-pub(crate) fn bound(_: &Module, _: &GrowSite) -> Option<Fix> { None }
-pub(crate) fn clear(_: &Module, _: &GrowSite) -> Option<Fix> { None }
-pub(crate) fn clone(_: &Module, _: &GrowSite) -> Option<Fix> { None }
-pub(crate) fn traceback(_: &Module, _: &GrowSite) -> Option<Fix> { None }
-pub(crate) fn queue(_: &Module, _: u32) -> Option<Fix> { None }
-pub(crate) fn close_figure(_: &Module, _: u32) -> Option<Fix> { None }
-pub(crate) fn remove_handle(_: &Module, _: u32) -> Option<Fix> { None }
-pub(crate) fn grad_none(_: &Module, _: u32) -> Option<Fix> { None }
-pub(crate) fn zero_grad(_: &Module, _: u32) -> Option<Fix> { None }
-pub(crate) fn uncache(_: &Module, _: &str) -> Option<Fix> { None }
+//! The changes that end a leak, as text: what is stored without its graph, a bound, a release.
+//!
+//! Edits are given only where the text makes them certain to fit; otherwise the fix is advice. Edited source parses,
+//! and asked again about it no fix has further edits.
+
+mod bounds;
+mod calls;
+mod store;
+
+use caulk_core::{Applicability, Edit, Fix};
+
+pub(crate) use bounds::{bound, clear};
+pub(crate) use calls::{close_figure, grad_none, queue, remove_handle, uncache, zero_grad};
+pub(crate) use store::{clone, detach, float, traceback};
+
+/// A change of behaviour: to be looked at before it is applied.
+fn change(description: impl Into<String>, edits: Vec<Edit>) -> Option<Fix> {
+    Some(Fix { applicability: Applicability::Unsafe, description: description.into(), edits })
+}
+
+/// Words only.
+fn advice(description: impl Into<String>) -> Option<Fix> {
+    Some(Fix {
+        applicability: Applicability::DisplayOnly,
+        description: description.into(),
+        edits: Vec::new(),
+    })
+}

@@ -87,7 +87,6 @@ pub(crate) struct Place {
 pub(crate) struct Statement {
     pub(crate) range: TextRange,
     pub(crate) scope: usize,
-    pub(crate) block: usize,
     /// A header: other statements hang on it.
     pub(crate) header: bool,
 }
@@ -137,7 +136,9 @@ pub(crate) enum Nature {
     /// A part of what was there: `x[-n:]`, `[v for v in x if ..]`.
     Part,
     /// Made from what was there.
-    Itself { arithmetic: bool },
+    Itself {
+        arithmetic: bool,
+    },
     /// An import, `def`, `class`: no data.
     Definition,
     /// The exception of an `except X as name`.
@@ -177,6 +178,8 @@ pub(crate) struct Op {
     pub(crate) arithmetic: bool,
     /// The variable or attribute gets another object; what it was stays as it is.
     pub(crate) anew: bool,
+    /// The method that is called for it.
+    pub(crate) method: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -243,7 +246,8 @@ impl Index {
 
     /// Qualified name of the function around a scope.
     pub(crate) fn function_name(&self, scope: usize) -> String {
-        self.function_scope(scope).map_or_else(|| "<module>".to_owned(), |found| self.scopes[found].name.clone())
+        self.function_scope(scope)
+            .map_or_else(|| "<module>".to_owned(), |found| self.scopes[found].name.clone())
     }
 
     /// Blocks from the innermost outwards.

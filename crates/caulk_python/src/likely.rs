@@ -12,8 +12,10 @@ use crate::path::{Path, Root, Step, path_of};
 pub(crate) enum Hint {
     /// A number.
     Scalar,
-    /// No tensor and no number: text, containers, arrays, functions.
+    /// No tensor and no number: text, arrays, functions, objects of libraries.
     Object,
+    /// A tuple, list, dict or set with something in it.
+    Display,
     /// A tensor without graph.
     Detached,
     /// A tensor.
@@ -32,23 +34,103 @@ pub(crate) enum Hint {
 
 /// Functions and methods that give numbers.
 const SCALARS: &[&str] = &[
-    "float", "int", "len", "round", "bool", "ord", "hash", "id", "item", "numel", "dim", "time", "perf_counter",
-    "monotonic", "size", "qsize", "index", "count", "get_lr", "nelement",
+    "float",
+    "int",
+    "len",
+    "round",
+    "bool",
+    "ord",
+    "hash",
+    "id",
+    "item",
+    "numel",
+    "dim",
+    "time",
+    "perf_counter",
+    "monotonic",
+    "size",
+    "qsize",
+    "index",
+    "count",
+    "get_lr",
+    "nelement",
+    "random",
+    "randrange",
+    "uniform",
+    "gauss",
 ];
 /// Functions and methods that give text or containers of anything but tensors.
 const OBJECTS: &[&str] = &[
-    "str", "repr", "format", "join", "strip", "split", "tolist", "numpy", "asarray", "copy_to_host", "basename",
-    "keys", "dumps", "to_dict", "isoformat", "encode", "decode", "read", "range", "sorted", "Path",
+    "str",
+    "repr",
+    "format",
+    "join",
+    "strip",
+    "split",
+    "tolist",
+    "numpy",
+    "asarray",
+    "copy_to_host",
+    "basename",
+    "keys",
+    "dumps",
+    "to_dict",
+    "isoformat",
+    "encode",
+    "decode",
+    "read",
+    "range",
+    "sorted",
+    "Path",
 ];
 /// Methods that give the same tensor in another form.
 const SAME: &[&str] = &[
-    "cpu", "cuda", "to", "clone", "float", "double", "half", "bfloat16", "squeeze", "unsqueeze", "view", "reshape",
-    "flatten", "contiguous", "permute", "transpose", "expand", "t",
+    "cpu",
+    "cuda",
+    "to",
+    "clone",
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "squeeze",
+    "unsqueeze",
+    "view",
+    "reshape",
+    "flatten",
+    "contiguous",
+    "permute",
+    "transpose",
+    "expand",
+    "t",
 ];
 /// Methods of tensors that give tensors.
 const TENSORS: &[&str] = &[
-    "mean", "sum", "abs", "pow", "sqrt", "exp", "log", "softmax", "log_softmax", "sigmoid", "tanh", "relu", "norm",
-    "argmax", "logsumexp", "clamp", "var", "std", "matmul", "mm", "bmm", "log_prob", "square", "prod", "cumsum",
+    "mean",
+    "sum",
+    "abs",
+    "pow",
+    "sqrt",
+    "exp",
+    "log",
+    "softmax",
+    "log_softmax",
+    "sigmoid",
+    "tanh",
+    "relu",
+    "norm",
+    "argmax",
+    "logsumexp",
+    "clamp",
+    "var",
+    "std",
+    "matmul",
+    "mm",
+    "bmm",
+    "log_prob",
+    "square",
+    "prod",
+    "cumsum",
 ];
 
 pub(crate) fn hint_of(expr: &Expr) -> Hint {
@@ -68,15 +150,15 @@ fn hint(expr: &Expr, depth: usize) -> Hint {
         | Expr::TString(_)
         | Expr::NoneLiteral(_)
         | Expr::EllipsisLiteral(_)
-        | Expr::Tuple(_)
+        | Expr::Lambda(_) => Hint::Object,
+        Expr::Tuple(_)
         | Expr::List(_)
         | Expr::Dict(_)
         | Expr::Set(_)
         | Expr::ListComp(_)
         | Expr::SetComp(_)
         | Expr::DictComp(_)
-        | Expr::Generator(_)
-        | Expr::Lambda(_) => Hint::Object,
+        | Expr::Generator(_) => Hint::Display,
         Expr::Name(_) => Hint::Of(path_of(expr)),
         Expr::Attribute(attribute) => match attribute.attr.as_str() {
             "data" | "shape" | "dtype" | "device" => Hint::Detached,
@@ -84,7 +166,9 @@ fn hint(expr: &Expr, depth: usize) -> Hint {
             _ => Hint::Of(path_of(expr)),
         },
         Expr::Subscript(subscript) => next(&subscript.value),
-        Expr::BinOp(binary) if binary.op == Operator::Mod && binary.left.is_string_literal_expr() => Hint::Object,
+        Expr::BinOp(binary) if binary.op == Operator::Mod && binary.left.is_string_literal_expr() => {
+            Hint::Object
+        }
         Expr::BinOp(binary) => Hint::Arithmetic(Box::new((next(&binary.left), next(&binary.right)))),
         Expr::UnaryOp(unary) => next(&unary.operand),
         Expr::If(choice) => Hint::Either(Box::new((next(&choice.body), next(&choice.orelse)))),
@@ -105,9 +189,17 @@ fn called(path: Path, receiver: Option<Hint>) -> Hint {
     let name = path.last_name().unwrap_or("");
     let library = matches!(&path.root, Root::Name(root) if matches!(root.as_str(), "torch" | "F" | "nn"));
     if library && path.steps.len() >= usize::from(path.root == Root::Name("torch".to_owned())) {
-        return if SCALARS.contains(&name) { Hint::Scalar } else { Hint::Tensor };
+        return match name.chars().next() {
+            // `torch.optim.Adam(..)`, `nn.Linear(..)`, `torch.cuda.Event(..)`.
+            Some(first) if first.is_uppercase() && !name.ends_with("Tensor") && name != "Parameter" => {
+                Hint::Object
+            }
+            _ if SCALARS.contains(&name) => Hint::Scalar,
+            _ => Hint::Tensor,
+        };
     }
-    if matches!(&path.root, Root::Name(root) if matches!(root.as_str(), "np" | "numpy" | "math" | "os" | "time")) {
+    if matches!(&path.root, Root::Name(root) if matches!(root.as_str(), "np" | "numpy" | "math" | "os" | "time"))
+    {
         return if path.root == Root::Name("math".to_owned()) { Hint::Scalar } else { Hint::Object };
     }
     match receiver {
@@ -119,7 +211,7 @@ fn called(path: Path, receiver: Option<Hint>) -> Hint {
         _ if SCALARS.contains(&name) => Hint::Scalar,
         _ if OBJECTS.contains(&name) => Hint::Object,
         Some(receiver) if TENSORS.contains(&name) => match receiver {
-            Hint::Detached | Hint::Scalar | Hint::Object => receiver,
+            Hint::Detached | Hint::Scalar | Hint::Object | Hint::Display => receiver,
             _ => Hint::Tensor,
         },
         _ => Hint::Called(path),
@@ -129,8 +221,10 @@ fn called(path: Path, receiver: Option<Hint>) -> Hint {
 /// Whether something holds a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Likely {
-    /// A number, text, a container.
+    /// A number, text, an object.
     Plain,
+    /// A tuple, list, dict or set, of whatever.
+    Container,
     /// A tensor without graph.
     Detached,
     /// A tensor, perhaps with a graph.
@@ -158,6 +252,7 @@ impl Likely {
             (Self::Mixed, _) | (_, Self::Mixed) => Self::Mixed,
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
             (Self::Detached, _) | (_, Self::Detached) => Self::Detached,
+            (Self::Container, _) | (_, Self::Container) => Self::Container,
             _ => Self::Plain,
         }
     }
@@ -177,15 +272,45 @@ pub(crate) fn by_name(path: &Path) -> Likely {
         word.ends_with("loss")
             || matches!(
                 word.trim_end_matches('s'),
-                "logit" | "output" | "pred" | "prediction" | "hidden" | "grad" | "feature" | "feat" | "embedding"
-                    | "recon" | "tensor" | "activation" | "attention" | "latent" | "kl"
+                "logit"
+                    | "output"
+                    | "pred"
+                    | "prediction"
+                    | "hidden"
+                    | "grad"
+                    | "feature"
+                    | "feat"
+                    | "embedding"
+                    | "recon"
+                    | "tensor"
+                    | "activation"
+                    | "attention"
+                    | "latent"
+                    | "kl"
             )
     };
     let plain = |word: &str| {
         matches!(
             word,
-            "epoch" | "step" | "index" | "idx" | "name" | "names" | "i" | "j" | "n" | "key" | "path" | "time" | "lr" | "label"
-                | "tag" | "kind" | "id" | "count" | "fold"
+            "epoch"
+                | "step"
+                | "index"
+                | "idx"
+                | "name"
+                | "names"
+                | "i"
+                | "j"
+                | "n"
+                | "key"
+                | "path"
+                | "time"
+                | "lr"
+                | "label"
+                | "tag"
+                | "kind"
+                | "id"
+                | "count"
+                | "fold"
         )
     };
     if tensor(last) {

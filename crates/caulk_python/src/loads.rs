@@ -45,7 +45,17 @@ impl Collector<'_> {
     /// Records an operation without a value.
     pub(crate) fn act(&mut self, path: Path, container: TextRange, action: Action) {
         let place = self.place(container);
-        let op = Op { place, path, container, action, value: None, key: None, arithmetic: false, anew: false };
+        let op = Op {
+            place,
+            path,
+            container,
+            action,
+            value: None,
+            key: None,
+            arithmetic: false,
+            anew: false,
+            method: None,
+        };
         self.index.ops.push(op);
     }
 
@@ -67,6 +77,7 @@ impl Collector<'_> {
             key: key.map(|key| Key { text: self.source.inline(key.range()), reads: reads_of(key) }),
             arithmetic: false,
             anew: kind == GrowKind::Assign,
+            method: None,
         };
         self.index.ops.push(op);
     }
@@ -93,7 +104,9 @@ impl Collector<'_> {
         self.visit_expr(&subscript.slice);
         let container = match &*subscript.value {
             // `frame.loc[key] = row` grows the frame.
-            Expr::Attribute(indexer) if matches!(indexer.attr.as_str(), "loc" | "iloc" | "at" | "iat") => &indexer.value,
+            Expr::Attribute(indexer) if matches!(indexer.attr.as_str(), "loc" | "iloc" | "at" | "iat") => {
+                &indexer.value
+            }
             other => other,
         };
         let path = path_of(container);
@@ -129,6 +142,7 @@ impl Collector<'_> {
                 key: None,
                 arithmetic: nature == Nature::Itself { arithmetic: true },
                 anew: true,
+                method: None,
             };
             self.index.ops.push(op);
         }
@@ -161,7 +175,8 @@ impl Collector<'_> {
             Expr::Lambda(lambda) => {
                 let outer = self.enter_scope(ScopeKind::Lambda, String::new(), lambda.range(), None);
                 if let Some(parameters) = &lambda.parameters {
-                    for default in parameters.iter_non_variadic_params().filter_map(|p| p.default.as_deref()) {
+                    for default in parameters.iter_non_variadic_params().filter_map(|p| p.default.as_deref())
+                    {
                         self.visit(default);
                     }
                     self.parameters(parameters);
@@ -306,7 +321,11 @@ impl Collector<'_> {
             arg => (None, false, arg),
         });
         let named = call.arguments.keywords.iter().map(|keyword| {
-            (Some(keyword.arg.as_ref().map_or(String::new(), ToString::to_string)), keyword.arg.is_none(), &keyword.value)
+            (
+                Some(keyword.arg.as_ref().map_or(String::new(), ToString::to_string)),
+                keyword.arg.is_none(),
+                &keyword.value,
+            )
         });
         let arguments = positional
             .chain(named)
@@ -330,7 +349,11 @@ impl Collector<'_> {
     fn method(&mut self, attribute: &ast::ExprAttribute, arguments: &ast::Arguments) {
         let (method, args) = (attribute.attr.as_str(), &arguments.args);
         let named = |name: &str| {
-            arguments.keywords.iter().find(|keyword| keyword.arg.as_deref() == Some(name)).map(|keyword| &keyword.value)
+            arguments
+                .keywords
+                .iter()
+                .find(|keyword| keyword.arg.as_deref() == Some(name))
+                .map(|keyword| &keyword.value)
         };
         // `list.append(xs, v)`: the container is the first argument.
         let unbound = matches!(&*attribute.value, Expr::Name(name)
@@ -356,6 +379,9 @@ impl Collector<'_> {
                 let value = value.filter(|value| !value.is_starred_expr());
                 let keyed = matches!(kind, GrowKind::SetDefault | GrowKind::Subscript);
                 self.grow(container, kind, value, args.first().filter(|_| keyed));
+                if let Some(last) = self.index.ops.last_mut() {
+                    last.method = Some(method.to_owned());
+                }
                 if kind == GrowKind::SetDefault {
                     self.act(path_of(container), container.range(), Action::Lookup);
                 }
@@ -369,15 +395,34 @@ fn measured(expr: &Expr) -> Option<&Expr> {
     let Expr::Call(call) = expr else { return None };
     match &*call.func {
         Expr::Name(name) if name.id.as_str() == "len" => call.arguments.args.first(),
-        Expr::Attribute(attribute) if matches!(attribute.attr.as_str(), "qsize" | "__len__") => Some(&attribute.value),
+        Expr::Attribute(attribute) if matches!(attribute.attr.as_str(), "qsize" | "__len__") => {
+            Some(&attribute.value)
+        }
         _ => None,
     }
 }
 
 /// Methods and attributes behind which nothing of the object itself is kept.
 const LOOSE: &[&str] = &[
-    "detach", "item", "tolist", "numpy", "shape", "size", "dtype", "device", "ndim", "numel", "dim", "data", "grad",
-    "is_leaf", "requires_grad", "index", "count", "keys", "qsize",
+    "detach",
+    "item",
+    "tolist",
+    "numpy",
+    "shape",
+    "size",
+    "dtype",
+    "device",
+    "ndim",
+    "numel",
+    "dim",
+    "data",
+    "grad",
+    "is_leaf",
+    "requires_grad",
+    "index",
+    "count",
+    "keys",
+    "qsize",
 ];
 
 /// Whether a path reads the thing at `target` itself, and not only its shape or a detached copy.
@@ -426,7 +471,8 @@ fn empties(call: &ast::ExprCall) -> bool {
     };
     match name {
         "list" | "dict" | "set" | "deque" | "OrderedDict" | "Counter" | "bytearray" => {
-            call.arguments.args.first().is_none_or(empty) && (name != "dict" || call.arguments.keywords.is_empty())
+            call.arguments.args.first().is_none_or(empty)
+                && (name != "dict" || call.arguments.keywords.is_empty())
         }
         "Queue" | "LifoQueue" | "SimpleQueue" | "PriorityQueue" => true,
         "defaultdict" => call.arguments.args.len() <= 1,
@@ -438,7 +484,11 @@ fn empties(call: &ast::ExprCall) -> bool {
 fn bounded_call(call: &ast::ExprCall) -> Option<&Expr> {
     let path = path_of(&call.func);
     let keyword = |name: &str| {
-        call.arguments.keywords.iter().find(|keyword| keyword.arg.as_deref() == Some(name)).map(|found| &found.value)
+        call.arguments
+            .keywords
+            .iter()
+            .find(|keyword| keyword.arg.as_deref() == Some(name))
+            .map(|found| &found.value)
     };
     let limit = match path.last_name()? {
         "deque" => keyword("maxlen").or_else(|| call.arguments.args.get(1)),

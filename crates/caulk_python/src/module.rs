@@ -8,8 +8,8 @@ use ruff_text_size::Ranged;
 use crate::collect::{self, collect};
 use crate::facts::{self, Facts};
 use crate::fixes;
-use crate::query;
 use crate::index::Index;
+use crate::query;
 use crate::resolve::{Meaning, Resolver};
 use crate::sites::{Call, Creation, Decorated, GrowSite, Loop, Owner, Statement};
 use crate::text::Source;
@@ -50,12 +50,19 @@ impl Module {
         let tree = parsed.into_syntax();
         let mut index = collect(&source, &tree.body, tree.range());
         // The tree is dropped recursively: a deep one needs stack.
-        stacker::maybe_grow(collect::RED_ZONE + index.depth * 1024, collect::STACK + index.depth * 1024, || {
-            drop(tree);
-        });
+        stacker::maybe_grow(
+            collect::RED_ZONE + index.depth * 1024,
+            collect::STACK + index.depth * 1024,
+            || {
+                drop(tree);
+            },
+        );
         let resolver = Resolver::new(&index);
         let bound_methods = resolver.bound_methods(&index);
         index.ops.extend(bound_methods);
+        let mut ops = std::mem::take(&mut index.ops);
+        ops.retain(|op| !resolver.is_own_method(&index, op));
+        index.ops = ops;
         let meanings =
             index.ops.iter().map(|op| resolver.meanings(&index, &op.path, op.place, op.anew)).collect();
         Self { path: path.to_owned(), problems, source, index, resolver, meanings }
@@ -102,7 +109,7 @@ impl Module {
     /// `obj.name`), a variable, a string key (`val` in `history["val"].append(x)`). Aliases and helper functions
     /// are followed. An expression such as `self.meters["val"]` stands for its last name.
     pub fn grow_sites_of(&self, name: &str, owner: &Owner) -> Vec<GrowSite> {
-        query::grow_sites(self, name, owner)
+        query::grow_sites(self, name, &query::narrowed(name, owner))
     }
 
     /// Where a name is first bound: once per function that binds it, `__init__` and class bodies first.
@@ -112,7 +119,7 @@ impl Module {
 
     /// As [`Module::creations`], of one owner's name.
     pub fn creations_of(&self, name: &str, owner: &Owner) -> Vec<Creation> {
-        query::creations(self, name, owner)
+        query::creations(self, name, &query::narrowed(name, owner))
     }
 
     /// Calls of a function or method by its last name: `backward`, `register_forward_hook`, `figure`.
@@ -138,7 +145,7 @@ impl Module {
 
     /// Facts about an owner's name.
     pub fn facts_of(&self, name: &str, owner: &Owner) -> Facts {
-        facts::facts(self, name, owner)
+        facts::facts(self, name, &query::narrowed(name, owner))
     }
 
     /// Stores the value without its graph: `.detach()`, or the guarded form where the module shows that numbers are

@@ -10,7 +10,8 @@ use crate::sites::{Call, Creation, Decorated, GrowSite, Holder, Loop, Owner, Spo
 
 /// The name without what the interpreter puts into qualified names: `f.<locals>.g.<lambda>` is `f.g`.
 pub(crate) fn plain_function(name: &str) -> String {
-    let kept: Vec<&str> = name.split('.').filter(|part| !part.starts_with('<') || *part == "<module>").collect();
+    let kept: Vec<&str> =
+        name.split('.').filter(|part| !part.starts_with('<') || *part == "<module>").collect();
     kept.join(".")
 }
 
@@ -25,6 +26,15 @@ pub(crate) fn last_name(expression: &str) -> &str {
         return if text.len() == key.len() { last_name(&inner[..open]) } else { text };
     }
     trimmed.trim_matches(['\'', '"']).rsplit('.').next().unwrap_or(trimmed)
+}
+
+/// Anybody's `self.x` is an attribute.
+pub(crate) fn narrowed(expression: &str, owner: &Owner) -> Owner {
+    if *owner == Owner::Any && expression.contains('.') && !expression.trim_end().ends_with(']') {
+        Owner::Attribute
+    } else {
+        owner.clone()
+    }
 }
 
 /// The spot of a statement.
@@ -111,7 +121,11 @@ fn holder(module: &Module, base: &Base) -> Holder {
         Base::Global(_) => Holder::Global,
         Base::Local(scope, name) => {
             let parameters = &module.index.scopes[*scope].parameters;
-            if parameters.iter().any(|parameter| parameter.name == *name) { Holder::Parameter } else { Holder::Local }
+            if parameters.iter().any(|parameter| parameter.name == *name) {
+                Holder::Parameter
+            } else {
+                Holder::Local
+            }
         }
         Base::Other => Holder::Other,
     }
@@ -190,7 +204,8 @@ pub(crate) fn creations(module: &Module, name: &str, owner: &Owner) -> Vec<Creat
         let made = !matches!(assignment.nature, Nature::Itself { .. } | Nature::Part | Nature::Definition);
         let Some(value) = assignment.value.filter(|_| made) else { continue };
         let meaning = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
-        let named = |meaning: &Meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner);
+        let named =
+            |meaning: &Meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner);
         if !meaning.first().is_some_and(named) {
             continue;
         }
@@ -242,7 +257,8 @@ fn bound_to(module: &Module, range: TextRange) -> Option<String> {
 }
 
 /// Names of decorators that keep results for arguments.
-const CACHES: &[&str] = &["lru_cache", "cache", "cached", "cachedmethod", "memoize", "memoized", "alru_cache"];
+const CACHES: &[&str] =
+    &["lru_cache", "cache", "cached", "cachedmethod", "memoize", "memoized", "alru_cache"];
 
 pub(crate) fn decorated(module: &Module, function: &str) -> Option<Decorated> {
     let wanted = plain_function(function);
@@ -257,14 +273,17 @@ pub(crate) fn decorated(module: &Module, function: &str) -> Option<Decorated> {
                 _ => None,
             });
             let root = match &decorator.path.root {
-                Root::Name(root) => module.index.imports.get(root).map_or(root.as_str(), |from| last_name(from)),
+                Root::Name(root) => {
+                    module.index.imports.get(root).map_or(root.as_str(), |from| last_name(from))
+                }
                 _ => "",
             };
             CACHES.contains(&name.unwrap_or(root))
         })?;
         let text = module.source.inline(decorator.range);
         let positional = decorator.arguments.first().cloned();
-        let named = decorator.keywords.iter().find(|(key, _)| key == "maxsize").map(|(_, value)| value.clone());
+        let named =
+            decorator.keywords.iter().find(|(key, _)| key == "maxsize").map(|(_, value)| value.clone());
         Some(Decorated {
             spot: module.source.spot(decorator.range, scope.name.clone()),
             decorator: text.trim_start_matches('@').trim().to_owned(),
@@ -283,7 +302,10 @@ pub(crate) fn loops_at(module: &Module, line: u32) -> Vec<Loop> {
         let scope = module.index.statements[record.statement].scope;
         if (first..=last).contains(&line) && module.index.function_name(scope) == function {
             let header = spot(module, record.statement);
-            found.push((record.range.len(), Loop { spot: header, target: record.target.clone(), iter: record.iter.clone() }));
+            found.push((
+                record.range.len(),
+                Loop { spot: header, target: record.target.clone(), iter: record.iter.clone() },
+            ));
         }
     }
     found.sort_by_key(|(length, _)| *length);

@@ -96,7 +96,9 @@ impl Resolver {
         for (id, assignment) in index.assignments.iter().enumerate() {
             match (assignment.target.plain(), assignment.target.steps.last()) {
                 (Some(name), _) => resolver.names.entry(name.to_owned()).or_default().push(id),
-                (None, Some(Step::Attr(name))) => resolver.attributes.entry(name.clone()).or_default().push(id),
+                (None, Some(Step::Attr(name))) => {
+                    resolver.attributes.entry(name.clone()).or_default().push(id)
+                }
                 _ => {}
             }
         }
@@ -207,7 +209,11 @@ impl Resolver {
                     let annotation = owner.parameters[position].annotation.as_ref();
                     return annotation.and_then(|known| self.classes.get(known).copied());
                 }
-                self.agreed(index, self.named(index, name, |found| *found == Base::Local(id, name.to_owned())), depth)
+                self.agreed(
+                    index,
+                    self.named(index, name, |found| *found == Base::Local(id, name.to_owned())),
+                    depth,
+                )
             }
             Base::Global(_) => {
                 self.agreed(index, self.named(index, name, |found| matches!(found, Base::Global(_))), depth)
@@ -228,7 +234,9 @@ impl Resolver {
             let scope = assignment.place.scope;
             let class = match (&assignment.callee, &assignment.source) {
                 (Some(callee), _) => callee.plain().and_then(|name| self.class_named(index, name, scope)),
-                (None, Some(source)) => self.class_within(index, &source.root, &source.steps, scope, depth + 1),
+                (None, Some(source)) => {
+                    self.class_within(index, &source.root, &source.steps, scope, depth + 1)
+                }
                 _ => None,
             }?;
             if *agreed.get_or_insert(class) != class {
@@ -261,17 +269,19 @@ impl Resolver {
         class: usize,
         attribute: &str,
     ) -> impl Iterator<Item = &'i Assignment> {
-        let through = self.attributes.get(attribute).map_or(&[][..], Vec::as_slice).iter().filter(move |&&id| {
-            let assignment = &index.assignments[id];
-            let before = &assignment.target.steps[..assignment.target.steps.len() - 1];
-            before.is_empty()
-                && self
-                    .class_of(index, &assignment.target.root, before, assignment.place.scope)
-                    .is_some_and(|found| self.related(index, found, class))
-        });
+        let through =
+            self.attributes.get(attribute).map_or(&[][..], Vec::as_slice).iter().filter(move |&&id| {
+                let assignment = &index.assignments[id];
+                let before = &assignment.target.steps[..assignment.target.steps.len() - 1];
+                before.is_empty()
+                    && self
+                        .class_of(index, &assignment.target.root, before, assignment.place.scope)
+                        .is_some_and(|found| self.related(index, found, class))
+            });
         let in_body = self.names.get(attribute).map_or(&[][..], Vec::as_slice).iter().filter(move |&&id| {
             let scope = &index.scopes[index.assignments[id].place.scope];
-            scope.kind == ScopeKind::Class && scope.class.is_some_and(|found| self.related(index, found, class))
+            scope.kind == ScopeKind::Class
+                && scope.class.is_some_and(|found| self.related(index, found, class))
         });
         let found: Vec<&Assignment> = through.chain(in_body).map(|&id| &index.assignments[id]).collect();
         found.into_iter()
@@ -294,7 +304,10 @@ impl Resolver {
     /// The class with this name, a module prefix ignored.
     pub(crate) fn class_by_name(&self, index: &Index, name: &str) -> Option<usize> {
         let plain = name.rsplit('.').next().unwrap_or(name);
-        index.classes.iter().position(|class| name == class.name || name.ends_with(&format!(".{}", class.name)))
+        index
+            .classes
+            .iter()
+            .position(|class| name == class.name || name.ends_with(&format!(".{}", class.name)))
             .or_else(|| self.classes.get(plain).copied())
     }
 
@@ -345,7 +358,10 @@ impl Resolver {
             let target = argument.name.as_deref() == Some("target");
             let first = position == 0
                 && argument.name.is_none()
-                && matches!(call.callee.last_name(), Some("partial" | "submit" | "call_soon" | "apply_async"));
+                && matches!(
+                    call.callee.last_name(),
+                    Some("partial" | "submit" | "call_soon" | "apply_async")
+                );
             if (target || first)
                 && let Some((function, bound)) = self.function_of(index, &argument.path, scope)
             {
@@ -361,7 +377,13 @@ impl Resolver {
     }
 
     /// Everything that a path may stand for at a place, what it says literally first.
-    pub(crate) fn meanings(&self, index: &Index, path: &Path, place: Place, bound_anew: bool) -> Vec<Meaning> {
+    pub(crate) fn meanings(
+        &self,
+        index: &Index,
+        path: &Path,
+        place: Place,
+        bound_anew: bool,
+    ) -> Vec<Meaning> {
         let ways = self.ways(index, path, place, bound_anew).into_iter().enumerate();
         ways.map(|(position, way)| {
             let (base, keys) = self.literally(index, &way.path, way.place.scope);
@@ -428,12 +450,14 @@ impl Resolver {
             }
         }
         let Base::Local(owner, _) = base else { return };
-        let Some(position) = index.scopes[owner].parameters.iter().position(|known| known.name == name) else {
+        let Some(position) = index.scopes[owner].parameters.iter().position(|known| known.name == name)
+        else {
             return;
         };
         for caller in self.callers.get(&owner).map_or(&[][..], Vec::as_slice) {
             let call = &index.calls[caller.call];
-            let Some(given) = given(call, *caller, name, position, index.scopes[owner].parameters[position].keyword_only)
+            let Some(given) =
+                given(call, *caller, name, position, index.scopes[owner].parameters[position].keyword_only)
             else {
                 continue;
             };
@@ -447,7 +471,14 @@ impl Resolver {
     }
 
     /// Through what the first attribute of an instance is bound to: `self.store = SHARED`, a property.
-    fn through_attribute(&self, index: &Index, path: &Path, place: Place, via: &[usize], search: &mut Search) {
+    fn through_attribute(
+        &self,
+        index: &Index,
+        path: &Path,
+        place: Place,
+        via: &[usize],
+        search: &mut Search,
+    ) {
         let Some((Step::Attr(name), rest)) = path.steps.split_first() else { return };
         let Some(class) = self.class_of(index, &path.root, &[], place.scope) else { return };
         for assignment in self.bindings_of(index, class, name) {
@@ -508,17 +539,29 @@ impl Resolver {
         let kept: Vec<&Assignment> = all
             .iter()
             .enumerate()
-            .filter(|(at, found)| {
-                if earlier(found) { *at >= certain.unwrap_or(0) } else { comes_round(found) }
-            })
+            .filter(
+                |(at, found)| {
+                    if earlier(found) { *at >= certain.unwrap_or(0) } else { comes_round(found) }
+                },
+            )
             .map(|(_, found)| *found)
             .collect();
         kept.into_iter()
     }
 
+    /// Whether an operation calls a method that a class of this file defines: its body says what grows.
+    pub(crate) fn is_own_method(&self, index: &Index, op: &Op) -> bool {
+        let called = |method: &String| op.path.clone().with(Step::Attr(method.clone()));
+        op.method
+            .as_ref()
+            .is_some_and(|method| self.function_of(index, &called(method), op.place.scope).is_some())
+    }
+
     /// What calls of bound methods under other names grow: `add = self.xs.append; add(v)`.
     pub(crate) fn bound_methods(&self, index: &Index) -> Vec<Op> {
-        let grows = |assignment: &&Assignment| assignment.source.as_ref().is_some_and(|path| ends_in_growth(path).is_some());
+        let grows = |assignment: &&Assignment| {
+            assignment.source.as_ref().is_some_and(|path| ends_in_growth(path).is_some())
+        };
         let names: Vec<&str> =
             index.assignments.iter().filter(grows).filter_map(|found| found.target.last_name()).collect();
         let mut ops = Vec::new();
@@ -539,6 +582,7 @@ impl Resolver {
                     key: None,
                     arithmetic: false,
                     anew: false,
+                    method: None,
                 });
                 break;
             }
@@ -554,6 +598,7 @@ impl Resolver {
         let next = |hint: &Hint| self.likely(index, hint, place, depth + 1);
         match hint {
             Hint::Scalar | Hint::Object => Likely::Plain,
+            Hint::Display => Likely::Container,
             Hint::Detached => Likely::Detached,
             Hint::Tensor => Likely::Tensor,
             Hint::Unknown => Likely::Unknown,
@@ -567,10 +612,15 @@ impl Resolver {
     /// Calling an object that is no function of this file, nor imported, is what one does with modules.
     fn likely_result(&self, index: &Index, path: &Path, place: Place) -> Likely {
         let word = path.last_name().unwrap_or("").trim_start_matches('_').to_ascii_lowercase();
-        let module = ["model", "net", "criterion", "loss_fn", "encoder", "decoder", "policy", "backbone", "head"]
-            .iter()
-            .any(|known| word.contains(known));
-        if module && self.function_of(index, path, place.scope).is_none() { Likely::Tensor } else { Likely::Unknown }
+        let module =
+            ["model", "net", "criterion", "loss_fn", "encoder", "decoder", "policy", "backbone", "head"]
+                .iter()
+                .any(|known| word.contains(known));
+        if module && self.function_of(index, path, place.scope).is_none() {
+            Likely::Tensor
+        } else {
+            Likely::Unknown
+        }
     }
 
     fn likely_variable(&self, index: &Index, path: &Path, place: Place, depth: usize) -> Likely {
@@ -578,6 +628,9 @@ impl Resolver {
             return Likely::Tensor;
         }
         let Some(name) = path.plain() else { return by_name(path) };
+        if self.class_of(index, &path.root, &[], place.scope).is_some() {
+            return Likely::Plain;
+        }
         let base = self.lookup(index, name, place.scope);
         let mut bound: Option<Likely> = None;
         for assignment in self.reaching(index, name, &base, place) {
@@ -599,14 +652,22 @@ impl Resolver {
     /// What callers give for a parameter, and its default.
     fn given_hints<'i>(&self, index: &'i Index, owner: usize, name: &str) -> Vec<(&'i Hint, Place)> {
         let scope = &index.scopes[owner];
-        let Some(position) = scope.parameters.iter().position(|known| known.name == name) else { return Vec::new() };
+        let Some(position) = scope.parameters.iter().position(|known| known.name == name) else {
+            return Vec::new();
+        };
         let mut found = Vec::new();
+        // `None` and other placeholders say nothing of what is given.
+        if let Some(default @ Hint::Scalar) = &scope.parameters[position].default {
+            found
+                .push((default, Place { scope: owner, block: 0, statement: 0, offset: scope.range.start() }));
+        }
         for caller in self.callers.get(&owner).map_or(&[][..], Vec::as_slice) {
             let call = &index.calls[caller.call];
-            let argument = call.arguments.iter().find(|argument| argument.name.as_deref() == Some(name)).or_else(|| {
-                let at = (position + caller.skip).checked_sub(caller.bound)?;
-                call.arguments.get(at).filter(|argument| argument.name.is_none() && !argument.starred)
-            });
+            let argument =
+                call.arguments.iter().find(|argument| argument.name.as_deref() == Some(name)).or_else(|| {
+                    let at = (position + caller.skip).checked_sub(caller.bound)?;
+                    call.arguments.get(at).filter(|argument| argument.name.is_none() && !argument.starred)
+                });
             if let Some(argument) = argument {
                 found.push((&argument.value.hint, call.place));
             }

@@ -38,6 +38,8 @@ pub(crate) enum Shape {
     View,
     /// Callables: they keep what they close over.
     Callable,
+    /// `a if isinstance(x, T) else b`: types are told apart already.
+    Guarded,
     /// Anything else; true where a method can be called on it without parentheses.
     Other { atomic: bool },
 }
@@ -69,12 +71,14 @@ impl Value {
     }
 }
 
-/// Variables among paths: the root, and the first attribute of `self`.
+/// Variables among paths: the root, and the first attribute of `self`. What is only called is none.
 pub(crate) fn names(reads: &[Path]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for path in reads {
-        let name = match (&path.root, path.steps.first()) {
-            (Root::Name(root), Some(Step::Attr(attr))) if root == "self" => format!("self.{attr}"),
+        let name = match (&path.root, path.steps.as_slice()) {
+            (Root::Name(root), [Step::Attr(_), Step::Call, ..]) if root == "self" => continue,
+            (Root::Name(root), [Step::Attr(attr), ..]) if root == "self" => format!("self.{attr}"),
+            (_, [Step::Call, ..]) => continue,
             (Root::Name(root), _) => root.clone(),
             _ => continue,
         };
@@ -96,16 +100,24 @@ fn shape(expr: &Expr, source: &Source) -> Shape {
         Expr::Set(set) => members(&mut set.elts.iter()),
         Expr::Dict(dict) => members(&mut dict.items.iter().map(|item| &item.value)),
         Expr::Call(call) if constructs(call) => members(
-            &mut call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value)),
+            &mut call
+                .arguments
+                .args
+                .iter()
+                .chain(call.arguments.keywords.iter().map(|keyword| &keyword.value)),
         ),
         Expr::ListComp(ast::ExprListComp { elt, .. })
         | Expr::SetComp(ast::ExprSetComp { elt, .. })
         | Expr::DictComp(ast::ExprDictComp { value: elt, .. })
         | Expr::Generator(ast::ExprGenerator { elt, .. }) => Shape::Each(Box::new(Value::new(elt, source))),
         Expr::Lambda(_) => Shape::Callable,
+        Expr::If(choice) if matches!(&*choice.test, Expr::Call(call) if path_of(&call.func).plain() == Some("isinstance")) => {
+            Shape::Guarded
+        }
         Expr::Subscript(_) => Shape::View,
         _ => Shape::Other {
-            atomic: !expr.is_number_literal_expr() && OperatorPrecedence::from(expr) >= OperatorPrecedence::CallAttribute,
+            atomic: !expr.is_number_literal_expr()
+                && OperatorPrecedence::from(expr) >= OperatorPrecedence::CallAttribute,
         },
     }
 }

@@ -1,0 +1,226 @@
+//! What is stored, changed: without graph, as a number, as a copy, without traceback.
+
+use caulk_core::{Edit, Fix};
+
+use super::{advice, change};
+use crate::edit::{import, replace};
+use crate::index::{Action, Nature, Op};
+use crate::likely::{Hint, Likely};
+use crate::module::Module;
+use crate::path::Step;
+use crate::sites::{GrowKind, GrowSite};
+use crate::value::{Shape, Value};
+
+fn op_of<'m>(module: &'m Module, site: &GrowSite) -> Option<&'m Op> {
+    module.index.ops.get(site.op)
+}
+
+/// Whether the value of this kind of growth is the thing that is kept.
+fn stores_whole(kind: GrowKind) -> bool {
+    !matches!(kind, GrowKind::Register | GrowKind::Write | GrowKind::Extend | GrowKind::Update)
+}
+
+pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
+    let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
+    match &value.shape {
+        Shape::Callable | Shape::Guarded => return None,
+        Shape::Members(members) => return members_without_graph(module, op, members),
+        Shape::Each(element) => {
+            return match &element.shape {
+                Shape::Members(members) => members_without_graph(module, op, members),
+                _ => without_graph(module, op, element),
+            };
+        }
+        _ => {}
+    }
+    if !stores_whole(site.kind) || site.kind == GrowKind::AugAdd && grows_by_elements(module, op) {
+        let plain = matches!(likely(module, op, value), Likely::Plain | Likely::Detached);
+        let named = &value.text;
+        return if plain || matches!(site.kind, GrowKind::Register | GrowKind::Write) {
+            None
+        } else {
+            advice(format!("Store the elements of `{named}` detached: `x.detach() for x in {named}`."))
+        };
+    }
+    without_graph(module, op, value)
+}
+
+/// `xs += more`: elements, not a sum.
+pub(super) fn grows_by_elements(module: &Module, op: &Op) -> bool {
+    let scalar_start =
+        |source: &str| source.starts_with('[') || source.starts_with("list(") || source.starts_with("deque(");
+    module.index.assignments.iter().any(|assignment| {
+        assignment.target == op.path
+            && assignment.value.is_some_and(|range| scalar_start(module.source.slice(range)))
+    })
+}
+
+fn likely(module: &Module, op: &Op, value: &Value) -> Likely {
+    module.resolver.likely(&module.index, &value.hint, at(op, value), 0)
+}
+
+/// The place of a value inside its statement.
+fn at(op: &Op, value: &Value) -> crate::index::Place {
+    crate::index::Place { offset: value.range.start(), ..op.place }
+}
+
+fn without_graph(module: &Module, op: &Op, value: &Value) -> Option<Fix> {
+    match likely(module, op, value) {
+        Likely::Plain | Likely::Detached => None,
+        Likely::Container => advice(format!("Detach the tensors in `{}` before it is stored.", value.text)),
+        Likely::Mixed => guarded(module, value),
+        Likely::Tensor | Likely::Unknown => {
+            let again = differentiated(module, op);
+            let method = if again { ".detach().requires_grad_()" } else { ".detach()" };
+            let content = format!("{}{method}", value.callable_text());
+            let kept = module.source.inline(op.container);
+            let description = if again {
+                format!("Start each round from a value without history: `{content}`.")
+            } else {
+                format!("Store the value without its graph: `{content}` in `{kept}`.")
+            };
+            change(description, vec![replace(module, value.range, content)])
+        }
+    }
+}
+
+/// Whether gradients are taken with respect to the variable that is bound: `autograd.grad(err, q)`.
+fn differentiated(module: &Module, op: &Op) -> bool {
+    let Action::Grow(GrowKind::Rebind | GrowKind::Assign) = op.action else { return false };
+    let function = module.index.function_scope(op.place.scope);
+    module.index.calls.iter().any(|call| {
+        call.callee.last_name() == Some("grad")
+            && module.index.function_scope(call.place.scope) == function
+            && call
+                .arguments
+                .iter()
+                .skip(1)
+                .any(|argument| argument.path == op.path || argument.members.contains(&op.path))
+    })
+}
+
+/// Leaves of nested displays.
+fn leaves<'v>(members: &'v [Value], found: &mut Vec<&'v Value>) {
+    for member in members {
+        match &member.shape {
+            Shape::Members(inner) => leaves(inner, found),
+            Shape::Each(element) => leaves(std::slice::from_ref(&**element), found),
+            _ => found.push(member),
+        }
+    }
+}
+
+fn members_without_graph(module: &Module, op: &Op, members: &[Value]) -> Option<Fix> {
+    let mut all = Vec::new();
+    leaves(members, &mut all);
+    let (mut edits, mut detached, mut doubtful): (Vec<Edit>, Vec<String>, Vec<String>) = Default::default();
+    for value in all {
+        match (likely(module, op, value), &value.shape) {
+            (_, Shape::Callable | Shape::Guarded) | (Likely::Plain | Likely::Detached, _) => {}
+            (Likely::Tensor, _) => {
+                edits.push(replace(module, value.range, format!("{}.detach()", value.callable_text())));
+                detached.push(format!("`{}`", value.text));
+            }
+            _ => doubtful.push(format!("`{}`", value.text)),
+        }
+    }
+    if edits.is_empty() {
+        if doubtful.is_empty() {
+            return None;
+        }
+        return advice(format!("Detach what is a tensor among {} before it is stored.", doubtful.join(", ")));
+    }
+    let mut description = format!("Store {} detached", detached.join(", "));
+    if !doubtful.is_empty() {
+        description += &format!("; look whether {} are tensors too", doubtful.join(", "));
+    }
+    change(description + ".", edits)
+}
+
+pub(crate) fn float(module: &Module, site: &GrowSite) -> Option<Fix> {
+    let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
+    let value = match &value.shape {
+        Shape::Each(element) => element,
+        _ if !stores_whole(site.kind) || matches!(site.kind, GrowKind::Assign | GrowKind::Rebind) => {
+            return None;
+        }
+        _ => value,
+    };
+    if matches!(likely(module, op, value), Likely::Plain | Likely::Container)
+        || matches!(value.shape, Shape::Guarded | Shape::Callable)
+    {
+        return None;
+    }
+    guarded(module, value)
+}
+
+/// A number where it is a tensor, else what it is.
+fn guarded(module: &Module, value: &Value) -> Option<Fix> {
+    let text = &value.text;
+    let from_torch =
+        module.index.imports.iter().find(|(_, from)| *from == "torch").map(|(name, _)| name.clone());
+    let torch = from_torch.as_deref().unwrap_or("torch");
+    if value.shape != Shape::Variable {
+        return advice(format!(
+            "Store numbers: `float(x) if isinstance(x, {torch}.Tensor) else x` with x = `{text}`."
+        ));
+    }
+    let content = format!("float({text}) if isinstance({text}, {torch}.Tensor) else {text}");
+    let description = format!("Store a number instead of the tensor: `{content}`.");
+    let mut edits = vec![replace(module, value.range, content)];
+    if from_torch.is_none() {
+        edits.extend(import(module, "torch", "import torch"));
+    }
+    change(description, edits)
+}
+
+pub(crate) fn clone(module: &Module, site: &GrowSite) -> Option<Fix> {
+    let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
+    let copies = |value: &Value| value.text.ends_with(".clone()") || value.text.ends_with(".copy()");
+    match &value.shape {
+        Shape::Members(_) | Shape::Each(_) => {
+            return advice("Store copies (`.clone()` of a tensor, `.copy()` of an array) instead of views.");
+        }
+        Shape::Callable | Shape::Guarded => return None,
+        _ if copies(value) || !stores_whole(site.kind) => return None,
+        _ => {}
+    }
+    let method = match (&value.hint, likely(module, op, value)) {
+        (Hint::Object, _) => "copy",
+        (_, Likely::Plain | Likely::Container) => return None,
+        _ => "clone",
+    };
+    let content = format!("{}.{method}()", value.callable_text());
+    let description = format!("Store a copy, so that the storage behind the view goes: `{content}`.");
+    change(description, vec![replace(module, value.range, content)])
+}
+
+pub(crate) fn traceback(module: &Module, site: &GrowSite) -> Option<Fix> {
+    let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
+    let mut all = Vec::new();
+    leaves(std::slice::from_ref(value), &mut all);
+    let caught = |value: &&&Value| {
+        value.shape == Shape::Variable && {
+            let bound = |name: &str| {
+                let base = module.resolver.lookup(&module.index, name, op.place.scope);
+                let mut reaching = module.resolver.reaching(&module.index, name, &base, at(op, value));
+                reaching.any(|assignment| assignment.nature == Nature::Caught)
+            };
+            value.reads.first().and_then(|read| read.plain()).is_some_and(bound)
+        }
+    };
+    let edits: Vec<Edit> = all
+        .iter()
+        .filter(caught)
+        .map(|value| replace(module, value.range, format!("{}.with_traceback(None)", value.text)))
+        .collect();
+    if edits.is_empty() {
+        let trimmed = value.reads.iter().any(|read| {
+            read.steps.iter().any(|step| matches!(step, Step::Attr(name) if name == "with_traceback"))
+        });
+        let handling = site.conditions.iter().any(|condition| condition.starts_with("except"));
+        let keep = "Store the exception's type and text: its traceback keeps the variables of every frame.";
+        return if handling && !trimmed { advice(keep) } else { None };
+    }
+    change("Store the exception without its traceback, which keeps the variables of every frame.", edits)
+}
