@@ -1,0 +1,156 @@
+"""Where the program starts backward passes, how, and whether gradients were left over from the step before.
+
+Counts per line in a dict; told at boundaries. Nothing here looks at a value on a device but for the first few steps.
+"""
+
+import weakref
+
+from caulk._bootstrap import plain
+
+#: Steps of an optimizer after which its gradients are no longer looked at; on a device, where a look waits for it.
+_LOOKS = 20
+_LOOKS_ON_DEVICE = 3
+
+
+class BackwardSites:
+    """Lines that call `backward` or `autograd.grad`."""
+
+    def __init__(self, marks):
+        self._marks = marks
+        self._is_user = {}
+        self.forget()
+
+    def forget(self):
+        """Starts counting anew: in the child of a fork."""
+        self._sites = {}
+        self._dirty = False
+
+    def called(self, frame, retain_graph, create_graph):
+        """Counts a call below `frame`; returns its site."""
+        frame = self._user_frame(frame)
+        code = frame.f_code
+        key = (id(code), frame.f_lasti, bool(retain_graph), bool(create_graph))
+        site = self._sites.get(key)
+        if site is None:
+            site = self._sites[key] = _Site(code, frame.f_lineno, bool(retain_graph), bool(create_graph))
+        site.count += 1
+        self._dirty = True
+        return site
+
+    def _user_frame(self, frame):
+        """The innermost frame of the user's own code; where there is none, the outermost."""
+        known = self._is_user
+        while True:
+            code = frame.f_code
+            entry = known.get(id(code))
+            if entry is None:
+                # The code object is kept, so that its number stays its own.
+                entry = known[id(code)] = (self._marks.agent.is_user_file(code.co_filename), code)
+            if entry[0] or frame.f_back is None:
+                return frame
+            frame = frame.f_back
+
+    def flush(self):
+        """Tells what has changed since the last boundary."""
+        if not self._dirty:
+            return
+        self._dirty = False
+        for site in self._sites.values():
+            if site.told != site.count:
+                site.told = site.count
+                self._marks.agent.backward_site(*site.place(), site.count, *site.flags, site.stale, site.checked)
+
+
+class _Site:
+    __slots__ = ("checked", "code", "count", "flags", "line", "stale", "told")
+
+    def __init__(self, code, line, retain_graph, create_graph):
+        self.code = code
+        self.line = line or 0
+        self.flags = (retain_graph, create_graph)
+        self.count = self.told = self.stale = self.checked = 0
+
+    def place(self):
+        function = getattr(self.code, "co_qualname", self.code.co_name)
+        return plain(self.code.co_filename), self.line, plain(function)
+
+
+class StaleGradients:
+    """Do backward passes start with gradients that an optimizer has already applied?"""
+
+    def __init__(self):
+        self._watched = {}
+
+    def forget(self):
+        """Drops all optimizers."""
+        self._watched.clear()
+
+    def stepped(self, optimizer):
+        """The optimizer has applied its gradients."""
+        watched = self._watched.get(id(optimizer))
+        if watched is None or watched.optimizer() is not optimizer:
+            if len(self._watched) >= 64:
+                return
+            watched = self._watched[id(optimizer)] = _Watched(optimizer)
+        watched.applied = True
+
+    def before(self):
+        """Looks at the gradients that have been applied; pass the result to [`StaleGradients.after`]."""
+        if not self._watched:
+            return None
+        looks = [look for watched in self._watched.values() if watched.applied and (look := watched.look())]
+        for key in [key for key, watched in self._watched.items() if watched.looks_left <= 0]:
+            del self._watched[key]
+        return looks
+
+    @staticmethod
+    def after(looks, site):
+        """Counts for `site` the gradients that its backward pass has added to."""
+        for watched, parameter, gradient, version, stale in looks:
+            now = parameter.grad
+            if now is None or (now is gradient and now._version == version):
+                continue
+            watched.applied = False
+            watched.looks_left -= 1
+            site.checked += 1
+            site.stale += stale
+
+
+class _Watched:
+    """An optimizer, and the parameter of it that is looked at."""
+
+    __slots__ = ("applied", "looks_left", "optimizer")
+
+    def __init__(self, optimizer):
+        self.optimizer = weakref.ref(optimizer)
+        self.applied = False
+        self.looks_left = _LOOKS
+
+    def look(self):
+        """The parameter, its gradient, the gradient's version, and whether it is other than zero."""
+        optimizer = self.optimizer()
+        parameter = None if optimizer is None else _smallest(optimizer)
+        if parameter is None:
+            self.looks_left = 0
+            return None
+        gradient = parameter.grad
+        if gradient is None:
+            return self, parameter, None, 0, False
+        if gradient.is_sparse or gradient.device.type == "meta":
+            self.looks_left = 0
+            return None
+        if gradient.device.type != "cpu":
+            self.looks_left = min(self.looks_left, _LOOKS_ON_DEVICE)
+        return self, parameter, gradient, gradient._version, bool(gradient.detach().ne(0).any())
+
+
+def _smallest(optimizer):
+    """The smallest parameter that is updated, the last of several: a bias near the output."""
+    best = None
+    for group in optimizer.param_groups[:1] + optimizer.param_groups[-1:]:
+        for parameter in group["params"][-64:]:
+            if parameter.is_leaf and parameter.requires_grad and (
+                best is None or parameter.numel() <= best.numel()
+            ):
+                best = parameter
+    return best

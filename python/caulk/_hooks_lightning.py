@@ -1,0 +1,46 @@
+"""Hooks in Lightning: its trainer says itself when epochs, validation and the sanity check begin and end."""
+
+import functools
+
+_TRAINS = "on_train_epoch_start"
+
+
+def install(module, marks):
+    """Listens to the callback hooks that `lightning.pytorch.trainer.call` sends out."""
+    steps = getattr(marks, "torch_steps", None)
+    original = getattr(module, "_call_callback_hooks", None)
+    if steps is None or original is None:
+        marks.note("not-hooked", f"{module.__name__} has no callback hooks: epochs are told by its loops")
+        return
+
+    def heard(trainer, hook):
+        if hook == "on_train_start":
+            steps.enter_framework("lightning")
+        elif hook == _TRAINS:
+            steps.framework_epoch()
+        elif hook in ("on_train_end", "on_exception"):
+            steps.leave_framework()
+        elif hook == "on_validation_start" and not trainer.sanity_checking:
+            marks.validated = True
+        elif hook == "on_test_start":
+            marks.testing = True
+
+    @functools.wraps(original)
+    def _call_callback_hooks(trainer, hook_name, *args, **kwargs):
+        if marks.alive and hook_name in _HEARD:
+            with marks.guarded("Lightning hook"):
+                heard(trainer, hook_name)
+        return original(trainer, hook_name, *args, **kwargs)
+
+    module._call_callback_hooks = _call_callback_hooks
+
+    def restore():
+        if module._call_callback_hooks is _call_callback_hooks:
+            module._call_callback_hooks = original
+
+    marks.undo.append(restore)
+
+
+_HEARD = frozenset(
+    ["on_train_start", _TRAINS, "on_train_end", "on_exception", "on_validation_start", "on_test_start"]
+)

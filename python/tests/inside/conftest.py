@@ -1,0 +1,118 @@
+"""Runs programs with `caulk._bootstrap` inside, as `caulk run` would, on an agent that writes down what it is told."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parents[1] / "caulk"
+EPOCH, STEPS, SECONDS = range(3)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a program printed, and what its processes told the agent."""
+
+    code: int
+    stdout: str
+    stderr: str
+    calls: list[list]
+
+    def of(self, name: str, pid: int | None = None) -> list[list]:
+        """Arguments of all calls of one function, of one process or of all."""
+        return [call[2:] for call in self.calls if call[1] == name and pid in (None, call[0])]
+
+    @property
+    def pids(self) -> list[int]:
+        """Processes, in the order in which they greeted."""
+        return list(dict.fromkeys(call[0] for call in self.calls if call[1] == "start"))
+
+    @property
+    def epochs(self) -> list[int]:
+        """Numbers of the epochs told by the first process."""
+        return [index for unit, index, *_ in self.of("boundary", self.pids[0]) if unit == EPOCH]
+
+    @property
+    def epoch_steps(self) -> list[int]:
+        """Steps done when each epoch was told."""
+        return [call[2] for call in self.of("boundary", self.pids[0]) if call[0] == EPOCH]
+
+    @property
+    def steps(self) -> int:
+        """Steps of the first process at its end."""
+        return self.of("bye", self.pids[0])[-1][0]
+
+    @property
+    def sources(self) -> set[tuple[int, str]]:
+        """Unit and source of every loop that was recognised."""
+        return {(call[0], call[5]) for call in self.of("loop")}
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with the stand-in for the agent; the folder that holds it."""
+    parent = tmp_path_factory.mktemp("installed")
+    ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.data")
+    shutil.copytree(PACKAGE, parent / "caulk", ignore=ignored)
+    shutil.copy(HERE / "stand_in_agent.py", parent / "caulk" / "_agent.py")
+    # Must stay out of reach of the programs.
+    (parent / "beside_caulk.py").write_text("raise AssertionError('imported')\n")
+    return parent
+
+
+@pytest.fixture
+def run(package: Path, tmp_path: Path) -> Callable[..., Told]:
+    """Runs Python source, or a command, with caulk inside."""
+
+    def run(
+        source: str = "",
+        *,
+        command: list[str] | None = None,
+        check: bool = True,
+        inject: bool = True,
+        **changes: str,
+    ) -> Told:
+        program = tmp_path / "program.py"
+        program.write_text(textwrap.dedent(source))
+        log = tmp_path / "calls"
+        log.unlink(missing_ok=True)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("CAULK_", "PYTHON", "TEST_"))}
+        injected = {
+            "PYTHONPATH": str(package / "caulk" / "_inject"),
+            "CAULK_AGENT": f"package={package}",
+            "CAULK_SOCKET": str(tmp_path / "socket"),
+            "TEST_AGENT_LOG": str(log),
+        }
+        if path := changes.pop("PYTHONPATH", None):
+            injected["PYTHONPATH"] += os.pathsep + path
+            if not inject:
+                injected["PYTHONPATH"] = path
+        elif not inject:
+            injected = {}
+        done = subprocess.run(
+            command or [sys.executable, str(program)],
+            env={**kept, "OMP_NUM_THREADS": "1", **injected, **changes},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        lines = log.read_text().splitlines() if log.exists() else []
+        told = Told(done.returncode, done.stdout, done.stderr, [ast.literal_eval(line) for line in lines])
+        if check:
+            assert done.returncode == 0, done.stderr
+            assert not [call for call in told.of("note") if call[0] == "hook-failed"], told.of("note")
+        return told
+
+    return run

@@ -1,0 +1,71 @@
+"""Stands in for the compiled `caulk._agent`: writes down what it is told, one line of Python per call."""
+
+import os
+import sys
+
+_LOG = os.environ.get("TEST_AGENT_LOG", "")
+_FAIL = os.environ.get("TEST_AGENT_FAIL", "")
+_foreign = ()
+_pid = None
+
+
+def _write(call, *arguments):
+    if call == _FAIL:
+        raise RuntimeError(f"{call} fails on purpose")
+    file = os.open(_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(file, f"{[os.getpid(), call, *arguments]!r}\n".encode())
+    os.close(file)
+
+
+def start(settings, argv, rank, worker):
+    """As the agent's; without a log there is no supervisor."""
+    if not _LOG:
+        return False
+    _write("start", settings, argv, rank, worker)
+    return True
+
+
+def configure_user_files(prefixes):
+    """As the agent's."""
+    global _foreign
+    _foreign = tuple(prefixes)
+
+
+def is_user_file(filename):
+    """As the agent's."""
+    installed = "site-packages" in filename or "dist-packages" in filename
+    return not installed and not filename.startswith(_foreign) and not filename.startswith("<frozen")
+
+
+def read_local(frame, name):
+    """As the agent's, but through `f_locals`."""
+    return frame.f_locals[name]
+
+
+def user_frame():
+    """As the agent's."""
+    frame = sys._getframe(1)
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def _recorder(call):
+    def record(*arguments):
+        _write(call, *arguments)
+
+    return record
+
+
+boundary = _recorder("boundary")
+loop = _recorder("loop")
+backward_site = _recorder("backward_site")
+note = _recorder("note")
+bye = _recorder("bye")
+after_fork = _recorder("after_fork")
+
+
+def step(steps):
+    """As the agent's: called often, so not written down."""
+    if _FAIL == "step":
+        raise RuntimeError("step fails on purpose")
