@@ -1,0 +1,52 @@
+"""Programs that leak are named at their line; programs that only look like it are left alone."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import PROGRAMS, ROOT, Run, marked_line
+
+LEAKS = [
+    # program, classes that are right, last name of the container
+    ("list_in_loop.py", {"graph-kept-in-container"}, "peaks"),
+    ("running_total.py", {"loss-kept-with-graph"}, "total"),
+    ("dict_history.py", {"graph-kept-in-container"}, "history"),
+    ("cached_by_tensor.py", {"cache-keyed-by-tensor", "cached-method"}, "encode"),
+    ("hook_each_epoch.py", {"hook-never-removed"}, "register_forward_hook"),
+    ("figures.py", {"figure-not-closed"}, ""),
+    ("step_outputs.py", {"step-outputs-not-cleared", "graph-kept-in-container"}, "validation_step_outputs"),
+    ("state_fed_back.py", {"state-not-detached"}, "state"),
+    ("global_results.py", {"global-accumulation"}, "RESULTS"),
+]
+
+
+@pytest.mark.parametrize(("name", "classes", "container"), LEAKS, ids=[leak[0].removesuffix(".py") for leak in LEAKS])
+def test_a_leak_is_named_at_its_line(run_caulk, name, classes, container):
+    program = PROGRAMS / name
+    run: Run = run_caulk(program)
+    assert run.code == 0, run.told()
+    assert run.verdict()["state"] == "grows", run.told()
+    finding = run.alarm_at(name, marked_line(program))
+    assert finding is not None, run.told()
+    assert finding["class"] in classes, run.told()
+    assert container in finding["container"] or container in finding["holder"], run.told()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in PROGRAMS.glob("clean_*.py")))
+def test_a_program_that_only_looks_like_a_leak_is_left_alone(run_caulk, name):
+    run: Run = run_caulk(PROGRAMS / name)
+    assert run.code == 0, run.told()
+    assert run.alarms == [], run.told()
+    assert run.verdict()["state"] not in ("grows", "grows-within-epoch"), run.told()
+
+
+def test_the_example_of_the_readme_is_explained_to_a_person(run_caulk):
+    program = ROOT / "examples" / "train_detector.py"
+    line = marked_line(program, "self.val_ious.append(iou)")
+    run: Run = run_caulk(program, "--epochs", "8", "--steps", "16")
+    finding = run.alarm_at(program.name, line)
+    assert finding is not None, run.told()
+    assert finding["class"] == "graph-kept-in-container", run.told()
+    for text in (f"train_detector.py:{line}", "self.val_ious.append(iou)", "trainer.val_ious", "detach"):
+        assert text in run.stderr, run.told()
+    # What caulk says is no output of the program.
+    assert [line.split(":")[0] for line in run.stdout.splitlines()] == [f"epoch {n}" for n in range(1, 9)]

@@ -1,0 +1,45 @@
+"""The wheel holds all there is: command, agent, package; and it stays out of the way until it is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from conftest import CAULK, program_environment
+
+
+def python(*words: str, cwd: Path | None = None) -> str:
+    command = [sys.executable, *words]
+    environment = program_environment()
+    return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, check=True).stdout
+
+
+def test_command_and_package_have_one_version():
+    said = subprocess.run([CAULK, "--version"], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["caulk", metadata.version("caulk")]
+
+
+def test_the_wheel_holds_command_agent_and_injected_folder():
+    files = {str(path) for path in metadata.files("caulk") or []}
+    assert any(path.endswith("bin/caulk") for path in files), files
+    assert {"caulk/__init__.py", "caulk/_bootstrap.py", "caulk/_inject/sitecustomize.py"} <= files
+    assert [path for path in files if path.startswith("caulk/_agent")] == ["caulk/_agent.abi3.so"]
+    assert not any("test" in path for path in files), files
+
+
+def test_one_wheel_serves_every_python():
+    wheel = metadata.distribution("caulk").read_text("WHEEL") or ""
+    tags = [line.split(": ")[1] for line in wheel.splitlines() if line.startswith("Tag: ")]
+    assert tags and all(tag.startswith("cp310-abi3-") for tag in tags), wheel
+
+
+def test_importing_caulk_imports_nothing_heavy(tmp_path):
+    heavy = python("-c", "import caulk, sys; print(*{'torch', 'numpy', 'matplotlib'} & set(sys.modules))", cwd=tmp_path)
+    assert heavy.strip() == ""
+
+
+def test_without_caulk_run_the_api_does_nothing(tmp_path):
+    text = "import caulk\nwith caulk.phase('validation'): caulk.step()\ncaulk.epoch()\nprint('done')"
+    assert python("-W", "error", "-c", text, cwd=tmp_path) == "done\n"
