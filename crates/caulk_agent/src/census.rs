@@ -233,4 +233,9 @@ impl Tracker {
     pub(crate) fn knows(&self, address: Address) -> bool {
         self.tracks.contains_key(&address)
     }
+
+    /// Is this a container that was longer in the last census than in the one before, or new in it?
+    pub(crate) fn lengthened(&self, address: Address) -> bool {
+        self.tracks.get(&address).is_some_and(|track| track.history[0] > track.history[1])
+    }
 }

@@ -112,7 +112,8 @@ impl Connection {
         while !bytes.is_empty() {
             let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
             // SAFETY: an open socket and a readable buffer of this length.
-            let sent = unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+            let sent =
+                unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
             if sent < 0 {
                 match std::io::Error::last_os_error().kind() {
                     std::io::ErrorKind::Interrupted => continue,

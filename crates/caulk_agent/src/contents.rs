@@ -84,7 +84,8 @@ impl Sample {
         let dict = heap.own(container);
         let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: a dict that does not change meanwhile; borrowed references.
-        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) } != 0 {
+        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) } != 0
+        {
             self.first_key.get_or_insert(key as Address);
             if self.keys.len() == SAMPLE {
                 self.keys.remove(0);
@@ -126,7 +127,9 @@ impl Owned {
         let mut next = 0;
         let mut children = Vec::new();
         while next < order.len() {
-            if order.len() > OBJECT_LIMIT || (next.is_multiple_of(256) && thread_time() - started > TIME_LIMIT) {
+            if order.len() > OBJECT_LIMIT
+                || (next.is_multiple_of(256) && thread_time() - started > TIME_LIMIT)
+            {
                 truncated = true;
                 break;
             }
@@ -187,7 +190,9 @@ impl Owned {
                 Shape::Tensor => {
                     facts.add("tensor");
                     let tensor = heap.own(*object);
-                    let Some(torch) = torch.as_ref().filter(|torch| torch.is_plain(&tensor)) else { continue };
+                    let Some(torch) = torch.as_ref().filter(|torch| torch.is_plain(&tensor)) else {
+                        continue;
+                    };
                     if let Some(storage) = torch.storage(&tensor).filter(|_| !torch.is_parameter(&tensor)) {
                         let entry = storages.entry(storage.pointer as Address).or_insert((storage.bytes, 0));
                         entry.1 += Torch::view_bytes(&tensor);
@@ -219,7 +224,8 @@ impl Owned {
 
 /// Address of an array's memory, bytes of it, and bytes that the array shows; views are followed to what they view.
 fn array_bytes(array: &Bound<'_, PyAny>) -> (Address, u64, u64) {
-    let bytes = |array: &Bound<'_, PyAny>| array.getattr("nbytes").and_then(|n| n.extract::<u64>()).unwrap_or(0);
+    let bytes =
+        |array: &Bound<'_, PyAny>| array.getattr("nbytes").and_then(|n| n.extract::<u64>()).unwrap_or(0);
     let shown = bytes(array);
     let mut base = array.clone();
     while let Ok(next) = base.getattr("base")
@@ -366,7 +372,9 @@ fn kinds(object: &Bound<'_, PyAny>) -> Vec<&'static str> {
         ("types", "MethodType", "function"),
     ];
     let is_a = |module: &str, class: &str| {
-        loaded(object.py(), module).and_then(|module| member(&module, class)).is_some_and(|class| is_a(object, &class))
+        loaded(object.py(), module)
+            .and_then(|module| member(&module, class))
+            .is_some_and(|class| is_a(object, &class))
     };
     BY_CLASS.iter().filter(|(module, class, _)| is_a(module, class)).map(|(_, _, kind)| *kind).collect()
 }

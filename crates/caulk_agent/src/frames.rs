@@ -121,7 +121,8 @@ fn text(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> String {
 /// Does the frame run code that a person wrote for this program? Methods that `dataclass` and `namedtuple` generate have
 /// the file name `<string>` and no source.
 pub(crate) fn is_user_place(place: &Place) -> bool {
-    let generated = place.file == "<string>" && place.function.rsplit('.').next().is_some_and(|name| name.starts_with("__"));
+    let generated = place.file == "<string>"
+        && place.function.rsplit('.').next().is_some_and(|name| name.starts_with("__"));
     !generated && place.line > 0 && is_user_file(&place.file)
 }
 
@@ -143,7 +144,8 @@ pub(crate) fn user_places(frame: Option<Bound<'_, PyAny>>) -> impl Iterator<Item
 /// Every thread's identifier and frames, innermost first.
 pub(crate) fn all_frames(py: Python<'_>) -> Vec<(u64, Vec<Bound<'_, PyAny>>)> {
     // SAFETY: returns a borrowed reference or null.
-    let list = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PySys_GetObject(c"_current_frames".as_ptr())) };
+    let list =
+        unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PySys_GetObject(c"_current_frames".as_ptr())) };
     let Some(innermost) = list.and_then(|list| list.call0().ok()?.cast_into::<PyDict>().ok()) else {
         return Vec::new();
     };
@@ -173,7 +175,9 @@ fn folder_of(py: Python<'_>, module: &str) -> Option<String> {
 /// Adds this module's functions to `caulk._agent`.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Until more is configured: the standard library and caulk itself are not the user's.
-    user_files::configure(["os", "caulk"].into_iter().filter_map(|name| folder_of(module.py(), name)).collect());
+    user_files::configure(
+        ["os", "caulk"].into_iter().filter_map(|name| folder_of(module.py(), name)).collect(),
+    );
     module.add_function(wrap_pyfunction!(py_configure_user_files, module)?)?;
     module.add_function(wrap_pyfunction!(py_is_user_file, module)?)?;
     module.add_function(wrap_pyfunction!(py_user_frame, module)?)?;

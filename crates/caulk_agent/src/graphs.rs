@@ -10,9 +10,9 @@ use caulk_wire::Contents;
 use pyo3::prelude::*;
 
 use crate::budget::thread_time;
-use crate::census::Census;
+use crate::census::{Census, Tracker};
 use crate::heap::{Address, AddressSet, Heap};
-use crate::holders;
+use crate::holders::{self, Scope};
 use crate::label::{self, Label};
 use crate::suspects::Suspects;
 use crate::torch::{GraphWalk, Torch};
@@ -53,7 +53,13 @@ struct Candidate<'py> {
 
 impl Graphs {
     /// Graphs that are held by name, where the sum of all has been rising.
-    pub(crate) fn look(&mut self, heap: &mut Heap<'_>, census: &Census, suspects: &Suspects) -> Vec<KeptGraph> {
+    pub(crate) fn look(
+        &mut self,
+        heap: &mut Heap<'_>,
+        census: &Census,
+        tracker: &Tracker,
+        suspects: &Suspects,
+    ) -> Vec<KeptGraph> {
         let Some(torch) = Torch::new(heap.py) else { return Vec::new() };
         let (mut candidates, total) = Self::survey(heap, &torch, census);
         self.totals.insert(0, total);
@@ -68,12 +74,12 @@ impl Graphs {
         candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.nodes));
         candidates.truncate(FOLLOWED);
         let targets: AddressSet = candidates.iter().map(|candidate| candidate.holder).collect();
-        let (paths, _) = holders::find(heap, &targets);
+        let (paths, _) = holders::find(heap, &targets, Scope::User);
         let mut kept = Vec::new();
         for candidate in candidates {
             let Some(path) = paths.get(&candidate.holder) else { continue };
             // Tensors in a container that grows are that container's matter.
-            if path.nodes.iter().any(|node| suspects.is_container(*node)) {
+            if path.nodes.iter().any(|node| suspects.is_container(*node) || tracker.lengthened(*node)) {
                 continue;
             }
             let mut label = label::describe(heap, path);

@@ -140,8 +140,8 @@ impl<'py> Heap<'py> {
         // SAFETY: as above; the slot exists for static and heap types from 3.10 on.
         let traverse = unsafe { ffi::PyType_GetSlot(object_type, ffi::Py_tp_traverse) };
         // SAFETY: the slot's documented type; null is `None`.
-        let traverse =
-            unsafe { std::mem::transmute::<*mut c_void, Option<ffi::traverseproc>>(traverse) }.filter(|_| collected);
+        let traverse = unsafe { std::mem::transmute::<*mut c_void, Option<ffi::traverseproc>>(traverse) }
+            .filter(|_| collected);
         TypeInfo {
             shape: self.shape(object_type, flags as u64),
             traverse,
@@ -154,8 +154,13 @@ impl<'py> Heap<'py> {
 
     fn shape(&self, object_type: *mut ffi::PyTypeObject, flags: u64) -> Shape {
         // Bits of `tp_flags` for subclasses of built-in types: CPython, Include/object.h, stable since 3.0.
-        const BY_FLAG: [(u32, Shape); 5] =
-            [(25, Shape::List), (26, Shape::Tuple), (29, Shape::Dict), (30, Shape::Exception), (31, Shape::Type)];
+        const BY_FLAG: [(u32, Shape); 5] = [
+            (25, Shape::List),
+            (26, Shape::Tuple),
+            (29, Shape::Dict),
+            (30, Shape::Exception),
+            (31, Shape::Type),
+        ];
         if let Some((_, shape)) = BY_FLAG.iter().find(|(bit, _)| flags & (1 << bit) != 0) {
             return *shape;
         }
@@ -181,7 +186,11 @@ impl<'py> Heap<'py> {
         found.map_or(Shape::Plain, |(_, shape)| *shape)
     }
 
-    fn type_size(&self, descriptor: Option<&Bound<'py, PyAny>>, object_type: *mut ffi::PyTypeObject) -> usize {
+    fn type_size(
+        &self,
+        descriptor: Option<&Bound<'py, PyAny>>,
+        object_type: *mut ffi::PyTypeObject,
+    ) -> usize {
         // SAFETY: a live type; the new reference is dropped at the end of this function.
         let object = unsafe { Bound::from_borrowed_ptr(self.py, object_type.cast()) };
         let size = descriptor.and_then(|slot| slot.call_method1("__get__", (object,)).ok());
@@ -233,7 +242,9 @@ impl<'py> Heap<'py> {
     }
 
     fn items(object: Address, info: TypeInfo) -> usize {
-        if info.item_size == 0 || matches!(info.shape, Shape::List | Shape::Deque | Shape::Buffer | Shape::Type) {
+        if info.item_size == 0
+            || matches!(info.shape, Shape::List | Shape::Deque | Shape::Buffer | Shape::Type)
+        {
             return 0;
         }
         // SAFETY: types with an item size are variable-size objects; ints keep their sign in `ob_size` (3.11 and
@@ -275,7 +286,15 @@ impl<'py> Heap<'py> {
             unsafe { Bound::from_borrowed_ptr(self.py, object_type as *mut ffi::PyObject) };
         let type_type = self.py.get_type::<pyo3::types::PyType>();
         let read = |name: &str| -> Option<String> {
-            type_type.getattr("__dict__").ok()?.get_item(name).ok()?.call_method1("__get__", (&object,)).ok()?.extract().ok()
+            type_type
+                .getattr("__dict__")
+                .ok()?
+                .get_item(name)
+                .ok()?
+                .call_method1("__get__", (&object,))
+                .ok()?
+                .extract()
+                .ok()
         };
         let name = read("__qualname__").unwrap_or_else(|| "?".into());
         match read("__module__") {
@@ -321,7 +340,9 @@ unsafe extern "C" fn forward(object: *mut ffi::PyObject, closure: *mut c_void) -
 
 fn known_types(py: Python<'_>) -> KnownTypes {
     let find = |module: &str, name: &str| -> Address {
-        loaded(py, module).and_then(|module| member(&module, name)).map_or(0, |found| found.as_ptr() as Address)
+        loaded(py, module)
+            .and_then(|module| member(&module, name))
+            .map_or(0, |found| found.as_ptr() as Address)
     };
     KnownTypes {
         deque: find("_collections", "deque").max(find("collections", "deque")),

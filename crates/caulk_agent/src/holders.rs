@@ -22,6 +22,15 @@ pub(crate) enum Root {
     Local { function: String, file: String, line: u32, variable: String, thread: Option<String> },
 }
 
+/// Which roots are searched from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The user's modules and running functions: what the program itself keeps.
+    User,
+    /// All modules.
+    All,
+}
+
 /// From a root to a target: the first node is the module's namespace, or the value of the local variable.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
@@ -47,7 +56,7 @@ struct Search<'a, 'py> {
 }
 
 /// Finds a path to each target that can be reached; the second value is false where the search hit its bound.
-pub(crate) fn find(heap: &mut Heap<'_>, targets: &AddressSet) -> (AddressMap<Path>, bool) {
+pub(crate) fn find(heap: &mut Heap<'_>, targets: &AddressSet, scope: Scope) -> (AddressMap<Path>, bool) {
     let py = heap.py;
     let modules = modules(py);
     let mut search = Search {
@@ -77,7 +86,7 @@ pub(crate) fn find(heap: &mut Heap<'_>, targets: &AddressSet) -> (AddressMap<Pat
         search.start_frames(*thread, stack);
     }
     complete = complete && search.run();
-    for module in modules.iter().filter(|module| !module.user) {
+    for module in modules.iter().filter(|module| !module.user && scope == Scope::All) {
         search.start(module.namespace, Root::Module(module.name.clone()));
     }
     complete = complete && search.run();
@@ -189,15 +198,20 @@ struct ModuleRoot {
 fn modules(py: Python<'_>) -> Vec<ModuleRoot> {
     // SAFETY: a borrowed reference to `sys.modules`, or null.
     let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, pyo3::ffi::PyImport_GetModuleDict()) };
-    let Some(modules) = modules.and_then(|modules| modules.cast_into::<PyDict>().ok()) else { return Vec::new() };
+    let Some(modules) = modules.and_then(|modules| modules.cast_into::<PyDict>().ok()) else {
+        return Vec::new();
+    };
     let mut roots = Vec::new();
     for (name, module) in modules.iter() {
-        let (Ok(name), Ok(module)) = (name.extract::<String>(), module.cast_into::<PyModule>()) else { continue };
+        let (Ok(name), Ok(module)) = (name.extract::<String>(), module.cast_into::<PyModule>()) else {
+            continue;
+        };
         if name == "caulk" || name.starts_with("caulk.") {
             continue;
         }
         let namespace = module.dict();
-        let file = namespace.get_item("__file__").ok().flatten().and_then(|file| file.extract::<String>().ok());
+        let file =
+            namespace.get_item("__file__").ok().flatten().and_then(|file| file.extract::<String>().ok());
         let user = name == "__main__" || file.is_some_and(|file| frames::is_user_file(&file));
         roots.push(ModuleRoot {
             name,

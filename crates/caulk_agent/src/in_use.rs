@@ -119,14 +119,21 @@ impl Meter {
             let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
             kilobytes.unwrap_or(0) * 1024
         };
-        Reading { malloc, malloc_free, small_blocks: small_blocks(py), shm: field("RssShmem:"), rss: field("VmRSS:") }
+        Reading {
+            malloc,
+            malloc_free,
+            small_blocks: small_blocks(py),
+            shm: field("RssShmem:"),
+            rss: field("VmRSS:"),
+        }
     }
 }
 
 fn small_blocks(py: Python<'_>) -> u64 {
     // SAFETY: returns a borrowed reference or null.
-    let function =
-        unsafe { Bound::from_borrowed_ptr_or_opt(py, pyo3::ffi::PySys_GetObject(c"getallocatedblocks".as_ptr())) };
+    let function = unsafe {
+        Bound::from_borrowed_ptr_or_opt(py, pyo3::ffi::PySys_GetObject(c"getallocatedblocks".as_ptr()))
+    };
     function.and_then(|function| function.call0().ok()?.extract().ok()).unwrap_or(0)
 }
 

@@ -46,7 +46,8 @@ pub(crate) fn describe(heap: &mut Heap<'_>, path: &Path) -> Label {
 impl Label {
     /// The path leads to a parameter; what is kept is its gradient.
     pub(crate) fn add_gradient(&mut self, parameter: Address) {
-        let step = PathStep { kind: StepKind::Attribute, name: "grad".into(), type_name: "torch.Tensor".into() };
+        let step =
+            PathStep { kind: StepKind::Attribute, name: "grad".into(), type_name: "torch.Tensor".into() };
         self.holder.path.push(step);
         self.holder.expression.push_str(".grad");
         "grad".clone_into(&mut self.holder.name);
@@ -191,12 +192,14 @@ impl<'py> Writer<'_, 'py> {
         });
         let shape = self.heap.type_of(parent).shape;
         // Lists and tuples are traversed from their end (CPython, `list_traverse`, `tupletraverse`).
-        let position = found.map(|at| if matches!(shape, Shape::List | Shape::Tuple) { index - 1 - at } else { at });
+        let position =
+            found.map(|at| if matches!(shape, Shape::List | Shape::Tuple) { index - 1 - at } else { at });
         let type_name = self.heap.type_name(child);
         if let Some((tuple, kind, names)) = self.items.take()
             && tuple == parent
         {
-            let name = position.and_then(|position| names.get(position).cloned()).unwrap_or_else(|| "?".into());
+            let name =
+                position.and_then(|position| names.get(position).cloned()).unwrap_or_else(|| "?".into());
             if kind == StepKind::Closure {
                 self.cell = Some(name);
             } else {
@@ -264,7 +267,11 @@ impl<'py> Writer<'_, 'py> {
             _ => "",
         };
         let child_type = self.heap.type_name(child);
-        let name = if name.is_empty() { type_name.rsplit('.').next().unwrap_or("?").to_owned() } else { name.to_owned() };
+        let name = if name.is_empty() {
+            type_name.rsplit('.').next().unwrap_or("?").to_owned()
+        } else {
+            name.to_owned()
+        };
         self.step(StepKind::Internal, &name, child_type);
     }
 
@@ -330,7 +337,9 @@ fn slot_of(object: &Bound<'_, PyAny>, child: Address) -> Option<String> {
         for item in namespace.call_method0("items").ok()?.try_iter().ok()? {
             let (name, descriptor): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.ok()?.extract().ok()?;
             if descriptor.get_type().name().is_ok_and(|name| name == "member_descriptor")
-                && descriptor.call_method1("__get__", (object,)).is_ok_and(|value| value.as_ptr() as Address == child)
+                && descriptor
+                    .call_method1("__get__", (object,))
+                    .is_ok_and(|value| value.as_ptr() as Address == child)
             {
                 return name.extract().ok();
             }
@@ -340,7 +349,8 @@ fn slot_of(object: &Bound<'_, PyAny>, child: Address) -> Option<String> {
 }
 
 fn suspended_local(generator: &Bound<'_, PyAny>, child: Address) -> Option<String> {
-    let frame = ["gi_frame", "cr_frame", "ag_frame"].into_iter().find_map(|name| generator.getattr(name).ok())?;
+    let frame =
+        ["gi_frame", "cr_frame", "ag_frame"].into_iter().find_map(|name| generator.getattr(name).ok())?;
     let mut found = None;
     frames::for_each_local(&frame, &mut |name, value| {
         if value.as_ptr() as Address == child {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::census::{Census, Tracker};
 use crate::heap::{Address, AddressSet, Heap, Shape};
-use crate::holders;
+use crate::holders::{self, Scope};
 use crate::label::{self, Label};
 use crate::suspects::Suspects;
 use crate::torch::Torch;
@@ -22,7 +22,9 @@ const SHORTEST: usize = 16;
 /// Objects searched for at one census.
 const SEARCHED: usize = 24;
 /// Growth of the bytes in use from census to census below which nothing is searched.
-const WORTH: u64 = 128 << 10;
+const WORTH: u64 = 256 << 10;
+/// Boundaries between two searches, once something is known to grow.
+const SEARCH_AGAIN: u32 = 4;
 /// Looks at which a name's object must have been larger than before.
 const LARGER: usize = 2;
 
@@ -65,13 +67,15 @@ impl Replaced {
     ) -> Vec<Renewed> {
         let grew = in_use > self.in_use + WORTH && self.in_use > 0;
         self.in_use = in_use;
-        let candidates = if grew { self.candidates(heap, census, tracker) } else { Vec::new() };
+        // Where something else grows already, this is the less likely cause.
+        let due = suspects.is_empty() || boundary.is_multiple_of(SEARCH_AGAIN);
+        let candidates = if grew && due { self.candidates(heap, census, tracker) } else { Vec::new() };
         self.before = census.tensors.iter().chain(&census.arrays).copied().collect();
         if candidates.is_empty() {
             return Vec::new();
         }
         let targets: AddressSet = candidates.iter().map(|candidate| candidate.address).collect();
-        let (paths, _) = holders::find(heap, &targets);
+        let (paths, _) = holders::find(heap, &targets, Scope::User);
         let mut renewed = Vec::new();
         for Candidate { address, kind, size, .. } in candidates {
             let Some(path) = paths.get(&address) else { continue };
@@ -86,7 +90,12 @@ impl Replaced {
             }
             sizes.push((boundary, size));
             if sizes.windows(2).filter(|pair| pair[1].1 > pair[0].1).count() >= LARGER {
-                renewed.push(Renewed { label, kind, sizes: sizes.clone(), type_name: heap.type_name(address) });
+                renewed.push(Renewed {
+                    label,
+                    kind,
+                    sizes: sizes.clone(),
+                    type_name: heap.type_name(address),
+                });
             }
         }
         renewed
@@ -94,7 +103,9 @@ impl Replaced {
 
     fn candidates(&self, heap: &mut Heap<'_>, census: &Census, tracker: &Tracker) -> Vec<Candidate> {
         let mut candidates = Vec::new();
-        for seen in census.containers.iter().filter(|seen| seen.len >= SHORTEST && !tracker.knows(seen.address)) {
+        for seen in
+            census.containers.iter().filter(|seen| seen.len >= SHORTEST && !tracker.knows(seen.address))
+        {
             let kind = match seen.shape {
                 Shape::Dict => ContainerKind::Dict,
                 Shape::Set => ContainerKind::Set,
@@ -105,17 +116,29 @@ impl Replaced {
             let size = seen.len as u64;
             candidates.push(Candidate { address: seen.address, kind, size, weight: size * 64 });
         }
-        let fresh: AddressSet =
-            census.tensors.iter().chain(&census.arrays).copied().filter(|address| !self.before.contains(address)).collect();
+        let fresh: AddressSet = census
+            .tensors
+            .iter()
+            .chain(&census.arrays)
+            .copied()
+            .filter(|address| !self.before.contains(address))
+            .collect();
         let torch = Torch::new(heap.py);
         for address in fresh {
             let object = heap.own(address);
-            if !torch.as_ref().is_some_and(|torch| torch.is_plain(&object)) && heap.type_of(address).shape == Shape::Tensor {
+            if !torch.as_ref().is_some_and(|torch| torch.is_plain(&object))
+                && heap.type_of(address).shape == Shape::Tensor
+            {
                 continue;
             }
             let bytes = size_of(heap, &object).unwrap_or(0);
             if bytes >= SMALLEST_BYTES {
-                candidates.push(Candidate { address, kind: ContainerKind::Tensor, size: bytes, weight: bytes });
+                candidates.push(Candidate {
+                    address,
+                    kind: ContainerKind::Tensor,
+                    size: bytes,
+                    weight: bytes,
+                });
             }
         }
         candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.weight));

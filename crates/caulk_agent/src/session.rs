@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use caulk_wire::{
-    BackwardSite, Boundary, Bye, Hello, LoopSite, Note, PROTOCOL, Phase, SOCKET_VARIABLE, TypeCount, Types, Unit,
+    BackwardSite, Boundary, Bye, Hello, LoopSite, Note, PROTOCOL, Phase, SOCKET_VARIABLE, TypeCount, Types,
+    Unit,
 };
 use pyo3::prelude::*;
 
@@ -72,7 +73,15 @@ impl Session {
         }
     }
 
-    fn boundary(&mut self, py: Python<'_>, unit: Unit, index: u64, steps: u64, phase: Phase, with_census: bool) {
+    fn boundary(
+        &mut self,
+        py: Python<'_>,
+        unit: Unit,
+        index: u64,
+        steps: u64,
+        phase: Phase,
+        with_census: bool,
+    ) {
         let started = thread_time();
         let reading = self.meter.read(py);
         let (cuda_allocated_bytes, cuda_reserved_bytes) = cuda::memory(py);
@@ -141,7 +150,10 @@ impl Session {
         self.census_cost = Some(thread_time() - started);
         let Some(census) = census else {
             self.no_census = true;
-            self.note("census-unavailable", "this interpreter's heap cannot be walked safely: no containers are named");
+            self.note(
+                "census-unavailable",
+                "this interpreter's heap cannot be walked safely: no containers are named",
+            );
             return None;
         };
         Some(census)
@@ -157,7 +169,7 @@ impl Session {
         self.suspects.confirm_owners(&census.alive);
         self.suspects.follow_names(heap, seq, &mut self.channel);
         self.suspects.meet_renewed(renewed, seq, &mut self.channel);
-        let graphs = self.graphs.look(heap, census, &self.suspects);
+        let graphs = self.graphs.look(heap, census, &self.tracker, &self.suspects);
         self.suspects.meet_graphs(graphs, seq, &mut self.channel);
         self.suspects.explain(heap, seq, self.epochs, &self.budget, &mut self.channel);
         self.suspects.arm(heap, &mut self.channel);
@@ -194,8 +206,8 @@ fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, w
     let Ok(path) = std::env::var(SOCKET_VARIABLE) else { return false };
     let version = py.version_info();
     let mut session = Session::new(path);
-    let executable: Option<String> =
-        crate::heap::loaded(py, "sys").and_then(|sys| crate::heap::member(&sys, "executable")?.extract().ok());
+    let executable: Option<String> = crate::heap::loaded(py, "sys")
+        .and_then(|sys| crate::heap::member(&sys, "executable")?.extract().ok());
     let hello = Hello {
         protocol: PROTOCOL,
         pid: std::process::id(),
@@ -256,8 +268,16 @@ fn backward_site(
     checked: u64,
 ) {
     SESSION.with(|session| {
-        let site =
-            BackwardSite { file, line, function, count, retain_graph, create_graph, stale_gradients: stale, checked };
+        let site = BackwardSite {
+            file,
+            line,
+            function,
+            count,
+            retain_graph,
+            create_graph,
+            stale_gradients: stale,
+            checked,
+        };
         session.channel.send(&site.into());
     });
 }
@@ -274,7 +294,10 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) {
     SESSION.with(|session| {
         session.suspects.finish_trace(py, &mut session.channel);
         if session.channel.dropped() > 0 {
-            let text = format!("{} messages were dropped because the supervisor did not read", session.channel.dropped());
+            let text = format!(
+                "{} messages were dropped because the supervisor did not read",
+                session.channel.dropped()
+            );
             session.note("messages-dropped", &text);
         }
         let bye = Bye {
@@ -289,13 +312,13 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) {
 
 /// In the child of a fork: a process of its own, that has said nothing yet.
 #[pyfunction]
-fn after_fork() {
+fn after_fork(py: Python<'_>) {
     SESSION.release();
+    trace::after_fork(py);
     SESSION.with(|session| {
         session.channel.after_fork();
-        session.suspects = Suspects::default();
-        session.tracker = Tracker::default();
-        session.budget = Budget::default();
+        let channel = std::mem::take(&mut session.channel);
+        *session = Session { channel, ..Session::new(String::new()) };
     });
 }
 

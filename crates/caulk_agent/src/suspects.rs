@@ -8,13 +8,13 @@ use pyo3::prelude::*;
 use crate::budget::{Budget, monotonic};
 use crate::census::{Census, Grown};
 use crate::channel::Channel;
-use crate::{contents, frames};
 use crate::graphs::{self, KeptGraph};
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
-use crate::replaced::{self, Renewed};
-use crate::holders::{self, Root};
+use crate::holders::{self, Root, Scope};
 use crate::label::{self, Label};
+use crate::replaced::{self, Renewed};
 use crate::trace::{self, Limits, Target, Watch};
+use crate::{contents, frames};
 
 /// Containers followed at a time.
 const FOLLOWED: usize = 64;
@@ -30,8 +30,6 @@ const WATCHED: usize = 8;
 const TRIES: u8 = 3;
 /// Boundaries between two looks into the same container.
 const LOOK_AGAIN: u32 = 4;
-/// Growth events after which a line counts as known.
-const HITS: u64 = 3;
 
 /// One thing that grows.
 struct Suspect {
@@ -93,6 +91,10 @@ impl Suspects {
     /// Is this one of the containers that grow?
     pub(crate) fn is_container(&self, address: Address) -> bool {
         self.by_address.contains_key(&address)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
     }
 
     pub(crate) fn follows_graphs(&self) -> bool {
@@ -249,7 +251,15 @@ impl Suspects {
             if kind == ContainerKind::Tensor {
                 let traits = vec!["tensor".into(), "replaced".into()];
                 let id = item.id;
-                let contents = Contents { id, boundary, sampled: 1, bytes_per_element: 1, tensor_bytes_per_element: 1, traits, ..Contents::default() };
+                let contents = Contents {
+                    id,
+                    boundary,
+                    sampled: 1,
+                    bytes_per_element: 1,
+                    tensor_bytes_per_element: 1,
+                    traits,
+                    ..Contents::default()
+                };
                 channel.send(&contents.into());
             }
             for (boundary, size) in sizes {
@@ -260,12 +270,7 @@ impl Suspects {
     }
 
     /// Takes in graphs that were found to be kept by name.
-    pub(crate) fn meet_graphs(
-        &mut self,
-        graphs: Vec<KeptGraph>,
-        boundary: u32,
-        channel: &mut Channel,
-    ) {
+    pub(crate) fn meet_graphs(&mut self, graphs: Vec<KeptGraph>, boundary: u32, channel: &mut Channel) {
         for graph in graphs {
             let Label { mut holder, owner, .. } = graph.label;
             let key = format!("{}:{}", holder.function, holder.expression);
@@ -305,7 +310,9 @@ impl Suspects {
         let targets: AddressSet =
             self.items.iter().filter(|item| wanted(item)).filter_map(|item| Some(item.address?.0)).collect();
         if !targets.is_empty() && budget.allows(PATHS) {
-            let (paths, _) = holders::find(heap, &targets);
+            // What the program itself keeps is found soon; only what is left over is worth a walk over everything.
+            let again = self.items.iter().any(|item| wanted(item) && item.searches > 0);
+            let (paths, _) = holders::find(heap, &targets, if again { Scope::All } else { Scope::User });
             for item in self.items.iter_mut().filter(|item| item.address.is_some() && !item.explained) {
                 item.searches += 1;
                 let path = item.address.and_then(|(address, _)| paths.get(&address));
@@ -315,10 +322,19 @@ impl Suspects {
         self.look(heap, boundary, epochs, budget, channel);
     }
 
-    fn look(&mut self, heap: &mut Heap<'_>, boundary: u32, epochs: u64, budget: &Budget, channel: &mut Channel) {
+    fn look(
+        &mut self,
+        heap: &mut Heap<'_>,
+        boundary: u32,
+        epochs: u64,
+        budget: &Budget,
+        channel: &mut Channel,
+    ) {
         let due = |item: &Suspect| item.looked.is_none_or(|looked| boundary >= looked + LOOK_AGAIN);
         let mut order: Vec<usize> = (0..self.items.len())
-            .filter(|at| self.items[*at].explained && self.items[*at].address.is_some() && due(&self.items[*at]))
+            .filter(|at| {
+                self.items[*at].explained && self.items[*at].address.is_some() && due(&self.items[*at])
+            })
             .collect();
         order.sort_by_key(|at| {
             let item = &self.items[*at];
@@ -348,7 +364,11 @@ impl Suspects {
             .filter(|at| {
                 let item = &self.items[*at];
                 let there = item.address.is_some() || item.place.is_some();
-                item.explained && there && !item.hit && item.tries < TRIES && !item.name.is_empty()
+                item.explained
+                    && there
+                    && !item.hit
+                    && item.tries < TRIES
+                    && !item.name.is_empty()
                     && item.kind != ContainerKind::LruCache
             })
             .collect();
@@ -368,7 +388,12 @@ impl Suspects {
             }
             Err(reason) => {
                 self.refused += 1;
-                let state = TraceState { ids, state: "refused".into(), text: reason.clone(), ..TraceState::default() };
+                let state = TraceState {
+                    ids,
+                    state: "refused".into(),
+                    text: reason.clone(),
+                    ..TraceState::default()
+                };
                 channel.send(&state.into());
                 if self.refused == 1 {
                     channel.send(&Note { code: "trace-refused".into(), text: reason }.into());
@@ -387,18 +412,22 @@ impl Suspects {
     /// Takes the trace down and tells what it saw.
     pub(crate) fn finish_trace(&mut self, py: Python<'_>, channel: &mut Channel) {
         let Some(armed) = self.armed.take() else { return };
+        let progress = trace::poll(py);
         let hits = trace::disarm(py);
-        for hit in &hits {
-            if hit.growth >= HITS || hit.count >= 1 {
-                self.items.iter_mut().filter(|item| item.id == hit.id).for_each(|item| item.hit = true);
-            }
+        for item in self.items.iter_mut().filter(|item| armed.ids.contains(&item.id)) {
+            item.hit = hits.iter().any(|hit| hit.id == item.id);
         }
-        let state = if hits.is_empty() { "silent" } else { "hit" };
+        let (state, text) = match progress.stopped {
+            Some(reason) => ("stopped", reason),
+            None if progress.blind => ("blind", "watched functions ran but no event was seen".to_owned()),
+            None if hits.is_empty() => ("silent", String::new()),
+            None => ("hit", String::new()),
+        };
         channel.send(
             &TraceState {
                 ids: armed.ids,
                 state: state.into(),
-                text: String::new(),
+                text,
                 candidates: armed.candidates,
                 armed_ns: (monotonic() - armed.since).as_nanos() as u64,
             }
@@ -439,7 +468,13 @@ impl Suspect {
         self.send_lengths(channel);
     }
 
-    fn explain(&mut self, heap: &mut Heap<'_>, path: Option<&holders::Path>, boundary: u32, channel: &mut Channel) {
+    fn explain(
+        &mut self,
+        heap: &mut Heap<'_>,
+        path: Option<&holders::Path>,
+        boundary: u32,
+        channel: &mut Channel,
+    ) {
         let Some(path) = path else {
             // A search that ended at its bound is tried again; then it is held from where Python cannot look.
             if self.searches >= 2 {
@@ -495,7 +530,7 @@ impl Suspect {
             (None, Some((address, _))) => Target::Object(heap.own(address).unbind()),
             (None, None) => return None,
         };
-        Some(Watch { id: self.id, target, name: self.name.clone() })
+        Some(Watch { id: self.id, target, name: self.name.clone(), home: String::new() })
     }
 }
 
@@ -503,5 +538,7 @@ impl Suspect {
 fn local_of<'py>(py: Python<'py>, function: &str, name: &str) -> Option<Bound<'py, PyAny>> {
     let threads = frames::all_frames(py);
     let frames = threads.iter().flat_map(|(_, stack)| stack.iter().rev());
-    frames.filter(|frame| frames::place(frame).function == function).find_map(|frame| frames::local(frame, name))
+    frames
+        .filter(|frame| frames::place(frame).function == function)
+        .find_map(|frame| frames::local(frame, name))
 }

@@ -114,7 +114,13 @@ impl<'py> GraphWalk<'py> {
     }
 
     /// Counts what is reachable from `root` and was not met before; with `saved`, also what it saved for backward.
-    pub(crate) fn follow(&mut self, torch: &Torch<'py>, root: Bound<'py, PyAny>, limit: u64, saved: bool) -> u64 {
+    pub(crate) fn follow(
+        &mut self,
+        torch: &Torch<'py>,
+        root: Bound<'py, PyAny>,
+        limit: u64,
+        saved: bool,
+    ) -> u64 {
         let before = self.nodes;
         let mut stack = vec![root];
         while let Some(node) = stack.pop() {
@@ -125,7 +131,8 @@ impl<'py> GraphWalk<'py> {
             if saved {
                 self.read_saved(torch, &node);
             }
-            if let Ok(next) = node.getattr("next_functions").and_then(|next| Ok(next.cast_into::<PyTuple>()?)) {
+            if let Ok(next) = node.getattr("next_functions").and_then(|next| Ok(next.cast_into::<PyTuple>()?))
+            {
                 for pair in next.iter() {
                     if let Ok(function) = pair.get_item(0)
                         && !function.is_none()

@@ -70,7 +70,10 @@ pub(crate) fn local<'py>(frame: &Bound<'py, PyAny>, name: &str) -> Option<Bound<
 }
 
 /// Calls `visit` with every bound variable of a frame.
-pub(crate) fn for_each_local<'py>(frame: &Bound<'py, PyAny>, visit: &mut dyn FnMut(&str, &Bound<'py, PyAny>)) {
+pub(crate) fn for_each_local<'py>(
+    frame: &Bound<'py, PyAny>,
+    visit: &mut dyn FnMut(&str, &Bound<'py, PyAny>),
+) {
     let py = frame.py();
     let Some(layout) = layout(py).filter(|_| usable(py)) else { return };
     if let Some(namespace) = namespace(frame) {
@@ -113,14 +116,21 @@ fn layout(py: Python<'_>) -> Option<Layout> {
     }
 }
 
-fn read<'py>(frame: &Bound<'py, PyAny>, layout: Layout, name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+fn read<'py>(
+    frame: &Bound<'py, PyAny>,
+    layout: Layout,
+    name: &Bound<'py, PyString>,
+) -> Option<Bound<'py, PyAny>> {
     if let Layout::Function = layout {
         return read_by_function(frame, name);
     }
     read_all(frame, layout).into_iter().find(|(other, _)| same(other, name)).map(|(_, value)| value)
 }
 
-fn read_by_function<'py>(frame: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+fn read_by_function<'py>(
+    frame: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> Option<Bound<'py, PyAny>> {
     let get = symbols::frame_variable()?;
     // SAFETY: a frame and a string; the function returns a new reference, or null with an exception.
     let value = unsafe { get(frame.as_ptr().cast(), name.as_ptr()) };
@@ -128,7 +138,10 @@ fn read_by_function<'py>(frame: &Bound<'py, PyAny>, name: &Bound<'py, PyString>)
     unsafe { Bound::from_owned_ptr_or_err(frame.py(), value) }.ok()
 }
 
-fn read_all<'py>(frame: &Bound<'py, PyAny>, layout: Layout) -> Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)> {
+fn read_all<'py>(
+    frame: &Bound<'py, PyAny>,
+    layout: Layout,
+) -> Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)> {
     let code = code_of(frame);
     let Some(names) = Names::of(&code) else { return Vec::new() };
     let slots = match layout {
@@ -157,7 +170,11 @@ fn read_all<'py>(frame: &Bound<'py, PyAny>, layout: Layout) -> Vec<(Bound<'py, P
 }
 
 /// The frame's array of variables, after the fields before it were held against what the interpreter says.
-fn values(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>, layout: Layout) -> Option<*const *mut ffi::PyObject> {
+fn values(
+    frame: &Bound<'_, PyAny>,
+    code: &Bound<'_, PyAny>,
+    layout: Layout,
+) -> Option<*const *mut ffi::PyObject> {
     let address = frame.as_ptr() as usize;
     let (holder, code_offset, values) = match layout {
         Layout::Function => return None,
@@ -166,7 +183,8 @@ fn values(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>, layout: Layout) -> 
         }
         Layout::Frame310 => (address, offsets_310::CODE, offsets_310::VALUES),
     };
-    let sound = holder != 0 && holder.is_multiple_of(8) && word(holder + code_offset) == code.as_ptr() as usize;
+    let sound =
+        holder != 0 && holder.is_multiple_of(8) && word(holder + code_offset) == code.as_ptr() as usize;
     sound.then_some((holder + values) as *const *mut ffi::PyObject)
 }
 
@@ -245,7 +263,9 @@ fn try_out(py: Python<'_>, layout: Layout) -> PyResult<bool> {
         }
         let read = read_all(&frame, layout);
         let as_expected = read.iter().all(|(name, value)| {
-            expected.get_item(name).is_ok_and(|known| known.is_some_and(|known| known.is_none() || known.is(value)))
+            expected
+                .get_item(name)
+                .is_ok_and(|known| known.is_some_and(|known| known.is_none() || known.is(value)))
         });
         Ok(as_expected && read.len() == expected.len())
     };

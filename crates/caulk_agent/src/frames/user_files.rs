@@ -42,7 +42,9 @@ pub(crate) fn is_user_file(filename: &str) -> bool {
 
 /// Is this file a part of caulk, wherever it is installed?
 pub(crate) fn is_caulk_file(filename: &str) -> bool {
-    filename.starts_with("<caulk") || filename.contains("/caulk/_") || filename.ends_with("/caulk/__init__.py")
+    filename.starts_with("<caulk")
+        || filename.contains("/caulk/_")
+        || filename.ends_with("/caulk/__init__.py")
 }
 
 fn decide(filename: &str, foreign: &[String]) -> bool {
@@ -71,7 +73,8 @@ mod tests {
 
     #[test]
     fn the_users_files_are_told_apart() {
-        let foreign = vec![with_separator("/usr/lib/python3.11".into()), with_separator("/opt/caulk/".into())];
+        let foreign =
+            vec![with_separator("/usr/lib/python3.11".into()), with_separator("/opt/caulk/".into())];
         for (filename, expected) in [
             ("/home/me/train.py", true),
             ("train.py", true),

@@ -27,7 +27,17 @@ const COMMON: usize = 16;
 
 /// Methods that make a container grow: a helper that calls one may grow what it is handed under another name.
 const MUTATORS: [&str; 12] = [
-    "append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "put_nowait", "push", "heappush",
+    "append",
+    "appendleft",
+    "extend",
+    "insert",
+    "add",
+    "update",
+    "setdefault",
+    "put",
+    "put_nowait",
+    "push",
+    "heappush",
     "__setitem__",
 ];
 
@@ -70,7 +80,12 @@ pub(super) fn of_user(py: Python<'_>, most: usize) -> AddressMap<Candidate> {
 }
 
 /// Adds the user's functions that a candidate calls by name and that grow something: they may be handed the container.
-fn add_helpers(codes: &Codes<'_>, mutating: &[&Bound<'_, PyAny>], others: &[&Bound<'_, PyAny>], chosen: &mut Chosen) {
+fn add_helpers(
+    codes: &Codes<'_>,
+    mutating: &[&Bound<'_, PyAny>],
+    others: &[&Bound<'_, PyAny>],
+    chosen: &mut Chosen,
+) {
     let mut called = AddressSet::default();
     for code in mutating.iter().chain(others) {
         each_name(code, "co_names", &mut |name| {
@@ -79,7 +94,9 @@ fn add_helpers(codes: &Codes<'_>, mutating: &[&Bound<'_, PyAny>], others: &[&Bou
     }
     for code in &codes.user {
         let name = code.getattr(intern!(code.py(), "co_name"));
-        if name.is_ok_and(|name| called.contains(&(name.as_ptr() as Address))) && (calls_mutator(code) || stores_item(code)) {
+        if name.is_ok_and(|name| called.contains(&(name.as_ptr() as Address)))
+            && (calls_mutator(code) || stores_item(code))
+        {
             chosen.add(code, true);
         }
     }
@@ -133,7 +150,8 @@ impl<'py> Names<'py> {
     fn mentioned_in(&self, code: &Bound<'py, PyAny>, thoroughly: bool) -> bool {
         let mut found = false;
         let mut look = |name: &Bound<'py, PyAny>| {
-            found = found || self.names.iter().any(|other| other.is(name) || (thoroughly && is_same_text(other, name)));
+            found = found
+                || self.names.iter().any(|other| other.is(name) || (thoroughly && is_same_text(other, name)));
         };
         each_name(code, "co_names", &mut look);
         each_name(code, "co_consts", &mut look);
@@ -153,7 +171,9 @@ fn is_same_text(name: &Bound<'_, PyString>, other: &Bound<'_, PyAny>) -> bool {
 
 fn each_name<'py>(code: &Bound<'py, PyAny>, field: &str, visit: &mut dyn FnMut(&Bound<'py, PyAny>)) {
     let field = PyString::intern(code.py(), field);
-    let Some(names) = code.getattr(field).ok().and_then(|names| names.cast_into::<PyTuple>().ok()) else { return };
+    let Some(names) = code.getattr(field).ok().and_then(|names| names.cast_into::<PyTuple>().ok()) else {
+        return;
+    };
     for name in names.iter_borrowed() {
         visit(&name);
     }
@@ -171,7 +191,8 @@ fn each_nested<'py>(code: &Bound<'py, PyAny>, visit: &mut dyn FnMut(&Bound<'py, 
 fn calls_mutator(code: &Bound<'_, PyAny>) -> bool {
     let mut found = false;
     each_name(code, "co_names", &mut |name| {
-        found = found || name.cast::<PyString>().is_ok_and(|name| MUTATORS.contains(&&*name.to_string_lossy()));
+        found =
+            found || name.cast::<PyString>().is_ok_and(|name| MUTATORS.contains(&&*name.to_string_lossy()));
     });
     found
 }
@@ -266,7 +287,10 @@ fn functions(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
         return Vec::new();
     }
     // SAFETY: no Python code has run since the walk, so what it found is alive.
-    addresses.into_iter().map(|object| unsafe { Bound::from_borrowed_ptr(py, object as *mut ffi::PyObject) }).collect()
+    addresses
+        .into_iter()
+        .map(|object| unsafe { Bound::from_borrowed_ptr(py, object as *mut ffi::PyObject) })
+        .collect()
 }
 
 /// Files of the module or type named, and of the type's base classes.
@@ -281,7 +305,8 @@ fn home_files(py: Python<'_>, home: &str) -> Vec<String> {
     add_module(home);
     if let Some((module, class)) = home.rsplit_once('.') {
         add_module(module);
-        let class = loaded(py, module).and_then(|module| member(&module, class)?.cast_into::<pyo3::types::PyType>().ok());
+        let class = loaded(py, module)
+            .and_then(|module| member(&module, class)?.cast_into::<pyo3::types::PyType>().ok());
         for base in class.iter().flat_map(|class| class.mro().iter().collect::<Vec<_>>()) {
             let base = base.cast_into::<pyo3::types::PyType>().ok();
             if let Some(module) = base.and_then(|base| base.module().ok()) {

@@ -181,7 +181,14 @@ impl Engine {
     }
 
     /// Handles one event of a candidate's frame, which runs on the calling thread.
-    pub(super) fn handle(&mut self, py: Python<'_>, thread: Address, frame: Address, code: Address, event: Event) {
+    pub(super) fn handle(
+        &mut self,
+        py: Python<'_>,
+        thread: Address,
+        frame: Address,
+        code: Address,
+        event: Event,
+    ) {
         self.events += 1;
         let running = Running { code, frame };
         let mut grown = false;
@@ -234,7 +241,12 @@ impl Engine {
     }
 
     /// The line that ran since the thread's last event, and the innermost line of the user's code around it.
-    fn responsible(&self, py: Python<'_>, thread: Address, running: Running) -> Option<(Place, Option<Place>)> {
+    fn responsible(
+        &self,
+        py: Python<'_>,
+        thread: Address,
+        running: Running,
+    ) -> Option<(Place, Option<Place>)> {
         let track = self.tracks.get(&thread)?;
         let innermost = running.frame(py)?;
         let find = |entry: &Entry| frames::stack_of(Some(innermost.clone())).find(|frame| entry.is_at(frame));
@@ -272,7 +284,9 @@ impl Engine {
         let track = self.tracks.get(&thread).filter(|_| self.last_thread == thread);
         let entry = track.and_then(|track| track.stack.last().filter(|entry| entry.frame == track.last));
         let candidate = entry.and_then(|entry| Some((self.candidates.get(&entry.code)?, entry.line)));
-        let place = candidate.filter(|(candidate, _)| candidate.user).map(|(candidate, line)| candidate.place_at(line));
+        let place = candidate
+            .filter(|(candidate, _)| candidate.user)
+            .map(|(candidate, line)| candidate.place_at(line));
         for watched in &mut self.watched {
             match (std::mem::take(&mut watched.pending), &place) {
                 (0, _) => {}
@@ -349,7 +363,8 @@ impl Watched {
             return false;
         }
         // A local is another one in another frame of its function.
-        let another = source.is_local_of(running.code) && std::mem::replace(&mut self.frame, running.frame) != running.frame;
+        let another = source.is_local_of(running.code)
+            && std::mem::replace(&mut self.frame, running.frame) != running.frame;
         self.pending = if another { 0 } else { now.growth_since(&self.last) };
         self.last = now;
         self.pending > 0
@@ -364,7 +379,9 @@ impl Watched {
         let nowhere = Place { file: String::new(), line: 0, function: String::new() };
         let user = user.unwrap_or(&nowhere);
         let known = self.tallies.iter_mut().find(|tally| {
-            tally.sure == sure && tally.hit.is_at(place) && (tally.hit.user_line, &tally.hit.user_file) == (user.line, &user.file)
+            tally.sure == sure
+                && tally.hit.is_at(place)
+                && (tally.hit.user_line, &tally.hit.user_file) == (user.line, &user.file)
         });
         if let Some(tally) = known {
             tally.hit.growth += growth;
@@ -389,8 +406,11 @@ impl Watched {
     /// beside another one is a thread that happened to run just after the one that did it.
     fn settle(&mut self, threads: bool) -> Vec<Hit> {
         let sure = self.tallies.iter().any(|tally| tally.sure);
-        let mut hits: Vec<_> =
-            std::mem::take(&mut self.tallies).into_iter().filter(|tally| tally.sure == sure).map(|tally| tally.hit).collect();
+        let mut hits: Vec<_> = std::mem::take(&mut self.tallies)
+            .into_iter()
+            .filter(|tally| tally.sure == sure)
+            .map(|tally| tally.hit)
+            .collect();
         let most = hits.iter().map(|hit| hit.count).max().unwrap_or(0);
         hits.retain(|hit| if sure { !threads || hit.count * 10 >= most } else { hit.count == most });
         hits

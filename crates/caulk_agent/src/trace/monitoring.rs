@@ -26,11 +26,17 @@ pub(super) struct Tool {
 }
 
 /// A C function that receives an event's arguments.
-type Callback = unsafe extern "C" fn(*mut ffi::PyObject, *mut *mut ffi::PyObject, isize) -> *mut ffi::PyObject;
+type Callback =
+    unsafe extern "C" fn(*mut ffi::PyObject, *mut *mut ffi::PyObject, isize) -> *mut ffi::PyObject;
 
 /// Events with their callbacks, by the names in `sys.monitoring.events`.
-const CALLBACKS: [(&str, Callback); 5] =
-    [("PY_START", on_start), ("PY_RESUME", on_resume), ("PY_RETURN", on_leave), ("PY_YIELD", on_leave), ("LINE", on_line)];
+const CALLBACKS: [(&str, Callback); 5] = [
+    ("PY_START", on_start),
+    ("PY_RESUME", on_resume),
+    ("PY_RETURN", on_leave),
+    ("PY_YIELD", on_leave),
+    ("LINE", on_line),
+];
 
 impl Tool {
     pub(super) fn install(py: Python<'_>, codes: Vec<Py<PyAny>>) -> Result<Self, String> {
@@ -38,7 +44,8 @@ impl Tool {
         let monitoring =
             unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PySys_GetObject(c"monitoring".as_ptr())) };
         let monitoring = monitoring.ok_or("this interpreter has no sys.monitoring")?;
-        let is_free = |number: &u8| monitoring.call_method1("get_tool", (*number,)).is_ok_and(|tool| tool.is_none());
+        let is_free =
+            |number: &u8| monitoring.call_method1("get_tool", (*number,)).is_ok_and(|tool| tool.is_none());
         let number = FREE_TOOLS.into_iter().find(is_free).ok_or("all numbers of sys.monitoring are taken")?;
         let failed = |error: PyErr| format!("sys.monitoring failed: {}", error.value(py).get_type());
         monitoring.call_method1("use_tool_id", (number, NAME)).map_err(failed)?;
@@ -77,7 +84,10 @@ impl Tool {
     /// Takes every event and callback off again; each step is tried whatever became of the one before.
     pub(super) fn remove(self, py: Python<'_>) {
         let monitoring = self.monitoring.bind(py);
-        let ours = monitoring.call_method1("get_tool", (self.number,)).and_then(|name| name.eq(NAME)).unwrap_or(false);
+        let ours = monitoring
+            .call_method1("get_tool", (self.number,))
+            .and_then(|name| name.eq(NAME))
+            .unwrap_or(false);
         if !ours {
             return;
         }
@@ -121,7 +131,10 @@ unsafe extern "C" fn on_start(
     // SAFETY: the interpreter passes `count` arguments.
     let code = unsafe { argument(arguments, count, 0) };
     on_event(|py, engine, thread| {
-        let Some(line) = engine.candidates.get(&(code as Address)).map(|candidate| candidate.first_line) else { return };
+        let Some(line) = engine.candidates.get(&(code as Address)).map(|candidate| candidate.first_line)
+        else {
+            return;
+        };
         engine.handle(py, thread, running_frame(), code as Address, Event::Start(line));
     });
     none()
@@ -138,7 +151,11 @@ unsafe extern "C" fn on_resume(
     on_event(|py, engine, thread| {
         let frame = running_frame();
         // SAFETY: the frame runs; null is passed through by nobody, but checked.
-        let line = if frame == 0 { 0 } else { unsafe { ffi::PyFrame_GetLineNumber(frame as *mut ffi::PyFrameObject) } };
+        let line = if frame == 0 {
+            0
+        } else {
+            unsafe { ffi::PyFrame_GetLineNumber(frame as *mut ffi::PyFrameObject) }
+        };
         engine.handle(py, thread, frame, code as Address, Event::Start(line.max(0) as u32));
     });
     none()

@@ -32,7 +32,13 @@ impl Peak {
     }
 
     /// Reads the memory if it is time; `line` is the one that the frame was on until this event.
-    pub(super) fn look(&mut self, py: Python<'_>, candidate: &Candidate, line: Option<u32>, running: Running) {
+    pub(super) fn look(
+        &mut self,
+        py: Python<'_>,
+        candidate: &Candidate,
+        line: Option<u32>,
+        running: Running,
+    ) {
         let start = Instant::now();
         if start < self.next {
             return;
@@ -47,7 +53,8 @@ impl Peak {
         let place = frames::place(&frame);
         let line = line.unwrap_or(place.line);
         let locals = largest_locals(py, &frame);
-        self.best = Some(PeakHit { bytes, file: candidate.file.clone(), line, function: place.function, locals });
+        self.best =
+            Some(PeakHit { bytes, file: candidate.file.clone(), line, function: place.function, locals });
     }
 }
 

@@ -36,7 +36,8 @@ fn trace_arm(
         Ok(Watch { id, target, name, home })
     });
     let watches = watches.collect::<PyResult<_>>()?;
-    super::arm(py, watches, &Limits { max_hits_per_watch: max_hits, max_candidates }).map_err(PyRuntimeError::new_err)
+    super::arm(py, watches, &Limits { max_hits_per_watch: max_hits, max_candidates })
+        .map_err(PyRuntimeError::new_err)
 }
 
 /// What the armed trace has seen.

@@ -57,7 +57,9 @@ impl Thread {
     }
 
     fn all() -> Vec<Self> {
-        let (Some(head), Some(next)) = (symbols::thread_head(), symbols::thread_next()) else { return Vec::new() };
+        let (Some(head), Some(next)) = (symbols::thread_head(), symbols::thread_next()) else {
+            return Vec::new();
+        };
         let live = |state: *mut ffi::PyThreadState| (!state.is_null()).then_some(state);
         // SAFETY: the GIL is held: threads neither come nor go.
         let first = live(unsafe { head(ffi::PyInterpreterState_Get()) });
@@ -108,7 +110,8 @@ impl Thread {
         }
         let set_profile = symbols::set_profile();
         // SAFETY: as in `enter`.
-        let removed = set_profile.is_some_and(|set| unsafe { set(self.state, None, std::ptr::null_mut()) } == 0);
+        let removed =
+            set_profile.is_some_and(|set| unsafe { set(self.state, None, std::ptr::null_mut()) } == 0);
         if !removed {
             // An audit hook objected: the interpreter skips an empty field, whatever its flag says.
             // SAFETY: a field of a live thread's state.
@@ -261,7 +264,13 @@ unsafe extern "C" fn on_trace(
 }
 
 /// A call: whether lines are wanted from here on, if that changes.
-fn enter_function(py: Python<'_>, engine: &mut Engine, thread: Address, frame: Address, code: Address) -> Option<bool> {
+fn enter_function(
+    py: Python<'_>,
+    engine: &mut Engine,
+    thread: Address,
+    frame: Address,
+    code: Address,
+) -> Option<bool> {
     if engine.candidates.contains_key(&code) {
         // SAFETY: the frame runs.
         let line = unsafe { ffi::PyFrame_GetLineNumber(frame as *mut ffi::PyFrameObject) };
@@ -274,7 +283,13 @@ fn enter_function(py: Python<'_>, engine: &mut Engine, thread: Address, frame: A
 }
 
 /// A return, a yield or an exception: whether lines are wanted from here on, if that changes.
-fn leave_function(py: Python<'_>, engine: &mut Engine, thread: Address, frame: Address, code: Address) -> Option<bool> {
+fn leave_function(
+    py: Python<'_>,
+    engine: &mut Engine,
+    thread: Address,
+    frame: Address,
+    code: Address,
+) -> Option<bool> {
     if engine.candidates.contains_key(&code) {
         engine.handle(py, thread, frame, code, Event::Leave);
         let entry = engine.tracks.get(&thread).and_then(|track| track.stack.last());

@@ -87,7 +87,8 @@ impl Reading {
             return 0;
         }
         let changed = self.value != before.value || self.version != before.version;
-        let comparable = before.value != 0 && before.measure != Measure::None && self.measure != Measure::None;
+        let comparable =
+            before.value != 0 && before.measure != Measure::None && self.measure != Measure::None;
         let larger = if comparable { self.size.saturating_sub(before.size) } else { 0 };
         if larger == 0 && changed && self.graph { 1 } else { larger }
     }
@@ -107,7 +108,8 @@ pub(super) struct Known {
 impl Known {
     pub(super) fn find(py: Python<'_>) -> Self {
         let find = |module: &str, name: &str| loaded(py, module).and_then(|module| member(&module, name));
-        let address = |module: &str, name: &str| find(module, name).map_or(0, |found| found.as_ptr() as Address);
+        let address =
+            |module: &str, name: &str| find(module, name).map_or(0, |found| found.as_ptr() as Address);
         Self {
             deque: address("_collections", "deque").max(address("collections", "deque")),
             array: address("array", "array"),
@@ -200,6 +202,18 @@ impl Known {
         reading
     }
 
+    /// Reads a tensor whose Python object is made anew, maybe at the old one's address, when it is asked for: the address
+    /// of its data tells it from the one before, which was there when it was made.
+    fn read_wrapped(&self, value: &Bound<'_, PyAny>, before: &Reading) -> Reading {
+        if self.measure_of(value.get_type_ptr()) != Measure::Tensor {
+            return Reading::default();
+        }
+        let data = value.call_method0(intern!(value.py(), "data_ptr")).and_then(|data| data.extract::<u64>());
+        let mut reading = self.read(value, &Reading { version: u64::MAX, ..*before });
+        reading.version = reading.version.wrapping_add(data.unwrap_or(0));
+        reading
+    }
+
     fn read_tensor(&self, tensor: &Bound<'_, PyAny>, mut reading: Reading, before: &Reading) -> Reading {
         let py = tensor.py();
         let in_mode = self.modes.as_ref().is_some_and(|modes| {
@@ -236,12 +250,32 @@ fn number(value: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> isize {
 /// Where the value to read is.
 pub(super) enum Source {
     Object(Py<PyAny>),
-    Key { dict: Py<PyDict>, key: Py<PyString> },
-    Index { list: Py<PyList>, index: usize },
-    Instance { owner: Py<PyAny>, name: Py<PyString> },
-    Class { class: Py<PyType>, name: Py<PyString> },
+    Key {
+        dict: Py<PyDict>,
+        key: Py<PyString>,
+    },
+    Index {
+        list: Py<PyList>,
+        index: usize,
+    },
+    Instance {
+        owner: Py<PyAny>,
+        name: Py<PyString>,
+    },
+    /// An attribute that C++ code keeps and wraps for Python when it is asked for: `grad`.
+    Wrapped {
+        owner: Py<PyAny>,
+        name: Py<PyString>,
+    },
+    Class {
+        class: Py<PyType>,
+        name: Py<PyString>,
+    },
     Cell(Py<PyAny>),
-    Local { code: Py<PyAny>, name: Py<PyString> },
+    Local {
+        code: Py<PyAny>,
+        name: Py<PyString>,
+    },
 }
 
 impl Source {
@@ -288,13 +322,18 @@ impl Source {
         if !reads_without_user_code(&owner, &key, known) {
             return None;
         }
+        if [known.tensor, known.parameter].contains(&(owner.get_type_ptr() as Address)) && name == "grad" {
+            return Some(Self::Wrapped { owner: owner.unbind(), name: key.unbind() });
+        }
         if plain_attribute(&owner, &key).is_some() {
             return Some(Self::Instance { owner: owner.unbind(), name: key.unbind() });
         }
         // A torch module keeps its tensors in dicts of its own.
         let dicts = ["_buffers", "_parameters", "_modules"].into_iter();
         let dict = dicts
-            .filter_map(|dict| plain_attribute(&owner, &PyString::intern(py, dict))?.cast_into::<PyDict>().ok())
+            .filter_map(|dict| {
+                plain_attribute(&owner, &PyString::intern(py, dict))?.cast_into::<PyDict>().ok()
+            })
             .find(|dict| dict.contains(&key).unwrap_or(false));
         match dict {
             Some(dict) => Some(Self::Key { dict: dict.unbind(), key: key.unbind() }),
@@ -310,7 +349,10 @@ impl Source {
     /// Nobody else refers to the watched object or the slot's owner any more.
     pub(super) fn is_abandoned(&self) -> bool {
         let owner = match self {
-            Self::Object(object) | Self::Cell(object) | Self::Instance { owner: object, .. } => object.as_ptr(),
+            Self::Object(object)
+            | Self::Cell(object)
+            | Self::Instance { owner: object, .. }
+            | Self::Wrapped { owner: object, .. } => object.as_ptr(),
             Self::Key { dict, .. } => dict.as_ptr(),
             Self::Index { list, .. } => list.as_ptr(),
             Self::Class { .. } | Self::Local { .. } => return false,
@@ -326,6 +368,10 @@ impl Source {
             Self::Key { dict, key } => dict.bind(py).get_item(key).ok().flatten(),
             Self::Index { list, index } => list.bind(py).get_item(*index).ok(),
             Self::Instance { owner, name } => plain_attribute(owner.bind(py), name.bind(py)),
+            Self::Wrapped { owner, name } => {
+                let value = plain_attribute(owner.bind(py), name.bind(py));
+                return value.map_or(Reading::default(), |value| known.read_wrapped(&value, before));
+            }
             Self::Class { class, name } => class_attribute(class.bind(py), name.bind(py)),
             Self::Cell(cell) => cell_contents(cell.bind(py)),
             Self::Local { code, name } => match running.local(py, code, name) {
@@ -357,8 +403,16 @@ impl Running {
     }
 
     /// Value of the variable, `None` where it is unbound, if the frame runs `code` or a function that shares its variable.
-    #[expect(clippy::option_option, reason = "another function's frame and an unbound variable are different")]
-    fn local<'py>(self, py: Python<'py>, code: &Py<PyAny>, name: &Py<PyString>) -> Option<Option<Bound<'py, PyAny>>> {
+    #[expect(
+        clippy::option_option,
+        reason = "another function's frame and an unbound variable are different"
+    )]
+    fn local<'py>(
+        self,
+        py: Python<'py>,
+        code: &Py<PyAny>,
+        name: &Py<PyString>,
+    ) -> Option<Option<Bound<'py, PyAny>>> {
         let frame = self.frame(py)?;
         let name = name.bind(py);
         if self.code != code.as_ptr() as Address {
@@ -387,7 +441,10 @@ fn plain_attribute<'py>(owner: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) 
     unsafe { Bound::from_owned_ptr_or_err(owner.py(), value) }.ok()
 }
 
-fn class_attribute<'py>(class: &Bound<'py, PyType>, name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+fn class_attribute<'py>(
+    class: &Bound<'py, PyType>,
+    name: &Bound<'py, PyString>,
+) -> Option<Bound<'py, PyAny>> {
     let lookup = symbols::type_lookup()?;
     // SAFETY: a type and a string; a borrowed reference or null.
     let value = unsafe { lookup(class.as_type_ptr(), name.as_ptr()) };
@@ -411,14 +468,18 @@ fn closure_cell<'py>(function: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'
 /// Would the generic look-up of this attribute run nothing but C code of the interpreter? A property or another
 /// descriptor on the class would be called; a tensor's own attributes are C code where its class is torch's.
 fn reads_without_user_code(owner: &Bound<'_, PyAny>, name: &Bound<'_, PyString>, known: &Known) -> bool {
-    let Some(found) = class_attribute(&owner.get_type(), name) else { return symbols::type_lookup().is_some() };
+    let Some(found) = class_attribute(&owner.get_type(), name) else {
+        return symbols::type_lookup().is_some();
+    };
     let found_type = found.get_type_ptr();
     if found_type == &raw mut ffi::PyMemberDescr_Type {
         return true;
     }
     if found_type == &raw mut ffi::PyGetSetDescr_Type {
         let owner_type = owner.get_type_ptr() as Address;
-        let leaf = || owner.getattr(intern!(owner.py(), "is_leaf")).is_ok_and(|leaf| leaf.is_truthy().unwrap_or(false));
+        let leaf = || {
+            owner.getattr(intern!(owner.py(), "is_leaf")).is_ok_and(|leaf| leaf.is_truthy().unwrap_or(false))
+        };
         return (owner_type == known.tensor || owner_type == known.parameter) && leaf();
     }
     // A plain value on the class, hidden by the instance's own: not a descriptor.
@@ -437,7 +498,8 @@ fn inner_container<'py>(object: &Bound<'py, PyAny>, known: &Known) -> Option<Bou
     let names = ["queue", "_queue", "_buffer", "data"];
     names.into_iter().find_map(|name| {
         let name = PyString::intern(py, name);
-        let inner = reads_without_user_code(object, &name, known).then(|| plain_attribute(object, &name))??;
+        let inner =
+            reads_without_user_code(object, &name, known).then(|| plain_attribute(object, &name))??;
         (!matches!(known.measure_of(inner.get_type_ptr()), Measure::None | Measure::Text)).then_some(inner)
     })
 }
