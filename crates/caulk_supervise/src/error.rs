@@ -70,7 +70,9 @@ impl LaunchError {
     /// What to do about it, where there is something to do.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::NoCommand => Some("put the command after the options: `caulk run -- python train.py`"),
+            Self::NoCommand => {
+                Some("hint: put the command after the options: `caulk run -- python train.py`")
+            }
             Self::NotFound { hint, .. } | Self::NotExecutable { hint, .. } => hint.as_deref(),
             Self::Directory { .. } | Self::System { .. } => None,
         }

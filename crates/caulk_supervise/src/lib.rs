@@ -6,8 +6,23 @@
 //!
 //! One thread, one poll loop, no helper threads: a supervisor killed at any point leaves the program unharmed.
 
+mod cgroup;
+mod clock;
+mod death;
 mod error;
+mod launch;
 mod package;
+mod proc;
+mod progress;
+mod role;
+mod sampler;
+mod signals;
+mod silence;
+mod socket;
+mod supervisor;
+mod surroundings;
+mod tree;
+mod witness;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -125,8 +140,5 @@ pub struct Outcome {
 /// # Errors
 /// [`LaunchError`] if the command could not be started. Whatever fails later is a note: the command goes on.
 pub fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, LaunchError> {
-    {
-        let _ = (options, sink);
-        Err(LaunchError::NoCommand)
-    }
+    supervisor::run(options, sink)
 }

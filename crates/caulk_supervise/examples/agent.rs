@@ -1,0 +1,75 @@
+//! Plays an agent: says what the arguments name over the socket of the run that it finds in its environment.
+//!
+//! `hello`, `rank=N`, `worker=N` (before `hello`), `epochs=N` (N boundaries with steps), `seconds=N` (N by time),
+//! `bytes=HEX` (as they are), `hang-up` (connects anew for what follows), `print=NAME` (a variable),
+//! `wait` (for a line on standard input), `finish` (for the supervisor's command to end).
+
+use std::env;
+use std::io::{Read, Write, stdin, stdout};
+use std::os::unix::net::UnixStream;
+
+use caulk_core::wire::{Boundary, Command, FrameBuffer, Hello, Message, PROTOCOL, SOCKET_VARIABLE, Unit};
+
+fn connect() -> UnixStream {
+    UnixStream::connect(env::var_os(SOCKET_VARIABLE).expect("a run")).expect("the supervisor listens")
+}
+
+fn say(stream: &mut UnixStream, message: impl Into<Message>) {
+    let mut bytes = Vec::new();
+    message.into().encode(&mut bytes);
+    stream.write_all(&bytes).expect("the supervisor reads");
+}
+
+fn boundary(index: u64, unit: Unit) -> Boundary {
+    let steps = if unit == Unit::Epoch { index + 1 } else { 0 };
+    let seq = index as u32;
+    Boundary { seq, index, unit, steps, malloc_bytes: 700 << 20, time_ns: index, ..Boundary::default() }
+}
+
+fn main() {
+    let mut stream = connect();
+    let mut hello = Hello { protocol: PROTOCOL, pid: std::process::id(), ..Hello::default() };
+    for argument in env::args().skip(1) {
+        let (what, value) = argument.split_once('=').unwrap_or((&argument, ""));
+        let number = || value.parse().expect("a number");
+        match what {
+            "hello" => say(&mut stream, hello.clone()),
+            "rank" => hello.rank = Some(number()),
+            "worker" => hello.worker = Some(number()),
+            "epochs" => (0..number()).for_each(|index| say(&mut stream, boundary(index.into(), Unit::Epoch))),
+            "seconds" => {
+                (0..number()).for_each(|index| say(&mut stream, boundary(index.into(), Unit::Seconds)))
+            }
+            "bytes" => stream.write_all(&decode(value)).expect("the supervisor reads"),
+            "hang-up" => stream = connect(),
+            "print" => print(&format!("{value}={}", env::var(value).unwrap_or_default())),
+            "wait" => drop(stdin().read_line(&mut String::new()).expect("standard input")),
+            "finish" => print(&finish(&mut stream)),
+            _ => panic!("unknown argument {argument}"),
+        }
+    }
+}
+
+/// Reason of the command that the supervisor sends.
+fn finish(stream: &mut UnixStream) -> String {
+    let mut frames = FrameBuffer::default();
+    loop {
+        let mut buffer = [0; 64];
+        let count = stream.read(&mut buffer).expect("the supervisor writes");
+        frames.extend(&buffer[..count]);
+        if let Some(frame) = frames.next_frame().expect("a whole frame") {
+            let Command::Finish(finish) = Command::decode(&frame).expect("a command");
+            return finish.reason;
+        }
+        assert!(count > 0, "the supervisor is gone");
+    }
+}
+
+fn decode(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("digits"));
+    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("digits")).collect()
+}
+
+fn print(text: &str) {
+    writeln!(stdout(), "{text}").expect("standard output");
+}

@@ -1,0 +1,233 @@
+//! Lines on standard error while the run goes on: how much, how it grows, when it ends.
+//!
+//! Whole lines, rarely, and never where they could stop or block anything: not from the background of a terminal, not
+//! into a pipe that is full. An error there silences them.
+
+use std::io::{self, IsTerminal, Write};
+
+use caulk_core::wire::{Boundary, Phase, Unit};
+use caulk_core::{Bytes, State};
+use caulk_growth::{Judgement, Point, forecast, judge};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+use crate::Progress;
+
+/// Between two lines, in nanoseconds.
+const PAUSE_NS: u64 = 30_000_000_000;
+
+/// Readings that are judged; of longer runs the last ones.
+const MOST_POINTS: usize = 400;
+
+/// A forecast beyond this many seconds is no news.
+const FAR_S: f64 = 30.0 * 86400.0;
+
+/// Memory in use and the most there can be, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) used: u64,
+    pub(crate) limit: u64,
+}
+
+/// The series of the main process, and the lines made from it.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    wanted: bool,
+    terminal: bool,
+    next_ns: u64,
+    /// Process whose series these are.
+    pid: u32,
+    series: Vec<Series>,
+}
+
+/// Readings at the ends of one kind of phase.
+#[derive(Debug)]
+struct Series {
+    kind: (Unit, Phase),
+    points: Vec<(u64, Point)>,
+}
+
+impl Lines {
+    pub(crate) fn new(progress: Progress) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let wanted = match progress {
+            Progress::Auto => terminal,
+            Progress::Line => true,
+            Progress::None => false,
+        };
+        Self { wanted, terminal, next_ns: 0, pid: 0, series: Vec::new() }
+    }
+
+    /// Takes in a boundary of the main process, and says how things are if it is time.
+    pub(crate) fn boundary(
+        &mut self,
+        pid: u32,
+        boundary: &Boundary,
+        now_ns: u64,
+        rooms: impl FnOnce() -> Vec<Room>,
+    ) {
+        if !self.wanted {
+            return;
+        }
+        if self.pid != pid {
+            (self.pid, self.series) = (pid, Vec::new());
+        }
+        let series = self.add(boundary);
+        if now_ns < self.next_ns {
+            return;
+        }
+        let line = line(&self.series[series], boundary, &rooms());
+        self.next_ns = now_ns + PAUSE_NS;
+        self.wanted = self.print(&line).is_ok();
+    }
+
+    /// Adds the reading to its series and returns which that is.
+    fn add(&mut self, boundary: &Boundary) -> usize {
+        let kind = (boundary.unit, boundary.phase);
+        let series = self.series.iter().position(|series| series.kind == kind).unwrap_or_else(|| {
+            self.series.push(Series { kind, points: Vec::new() });
+            self.series.len() - 1
+        });
+        let points = &mut self.series[series].points;
+        if points.len() == MOST_POINTS {
+            points.remove(0);
+        }
+        points.push((boundary.time_ns, Point { at: boundary.index as f64, value: in_use(boundary) as f64 }));
+        series
+    }
+
+    fn print(&self, line: &str) -> io::Result<()> {
+        let stderr = io::stderr();
+        if self.terminal && !in_foreground(&stderr) {
+            return Ok(());
+        }
+        let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
+        if poll(&mut ready, Some(&Timespec::default()))? == 0 {
+            return Ok(());
+        }
+        // A bar may stand in this line: it is cleared, and drawn again below by its program.
+        let start = if self.terminal { "\r\x1b[K" } else { "" };
+        stderr.lock().write_all(format!("{start}{line}\n").as_bytes())
+    }
+}
+
+/// Writing from the background stops the whole job where the terminal is set so.
+fn in_foreground(stderr: &io::Stderr) -> bool {
+    rustix::termios::tcgetpgrp(stderr).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Bytes in use as the process counts them.
+pub(crate) fn in_use(boundary: &Boundary) -> u64 {
+    boundary.malloc_bytes + boundary.small_bytes + boundary.shm_bytes
+}
+
+/// `caulk: epoch 3: 812 MB in use, +16.5 MB/epoch, growing so far, OOM in ~41 min`
+fn line(series: &Series, boundary: &Boundary, rooms: &[Room]) -> String {
+    let points: Vec<Point> = series.points.iter().map(|&(_, point)| point).collect();
+    let units = span(&points);
+    let options = caulk_growth::Options::default();
+    // What matters is growth per boundary, however many steps or seconds lie between two.
+    let effect = options.minimum_effect * (points.len().max(2) - 1) as f64 / units.max(1.0);
+    let judged = judge(&points, &caulk_growth::Options { minimum_effect: effect, ..options });
+    let (name, per, scale) = match boundary.unit {
+        Unit::Epoch => (format!("epoch {}", boundary.index + 1), "epoch", 1.0),
+        Unit::Steps => (format!("step {}", boundary.index), "100 steps", 100.0),
+        Unit::Seconds => (format!("{} s", boundary.index), "min", 60.0),
+    };
+    let mut text = format!("caulk: {name}: {} in use", Bytes(in_use(boundary)));
+    if points.len() > 1 {
+        text.push_str(&format!(", {}/{per}", Bytes::signed(judged.slope * scale)));
+    }
+    text.push_str(", ");
+    text.push_str(&state(&judged, boundary.unit));
+    if let Some(seconds) = time_left(series, &judged, rooms) {
+        text.push_str(&format!(", OOM in ~{}", duration(seconds)));
+    }
+    text
+}
+
+fn state(judged: &Judgement, unit: Unit) -> String {
+    match judged.state {
+        State::Grows => "growing so far".into(),
+        State::GrowsWithinEpoch => "freed at the end of the epoch".into(),
+        State::Plateaus => "levelled off".into(),
+        State::Sawtooth => "returning to its level".into(),
+        State::Flat => "steady".into(),
+        State::Undecided => {
+            let what = if unit == Unit::Epoch { "epoch" } else { "reading" };
+            match judged.more_needed {
+                Some(1) => format!("1 more {what} to tell"),
+                Some(more) => format!("{more} more {what}s to tell"),
+                None => "too early to tell".into(),
+            }
+        }
+    }
+}
+
+/// Seconds until the nearest limit: the middle of the forecast's range.
+fn time_left(series: &Series, judged: &Judgement, rooms: &[Room]) -> Option<f64> {
+    let (first, last) = (series.points.first()?, series.points.last()?);
+    let units = last.1.at - first.1.at;
+    let seconds_per_unit = last.0.saturating_sub(first.0) as f64 / 1e9 / units.max(1.0);
+    let ranges = rooms.iter().filter_map(|room| forecast(judged, room.used as f64, room.limit as f64));
+    let nearest = ranges.map(|[soon, late]| (soon * late).sqrt()).min_by(f64::total_cmp)?;
+    Some(nearest * seconds_per_unit).filter(|&seconds| seconds.is_finite() && seconds < FAR_S)
+}
+
+/// Units between the first and the last point.
+fn span(points: &[Point]) -> f64 {
+    points.last().zip(points.first()).map_or(0.0, |(last, first)| last.at - first.at)
+}
+
+/// Two digits are enough: `40 s`, `41 min`, `3.5 h`, `2.1 days`.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s if s < 36.0 * 3600.0 => format!("{:.1} h", s / 3600.0),
+        s => format!("{:.1} days", s / 86400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Epochs of a minute each, with this much in use, in megabytes.
+    fn check(megabytes: &[u64], room: Option<Room>, expected: &str) {
+        let mut lines =
+            Lines { wanted: true, terminal: false, next_ns: u64::MAX, pid: 0, series: Vec::new() };
+        let mut last = Boundary::default();
+        for (index, megabytes) in (0..).zip(megabytes) {
+            let time_ns = index * 60_000_000_000;
+            last = Boundary { index, time_ns, malloc_bytes: megabytes * Bytes::MB, ..Boundary::default() };
+            lines.boundary(0, &last, 0, Vec::new);
+        }
+        let rooms: Vec<Room> = room.into_iter().collect();
+        assert_eq!(line(&lines.series[0], &last, &rooms), expected);
+    }
+
+    #[test]
+    fn a_line_says_how_much_how_fast_and_when() {
+        let room = Room { used: 900 * Bytes::MB, limit: 1300 * Bytes::MB };
+        let growing = [700, 720, 740, 760, 780, 800, 820, 840];
+        check(&growing, None, "caulk: epoch 8: 840 MB in use, +20.0 MB/epoch, growing so far");
+        check(
+            &growing,
+            Some(room),
+            "caulk: epoch 8: 840 MB in use, +20.0 MB/epoch, growing so far, OOM in ~20 min",
+        );
+        check(&[700; 8], Some(room), "caulk: epoch 8: 700 MB in use, +0 B/epoch, steady");
+    }
+
+    #[test]
+    fn the_first_lines_do_not_judge() {
+        check(&[700], None, "caulk: epoch 1: 700 MB in use, 4 more epochs to tell");
+    }
+
+    #[test]
+    fn durations_are_short() {
+        let all = [40.0, 41.0 * 60.0, 3.5 * 3600.0, 2.1 * 86400.0].map(duration);
+        assert_eq!(all, ["40 s", "41 min", "3.5 h", "2.1 days"]);
+    }
+}

@@ -1,0 +1,248 @@
+//! Why no agent reports although Python runs: told from the outside, as far as the process shows it.
+
+use caulk_core::wire::{RUN_VARIABLE, SOCKET_VARIABLE};
+
+use crate::launch::{INJECTED, PYTHON_PATH};
+use crate::proc::Reader;
+use crate::role::Kind;
+use crate::tree::Tree;
+
+/// Python without an agent for so long is silent, in nanoseconds.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// Oldest Python with an agent: 3.this.
+const OLDEST_MINOR: u32 = 10;
+
+/// Waits for the first agent.
+#[derive(Debug, Default)]
+pub(crate) struct Silence {
+    /// Process id of the first Python seen, and when.
+    python: Option<(u32, u64)>,
+    reason: Option<String>,
+    over: bool,
+}
+
+/// What a process shows of itself.
+#[derive(Debug, Default)]
+struct Outside<'a> {
+    executable: &'a str,
+    arguments: &'a [String],
+    /// `NAME=value`; empty where it may not be read.
+    environment: &'a [String],
+    /// Names of mapped files, one a line.
+    maps: &'a str,
+}
+
+impl Silence {
+    /// An agent has said hello.
+    pub(crate) fn broken(&mut self) {
+        self.over = true;
+    }
+
+    /// Looks for Python and for reasons; the note, once it is due.
+    pub(crate) fn look(&mut self, tree: &mut Tree, now_ns: u64) -> Option<String> {
+        if self.over {
+            return None;
+        }
+        let python = self.python.filter(|&(pid, _)| tree.processes.contains_key(&pid));
+        let Some((pid, since_ns)) = python.or_else(|| first_python(tree).map(|pid| (pid, now_ns))) else {
+            return self
+                .python
+                .filter(|&(_, since)| since + PATIENCE_NS <= now_ns)
+                .and_then(|_| self.finish(now_ns));
+        };
+        self.python = Some((pid, since_ns));
+        let waited_ns = now_ns - since_ns;
+        // A process that was only just made may be about to become another program: a few looks settle it.
+        if waited_ns < 1_500_000_000 || waited_ns >= PATIENCE_NS {
+            self.reason = reason(pid, &mut tree.reader).or(self.reason.take());
+        }
+        if waited_ns >= PATIENCE_NS { self.finish(now_ns) } else { None }
+    }
+
+    /// The note where the run is over; a run that was shorter than patience only if the reason is known.
+    pub(crate) fn finish(&mut self, now_ns: u64) -> Option<String> {
+        let (pid, since_ns) = self.python?;
+        if std::mem::replace(&mut self.over, true) {
+            return None;
+        }
+        let known = self.reason.take();
+        if known.is_none() && now_ns < since_ns + PATIENCE_NS {
+            return None;
+        }
+        let reason = known.unwrap_or_else(|| "the reason does not show from outside".into());
+        Some(format!(
+            "Python (process {pid}) runs without caulk inside, so it is watched from outside alone: {reason}"
+        ))
+    }
+}
+
+/// The first Python in the tree that runs the user's program.
+fn first_python(tree: &Tree) -> Option<u32> {
+    let mut processes: Vec<_> = tree.processes.values().collect();
+    processes.sort_by_key(|process| process.record.first_ns);
+    processes.iter().find(|process| process.signs.kind == Kind::Python).map(|process| process.record.pid)
+}
+
+fn reason(pid: u32, reader: &mut Reader) -> Option<String> {
+    let link = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let arguments = reader.arguments(pid);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let environment: Vec<String> =
+        reader.process(pid, "environ").unwrap_or_default().split(|&byte| byte == 0).map(text).collect();
+    let maps = text(reader.process(pid, "maps").unwrap_or_default());
+    explain(&Outside {
+        executable: &link.to_string_lossy(),
+        arguments: &arguments,
+        environment: &environment,
+        maps: &maps,
+    })
+}
+
+/// The first reason that applies.
+fn explain(outside: &Outside<'_>) -> Option<String> {
+    if let Some(minor) = minor_version(outside).filter(|&minor| minor < OLDEST_MINOR) {
+        return Some(format!("it is Python 3.{minor}, and caulk needs 3.{OLDEST_MINOR} or later"));
+    }
+    if let Some(option) = switched_off(outside.arguments) {
+        let effect = if option == 'S' { "does not import `site`" } else { "ignores PYTHONPATH" };
+        return Some(format!("with the option -{option} it {effect}, by which caulk gets in"));
+    }
+    environment_reason(outside.environment).or_else(|| library_reason(outside))
+}
+
+/// Option by which Python was told not to let anything in: those before the program, alone or together.
+fn switched_off(arguments: &[String]) -> Option<char> {
+    let mut arguments = arguments.iter().skip(1);
+    while let Some(argument) = arguments.next() {
+        if let Some(long) = argument.strip_prefix("--") {
+            // Of the long options one takes a value of its own.
+            if long == "check-hash-based-pycs" {
+                arguments.next();
+            }
+            continue;
+        }
+        let options = argument.strip_prefix('-').filter(|options| !options.is_empty())?;
+        for (place, option) in options.char_indices() {
+            match option {
+                'I' | 'E' | 'S' => return Some(option),
+                // The program follows.
+                'c' | 'm' => return None,
+                'W' | 'X' => {
+                    if place + 1 == options.len() {
+                        arguments.next();
+                    }
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+fn environment_reason(environment: &[String]) -> Option<String> {
+    let value = |name: &str| environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='));
+    // A kernel that does not show the environment shows nothing at all.
+    if environment.iter().all(String::is_empty) {
+        return None;
+    }
+    if value(SOCKET_VARIABLE).is_none() {
+        let how = "`env -i`, `sudo`, `subprocess(env=...)` and the like";
+        let what = if value(RUN_VARIABLE).is_none() {
+            "environment was not passed on"
+        } else {
+            "variables were not passed on"
+        };
+        return Some(format!("caulk's {what} ({how})"));
+    }
+    let injected = |path: &str| path.split(':').any(|folder| folder.ends_with(INJECTED));
+    if !value(PYTHON_PATH).is_some_and(injected) {
+        return Some("PYTHONPATH was replaced on the way, by which caulk gets in".into());
+    }
+    None
+}
+
+fn library_reason(outside: &Outside<'_>) -> Option<String> {
+    let file = outside.executable.rsplit('/').next().unwrap_or_default();
+    if file.starts_with("pypy") {
+        return Some("it is PyPy, and caulk needs CPython".into());
+    }
+    if outside.maps.is_empty() {
+        return None;
+    }
+    if outside.maps.contains("/ld-musl-") {
+        return Some("it uses the musl C library, and caulk needs glibc".into());
+    }
+    let dynamic = ["/ld-linux", "/ld-2", "/libc.so", "/libc-2", "/ld64"];
+    if !dynamic.iter().any(|name| outside.maps.contains(name)) {
+        return Some("it is statically linked and cannot load extensions".into());
+    }
+    None
+}
+
+/// Minor version in the executable's name, or in that of its library.
+fn minor_version(outside: &Outside<'_>) -> Option<u32> {
+    let after = |text: &str, name: &str| -> Option<u32> {
+        let rest = text.split(name).nth(1)?;
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    let file = outside.executable.rsplit('/').next().unwrap_or_default();
+    after(file, "python3.").or_else(|| after(outside.maps, "/libpython3."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+
+    fn check(executable: &str, line: &str, environment: &[&str], maps: &str, expected: &str) {
+        let arguments: Vec<String> = line.split(' ').map(String::from).collect();
+        let environment: Vec<String> = environment.iter().copied().map(String::from).collect();
+        let outside = Outside { executable, arguments: &arguments, environment: &environment, maps };
+        let text = explain(&outside).unwrap_or_default();
+        assert!(text.contains(expected) && text.is_empty() == expected.is_empty(), "{line}: {text}");
+    }
+
+    #[test]
+    fn options_before_the_program_count() {
+        let whole = ["CAULK_SOCKET=/s", "CAULK_RUN=1", "PYTHONPATH=/p/caulk/_inject:/a"];
+        let said = |line, expected| check("/usr/bin/python3.11", line, &whole, MAPS, expected);
+        said("python train.py -I", "");
+        said("python -m train -S", "");
+        said("python -I train.py", "-I");
+        said("python -sE train.py", "-E");
+        said("python -u -X dev -S train.py", "-S");
+        said("python -W error -Xdev -c pass -I", "");
+        said("python -WI -c pass", "");
+        said("python --check-hash-based-pycs default -I x.py", "-I");
+        said("python", "");
+        said("python -", "");
+    }
+
+    #[test]
+    fn a_changed_environment_is_named() {
+        let said = |environment: &[&str], expected| {
+            check("/usr/bin/python3.11", "python x.py", environment, MAPS, expected)
+        };
+        said(&["HOME=/root"], "environment was not passed on");
+        said(&["CAULK_RUN=1"], "variables were not passed on");
+        said(&["CAULK_SOCKET=/s", "PYTHONPATH=/a"], "PYTHONPATH was replaced");
+        said(&["CAULK_SOCKET=/s"], "PYTHONPATH was replaced");
+        said(&[""], "");
+    }
+
+    #[test]
+    fn interpreters_without_an_agent_are_named() {
+        let whole = ["CAULK_SOCKET=/s", "PYTHONPATH=/p/caulk/_inject"];
+        let said = |executable, maps, expected| check(executable, "python x.py", &whole, maps, expected);
+        said("/usr/bin/python3.9", MAPS, "Python 3.9");
+        said("/usr/bin/python3", "/usr/lib/libpython3.8.so.1.0\n/lib/libc.so.6", "Python 3.8");
+        said("/usr/bin/python3.12", "/lib/ld-musl-x86_64.so.1", "musl");
+        said("/usr/bin/python3.12", "/usr/bin/python3.12", "statically");
+        said("/usr/bin/pypy3.10", MAPS, "PyPy");
+        said("/usr/bin/python3.13", MAPS, "");
+    }
+}

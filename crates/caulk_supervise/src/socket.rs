@@ -1,0 +1,300 @@
+//! The socket on which agents report, and the agents that are connected.
+//!
+//! It lies in a folder that only this user enters; who connects is asked of the kernel. What a client sends is
+//! believed frame by frame: one that sends anything else is closed, the others do not notice.
+
+use std::env;
+use std::fs::{self, DirBuilder};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::wire::{Command, DecodeError, FrameBuffer, Message};
+use rustix::net::{SendFlags, send};
+
+/// Longest path of a Unix socket, without the zero at its end.
+const LONGEST_PATH: usize = 107;
+
+/// Folders of this name, with something random behind it, are caulk's.
+const FOLDER: &str = "caulk-";
+
+/// More clients than this wait in the kernel's queue.
+const MOST_CLIENTS: usize = 512;
+
+/// Read from one client before the others get their turn, in bytes.
+const AT_ONCE: usize = 256 << 10;
+
+/// The run's folder in the runtime directory, removed at the end, and the socket in it.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    mark: String,
+    folder: Option<Utf8PathBuf>,
+    listener: Option<UnixListener>,
+}
+
+/// One that is connected.
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    /// Process id when it connected; 0 where this process cannot see it.
+    pid: u32,
+    frames: FrameBuffer,
+}
+
+/// All that are connected.
+#[derive(Debug, Default)]
+pub(crate) struct Clients {
+    clients: Vec<Client>,
+}
+
+/// What clients had to say.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// A message, with the process id of its sender.
+    Message(u32, Message),
+    /// A client was closed for this reason.
+    Refused(String),
+}
+
+impl Runtime {
+    /// Makes folder and socket in the first of the usual places that allows it; without any there are no agents.
+    pub(crate) fn open(chosen: Option<&Utf8Path>) -> (Self, Option<io::Error>) {
+        let mark = mark();
+        let mut failure = None;
+        for place in places(chosen) {
+            match listen(&place, &mark) {
+                Ok((folder, listener)) => {
+                    sweep(&place);
+                    return (Self { mark, folder: Some(folder), listener: Some(listener) }, None);
+                }
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        (Self { mark, folder: None, listener: None }, failure)
+    }
+
+    /// Text by which processes of this run are recognised.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Path of the socket.
+    pub(crate) fn socket(&self) -> Option<Utf8PathBuf> {
+        Some(self.folder.as_ref()?.join("s"))
+    }
+
+    /// Folder of the socket.
+    pub(crate) fn folder(&self) -> Option<&Utf8Path> {
+        self.folder.as_deref()
+    }
+
+    /// Descriptor to wait on.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.listener.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Takes in who waits to be connected.
+    pub(crate) fn accept(&self, clients: &mut Clients) {
+        let Some(listener) = &self.listener else {
+            return;
+        };
+        while clients.clients.len() < MOST_CLIENTS {
+            let Ok((stream, _)) = listener.accept() else {
+                return;
+            };
+            clients.add(stream);
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_file(folder.join("s"));
+            let _ = fs::remove_file(folder.join("caulk"));
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+impl Clients {
+    /// Adds a client if it belongs to this user, or to root.
+    fn add(&mut self, stream: UnixStream) {
+        let Ok(peer) = peer(&stream) else {
+            return;
+        };
+        let user = rustix::process::geteuid().as_raw();
+        if (peer.uid != user && peer.uid != 0) || stream.set_nonblocking(true).is_err() {
+            return;
+        }
+        let pid = peer.pid as u32;
+        self.clients.push(Client { stream, pid, frames: FrameBuffer::default() });
+    }
+
+    /// Descriptors to wait on.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.clients.iter().map(|client| client.stream.as_fd())
+    }
+
+    /// True where one more can be taken in.
+    pub(crate) fn have_room(&self) -> bool {
+        self.clients.len() < MOST_CLIENTS
+    }
+
+    /// Reads what is there without waiting; true if there was anything.
+    pub(crate) fn hear(&mut self, heard: &mut Vec<Heard>) -> bool {
+        let before = heard.len();
+        let mut news = false;
+        self.clients.retain_mut(|client| match client.read() {
+            Ok(Reading { bytes, ended }) => {
+                news |= bytes > 0;
+                let kept = client.decode(heard);
+                kept && !ended
+            }
+            Err(_) => false,
+        });
+        news || heard.len() > before
+    }
+
+    /// Says something to all of them, without waiting.
+    pub(crate) fn tell(&mut self, command: &Command) {
+        let mut bytes = Vec::new();
+        command.encode(&mut bytes);
+        for client in &self.clients {
+            let _ = send(&client.stream, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        }
+    }
+}
+
+/// What one turn of reading gave.
+struct Reading {
+    bytes: usize,
+    ended: bool,
+}
+
+impl Client {
+    fn read(&mut self) -> io::Result<Reading> {
+        let mut bytes = 0;
+        let mut buffer = [0; 16 << 10];
+        while bytes < AT_ONCE {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Ok(Reading { bytes, ended: true }),
+                Ok(count) => {
+                    self.frames.extend(&buffer[..count]);
+                    bytes += count;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A client that was killed with unread commands resets the connection: what it said before counts.
+                Err(_) => return Ok(Reading { bytes, ended: true }),
+            }
+        }
+        Ok(Reading { bytes, ended: false })
+    }
+
+    /// Takes the whole frames; false where the stream is not an agent's.
+    fn decode(&mut self, heard: &mut Vec<Heard>) -> bool {
+        loop {
+            let message = match self.frames.next_frame() {
+                Ok(None) => return true,
+                Ok(Some(frame)) => Message::decode(&frame),
+                Err(error) => Err(error),
+            };
+            match message {
+                Ok(message) => {
+                    self.identify(&message);
+                    heard.push(Heard::Message(self.pid, message));
+                }
+                Err(DecodeError::UnknownTag(_)) => {}
+                Err(error) => {
+                    let text = format!(
+                        "process {} sent something that no agent sends ({error}): not listened to",
+                        self.pid
+                    );
+                    heard.push(Heard::Refused(text));
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Believes the process id it names where the kernel cannot name one.
+    fn identify(&mut self, message: &Message) {
+        if let (0, Message::Hello(hello)) = (self.pid, message) {
+            self.pid = hello.pid;
+        }
+    }
+}
+
+/// Who is at the other end. (rustix's form of it has no value for a process that this one cannot see, which is 0.)
+fn peer(stream: &UnixStream) -> io::Result<libc::ucred> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: `peer` has room for `length` bytes, and any bytes are a valid value of it.
+    let answer = unsafe {
+        libc::getsockopt(stream.as_raw_fd(), level, option, (&raw mut peer).cast(), &raw mut length)
+    };
+    if answer == 0 { Ok(peer) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Where the folder may be made, best first. /tmp is the same for the program unless it has one of its own.
+fn places(chosen: Option<&Utf8Path>) -> Vec<Utf8PathBuf> {
+    if let Some(chosen) = chosen {
+        return vec![chosen.to_owned()];
+    }
+    let set = |name| env::var(name).ok().map(Utf8PathBuf::from).filter(|path| path.is_absolute());
+    let fixed = ["/tmp", "/var/tmp", "/dev/shm"].map(Utf8PathBuf::from);
+    set("XDG_RUNTIME_DIR").into_iter().chain(fixed).chain(set("TMPDIR")).collect()
+}
+
+/// Makes the folder, for this user alone, and listens in it.
+fn listen(place: &Utf8Path, mark: &str) -> io::Result<(Utf8PathBuf, UnixListener)> {
+    let folder = place.join(format!("{FOLDER}{}", &mark[..12]));
+    let socket = folder.join("s");
+    if socket.as_str().len() > LONGEST_PATH {
+        return Err(io::Error::new(io::ErrorKind::InvalidFilename, "path too long for a socket"));
+    }
+    DirBuilder::new().mode(0o700).create(&folder)?;
+    let listener = UnixListener::bind(&socket).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    match listener {
+        Ok(listener) => Ok((folder, listener)),
+        Err(error) => {
+            let _ = fs::remove_file(&socket);
+            let _ = fs::remove_dir(&folder);
+            Err(error)
+        }
+    }
+}
+
+/// Removes what killed supervisors have left: folders of this user with a socket on which nobody listens.
+fn sweep(place: &Utf8Path) {
+    let user = rustix::process::geteuid().as_raw();
+    for entry in place.read_dir_utf8().into_iter().flatten().flatten() {
+        let socket = entry.path().join("s");
+        let ours = entry.file_name().starts_with(FOLDER)
+            && fs::symlink_metadata(entry.path()).is_ok_and(|data| data.is_dir() && data.uid() == user);
+        let refused =
+            || UnixStream::connect(&socket).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
+        if ours && refused() {
+            let _ = fs::remove_file(&socket);
+            let _ = fs::remove_file(entry.path().join("caulk"));
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// 32 random hexadecimal digits.
+fn mark() -> String {
+    let uuid = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    let digits: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
+    if digits.len() == 32 {
+        return digits;
+    }
+    format!("{:016x}{:016x}", crate::clock::now_ns(), std::process::id())
+}

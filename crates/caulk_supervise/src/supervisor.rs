@@ -1,0 +1,310 @@
+//! The loop: waits for the command's end, for signals and for agents, and looks around four times a second.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+use caulk_core::wire::{Command, Finish, Message, PROTOCOL};
+use caulk_core::{AgentEvent, Role};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::time::Timespec;
+
+use crate::death::{self, Ending};
+use crate::progress::Lines;
+use crate::sampler::Sampler;
+use crate::signals::{Arrived, Signals};
+use crate::silence::Silence;
+use crate::socket::{Clients, Heard, Runtime};
+use crate::surroundings::Surroundings;
+use crate::tree::Tree;
+use crate::witness::Witness;
+use crate::{LaunchError, Options, Outcome, RunStart, Sink, clock, launch};
+
+/// Looking around gets one part in so many of a core; where it costs more, it is done less often.
+const LOOK_DUTY: u64 = 250;
+
+/// Longest time between two looks, in nanoseconds.
+const LONGEST_PERIOD_NS: u64 = 10_000_000_000;
+
+/// Longest time between two calls of [`Sink::tick`], in nanoseconds.
+const TICK_NS: u64 = 1_000_000_000;
+
+/// After the command's end, agents are heard for so long at most, in nanoseconds.
+const LAST_WORDS_NS: u64 = 200_000_000;
+
+/// A signal to the group reaches its members one after the other; after this they all have it.
+const SIGNAL_SPREAD: Duration = Duration::from_millis(20);
+
+/// Notes beyond this number are not told.
+const MOST_NOTES: usize = 100;
+
+struct Supervisor<'a> {
+    sink: &'a mut dyn Sink,
+    runtime: Runtime,
+    clients: Clients,
+    signals: Signals,
+    witness: Option<Witness>,
+    child: Child,
+    tree: Tree,
+    sampler: Sampler,
+    surroundings: Surroundings,
+    lines: Lines,
+    silence: Silence,
+    notes: Vec<String>,
+    period_ns: u64,
+    next_look_ns: u64,
+    next_tick_ns: u64,
+}
+
+/// See [`crate::run`].
+pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, LaunchError> {
+    if options.command.is_empty() {
+        return Err(LaunchError::NoCommand);
+    }
+    let system = |what| move |source| LaunchError::System { what, source };
+    let signals = Signals::block().map_err(system("wait for signals"))?;
+    // Before anything is opened, so that it holds nothing open.
+    let witness = Witness::start().ok();
+    let (runtime, failure) = Runtime::open(options.runtime_dir.as_deref());
+    let surroundings = Surroundings::new(&options.proc_root, &options.cgroup_root, options.budget);
+    let mut tree = Tree::new(runtime.mark());
+    let start_ns = clock::now_ns();
+    let child = launch::spawn(options, &launch::variables(options, &runtime), signals.before())?;
+    let start = RunStart { root_pid: child.id(), start_ns, limits: surroundings.limits() };
+    sink.started(&start);
+    tree.plant(start.root_pid, start_ns);
+    let mut supervisor = Supervisor {
+        sink,
+        runtime,
+        clients: Clients::default(),
+        signals,
+        witness,
+        child,
+        tree,
+        sampler: Sampler::new(),
+        surroundings,
+        lines: Lines::new(options.progress),
+        silence: Silence::default(),
+        notes: Vec::new(),
+        period_ns: options.period.as_nanos() as u64,
+        next_look_ns: start_ns,
+        next_tick_ns: start_ns + TICK_NS,
+    };
+    supervisor.prepare(options, failure);
+    let ending = supervisor.watch();
+    Ok(supervisor.finish(ending))
+}
+
+impl Supervisor<'_> {
+    /// Says what is known at once, and what will not be seen.
+    fn prepare(&mut self, options: &Options, failure: Option<std::io::Error>) {
+        self.tell_changes();
+        if options.package.is_none() {
+            self.note("caulk's Python package was not found: memory is watched from outside alone".into());
+            self.silence.broken();
+        } else if let Some(error) = failure {
+            self.note(format!(
+                "no socket could be made for the agents ({error}): memory is watched from outside alone"
+            ));
+            self.silence.broken();
+        }
+    }
+
+    /// Runs until the command has ended.
+    fn watch(&mut self) -> Ending {
+        loop {
+            let now = clock::now_ns();
+            if now >= self.next_look_ns {
+                self.look(now);
+            }
+            if now >= self.next_tick_ns {
+                self.next_tick_ns = now + TICK_NS;
+                self.sink.tick(now);
+            }
+            self.wait();
+            self.listen();
+            self.handle_signals();
+            if let Some(ending) = self.ending() {
+                return ending;
+            }
+        }
+    }
+
+    /// Waits for something to do.
+    fn wait(&self) {
+        let until = self.next_look_ns.min(self.next_tick_ns);
+        let left = until.saturating_sub(clock::now_ns());
+        let timeout =
+            Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
+        let listener = self.runtime.descriptor().filter(|_| self.clients.have_room());
+        let signals: BorrowedFd<'_> = self.signals.as_fd();
+        let all = [signals].into_iter().chain(listener).chain(self.clients.descriptors());
+        let mut all: Vec<PollFd<'_>> = all.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN)).collect();
+        // An interrupted or refused wait ends early: what is there is found by looking.
+        if poll(&mut all, Some(&timeout)).is_err() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Takes in what the agents say; true if there was anything.
+    fn listen(&mut self) -> bool {
+        self.runtime.accept(&mut self.clients);
+        let mut heard = Vec::new();
+        let news = self.clients.hear(&mut heard);
+        for item in heard {
+            match item {
+                Heard::Message(pid, message) => self.hear(pid, message),
+                Heard::Refused(reason) => self.note(reason),
+            }
+        }
+        news
+    }
+
+    fn hear(&mut self, pid: u32, message: Message) {
+        let now = clock::now_ns();
+        self.tree.hear(pid, &message, now);
+        self.tell_changes();
+        if let Message::Hello(hello) = &message {
+            self.silence.broken();
+            if hello.protocol != PROTOCOL {
+                let theirs = &hello.version;
+                self.note(format!(
+                    "process {pid} has caulk {theirs} inside, which speaks protocol {}, and this caulk speaks {PROTOCOL}",
+                    hello.protocol
+                ));
+            }
+        }
+        if let Message::Boundary(boundary) = &message
+            && self.speaks_for_the_run(pid)
+        {
+            self.lines.boundary(pid, boundary, now, || self.surroundings.rooms());
+        }
+        self.sink.event(&AgentEvent { time_ns: now, pid, message });
+    }
+
+    /// The main process, or the first rank.
+    fn speaks_for_the_run(&self, pid: u32) -> bool {
+        let record = self.tree.processes.get(&pid).map(|process| &process.record);
+        record.is_some_and(|record| matches!((record.role, record.index), (Role::Main, _) | (Role::Rank, 0)))
+    }
+
+    fn handle_signals(&mut self) {
+        while let Some(arrived) = self.signals.next() {
+            match arrived {
+                Arrived::Child => self.reap_orphans(),
+                Arrived::Sent(signal) => self.pass_on(signal, false),
+                Arrived::Terminal(signal) => self.pass_on(signal, true),
+            }
+        }
+    }
+
+    /// Passes a signal on unless the command has it already, as a member of the group.
+    fn pass_on(&mut self, signal: i32, from_terminal: bool) {
+        let to_group = match &mut self.witness {
+            Some(witness) => {
+                thread::sleep(SIGNAL_SPREAD);
+                witness.saw(&mut self.tree.reader, signal)
+            }
+            None => from_terminal,
+        };
+        let (Some(child), Some(signal)) =
+            (Pid::from_raw(self.child.id() as i32), Signal::from_named_raw(signal))
+        else {
+            return;
+        };
+        if !to_group && matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(child, signal);
+        }
+        if [Signal::TERM, Signal::INT, Signal::HUP].contains(&signal) {
+            let reason = death::name(signal.as_raw()).unwrap_or("signal").to_owned();
+            self.clients.tell(&Command::Finish(Finish { reason }));
+        }
+    }
+
+    fn ending(&mut self) -> Option<Ending> {
+        match self.child.try_wait() {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(Ending::from(status)),
+            Err(_) => Some(Ending::Unseen),
+        }
+    }
+
+    /// As the first process of a container, caulk is the parent of every orphan and has to wait for it.
+    fn reap_orphans(&mut self) {
+        let own = std::process::id();
+        if own != 1 {
+            return;
+        }
+        let known = [Some(self.child.id()), self.witness.as_ref().map(Witness::pid)];
+        let orphans = self.tree.children(own);
+        for orphan in orphans.into_iter().filter(|&pid| !known.contains(&Some(pid))) {
+            let _ = waitpid(Pid::from_raw(orphan as i32), WaitOptions::NOHANG);
+        }
+    }
+
+    /// One look at everything.
+    fn look(&mut self, now: u64) {
+        let before = clock::cpu_ns();
+        self.tree.scan(now);
+        let samples = self.sampler.look(&mut self.tree, now);
+        samples.iter().for_each(|sample| self.sink.sample(sample));
+        let processes = self.tree.living().count() as u32;
+        let system = self.surroundings.look(now, Sampler::resident(&self.tree), processes);
+        self.sink.system(&system);
+        let reason = self.silence.look(&mut self.tree, now);
+        let cost = clock::cpu_ns().saturating_sub(before).saturating_sub(self.sampler.rollup_cost_ns());
+        self.tell_changes();
+        if let Some(reason) = reason {
+            self.note(reason);
+        }
+        let period = (cost * LOOK_DUTY).clamp(self.period_ns, LONGEST_PERIOD_NS.max(self.period_ns));
+        // In step with the clock, unless that is behind already.
+        self.next_look_ns = (self.next_look_ns + period).max(now + period / 2);
+    }
+
+    fn tell_changes(&mut self) {
+        for record in self.tree.changes.drain(..) {
+            self.sink.process(&record);
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        if self.notes.len() < MOST_NOTES && !self.notes.contains(&text) {
+            self.sink.note(&text);
+            self.notes.push(text);
+        }
+    }
+
+    /// Takes in what is there already, and says how it ended. Daemons that the command left are not waited for.
+    fn finish(mut self, ending: Ending) -> Outcome {
+        let end_ns = clock::now_ns();
+        while self.listen() && clock::now_ns() < end_ns + LAST_WORDS_NS {}
+        let death = death::classify(ending, &self.surroundings.evidence());
+        if let Some(reason) = self.silence.finish(end_ns) {
+            self.note(reason);
+        }
+        if let count @ 1.. = self.tree.unrecorded() {
+            let seen = self.tree.seen();
+            self.note(format!(
+                "of {seen} processes the last {count} were counted only, but for those with an agent"
+            ));
+        }
+        self.tree.close();
+        self.tell_changes();
+        self.sink.tick(clock::now_ns());
+        Outcome { death, exit_code: ending.exit_code(), notes: self.notes, end_ns }
+    }
+}
+
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Unseen,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What the supervisor sees: processes from outside, agents over the socket, how it ended.
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+#![expect(missing_docs, reason = "tests")]
+
+#[expect(dead_code, unreachable_pub, reason = "shared by several test programs")]
+mod common;
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Write;
+
+use common::{Bench, Ended, example, until};
+
+/// Runs the agent with these arguments as the command.
+fn agent(bench: &Bench, arguments: &[&str]) -> Ended {
+    let mut command = vec![example("agent").to_str().unwrap().to_owned()];
+    command.extend(arguments.iter().copied().map(String::from));
+    bench.start(&command).end()
+}
+
+#[test]
+fn an_agent_is_heard_to_its_last_word() {
+    let ended = agent(&Bench::new(), &["hello", "epochs=2000"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let root = ended.lines("started ")[0];
+    assert_eq!(ended.lines(&format!("event {root} hello ")), [root]);
+    let boundaries = ended.lines(&format!("event {root} boundary "));
+    assert_eq!(boundaries.len(), 2000);
+    assert_eq!(boundaries.last(), Some(&"1999"));
+    assert!(ended.lines("process ").last().unwrap().ends_with("main 0 agent true"), "{}", ended.log);
+}
+
+#[test]
+fn garbage_closes_one_client_alone() {
+    let false_length = format!("bytes={}", "ff".repeat(64));
+    // A frame of the right length with a tag of ours and no fields.
+    for garbage in [false_length.as_str(), "bytes=0100000001"] {
+        let ended = agent(&Bench::new(), &["hello", "hang-up", garbage, "hang-up", "hello", "epochs=2"]);
+        assert_eq!(ended.lines("note process ").len(), 1, "{}", ended.log);
+        assert_eq!(ended.log.matches(" boundary ").count(), 2);
+    }
+    // A tag of a later version is skipped.
+    let ended = agent(&Bench::new(), &["bytes=02000000fa00", "hello"]);
+    assert_eq!((ended.lines("note").len(), ended.log.matches(" hello ").count()), (0, 1), "{}", ended.log);
+}
+
+#[test]
+fn roles_are_told_apart() {
+    let agent = example("agent");
+    let agent = agent.display();
+    let script = format!(
+        "{agent} rank=1 hello epochs=2; {agent} rank=0 hello epochs=2; {agent} worker=3 hello epochs=1; sleep 0.1"
+    );
+    let ended = Bench::new().shell(&script);
+    let last: Vec<&str> = ended.lines("process ");
+    for role in [" rank 1 ", " rank 0 ", " worker 3 "] {
+        assert!(last.iter().any(|line| line.contains(role)), "{role}: {}", ended.log);
+    }
+    let script = format!("{agent} hello epochs=2; sleep 0.1");
+    let ended = Bench::new().shell(&script);
+    let root = ended.lines("started ")[0];
+    let of_root = ended.lines(&format!("process {root} "));
+    assert!(of_root.last().unwrap().contains(" other "), "{}", ended.log);
+    assert!(ended.log.contains(" main 0 agent true"), "{}", ended.log);
+}
+
+#[test]
+fn agents_learn_that_the_end_is_near() {
+    let mut run = Bench::new().start(&[
+        "sh",
+        "-c",
+        &format!("trap '' TERM; {} hello finish", example("agent").display()),
+    ]);
+    run.until(|run| run.log().contains(" hello ").then_some(()));
+    run.signal(libc::SIGTERM);
+    assert_eq!(run.read_until("\n"), "SIGTERM\n");
+    assert_eq!(run.end().code, Some(0));
+}
+
+#[test]
+fn progress_is_one_whole_line() {
+    let ended = agent(&Bench::new().with("progress=line"), &["hello", "epochs=5"]);
+    assert_eq!(ended.stderr, "caulk: epoch 1: 700 MB in use, 4 more epochs to tell\n");
+    let ended = agent(&Bench::new().with("progress=none"), &["hello", "epochs=5"]);
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn memory_is_seen_from_outside() {
+    let program = "import time; x = bytearray(90_000_000); input()";
+    let run = Bench::new().start(&["python3", "-c", program]);
+    let root =
+        run.until(|run| run.log().lines().find_map(|line| line.strip_prefix("started ").map(String::from)));
+    run.until(|run| {
+        let log = run.log();
+        let mut samples = log.lines().filter_map(|line| line.strip_prefix(&format!("sample {root} ")));
+        samples
+            .any(|sample| {
+                let (rss, pss) = sample.split_once(' ').unwrap();
+                rss.parse::<u64>().unwrap_or(0) > 90_000_000 && pss.starts_with("Some(9")
+            })
+            .then_some(())
+    });
+    drop(run.end());
+}
+
+#[test]
+fn thousands_of_children_are_counted_and_forgotten() {
+    let script = "i=0; while [ $i -lt 2000 ]; do /bin/true; i=$((i+1)); done";
+    let ended = Bench::new().with("period_ms=5").shell(script);
+    assert_eq!(ended.code, Some(0));
+    let most = ended
+        .lines("system ")
+        .iter()
+        .map(|line| line.split(' ').next().unwrap().parse::<u32>().unwrap())
+        .max();
+    assert!(most <= Some(10), "{most:?} at once");
+}
+
+#[test]
+fn a_process_that_went_its_own_way_is_known_by_its_mark() {
+    let bench = Bench::new();
+    // The parent ends before anybody looks: the grandchild has another parent by then.
+    let script = "(sh -c 'exec sleep 1000' & echo $!) ; read line";
+    let mut run = bench.start(&["sh", "-c", script]);
+    let pid = run.read_until("\n").trim().to_owned();
+    run.until(|run| run.log().contains(&format!("\nprocess {pid} ")).then_some(()));
+    common::kill(pid.parse().unwrap(), libc::SIGKILL);
+    run.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert_eq!(run.end().code, Some(0));
+}
+
+#[test]
+fn silence_of_python_is_explained() {
+    let check = |command: &[&str], reason: &str| {
+        let ended = Bench::new().with("period_ms=20").start(command).end();
+        let notes = ended.lines("note ");
+        assert!(notes.iter().any(|note| note.contains(reason)), "{command:?}: {}", ended.log);
+    };
+    let wait = "import time; time.sleep(0.5)";
+    check(&["python3", "-I", "-c", wait], "option -I");
+    check(&["python3", "-E", "-c", wait], "option -E");
+    check(&["python3", "-uS", "-c", wait], "option -S");
+    check(
+        &["env", "-i", "/usr/bin/env", "PATH=/usr/bin:/bin", "python3", "-c", wait],
+        "environment was not passed on",
+    );
+    check(
+        &["sh", "-c", "PYTHONPATH=/elsewhere exec python3 -c 'import time; time.sleep(0.5)'"],
+        "PYTHONPATH was replaced",
+    );
+}
+
+/// A container with a limit of 100 MB that counts `before` OOM kills, and `after` once the script has run.
+fn check_death(script: &str, after: u32, level: u64, expected: &str) {
+    let bench = Bench::new();
+    let root = bench.folder.path().join("cgroup");
+    fs::create_dir_all(&root).unwrap();
+    let events = |kills: u32| format!("oom {kills}\noom_kill {kills}\n");
+    for (name, text) in [("max", "104857600\n".into()), ("current", level.to_string()), ("events", events(1))]
+    {
+        fs::write(root.join(format!("memory.{name}")), text).unwrap();
+    }
+    let bench = bench.with(&format!("cgroup={}", root.display()));
+    let mut run = bench.start(&["sh", "-c", &format!("read line; {script}")]);
+    run.until(|run| run.log().contains("\nsystem ").then_some(()));
+    fs::write(root.join("memory.events"), events(after)).unwrap();
+    run.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let ended = run.end();
+    assert!(ended.outcome().contains(expected), "{}", ended.outcome());
+}
+
+#[test]
+fn kills_are_told_apart() {
+    check_death("kill -KILL $$", 2, 10_000_000, "137 Some(Oom)");
+    check_death("kill -KILL $$", 1, 10_000_000, "137 Some(NotOom)");
+    check_death("kill -KILL $$", 1, 104_000_000, "137 Some(ProbablyOom)");
+    check_death("sh -c 'kill -KILL $$'; exit 1", 2, 10_000_000, "1 Some(Oom)");
+    check_death("sh -c 'kill -KILL $$'; exit 137", 1, 10_000_000, "137 Some(NotOom)");
+    check_death("kill -SEGV $$", 1, 104_000_000, "139 None ended by signal 11 (SIGSEGV)");
+    check_death("exit 0", 1, 104_000_000, "0 None exited with code 0");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let bench = Bench::new();
+    let before: HashSet<_> = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    bench.shell("true");
+    let new = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().file_name());
+    let ours = new.filter(|name| {
+        !before.contains(name) && name.to_str().is_some_and(|name| name.starts_with("caulk-"))
+    });
+    assert_eq!(ours.count(), 0);
+    let runtime = bench.folder.path().join("runtime");
+    until(&runtime, |runtime| runtime.read_dir().unwrap().next().is_none().then_some(()));
+}
