@@ -1,11 +1,13 @@
 //! From a recording to a report: read, judge, and bring the source lines that the findings point at.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::{Finding, RunInfo};
 use caulk_report::{Excerpts, Report};
+use jiff::Timestamp;
 
 use crate::sources::Disk;
 use crate::summary;
@@ -28,7 +30,7 @@ pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
             excerpts.insert(&file, line, &text);
         }
     }
-    notes.extend(edited(&sources, &diagnosis.findings, folder));
+    notes.extend(edited(&sources, &diagnosis.findings, &recording.info));
     Ok(Report {
         command: "run".into(),
         running,
@@ -55,21 +57,17 @@ pub(crate) fn runs(info: &RunInfo) -> bool {
 }
 
 /// Files with findings that were changed after the run began: what they say may not be what ran.
-fn edited(sources: &Disk, findings: &[Finding], folder: &Utf8Path) -> Vec<String> {
-    // The ring and the streams are made with the recording, `run.json` is replaced.
-    let began =
-        |path: &Path| fs::metadata(path).and_then(|found| found.created().or_else(|_| found.modified()));
-    let Ok(began) = began(folder.as_std_path()) else { return Vec::new() };
-    let mut files: Vec<&str> =
-        findings.iter().flat_map(|finding| &finding.sites).map(|site| site.file.as_str()).collect();
-    files.sort_unstable();
-    files.dedup();
+fn edited(sources: &Disk, findings: &[Finding], info: &RunInfo) -> Vec<String> {
+    let Ok(began) = info.started.parse::<Timestamp>() else { return Vec::new() };
+    // The start is written in whole seconds.
+    let began = SystemTime::from(began) + Duration::from_secs(1);
+    let sites = findings.iter().flat_map(|finding| &finding.sites);
+    let files: BTreeSet<&str> = sites.map(|site| site.file.as_str()).collect();
     let changed = |file: &&str| {
-        fs::metadata(sources.path(file))
-            .and_then(|found| found.modified())
-            .is_ok_and(|modified| modified > began)
+        let modified = fs::metadata(sources.path(file)).and_then(|found| found.modified());
+        modified.is_ok_and(|modified| modified > began)
     };
-    let note = |file: &str| format!("`{file}` was changed since the run began; lines and edits may not fit");
+    let note = |file: &str| format!("`{file}` was changed after the run began; lines and edits may not fit");
     files.into_iter().filter(changed).map(note).collect()
 }
 
@@ -78,4 +76,69 @@ fn short(folder: &Utf8Path) -> String {
     let here = std::env::current_dir().ok().and_then(|here| Utf8PathBuf::from_path_buf(here).ok());
     let below = here.and_then(|here| folder.strip_prefix(here).ok().map(ToString::to_string));
     below.unwrap_or_else(|| folder.to_string())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+mod tests {
+    use caulk_core::{Confidence, LeakClass, ProcessRef, Scope, Severity, Site, SiteRole, Target};
+
+    use super::*;
+
+    fn finding(file: &str) -> Finding {
+        let site = Site {
+            role: SiteRole::Grows,
+            file: file.into(),
+            line: 1,
+            end_line: 1,
+            column: 1,
+            function: String::new(),
+            text: String::new(),
+            cell: None,
+        };
+        Finding {
+            class: LeakClass::UnboundedHistory,
+            confidence: Confidence::Likely,
+            scope: Scope::Run,
+            severity: Severity::Warning,
+            message: String::new(),
+            sites: vec![site],
+            container: String::new(),
+            holder: String::new(),
+            holder_path: Vec::new(),
+            chain: Vec::new(),
+            process: ProcessRef::main(),
+            growth: None,
+            pinned: None,
+            evidence: Vec::new(),
+            fix: None,
+            twins: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_file_edited_during_the_run_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.py"), "x = 1\n").unwrap();
+        let sources = Disk::new(folder.path().to_str().unwrap());
+        let check = |started: &str, notes: usize| {
+            let info = RunInfo { started: started.into(), ..RunInfo::default() };
+            let findings = [finding("a.py"), finding("a.py"), finding("gone.py")];
+            assert_eq!(edited(&sources, &findings, &info).len(), notes, "{started}");
+        };
+        check("2020-01-01T00:00:00+01:00[Europe/Berlin]", 1);
+        check(&jiff::Zoned::now().to_string(), 0);
+        check("", 0);
+    }
+
+    #[test]
+    fn a_run_goes_on_while_its_supervisor_lives_on_this_host() {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let target = Target { host, ..Target::default() };
+        let info = RunInfo { supervisor_pid: std::process::id(), target, ..RunInfo::default() };
+        assert!(runs(&info));
+        assert!(!runs(&RunInfo { complete: true, ..info.clone() }));
+        assert!(!runs(&RunInfo { supervisor_pid: 1, ..info.clone() }));
+        assert!(!runs(&RunInfo { target: Target::default(), ..info }));
+    }
 }
