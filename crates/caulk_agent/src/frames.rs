@@ -60,7 +60,7 @@ pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
 }
 
 /// The frame and its callers, innermost first.
-pub(crate) fn stack_of<'py>(frame: Option<Bound<'py, PyAny>>) -> impl Iterator<Item = Bound<'py, PyAny>> {
+pub(crate) fn stack_of(frame: Option<Bound<'_, PyAny>>) -> impl Iterator<Item = Bound<'_, PyAny>> {
     std::iter::successors(frame, caller_of).take(DEEPEST)
 }
 
@@ -174,10 +174,12 @@ fn folder_of(py: Python<'_>, module: &str) -> Option<String> {
 
 /// Adds this module's functions to `caulk._agent`.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
     // Until more is configured: the standard library and caulk itself are not the user's.
-    user_files::configure(
-        ["os", "caulk"].into_iter().filter_map(|name| folder_of(module.py(), name)).collect(),
-    );
+    user_files::configure(["os", "caulk"].into_iter().filter_map(|name| folder_of(py, name)).collect());
+    if let Some(folder) = folder_of(py, "caulk") {
+        user_files::configure_own(folder);
+    }
     module.add_function(wrap_pyfunction!(py_configure_user_files, module)?)?;
     module.add_function(wrap_pyfunction!(py_is_user_file, module)?)?;
     module.add_function(wrap_pyfunction!(py_user_frame, module)?)?;

@@ -17,6 +17,16 @@ pub(crate) struct Reading {
     pub(crate) shm: u64,
     /// Resident set size.
     pub(crate) rss: u64,
+    /// Highest resident set size of the process's life.
+    pub(crate) highest_rss: u64,
+}
+
+impl Reading {
+    /// How far memory has stood above what is held now, since the process began: what is freed but not given back, or
+    /// what was resident at its highest.
+    pub(crate) fn headroom(&self) -> u64 {
+        self.malloc_free.max(self.highest_rss.saturating_sub(self.rss))
+    }
 }
 
 /// `struct mallinfo2` of glibc 2.33 and later (malloc.h).
@@ -125,8 +135,24 @@ impl Meter {
             small_blocks: small_blocks(py),
             shm: field("RssShmem:"),
             rss: field("VmRSS:"),
+            highest_rss: field("VmHWM:"),
         }
     }
+}
+
+/// Bytes handed out by glibc's malloc, for a peak watch; 0 with any other allocator.
+pub(crate) fn malloc_now() -> u64 {
+    static FOUND: std::sync::OnceLock<Option<unsafe extern "C" fn() -> Mallinfo2>> =
+        std::sync::OnceLock::new();
+    let found = FOUND.get_or_init(|| match Allocator::find() {
+        Allocator::Glibc2(mallinfo2) => Some(mallinfo2),
+        _ => None,
+    });
+    found.map_or(0, |mallinfo2| {
+        // SAFETY: takes no arguments; locks each arena in turn.
+        let info = unsafe { mallinfo2() };
+        (info.uordblks + info.hblkhd) as u64
+    })
 }
 
 fn small_blocks(py: Python<'_>) -> u64 {

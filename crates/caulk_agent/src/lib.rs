@@ -19,6 +19,7 @@ mod heap;
 mod holders;
 mod in_use;
 mod label;
+mod peaks;
 mod replaced;
 mod session;
 mod suspects;

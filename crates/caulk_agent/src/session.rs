@@ -58,7 +58,7 @@ impl Session {
             meter: Meter::new(),
             budget: Budget::default(),
             tracker: Tracker::default(),
-            tracked: Unit::Steps,
+            tracked: Unit::Seconds,
             graphs: Graphs::default(),
             replaced: Replaced::default(),
             suspects: Suspects::default(),
@@ -87,9 +87,14 @@ impl Session {
         let (cuda_allocated_bytes, cuda_reserved_bytes) = cuda::memory(py);
         if unit == Unit::Epoch {
             self.epochs += 1;
-            self.start_over_for_epochs();
+        }
+        if with_census {
+            self.track(unit);
         }
         self.suspects.finish_trace(py, &mut self.channel);
+        if unit == Unit::Epoch {
+            self.suspects.finish_peak(py, &mut self.channel);
+        }
         let seq = self.seq;
         self.seq += 1;
         let _paused = CollectorPaused::new(py);
@@ -113,13 +118,17 @@ impl Session {
         if let Some(census) = census {
             self.compare(&mut heap, &census, seq);
         }
+        if unit == Unit::Epoch && self.epochs > 2 {
+            self.suspects.watch_peak(py, seq, self.in_use, reading.headroom());
+        }
         self.budget.spend(thread_time() - started);
     }
 
-    /// Series by steps and by epochs are compared each with its own kind: within an epoch many lists grow and are freed.
-    fn start_over_for_epochs(&mut self) {
-        if self.tracked != Unit::Epoch {
-            self.tracked = Unit::Epoch;
+    /// Censuses by seconds, steps and epochs are compared each with their own kind, the coarsest phase that the program
+    /// has: within an epoch many lists grow and are freed.
+    fn track(&mut self, unit: Unit) {
+        if unit < self.tracked {
+            self.tracked = unit;
             self.tracker = Tracker::default();
             self.censuses.clear();
         }
@@ -293,6 +302,7 @@ fn note(code: &str, text: &str) {
 fn bye(py: Python<'_>, steps: u64, epochs: u64) {
     SESSION.with(|session| {
         session.suspects.finish_trace(py, &mut session.channel);
+        session.suspects.finish_peak(py, &mut session.channel);
         if session.channel.dropped() > 0 {
             let text = format!(
                 "{} messages were dropped because the supervisor did not read",

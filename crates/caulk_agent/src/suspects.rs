@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder, Note, TraceHit, TraceState};
+use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder, Note, StepKind, TraceHit, TraceState};
 use pyo3::prelude::*;
 
 use crate::budget::{Budget, monotonic};
@@ -12,6 +12,7 @@ use crate::graphs::{self, KeptGraph};
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
 use crate::holders::{self, Root, Scope};
 use crate::label::{self, Label};
+use crate::peaks::Peaks;
 use crate::replaced::{self, Renewed};
 use crate::trace::{self, Limits, Target, Watch};
 use crate::{contents, frames};
@@ -46,6 +47,8 @@ struct Suspect {
     first_size: Option<u64>,
     shallow: u64,
     name: String,
+    /// Type or module that defines the holder.
+    home: String,
     /// Held by the user's module or by a running function.
     by_user: bool,
     searches: u8,
@@ -79,6 +82,7 @@ pub(crate) struct Suspects {
     next_id: u32,
     armed: Option<Armed>,
     refused: u8,
+    peaks: Peaks,
 }
 
 struct Armed {
@@ -177,6 +181,7 @@ impl Suspects {
             first_size: None,
             shallow: 0,
             name: String::new(),
+            home: String::new(),
             by_user: false,
             searches: 0,
             explained: false,
@@ -242,6 +247,7 @@ impl Suspects {
             item.place = Some(Place::new(owner, &holder));
             item.key = key;
             item.name.clone_from(&holder.name);
+            item.home = home_of(&holder);
             item.by_user = true;
             item.explained = true;
             item.bytes_per_element = if kind == ContainerKind::Tensor { 1 } else { 64 };
@@ -287,6 +293,7 @@ impl Suspects {
             item.place = Some(Place::new(owner, &holder));
             item.key = key;
             item.name.clone_from(&holder.name);
+            item.home = home_of(&holder);
             item.by_user = true;
             item.explained = true;
             holder.id = item.id;
@@ -355,6 +362,18 @@ impl Suspects {
         }
     }
 
+    /// Watches for the peak of an epoch in which memory has stood far above its level now.
+    pub(crate) fn watch_peak(&mut self, py: Python<'_>, boundary: u32, in_use: u64, headroom: u64) {
+        if self.armed.is_none() {
+            self.peaks.arm(py, boundary, in_use, headroom);
+        }
+    }
+
+    /// Tells of the peak since the boundary before.
+    pub(crate) fn finish_peak(&mut self, py: Python<'_>, channel: &mut Channel) {
+        self.peaks.finish(py, &mut self.next_id, channel);
+    }
+
     /// Arms the trace for the heaviest whose line is not known yet.
     pub(crate) fn arm(&mut self, heap: &Heap<'_>, channel: &mut Channel) {
         if self.armed.is_some() || self.refused >= TRIES {
@@ -406,6 +425,9 @@ impl Suspects {
     pub(crate) fn finish_trace_if_enough(&mut self, py: Python<'_>, channel: &mut Channel) {
         if self.armed.is_some() && trace::poll(py).enough {
             self.finish_trace(py, channel);
+        }
+        if self.peaks.is_overdue() {
+            self.finish_peak(py, channel);
         }
     }
 
@@ -496,6 +518,7 @@ impl Suspect {
         }
         let mut holder = label.holder;
         self.name.clone_from(&holder.name);
+        self.home = home_of(&holder);
         holder.id = self.id;
         holder.boundary = boundary;
         channel.send(&holder.into());
@@ -530,7 +553,16 @@ impl Suspect {
             (None, Some((address, _))) => Target::Object(heap.own(address).unbind()),
             (None, None) => return None,
         };
-        Some(Watch { id: self.id, target, name: self.name.clone(), home: String::new() })
+        Some(Watch { id: self.id, target, name: self.name.clone(), home: self.home.clone() })
+    }
+}
+
+/// The type, or else the module, whose code is likely to mention what is held.
+fn home_of(holder: &Holder) -> String {
+    match holder.path.first() {
+        _ if !holder.owner_type.is_empty() => holder.owner_type.clone(),
+        Some(step) if step.kind == StepKind::Module => step.name.clone(),
+        _ => String::new(),
     }
 }
 

@@ -55,8 +55,6 @@ functions! {
     type_lookup: TypeLookup = c"_PyType_Lookup", 10..=14;
     /// `PyCell_Get`: a new reference or null, without an exception.
     cell_get: CellGet = c"PyCell_Get", 10..=14;
-    /// `_PyEval_SetTrace`, for any thread of the interpreter.
-    set_trace: SetTracer = c"_PyEval_SetTrace", 10..=11;
     /// `_PyEval_SetProfile`, for any thread of the interpreter.
     set_profile: SetTracer = c"_PyEval_SetProfile", 10..=11;
     /// `PyInterpreterState_ThreadHead`.

@@ -115,6 +115,21 @@ pub(crate) struct PeakHit {
     pub(crate) function: String,
     /// Its largest locals: name, type, elements (bytes of tensors and arrays).
     pub(crate) locals: Vec<(String, String, u64)>,
+    /// Containers in the locals of the user's functions on the stack that held most, heaviest first.
+    pub(crate) full: Vec<Full>,
+}
+
+/// A container that was full at a peak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Full {
+    /// The function and the variable; numbers are left to the caller.
+    pub(crate) holder: caulk_wire::Holder,
+    /// What was in it, likewise.
+    pub(crate) contents: caulk_wire::Contents,
+    /// Type of the container.
+    pub(crate) type_name: String,
+    /// Elements.
+    pub(crate) len: u64,
 }
 
 /// Functions of the user that a peak watch looks at.

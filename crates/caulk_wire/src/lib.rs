@@ -9,8 +9,8 @@ mod message;
 
 pub use codec::{DecodeError, FrameBuffer};
 pub use message::{
-    BackwardSite, Boundary, Bye, Command, ContainerKind, ContainerLen, Contents, Finish, Hello, Holder, LoopSite,
-    Message, Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
+    BackwardSite, Boundary, Bye, Command, ContainerKind, ContainerLen, Contents, Finish, Hello, Holder,
+    LoopSite, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
 };
 
 /// Version of the protocol; both sides print it when they disagree.

@@ -330,6 +330,8 @@ records! {
         line: u32,
         /// ... function.
         function: String,
+        /// Containers that were full at the peak, described by [`Holder`], [`Contents`] and [`ContainerLen`].
+        ids: Vec<u32>,
     }
 
     /// Something worth one line in the report: a hook that failed, a trace that was not armed.
@@ -449,9 +451,22 @@ mod tests {
 
     #[test]
     fn every_field_comes_back() {
-        check(Message::Boundary(Boundary { seq: 7, index: u64::MAX, unit: Unit::Steps, ..Boundary::default() }));
-        check(Message::Hello(Hello { argv: vec!["train.py".into(), "--x=ü".into()], rank: Some(3), ..Hello::default() }));
-        check(Message::Contents(Contents { node_types: vec![("MulBackward0".into(), 9)], truncated: true, ..Contents::default() }));
+        check(Message::Boundary(Boundary {
+            seq: 7,
+            index: u64::MAX,
+            unit: Unit::Steps,
+            ..Boundary::default()
+        }));
+        check(Message::Hello(Hello {
+            argv: vec!["train.py".into(), "--x=ü".into()],
+            rank: Some(3),
+            ..Hello::default()
+        }));
+        check(Message::Contents(Contents {
+            node_types: vec![("MulBackward0".into(), 9)],
+            truncated: true,
+            ..Contents::default()
+        }));
         let step = PathStep { kind: StepKind::Local, name: "trainer".into(), type_name: "Trainer".into() };
         check(Message::Holder(Holder { path: vec![step], complete: true, ..Holder::default() }));
     }

@@ -28,7 +28,7 @@ enum Layout {
     Frame310,
 }
 
-/// Byte offsets into `struct _frame` and `_PyInterpreterFrame` of 3.11 (Include/internal/pycore_frame.h), 64-bit.
+/// Byte offsets into `struct _frame` and `_PyInterpreterFrame` of 3.11 (`Include/internal/pycore_frame.h`), 64-bit.
 mod offsets_311 {
     pub(super) const BASIC_SIZE: usize = 120;
     pub(super) const INTERPRETER_FRAME: usize = 24;

@@ -4,20 +4,27 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What was configured, and what was answered before.
-#[derive(Default)]
 struct UserFiles {
+    /// Folder of caulk with a final separator; empty where it is not known.
+    own: String,
     /// Folders with a final separator whose files are not the user's.
     foreign: Vec<String>,
     answers: Option<HashMap<String, bool>>,
 }
 
-static USER_FILES: Mutex<UserFiles> = Mutex::new(UserFiles { foreign: Vec::new(), answers: None });
+static USER_FILES: Mutex<UserFiles> =
+    Mutex::new(UserFiles { own: String::new(), foreign: Vec::new(), answers: None });
 
 /// Bound on remembered answers: notebooks make a file name for every cell.
 const MOST_ANSWERS: usize = 10_000;
 
 /// Names in angle brackets of code that a person typed.
 const TYPED: [&str; 5] = ["<stdin>", "<string>", "<console>", "<input>", "<ipython-input"];
+
+/// Sets the folder of caulk itself.
+pub(super) fn configure_own(folder: String) {
+    lock().own = with_separator(folder);
+}
 
 /// Sets the folders whose files are not the user's.
 pub(super) fn configure(prefixes: Vec<String>) {
@@ -40,11 +47,10 @@ pub(crate) fn is_user_file(filename: &str) -> bool {
     answer
 }
 
-/// Is this file a part of caulk, wherever it is installed?
+/// Is this file a part of caulk?
 pub(crate) fn is_caulk_file(filename: &str) -> bool {
-    filename.starts_with("<caulk")
-        || filename.contains("/caulk/_")
-        || filename.ends_with("/caulk/__init__.py")
+    let own = &lock().own;
+    filename.starts_with("<caulk") || (!own.is_empty() && filename.starts_with(own.as_str()))
 }
 
 fn decide(filename: &str, foreign: &[String]) -> bool {

@@ -1,6 +1,6 @@
 //! Functions that could be the ones that grow a watched container: those whose code mentions its name.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use pyo3::ffi;
 use pyo3::intern;
@@ -47,29 +47,26 @@ struct Codes<'py> {
     library: Vec<Bound<'py, PyAny>>,
 }
 
-/// Finds the candidates for these watches, at most `most`, the likeliest first.
+/// Finds the candidates for these watches, at most `most`: the likeliest of each watch first, then helpers of the user's
+/// that those call.
 pub(super) fn find(py: Python<'_>, watches: &[Watch], most: usize) -> AddressMap<Candidate> {
     let codes = Codes::collect(py, true);
+    let lists: Vec<Vec<Likely<'_, '_>>> = watches.iter().map(|watch| codes.likely(py, watch)).collect();
     let mut chosen = Chosen { found: AddressMap::default(), most };
-    let names = Names::of(py, watches);
-    let mentioning: Vec<_> = codes.user.iter().filter(|code| names.mentioned_in(code, true)).collect();
-    // First those that also call something that makes containers grow, in case there are more than `most`.
-    let (mutating, others): (Vec<_>, Vec<_>) = mentioning.into_iter().partition(|code| calls_mutator(code));
-    mutating.iter().chain(&others).for_each(|code| chosen.add(code, true));
-    let in_user_code = !(mutating.is_empty() && others.is_empty());
-    for watch in watches {
-        let names = Names::of(py, std::slice::from_ref(watch));
-        let home = home_files(py, &watch.home);
-        let mentioning = codes.library.iter().filter(|code| names.mentioned_in(code, false));
-        let (at_home, elsewhere): (Vec<_>, Vec<_>) =
-            mentioning.partition(|code| home.contains(&frames::file_of(code)));
-        at_home.iter().take(COMMON).for_each(|code| chosen.add(code, false));
-        if elsewhere.len() <= COMMON || !(in_user_code || !at_home.is_empty()) {
-            elsewhere.iter().take(COMMON).for_each(|code| chosen.add(code, false));
+    for rank in 0..lists.iter().map(Vec::len).max().unwrap_or(0) {
+        for likely in lists.iter().filter_map(|list| list.get(rank)) {
+            chosen.add(likely.code, likely.user);
         }
     }
-    add_helpers(&codes, &mutating, &others, &mut chosen);
+    let of_user = lists.iter().flatten().filter(|likely| likely.user).map(|likely| likely.code);
+    codes.helpers_of(of_user).for_each(|code| chosen.add(code, true));
     chosen.found
+}
+
+/// Code that mentions a watched name.
+struct Likely<'a, 'py> {
+    code: &'a Bound<'py, PyAny>,
+    user: bool,
 }
 
 /// All of the user's functions, for a watch on the process's memory.
@@ -77,29 +74,6 @@ pub(super) fn of_user(py: Python<'_>, most: usize) -> AddressMap<Candidate> {
     let mut chosen = Chosen { found: AddressMap::default(), most };
     Codes::collect(py, false).user.iter().for_each(|code| chosen.add(code, true));
     chosen.found
-}
-
-/// Adds the user's functions that a candidate calls by name and that grow something: they may be handed the container.
-fn add_helpers(
-    codes: &Codes<'_>,
-    mutating: &[&Bound<'_, PyAny>],
-    others: &[&Bound<'_, PyAny>],
-    chosen: &mut Chosen,
-) {
-    let mut called = AddressSet::default();
-    for code in mutating.iter().chain(others) {
-        each_name(code, "co_names", &mut |name| {
-            called.insert(name.as_ptr() as Address);
-        });
-    }
-    for code in &codes.user {
-        let name = code.getattr(intern!(code.py(), "co_name"));
-        if name.is_ok_and(|name| called.contains(&(name.as_ptr() as Address)))
-            && (calls_mutator(code) || stores_item(code))
-        {
-            chosen.add(code, true);
-        }
-    }
 }
 
 struct Chosen {
@@ -130,21 +104,15 @@ struct Names<'py> {
 }
 
 impl<'py> Names<'py> {
-    fn of(py: Python<'py>, watches: &[Watch]) -> Self {
-        let mut names = Vec::new();
-        for watch in watches {
-            let slot = match &watch.target {
-                Target::Slot { name, .. } | Target::Local { name, .. } => Some(name),
-                Target::Object(_) => None,
-            };
-            for name in slot.into_iter().chain([&watch.name]) {
-                // An index mentions nothing.
-                if !name.is_empty() && !name.bytes().all(|byte| byte.is_ascii_digit()) {
-                    names.push(PyString::intern(py, name));
-                }
-            }
-        }
-        Self { names }
+    fn of(py: Python<'py>, watch: &Watch) -> Self {
+        let slot = match &watch.target {
+            Target::Slot { name, .. } | Target::Local { name, .. } => Some(name),
+            Target::Object(_) => None,
+        };
+        let names = slot.into_iter().chain([&watch.name]);
+        // An index mentions nothing.
+        let names = names.filter(|name| !name.is_empty() && !name.bytes().all(|byte| byte.is_ascii_digit()));
+        Self { names: names.map(|name| PyString::intern(py, name)).collect() }
     }
 
     fn mentioned_in(&self, code: &Bound<'py, PyAny>, thoroughly: bool) -> bool {
@@ -211,6 +179,42 @@ fn stores_item(code: &Bound<'_, PyAny>) -> bool {
 }
 
 impl<'py> Codes<'py> {
+    /// Code that mentions what is watched: the user's that also calls something that makes containers grow, the rest of
+    /// the user's, then that of libraries where the name says enough or nobody else mentions it.
+    fn likely(&self, py: Python<'py>, watch: &Watch) -> Vec<Likely<'_, 'py>> {
+        let names = Names::of(py, watch);
+        let home = home_files(py, &watch.home);
+        let mentioning = self.user.iter().filter(|code| names.mentioned_in(code, true));
+        let (mut likely, others): (Vec<_>, Vec<_>) = mentioning.partition(|code| calls_mutator(code));
+        likely.extend(others);
+        let mentioning = self.library.iter().filter(|code| names.mentioned_in(code, false));
+        let (at_home, elsewhere): (Vec<_>, Vec<_>) =
+            mentioning.partition(|code| home.contains(&frames::file_of(code)));
+        let telling = elsewhere.len() <= COMMON || (likely.is_empty() && at_home.is_empty());
+        let elsewhere = elsewhere.into_iter().take(if telling { COMMON } else { 0 });
+        let library = at_home.into_iter().take(COMMON).chain(elsewhere);
+        let user = likely.into_iter().map(|code| Likely { code, user: true });
+        user.chain(library.map(|code| Likely { code, user: false })).collect()
+    }
+
+    /// The user's functions that these call by name and that make something grow: they may be handed the container.
+    fn helpers_of<'a>(
+        &'a self,
+        callers: impl Iterator<Item = &'a Bound<'py, PyAny>>,
+    ) -> impl Iterator<Item = &'a Bound<'py, PyAny>> {
+        let mut called = AddressSet::default();
+        for code in callers {
+            each_name(code, "co_names", &mut |name| {
+                called.insert(name.as_ptr() as Address);
+            });
+        }
+        self.user.iter().filter(move |code| {
+            let name = code.getattr(intern!(code.py(), "co_name"));
+            name.is_ok_and(|name| called.contains(&(name.as_ptr() as Address)))
+                && (calls_mutator(code) || stores_item(code))
+        })
+    }
+
     /// Code of every function, of the functions inside them (of the user's), and of running frames.
     fn collect(py: Python<'py>, library: bool) -> Self {
         let mut codes = Self { user: Vec::new(), library: Vec::new() };
@@ -224,7 +228,9 @@ impl<'py> Codes<'py> {
             }
         }
         for (_, stack) in frames::all_frames(py) {
-            stack.iter().for_each(|frame| add(frames::code_of(frame)));
+            for frame in &stack {
+                add(frames::code_of(frame));
+            }
         }
         codes
     }
@@ -294,12 +300,12 @@ fn functions(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
 }
 
 /// Files of the module or type named, and of the type's base classes.
-fn home_files(py: Python<'_>, home: &str) -> Vec<String> {
-    let mut files = HashMap::new();
+fn home_files(py: Python<'_>, home: &str) -> HashSet<String> {
+    let mut files = HashSet::new();
     let mut add_module = |name: &str| {
         let file = loaded(py, name).and_then(|module| member(&module, "__file__")?.extract::<String>().ok());
         if let Some(file) = file {
-            files.insert(file, ());
+            files.insert(file);
         }
     };
     add_module(home);
@@ -314,5 +320,5 @@ fn home_files(py: Python<'_>, home: &str) -> Vec<String> {
             }
         }
     }
-    files.into_keys().collect()
+    files
 }

@@ -150,12 +150,11 @@ unsafe extern "C" fn on_resume(
     let code = unsafe { argument(arguments, count, 0) };
     on_event(|py, engine, thread| {
         let frame = running_frame();
-        // SAFETY: the frame runs; null is passed through by nobody, but checked.
-        let line = if frame == 0 {
-            0
-        } else {
-            unsafe { ffi::PyFrame_GetLineNumber(frame as *mut ffi::PyFrameObject) }
-        };
+        if frame == 0 {
+            return;
+        }
+        // SAFETY: the frame runs.
+        let line = unsafe { ffi::PyFrame_GetLineNumber(frame as *mut ffi::PyFrameObject) };
         engine.handle(py, thread, frame, code as Address, Event::Start(line.max(0) as u32));
     });
     none()

@@ -156,7 +156,7 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             ..BackwardSite::default()
         }
         .into(),
-        Peak { boundary: 3, in_use_bytes: 9, baseline_bytes: 4, file, line, function }.into(),
+        Peak { boundary: 3, in_use_bytes: 9, baseline_bytes: 4, file, line, function, ids: vec![4, 5] }.into(),
         Note { code: "tracer-in-use".into(), text: "a debugger is active".into() }.into(),
         Bye { steps: 100, epochs: 10, cost_ns: 1, longest_pause_ns: 2 }.into(),
     ];
