@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
 use camino::{Utf8Path, Utf8PathBuf};
 use parquet::errors::ParquetError;
 
+use crate::index::{self, Index, Mark};
 use crate::parquet_file::TableFile;
 use crate::record::{Record, Row};
 use crate::ring::{read_ring, segments};
-use crate::stream::batches;
+use crate::stream::each_batch;
 use crate::tables::Table;
 use crate::writer::{Pending, remove};
 
@@ -20,35 +20,72 @@ const CHUNK: usize = 1024;
 
 /// Finishes every table that can be finished; of the others, keeps the stream, with what waited for it where possible.
 /// Says the first failure.
-pub(crate) fn tables(folder: &Utf8Path, pending: &mut [Pending]) -> Result<(), (Utf8PathBuf, io::Error)> {
+pub(crate) fn tables(
+    folder: &Utf8Path,
+    pending: &mut [Pending],
+    index: &mut Index,
+) -> Result<(), (Utf8PathBuf, io::Error)> {
     let mut result = Ok(());
+    let (batches, mut finished) = (index::read(folder, &mut Vec::new()), Vec::new());
     for part in pending {
         let (table, path) = (part.table, folder.join(part.table.parquet()));
-        let finished = table_file(folder, part).map_err(io_error).and_then(|()| remove(part.stream.path()));
-        if let Err(error) = finished {
-            let _ = remove(&folder.join(TableFile::new_name(table)));
-            if !path.exists() && !part.rows.is_empty() {
-                let _ = part.stream.append(&part.rows);
+        match table_file(&Source { folder, pending: part, marks: &batches }) {
+            Ok(marks) => {
+                marks.iter().for_each(|mark| index.add(mark));
+                finished.extend(marks);
+                result = result.and(remove(part.stream.path()).map_err(|error| (path, error)));
             }
-            result = result.and(Err((path, error)));
+            Err(error) => {
+                let _ = remove(&folder.join(TableFile::new_name(table)));
+                if !part.rows.is_empty() {
+                    let _ = part.stream.append(&part.rows).map(|mark| index.add(&mark));
+                }
+                result = result.and(Err((path, io_error(error))));
+            }
         }
     }
     // While a table is a stream, the ring may have rows that it has not.
     result?;
+    index.replace(&finished);
     segments(folder).iter().try_for_each(|path| remove(path).map_err(|error| (path.clone(), error)))
 }
 
-fn table_file(folder: &Utf8Path, pending: &Pending) -> Result<(), ParquetError> {
-    let table = pending.table;
-    let mut file = TableFile::create(folder, table)?;
+/// Where a table's rows are: in its stream, and waiting in memory.
+struct Source<'a> {
+    folder: &'a Utf8Path,
+    pending: &'a Pending,
+    marks: &'a [Mark],
+}
+
+impl Source<'_> {
+    fn each_batch(
+        &self,
+        each: impl FnMut(RecordBatch) -> Result<(), ParquetError>,
+    ) -> Result<(), ParquetError> {
+        each_batch(self.folder, self.pending.table, self.marks, &mut Vec::new(), each)
+    }
+
+    fn each_rows(
+        &self,
+        mut each: impl FnMut(Vec<Row>) -> Result<(), ParquetError>,
+    ) -> Result<(), ParquetError> {
+        self.each_batch(|batch| {
+            let mut rows = Vec::new();
+            self.pending.table.decode(&batch, &mut rows)?;
+            each(rows)
+        })
+    }
+}
+
+fn table_file(source: &Source<'_>) -> Result<Vec<Mark>, ParquetError> {
+    let table = source.pending.table;
+    let mut file = TableFile::create(source.folder, table)?;
     match table {
-        Table::Samples | Table::System => looks(folder, pending, &mut file)?,
-        Table::Processes => processes(folder, pending, &mut file)?,
+        Table::Samples | Table::System => looks(source, &mut file)?,
+        Table::Processes => processes(source, &mut file)?,
         _ => {
-            for batch in batches(folder, table, &mut Vec::new()) {
-                file.write(&batch)?;
-            }
-            write_rows(&mut file, table, &pending.rows)?;
+            source.each_batch(|batch| file.write(&batch))?;
+            write_rows(&mut file, table, &source.pending.rows)?;
         }
     }
     file.finish()
@@ -58,33 +95,15 @@ fn write_rows(file: &mut TableFile, table: Table, rows: &[Row]) -> Result<(), Pa
     rows.chunks(CHUNK).try_for_each(|rows| file.write(&table.encode(rows)))
 }
 
-/// Batch by batch, the rows that `keep` likes.
-fn filtered(
-    folder: &Utf8Path,
-    table: Table,
-    mut each: impl FnMut(Vec<Row>) -> Result<(), ParquetError>,
-) -> Result<(), ParquetError> {
-    for batch in batches(folder, table, &mut Vec::new()) {
-        each(decode(table, &batch)?)?;
-    }
-    Ok(())
-}
-
-fn decode(table: Table, batch: &RecordBatch) -> Result<Vec<Row>, ArrowError> {
-    let mut rows = Vec::new();
-    table.decode(batch, &mut rows)?;
-    Ok(rows)
-}
-
 /// From the stream what is older than the ring, then everything in the ring: the last minutes at their full rate.
-fn looks(folder: &Utf8Path, pending: &Pending, file: &mut TableFile) -> Result<(), ParquetError> {
-    let table = pending.table;
-    let mut recent = read_ring(folder, &mut Vec::new());
+fn looks(source: &Source<'_>, file: &mut TableFile) -> Result<(), ParquetError> {
+    let table = source.pending.table;
+    let mut recent = read_ring(source.folder, &mut Vec::new());
     let oldest = recent.first().map_or(u64::MAX, |row| row.order);
     recent.retain(|row| Table::of(&row.record) == table);
     let known: HashSet<u64> = recent.iter().map(|row| row.order).collect();
-    let mut later: Vec<Row> = pending.rows.clone();
-    filtered(folder, table, |rows| {
+    let mut later: Vec<Row> = source.pending.rows.clone();
+    source.each_rows(|rows| {
         let (old, new): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.order < oldest);
         later.extend(new);
         write_rows(file, table, &old)
@@ -96,8 +115,8 @@ fn looks(folder: &Utf8Path, pending: &Pending, file: &mut TableFile) -> Result<(
 }
 
 /// The last record of each process.
-fn processes(folder: &Utf8Path, pending: &Pending, file: &mut TableFile) -> Result<(), ParquetError> {
-    let table = pending.table;
+fn processes(source: &Source<'_>, file: &mut TableFile) -> Result<(), ParquetError> {
+    let (table, pending) = (source.pending.table, source.pending);
     let mut last: HashMap<(u32, u64), u64> = HashMap::new();
     let mut note = |rows: &[Row]| {
         for row in rows {
@@ -105,7 +124,7 @@ fn processes(folder: &Utf8Path, pending: &Pending, file: &mut TableFile) -> Resu
             *newest = row.order.max(*newest);
         }
     };
-    filtered(folder, table, |rows| {
+    source.each_rows(|rows| {
         note(&rows);
         Ok(())
     })?;
@@ -113,7 +132,7 @@ fn processes(folder: &Utf8Path, pending: &Pending, file: &mut TableFile) -> Resu
     let keep = |rows: Vec<Row>| -> Vec<Row> {
         rows.into_iter().filter(|row| last.get(&key(row)) == Some(&row.order)).collect()
     };
-    filtered(folder, table, |rows| write_rows(file, table, &keep(rows)))?;
+    source.each_rows(|rows| write_rows(file, table, &keep(rows)))?;
     write_rows(file, table, &keep(pending.rows.clone()))
 }
 

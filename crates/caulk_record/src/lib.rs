@@ -28,6 +28,8 @@ mod finish;
 mod frames;
 mod head;
 mod home;
+mod index;
+mod messages;
 mod parquet_file;
 mod reader;
 mod record;

@@ -2,6 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
@@ -12,16 +14,22 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
+use crate::index::{Mark, Part};
 use crate::record::Row;
+use crate::stream::read_at;
 use crate::tables::Table;
 
 /// Rows of a group: what is held in memory while writing, and what one damaged byte costs.
 const GROUP_ROWS: usize = 8192;
+/// Bytes behind the footer: its length and the closing mark.
+const TAIL: usize = 8;
 
 /// A table that is being finished; it gets its name when it is whole.
 pub(crate) struct TableFile {
+    table: Table,
     writer: ArrowWriter<File>,
     new: Utf8PathBuf,
     path: Utf8PathBuf,
@@ -31,10 +39,9 @@ impl TableFile {
     pub(crate) fn create(folder: &Utf8Path, table: Table) -> Result<Self, ParquetError> {
         let path = folder.join(table.parquet());
         let new = folder.join(Self::new_name(table));
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         let writer = ArrowWriter::try_new(file, table.schema(), Some(properties(table)))?;
-        Ok(Self { writer, new, path })
+        Ok(Self { table, writer, new, path })
     }
 
     /// Name of the file while it is being written.
@@ -50,11 +57,27 @@ impl TableFile {
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<(), ParquetError> {
-        self.writer.close()?;
+    /// Closes the file, gives it its name, and says what lies where in it.
+    pub(crate) fn finish(self) -> Result<Vec<Mark>, ParquetError> {
+        let metadata = self.writer.close()?;
+        let file = File::open(&self.new)?;
+        let mut marks = Vec::new();
+        // Each from the end of the one before it: the marks cover the file without a gap.
+        let mut start = 0;
+        for end in metadata.row_groups().iter().filter_map(end) {
+            marks.push(Mark::Group(self.table, Part::of(start, &read_at(&file, start, end - start)?)));
+            start = end;
+        }
+        marks.push(Mark::Footer(self.table, start, read_at(&file, start, u64::MAX)?));
         fs::rename(&self.new, &self.path)?;
-        Ok(())
+        Ok(marks)
     }
+}
+
+/// Where a row group ends in the file.
+fn end(group: &RowGroupMetaData) -> Option<u64> {
+    let ends = group.columns().iter().map(|column| column.byte_range());
+    ends.map(|(start, length)| start + length).max()
 }
 
 /// Numbers as differences, words by dictionary.
@@ -77,34 +100,89 @@ fn properties(table: Table) -> WriterProperties {
 
 /// The rows of a finished table; groups that are damaged are left out and go to `problems`. `None` where there is no
 /// file.
-pub(crate) fn read(folder: &Utf8Path, table: Table, problems: &mut Vec<String>) -> Option<Vec<Row>> {
+pub(crate) fn read(
+    folder: &Utf8Path,
+    table: Table,
+    marks: &[Mark],
+    problems: &mut Vec<String>,
+) -> Option<Vec<Row>> {
     let path = folder.join(table.parquet());
     let mut rows = Vec::new();
-    let file = match File::open(&path) {
-        Ok(file) => file,
+    // Damage that no checksum tells of may be anything, also what the decoder never expected.
+    let result = match File::open(&path) {
+        Ok(file) => catch_unwind(AssertUnwindSafe(|| read_file(&file, table, marks, &mut rows)))
+            .unwrap_or_else(|_| Err(vec!["is damaged, a part of it is missing".into()])),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            problems.push(format!("`{path}` cannot be opened: {error}"));
-            return Some(rows);
-        }
+        Err(error) => Err(vec![format!("cannot be opened: {error}")]),
     };
-    let metadata = match ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()) {
-        Ok(metadata) => metadata,
-        Err(error) => {
-            problems.push(format!("`{path}` cannot be read: {error}"));
-            return Some(rows);
-        }
-    };
-    if let Err(reason) = table.accepts(metadata.schema()) {
-        problems.push(format!("`{path}` {reason}"));
-        return Some(rows);
-    }
-    for group in 0..metadata.metadata().num_row_groups() {
-        if let Err(error) = read_group(&file, &metadata, table, group, &mut rows) {
-            problems.push(format!("`{path}` is damaged, a part of it is missing: {error}"));
-        }
-    }
+    problems.extend(result.err().into_iter().flatten().map(|problem| format!("`{path}` {problem}")));
     Some(rows)
+}
+
+fn read_file(file: &File, table: Table, marks: &[Mark], rows: &mut Vec<Row>) -> Result<(), Vec<String>> {
+    let cannot = |error: &dyn std::fmt::Display| vec![format!("cannot be read: {error}")];
+    let length = file.metadata().map_err(|error| cannot(&error))?.len();
+    let known = Known::of(file, length, table, marks);
+    let metadata = match &known {
+        Some(known) => known.metadata.clone(),
+        None => {
+            ArrowReaderMetadata::load(file, ArrowReaderOptions::default()).map_err(|error| cannot(&error))?
+        }
+    };
+    table.accepts(metadata.schema()).map_err(|reason| vec![reason])?;
+    let mut problems = Vec::new();
+    for group in 0..metadata.metadata().num_row_groups() {
+        let sound = known.as_ref().is_none_or(|known| known.sound.get(group) == Some(&true));
+        let read = if sound {
+            read_group(file, &metadata, table, group, rows).map_err(|error| error.to_string())
+        } else {
+            Err("wrong checksum".into())
+        };
+        if let Err(error) = read {
+            problems.push(format!("is damaged, a part of it is missing: {error}"));
+        }
+    }
+    if known.is_some_and(|known| !known.has_its_end) {
+        problems.push("has a damaged end, or none; the index has a copy".into());
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// What the index knows of a file.
+struct Known {
+    metadata: ArrowReaderMetadata,
+    sound: Vec<bool>,
+    has_its_end: bool,
+}
+
+impl Known {
+    /// `None` where the index knows nothing, or another file: somebody has written the table anew.
+    fn of(file: &File, length: u64, table: Table, marks: &[Mark]) -> Option<Self> {
+        let (start, footer) = marks.iter().rev().find_map(|mark| match mark {
+            Mark::Footer(of, start, bytes) if *of == table => Some((*start, bytes)),
+            _ => None,
+        })?;
+        let sound: Vec<bool> = marks
+            .iter()
+            .filter_map(|mark| match mark {
+                Mark::Group(of, part) if *of == table => Some(is_sound(file, part)),
+                _ => None,
+            })
+            .collect();
+        let has_its_end = start + footer.len() as u64 == length && is_sound(file, &Part::of(start, footer));
+        let (rest, tail) = footer.split_last_chunk::<TAIL>()?;
+        let (footer_length, _) = tail.split_first_chunk()?;
+        let footer = rest.get(rest.len().checked_sub(u32::from_le_bytes(*footer_length) as usize)?..)?;
+        let metadata = ParquetMetaDataReader::decode_metadata(footer).ok()?;
+        let metadata =
+            ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::default()).ok()?;
+        let is_this_file = has_its_end || sound.contains(&true) || sound.is_empty();
+        is_this_file.then_some(Self { metadata, sound, has_its_end })
+    }
+}
+
+fn is_sound(file: &File, part: &Part) -> bool {
+    read_at(file, part.start, part.length).is_ok_and(|bytes| part.fits(&bytes))
 }
 
 fn read_group(

@@ -1,15 +1,18 @@
 //! Reading a recording: complete, still growing, left by a recorder that was killed, or damaged.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use camino::Utf8Path;
 use caulk_core::{ProcessRecord, Recording, RunInfo};
 
 use crate::head::{self, HEAD};
+use crate::index::{self, Mark};
 use crate::record::{Record, Row};
 use crate::ring::{read_ring, segments};
+use crate::stream::each_batch;
 use crate::tables::Table;
-use crate::{ReadError, parquet_file, stream};
+use crate::{ReadError, parquet_file};
 
 /// Reads what a run left. What cannot be read is said in [`Recording::problems`].
 ///
@@ -32,9 +35,10 @@ pub fn read(folder: &Utf8Path) -> Result<Recording, ReadError> {
 fn read_rows(folder: &Utf8Path, complete: bool, problems: &mut Vec<String>) -> Option<Vec<Row>> {
     let mut rows = read_ring(folder, problems);
     let was_open = !segments(folder).is_empty();
+    let marks = index::read(folder, problems);
     for table in Table::ALL {
-        rows.append(&mut read_stream(folder, table, problems));
-        match parquet_file::read(folder, table, problems) {
+        rows.append(&mut read_stream(folder, table, &marks, problems));
+        match parquet_file::read(folder, table, &marks, problems) {
             Some(mut finished) => rows.append(&mut finished),
             None if complete => problems.push(format!("`{}` is missing", folder.join(table.parquet()))),
             None => (),
@@ -77,14 +81,13 @@ pub(crate) fn holds_recording(folder: &Utf8Path) -> bool {
     holds(HEAD) || !segments(folder).is_empty() || Table::ALL.iter().any(table)
 }
 
-fn read_stream(folder: &Utf8Path, table: Table, problems: &mut Vec<String>) -> Vec<Row> {
+fn read_stream(folder: &Utf8Path, table: Table, marks: &[Mark], problems: &mut Vec<String>) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut damage = None;
-    for batch in stream::batches(folder, table, problems) {
-        if let Err(error) = table.decode(&batch, &mut rows) {
-            damage = Some(error);
-        }
-    }
+    let Ok(()) = each_batch(folder, table, marks, problems, |batch| {
+        damage = damage.take().or(table.decode(&batch, &mut rows).err());
+        Ok::<_, Infallible>(())
+    });
     problems.extend(damage.map(|error| format!("`{}`: {error}", folder.join(table.stream()))));
     rows
 }

@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::Message;
 use caulk_core::{AgentEvent, ProcessRecord, RunInfo, Sample, SystemSample};
 
+use crate::index::Index;
 use crate::record::{Record, Row};
 use crate::ring::Ring;
 use crate::stream::Stream;
@@ -38,6 +39,7 @@ pub struct Writer {
     ring: Option<Ring>,
     /// The last record reached the ring: nothing is lost if the recorder is killed now.
     ring_holds: bool,
+    index: Index,
     thin: Thin,
     tables: Vec<Pending>,
     /// Where in `tables` a process's record waits, and up to which time the ring has it.
@@ -84,6 +86,7 @@ impl Writer {
             folder: folder.to_owned(),
             ring: None,
             ring_holds: false,
+            index: Index::create(folder),
             thin: Thin::default(),
             tables: Table::ALL.map(pending).into(),
             processes: HashMap::new(),
@@ -197,7 +200,7 @@ impl Writer {
         }
         // The ring's file is closed before it is removed: on some network file systems that matters.
         self.ring = None;
-        let finished = finish::tables(&self.folder, &mut self.tables);
+        let finished = finish::tables(&self.folder, &mut self.tables, &mut self.index);
         let complete = finished.is_ok();
         if let Err((path, source)) = finished {
             self.failure.get_or_insert(WriteError::Finish { path, source });
@@ -258,7 +261,8 @@ impl Writer {
     fn write_batch(&mut self, index: usize) {
         let pending = &mut self.tables[index];
         match pending.stream.append(&pending.rows) {
-            Ok(()) => {
+            Ok(mark) => {
+                self.index.add(&mark);
                 pending.rows.clear();
                 pending.retry_ns = 0;
                 if pending.table == Table::Processes {
