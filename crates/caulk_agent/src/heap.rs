@@ -247,9 +247,9 @@ impl<'py> Heap<'py> {
         {
             return 0;
         }
-        // SAFETY: types with an item size are variable-size objects; ints keep their sign in `ob_size` (3.11 and
-        // before) or a tag in its low bits (3.12 on), hence the clamp below.
-        let size = unsafe { ffi::Py_SIZE(object as *mut ffi::PyObject) };
+        // `ob_size` follows the two words of every object. Ints keep their sign in it (3.11 and before) or a tag in its
+        // low bits (3.12 on), hence the clamp; `Py_SIZE` refuses them.
+        let size = read_word(object + 2 * size_of::<Address>()) as isize;
         size.unsigned_abs().min(1 << 20)
     }
 
