@@ -9,10 +9,32 @@ pub(crate) const LEAK_FOUND: i32 = 3;
 /// found; clap ends with 2 where arguments are wrong.)
 pub(crate) const FAILED: i32 = caulk_supervise::EXIT_FAILED;
 
-/// The reader of caulk's output has gone: no failure.
+/// All is well.
 pub(crate) const SUCCESS: i32 = 0;
 
 /// The exit code for an error.
 pub(crate) fn code(error: &anyhow::Error) -> i32 {
     error.downcast_ref::<LaunchError>().map_or(FAILED, LaunchError::exit_code)
+}
+
+/// The exit code for a command that ended with `own`, where a leak was found that should make caulk fail.
+pub(crate) fn after_run(own: i32, leak: bool) -> i32 {
+    if leak && own == SUCCESS { LEAK_FOUND } else { own }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(own: i32, leak: bool, code: i32) {
+        assert_eq!(after_run(own, leak), code);
+    }
+
+    #[test]
+    fn a_leak_fails_only_what_succeeded() {
+        check(0, true, LEAK_FOUND);
+        check(0, false, 0);
+        check(1, true, 1);
+        check(137, true, 137);
+    }
 }

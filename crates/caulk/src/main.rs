@@ -3,6 +3,7 @@
 mod assemble;
 mod cli;
 mod commands;
+mod diagnosis;
 mod exit;
 mod files;
 mod printer;
@@ -37,15 +38,4 @@ fn main() {
 fn home() -> Utf8PathBuf {
     let variable = std::env::var(caulk_record::HOME_VARIABLE).ok();
     caulk_record::home(Utf8Path::new(""), variable.as_deref())
-}
-mod caulk_diagnose {
-    use caulk_core::*;
-    pub(crate) struct Diagnosis {
-        pub(crate) verdicts: Vec<Verdict>,
-        pub(crate) findings: Vec<Finding>,
-        pub(crate) notes: Vec<String>,
-    }
-    pub(crate) fn diagnose(_: &Recording, _: &crate::sources::Disk) -> Diagnosis {
-        Diagnosis { verdicts: vec![], findings: vec![], notes: vec![] }
-    }
 }

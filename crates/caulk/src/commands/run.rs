@@ -80,10 +80,7 @@ fn explain(args: &RunArgs, folder: &Utf8Path, outcome: &Outcome, printer: Printe
     if let Err(error) = deliver(args, folder, &report, printer) {
         printer.warn(&format!("{error:#}"));
     }
-    if args.fail_on_leak && outcome.exit_code == exit::SUCCESS && report.leak_found() {
-        return exit::LEAK_FOUND;
-    }
-    outcome.exit_code
+    exit::after_run(outcome.exit_code, args.fail_on_leak && report.leak_found())
 }
 
 /// Brings the report to wherever it was asked for; tries every place before it fails.
