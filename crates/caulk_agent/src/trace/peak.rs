@@ -14,7 +14,9 @@ use crate::{contents, frames};
 
 /// Shortest time between two readings.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// A reading may take one part in this many of the time.
+/// Longest time between two readings: a reading that had to wait for a processor says nothing about its cost.
+const LONGEST: Duration = Duration::from_millis(20);
+/// A reading may take one part in this many of the time, up to that.
 const SHARE: u32 = 50;
 /// A new peak must be higher than the last by one part in this many, so that a slow climb is not recorded line by line.
 const STEP: u64 = 64;
@@ -57,7 +59,7 @@ impl Peak {
             return;
         }
         let bytes = (self.in_use)();
-        self.next = start + SHORTEST.max(start.elapsed() * SHARE);
+        self.next = start + (start.elapsed() * SHARE).clamp(SHORTEST, LONGEST);
         let highest = self.best.as_ref().map_or(self.threshold, |best| best.bytes + best.bytes / STEP);
         if bytes <= highest {
             return;
