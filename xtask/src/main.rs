@@ -6,6 +6,7 @@ mod console;
 mod environment;
 mod findings;
 mod layers;
+mod libpython;
 mod package;
 mod process;
 mod python;

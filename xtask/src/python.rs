@@ -108,7 +108,7 @@ fn with_venv(python: Python) -> anyhow::Result<Python> {
 }
 
 /// Installs Debian packages, which takes root; otherwise says which ones to install.
-fn installed_by_apt(packages: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn installed_by_apt(packages: &[&str]) -> anyhow::Result<()> {
     let list = packages.join(" ");
     if !(Cmd::new("apt-get").arg("--version").works() && is_root()) {
         return Err(failure(

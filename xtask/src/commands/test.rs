@@ -3,6 +3,7 @@
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint};
 use crate::environment::{Environment, Packages};
+use crate::libpython;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
@@ -25,7 +26,14 @@ pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> 
 
 fn rust(workspace: &Workspace, environment: &Environment) -> anyhow::Result<()> {
     console::step("Rust tests");
-    let cargo = || with_programs(Cmd::cargo().folder(workspace.root()), environment);
+    let library = libpython::prepare()?;
+    let cargo = || {
+        let command = with_programs(Cmd::cargo().folder(workspace.root()), environment);
+        match &library {
+            Some(folder) => command.env("LD_LIBRARY_PATH", folder),
+            None => command,
+        }
+    };
     let nextest = Cmd::cargo().args(["nextest", "--version"]).works();
     let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test", "--lib", "--bins", "--tests"] };
     cargo()
