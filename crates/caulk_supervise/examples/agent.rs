@@ -20,15 +20,20 @@ fn say(stream: &mut UnixStream, message: impl Into<Message>) {
     stream.write_all(&bytes).expect("the supervisor reads");
 }
 
-fn boundary(index: u64, unit: Unit) -> Boundary {
-    let steps = if unit == Unit::Epoch { index + 1 } else { 0 };
-    let seq = index as u32;
-    Boundary { seq, index, unit, steps, malloc_bytes: 700 << 20, time_ns: index, ..Boundary::default() }
+fn say_boundaries(stream: &mut UnixStream, count: u32, unit: Unit) {
+    for seq in 0..count {
+        let index = u64::from(seq);
+        let steps = if unit == Unit::Epoch { index + 1 } else { 0 };
+        let boundary = Boundary { seq, index, unit, steps, malloc_bytes: 700 << 20, ..Boundary::default() };
+        say(stream, boundary);
+    }
 }
 
 fn main() {
     let mut stream = connect();
-    let mut hello = Hello { protocol: PROTOCOL, pid: std::process::id(), ..Hello::default() };
+    let (pid, parent) = (std::process::id(), std::os::unix::process::parent_id());
+    let mut hello =
+        Hello { protocol: PROTOCOL, pid, parent, executable: "/bin/agent".into(), ..Hello::default() };
     for argument in env::args().skip(1) {
         let (what, value) = argument.split_once('=').unwrap_or((&argument, ""));
         let number = || value.parse().expect("a number");
@@ -36,10 +41,8 @@ fn main() {
             "hello" => say(&mut stream, hello.clone()),
             "rank" => hello.rank = Some(number()),
             "worker" => hello.worker = Some(number()),
-            "epochs" => (0..number()).for_each(|index| say(&mut stream, boundary(index.into(), Unit::Epoch))),
-            "seconds" => {
-                (0..number()).for_each(|index| say(&mut stream, boundary(index.into(), Unit::Seconds)))
-            }
+            "epochs" => say_boundaries(&mut stream, number(), Unit::Epoch),
+            "seconds" => say_boundaries(&mut stream, number(), Unit::Seconds),
             "bytes" => stream.write_all(&decode(value)).expect("the supervisor reads"),
             "hang-up" => stream = connect(),
             "print" => print(&format!("{value}={}", env::var(value).unwrap_or_default())),

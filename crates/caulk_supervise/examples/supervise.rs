@@ -71,7 +71,13 @@ fn main() {
             "cgroup" => options.cgroup_root = value.into(),
             "package" => options.package = Some(value.into()),
             "runtime" => options.runtime_dir = Some(value.into()),
-            "progress" => options.progress = if value == "line" { Progress::Line } else { Progress::None },
+            "progress" => {
+                options.progress = match value {
+                    "auto" => Progress::Auto,
+                    "line" => Progress::Line,
+                    _ => Progress::None,
+                }
+            }
             "period_ms" => options.period = Duration::from_millis(value.parse().expect("a number")),
             _ => panic!("unknown key {key}"),
         }

@@ -103,7 +103,7 @@ pub struct RunStart {
 pub trait Sink {
     /// The command has been started. First call, once.
     fn started(&mut self, start: &RunStart);
-    /// One look at one process.
+    /// One look at one process; the first may come before the process's record.
     fn sample(&mut self, sample: &Sample);
     /// One look at what surrounds the processes.
     fn system(&mut self, sample: &SystemSample);

@@ -3,7 +3,8 @@
 //! Whole lines, rarely, and never where they could stop or block anything: not from the background of a terminal, not
 //! into a pipe that is full. An error there silences them.
 
-use std::io::{self, IsTerminal, Write};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
 
 use caulk_core::wire::{Boundary, Phase, Unit};
 use caulk_core::{Bytes, State};
@@ -136,12 +137,12 @@ fn line(series: &Series, boundary: &Boundary, rooms: &[Room]) -> String {
     };
     let mut text = format!("caulk: {name}: {} in use", Bytes(in_use(boundary)));
     if points.len() > 1 {
-        text.push_str(&format!(", {}/{per}", Bytes::signed(judged.slope * scale)));
+        let _ = write!(text, ", {}/{per}", Bytes::signed(judged.slope * scale));
     }
     text.push_str(", ");
     text.push_str(&state(&judged, boundary.unit));
     if let Some(seconds) = time_left(series, &judged, rooms) {
-        text.push_str(&format!(", OOM in ~{}", duration(seconds)));
+        let _ = write!(text, ", OOM in ~{}", duration(seconds));
     }
     text
 }

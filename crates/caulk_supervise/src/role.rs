@@ -171,7 +171,8 @@ fn worker_index(pid: u32, said: Option<u32>, processes: &BTreeMap<u32, Process>)
     };
     let kept = own.map(|own| own.record.index);
     let wanted = said.into_iter().chain(kept).find(|&index| !taken(index));
-    wanted.unwrap_or_else(|| (0..).find(|&index| !taken(index)).unwrap_or_default())
+    let most = processes.len() as u32;
+    wanted.or_else(|| (0..most).find(|&index| !taken(index))).unwrap_or(most)
 }
 
 fn take(counter: &mut u32) -> u32 {

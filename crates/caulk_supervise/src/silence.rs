@@ -10,6 +10,9 @@ use crate::tree::Tree;
 /// Python without an agent for so long is silent, in nanoseconds.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
+/// A process that was only just made may be about to become another program, in nanoseconds.
+const YOUTH_NS: u64 = 1_500_000_000;
+
 /// Oldest Python with an agent: 3.this.
 const OLDEST_MINOR: u32 = 10;
 
@@ -51,10 +54,11 @@ impl Silence {
                 .filter(|&(_, since)| since + PATIENCE_NS <= now_ns)
                 .and_then(|_| self.finish(now_ns));
         };
-        self.python = Some((pid, since_ns));
+        if self.python.is_none_or(|(before, _)| before != pid) {
+            (self.python, self.reason) = (Some((pid, since_ns)), None);
+        }
         let waited_ns = now_ns - since_ns;
-        // A process that was only just made may be about to become another program: a few looks settle it.
-        if waited_ns < 1_500_000_000 || waited_ns >= PATIENCE_NS {
+        if !(YOUTH_NS..PATIENCE_NS).contains(&waited_ns) {
             self.reason = reason(pid, &mut tree.reader).or(self.reason.take());
         }
         if waited_ns >= PATIENCE_NS { self.finish(now_ns) } else { None }
@@ -225,7 +229,7 @@ mod tests {
     #[test]
     fn a_changed_environment_is_named() {
         let said = |environment: &[&str], expected| {
-            check("/usr/bin/python3.11", "python x.py", environment, MAPS, expected)
+            check("/usr/bin/python3.11", "python x.py", environment, MAPS, expected);
         };
         said(&["HOME=/root"], "environment was not passed on");
         said(&["CAULK_RUN=1"], "variables were not passed on");

@@ -32,6 +32,7 @@ pub(crate) struct Runtime {
     mark: String,
     folder: Option<Utf8PathBuf>,
     listener: Option<UnixListener>,
+    paused: bool,
 }
 
 /// One that is connected.
@@ -67,12 +68,15 @@ impl Runtime {
             match listen(&place, &mark) {
                 Ok((folder, listener)) => {
                     sweep(&place);
-                    return (Self { mark, folder: Some(folder), listener: Some(listener) }, None);
+                    return (
+                        Self { mark, folder: Some(folder), listener: Some(listener), paused: false },
+                        None,
+                    );
                 }
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
-        (Self { mark, folder: None, listener: None }, failure)
+        (Self { mark, folder: None, listener: None, paused: false }, failure)
     }
 
     /// Text by which processes of this run are recognised.
@@ -92,20 +96,30 @@ impl Runtime {
 
     /// Descriptor to wait on.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.listener.as_ref().map(AsFd::as_fd)
+        self.listener.as_ref().filter(|_| !self.paused).map(AsFd::as_fd)
     }
 
     /// Takes in who waits to be connected.
-    pub(crate) fn accept(&self, clients: &mut Clients) {
+    pub(crate) fn accept(&mut self, clients: &mut Clients) {
         let Some(listener) = &self.listener else {
             return;
         };
-        while clients.clients.len() < MOST_CLIENTS {
-            let Ok((stream, _)) = listener.accept() else {
-                return;
-            };
-            clients.add(stream);
+        while clients.have_room() {
+            match listener.accept() {
+                Ok((stream, _)) => clients.add(stream),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // Without descriptors to be had the caller would be told at once that somebody waits, for ever.
+                    self.paused = error.kind() != io::ErrorKind::WouldBlock;
+                    return;
+                }
+            }
         }
+    }
+
+    /// Listens again after descriptors had run out.
+    pub(crate) fn resume(&mut self) {
+        self.paused = false;
     }
 }
 
@@ -138,24 +152,28 @@ impl Clients {
         self.clients.iter().map(|client| client.stream.as_fd())
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.clients.len()
+    }
+
     /// True where one more can be taken in.
     pub(crate) fn have_room(&self) -> bool {
         self.clients.len() < MOST_CLIENTS
     }
 
-    /// Reads what is there without waiting; true if there was anything.
-    pub(crate) fn hear(&mut self, heard: &mut Vec<Heard>) -> bool {
-        let before = heard.len();
+    /// Reads from those that are ready, without waiting; true if there was anything.
+    pub(crate) fn hear(&mut self, ready: &[bool], heard: &mut Vec<Heard>) -> bool {
         let mut news = false;
-        self.clients.retain_mut(|client| match client.read() {
-            Ok(Reading { bytes, ended }) => {
-                news |= bytes > 0;
-                let kept = client.decode(heard);
-                kept && !ended
+        let mut ready = ready.iter();
+        self.clients.retain_mut(|client| {
+            if !ready.next().is_some_and(|&ready| ready) {
+                return true;
             }
-            Err(_) => false,
+            let reading = client.read();
+            news |= reading.bytes > 0;
+            client.decode(heard) && !reading.ended
         });
-        news || heard.len() > before
+        news
     }
 
     /// Says something to all of them, without waiting.
@@ -175,12 +193,12 @@ struct Reading {
 }
 
 impl Client {
-    fn read(&mut self) -> io::Result<Reading> {
+    fn read(&mut self) -> Reading {
         let mut bytes = 0;
         let mut buffer = [0; 16 << 10];
         while bytes < AT_ONCE {
             match self.stream.read(&mut buffer) {
-                Ok(0) => return Ok(Reading { bytes, ended: true }),
+                Ok(0) => return Reading { bytes, ended: true },
                 Ok(count) => {
                     self.frames.extend(&buffer[..count]);
                     bytes += count;
@@ -188,10 +206,10 @@ impl Client {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // A client that was killed with unread commands resets the connection: what it said before counts.
-                Err(_) => return Ok(Reading { bytes, ended: true }),
+                Err(_) => return Reading { bytes, ended: true },
             }
         }
-        Ok(Reading { bytes, ended: false })
+        Reading { bytes, ended: false }
     }
 
     /// Takes the whole frames; false where the stream is not an agent's.

@@ -41,6 +41,15 @@ const SIGNAL_SPREAD: Duration = Duration::from_millis(20);
 /// Notes beyond this number are not told.
 const MOST_NOTES: usize = 100;
 
+/// Where something waits.
+#[derive(Debug, Default)]
+struct Ready {
+    signals: bool,
+    /// One for each client, in order.
+    clients: Vec<bool>,
+    listener: bool,
+}
+
 struct Supervisor<'a> {
     sink: &'a mut dyn Sink,
     runtime: Runtime,
@@ -117,43 +126,56 @@ impl Supervisor<'_> {
     fn watch(&mut self) -> Ending {
         loop {
             let now = clock::now_ns();
-            if now >= self.next_look_ns {
+            let looked = now >= self.next_look_ns;
+            if looked {
                 self.look(now);
             }
             if now >= self.next_tick_ns {
                 self.next_tick_ns = now + TICK_NS;
                 self.sink.tick(now);
             }
-            self.wait();
-            self.listen();
-            self.handle_signals();
-            if let Some(ending) = self.ending() {
+            let ready = self.wait();
+            if ready.clients.contains(&true) || ready.listener {
+                self.listen(&ready);
+            }
+            let signalled = ready.signals && self.handle_signals();
+            // A signal says when it has ended; should that one be lost, the next look notices.
+            if (signalled || looked)
+                && let Some(ending) = self.ending()
+            {
                 return ending;
             }
         }
     }
 
     /// Waits for something to do.
-    fn wait(&self) {
+    fn wait(&self) -> Ready {
         let until = self.next_look_ns.min(self.next_tick_ns);
         let left = until.saturating_sub(clock::now_ns());
         let timeout =
             Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
         let listener = self.runtime.descriptor().filter(|_| self.clients.have_room());
         let signals: BorrowedFd<'_> = self.signals.as_fd();
-        let all = [signals].into_iter().chain(listener).chain(self.clients.descriptors());
+        let all = [signals].into_iter().chain(self.clients.descriptors()).chain(listener);
         let mut all: Vec<PollFd<'_>> = all.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN)).collect();
-        // An interrupted or refused wait ends early: what is there is found by looking.
         if poll(&mut all, Some(&timeout)).is_err() {
+            // Interrupted or refused: nothing is known to be ready, and asking again at once could go on for ever.
             thread::sleep(Duration::from_millis(1));
+            return Ready::default();
         }
+        let mut ready = all.iter().map(|one| !one.revents().is_empty());
+        let signals = ready.next().unwrap_or_default();
+        let clients = ready.by_ref().take(self.clients.len()).collect();
+        Ready { signals, clients, listener: ready.next().unwrap_or_default() }
     }
 
     /// Takes in what the agents say; true if there was anything.
-    fn listen(&mut self) -> bool {
-        self.runtime.accept(&mut self.clients);
+    fn listen(&mut self, ready: &Ready) -> bool {
         let mut heard = Vec::new();
-        let news = self.clients.hear(&mut heard);
+        let news = self.clients.hear(&ready.clients, &mut heard);
+        if ready.listener {
+            self.runtime.accept(&mut self.clients);
+        }
         for item in heard {
             match item {
                 Heard::Message(pid, message) => self.hear(pid, message),
@@ -191,14 +213,20 @@ impl Supervisor<'_> {
         record.is_some_and(|record| matches!((record.role, record.index), (Role::Main, _) | (Role::Rank, 0)))
     }
 
-    fn handle_signals(&mut self) {
+    /// True if a child has changed its state.
+    fn handle_signals(&mut self) -> bool {
+        let mut child = false;
         while let Some(arrived) = self.signals.next() {
             match arrived {
-                Arrived::Child => self.reap_orphans(),
+                Arrived::Child => {
+                    self.reap_orphans();
+                    child = true;
+                }
                 Arrived::Sent(signal) => self.pass_on(signal, false),
                 Arrived::Terminal(signal) => self.pass_on(signal, true),
             }
         }
+        child
     }
 
     /// Passes a signal on unless the command has it already, as a member of the group.
@@ -250,7 +278,10 @@ impl Supervisor<'_> {
         let before = clock::cpu_ns();
         self.tree.scan(now);
         let samples = self.sampler.look(&mut self.tree, now);
-        samples.iter().for_each(|sample| self.sink.sample(sample));
+        for sample in samples {
+            self.sink.sample(sample);
+        }
+        self.runtime.resume();
         let processes = self.tree.living().count() as u32;
         let system = self.surroundings.look(now, Sampler::resident(&self.tree), processes);
         self.sink.system(&system);
@@ -281,7 +312,16 @@ impl Supervisor<'_> {
     /// Takes in what is there already, and says how it ended. Daemons that the command left are not waited for.
     fn finish(mut self, ending: Ending) -> Outcome {
         let end_ns = clock::now_ns();
-        while self.listen() && clock::now_ns() < end_ns + LAST_WORDS_NS {}
+        // Every client, and whoever waits to be connected.
+        loop {
+            let everything =
+                Ready { clients: vec![true; self.clients.len()], listener: true, signals: false };
+            let before = self.clients.len();
+            let news = self.listen(&everything);
+            if !(news || self.clients.len() > before) || clock::now_ns() >= end_ns + LAST_WORDS_NS {
+                break;
+            }
+        }
         let death = death::classify(ending, &self.surroundings.evidence());
         if let Some(reason) = self.silence.finish(end_ns) {
             self.note(reason);

@@ -161,7 +161,9 @@ mod tests {
             let sample = around.look(time * 250_000_000, 0, 1);
             assert_eq!(sample.cgroup_bytes, Some(level * MB));
         }
-        after.iter().for_each(|(path, text)| write(path, text));
+        for (path, text) in after {
+            write(path, text);
+        }
         let death = classify(Ending::Signal(libc::SIGKILL), &around.evidence());
         assert_eq!(death.kill, Some(expected), "{}", death.text);
     }

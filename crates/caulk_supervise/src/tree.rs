@@ -236,6 +236,10 @@ impl Tree {
         let Some(stat) = self.reader.stat(pid) else {
             return false;
         };
+        if stat.ended() {
+            // Its name is all that is left of it.
+            return self.processes.get_mut(&pid).is_some_and(|process| process.rename(&stat));
+        }
         let arguments = self.reader.arguments(pid);
         let hash = hash(&arguments);
         let Some(process) = self.processes.get(&pid) else {
@@ -267,6 +271,10 @@ impl Tree {
         if !self.processes.contains_key(&pid) && !self.add(pid, now_ns) {
             self.hear_of_the_dead(pid, message, now_ns);
             return;
+        }
+        if matches!(message, Message::Hello(_)) {
+            // The last look may have been before it became the program that speaks here.
+            self.refresh(pid);
         }
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
@@ -343,8 +351,15 @@ impl Tree {
 }
 
 impl Process {
-    fn renew(&mut self, stat: &Stat, hash: u64, kind: Kind, forked: bool) {
+    /// True if that is another name than it had.
+    fn rename(&mut self, stat: &Stat) -> bool {
+        let news = self.record.name != stat.name;
         self.record.name.clone_from(&stat.name);
+        news
+    }
+
+    fn renew(&mut self, stat: &Stat, hash: u64, kind: Kind, forked: bool) {
+        self.rename(stat);
         self.start_ticks = stat.start_ticks;
         self.hash = hash;
         self.signs.kind = kind;

@@ -1,6 +1,5 @@
 //! The command does not notice the supervisor: exit codes, signals, streams, environment.
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
-#![expect(missing_docs, reason = "tests")]
 
 #[expect(dead_code, unreachable_pub, reason = "shared by several test programs")]
 mod common;
@@ -123,33 +122,48 @@ fn dispositions_and_mask_are_those_the_supervisor_found() {
     });
 }
 
+/// Prints the names of signals as they arrive, until a line comes in.
+const NAME_SIGNALS: &str = "\
+import signal, sys
+for name in ('SIGTERM', 'SIGHUP', 'SIGINT', 'SIGUSR1', 'SIGUSR2'):
+    signal.signal(getattr(signal, name), lambda number, frame: print(signal.Signals(number).name, flush=True))
+print('ready', flush=True)
+input()
+sys.exit(3)
+";
+
 #[test]
 fn a_signal_to_the_supervisor_reaches_the_command_once() {
-    let script = "trap 'echo got' TERM USR1; echo ready; while :; do read line && exit 3; done";
-    for signal in [libc::SIGTERM, libc::SIGUSR1] {
-        let mut run = Bench::new().start(&["bash", "-c", script]);
-        run.read_until("ready\n");
+    let signals = [
+        (libc::SIGHUP, "SIGHUP\n"),
+        (libc::SIGINT, "SIGINT\n"),
+        (libc::SIGUSR1, "SIGUSR1\n"),
+        (libc::SIGUSR2, "SIGUSR2\n"),
+        (libc::SIGTERM, "SIGTERM\n"),
+    ];
+    let mut run = Bench::new().start(&["python3", "-c", NAME_SIGNALS]);
+    run.read_until("ready\n");
+    for (signal, name) in signals {
         run.signal(signal);
-        run.read_until("got\n");
-        run.child.stdin.take().unwrap().write_all(b"\n").unwrap();
-        let ended = run.end();
-        assert_eq!((ended.code, ended.stdout), (Some(3), Vec::new()));
+        assert_eq!(run.read_until("\n"), name);
     }
+    run.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let ended = run.end();
+    assert_eq!((ended.code, ended.stdout), (Some(3), Vec::new()));
 }
 
 #[test]
 fn a_signal_to_the_group_is_not_sent_again() {
-    let script = "trap 'echo got' TERM; echo ready; while :; do read line && exit 3; done";
     let bench = Bench::new();
-    let mut run = bench.start_as(bench.command(&["bash", "-c", script]).process_group(0));
+    let mut run = bench.start_as(bench.command(&["python3", "-c", NAME_SIGNALS]).process_group(0));
     run.read_until("ready\n");
-    for _ in 0..2 {
-        common::kill(-run.pid(), libc::SIGTERM);
-        run.read_until("got\n");
+    for _ in 0..3 {
+        common::kill(-run.pid(), libc::SIGHUP);
+        assert_eq!(run.read_until("\n"), "SIGHUP\n");
+        // Of signals that wait the kernel gives the lower number first: this one is passed on after the other was.
+        run.signal(libc::SIGTERM);
+        assert_eq!(run.read_until("\n"), "SIGTERM\n");
     }
-    // Passed on behind the others, so all that was sent before it has arrived by then.
-    run.signal(libc::SIGTERM);
-    run.read_until("got\n");
     run.child.stdin.take().unwrap().write_all(b"\n").unwrap();
     let ended = run.end();
     assert_eq!((ended.code, ended.stdout), (Some(3), Vec::new()));
@@ -162,9 +176,10 @@ fn a_killed_supervisor_leaves_the_command_unharmed() {
     let script = format!("echo $$; read line; echo on; touch {}", done.display());
     let mut run = bench.start(&["sh", "-c", &script]);
     run.read_until("\n");
+    let mut stdin = run.child.stdin.take().unwrap();
     run.signal(libc::SIGKILL);
     assert_eq!(run.child.wait().unwrap().code(), None);
-    run.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    stdin.write_all(b"\n").unwrap();
     until(&done, |done| done.exists().then_some(()));
     assert_eq!(run.read_until("on\n"), "on\n");
     // Nothing of the supervisor's is left that holds the pipe open: it ends with the command.
@@ -188,7 +203,7 @@ fn what_a_killed_supervisor_left_is_swept() {
 #[test]
 fn a_daemon_is_not_waited_for() {
     let bench = Bench::new();
-    let script = "setsid sh -c 'sleep 1000' </dev/null >/dev/null 2>&1 & echo $!; exit 4";
+    let script = "setsid sh -c 'exec sleep 1000' </dev/null >/dev/null 2>&1 & echo $!; exit 4";
     let ended = bench.shell(script);
     assert_eq!(ended.code, Some(4));
     common::kill(String::from_utf8(ended.stdout).unwrap().trim().parse().unwrap(), libc::SIGKILL);

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -17,12 +18,14 @@ pub fn example(name: &str) -> PathBuf {
 
 /// A folder for one run: the log, an empty Python package, a runtime directory.
 pub struct Bench {
-    pub folder: TempDir,
+    pub folder: Rc<TempDir>,
     settings: Vec<String>,
 }
 
 /// A run that has been started.
 pub struct Run {
+    /// Lives as long as the run needs it.
+    _folder: Rc<TempDir>,
     pub child: Child,
     log: PathBuf,
     pub runtime: PathBuf,
@@ -43,7 +46,7 @@ impl Bench {
         fs::create_dir_all(folder.path().join("runtime")).unwrap();
         let path = |name| folder.path().join(name).to_str().unwrap().to_owned();
         let settings = vec![format!("package={}", path("caulk")), format!("runtime={}", path("runtime"))];
-        Self { folder, settings }
+        Self { folder: Rc::new(folder), settings }
     }
 
     pub fn with(mut self, setting: &str) -> Self {
@@ -65,7 +68,7 @@ impl Bench {
 
     pub fn start_as(&self, command: &mut Command) -> Run {
         let (log, runtime) = (self.folder.path().join("log"), self.folder.path().join("runtime"));
-        Run { child: command.spawn().unwrap(), log, runtime }
+        Run { _folder: Rc::clone(&self.folder), child: command.spawn().unwrap(), log, runtime }
     }
 
     /// Runs a shell script to its end.
@@ -106,7 +109,7 @@ impl Run {
 
     /// Closes standard input and waits for the end.
     pub fn end(self) -> Ended {
-        let Self { child, log, .. } = self;
+        let Self { child, log, _folder, .. } = self;
         let output = child.wait_with_output().unwrap();
         Ended {
             code: output.status.code(),
@@ -135,7 +138,7 @@ pub fn kill(pid: i32, signal: i32) {
 }
 
 pub fn until<C: ?Sized, T>(context: &C, mut what: impl FnMut(&C) -> Option<T>) -> T {
-    let patience = Instant::now() + Duration::from_secs(120);
+    let patience = Instant::now() + Duration::from_mins(2);
     loop {
         if let Some(found) = what(context) {
             return found;
