@@ -1,6 +1,7 @@
 //! The end of a recording: streams and ring become Parquet, table by table.
 
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::io;
 
 use arrow_array::RecordBatch;
@@ -9,11 +10,11 @@ use parquet::errors::ParquetError;
 
 use crate::index::{self, Index, Mark};
 use crate::parquet_file::TableFile;
+use crate::pending::Pending;
 use crate::record::{Record, Row};
 use crate::ring::{read_ring, segments};
 use crate::stream::each_batch;
 use crate::tables::Table;
-use crate::writer::{Pending, remove};
 
 /// Rows per batch of those that come from memory.
 const CHUNK: usize = 1024;
@@ -31,7 +32,9 @@ pub(crate) fn tables(
         let (table, path) = (part.table, folder.join(part.table.parquet()));
         match table_file(&Source { folder, pending: part, marks: &batches }) {
             Ok(marks) => {
-                marks.iter().for_each(|mark| index.add(mark));
+                for mark in &marks {
+                    index.add(mark);
+                }
                 finished.extend(marks);
                 result = result.and(remove(part.stream.path()).map_err(|error| (path, error)));
             }
@@ -150,5 +153,13 @@ fn io_error(error: ParquetError) -> io::Error {
             Err(source) => io::Error::other(source),
         },
         other => io::Error::other(other),
+    }
+}
+
+/// Removes a file that may be gone already.
+fn remove(path: &Utf8Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }

@@ -148,7 +148,9 @@ mod tests {
             Mark::Footer(Table::Census, 7, b"PAR1".to_vec()),
         ];
         let mut index = Index::create(folder);
-        marks.iter().for_each(|mark| index.add(mark));
+        for mark in &marks {
+            index.add(mark);
+        }
         let mut problems = Vec::new();
         assert_eq!(read(folder, &mut problems), marks);
         index.replace(&marks[1..]);

@@ -31,6 +31,7 @@ mod home;
 mod index;
 mod messages;
 mod parquet_file;
+mod pending;
 mod reader;
 mod record;
 mod redact;

@@ -72,3 +72,49 @@ fn has_sane_buffers(batch: RecordBatch<'_>, body: &[u8]) -> bool {
         })
     })
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::record::{Record, Row};
+    use crate::stream::Stream;
+    use crate::tables::Table;
+    use caulk_core::Sample;
+
+    /// A stream of one batch: its schema and the batch.
+    fn stream() -> (Vec<u8>, usize) {
+        let guard = tempfile::tempdir().unwrap();
+        let folder = camino::Utf8Path::from_path(guard.path()).unwrap();
+        let rows: Vec<Row> =
+            (0..99).map(|order| Row { order, record: Record::Sample(Sample::default()) }).collect();
+        let mut stream = Stream::new(folder, Table::Samples);
+        stream.append(&rows).unwrap();
+        let bytes = std::fs::read(stream.path()).unwrap();
+        let Ok(Message::Whole(schema)) = measure(&bytes) else {
+            panic!("a schema first");
+        };
+        (bytes, schema)
+    }
+
+    #[test]
+    fn messages_are_measured() {
+        let (bytes, schema) = stream();
+        assert_eq!(measure(&bytes[schema..]), Ok(Message::Whole(bytes.len() - schema)));
+        for cut in [0, 3, 7, 8, schema - 1] {
+            assert_eq!(measure(&bytes[..cut]), Ok(Message::Cut), "{cut}");
+        }
+        assert_eq!(measure(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]), Ok(Message::End));
+        assert!(measure(b"hello, world").is_err());
+        assert!(measure(&[0; 64]).is_err());
+    }
+
+    #[test]
+    fn a_buffer_that_claims_too_much_is_damaged() {
+        let (mut bytes, schema) = stream();
+        // The mark of LZ4's frame follows the claim of the buffer's size.
+        let frame = bytes.windows(4).position(|four| four == [0x04, 0x22, 0x4d, 0x18]).unwrap();
+        bytes[frame - 3] = 0x7f;
+        assert!(measure(&bytes[schema..]).unwrap_err().contains("impossible buffer"));
+    }
+}

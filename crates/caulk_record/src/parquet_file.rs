@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use crate::index::{Mark, Part};
@@ -76,8 +76,11 @@ impl TableFile {
 
 /// Where a row group ends in the file.
 fn end(group: &RowGroupMetaData) -> Option<u64> {
-    let ends = group.columns().iter().map(|column| column.byte_range());
-    ends.map(|(start, length)| start + length).max()
+    let end = |column: &ColumnChunkMetaData| {
+        let (start, length) = column.byte_range();
+        start + length
+    };
+    group.columns().iter().map(end).max()
 }
 
 /// Numbers as differences, words by dictionary.

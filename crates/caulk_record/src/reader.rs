@@ -19,22 +19,30 @@ use crate::{ReadError, parquet_file};
 /// # Errors
 /// [`ReadError`] if there is no recording at all, it cannot be opened, or a later version wrote it.
 pub fn read(folder: &Utf8Path) -> Result<Recording, ReadError> {
+    let mut tries = 0;
     loop {
+        tries += 1;
         let mut problems = Vec::new();
         let info = open(folder, &mut problems)?;
-        if let Some(rows) = read_rows(folder, info.complete, &mut problems) {
+        let (rows, whole) = read_rows(folder, info.complete, &mut problems);
+        if whole || tries == TRIES {
             return Ok(assemble(info, rows, problems));
         }
     }
 }
 
-/// All rows, some of them twice. `None` if the recording was finished meanwhile: parts may be missing.
+/// Attempts to overtake a writer that moves things on while they are read.
+const TRIES: u32 = 4;
+
+/// All rows, some of them twice, and whether none can have been missed.
 ///
-/// The writer moves rows on from the ring to a stream to Parquet; following them, none is missed. What it takes after
-/// the first look at the ring may be in one table and not yet in another: the second look fills the gaps.
-fn read_rows(folder: &Utf8Path, complete: bool, problems: &mut Vec<String>) -> Option<Vec<Row>> {
-    let mut rows = read_ring(folder, problems);
+/// It moves rows from the ring to a stream to Parquet; following them, none is missed that was there at the first look.
+/// What it takes after that may be in one table and not yet in another: a second look at the ring fills the gaps, if it
+/// goes back to where the first one ended.
+fn read_rows(folder: &Utf8Path, complete: bool, problems: &mut Vec<String>) -> (Vec<Row>, bool) {
     let was_open = !segments(folder).is_empty();
+    let mut rows = read_ring(folder, problems);
+    let seen = rows.last().map_or(0, |row| row.order);
     let marks = index::read(folder, problems);
     for table in Table::ALL {
         rows.append(&mut read_stream(folder, table, &marks, problems));
@@ -44,13 +52,13 @@ fn read_rows(folder: &Utf8Path, complete: bool, problems: &mut Vec<String>) -> O
             None => (),
         }
     }
-    if was_open {
-        rows.append(&mut read_ring(folder, &mut Vec::new()));
-        if segments(folder).is_empty() {
-            return None;
-        }
+    if !was_open {
+        return (rows, true);
     }
-    Some(rows)
+    let mut newer = read_ring(folder, &mut Vec::new());
+    let joins = newer.first().map_or(!segments(folder).is_empty(), |row| row.order <= seen + 1);
+    rows.append(&mut newer);
+    (rows, joins)
 }
 
 /// Reads `run.json` alone.

@@ -165,3 +165,58 @@ pub(crate) fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
     std::fs::File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+    use caulk_core::Sample;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn row(order: u64, seconds: u64) -> Row {
+        Row { order, record: Record::Sample(Sample { time_ns: seconds * SECOND, ..Sample::default() }) }
+    }
+
+    /// Pushes one row a second and trims; returns the order of the oldest row that is left.
+    fn check(seconds: u64, first_pending: u64) -> u64 {
+        let guard = tempfile::tempdir().unwrap();
+        let folder = Utf8Path::from_path(guard.path()).unwrap();
+        let mut ring = Ring::create(folder).unwrap();
+        for second in 0..seconds {
+            ring.push(&row(second, 1000 + second)).unwrap();
+            ring.trim((1000 + second) * SECOND, first_pending.min(second), 1);
+        }
+        let mut problems = Vec::new();
+        let rows = read_ring(folder, &mut problems);
+        assert!(problems.is_empty(), "{problems:?}");
+        assert!(rows.windows(2).all(|two| two[0].order + 1 == two[1].order));
+        assert_eq!(rows.last().unwrap().order, seconds - 1);
+        rows[0].order
+    }
+
+    #[test]
+    fn the_last_ten_minutes_stay_and_hardly_more() {
+        assert_eq!(check(500, u64::MAX), 0);
+        let oldest = check(3000, u64::MAX);
+        assert!((3000 - 600 - 240..=3000 - 600).contains(&oldest), "{oldest}");
+    }
+
+    #[test]
+    fn rows_that_no_stream_has_stay() {
+        assert!((0..=100).contains(&check(3000, 100)));
+    }
+
+    #[test]
+    fn a_later_schema_is_told() {
+        let guard = tempfile::tempdir().unwrap();
+        let folder = Utf8Path::from_path(guard.path()).unwrap();
+        let mut file = FrameFile::create(&folder.join("ring-1.log")).unwrap();
+        file.append(&[MARK, &99_u32.to_le_bytes()].concat()).unwrap();
+        file.append(&row(0, 1).encode()).unwrap();
+        let mut problems = Vec::new();
+        assert!(read_ring(folder, &mut problems).is_empty());
+        assert!(problems[0].contains("later caulk"), "{problems:?}");
+    }
+}

@@ -73,9 +73,10 @@ impl Window {
     }
 
     fn close(self, out: &mut impl FnMut(Row)) {
-        let (first, second) = match self.highest.order <= self.fullest.order {
-            true => (self.highest, self.fullest),
-            false => (self.fullest, self.highest),
+        let (first, second) = if self.highest.order <= self.fullest.order {
+            (self.highest, self.fullest)
+        } else {
+            (self.fullest, self.highest)
         };
         if first.order != second.order {
             out(first);
@@ -114,7 +115,9 @@ mod tests {
     fn check(rows: &[Row], kept: &[u64]) {
         let mut thin = Thin::default();
         let mut orders = Vec::new();
-        rows.iter().for_each(|row| thin.push(row.clone(), &mut |row| orders.push(row.order)));
+        for row in rows {
+            thin.push(row.clone(), &mut |row| orders.push(row.order));
+        }
         thin.close(u64::MAX, &mut |row| orders.push(row.order));
         assert_eq!(orders, kept);
         assert_eq!(thin.first_order(), None);

@@ -1,7 +1,7 @@
 //! Recording: every record to the ring at once, to its table's stream in batches, to Parquet at the end.
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 
@@ -10,24 +10,15 @@ use caulk_core::wire::Message;
 use caulk_core::{AgentEvent, ProcessRecord, RunInfo, Sample, SystemSample};
 
 use crate::index::Index;
+use crate::pending::Pending;
 use crate::record::{Record, Row};
 use crate::ring::Ring;
-use crate::stream::Stream;
 use crate::tables::Table;
 use crate::thin::Thin;
 use crate::{WriteError, finish, head, home, redact};
 
-/// Rows wait for their neighbours at most so long, in nanoseconds ...
-const BATCH_NS: u64 = 30_000_000_000;
-/// ... or until there are so many of a table.
-const BATCH_ROWS: usize = 1024;
 /// A process that is only seen again goes to the ring so often, in nanoseconds.
 const SEEN_NS: u64 = 1_000_000_000;
-/// While a table cannot be written: time between attempts, in nanoseconds, ...
-const RETRY_NS: u64 = 10_000_000_000;
-/// ... and rows that are held for it.
-const HELD_ROWS: usize = 8192;
-
 /// A recording that is being made.
 ///
 /// Times come with the records; the newest one seen is the present. Taking a record never fails: what cannot be written
@@ -50,16 +41,6 @@ pub struct Writer {
     warned: bool,
     lost: u64,
     reason: String,
-}
-
-/// Rows of a table that are not in its stream yet.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    pub(crate) table: Table,
-    pub(crate) stream: Stream,
-    pub(crate) rows: Vec<Row>,
-    since_ns: u64,
-    retry_ns: u64,
 }
 
 impl Writer {
@@ -244,33 +225,23 @@ impl Writer {
     /// Adds the row to those that wait for a batch.
     fn wait(&mut self, row: Row) {
         let pending = &mut self.tables[Table::of(&row.record) as usize];
-        if pending.rows.is_empty() {
-            pending.since_ns = self.now_ns;
-        }
-        pending.rows.push(row);
-        if pending.rows.len() > HELD_ROWS {
-            // The oldest half goes: what comes before a death matters most.
-            let given_up = pending.rows.drain(..HELD_ROWS / 2).len();
-            self.lost += given_up as u64;
-            if pending.table == Table::Processes {
-                self.processes.clear();
-            }
+        let given_up = pending.push(row, self.now_ns);
+        self.lost += given_up;
+        if given_up > 0 && pending.table == Table::Processes {
+            self.processes.clear(); // Their places have changed.
         }
     }
 
     fn write_batch(&mut self, index: usize) {
         let pending = &mut self.tables[index];
-        match pending.stream.append(&pending.rows) {
+        match pending.write(self.now_ns) {
             Ok(mark) => {
                 self.index.add(&mark);
-                pending.rows.clear();
-                pending.retry_ns = 0;
                 if pending.table == Table::Processes {
                     self.processes.clear();
                 }
             }
             Err(error) => {
-                pending.retry_ns = self.now_ns.saturating_add(RETRY_NS);
                 let path = pending.stream.path().to_owned();
                 self.fail(path, error);
             }
@@ -289,30 +260,5 @@ impl Writer {
         let failure = self.failure.take().filter(|_| !self.warned);
         self.warned |= failure.is_some();
         failure.map_or(Ok(()), Err)
-    }
-}
-
-impl Pending {
-    fn new(folder: &Utf8Path, table: Table) -> Self {
-        Self { table, stream: Stream::new(folder, table), rows: Vec::new(), since_ns: 0, retry_ns: 0 }
-    }
-
-    fn first_order(&self) -> Option<u64> {
-        self.rows.iter().map(|row| row.order).min()
-    }
-
-    fn is_due(&self, now_ns: u64, hurry: bool) -> bool {
-        let waited = now_ns.saturating_sub(self.since_ns) >= BATCH_NS;
-        !self.rows.is_empty()
-            && now_ns >= self.retry_ns
-            && (hurry || waited || self.rows.len() >= BATCH_ROWS || self.retry_ns > 0)
-    }
-}
-
-/// Removes a file that may be gone already.
-pub(crate) fn remove(path: &Utf8Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }

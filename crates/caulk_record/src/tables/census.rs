@@ -24,7 +24,7 @@ struct Line<'a> {
     bytes: u64,
 }
 
-fn lines(order: u64, event: &AgentEvent) -> Vec<Line<'_>> {
+fn lines<'a>(order: u64, event: &'a AgentEvent) -> Vec<Line<'a>> {
     let line = |boundary, container, name, count, bytes| Line {
         order,
         event,
@@ -40,9 +40,8 @@ fn lines(order: u64, event: &AgentEvent) -> Vec<Line<'_>> {
         }
         Message::Types(types) if types.rows.is_empty() => vec![line(types.boundary, None, None, 0, 0)],
         Message::Types(types) => {
-            let row = |t: &'_ TypeCount| (t.count, t.bytes);
-            let named = types.rows.iter().map(|t| (t.name.as_str(), row(t)));
-            named.map(|(name, (count, bytes))| line(types.boundary, None, Some(name), count, bytes)).collect()
+            let row = |t: &'a TypeCount| line(types.boundary, None, Some(t.name.as_str()), t.count, t.bytes);
+            types.rows.iter().map(row).collect()
         }
         _ => Vec::new(),
     }
@@ -88,15 +87,13 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             count: count(row),
             bytes: bytes(row),
         });
-        match rows.last_mut().filter(|last| last.order == order(row)).map(|last| &mut last.record) {
-            // The rows of one census share its number.
-            Some(Record::Event(AgentEvent { message: Message::Types(types), .. })) => {
-                types.rows.extend(counted)
-            }
-            _ => {
-                let rows_of = counted.into_iter().collect();
-                rows.push(event(row, Types { boundary: boundary(row), rows: rows_of }.into()));
-            }
+        // The rows of one census share its number.
+        let last = rows.last_mut().filter(|last| last.order == order(row)).map(|last| &mut last.record);
+        if let Some(Record::Event(AgentEvent { message: Message::Types(types), .. })) = last {
+            types.rows.extend(counted);
+        } else {
+            let rows_of = counted.into_iter().collect();
+            rows.push(event(row, Types { boundary: boundary(row), rows: rows_of }.into()));
         }
     }
     Ok(())

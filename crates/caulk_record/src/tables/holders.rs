@@ -74,7 +74,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     Ok(())
 }
 
-fn holder<'a>(cells: Cells<'a>) -> Result<impl Fn(usize) -> Holder + 'a, ArrowError> {
+fn holder(cells: Cells<'_>) -> Result<impl Fn(usize) -> Holder + '_, ArrowError> {
     let (id, boundary, path) = (cells.u32("id")?, cells.u32("boundary")?, cells.structs("path", STEP)?);
     let (expression, function) = (cells.text("expression")?, cells.text("function")?);
     let (file, line, name) = (cells.text("file")?, cells.u32("line")?, cells.text("name")?);
@@ -93,7 +93,7 @@ fn holder<'a>(cells: Cells<'a>) -> Result<impl Fn(usize) -> Holder + 'a, ArrowEr
     })
 }
 
-fn contents<'a>(cells: Cells<'a>) -> Result<impl Fn(usize) -> Contents + 'a, ArrowError> {
+fn contents(cells: Cells<'_>) -> Result<impl Fn(usize) -> Contents + '_, ArrowError> {
     let (id, boundary, sampled) = (cells.u32("id")?, cells.u32("boundary")?, cells.u32("sampled")?);
     let (element_types, node_types) = (cells.counts("element_types")?, cells.counts("node_types")?);
     let (bytes, tensor) = (cells.u64("bytes_per_element")?, cells.u64("tensor_bytes_per_element")?);

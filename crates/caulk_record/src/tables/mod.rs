@@ -142,7 +142,7 @@ fn event_columns<'a>(events: impl Iterator<Item = (u64, &'a AgentEvent)> + Clone
 }
 
 /// Reads what [`event_columns`] wrote, and adds the message.
-fn event_rows<'a>(cells: Cells<'a>) -> Result<impl Fn(usize, Message) -> Row + 'a, ArrowError> {
+fn event_rows(cells: Cells<'_>) -> Result<impl Fn(usize, Message) -> Row + '_, ArrowError> {
     let (order, time_ns, pid) = (cells.u64("order")?, cells.u64("time_ns")?, cells.u32("pid")?);
     Ok(move |row, message| {
         let event = AgentEvent { time_ns: time_ns(row), pid: pid(row), message };
@@ -161,4 +161,26 @@ fn events_of(rows: &[Row]) -> impl Iterator<Item = (u64, &AgentEvent)> + Clone {
 /// The name's value; a name of a later version reads as the default.
 fn code<T: Default>(from_name: impl Fn(&str) -> Option<T>, name: &str) -> T {
     from_name(name).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_knows_its_own() {
+        for table in Table::ALL {
+            assert_eq!(Table::ALL[table as usize], table);
+            assert_eq!(table.accepts(&table.schema()), Ok(()));
+        }
+        assert!(Table::Samples.accepts(&Table::System.schema()).is_err());
+        let later = HashMap::from([
+            (TABLE_KEY.to_owned(), "system".to_owned()),
+            (SCHEMA_KEY.to_owned(), "99".to_owned()),
+            (VERSION_KEY.to_owned(), "7.0".to_owned()),
+        ]);
+        let later = Schema::clone(&Table::System.schema()).with_metadata(later);
+        let reason = Table::System.accepts(&later);
+        assert!(reason.is_err_and(|reason| reason.ends_with("hint: written by caulk 7.0; upgrade")));
+    }
 }

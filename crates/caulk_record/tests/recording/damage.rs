@@ -16,15 +16,15 @@ enum Left {
     Finished,
 }
 
-fn story() -> Vec<Vec<Item>> {
-    let mut story = seconds(120, 2);
+/// A recording of a short run.
+fn make(left: Left) -> (tempfile::TempDir, Utf8PathBuf, Vec<Vec<Item>>) {
+    let mut story = seconds(64, 8);
     story.push(one_of_each());
-    story
+    make_of(left, story)
 }
 
-fn make(left: Left) -> (tempfile::TempDir, Utf8PathBuf, Vec<Vec<Item>>) {
+fn make_of(left: Left, story: Vec<Vec<Item>>) -> (tempfile::TempDir, Utf8PathBuf, Vec<Vec<Item>>) {
     let (guard, folder) = folder();
-    let story = story();
     let writer = record(&folder, &story).unwrap();
     match left {
         Left::Killed => drop(writer),
@@ -69,7 +69,7 @@ fn count(recording: &Recording, is_of: fn(&AgentEvent) -> bool) -> usize {
 fn one_damaged_byte_costs_a_part_at_most_and_is_said() {
     for left in [Left::Killed, Left::Finished] {
         let (_guard, folder, story) = make(left);
-        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(300));
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(100));
         let files = files(&folder);
         let strategy = (0..files.len(), any::<prop::sample::Index>(), 1..=255_u8);
         let test = |(file, at, flip): (usize, prop::sample::Index, u8)| {
@@ -99,7 +99,7 @@ fn one_damaged_byte_costs_a_part_at_most_and_is_said() {
 fn of_a_file_that_is_cut_the_beginning_comes_back() {
     for left in [Left::Killed, Left::Finished] {
         let (_guard, folder, story) = make(left);
-        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(150));
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(100));
         let files = files(&folder);
         let test = |(file, at): (usize, prop::sample::Index)| {
             let path: &Utf8PathBuf = &files[file];
@@ -126,7 +126,7 @@ fn without_an_index_damage_stops_nobody() {
     for left in [Left::Killed, Left::Finished] {
         let (_guard, folder, _) = make(left);
         fs::remove_file(folder.join("index.log")).unwrap();
-        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(400));
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(120));
         let files = files(&folder);
         let strategy =
             (0..files.len(), prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4));
@@ -146,7 +146,7 @@ fn without_an_index_damage_stops_nobody() {
 
 #[test]
 fn a_damaged_batch_costs_no_other() {
-    let (_guard, folder, _) = make(Left::Killed);
+    let (_guard, folder, _) = make_of(Left::Killed, seconds(120, 2));
     // The ring has everything of the last minutes: without it, the streams alone.
     fs::remove_file(folder.join("ring-1.log")).unwrap();
     let is_boundary = |event: &AgentEvent| matches!(event.message, caulk_core::wire::Message::Boundary(_));
@@ -185,7 +185,7 @@ fn foreign_files_under_our_names_are_told() {
     for left in [Left::Killed, Left::Finished] {
         let (_guard, folder, story) = make(left);
         for path in files(&folder) {
-            for foreign in [b"".as_slice(), b"PAR1", b"hello, world\n", &[0xff; 4096], &[0; 100_000]] {
+            for foreign in [b"".as_slice(), b"PAR1", b"hello, world\n", &[0xff; 4096], &[0; 10_000]] {
                 with_changed(
                     &path,
                     |bytes| *bytes = foreign.to_vec(),

@@ -174,7 +174,9 @@ fn readers_need_not_wait_for_the_recorder() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for second in &story {
-                second.iter().for_each(|item| item.give(&mut writer));
+                for item in second {
+                    item.give(&mut writer);
+                }
                 let events = crate::story::events(std::slice::from_ref(second)).len();
                 taken.fetch_add(events, std::sync::atomic::Ordering::SeqCst);
                 writer.flush().unwrap();

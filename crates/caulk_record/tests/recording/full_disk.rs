@@ -16,7 +16,9 @@ fn a_table_that_cannot_be_written_costs_one_warning_and_no_event() {
     let story = seconds(100, 5);
     let mut warnings = Vec::new();
     for second in &story {
-        second.iter().for_each(|item| item.give(&mut writer));
+        for item in second {
+            item.give(&mut writer);
+        }
         warnings.extend(writer.flush().err());
     }
     assert!(
@@ -44,7 +46,9 @@ fn recorder() {
     let story = seconds(300, 1);
     let mut warnings = 0;
     for second in &story {
-        second.iter().for_each(|item| item.give(&mut writer));
+        for item in second {
+            item.give(&mut writer);
+        }
         warnings += usize::from(writer.flush().is_err());
     }
     let death = Some(Death { code: None, signal: Some(9), kill: None, text: "killed".into() });
@@ -58,19 +62,65 @@ fn recorder() {
     assert!(recording.events.iter().all(|event| all.contains(event)));
 }
 
+/// Not a test of its own, as above: the disk is full for a while.
 #[test]
-fn a_full_disk_does_not_cost_what_was_written_nor_the_end_of_the_run() {
+#[ignore = "started by the test below"]
+fn recorder_of_a_disk_that_is_cleared() {
+    let Ok(path) = std::env::var(FOLDER) else {
+        return;
+    };
+    let (folder, ballast) = (Utf8Path::new(&path).join("run"), Utf8Path::new(&path).join("ballast"));
+    let mut writer = Writer::create(&folder, &info()).unwrap();
+    let story = seconds(100, 1);
+    let mut warnings = 0;
+    for (second, items) in story.iter().enumerate() {
+        if second == 20 {
+            // Fills what is left.
+            let _ = std::io::copy(&mut std::io::repeat(1), &mut std::fs::File::create(&ballast).unwrap());
+        }
+        if second == 60 {
+            std::fs::remove_file(&ballast).unwrap();
+        }
+        for item in items {
+            item.give(&mut writer);
+        }
+        warnings += usize::from(writer.flush().is_err());
+    }
+    assert_eq!(warnings, 1);
+    writer.finish(&info()).unwrap();
+    let recording = read(&folder).unwrap();
+    assert!(recording.info.complete);
+    assert_eq!(recording.info.notes, Vec::<String>::new());
+    assert_eq!(recording.problems, Vec::<String>::new());
+    assert!(recording.events == crate::story::events(&story));
+    // What the ring could not take came thinned.
+    let given = crate::story::samples(&story);
+    assert!((given.len() / 2..given.len()).contains(&recording.samples.len()));
+}
+
+/// Runs a recorder on a disk of so many KiB that only it sees; nothing where the system does not allow that.
+fn on_small_disk(recorder: &str, kib: u32) {
     let guard = tempfile::tempdir().unwrap();
     let disk = guard.path().to_str().unwrap();
-    let script = r#"mount -t tmpfs -o size=256k tmpfs "$1" || exit 77; shift; exec "$@""#;
+    let script = format!(r#"mount -t tmpfs -o size={kib}k tmpfs "$1" || exit 77; shift; exec "$@""#);
     let test = std::env::current_exe().unwrap();
     let mut command = std::process::Command::new("unshare");
-    command.args(["-U", "-r", "-m", "sh", "-c", script, "sh", disk]).arg(test);
-    command.args(["full_disk::recorder", "--exact", "--ignored", "--nocapture"]).env(FOLDER, disk);
+    command.args(["-U", "-r", "-m", "sh", "-c", &script, "sh", disk]).arg(test);
+    command.args([recorder, "--exact", "--ignored", "--nocapture"]).env(FOLDER, disk);
     let Ok(output) = command.output() else {
         return; // No `unshare` here.
     };
     let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let refused = output.status.code() == Some(77) || error.starts_with("unshare:");
     assert!(refused || output.status.success() && text.contains("1 passed"), "{text}\n{error}");
+}
+
+#[test]
+fn a_full_disk_does_not_cost_what_was_written_nor_the_end_of_the_run() {
+    on_small_disk("full_disk::recorder", 256);
+}
+
+#[test]
+fn a_disk_that_is_cleared_in_time_costs_no_event() {
+    on_small_disk("full_disk::recorder_of_a_disk_that_is_cleared", 4096);
 }

@@ -19,7 +19,9 @@ fn recorder() {
     };
     let mut writer = record(Utf8Path::new(&path), &seconds(100, 7)).unwrap();
     // Taken, but never flushed.
-    seconds(101, 7)[100].iter().for_each(|item| item.give(&mut writer));
+    for item in &seconds(101, 7)[100] {
+        item.give(&mut writer);
+    }
     writeln_ready();
     std::thread::sleep(std::time::Duration::from_mins(1));
 }

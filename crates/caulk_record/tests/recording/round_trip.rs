@@ -67,7 +67,9 @@ fn the_last_record_of_a_process_counts() {
         if second == 50 {
             writer.process(&process(MAIN + 1, second));
         }
-        looks(second, MAIN).for_each(|item| item.give(&mut writer));
+        for item in looks(second, MAIN) {
+            item.give(&mut writer);
+        }
         writer.flush().unwrap();
     }
     let mut renamed = process(MAIN, 100);

@@ -1,9 +1,10 @@
 //! How much a recording takes.
 
 use camino::Utf8Path;
-use caulk_record::read;
+use caulk_core::ProcessRecord;
+use caulk_record::{Writer, read};
 
-use crate::story::{assert_is, folder, info, record, seconds};
+use crate::story::{assert_is, folder, info, looks, process, record, seconds};
 
 const BUDGET: u64 = 2 << 20;
 
@@ -23,4 +24,25 @@ fn an_hour_of_one_process_stays_below_2_mib() {
     assert!(running < BUDGET, "{running} bytes while it runs, {finished} after");
     assert!(finished < BUDGET / 2, "{finished} bytes");
     assert_is(&read(&folder).unwrap(), &story);
+}
+
+/// A program that starts ten thousand children, each of which is seen once.
+#[test]
+fn ten_thousand_short_lived_children_take_little() {
+    let (_guard, folder) = folder();
+    let mut writer = Writer::create(&folder, &info()).unwrap();
+    for second in 0..100 {
+        for pid in 0..100 {
+            let pid = 10_000 + second as u32 * 100 + pid;
+            writer.process(&ProcessRecord { last_ns: second, ..process(pid, second) });
+            for item in looks(second, pid).take(1) {
+                item.give(&mut writer);
+            }
+        }
+        writer.flush().unwrap();
+    }
+    writer.finish(&info()).unwrap();
+    let recording = read(&folder).unwrap();
+    assert_eq!((recording.processes.len(), recording.samples.len()), (10_000, 10_000));
+    assert!(size(&folder) < BUDGET, "{} bytes", size(&folder));
 }

@@ -156,7 +156,8 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             ..BackwardSite::default()
         }
         .into(),
-        Peak { boundary: 3, in_use_bytes: 9, baseline_bytes: 4, file, line, function, ids: vec![4, 5] }.into(),
+        Peak { boundary: 3, in_use_bytes: 9, baseline_bytes: 4, file, line, function, ids: vec![4, 5] }
+            .into(),
         Note { code: "tracer-in-use".into(), text: "a debugger is active".into() }.into(),
         Bye { steps: 100, epochs: 10, cost_ns: 1, longest_pause_ns: 2 }.into(),
     ];
@@ -220,8 +221,8 @@ pub(crate) fn looks(second: u64, pid: u32) -> impl Iterator<Item = Item> {
             pss_bytes: (n % 20 == 3).then_some(700_000_000 + n * 4096),
             private_dirty_bytes: (n % 20 == 3).then_some(600_000_000 + n * 4096),
             swap_bytes: (n % 20 == 3).then_some(0),
-            threads: (n % 4 == 0).then_some(12),
-            fds: (n % 4 == 0).then_some(40),
+            threads: n.is_multiple_of(4).then_some(12),
+            fds: n.is_multiple_of(4).then_some(40),
             cpu_ns: Some(n * 240_000_000),
         };
         let system = SystemSample {
@@ -258,7 +259,9 @@ pub(crate) fn seconds(seconds: u64, per_boundary: u64) -> Vec<Vec<Item>> {
 pub(crate) fn record(folder: &Utf8Path, story: &[Vec<Item>]) -> Result<Writer, WriteError> {
     let mut writer = Writer::create(folder, &info())?;
     for second in story {
-        second.iter().for_each(|item| item.give(&mut writer));
+        for item in second {
+            item.give(&mut writer);
+        }
         writer.flush()?;
     }
     Ok(writer)
