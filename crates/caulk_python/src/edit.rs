@@ -89,17 +89,13 @@ pub(crate) fn import(module: &Module, name: &str, line: &str) -> Option<Edit> {
         }
     }
     // In front of the first statement that is no docstring.
-    let docstring = module.index.docstring;
-    match docstring.filter(|range| alone(module, *range).is_some()) {
-        Some(range) => line_after(module, range, line),
-        None => {
-            // Behind a `#!` line, an encoding comment and other comments at the top.
-            let first =
-                module.index.statements.first().map_or(TextSize::default(), |first| first.range.start());
-            let at = module.source.offset(Position { line: module.source.line_of(first), column: 1 })?;
-            Some(insert(module, at, format!("{line}{newline}")))
-        }
+    if let Some(docstring) = module.index.docstring.filter(|range| alone(module, *range).is_some()) {
+        return line_after(module, docstring, line);
     }
+    // Behind a `#!` line, an encoding comment and other comments at the top.
+    let first = module.index.statements.first().map_or(TextSize::default(), |first| first.range.start());
+    let at = module.source.offset(Position { line: module.source.line_of(first), column: 1 })?;
+    Some(insert(module, at, format!("{line}{newline}")))
 }
 
 fn end_of_line(module: &Module, line: u32) -> Option<TextSize> {

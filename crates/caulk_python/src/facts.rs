@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::index::Base;
 use crate::index::{Action, Assignment, Nature, Op, Place};
 use crate::loads::mentions;
 use crate::module::Module;
@@ -9,7 +10,7 @@ use crate::path::{Path, Root, Step};
 use crate::query::{
     answers, function_of_statement, last_name, narrowed, ops_of, owned, plain_function, spot,
 };
-use crate::resolve::{Base, Meaning};
+use crate::resolve::Meaning;
 use crate::sites::{Owner, Spot};
 use crate::value::names;
 
@@ -139,7 +140,7 @@ pub(crate) fn owner(module: &Module, name: &str, function: &str) -> Owner {
         None => {
             match module.index.scopes.iter().position(|scope| scope.name == function && !function.is_empty())
             {
-                Some(scope) => module.resolver.lookup(&module.index, name, scope),
+                Some(scope) => module.index.lookup(name, scope),
                 None => return Owner::Any,
             }
         }
@@ -332,9 +333,9 @@ fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
         }
         let meanings = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
         let together = meanings.first().is_some_and(|meaning| match (owner, &meaning.base) {
-            (Owner::Class(_) | Owner::Attribute, Base::Attribute(..)) => owned(module, meaning, owner),
             (_, Base::Global(_)) => true,
-            (Owner::Function(_), Base::Local(..)) => owned(module, meaning, owner),
+            (Owner::Class(_) | Owner::Attribute, Base::Attribute(..))
+            | (Owner::Function(_), Base::Local(..)) => owned(module, meaning, owner),
             _ => false,
         });
         let shared = parts.iter().filter(|word| about.contains(word)).count();
@@ -397,7 +398,7 @@ fn foreign(module: &Module, callee: &Path, place: Place) -> Option<bool> {
     {
         return None;
     }
-    let base = module.resolver.lookup(&module.index, root, place.scope);
+    let base = module.index.lookup(root, place.scope);
     if let Base::Global(_) = base {
         // A builtin, or a name from a star import.
         let known = module.index.assignments.iter().any(|assignment| assignment.target.plain() == Some(root));
@@ -443,8 +444,8 @@ fn loop_carried(module: &Module, ops: &[(&Op, bool)]) -> Option<Spot> {
 /// Whether a variable was bound to something that reads `target`.
 fn made_from(module: &Module, variable: &Path, target: &Path, place: Place, depth: usize) -> bool {
     let Some(name) = variable.plain().filter(|_| depth < 3) else { return false };
-    let base = module.resolver.lookup(&module.index, name, place.scope);
-    module.resolver.reaching(&module.index, name, &base, place).any(|assignment| {
+    let base = module.index.lookup(name, place.scope);
+    module.resolver.reaching(&module.index, &base, place).any(|assignment| {
         assignment.reads.iter().any(|read| mentions(target, read))
             || assignment
                 .reads
@@ -456,9 +457,9 @@ fn made_from(module: &Module, variable: &Path, target: &Path, place: Place, dept
 /// The statement in a loop that binds a variable to something made from itself.
 fn updated_in_loop(module: &Module, variable: &Path, place: Place) -> Option<usize> {
     let name = variable.plain()?;
-    let base = module.resolver.lookup(&module.index, name, place.scope);
+    let base = module.index.lookup(name, place.scope);
     matches!(base, Base::Local(..)).then_some(())?;
-    let mut reaching = module.resolver.reaching(&module.index, name, &base, place);
+    let mut reaching = module.resolver.reaching(&module.index, &base, place);
     let update = reaching.find(|assignment| {
         matches!(assignment.nature, Nature::Itself { .. })
             && module.index.loops_around(assignment.place.block).next().is_some()
@@ -490,8 +491,8 @@ fn key_names(module: &Module, reads: &[Path], place: Place) -> Vec<String> {
         let mut further = Vec::new();
         for (read, place) in next {
             let Some(name) = read.plain() else { continue };
-            let base = module.resolver.lookup(&module.index, name, place.scope);
-            for assignment in module.resolver.reaching(&module.index, name, &base, place) {
+            let base = module.index.lookup(name, place.scope);
+            for assignment in module.resolver.reaching(&module.index, &base, place) {
                 for name in variables(&assignment.reads) {
                     if !found.contains(&name) {
                         found.push(name);

@@ -14,11 +14,13 @@ pub(crate) use calls::{close_figure, grad_none, queue, remove_handle, uncache, z
 pub(crate) use store::{clone, detach, float, traceback};
 
 /// A change of behaviour: to be looked at before it is applied.
+#[expect(clippy::unnecessary_wraps, reason = "what every search for a fix ends with")]
 fn change(description: impl Into<String>, edits: Vec<Edit>) -> Option<Fix> {
     Some(Fix { applicability: Applicability::Unsafe, description: description.into(), edits })
 }
 
 /// Words only.
+#[expect(clippy::unnecessary_wraps, reason = "what every search for a fix ends with")]
 fn advice(description: impl Into<String>) -> Option<Fix> {
     Some(Fix {
         applicability: Applicability::DisplayOnly,

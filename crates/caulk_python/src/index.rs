@@ -208,6 +208,17 @@ pub(crate) struct CallRecord {
     pub(crate) arguments: Vec<Argument>,
 }
 
+/// What a name means.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Base {
+    /// A variable of the function (or lambda, comprehension) with this scope.
+    Local(usize, String),
+    Global(String),
+    /// An attribute, with its class where that is in this file.
+    Attribute(Option<usize>, String),
+    Other,
+}
+
 /// Everything about one file.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
@@ -278,5 +289,34 @@ impl Index {
             self.blocks_from(block).filter_map(|block| self.blocks[block].condition.clone()).collect();
         found.reverse();
         found
+    }
+
+    /// The scope in which a name lives.
+    pub(crate) fn lookup(&self, name: &str, scope: usize) -> Base {
+        let mut at = Some(scope);
+        let mut nonlocal = false;
+        while let Some(id) = at {
+            let here = &self.scopes[id];
+            if here.globals.contains(name) || here.kind == ScopeKind::Module {
+                break;
+            }
+            let skipped = here.kind == ScopeKind::Class && id != scope;
+            if here.nonlocals.contains(name) {
+                nonlocal = true;
+            } else if !skipped && here.bound.contains(name) && !(nonlocal && id == scope) {
+                return match here.kind {
+                    ScopeKind::Class => Base::Attribute(here.class, name.to_owned()),
+                    _ => Base::Local(id, name.to_owned()),
+                };
+            }
+            at = here.parent;
+        }
+        Base::Global(name.to_owned())
+    }
+
+    /// The class around a method or something nested in it.
+    pub(crate) fn method_class(&self, scope: usize) -> Option<usize> {
+        std::iter::successors(Some(scope), |&scope| self.scopes[scope].parent)
+            .find_map(|scope| self.scopes[scope].class)
     }
 }

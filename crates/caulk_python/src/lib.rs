@@ -5,6 +5,7 @@
 //! `self`, aliases, bound methods, properties and helper functions. Other files are not looked at, types are not
 //! inferred beyond what a name was last bound to.
 
+mod bind;
 mod collect;
 mod edit;
 mod facts;

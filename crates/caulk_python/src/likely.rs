@@ -5,7 +5,10 @@
 
 use ruff_python_ast::{Expr, Operator};
 
+use crate::index::Base;
+use crate::index::{Index, Place};
 use crate::path::{Path, Root, Step, path_of};
+use crate::resolve::{MAX_DEPTH, Resolver};
 
 /// What an expression's own text says of its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -320,4 +323,77 @@ pub(crate) fn by_name(path: &Path) -> Likely {
     } else {
         Likely::Unknown
     }
+}
+
+impl Resolver {
+    /// Whether what a hint describes holds a tensor.
+    pub(crate) fn likely(&self, index: &Index, hint: &Hint, place: Place, depth: usize) -> Likely {
+        if depth > MAX_DEPTH {
+            return Likely::Unknown;
+        }
+        let next = |hint: &Hint| self.likely(index, hint, place, depth + 1);
+        match hint {
+            Hint::Scalar | Hint::Object => Likely::Plain,
+            Hint::Display => Likely::Container,
+            Hint::Detached => Likely::Detached,
+            Hint::Tensor => Likely::Tensor,
+            Hint::Unknown => Likely::Unknown,
+            Hint::Arithmetic(pair) => next(&pair.0).with(next(&pair.1)),
+            Hint::Either(pair) => next(&pair.0).or(next(&pair.1)),
+            Hint::Called(path) => self.likely_result(index, path, place),
+            Hint::Of(path) => self.likely_variable(index, path, place, depth),
+        }
+    }
+
+    /// Calling an object that is no function of this file, nor imported, is what one does with modules.
+    fn likely_result(&self, index: &Index, path: &Path, place: Place) -> Likely {
+        let word = path.last_name().unwrap_or("").trim_start_matches('_').to_ascii_lowercase();
+        let module =
+            ["model", "net", "criterion", "loss_fn", "encoder", "decoder", "policy", "backbone", "head"]
+                .iter()
+                .any(|known| word.contains(known));
+        if module && self.function_of(index, path, place.scope).is_none() {
+            Likely::Tensor
+        } else {
+            Likely::Unknown
+        }
+    }
+
+    fn likely_variable(&self, index: &Index, path: &Path, place: Place, depth: usize) -> Likely {
+        if used_as_tensor(index, path, place.scope) {
+            return Likely::Tensor;
+        }
+        let Some(name) = path.plain() else { return by_name(path) };
+        if self.class_of(index, &path.root, &[], place.scope).is_some() {
+            return Likely::Plain;
+        }
+        let base = index.lookup(name, place.scope);
+        let mut bound: Option<Likely> = None;
+        for assignment in self.reaching(index, &base, place) {
+            let here = self.likely(index, &assignment.hint, assignment.place, depth + 1);
+            bound = Some(bound.map_or(here, |before| before.or(here)));
+        }
+        if let Base::Local(owner, _) = base {
+            for given in self.given_hints(index, owner, name) {
+                let here = self.likely(index, given.0, given.1, depth + 1);
+                bound = Some(bound.map_or(here, |before| before.or(here)));
+            }
+        }
+        match bound {
+            Some(Likely::Unknown) | None => by_name(path),
+            Some(known) => known,
+        }
+    }
+}
+
+/// `x.backward()`, `x.item()`, `x.detach()`: only tensors have these.
+fn used_as_tensor(index: &Index, path: &Path, scope: usize) -> bool {
+    let function = index.function_scope(scope);
+    index.calls.iter().any(|call| {
+        let Some((Step::Attr(method), before)) = call.callee.steps.split_last() else { return false };
+        matches!(method.as_str(), "backward" | "item" | "detach" | "requires_grad_")
+            && call.callee.root == path.root
+            && before == path.steps.as_slice()
+            && index.function_scope(call.place.scope) == function
+    })
 }

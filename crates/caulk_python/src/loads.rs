@@ -67,7 +67,22 @@ impl Collector<'_> {
         }
     }
 
+    /// Records growth.
     fn grow(&mut self, container: &Expr, kind: GrowKind, value: Option<&Expr>, key: Option<&Expr>) {
+        let _ = self.growth(container, kind, value, key);
+    }
+
+    /// Records growth, to be completed; `None` where it is nested too deep for that.
+    fn growth(
+        &mut self,
+        container: &Expr,
+        kind: GrowKind,
+        value: Option<&Expr>,
+        key: Option<&Expr>,
+    ) -> Option<&mut Op> {
+        if self.too_deep() {
+            return None;
+        }
         let op = Op {
             place: self.place(container.range()),
             path: path_of(container),
@@ -80,6 +95,7 @@ impl Collector<'_> {
             method: None,
         };
         self.index.ops.push(op);
+        self.index.ops.last_mut()
     }
 
     /// `target op= value`.
@@ -92,9 +108,8 @@ impl Collector<'_> {
             self.visit_expr(target);
         }
         let kind = if assign.op == Operator::BitOr { GrowKind::Update } else { GrowKind::AugAdd };
-        self.grow(target, kind, Some(&assign.value), None);
-        if let Some(last) = self.index.ops.last_mut() {
-            last.arithmetic = kind == GrowKind::AugAdd;
+        if let Some(op) = self.growth(target, kind, Some(&assign.value), None) {
+            op.arithmetic = kind == GrowKind::AugAdd;
         }
     }
 
@@ -241,7 +256,9 @@ impl Collector<'_> {
             self.bind_element(&part.target, &part.iter);
             part.ifs.iter().for_each(|test| self.visit(test));
         }
-        parts.iter().for_each(|part| self.visit(part));
+        for part in parts {
+            self.visit(part);
+        }
         self.leave_scope(outer);
     }
 
@@ -289,9 +306,8 @@ impl Collector<'_> {
                 if let [_, Expr::StringLiteral(name), value] = &*arguments.args {
                     let path = path_of(object).with(Step::Attr(name.value.to_str().to_owned()));
                     self.push_assignment(&path, object.range(), Some(value), Some(path_of(value)));
-                    self.grow(object, GrowKind::Assign, Some(value), None);
-                    if let Some(last) = self.index.ops.last_mut() {
-                        last.path = path;
+                    if let Some(op) = self.growth(object, GrowKind::Assign, Some(value), None) {
+                        op.path = path;
                     }
                 }
             }
@@ -316,6 +332,9 @@ impl Collector<'_> {
     }
 
     fn record_call(&mut self, call: &ast::ExprCall, callee: Path) {
+        if self.too_deep() {
+            return;
+        }
         let positional = call.arguments.args.iter().map(|arg| match arg {
             Expr::Starred(starred) => (None, true, &*starred.value),
             arg => (None, false, arg),
@@ -378,9 +397,8 @@ impl Collector<'_> {
                 // `xs.append(*rows)` and a bare `d.update(a=b)` store no single expression.
                 let value = value.filter(|value| !value.is_starred_expr());
                 let keyed = matches!(kind, GrowKind::SetDefault | GrowKind::Subscript);
-                self.grow(container, kind, value, args.first().filter(|_| keyed));
-                if let Some(last) = self.index.ops.last_mut() {
-                    last.method = Some(method.to_owned());
+                if let Some(op) = self.growth(container, kind, value, args.first().filter(|_| keyed)) {
+                    op.method = Some(method.to_owned());
                 }
                 if kind == GrowKind::SetDefault {
                     self.act(path_of(container), container.range(), Action::Lookup);

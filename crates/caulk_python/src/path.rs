@@ -176,9 +176,13 @@ pub(crate) fn names_of(target: &Expr) -> Vec<String> {
     reads_of(target).into_iter().filter_map(|path| path.plain().map(str::to_owned)).collect()
 }
 
+/// Expressions inside one another in which reads are looked for.
+const MAX_DEPTH: usize = 128;
+
 #[derive(Default)]
 struct Reads {
     paths: Vec<Path>,
+    depth: usize,
 }
 
 impl Reads {
@@ -195,7 +199,18 @@ impl Reads {
 
 impl<'a> Visitor<'a> for Reads {
     fn visit_expr(&mut self, expr: &'a Expr) {
-        stacker::maybe_grow(crate::collect::RED_ZONE, crate::collect::STACK, || match expr {
+        if self.depth > MAX_DEPTH {
+            return;
+        }
+        self.depth += 1;
+        stacker::maybe_grow(crate::collect::RED_ZONE, crate::collect::STACK, || self.read(expr));
+        self.depth -= 1;
+    }
+}
+
+impl Reads {
+    fn read(&mut self, expr: &Expr) {
+        match expr {
             Expr::Name(_) => self.paths.push(path_of(expr)),
             Expr::Attribute(_) | Expr::Subscript(_) | Expr::Call(_) => {
                 let path = path_of(expr);
@@ -221,13 +236,11 @@ impl<'a> Visitor<'a> for Reads {
                 self.without(&hidden, |reads| visitor::walk_expr(reads, expr));
             }
             _ => visitor::walk_expr(self, expr),
-        });
+        }
     }
-}
 
-impl Reads {
     /// Reads in arguments and subscripts along a chain, and in its root where that is no name.
-    fn inside<'a>(&mut self, mut expr: &'a Expr) {
+    fn inside(&mut self, mut expr: &Expr) {
         loop {
             expr = match expr {
                 Expr::Attribute(attribute) => &attribute.value,

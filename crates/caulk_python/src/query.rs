@@ -2,10 +2,11 @@
 
 use ruff_text_size::{TextRange, TextSize};
 
+use crate::index::Base;
 use crate::index::{Action, Nature, Op, Place, ScopeKind};
 use crate::module::Module;
 use crate::path::{Root, Step};
-use crate::resolve::{Base, Meaning};
+use crate::resolve::Meaning;
 use crate::sites::{Call, Creation, Decorated, GrowSite, Holder, Loop, Owner, Spot, Statement};
 
 /// The name without what the interpreter puts into qualified names: `f.<locals>.g.<lambda>` is `f.g`.
@@ -73,16 +74,11 @@ fn statements_at(module: &Module, line: u32) -> Vec<usize> {
 
 pub(crate) fn statement_at(module: &Module, line: u32) -> Option<Statement> {
     let covering = statements_at(module, line);
-    let grown = covering.iter().find_map(|&id| {
-        let sites = grown_by(module, id);
-        let first = sites.iter().find(|site| site.kind.grows()).or(sites.first())?;
-        Some((id, first.clone()))
-    });
-    // Of several statements on one line, the one that grows something.
-    let (id, grow) = match grown {
-        Some((id, site)) => (id, Some(site)),
-        None => (*covering.first()?, None),
-    };
+    let sites: Vec<GrowSite> = covering.iter().flat_map(|&id| grown_by(module, id)).collect();
+    // Of several statements on one line, the one that grows something; of several sites, growth before binding.
+    let grow = sites.iter().find(|site| site.kind.grows()).or(sites.first()).cloned();
+    let grown = grow.as_ref().map(|site| module.index.ops[site.op].place.statement);
+    let id = grown.or(covering.first().copied())?;
     Some(Statement { spot: spot(module, id), grow })
 }
 
@@ -149,15 +145,14 @@ pub(crate) fn owned(module: &Module, meaning: &Meaning, owner: &Owner) -> bool {
     // A key says nothing about who owns the dict that it is in.
     let keyed = meaning.keys.iter().any(Option::is_some);
     match (owner, &meaning.base) {
-        (Owner::Any, _) => true,
+        (Owner::Any, _) | (Owner::Attribute, Base::Attribute(..)) => true,
         (Owner::Module, base) => keyed || matches!(base, Base::Global(_)),
         (Owner::Function(function), Base::Local(scope, _)) => {
             module.index.function_name(*scope) == plain_function(function)
         }
-        (Owner::Attribute, Base::Attribute(..)) => true,
         (Owner::Class(name), Base::Attribute(class, _)) => {
             match (class, module.resolver.class_by_name(&module.index, name)) {
-                (Some(class), Some(wanted)) => module.resolver.related(&module.index, *class, wanted),
+                (Some(class), Some(wanted)) => module.resolver.related(*class, wanted),
                 _ => true,
             }
         }

@@ -9,27 +9,16 @@ use std::collections::HashMap;
 
 use ruff_text_size::TextSize;
 
-use crate::index::{Action, Assignment, CallRecord, Index, Nature, Op, Place, ScopeKind};
-use crate::likely::{Hint, Likely, by_name};
+use crate::index::{Action, Assignment, Base, CallRecord, Class, Index, Nature, Op, Place, ScopeKind};
+use crate::likely::Hint;
 use crate::loads::growth_of;
 use crate::path::{Path, Root, Step};
 use crate::sites::GrowKind;
 
 /// Aliases and calls that are followed one after another.
-const MAX_DEPTH: usize = 5;
+pub(crate) const MAX_DEPTH: usize = 5;
 /// Ways that are followed for one path.
 const MAX_WAYS: usize = 48;
-
-/// What a name means.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Base {
-    /// A variable of the function (or lambda, comprehension) with this scope.
-    Local(usize, String),
-    Global(String),
-    /// An attribute, with its class where that is in this file.
-    Attribute(Option<usize>, String),
-    Other,
-}
 
 /// One thing that a path may stand for.
 #[derive(Debug, Clone)]
@@ -46,10 +35,12 @@ pub(crate) struct Meaning {
 /// Answers questions on an [`Index`].
 #[derive(Debug)]
 pub(crate) struct Resolver {
-    /// Assignments by the name they bind.
-    names: HashMap<String, Vec<usize>>,
-    /// Assignments by the attribute they bind.
-    attributes: HashMap<String, Vec<usize>>,
+    /// Assignments by the variable (or the class's attribute) they bind.
+    names: HashMap<Base, Vec<usize>>,
+    /// Assignments through an object of a known class, by class and attribute.
+    attributes: HashMap<(usize, String), Vec<usize>>,
+    /// Each class with what it inherits from and what inherits from it.
+    families: Vec<Vec<usize>>,
     /// Scopes of functions by where and as what they are defined.
     functions: HashMap<(usize, String), usize>,
     /// Classes by plain name.
@@ -89,22 +80,30 @@ impl Resolver {
         let mut resolver = Self {
             names: HashMap::new(),
             attributes: HashMap::new(),
+            families: Vec::new(),
             functions: HashMap::new(),
             classes: HashMap::new(),
             callers: HashMap::new(),
         };
-        for (id, assignment) in index.assignments.iter().enumerate() {
-            match (assignment.target.plain(), assignment.target.steps.last()) {
-                (Some(name), _) => resolver.names.entry(name.to_owned()).or_default().push(id),
-                (None, Some(Step::Attr(name))) => {
-                    resolver.attributes.entry(name.clone()).or_default().push(id)
-                }
-                _ => {}
-            }
-        }
         for (id, class) in index.classes.iter().enumerate() {
             let plain = class.name.rsplit('.').next().unwrap_or(&class.name);
             resolver.classes.insert(plain.to_owned(), id);
+        }
+        resolver.families = resolver.related_classes(index);
+        for (id, assignment) in index.assignments.iter().enumerate() {
+            if let Some(name) = assignment.target.plain() {
+                let base = index.lookup(name, assignment.place.scope);
+                resolver.names.entry(base).or_default().push(id);
+            }
+        }
+        // What an attribute's object is may itself rest on names only.
+        for (id, assignment) in index.assignments.iter().enumerate() {
+            let target = &assignment.target;
+            if let [Step::Attr(name)] = target.steps.as_slice()
+                && let Some(class) = resolver.class_of(index, &target.root, &[], assignment.place.scope)
+            {
+                resolver.attributes.entry((class, name.clone())).or_default().push(id);
+            }
         }
         for (id, scope) in index.scopes.iter().enumerate() {
             if let (ScopeKind::Function, Some(parent)) = (scope.kind, scope.parent) {
@@ -118,29 +117,6 @@ impl Resolver {
             }
         }
         resolver
-    }
-
-    /// The scope in which a name lives.
-    pub(crate) fn lookup(&self, index: &Index, name: &str, scope: usize) -> Base {
-        let mut at = Some(scope);
-        let mut nonlocal = false;
-        while let Some(id) = at {
-            let here = &index.scopes[id];
-            if here.globals.contains(name) || here.kind == ScopeKind::Module {
-                break;
-            }
-            let skipped = here.kind == ScopeKind::Class && id != scope;
-            if here.nonlocals.contains(name) {
-                nonlocal = true;
-            } else if !skipped && here.bound.contains(name) && !(nonlocal && id == scope) {
-                return match here.kind {
-                    ScopeKind::Class => Base::Attribute(here.class, name.to_owned()),
-                    _ => Base::Local(id, name.to_owned()),
-                };
-            }
-            at = here.parent;
-        }
-        Base::Global(name.to_owned())
     }
 
     /// Class whose instance (or which itself) a path is.
@@ -161,7 +137,7 @@ impl Resolver {
         }
         let Some((last, before)) = steps.split_last() else {
             return match root {
-                Root::Super => self.method_class(index, scope),
+                Root::Super => index.method_class(scope),
                 Root::Name(name) => self.class_of_name(index, name, scope, depth),
                 _ => None,
             };
@@ -178,17 +154,11 @@ impl Resolver {
         self.agreed(index, bound, depth)
     }
 
-    /// The class around a method or something nested in it.
-    fn method_class(&self, index: &Index, scope: usize) -> Option<usize> {
-        std::iter::successors(Some(scope), |&scope| index.scopes[scope].parent)
-            .find_map(|scope| index.scopes[scope].class)
-    }
-
     fn class_named(&self, index: &Index, name: &str, scope: usize) -> Option<usize> {
         let known = *self.classes.get(name)?;
         // A parameter or variable of that name hides the class.
         let defined = index.scopes[index.classes[known].scope].parent;
-        match self.lookup(index, name, scope) {
+        match index.lookup(name, scope) {
             Base::Global(_) => Some(known),
             Base::Local(id, _) if Some(id) == defined => Some(known),
             _ => None,
@@ -199,7 +169,7 @@ impl Resolver {
         if let Some(class) = self.class_named(index, name, scope) {
             return Some(class);
         }
-        match self.lookup(index, name, scope) {
+        match index.lookup(name, scope) {
             Base::Local(id, _) => {
                 let owner = &index.scopes[id];
                 if let Some(position) = owner.parameters.iter().position(|parameter| parameter.name == name) {
@@ -209,15 +179,9 @@ impl Resolver {
                     let annotation = owner.parameters[position].annotation.as_ref();
                     return annotation.and_then(|known| self.classes.get(known).copied());
                 }
-                self.agreed(
-                    index,
-                    self.named(index, name, |found| *found == Base::Local(id, name.to_owned())),
-                    depth,
-                )
+                self.agreed(index, self.named(index, &Base::Local(id, name.to_owned())), depth)
             }
-            Base::Global(_) => {
-                self.agreed(index, self.named(index, name, |found| matches!(found, Base::Global(_))), depth)
-            }
+            found @ Base::Global(_) => self.agreed(index, self.named(index, &found), depth),
             _ => None,
         }
     }
@@ -246,20 +210,9 @@ impl Resolver {
         agreed
     }
 
-    /// Assignments to a name that mean the same variable.
-    fn named<'i>(
-        &self,
-        index: &'i Index,
-        name: &str,
-        same: impl Fn(&Base) -> bool,
-    ) -> impl Iterator<Item = &'i Assignment> {
-        let ids = self.names.get(name).map_or(&[][..], Vec::as_slice);
-        let found: Vec<&Assignment> = ids
-            .iter()
-            .map(|&id| &index.assignments[id])
-            .filter(|assignment| same(&self.lookup(index, name, assignment.place.scope)))
-            .collect();
-        found.into_iter()
+    /// Assignments to a variable.
+    fn named<'i>(&self, index: &'i Index, base: &Base) -> impl Iterator<Item = &'i Assignment> {
+        self.names.get(base).map_or(&[][..], Vec::as_slice).iter().map(|&id| &index.assignments[id])
     }
 
     /// Assignments to an attribute of a class, in any of its methods or bodies, bases and derived classes included.
@@ -269,36 +222,43 @@ impl Resolver {
         class: usize,
         attribute: &str,
     ) -> impl Iterator<Item = &'i Assignment> {
-        let through =
-            self.attributes.get(attribute).map_or(&[][..], Vec::as_slice).iter().filter(move |&&id| {
-                let assignment = &index.assignments[id];
-                let before = &assignment.target.steps[..assignment.target.steps.len() - 1];
-                before.is_empty()
-                    && self
-                        .class_of(index, &assignment.target.root, before, assignment.place.scope)
-                        .is_some_and(|found| self.related(index, found, class))
-            });
-        let in_body = self.names.get(attribute).map_or(&[][..], Vec::as_slice).iter().filter(move |&&id| {
-            let scope = &index.scopes[index.assignments[id].place.scope];
-            scope.kind == ScopeKind::Class
-                && scope.class.is_some_and(|found| self.related(index, found, class))
-        });
-        let found: Vec<&Assignment> = through.chain(in_body).map(|&id| &index.assignments[id]).collect();
-        found.into_iter()
+        self.families[class].iter().flat_map(move |&member| {
+            let through = self.attributes.get(&(member, attribute.to_owned()));
+            let in_body = self.names.get(&Base::Attribute(Some(member), attribute.to_owned()));
+            let ids = [through, in_body].into_iter().flatten().flatten();
+            ids.map(|&id| &index.assignments[id])
+        })
     }
 
     /// Whether one class is the other, or one inherits from the other.
-    pub(crate) fn related(&self, index: &Index, one: usize, other: usize) -> bool {
-        one == other || self.inherits(index, one, other, 0) || self.inherits(index, other, one, 0)
+    pub(crate) fn related(&self, one: usize, other: usize) -> bool {
+        self.families[one].contains(&other)
     }
 
-    fn inherits(&self, index: &Index, class: usize, base: usize, depth: usize) -> bool {
-        depth < MAX_DEPTH
-            && index.classes[class].bases.iter().any(|name| {
-                self.classes
-                    .get(name)
-                    .is_some_and(|&found| found == base || self.inherits(index, found, base, depth + 1))
-            })
+    fn related_classes(&self, index: &Index) -> Vec<Vec<usize>> {
+        let bases = |class: &Class| -> Vec<usize> {
+            class.bases.iter().filter_map(|name| self.classes.get(name).copied()).collect()
+        };
+        let direct: Vec<Vec<usize>> = index.classes.iter().map(bases).collect();
+        let mut families: Vec<Vec<usize>> = (0..direct.len()).map(|class| vec![class]).collect();
+        for class in 0..direct.len() {
+            let mut above: Vec<usize> = vec![class];
+            let mut at = 0;
+            while at < above.len() {
+                let next: Vec<usize> =
+                    direct[above[at]].iter().filter(|base| !above.contains(base)).copied().collect();
+                above.extend(next);
+                at += 1;
+            }
+            for base in above.into_iter().skip(1) {
+                for (one, other) in [(class, base), (base, class)] {
+                    if !families[one].contains(&other) {
+                        families[one].push(other);
+                    }
+                }
+            }
+        }
+        families
     }
 
     /// The class with this name, a module prefix ignored.
@@ -329,7 +289,7 @@ impl Resolver {
                 if let Some(class) = self.class_named(index, name, scope) {
                     return self.method(index, class, "__init__", 0).map(|method| (method, 1));
                 }
-                let defined = match self.lookup(index, name, scope) {
+                let defined = match index.lookup(name, scope) {
                     Base::Local(id, _) => id,
                     Base::Global(_) => 0,
                     _ => return None,
@@ -437,14 +397,14 @@ impl Resolver {
             }
         }
         keys.reverse();
-        (path.root_name().map_or(Base::Other, |name| self.lookup(index, name, scope)), keys)
+        (path.root_name().map_or(Base::Other, |name| index.lookup(name, scope)), keys)
     }
 
     /// Through what the root variable is bound to, or what callers give for it.
     fn through_root(&self, index: &Index, path: &Path, place: Place, via: &[usize], search: &mut Search) {
         let Some(name) = path.root_name() else { return };
-        let base = self.lookup(index, name, place.scope);
-        for assignment in self.reaching(index, name, &base, place) {
+        let base = index.lookup(name, place.scope);
+        for assignment in self.reaching(index, &base, place) {
             if let Some(source) = &assignment.source {
                 self.expand(index, &source.join(&path.steps), assignment.place, via, search);
             }
@@ -505,15 +465,45 @@ impl Resolver {
         }
     }
 
+    /// What callers give for a parameter, and its default.
+    pub(crate) fn given_hints<'i>(
+        &self,
+        index: &'i Index,
+        owner: usize,
+        name: &str,
+    ) -> Vec<(&'i Hint, Place)> {
+        let scope = &index.scopes[owner];
+        let Some(position) = scope.parameters.iter().position(|known| known.name == name) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        // `None` and other placeholders say nothing of what is given.
+        if let Some(default @ Hint::Scalar) = &scope.parameters[position].default {
+            found
+                .push((default, Place { scope: owner, block: 0, statement: 0, offset: scope.range.start() }));
+        }
+        for caller in self.callers.get(&owner).map_or(&[][..], Vec::as_slice) {
+            let call = &index.calls[caller.call];
+            let argument =
+                call.arguments.iter().find(|argument| argument.name.as_deref() == Some(name)).or_else(|| {
+                    let at = (position + caller.skip).checked_sub(caller.bound)?;
+                    call.arguments.get(at).filter(|argument| argument.name.is_none() && !argument.starred)
+                });
+            if let Some(argument) = argument {
+                found.push((&argument.value.hint, call.place));
+            }
+        }
+        found
+    }
+
     /// Assignments to a variable that can have run last at a place.
     pub(crate) fn reaching<'i>(
         &self,
         index: &'i Index,
-        name: &str,
         base: &Base,
         place: Place,
     ) -> impl Iterator<Item = &'i Assignment> {
-        let all: Vec<&Assignment> = self.named(index, name, |found| found == base).collect();
+        let all: Vec<&Assignment> = self.named(index, base).collect();
         let same_function = |assignment: &&Assignment| {
             index.function_scope(assignment.place.scope) == index.function_scope(place.scope)
         };
@@ -539,11 +529,15 @@ impl Resolver {
         let kept: Vec<&Assignment> = all
             .iter()
             .enumerate()
-            .filter(
-                |(at, found)| {
-                    if earlier(found) { *at >= certain.unwrap_or(0) } else { comes_round(found) }
-                },
-            )
+            .filter(|(at, found)| {
+                if earlier(found) {
+                    // `for x in (a, b)` binds one name to several things at once.
+                    let beside = |certain: usize| all[certain].place.statement == found.place.statement;
+                    certain.is_none_or(|certain| *at >= certain || beside(certain))
+                } else {
+                    comes_round(found)
+                }
+            })
             .map(|(_, found)| *found)
             .collect();
         kept.into_iter()
@@ -588,103 +582,6 @@ impl Resolver {
             }
         }
         ops
-    }
-
-    /// Whether what a hint describes holds a tensor.
-    pub(crate) fn likely(&self, index: &Index, hint: &Hint, place: Place, depth: usize) -> Likely {
-        if depth > MAX_DEPTH {
-            return Likely::Unknown;
-        }
-        let next = |hint: &Hint| self.likely(index, hint, place, depth + 1);
-        match hint {
-            Hint::Scalar | Hint::Object => Likely::Plain,
-            Hint::Display => Likely::Container,
-            Hint::Detached => Likely::Detached,
-            Hint::Tensor => Likely::Tensor,
-            Hint::Unknown => Likely::Unknown,
-            Hint::Arithmetic(pair) => next(&pair.0).with(next(&pair.1)),
-            Hint::Either(pair) => next(&pair.0).or(next(&pair.1)),
-            Hint::Called(path) => self.likely_result(index, path, place),
-            Hint::Of(path) => self.likely_variable(index, path, place, depth),
-        }
-    }
-
-    /// Calling an object that is no function of this file, nor imported, is what one does with modules.
-    fn likely_result(&self, index: &Index, path: &Path, place: Place) -> Likely {
-        let word = path.last_name().unwrap_or("").trim_start_matches('_').to_ascii_lowercase();
-        let module =
-            ["model", "net", "criterion", "loss_fn", "encoder", "decoder", "policy", "backbone", "head"]
-                .iter()
-                .any(|known| word.contains(known));
-        if module && self.function_of(index, path, place.scope).is_none() {
-            Likely::Tensor
-        } else {
-            Likely::Unknown
-        }
-    }
-
-    fn likely_variable(&self, index: &Index, path: &Path, place: Place, depth: usize) -> Likely {
-        if self.used_as_tensor(index, path, place.scope) {
-            return Likely::Tensor;
-        }
-        let Some(name) = path.plain() else { return by_name(path) };
-        if self.class_of(index, &path.root, &[], place.scope).is_some() {
-            return Likely::Plain;
-        }
-        let base = self.lookup(index, name, place.scope);
-        let mut bound: Option<Likely> = None;
-        for assignment in self.reaching(index, name, &base, place) {
-            let here = self.likely(index, &assignment.hint, assignment.place, depth + 1);
-            bound = Some(bound.map_or(here, |before| before.or(here)));
-        }
-        if let Base::Local(owner, _) = base {
-            for given in self.given_hints(index, owner, name) {
-                let here = self.likely(index, given.0, given.1, depth + 1);
-                bound = Some(bound.map_or(here, |before| before.or(here)));
-            }
-        }
-        match bound {
-            Some(Likely::Unknown) | None => by_name(path),
-            Some(known) => known,
-        }
-    }
-
-    /// What callers give for a parameter, and its default.
-    fn given_hints<'i>(&self, index: &'i Index, owner: usize, name: &str) -> Vec<(&'i Hint, Place)> {
-        let scope = &index.scopes[owner];
-        let Some(position) = scope.parameters.iter().position(|known| known.name == name) else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
-        // `None` and other placeholders say nothing of what is given.
-        if let Some(default @ Hint::Scalar) = &scope.parameters[position].default {
-            found
-                .push((default, Place { scope: owner, block: 0, statement: 0, offset: scope.range.start() }));
-        }
-        for caller in self.callers.get(&owner).map_or(&[][..], Vec::as_slice) {
-            let call = &index.calls[caller.call];
-            let argument =
-                call.arguments.iter().find(|argument| argument.name.as_deref() == Some(name)).or_else(|| {
-                    let at = (position + caller.skip).checked_sub(caller.bound)?;
-                    call.arguments.get(at).filter(|argument| argument.name.is_none() && !argument.starred)
-                });
-            if let Some(argument) = argument {
-                found.push((&argument.value.hint, call.place));
-            }
-        }
-        found
-    }
-
-    /// `x.backward()`, `x.item()`, `x.detach()`: only tensors have these.
-    fn used_as_tensor(&self, index: &Index, path: &Path, scope: usize) -> bool {
-        let function = index.function_scope(scope);
-        index.calls.iter().any(|call| {
-            let Some((Step::Attr(method), before)) = call.callee.steps.split_last() else { return false };
-            matches!(method.as_str(), "backward" | "item" | "detach" | "requires_grad_" | "cpu")
-                && call.callee.root == path.root
-                && before == path.steps.as_slice()
-                && index.function_scope(call.place.scope) == function
-        })
     }
 }
 

@@ -44,8 +44,15 @@ pub(crate) enum Shape {
     Other { atomic: bool },
 }
 
+/// Displays inside displays that are taken apart.
+const MAX_NESTING: usize = 6;
+
 impl Value {
     pub(crate) fn new(expr: &Expr, source: &Source) -> Self {
+        Self::nested(expr, source, 0)
+    }
+
+    fn nested(expr: &Expr, source: &Source, depth: usize) -> Self {
         stacker::maybe_grow(crate::collect::RED_ZONE, crate::collect::STACK, || {
             let range = expr.range();
             let reads = reads_of(expr);
@@ -55,7 +62,7 @@ impl Value {
                 end: source.position(range.end()),
                 names: names(&reads),
                 range,
-                shape: shape(expr, source),
+                shape: shape(expr, source, depth),
                 hint: hint_of(expr),
                 reads,
             }
@@ -89,9 +96,12 @@ pub(crate) fn names(reads: &[Path]) -> Vec<String> {
     names
 }
 
-fn shape(expr: &Expr, source: &Source) -> Shape {
+fn shape(expr: &Expr, source: &Source, depth: usize) -> Shape {
+    if depth > MAX_NESTING {
+        return Shape::Other { atomic: false };
+    }
     let members = |items: &mut dyn Iterator<Item = &Expr>| {
-        Shape::Members(items.map(|item| Value::new(item, source)).collect())
+        Shape::Members(items.map(|item| Value::nested(item, source, depth + 1)).collect())
     };
     match expr {
         Expr::Name(_) | Expr::Attribute(_) => Shape::Variable,
@@ -109,7 +119,9 @@ fn shape(expr: &Expr, source: &Source) -> Shape {
         Expr::ListComp(ast::ExprListComp { elt, .. })
         | Expr::SetComp(ast::ExprSetComp { elt, .. })
         | Expr::DictComp(ast::ExprDictComp { value: elt, .. })
-        | Expr::Generator(ast::ExprGenerator { elt, .. }) => Shape::Each(Box::new(Value::new(elt, source))),
+        | Expr::Generator(ast::ExprGenerator { elt, .. }) => {
+            Shape::Each(Box::new(Value::nested(elt, source, depth + 1)))
+        }
         Expr::Lambda(_) => Shape::Callable,
         Expr::If(choice) if matches!(&*choice.test, Expr::Call(call) if path_of(&call.func).plain() == Some("isinstance")) => {
             Shape::Guarded

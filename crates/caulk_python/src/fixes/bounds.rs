@@ -9,8 +9,8 @@ use crate::edit::{import, insert, line_after, line_before, replace, starts_line}
 use crate::facts::{Window, assignments, facts, owner};
 use crate::index::{Action, Nature, ScopeKind};
 use crate::module::Module;
-use crate::query::{function_of_statement, last_name, ops_of};
-use crate::resolve::Base;
+use crate::path::{Path, Step};
+use crate::query::{answers, function_of_statement, last_name, ops_of, owned};
 use crate::sites::{GrowKind, GrowSite, Owner};
 
 pub(crate) fn bound(module: &Module, site: &GrowSite) -> Option<Fix> {
@@ -49,9 +49,8 @@ fn gathers(module: &Module, site: &GrowSite) -> bool {
 
 /// The limit as a line of code next to `container` would write it.
 fn limit_beside(container: &str, window: &Window) -> Option<String> {
-    let (_, attribute) = match window.expression.rsplit_once('.') {
-        Some(parts) => parts,
-        None => return Some(window.expression.clone()),
+    let Some((_, attribute)) = window.expression.rsplit_once('.') else {
+        return Some(window.expression.clone());
     };
     let (object, _) = container.rsplit_once('.')?;
     Some(format!("{object}.{attribute}"))
@@ -107,13 +106,7 @@ fn deque_name(module: &Module) -> (String, bool) {
 fn only_iterated(module: &Module, name: &str, owner: &Owner) -> bool {
     const FINE: &[&str] =
         &["len", "list", "sum", "max", "min", "sorted", "tuple", "enumerate", "iter", "set", "bool"];
-    let mine = |base: &Base| match (base, owner) {
-        (Base::Attribute(..), Owner::Class(_) | Owner::Attribute | Owner::Any)
-        | (Base::Global(_), Owner::Module | Owner::Any)
-        | (Base::Local(..), Owner::Function(_) | Owner::Any) => true,
-        _ => false,
-    };
-    let given = |path: &crate::path::Path| {
+    let given = |path: &Path| {
         path.last_name() == Some(name)
             && module.index.calls.iter().any(|call| {
                 call.arguments.iter().any(|argument| argument.path == *path)
@@ -122,9 +115,7 @@ fn only_iterated(module: &Module, name: &str, owner: &Owner) -> bool {
     };
     let returned = module.index.scopes.iter().flat_map(|scope| &scope.returns).any(|(path, place)| {
         let meanings = module.resolver.meanings(&module.index, path, *place, false);
-        meanings
-            .iter()
-            .any(|meaning| meaning.keys.is_empty() && mine(&meaning.base) && path.last_name() == Some(name))
+        meanings.iter().any(|meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner))
     });
     !returned && !module.index.reads.iter().any(|(path, _)| given(path))
 }
@@ -215,9 +206,7 @@ fn consumer(module: &Module, name: &str, owner: &Owner, grower: &str) -> Option<
     let mut readers: Vec<usize> = Vec::new();
     for (path, place) in module.index.reads.iter().filter(|(path, _)| path.last_name() == Some(name)) {
         let meanings = module.resolver.meanings(&module.index, path, *place, false);
-        let mine = meanings
-            .iter()
-            .any(|meaning| meaning.keys.is_empty() && crate::query::owned(module, meaning, owner));
+        let mine = meanings.iter().any(|meaning| meaning.keys.is_empty() && owned(module, meaning, owner));
         let Some(scope) = module.index.function_scope(place.scope) else { continue };
         if mine && !touching.contains(&place.offset.to_usize()) && !readers.contains(&scope) {
             readers.push(scope);
@@ -249,7 +238,10 @@ fn written_in(module: &Module, name: &str, scope: usize) -> Option<String> {
     let mut text = path.root_name()?.to_owned();
     for step in &path.steps {
         match step {
-            crate::path::Step::Attr(attribute) => text += &format!(".{attribute}"),
+            Step::Attr(attribute) => {
+                text.push('.');
+                text.push_str(attribute);
+            }
             _ => return None,
         }
     }
@@ -264,9 +256,8 @@ fn at_end(module: &Module, scope: usize, line: &str, name: &str) -> Option<Edit>
     if let Some(tail) = record.tail {
         let range = module.index.statements[tail].range;
         let uses = module.index.reads.iter().any(|(path, place)| {
-            place.statement == tail
-                && path.steps.iter().any(|step| *step == crate::path::Step::Attr(name.to_owned()))
-                || place.statement == tail && path.root_name() == Some(name)
+            let named = path.root_name() == Some(name) || path.steps.contains(&Step::Attr(name.to_owned()));
+            place.statement == tail && named
         });
         return if uses { None } else { line_before(module, range, line) };
     }

@@ -183,7 +183,7 @@ pub(crate) fn grad_none(module: &Module, line: u32) -> Option<Fix> {
         if call.callee.last_name() == Some("zero_grad")
             && let Some(argument) = call.arguments.iter().find(keeps)
         {
-            shown = "zero_grad(set_to_none=True)".to_owned();
+            shown = String::from("zero_grad(set_to_none=True)");
             edits.push(replace(module, argument.value.range, "True"));
         }
     }

@@ -130,11 +130,16 @@ fn members_without_graph(module: &Module, op: &Op, members: &[Value]) -> Option<
         }
         return advice(format!("Detach what is a tensor among {} before it is stored.", doubtful.join(", ")));
     }
-    let mut description = format!("Store {} detached", detached.join(", "));
-    if !doubtful.is_empty() {
-        description += &format!("; look whether {} are tensors too", doubtful.join(", "));
-    }
-    change(description + ".", edits)
+    let detached = detached.join(", ");
+    change(
+        match doubtful.as_slice() {
+            [] => format!("Store {detached} detached."),
+            doubtful => {
+                format!("Store {detached} detached; detach {} too if it is a tensor.", doubtful.join(", "))
+            }
+        },
+        edits,
+    )
 }
 
 pub(crate) fn float(module: &Module, site: &GrowSite) -> Option<Fix> {
@@ -202,8 +207,8 @@ pub(crate) fn traceback(module: &Module, site: &GrowSite) -> Option<Fix> {
     let caught = |value: &&&Value| {
         value.shape == Shape::Variable && {
             let bound = |name: &str| {
-                let base = module.resolver.lookup(&module.index, name, op.place.scope);
-                let mut reaching = module.resolver.reaching(&module.index, name, &base, at(op, value));
+                let base = module.index.lookup(name, op.place.scope);
+                let mut reaching = module.resolver.reaching(&module.index, &base, at(op, value));
                 reaching.any(|assignment| assignment.nature == Nature::Caught)
             };
             value.reads.first().and_then(|read| read.plain()).is_some_and(bound)

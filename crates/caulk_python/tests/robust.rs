@@ -1,0 +1,208 @@
+//! No input makes the parser, the questions or the fixes panic, and what they edit parses.
+
+use caulk_python::{GrowSite, Module, Owner, apply};
+
+const PROGRAMS: &[&str] = &[include_str!("programs/trainer.py"), include_str!("programs/oddities.py")];
+
+/// Asks everything about every line and every name.
+fn interrogate(text: &str) {
+    let module = Module::parse("fuzz.py", text);
+    let sound = module.problems().is_empty();
+    let lines = text.lines().count() as u32 + 2;
+    for line in 0..lines {
+        let _ =
+            (module.function_at(line), module.statement_at(line), module.loops_at(line), module.line(line));
+        for fix in [
+            module.queue_fix(line),
+            module.close_figure_fix(line),
+            module.remove_handle_fix(line),
+            module.grad_none_fix(line),
+            module.zero_grad_fix(line),
+        ] {
+            check_fix(text, sound, fix.as_ref());
+        }
+        for site in module.grows_at(line) {
+            check_site(&module, text, sound, &site);
+        }
+    }
+    for name in ["xs", "self.history", "history['val']", "", "[", "a.b.", "<module>"] {
+        let _ = (module.grow_sites(name), module.creations(name), module.calls(name), module.decorated(name));
+        let _ = module.facts(name, "Trainer.step");
+        let _ = module.facts_of(name, &Owner::Class(String::new()));
+        check_fix(text, sound, module.uncache_fix(name).as_ref());
+    }
+}
+
+fn check_site(module: &Module, text: &str, sound: bool, site: &GrowSite) {
+    let _ = module.facts(&site.container, &site.spot.function);
+    for fix in [
+        module.detach_fix(site),
+        module.float_fix(site),
+        module.bound_fix(site),
+        module.clear_fix(site),
+        module.clone_fix(site),
+        module.traceback_fix(site),
+    ] {
+        check_fix(text, sound, fix.as_ref());
+    }
+}
+
+fn check_fix(text: &str, sound: bool, fix: Option<&caulk_core::Fix>) {
+    let Some(fix) = fix.filter(|fix| !fix.edits.is_empty()) else { return };
+    let changed = apply(text, &fix.edits);
+    assert!(changed.is_some(), "{fix:?}");
+    if let (true, Some(changed)) = (sound, changed) {
+        let again = Module::parse("fuzz.py", &changed);
+        assert!(again.problems().is_empty(), "{:?}\n{fix:?}\n{changed}", again.problems());
+        assert_ne!(text, changed, "{fix:?}");
+    }
+}
+
+/// A small generator of numbers: equal seeds give equal runs.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+}
+
+fn boundary(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[test]
+fn whole_programs_are_interrogated() {
+    for program in PROGRAMS {
+        assert_eq!(Module::parse("p.py", program).problems(), &[] as &[String]);
+        interrogate(program);
+        interrogate(&program.replace('\n', "\r\n"));
+        interrogate(&format!("\u{feff}{program}"));
+        interrogate(&program.replace("    ", "\t"));
+    }
+}
+
+#[test]
+fn mutated_programs_do_not_panic() {
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let pieces = [
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ":",
+        "\n",
+        "\t",
+        "    ",
+        "'",
+        "\"\"\"",
+        "f'{",
+        "\\",
+        "\0",
+        "é",
+        "\u{feff}",
+        "\r",
+        "lambda",
+        " if ",
+        "=",
+        ":=",
+        "+=",
+        ".",
+        "*",
+        "**",
+        "@",
+        "def f(",
+        "class ",
+        "async ",
+        "match x:\n",
+        "self.",
+        "0x",
+        "#",
+        ";",
+    ];
+    for round in 0..250 {
+        let program = PROGRAMS[round % PROGRAMS.len()];
+        let start = boundary(program, numbers.below(program.len()));
+        let end = boundary(program, (start + numbers.below(1500)).min(program.len()));
+        let mut text = program[start..end].to_owned();
+        for _ in 0..numbers.below(6) {
+            let at = boundary(&text, numbers.below(text.len() + 1));
+            match numbers.below(3) {
+                0 => text.insert_str(at, pieces[numbers.below(pieces.len())]),
+                1 => text.truncate(at),
+                _ => {
+                    let to = boundary(&text, (at + numbers.below(20)).min(text.len()));
+                    text.replace_range(at..to.max(at), "");
+                }
+            }
+        }
+        interrogate(&text);
+    }
+}
+
+#[test]
+fn deep_nesting_does_not_overflow_the_stack() {
+    let deep = 20_000;
+    let programs = [
+        format!("x = {}1{}", "(".repeat(deep), ")".repeat(deep)),
+        format!("x = {}1{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("xs.append({}1{})", "f(".repeat(deep), ")".repeat(deep)),
+        format!("x = 1{}", " + a".repeat(deep)),
+        format!("x = {}1", "-".repeat(deep)),
+        format!("x = a{}", ".b".repeat(deep)),
+        format!("x = a{}", "()".repeat(deep)),
+        format!("x = {}1", "lambda: ".repeat(deep)),
+        format!("x = {}1", "1 if 1 else ".repeat(deep)),
+        "(".repeat(deep),
+        "{[(".repeat(deep),
+        (0..300).map(|depth| format!("{}if x:\n", " ".repeat(depth))).collect::<String>()
+            + &" ".repeat(300)
+            + "xs.append(1)\n",
+        (0..200).map(|depth| format!("{}def f(a):\n", " ".repeat(depth))).collect::<String>()
+            + &" ".repeat(200)
+            + "a.append(1)\n",
+    ];
+    for program in programs {
+        let module = Module::parse("deep.py", &program);
+        let _ = (module.grow_sites("xs"), module.statement_at(1), module.facts("a", "f"));
+    }
+}
+
+#[test]
+fn recursion_between_names_ends() {
+    let programs = [
+        "a = b\nb = a\na.append(1)\n",
+        "def f(x):\n  f(x)\n  x.append(1)\nf(xs)\n",
+        "def f(x): g(x)\ndef g(y):\n  f(y)\n  y.append(1)\nf(xs)\n",
+        "class A(B): pass\nclass B(A):\n  def f(self): self.x.append(1)\n",
+        "class A:\n  def __init__(self, a): self.a = A(self.a)\n  def f(self): self.a.a.a.append(1)\n",
+        "def f(): return f()\nf().append(1)\n",
+        "x = x.x\nx.x.x.append(x)\n",
+    ];
+    for program in programs {
+        interrogate(program);
+    }
+    // Many ways to one place stay few answers.
+    let calls: String = (0..300).map(|at| format!("put(self.xs, {at})\n")).collect();
+    let module = Module::parse("many.py", &format!("def put(store, v): store.append(v)\n{calls}"));
+    assert!(module.grow_sites("xs").len() <= 300);
+}
+
+#[test]
+fn a_large_file_takes_no_time_to_speak_of() {
+    let body: String = (0..4000)
+        .map(|at| format!("class C{at}:\n    def step(self, v):\n        self.xs.append(v)\n        out = self.rows[v]\n        out.add(v)\n"))
+        .collect();
+    let start = std::time::Instant::now();
+    let module = Module::parse("large.py", &body);
+    assert_eq!(module.grow_sites("xs").len(), 4000);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
