@@ -10,7 +10,7 @@ use caulk_report::{Excerpts, Report};
 use jiff::Timestamp;
 
 use crate::sources::Disk;
-use crate::{diagnosis, summary};
+use crate::summary;
 
 /// Reads and judges the run in `folder`.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
     let recording = caulk_record::read(folder)?;
     let summary = summary::of(&recording);
     let sources = Disk::new(&recording.info.target.directory);
-    let diagnosis = diagnosis::diagnose(&recording, &sources);
+    let diagnosis = caulk_diagnose::diagnose(&recording, &sources);
     let running = runs(&recording.info);
     let mut notes = recording.info.notes.clone();
     notes.extend(diagnosis.notes);

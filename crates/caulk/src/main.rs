@@ -3,7 +3,6 @@
 mod assemble;
 mod cli;
 mod commands;
-mod diagnosis;
 mod exit;
 mod files;
 mod printer;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 /// Longest source file that is read, in bytes: longer ones are data.
@@ -41,6 +41,43 @@ impl Disk {
     }
 }
 
+impl caulk_diagnose::Sources for Disk {
+    fn read(&self, path: &str) -> Option<String> {
+        self.text(path).map(|text| text.to_string())
+    }
+
+    fn display(&self, path: &str) -> String {
+        // `<string>`, `<stdin>`, `<frozen importlib>` are no files.
+        if path.starts_with('<') {
+            return path.to_owned();
+        }
+        let whole = clean(&self.path(path));
+        let below =
+            |file: &Path, folder: &Path| Some(file.strip_prefix(folder).ok()?.to_string_lossy().into_owned());
+        // Links on the way may give the same file two names.
+        let real = || below(&whole.canonicalize().ok()?, &self.directory.canonicalize().ok()?);
+        match below(&whole, &self.directory).or_else(real) {
+            Some(file) if !file.is_empty() => file,
+            _ => whole.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// The path without `.` and `..`, by its text alone.
+fn clean(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => (),
+            Component::ParentDir if clean.file_name().is_some() => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean
+}
+
 fn load(path: &Path) -> Option<Rc<str>> {
     let found = fs::metadata(path).ok()?;
     if !found.is_file() || found.len() > LONGEST {
@@ -66,5 +103,23 @@ mod tests {
         assert_eq!(disk.text(""), None);
         let absolute = folder.path().join("a.py");
         assert!(disk.text(absolute.to_str().unwrap()).is_some());
+    }
+
+    #[test]
+    fn files_are_shown_from_where_the_run_began() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("job/pkg")).unwrap();
+        fs::write(root.join("job/pkg/a.py"), "").unwrap();
+        std::os::unix::fs::symlink(root.join("job"), root.join("link")).unwrap();
+        let disk = Disk::new(root.join("job").to_str().unwrap());
+        let check = |path: &str, shown: &str| assert_eq!(disk.display(path), shown, "{path}");
+        check("pkg/a.py", "pkg/a.py");
+        check("./pkg/../pkg/a.py", "pkg/a.py");
+        check(root.join("job/pkg/a.py").to_str().unwrap(), "pkg/a.py");
+        check(root.join("link/pkg/a.py").to_str().unwrap(), "pkg/a.py");
+        check("/usr/lib/python3/x.py", "/usr/lib/python3/x.py");
+        check(root.join("jobs.py").to_str().unwrap(), root.join("jobs.py").to_str().unwrap());
+        check("<string>", "<string>");
     }
 }
