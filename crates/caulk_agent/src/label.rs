@@ -44,6 +44,18 @@ pub(crate) fn describe(heap: &mut Heap<'_>, path: &Path) -> Label {
 }
 
 impl Label {
+    /// What a `functools` cache wraps: the function, its file and first line, instead of who was running.
+    pub(crate) fn place_of_cached(&mut self, heap: &Heap<'_>, wrapper: Address) {
+        let code = namespace_of(&heap.own(wrapper))
+            .and_then(|namespace| namespace.get_item("__wrapped__").ok()?)
+            .and_then(|function| function.getattr("__code__").ok());
+        if let Some(code) = code {
+            self.holder.function = frames::function_of(&code);
+            self.holder.file = frames::file_of(&code);
+            self.holder.line = code.getattr("co_firstlineno").and_then(|line| line.extract()).unwrap_or(0);
+        }
+    }
+
     /// The path leads to a parameter; what is kept is its gradient.
     pub(crate) fn add_gradient(&mut self, parameter: Address) {
         let step =

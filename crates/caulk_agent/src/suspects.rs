@@ -506,13 +506,14 @@ impl Suspect {
             }
             return;
         };
-        let label = label::describe(heap, path);
+        let mut label = label::describe(heap, path);
         self.by_user = match &path.root {
             Root::Local { .. } => true,
             Root::Module(name) => label::is_user_module(heap.py, name),
         };
-        if label.cache.is_some() {
+        if let Some(wrapper) = label.cache {
             self.kind = ContainerKind::LruCache;
+            label.place_of_cached(heap, wrapper);
         } else if label.queue.is_some() {
             self.kind = ContainerKind::Queue;
         }

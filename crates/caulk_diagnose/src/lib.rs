@@ -1,1 +1,119 @@
-//! A recording and the program's sources to findings.
+//! A recording and the program's sources to verdicts and findings: the join of what was seen from outside, what the
+//! agents saw from inside, and what the source says.
+//!
+//! Values in, values out: no I/O. Sources come through [`Sources`], so that a recording can be judged in memory. Nothing
+//! is invented: growth without a cause found stays without one, and what was looked at is said.
+
+mod class;
+mod fix;
+mod growth;
+mod peaks;
+mod place;
+mod process;
+mod suspect;
+mod training;
+mod units;
+mod verdicts;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use caulk_core::{Finding, Recording, Severity, State, Verdict};
+use caulk_python::Module;
+
+use crate::process::Process;
+
+/// Where the text of the program's files comes from.
+pub trait Sources {
+    /// Text of a file by the name that the program's code objects have; `None` where it cannot be read.
+    fn read(&self, path: &str) -> Option<String>;
+    /// The name as reports write it: relative to where caulk was started, when below it.
+    fn display(&self, path: &str) -> String;
+}
+
+/// What a recording says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Diagnosis {
+    /// What every series does.
+    pub verdicts: Vec<Verdict>,
+    /// Leaks, most harmful first.
+    pub findings: Vec<Finding>,
+    /// What could not be looked at, and what was looked at in vain; for people.
+    pub notes: Vec<String>,
+}
+
+/// Judges a recording.
+pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
+    let files = Files { sources, parsed: RefCell::default() };
+    let processes = Process::all(recording);
+    let mut diagnosis = Diagnosis::default();
+    for process in &processes {
+        let judged = verdicts::of_process(recording, process);
+        let findings = of_process(&files, process, &judged, recording);
+        diagnosis.notes.extend(notes(process, &judged, &findings));
+        diagnosis.verdicts.extend(judged.verdicts);
+        diagnosis.findings.extend(findings);
+    }
+    diagnosis.verdicts.extend(verdicts::of_tree(recording, &processes));
+    let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
+    diagnosis.findings.sort_by(|a, b| {
+        let key = |finding: &Finding| (finding.severity, finding.scope == caulk_core::Scope::Run);
+        key(b).cmp(&key(a)).then(own(b).total_cmp(&own(a)))
+    });
+    diagnosis.notes.dedup();
+    diagnosis
+}
+
+fn of_process(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &verdicts::Judged,
+    recording: &Recording,
+) -> Vec<Finding> {
+    let died =
+        recording.info.death.as_ref().is_none_or(|death| death.signal.is_some() || death.kill.is_some());
+    let suspects = suspect::of_process(files, process, judged, died);
+    let mut findings = suspect::findings(files, process, judged, suspects);
+    findings.extend(peaks::findings(files, process));
+    findings.extend(training::findings(files, process));
+    findings
+}
+
+fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding]) -> Vec<String> {
+    let mut notes: Vec<String> = process.notes.iter().map(|note| note.text.clone()).collect();
+    let grows = judged.in_use_state() == Some(State::Grows);
+    let explained = findings.iter().any(|finding| finding.severity > Severity::Info);
+    if grows && !explained {
+        let looked = process.censuses();
+        notes.push(if looked == 0 {
+            "memory in use grows; no census could be taken, so that no container is named".into()
+        } else {
+            format!(
+                "memory in use grows, and no container or graph that Python can reach accounts for it: {looked} censuses \
+                 were compared, {} things that grow were followed. Native code, or objects that wait for the collector, \
+                 may hold it",
+                process.ids().len()
+            )
+        });
+    }
+    notes
+}
+
+/// The program's files, each parsed once.
+pub(crate) struct Files<'a> {
+    sources: &'a dyn Sources,
+    parsed: RefCell<HashMap<String, Option<Rc<Module>>>>,
+}
+
+impl Files<'_> {
+    pub(crate) fn module(&self, path: &str) -> Option<Rc<Module>> {
+        let mut parsed = self.parsed.borrow_mut();
+        let entry = parsed.entry(path.to_owned());
+        entry.or_insert_with(|| Some(Rc::new(Module::parse(path, &self.sources.read(path)?)))).clone()
+    }
+
+    pub(crate) fn display(&self, path: &str) -> String {
+        self.sources.display(path)
+    }
+}

@@ -1,0 +1,128 @@
+//! Which class a leak is: by how the holder is reached and what it holds, the first that fits.
+
+use caulk_core::LeakClass;
+use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind};
+
+use crate::place::{Located, is_hook_registry};
+use crate::process::Process;
+
+/// What decides a class.
+pub(crate) struct Signs<'a> {
+    pub(crate) process: &'a Process<'a>,
+    pub(crate) holder: &'a Holder,
+    pub(crate) kind: ContainerKind,
+    pub(crate) contents: Option<&'a Contents>,
+    pub(crate) located: Option<&'a Located>,
+}
+
+impl Signs<'_> {
+    fn has(&self, fact: &str) -> bool {
+        self.contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact))
+    }
+
+    fn reached_by(&self, kind: StepKind) -> bool {
+        self.holder.path.iter().any(|step| step.kind == kind)
+    }
+
+    fn mentions(&self, name: &str) -> bool {
+        self.holder.path.iter().any(|step| step.name == name || step.type_name.ends_with(name))
+    }
+
+    /// The class.
+    pub(crate) fn class(&self) -> LeakClass {
+        self.by_holder().or_else(|| self.by_cache()).or_else(|| self.by_contents()).unwrap_or_else(|| {
+            let global = self.reached_by(StepKind::ClassAttribute)
+                || (self.last_named() == Some(StepKind::Global) && self.holder.function.is_empty());
+            if global { LeakClass::GlobalAccumulation } else { LeakClass::UnboundedHistory }
+        })
+    }
+
+    fn by_holder(&self) -> Option<LeakClass> {
+        let facts = self.located.map(|located| &located.facts);
+        let class = if self.has("optimizer") {
+            LeakClass::OptimizerRecreated
+        } else if is_hook_registry(&self.holder.name) {
+            LeakClass::HookNeverRemoved
+        } else if self.has("figure") || self.mentions("Gcf") {
+            LeakClass::FigureNotClosed
+        } else if self.has("log-record") {
+            LeakClass::LogRecordsKept
+        } else if self.has("exception") {
+            LeakClass::ExceptionKeepsFrames
+        } else if self.kind == ContainerKind::Queue {
+            LeakClass::UnboundedQueue
+        } else if self.reached_by(StepKind::Default) {
+            LeakClass::MutableDefaultGrows
+        } else if self.has("function") {
+            LeakClass::CallbackKeepsTensor
+        } else if facts.is_some_and(|facts| facts.step_hook.is_some()) && self.kind != ContainerKind::Graph {
+            LeakClass::StepOutputsNotCleared
+        } else {
+            return None;
+        };
+        Some(class)
+    }
+
+    fn by_cache(&self) -> Option<LeakClass> {
+        let dict_cache = self.kind == ContainerKind::Dict
+            && self.located.is_some_and(|located| located.facts.cache_like())
+            && !self.has("scalar");
+        match self.kind {
+            ContainerKind::LruCache if self.has("tensor-key") => Some(LeakClass::CacheKeyedByTensor),
+            ContainerKind::LruCache if self.has("self-key") => Some(LeakClass::CachedMethod),
+            ContainerKind::LruCache => Some(LeakClass::UnboundedCache),
+            _ if dict_cache && self.has("tensor-key") => Some(LeakClass::CacheKeyedByTensor),
+            _ if dict_cache && self.has("epoch-key") => Some(LeakClass::AugmentationPerFold),
+            _ if dict_cache => Some(LeakClass::UnboundedCache),
+            _ => None,
+        }
+    }
+
+    fn by_contents(&self) -> Option<LeakClass> {
+        let carried = self.located.is_some_and(|located| located.facts.loop_carried.is_some());
+        if self.kind == ContainerKind::Graph {
+            return Some(self.graph_class(carried));
+        }
+        if self.has("graph") {
+            return Some(if carried {
+                LeakClass::StateNotDetached
+            } else if self.retains_graphs() {
+                LeakClass::GraphRetained
+            } else {
+                LeakClass::GraphKeptInContainer
+            });
+        }
+        let pins = |contents: &caulk_core::wire::Contents| {
+            let (storage, shown) = (contents.tensor_bytes_per_element, contents.viewed_bytes_per_element);
+            shown > 0 && storage > 4 * shown && storage > 16 << 10
+        };
+        if self.contents.is_some_and(pins) {
+            return Some(LeakClass::ViewPinsStorage);
+        }
+        (self.has("record") && self.kind == ContainerKind::List).then_some(LeakClass::RowsKeptUntilEnd)
+    }
+
+    fn graph_class(&self, carried: bool) -> LeakClass {
+        if self.holder.name == "grad" {
+            return LeakClass::GraphRetained;
+        }
+        let facts = self.located.map(|located| &located.facts);
+        let summed = facts.is_some_and(|facts| facts.summed);
+        let fed = facts.is_some_and(caulk_python::Facts::fed_to_module);
+        if !summed && (fed || carried) { LeakClass::StateNotDetached } else { LeakClass::LossKeptWithGraph }
+    }
+
+    /// Does the function that stores the elements keep their graphs over a backward pass?
+    fn retains_graphs(&self) -> bool {
+        let Some(located) = self.located else { return false };
+        let function = &located.spot.function;
+        let mut retaining =
+            self.process.backwards.iter().filter(|site| site.retain_graph || site.create_graph);
+        retaining.any(|site| site.file == located.path && located.module.function_at(site.line) == *function)
+    }
+
+    fn last_named(&self) -> Option<StepKind> {
+        let named = |kind: StepKind| !matches!(kind, StepKind::Index | StepKind::Internal | StepKind::Key);
+        self.holder.path.iter().rev().map(|step| step.kind).find(|kind| named(*kind))
+    }
+}

@@ -1,0 +1,98 @@
+//! How fast one container or graph grows: in elements exactly, in bytes by what was found in it.
+
+use caulk_core::State;
+use caulk_core::wire::{ContainerKind, Contents};
+use caulk_growth::{Judgement, Point, judge_counts};
+
+use crate::process::Process;
+use crate::units::{Scale, position};
+
+/// The growth of one thing that was followed.
+#[derive(Debug, Clone)]
+pub(crate) struct Rate {
+    pub(crate) judgement: Judgement,
+    pub(crate) elements_per_unit: f64,
+    pub(crate) bytes_per_unit: f64,
+    pub(crate) interval: Option<[f64; 2]>,
+    pub(crate) elements: u64,
+    pub(crate) first: u64,
+    pub(crate) points: usize,
+    /// Units from the first to the last reading.
+    pub(crate) span: f64,
+}
+
+impl Rate {
+    /// Growth of the thing with this number; `None` where it was seen less than twice.
+    pub(crate) fn of(process: &Process<'_>, scale: Scale, id: u32) -> Option<Self> {
+        let lengths = process.lengths.get(&id)?;
+        let mut points: Vec<Point> = lengths
+            .iter()
+            .filter_map(|length| {
+                let boundary =
+                    process.boundary(length.boundary).filter(|boundary| boundary.unit == scale.unit)?;
+                Some(Point { at: position(boundary), value: length.len as f64 })
+            })
+            .collect();
+        points.sort_by(|a, b| a.at.total_cmp(&b.at));
+        points.dedup_by(|a, b| (a.at - b.at).abs() < f64::EPSILON);
+        let (first, last) = (*points.first()?, *points.last()?);
+        if points.len() < 2 || last.at <= first.at {
+            return None;
+        }
+        let judgement = judge_counts(&points);
+        let kind = lengths[0].kind;
+        let empty = Vec::new();
+        let contents = process.contents.get(&id).unwrap_or(&empty);
+        let per_element = bytes_per_element(kind, contents);
+        // Few readings, or growth in jumps: the whole rise over the whole time says more than a median of rates.
+        let mean = (last.value - first.value) / (last.at - first.at);
+        let elements_per_unit = if judgement.slope > 0.0 { judgement.slope } else { mean };
+        let graph =
+            (kind == ContainerKind::Graph).then(|| saved_per_unit(process, scale, contents)).flatten();
+        let bytes_per_unit = graph.unwrap_or(elements_per_unit * per_element);
+        let spread = |bound: f64| {
+            if elements_per_unit > 0.0 { bound / elements_per_unit * bytes_per_unit } else { 0.0 }
+        };
+        Some(Self {
+            elements_per_unit,
+            bytes_per_unit,
+            interval: judgement.interval.map(|[low, high]| [spread(low.max(0.0)), spread(high)]),
+            elements: last.value as u64,
+            first: first.value as u64,
+            points: points.len(),
+            span: last.at - first.at,
+            judgement,
+        })
+    }
+
+    /// Does it grow, as far as exact counts can tell?
+    pub(crate) fn grows(&self) -> bool {
+        match self.judgement.state {
+            State::Grows => true,
+            State::Undecided => self.points <= 3 && self.elements > self.first,
+            _ => false,
+        }
+    }
+}
+
+/// Bytes that one element keeps, over all looks.
+fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> f64 {
+    if matches!(kind, ContainerKind::Tensor | ContainerKind::Buffer) {
+        return 1.0;
+    }
+    if contents.is_empty() {
+        return 0.0;
+    }
+    contents.iter().map(|look| look.bytes_per_element as f64).sum::<f64>() / contents.len() as f64
+}
+
+/// Growth of what a graph has saved for backward.
+fn saved_per_unit(process: &Process<'_>, scale: Scale, contents: &[&Contents]) -> Option<f64> {
+    let at = |look: &Contents| {
+        process.boundary(look.boundary).filter(|boundary| boundary.unit == scale.unit).map(position)
+    };
+    let points: Vec<(f64, f64)> =
+        contents.iter().filter_map(|look| Some((at(look)?, look.saved_bytes as f64))).collect();
+    let (first, last) = (points.first()?, points.last()?);
+    (last.0 > first.0).then(|| ((last.1 - first.1) / (last.0 - first.0)).max(0.0))
+}

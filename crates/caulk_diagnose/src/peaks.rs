@@ -1,0 +1,113 @@
+//! Memory that is freed at the end of its phase, but whose high-water mark is needless: graphs kept in a local list.
+
+use caulk_core::wire::{ContainerKind, Contents, Holder, Peak};
+use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Pinned, Scope, Severity, SiteRole};
+use caulk_python::{GrowSite, Owner};
+
+use crate::process::Process;
+use crate::{Files, fix, place, suspect};
+
+/// How far a peak must stand above the baseline: in bytes, and as a share of it.
+const RISE: u64 = 64 << 20;
+const SHARE: u64 = 4;
+
+/// Containers with graphs that were full at a peak, one finding for each.
+pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for peak in &process.peaks {
+        let rise = peak.in_use_bytes.saturating_sub(peak.baseline_bytes);
+        if rise < RISE || rise < peak.baseline_bytes / SHARE {
+            continue;
+        }
+        for id in &peak.ids {
+            let (Some(holder), Some(contents)) = (process.holders.get(id), process.contents.get(id)) else {
+                continue;
+            };
+            let Some(contents) =
+                contents.last().filter(|contents| contents.traits.iter().any(|fact| fact == "graph"))
+            else {
+                continue;
+            };
+            let len =
+                process.lengths.get(id).and_then(|lengths| lengths.last()).map_or(0, |length| length.len);
+            if contents.bytes_per_element * len < rise / 4 {
+                continue;
+            }
+            let found = finding(files, process, peak, holder, contents, len);
+            let known = |other: &Finding| other.holder == found.holder && other.sites == found.sites;
+            if !findings.iter().any(known) {
+                findings.push(found);
+            }
+        }
+    }
+    findings
+}
+
+fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    peak: &Peak,
+    holder: &Holder,
+    contents: &Contents,
+    len: u64,
+) -> Finding {
+    let owner = Owner::Function(holder.function.clone());
+    let module = files.module(&holder.file);
+    let mut sites: Vec<GrowSite> =
+        module.iter().flat_map(|module| module.grow_sites_of(&holder.name, &owner)).collect();
+    sites.retain(|site| site.kind.grows() && !site.element);
+    let certain = sites.len() == 1;
+    let class = LeakClass::GraphKeptInContainer;
+    let located = sites.into_iter().next().zip(module).map(|(site, module)| place::Located {
+        facts: module.facts_of(&holder.name, &owner),
+        spot: site.spot.clone(),
+        container: site.container.clone(),
+        path: holder.file.clone(),
+        grow: Some(site),
+        confidence: Confidence::Likely,
+        owner,
+        traced: None,
+        module,
+    });
+    let (high, base) = (Bytes(peak.in_use_bytes), Bytes(peak.baseline_bytes));
+    let held = Bytes(contents.bytes_per_element * len);
+    let container =
+        located.as_ref().map_or_else(|| holder.expression.clone(), |located| located.container.clone());
+    Finding {
+        class,
+        confidence: if certain { Confidence::Likely } else { Confidence::Suspected },
+        scope: Scope::Epoch,
+        severity: Severity::Warning,
+        message: format!(
+            "`{container}` holds {held} in {len} elements when memory is highest ({high}, {base} at the boundary): it is \
+             freed when `{}` returns, but every entry keeps its autograd graph until then",
+            holder.function
+        ),
+        sites: located
+            .iter()
+            .map(|located| located.spot.site(&files.display(&located.path), SiteRole::Grows))
+            .collect(),
+        container,
+        holder: holder.expression.clone(),
+        holder_path: suspect::path(holder, ContainerKind::List),
+        chain: located.as_ref().map_or_else(Vec::new, |located| located.chain(files, &holder.name)),
+        process: process.reference(),
+        growth: None,
+        pinned: Some(Pinned {
+            graph_nodes: contents.graph_nodes * len / u64::from(contents.sampled.max(1)),
+            saved_bytes: contents.saved_bytes_per_element * len,
+            tensor_bytes: contents.tensor_bytes_per_element * len,
+        }),
+        evidence: vec![Evidence {
+            kind: "peak".into(),
+            text: format!(
+                "{high} in use at {}:{} in `{}`",
+                files.display(&peak.file),
+                peak.line,
+                peak.function
+            ),
+        }],
+        fix: fix::of(class, located.as_ref(), &holder.name),
+        twins: Vec::new(),
+    }
+}

@@ -1,0 +1,265 @@
+//! The line: what the armed trace saw, joined with the places in source that grow the name.
+
+use std::rc::Rc;
+
+use caulk_core::wire::{ContainerKind, Holder, StepKind, TraceHit};
+use caulk_core::{ChainStep, Confidence, Place, Site, SiteRole};
+use caulk_python::{Facts, GrowKind, GrowSite, Module, Owner, Spot};
+
+use crate::Files;
+use crate::process::Process;
+
+/// Where something grows.
+pub(crate) struct Located {
+    pub(crate) module: Rc<Module>,
+    /// File name as the program has it.
+    pub(crate) path: String,
+    pub(crate) spot: Spot,
+    /// The container as the line writes it.
+    pub(crate) container: String,
+    pub(crate) grow: Option<GrowSite>,
+    pub(crate) confidence: Confidence,
+    pub(crate) facts: Facts,
+    pub(crate) owner: Owner,
+    /// The armed trace saw it at this line.
+    pub(crate) traced: Option<(u64, u32)>,
+}
+
+impl Located {
+    pub(crate) fn site(&self, files: &Files<'_>) -> Site {
+        self.spot.site(&files.display(&self.path), SiteRole::Grows)
+    }
+
+    /// Other lines that grow the same name.
+    pub(crate) fn twins(&self, files: &Files<'_>, name: &str) -> Vec<Place> {
+        let sites = self.module.grow_sites_of(name, &self.owner);
+        let others = sites
+            .into_iter()
+            .filter(|site| site.kind.grows() && !site.element && !self.spot.covers(site.spot.line));
+        let file = files.display(&self.path);
+        others.map(|site| Place { file: file.clone(), line: site.spot.line, text: site.spot.text }).collect()
+    }
+
+    /// Where the container is made, and where it grows.
+    pub(crate) fn chain(&self, files: &Files<'_>, name: &str) -> Vec<ChainStep> {
+        let file = files.display(&self.path);
+        let step = |spot: &Spot, note: String| ChainStep {
+            file: file.clone(),
+            line: spot.line,
+            text: spot.text.clone(),
+            note,
+        };
+        let made = self.module.creations_of(name, &self.owner).into_iter().next();
+        let mut chain = Vec::new();
+        if let Some(made) = made.filter(|made| made.spot.line != self.spot.line) {
+            let bound = made
+                .bound
+                .as_ref()
+                .map_or("without a bound".to_owned(), |bound| format!("bounded by {bound}"));
+            chain.push(step(&made.spot, format!("`{}` is made here, {bound}", made.target)));
+        }
+        chain.push(step(&self.spot, "grows here".into()));
+        chain.extend(
+            self.grow.iter().flat_map(|grow| &grow.via).map(|spot| step(spot, "called from here".into())),
+        );
+        chain
+    }
+}
+
+/// Names that torch gives to registries of hooks.
+pub(crate) fn is_hook_registry(name: &str) -> bool {
+    name.starts_with('_') && name.ends_with("_hooks")
+}
+
+/// Finds the line of the thing with this number.
+pub(crate) fn locate(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    id: u32,
+    kind: ContainerKind,
+) -> Option<Located> {
+    let holder = process.holders.get(&id)?;
+    if kind == ContainerKind::LruCache {
+        return decorator(files, process, holder);
+    }
+    if holder.name == "grad" && kind == ContainerKind::Graph {
+        return recorded_backward(files, process);
+    }
+    let owner = owner(holder);
+    let empty = Vec::new();
+    let mut hits: Vec<&TraceHit> = process.hits.get(&id).unwrap_or(&empty).clone();
+    hits.retain(|hit| !hit.user_file.is_empty() && hit.user_line > 0);
+    hits.sort_by_key(|hit| std::cmp::Reverse((hit.growth, hit.count)));
+    let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &owner));
+    traced.or_else(|| by_source(files, process, holder, &owner, kind))
+}
+
+/// Whose name a holder's last step is.
+fn owner(holder: &Holder) -> Owner {
+    let last =
+        holder.path.iter().rev().find(|step| !matches!(step.kind, StepKind::Index | StepKind::Internal));
+    match last.map(|step| step.kind) {
+        Some(StepKind::Attribute | StepKind::ClassAttribute) if !holder.owner_type.is_empty() => {
+            Owner::Class(holder.owner_type.clone())
+        }
+        Some(StepKind::Local | StepKind::Closure) if !holder.function.is_empty() => {
+            Owner::Function(holder.function.clone())
+        }
+        Some(StepKind::Global) => Owner::Module,
+        _ => Owner::Any,
+    }
+}
+
+fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, owner: &Owner) -> Option<Located> {
+    let module = files.module(&hit.user_file)?;
+    let name = holder.name.as_str();
+    let narrow = module.grow_sites_of(name, owner);
+    let sites = if narrow.is_empty() { module.grow_sites(name) } else { narrow };
+    let covering = sites.into_iter().filter(|site| site.spot.covers(hit.user_line));
+    // Of several on the line, what grows the container itself comes before what replaces or fills an element.
+    let agreed = covering.min_by_key(|site| (site.element, !site.kind.grows()));
+    let traced = Some((hit.growth, hit.count));
+    let path = hit.user_file.clone();
+    let facts = module.facts_of(name, owner);
+    if let Some(site) = agreed {
+        let (spot, container) = (site.spot.clone(), site.container.clone());
+        let (confidence, grow) = (Confidence::Proved, Some(site));
+        return Some(Located {
+            module,
+            path,
+            spot,
+            container,
+            grow,
+            confidence,
+            facts,
+            owner: owner.clone(),
+            traced,
+        });
+    }
+    let statement = module.statement_at(hit.user_line)?;
+    let called = callee_at(&module, hit, &statement.spot);
+    let registers =
+        statement.grow.as_ref().is_some_and(|grow| matches!(grow.kind, GrowKind::Register | GrowKind::Put));
+    let container = match (&called, &statement.grow) {
+        (Some(called), _) => called.clone(),
+        (None, Some(grow)) => grow.container.clone(),
+        (None, None) => holder.expression.clone(),
+    };
+    // Grown inside a library by a call that source shows: the trace saw the library's line under this one.
+    let confidence = if registers || called.is_some() { Confidence::Proved } else { Confidence::Likely };
+    let (spot, grow) = (statement.spot, statement.grow);
+    Some(Located { module, path, spot, container, grow, confidence, facts, owner: owner.clone(), traced })
+}
+
+/// The call on the user's line through which a library grew something of its own.
+fn callee_at(module: &Module, hit: &TraceHit, spot: &Spot) -> Option<String> {
+    if (&hit.file, hit.line) == (&hit.user_file, hit.user_line) {
+        return None;
+    }
+    const REGISTERING: [&str; 14] = [
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+        "register_backward_hook",
+        "register_hook",
+        "register_post_accumulate_grad_hook",
+        "register_step_post_hook",
+        "register_step_pre_hook",
+        "figure",
+        "subplots",
+        "subplot",
+        "gcf",
+        "add_subplot",
+    ];
+    let calls = REGISTERING.iter().flat_map(|name| module.calls(name));
+    calls.into_iter().find(|call| spot.covers(call.spot.line)).map(|call| call.callee)
+}
+
+/// Without a trace: the one place in the files that are known to run that grows the name.
+fn by_source(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    holder: &Holder,
+    owner: &Owner,
+    kind: ContainerKind,
+) -> Option<Located> {
+    let replaced = matches!(kind, ContainerKind::Graph | ContainerKind::Tensor);
+    let mut found: Vec<(String, Rc<Module>, GrowSite)> = Vec::new();
+    for path in process.files() {
+        let Some(module) = files.module(path) else { continue };
+        for site in module.grow_sites_of(&holder.name, owner) {
+            if !site.element && (site.kind.grows() || replaced) {
+                found.push((path.to_owned(), module.clone(), site));
+            }
+        }
+    }
+    if replaced && found.iter().any(|(.., site)| site.kind.grows()) {
+        found.retain(|(.., site)| site.kind.grows());
+    }
+    let initial = |site: &GrowSite| site.spot.function.ends_with("__init__");
+    found.retain(|(.., site)| !(replaced && initial(site)));
+    let certain = found.len() == 1;
+    let (path, module, site) = found.into_iter().next()?;
+    let confidence = if certain { Confidence::Likely } else { Confidence::Suspected };
+    let facts = module.facts_of(&holder.name, owner);
+    let (spot, container) = (site.spot.clone(), site.container.clone());
+    Some(Located {
+        module,
+        path,
+        spot,
+        container,
+        grow: Some(site),
+        confidence,
+        facts,
+        owner: owner.clone(),
+        traced: None,
+    })
+}
+
+/// A cached function: its decorator.
+fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Option<Located> {
+    let function = if holder.function.is_empty() { holder.name.clone() } else { holder.function.clone() };
+    let known = std::iter::once(holder.file.as_str()).chain(process.files());
+    for path in known.filter(|path| !path.is_empty()) {
+        let Some(module) = files.module(path) else { continue };
+        let Some(found) = module.decorated(&function).or_else(|| module.decorated(&holder.name)) else {
+            continue;
+        };
+        let owner = Owner::Any;
+        return Some(Located {
+            spot: found.spot,
+            path: path.to_owned(),
+            container: holder.name.clone(),
+            grow: None,
+            confidence: Confidence::Proved,
+            facts: module.facts_of(&holder.name, &owner),
+            owner,
+            traced: None,
+            module,
+        });
+    }
+    None
+}
+
+/// Gradients that carry a graph come from the backward pass that recorded itself.
+fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
+    let sites = process.backwards.iter().filter(|site| site.create_graph);
+    sites.max_by_key(|site| site.count).and_then(|site| {
+        let module = files.module(&site.file)?;
+        let statement = module.statement_at(site.line)?;
+        let called = module.calls("backward").into_iter().find(|call| statement.spot.covers(call.spot.line));
+        let owner = Owner::Any;
+        Some(Located {
+            container: called.map_or_else(|| "backward".into(), |call| call.callee),
+            spot: statement.spot,
+            path: site.file.clone(),
+            grow: None,
+            confidence: Confidence::Proved,
+            facts: Facts::default(),
+            owner,
+            traced: None,
+            module,
+        })
+    })
+}

@@ -1,0 +1,133 @@
+//! One process of the recording: everything that its agent said, by kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use caulk_core::wire::{
+    BackwardSite, Boundary, ContainerLen, Contents, Hello, Holder, LoopSite, Message, Note, Peak, TraceHit,
+    TraceState, Unit,
+};
+use caulk_core::{ProcessRecord, ProcessRef, Recording, Role};
+
+/// A process with an agent in it.
+pub(crate) struct Process<'a> {
+    pub(crate) record: ProcessRecord,
+    pub(crate) hello: Option<&'a Hello>,
+    pub(crate) boundaries: Vec<&'a Boundary>,
+    pub(crate) lengths: BTreeMap<u32, Vec<&'a ContainerLen>>,
+    pub(crate) holders: BTreeMap<u32, &'a Holder>,
+    pub(crate) contents: BTreeMap<u32, Vec<&'a Contents>>,
+    pub(crate) hits: BTreeMap<u32, Vec<&'a TraceHit>>,
+    pub(crate) traces: Vec<&'a TraceState>,
+    pub(crate) loops: Vec<&'a LoopSite>,
+    /// The newest count of each line.
+    pub(crate) backwards: Vec<&'a BackwardSite>,
+    pub(crate) peaks: Vec<&'a Peak>,
+    pub(crate) notes: Vec<&'a Note>,
+    same_role: u32,
+}
+
+impl<'a> Process<'a> {
+    /// Every process whose agent said something, in order of appearance.
+    pub(crate) fn all(recording: &'a Recording) -> Vec<Self> {
+        let mut pids: Vec<u32> = Vec::new();
+        for event in &recording.events {
+            if !pids.contains(&event.pid) {
+                pids.push(event.pid);
+            }
+        }
+        pids.into_iter().map(|pid| Self::of(recording, pid)).collect()
+    }
+
+    fn of(recording: &'a Recording, pid: u32) -> Self {
+        let known = recording.processes.iter().find(|record| record.pid == pid).cloned();
+        let record =
+            known.unwrap_or_else(|| ProcessRecord { pid, role: Role::Other, ..ProcessRecord::default() });
+        let same_role = recording
+            .processes
+            .iter()
+            .filter(|other| other.role == record.role && other.agent)
+            .count()
+            .max(1) as u32;
+        let mut process = Self {
+            record,
+            hello: None,
+            boundaries: Vec::new(),
+            lengths: BTreeMap::new(),
+            holders: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            hits: BTreeMap::new(),
+            traces: Vec::new(),
+            loops: Vec::new(),
+            backwards: Vec::new(),
+            peaks: Vec::new(),
+            notes: Vec::new(),
+            same_role,
+        };
+        for event in recording.events.iter().filter(|event| event.pid == pid) {
+            process.take(&event.message);
+        }
+        process
+    }
+
+    fn take(&mut self, message: &'a Message) {
+        match message {
+            Message::Hello(hello) => self.hello = Some(hello),
+            Message::Boundary(boundary) => self.boundaries.push(boundary),
+            Message::ContainerLen(length) => self.lengths.entry(length.id).or_default().push(length),
+            Message::Holder(holder) => drop(self.holders.insert(holder.id, holder)),
+            Message::Contents(contents) => self.contents.entry(contents.id).or_default().push(contents),
+            Message::TraceHit(hit) => self.hits.entry(hit.id).or_default().push(hit),
+            Message::TraceState(state) => self.traces.push(state),
+            Message::LoopSite(site) => self.loops.push(site),
+            Message::BackwardSite(site) => {
+                let same = |other: &&&BackwardSite| {
+                    (&other.file, other.line, other.retain_graph, other.create_graph)
+                        == (&site.file, site.line, site.retain_graph, site.create_graph)
+                };
+                match self.backwards.iter().position(|other| same(&other)) {
+                    Some(at) => self.backwards[at] = site,
+                    None => self.backwards.push(site),
+                }
+            }
+            Message::Peak(peak) => self.peaks.push(peak),
+            Message::Note(note) => self.notes.push(note),
+            Message::Types(_) | Message::Bye(_) => {}
+        }
+    }
+
+    pub(crate) fn reference(&self) -> ProcessRef {
+        let count = if self.record.role == Role::Main { 1 } else { self.same_role };
+        ProcessRef { role: self.record.role.as_str().into(), index: self.record.index, count }
+    }
+
+    /// Numbers of the things that were followed, those of peaks left out.
+    pub(crate) fn ids(&self) -> Vec<u32> {
+        let of_peaks: BTreeSet<u32> = self.peaks.iter().flat_map(|peak| peak.ids.iter().copied()).collect();
+        self.lengths.keys().copied().filter(|id| !of_peaks.contains(id)).collect()
+    }
+
+    pub(crate) fn censuses(&self) -> usize {
+        self.boundaries.iter().filter(|boundary| boundary.census_objects > 0).count()
+    }
+
+    /// Boundaries of one unit.
+    pub(crate) fn of_unit(&self, unit: Unit) -> impl Iterator<Item = &'a Boundary> {
+        self.boundaries.iter().copied().filter(move |boundary| boundary.unit == unit)
+    }
+
+    pub(crate) fn boundary(&self, seq: u32) -> Option<&'a Boundary> {
+        // Sequence numbers are positions, unless messages were lost.
+        let at = self.boundaries.binary_search_by_key(&seq, |boundary| boundary.seq).ok()?;
+        Some(self.boundaries[at])
+    }
+
+    /// Files of the user that the process is known to run.
+    pub(crate) fn files(&self) -> Vec<&'a str> {
+        let loops = self.loops.iter().map(|site| site.file.as_str());
+        let backwards = self.backwards.iter().map(|site| site.file.as_str());
+        let hits = self.hits.values().flatten().map(|hit| hit.user_file.as_str());
+        let holders = self.holders.values().map(|holder| holder.file.as_str());
+        let files: BTreeSet<&str> = loops.chain(backwards).chain(hits).chain(holders).collect();
+        files.into_iter().filter(|file| !file.is_empty()).collect()
+    }
+}

@@ -1,0 +1,337 @@
+//! Things that grow, as findings: those with bytes to show for it, one per line and class.
+
+use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Unit};
+use caulk_core::{
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Severity, Site, State,
+};
+
+use crate::class::Signs;
+use crate::growth::Rate;
+use crate::place::{self, Located};
+use crate::process::Process;
+use crate::units::Scale;
+use crate::verdicts::{Judged, unit_name};
+use crate::{Files, fix};
+
+/// Growth per epoch below which a thing is only mentioned, in bytes, and as a share of the bytes in use.
+const SMALLEST: f64 = 262_144.0;
+const SMALLEST_SHARE: f64 = 0.0005;
+/// Boundaries from which a byte verdict can be expected.
+const JUDGED: usize = 5;
+/// Bytes gained over the run from which a suspicion is worth a warning before that.
+const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
+
+/// Something that grows.
+pub(crate) struct Suspect<'a> {
+    holder: &'a Holder,
+    kind: ContainerKind,
+    contents: Option<&'a Contents>,
+    rate: Rate,
+    located: Option<Located>,
+    class: LeakClass,
+    severity: Severity,
+    confidence: Confidence,
+}
+
+/// What grows in a process, and is held by the program itself or has bytes to show.
+pub(crate) fn of_process<'a>(
+    files: &Files<'_>,
+    process: &'a Process<'a>,
+    judged: &Judged,
+    died: bool,
+) -> Vec<Suspect<'a>> {
+    let Some(scale) = judged.scale else { return Vec::new() };
+    let mut suspects = Vec::new();
+    for id in process.ids() {
+        let (Some(&holder), Some(rate)) = (process.holders.get(&id), Rate::of(process, scale, id)) else {
+            continue;
+        };
+        let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
+        if !rate.grows() {
+            continue;
+        }
+        let located = place::locate(files, process, id, kind);
+        let contents = process.contents.get(&id).and_then(|looks| looks.last().copied());
+        let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
+        let severity = severity(&rate, class, contents, judged, scale, died);
+        // Containers of libraries, and what nobody's line grows, are not worth a word unless they weigh.
+        if severity == Severity::Info && located.is_none() {
+            continue;
+        }
+        let confidence = confidence(located.as_ref(), judged, &rate);
+        suspects.push(Suspect { holder, kind, contents, rate, located, class, severity, confidence });
+    }
+    suspects
+}
+
+fn confidence(located: Option<&Located>, judged: &Judged, rate: &Rate) -> Confidence {
+    let line = located.map_or(Confidence::Suspected, |located| located.confidence);
+    let grows = judged.in_use_state() == Some(State::Grows);
+    if !grows || rate.points < 3 { line.max(Confidence::Suspected) } else { line }
+}
+
+/// Bytes decide: a thing that grows while the bytes in use do not is worth knowing at most.
+fn severity(
+    rate: &Rate,
+    class: LeakClass,
+    contents: Option<&Contents>,
+    judged: &Judged,
+    scale: Scale,
+    died: bool,
+) -> Severity {
+    let Some(in_use) = judged.in_use() else { return Severity::Info };
+    // Per epoch, or over as many units as lie between two boundaries.
+    let own = rate.bytes_per_unit * scale.spacing;
+    let least = SMALLEST.max(SMALLEST_SHARE * in_use.last);
+    let over_run = rate.bytes_per_unit * rate.span;
+    let weighs = own >= least || (scale.unit != Unit::Epoch && over_run >= 4.0 * least);
+    match in_use.state {
+        State::Grows if weighs => full(class, contents),
+        State::Undecided if (in_use.boundaries as usize) < JUDGED || died => {
+            let share = in_use.bytes_per_unit > 0.0 && rate.bytes_per_unit >= 0.2 * in_use.bytes_per_unit;
+            let worth = over_run >= SUSPICIOUS && share && rate.points >= 3;
+            if worth { Severity::Warning } else { Severity::Info }
+        }
+        _ => Severity::Info,
+    }
+}
+
+/// Severity of something that grows for the whole run and weighs.
+fn full(class: LeakClass, contents: Option<&Contents>) -> Severity {
+    match class {
+        LeakClass::RowsKeptUntilEnd | LeakClass::AugmentationPerFold => return Severity::Warning,
+        LeakClass::OptimizerRecreated | LeakClass::FigureNotClosed | LeakClass::HookNeverRemoved => {
+            return Severity::Error;
+        }
+        _ => {}
+    }
+    let holds =
+        |fact: &str| contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact));
+    if contents.is_none() || ["tensor", "graph", "array", "figure", "frame"].iter().any(|fact| holds(fact)) {
+        Severity::Error
+    } else {
+        Severity::Warning
+    }
+}
+
+/// Findings, one for each line and class.
+pub(crate) fn findings(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    mut suspects: Vec<Suspect<'_>>,
+) -> Vec<Finding> {
+    let Some(scale) = judged.scale else { return Vec::new() };
+    suspects.sort_by(|a, b| b.rate.bytes_per_unit.total_cmp(&a.rate.bytes_per_unit));
+    let mut groups: Vec<Vec<Suspect<'_>>> = Vec::new();
+    for suspect in suspects {
+        match groups.iter_mut().find(|group| same_line(&group[0], &suspect)) {
+            Some(group) => group.push(suspect),
+            None => groups.push(vec![suspect]),
+        }
+    }
+    groups.iter().map(|group| finding(files, process, judged, scale, group)).collect()
+}
+
+fn same_line(a: &Suspect<'_>, b: &Suspect<'_>) -> bool {
+    match (&a.located, &b.located) {
+        (Some(a), Some(b)) => a.path == b.path && a.spot.line == b.spot.line,
+        // Registries of hooks and the like: one cause, many holders.
+        (None, None) => a.class == b.class && a.holder.name == b.holder.name && !a.holder.name.is_empty(),
+        _ => false,
+    }
+}
+
+fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    scale: Scale,
+    group: &[Suspect<'_>],
+) -> Finding {
+    let first = &group[0];
+    let sum = |of: &dyn Fn(&Suspect<'_>) -> f64| group.iter().map(of).sum::<f64>();
+    let bytes = sum(&|suspect| suspect.rate.bytes_per_unit);
+    let elements = sum(&|suspect| suspect.rate.elements_per_unit);
+    let interval =
+        group.iter().map(|suspect| suspect.rate.interval).collect::<Option<Vec<_>>>().map(|intervals| {
+            intervals.iter().fold([0.0, 0.0], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
+        });
+    let growth = Growth {
+        unit: scale.verdict_unit(),
+        bytes_per_epoch: scale.per_epoch(bytes),
+        bytes_per_unit: bytes,
+        elements_per_epoch: scale.per_epoch(elements),
+        elements_per_unit: elements,
+        interval,
+        elements: group.iter().map(|suspect| suspect.rate.elements).sum(),
+    };
+    let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
+    let container =
+        first.located.as_ref().map_or_else(|| first.holder.expression.clone(), |at| at.container.clone());
+    let name = first.holder.name.as_str();
+    let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files, name));
+    let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files, name));
+    Finding {
+        class: first.class,
+        confidence: first.confidence,
+        scope: Scope::Run,
+        severity: group.iter().map(|suspect| suspect.severity).max().unwrap_or(Severity::Info),
+        message: message(first, &container, &growth),
+        sites,
+        container,
+        holder: first.holder.expression.clone(),
+        holder_path: path(first.holder, first.kind),
+        chain,
+        process: process.reference(),
+        pinned: pinned(group),
+        evidence: evidence(files, process, judged, group, &growth),
+        fix: fix::of(first.class, first.located.as_ref(), name),
+        twins,
+        growth: Some(growth),
+    }
+}
+
+fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
+    let unit = unit_name(growth.unit);
+    let rate = Bytes::signed(growth.bytes_per_unit);
+    let count = round(growth.elements_per_unit);
+    let what = match suspect.kind {
+        ContainerKind::Graph => {
+            format!("the autograd graph behind `{container}` grows by {count} nodes per {unit}")
+        }
+        ContainerKind::Tensor | ContainerKind::Buffer => {
+            format!("`{container}` is replaced by a larger one again and again")
+        }
+        ContainerKind::LruCache => format!("the cache of `{container}` grows by {count} entries per {unit}"),
+        _ => format!("`{container}` grows by {count} elements per {unit}"),
+    };
+    format!("{what}, {rate} per {unit}: {}", suspect.class.summary())
+}
+
+/// A count with as many digits as it means.
+fn round(count: f64) -> String {
+    if count >= 10.0 || (count - count.round()).abs() < 0.05 {
+        format!("{count:.0}")
+    } else {
+        format!("{count:.1}")
+    }
+}
+
+/// The holder path in words, as the JSON contract shows it.
+pub(crate) fn path(holder: &Holder, kind: ContainerKind) -> Vec<String> {
+    let mut path: Vec<String> = Vec::new();
+    for step in &holder.path {
+        let text = match step.kind {
+            StepKind::Module => format!("module {}", step.name),
+            StepKind::Function => format!("function {}()", step.name),
+            StepKind::Local => format!("local {}", step.name),
+            StepKind::Attribute => format!("attribute {}", step.name),
+            StepKind::ClassAttribute => format!("class attribute {}", step.name),
+            StepKind::Global => format!("global {}", step.name),
+            StepKind::Key => format!("key [{}]", step.name),
+            StepKind::Index => format!("index [{}]", step.name),
+            StepKind::Closure => format!("closure variable {}", step.name),
+            StepKind::Default => format!("default argument {}", step.name),
+            StepKind::Internal => step.name.clone(),
+            StepKind::Thread => format!("thread {}", step.name),
+            StepKind::Native => "held from C".into(),
+        };
+        match (path.last_mut(), step.kind) {
+            // "function main() local trainer" reads as one step.
+            (Some(last), StepKind::Local) if last.starts_with("function ") => {
+                last.push(' ');
+                last.push_str(&text);
+            }
+            _ => path.push(text),
+        }
+    }
+    path.push(kind.as_str().to_owned());
+    path
+}
+
+fn pinned(group: &[Suspect<'_>]) -> Option<Pinned> {
+    let mut pinned = Pinned::default();
+    for suspect in group {
+        let Some(contents) = suspect.contents else { continue };
+        let sampled = u64::from(contents.sampled.max(1));
+        if suspect.kind == ContainerKind::Graph {
+            pinned.graph_nodes += contents.graph_nodes;
+            pinned.saved_bytes += contents.saved_bytes;
+            continue;
+        }
+        pinned.graph_nodes += contents.graph_nodes * suspect.rate.elements / sampled;
+        pinned.saved_bytes += contents.saved_bytes_per_element * suspect.rate.elements;
+        pinned.tensor_bytes += contents.tensor_bytes_per_element * suspect.rate.elements;
+    }
+    (pinned != Pinned::default()).then_some(pinned)
+}
+
+fn evidence(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    group: &[Suspect<'_>],
+    growth: &Growth,
+) -> Vec<Evidence> {
+    let first = &group[0];
+    let unit = unit_name(growth.unit);
+    let mut evidence = Vec::new();
+    let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
+    if let Some(verdict) = judged.in_use().filter(|verdict| verdict.state == State::Grows) {
+        let text = format!("bytes in use grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
+        add("bytes-in-use", format!("{text} over {} boundaries", verdict.boundaries));
+    }
+    let rate = &first.rate;
+    add(
+        "census",
+        format!(
+            "{} -> {} over {} boundaries: {}",
+            rate.first, rate.elements, rate.points, rate.judgement.text
+        ),
+    );
+    if let Some((times, count)) = first.located.as_ref().and_then(|located| located.traced) {
+        add("armed-trace", format!("seen growing at this line {count} times while traced (+{times})"));
+    }
+    if let Some(located) = first.located.as_ref().filter(|located| located.grow.is_some()) {
+        add("source", format!("`{}` grows `{}`", located.spot.text, located.container));
+    }
+    if let Some(contents) = first.contents {
+        add("contents", contents_text(first.kind, contents));
+    }
+    for other in &group[1..] {
+        let text = format!("the same line grows `{}`", other.holder.expression);
+        add("holder-path", format!("{text}: {} per {unit}", Bytes::signed(other.rate.bytes_per_unit)));
+    }
+    let _ = (files, process);
+    evidence
+}
+
+fn contents_text(kind: ContainerKind, contents: &Contents) -> String {
+    let least = if contents.truncated { "at least " } else { "" };
+    let nodes: Vec<String> =
+        contents.node_types.iter().take(4).map(|(name, count)| format!("{count} {name}")).collect();
+    if kind == ContainerKind::Graph {
+        let saved = Bytes(contents.saved_bytes);
+        return format!(
+            "{least}{} nodes, {saved} saved for backward ({})",
+            contents.graph_nodes,
+            nodes.join(", ")
+        );
+    }
+    let types: Vec<String> = contents.element_types.iter().take(3).map(|(name, _)| name.clone()).collect();
+    let mut text =
+        format!("{least}{} per element of type {}", Bytes(contents.bytes_per_element), types.join(", "));
+    if contents.saved_bytes_per_element > 0 {
+        let saved = Bytes(contents.saved_bytes_per_element);
+        text.push_str(&format!(", of which {saved} are saved by its graph ({})", nodes.join(", ")));
+    }
+    if contents.tensor_bytes_per_element > 2 * contents.viewed_bytes_per_element
+        && contents.viewed_bytes_per_element > 0
+    {
+        let (shown, held) =
+            (Bytes(contents.viewed_bytes_per_element), Bytes(contents.tensor_bytes_per_element));
+        text.push_str(&format!("; views of {shown} pin storages of {held}"));
+    }
+    text
+}

@@ -1,0 +1,67 @@
+//! Training errors that the agent met on its way and that cost no memory: gradients that are never cleared.
+
+use caulk_core::{Confidence, Evidence, Finding, LeakClass, Scope, Severity, SiteRole};
+use caulk_python::{Facts, Owner};
+
+use crate::place::Located;
+use crate::process::Process;
+use crate::{Files, fix};
+
+/// Backward passes that must all have started with gradients left over.
+const LOOKS: u64 = 10;
+
+/// Backward passes that start with the gradients of the step before.
+pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding> {
+    let stale =
+        process.backwards.iter().filter(|site| site.checked >= LOOKS && site.stale_gradients == site.checked);
+    stale
+        .map(|site| {
+            let class = LeakClass::GradientsNeverCleared;
+            let statement = files.module(&site.file).and_then(|module| Some((module.statement_at(site.line)?, module)));
+            let located = statement.map(|(statement, module)| Located {
+                container: module
+                    .calls("backward")
+                    .into_iter()
+                    .find(|call| statement.spot.covers(call.spot.line))
+                    .map_or_else(|| "backward".into(), |call| call.callee),
+                spot: statement.spot,
+                path: site.file.clone(),
+                grow: None,
+                confidence: Confidence::Proved,
+                facts: Facts::default(),
+                owner: Owner::Any,
+                traced: None,
+                module,
+            });
+            Finding {
+                class,
+                confidence: Confidence::Proved,
+                scope: Scope::Run,
+                severity: Severity::Warning,
+                message: "every backward pass adds to the gradients of the steps before, because nothing clears them: a \
+                          training error; memory does not grow"
+                    .into(),
+                sites: located
+                    .iter()
+                    .map(|located| located.spot.site(&files.display(&located.path), SiteRole::Grows))
+                    .collect(),
+                container: located.as_ref().map_or_else(|| "backward".into(), |located| located.container.clone()),
+                holder: String::new(),
+                holder_path: Vec::new(),
+                chain: Vec::new(),
+                process: process.reference(),
+                growth: None,
+                pinned: None,
+                evidence: vec![Evidence {
+                    kind: "gradients".into(),
+                    text: format!(
+                        "{} of {} backward passes after an optimizer step began with gradients other than zero",
+                        site.stale_gradients, site.checked
+                    ),
+                }],
+                fix: fix::of(class, located.as_ref(), "grad"),
+                twins: Vec::new(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,87 @@
+//! Which boundaries a process is judged at, and how long one unit lasts.
+
+use caulk_core::VerdictUnit;
+use caulk_core::wire::{Boundary, Unit};
+use caulk_growth::Point;
+
+use crate::process::Process;
+
+/// Boundaries of a unit from which it is preferred to a finer one.
+const ENOUGH: usize = 3;
+
+/// The unit of a process's series.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    pub(crate) unit: Unit,
+    /// Length of one unit in seconds and in optimizer steps, medians.
+    pub(crate) seconds: Option<f64>,
+    pub(crate) steps: Option<f64>,
+    /// Units between two neighbouring boundaries, median.
+    pub(crate) spacing: f64,
+}
+
+impl Scale {
+    /// Epochs where they were told, else steps, else seconds.
+    pub(crate) fn of(process: &Process<'_>) -> Option<Self> {
+        let unit = [Unit::Epoch, Unit::Steps, Unit::Seconds]
+            .into_iter()
+            .find(|unit| process.of_unit(*unit).count() >= ENOUGH)
+            .or_else(|| process.boundaries.first().map(|boundary| boundary.unit))?;
+        let boundaries: Vec<&Boundary> = process.of_unit(unit).collect();
+        let per = |value: &dyn Fn(&Boundary) -> f64| {
+            let rates = boundaries.windows(2).filter_map(|pair| {
+                let distance = position(pair[1]) - position(pair[0]);
+                (distance > 0.0).then(|| (value(pair[1]) - value(pair[0])) / distance)
+            });
+            median(rates.collect())
+        };
+        let spacing = boundaries.windows(2).map(|pair| position(pair[1]) - position(pair[0])).collect();
+        Some(Self {
+            unit,
+            seconds: per(&|boundary| boundary.time_ns as f64 / 1e9),
+            steps: per(&|boundary| boundary.steps as f64).filter(|steps| *steps > 0.0),
+            spacing: median(spacing).unwrap_or(1.0).max(1.0),
+        })
+    }
+
+    pub(crate) fn verdict_unit(self) -> VerdictUnit {
+        match self.unit {
+            Unit::Epoch => VerdictUnit::Epoch,
+            Unit::Steps => VerdictUnit::Steps,
+            Unit::Seconds => VerdictUnit::Seconds,
+        }
+    }
+
+    /// A rate per unit, as a rate per epoch where the unit is one.
+    pub(crate) fn per_epoch(self, rate: f64) -> Option<f64> {
+        (self.unit == Unit::Epoch).then_some(rate)
+    }
+}
+
+/// Where a boundary lies on the axis of its unit.
+pub(crate) fn position(boundary: &Boundary) -> f64 {
+    boundary.index as f64
+}
+
+/// A figure of every boundary of the scale's unit.
+pub(crate) fn points(process: &Process<'_>, scale: Scale, value: impl Fn(&Boundary) -> f64) -> Vec<Point> {
+    process
+        .of_unit(scale.unit)
+        .map(|boundary| Point { at: position(boundary), value: value(boundary) })
+        .collect()
+}
+
+/// Bytes in use, as the process's allocators count them.
+pub(crate) fn in_use(boundary: &Boundary) -> f64 {
+    (boundary.malloc_bytes + boundary.small_bytes + boundary.shm_bytes) as f64
+}
+
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        length if length % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
