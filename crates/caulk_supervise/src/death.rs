@@ -22,13 +22,23 @@ pub(crate) struct Kills {
     pub(crate) after: u64,
 }
 
-/// Where memory stood at the last look.
+/// How full something was in the last moments, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Filled {
+    /// The most that was seen in use.
+    pub(crate) seen: u64,
+    /// What the next look would have seen, had it gone on so.
+    pub(crate) expected: u64,
+    pub(crate) limit: u64,
+}
+
+/// Where memory stood in the last moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// Bytes in use of the control group with a limit, and the limit.
-    pub(crate) cgroup: Option<(u64, u64)>,
-    /// Bytes of the machine in use, and how many it has.
-    pub(crate) machine: Option<(u64, u64)>,
+    /// Of the control group with a limit.
+    pub(crate) cgroup: Option<Filled>,
+    /// Of the machine.
+    pub(crate) machine: Option<Filled>,
 }
 
 /// What there is to tell by.
@@ -85,13 +95,18 @@ impl Kills {
     }
 }
 
+impl Filled {
+    fn share(self) -> f64 {
+        self.expected as f64 / self.limit.max(1) as f64
+    }
+}
+
 impl Level {
-    /// The fuller of the two as a share, with its name and size.
-    fn fullest(self) -> Option<(f64, &'static str, u64)> {
-        let share = |(used, limit): (u64, u64), name| (used as f64 / limit.max(1) as f64, name, limit);
-        let cgroup = self.cgroup.map(|level| share(level, "the memory limit of its control group"));
-        let machine = self.machine.map(|level| share(level, "the machine's memory"));
-        cgroup.into_iter().chain(machine).max_by(|a, b| a.0.total_cmp(&b.0))
+    /// The fuller of the two, with its name.
+    fn fullest(self) -> Option<(Filled, &'static str)> {
+        let cgroup = self.cgroup.map(|filled| (filled, "the memory limit of its control group"));
+        let machine = self.machine.map(|filled| (filled, "the machine's memory"));
+        cgroup.into_iter().chain(machine).max_by(|a, b| a.0.share().total_cmp(&b.0.share()))
     }
 }
 
@@ -110,53 +125,41 @@ pub(crate) fn classify(ending: Ending, evidence: &Evidence) -> Death {
 fn killer(ending: Ending, evidence: &Evidence) -> (Option<Kill>, String) {
     let counted = evidence.cgroup.map(Kills::news);
     let machine = evidence.machine.map(Kills::news);
-    let at = |(share, name, limit): (f64, &str, u64)| {
-        format!("memory stood at {:.0} % of {name} ({})", share.min(1.0) * 100.0, Bytes(limit))
-    };
     let fullest = evidence.level.fullest();
-    let stood = fullest.map(|level| format!("; {}", at(level))).unwrap_or_default();
-    if !ending.killed() {
-        let children = counted.unwrap_or(0);
-        return if children > 0 {
+    let stood = fullest.map_or_else(String::new, |(filled, name)| {
+        format!("; last seen: {} of {}, {name}", Bytes(filled.seen), Bytes(filled.limit))
+    });
+    let oom =
+        |count, of: &str| format!("the kernel killed {} of {of} for want of memory{stood}", processes(count));
+    let kill = match (counted, machine) {
+        (Some(count @ 1..), _) if ending.killed() => (Kill::Oom, oom(count, "its control group")),
+        (Some(count @ 1..), _) => (Kill::Oom, format!("while it ran, {}", oom(count, "its control group"))),
+        _ if !ending.killed() => return (None, String::new()),
+        // Without a count of the group's own, one of the machine's says it as well: kills are rare.
+        (None, Some(count @ 1..)) => (Kill::Oom, oom(count, "this machine")),
+        (None, None) => uncounted(fullest, &stood),
+        _ if fullest.is_some_and(|(filled, _)| filled.share() >= AT_LIMIT) => {
+            let watchers =
+                "something else that watches memory may have (systemd-oomd, earlyoom, a batch system)";
             (
-                Some(Kill::Oom),
-                format!(
-                    "while it ran the kernel killed {} of its control group for want of memory{stood}",
-                    processes(children)
-                ),
+                Kill::ProbablyOom,
+                format!("memory was at its limit; the kernel counted no OOM kill, {watchers}{stood}"),
             )
-        } else {
-            (None, String::new())
-        };
-    }
-    if let Some(count @ 1..) = counted {
-        return (
-            Some(Kill::Oom),
-            format!("the kernel killed {} of its control group for want of memory{stood}", processes(count)),
-        );
-    }
-    // Without a count of the group's own, one of the machine's says it as well: kills are rare.
-    if let (None, Some(count @ 1..)) = (counted, machine) {
-        return (
-            Some(Kill::Oom),
-            format!("the kernel killed {} of this machine for want of memory{stood}", processes(count)),
-        );
-    }
-    let none = counted
-        .or(machine)
-        .map_or("and no count of OOM kills can be read", |_| "although the kernel counted no OOM kill");
+        }
+        _ => (Kill::NotOom, format!("by a person or a program, for the kernel counted no OOM kill{stood}")),
+    };
+    (Some(kill.0), kill.1)
+}
+
+/// Where no count can be read, the level is all there is to tell by.
+fn uncounted(fullest: Option<(Filled, &str)>, stood: &str) -> (Kill, String) {
+    let unread = "no count of OOM kills can be read here";
     match fullest {
-        Some(level) if level.0 >= AT_LIMIT => {
-            (Some(Kill::ProbablyOom), format!("{} when it was killed, {none}", at(level)))
+        Some((filled, _)) if filled.share() >= AT_LIMIT => {
+            (Kill::ProbablyOom, format!("memory was at its limit, and {unread}{stood}"))
         }
-        _ if counted.or(machine).is_some() => (
-            Some(Kill::NotOom),
-            format!("by a person or a program, for the kernel counted no OOM kill{stood}"),
-        ),
-        Some(_) => (Some(Kill::NotOom), format!("probably by a person or a program{stood}, {none}")),
-        None => {
-            (Some(Kill::Unknown), "neither a count of OOM kills nor a memory limit can be read here".into())
-        }
+        Some(_) => (Kill::NotOom, format!("probably by a person or a program, though {unread}{stood}")),
+        None => (Kill::Unknown, format!("{unread}, nor a memory limit")),
     }
 }
 
@@ -196,8 +199,12 @@ mod tests {
     const KILLED: Ending = Ending::Signal(libc::SIGKILL);
     const NONE: Option<Kills> = Some(Kills { before: 5, after: 5 });
     const ONE: Option<Kills> = Some(Kills { before: 5, after: 6 });
-    const LOW: Level = Level { cgroup: Some((100, 1000)), machine: Some((100, 4000)) };
-    const FULL: Level = Level { cgroup: Some((960, 1000)), machine: Some((960, 4000)) };
+    const LOW: Level = Level { cgroup: filled(100, 1000), machine: filled(100, 4000) };
+    const FULL: Level = Level { cgroup: filled(960, 1000), machine: filled(960, 4000) };
+
+    const fn filled(seen: u64, limit: u64) -> Option<Filled> {
+        Some(Filled { seen, expected: seen, limit })
+    }
 
     fn check(
         ending: Ending,
@@ -226,7 +233,7 @@ mod tests {
     fn at_the_limit_without_a_count_is_probable() {
         check(KILLED, NONE, NONE, FULL, Some(Kill::ProbablyOom));
         check(KILLED, None, None, FULL, Some(Kill::ProbablyOom));
-        let machine = Level { cgroup: None, machine: Some((3900, 4000)) };
+        let machine = Level { cgroup: None, machine: filled(3900, 4000) };
         check(KILLED, None, None, machine, Some(Kill::ProbablyOom));
     }
 
@@ -254,8 +261,8 @@ mod tests {
     #[test]
     fn the_text_names_the_end_and_the_reason() {
         let death = classify(KILLED, &Evidence { cgroup: ONE, machine: NONE, level: FULL });
-        let expected = "ended by signal 9 (SIGKILL): the kernel killed a process of its control group for want of memory; \
-                        memory stood at 96 % of the memory limit of its control group (1000 B)";
+        let expected = "ended by signal 9 (SIGKILL): the kernel killed a process of its control group for want of \
+                        memory; last seen: 960 B of 1000 B, the memory limit of its control group";
         assert_eq!(death.text, expected);
         assert_eq!((death.code, death.signal), (None, Some(9)));
         assert_eq!(classify(Ending::Code(3), &Evidence::default()).text, "exited with code 3");

@@ -69,19 +69,29 @@ impl Sampler {
         }
     }
 
-    /// One look at every process.
+    /// One look at every process, the new ones included. The known ones come first: a number that one of them had
+    /// is free for a new one when it has ended.
     pub(crate) fn look(&mut self, tree: &mut Tree, now_ns: u64) -> &[Sample] {
         self.samples.clear();
         self.rollup_cost_ns = 0;
         for pid in tree.living().collect::<Vec<_>>() {
-            match self.look_at(tree, pid, now_ns) {
-                Some(sample) => self.samples.push(sample),
-                None => tree.end(pid, now_ns),
+            self.take_or_end(tree, pid, now_ns);
+        }
+        for pid in tree.scan(now_ns) {
+            if self.samples.iter().all(|sample| sample.pid != pid) {
+                self.take_or_end(tree, pid, now_ns);
             }
         }
         self.look_deeper(tree, now_ns);
         self.samples.retain(|sample| tree.processes.get(&sample.pid).is_some_and(|process| process.recorded));
         &self.samples
+    }
+
+    fn take_or_end(&mut self, tree: &mut Tree, pid: u32, now_ns: u64) {
+        match self.look_at(tree, pid, now_ns) {
+            Some(sample) => self.samples.push(sample),
+            None => tree.end(pid, now_ns),
+        }
     }
 
     /// What `smaps_rollup` cost in the last look, in nanoseconds.
@@ -251,7 +261,7 @@ mod tests {
         tree.changes.clear();
         assert!(Sampler::new().look(&mut tree, 8).is_empty());
         assert_eq!((tree.living().count(), tree.processes.len()), (0, 1));
-        tree.scan(9_000_000_000);
+        Sampler::new().look(&mut tree, 9_000_000_000);
         assert!(tree.processes.is_empty());
         assert_eq!(tree.changes.len(), 1);
     }

@@ -276,7 +276,6 @@ impl Supervisor<'_> {
     /// One look at everything.
     fn look(&mut self, now: u64) {
         let before = clock::cpu_ns();
-        self.tree.scan(now);
         let samples = self.sampler.look(&mut self.tree, now);
         for sample in samples {
             self.sink.sample(sample);

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::{Limits, SystemSample};
 
 use crate::cgroup::Cgroup;
-use crate::death::{Evidence, Kills, Level};
+use crate::death::{Evidence, Filled, Kills, Level};
 use crate::proc::{Reader, kilobytes, line};
 use crate::progress::Room;
 
@@ -24,8 +24,16 @@ pub(crate) struct Surroundings {
     reader: Reader,
     limits: Limits,
     kills_before: (Option<u64>, Option<u64>),
-    levels: VecDeque<(u64, Level)>,
+    levels: VecDeque<Look>,
     resident: u64,
+}
+
+/// What one look saw in use, with its limit, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    time_ns: u64,
+    cgroup: Option<(u64, u64)>,
+    machine: Option<(u64, u64)>,
 }
 
 impl Surroundings {
@@ -60,9 +68,9 @@ impl Surroundings {
         self.resident = resident;
         let cgroup_bytes = self.cgroup.level(&mut self.reader);
         let available_bytes = self.available();
-        let level = self.level(cgroup_bytes, available_bytes);
-        self.levels.push_back((now_ns, level));
-        while self.levels.front().is_some_and(|&(time, _)| time + LAST_MOMENTS_NS < now_ns) {
+        let level = self.level(now_ns, cgroup_bytes, available_bytes);
+        self.levels.push_back(level);
+        while self.levels.front().is_some_and(|look| look.time_ns + LAST_MOMENTS_NS < now_ns) {
             self.levels.pop_front();
         }
         SystemSample { time_ns: now_ns, cgroup_bytes, available_bytes, tree_rss_bytes: resident, processes }
@@ -74,12 +82,11 @@ impl Surroundings {
         let counted = |before: Option<u64>, after: Option<u64>| {
             before.zip(after).map(|(before, after)| Kills { before, after })
         };
-        let levels =
-            |of: fn(&Level) -> Option<(u64, u64)>| highest(self.levels.iter().map(|(_, level)| of(level)));
+        let filled = |of: fn(&Look) -> Option<(u64, u64)>| highest(self.levels.iter().filter_map(of));
         Evidence {
             cgroup: counted(self.kills_before.0, cgroup),
             machine: counted(self.kills_before.1, machine),
-            level: Level { cgroup: levels(|level| level.cgroup), machine: levels(|level| level.machine) },
+            level: Level { cgroup: filled(|look| look.cgroup), machine: filled(|look| look.machine) },
         }
     }
 
@@ -101,7 +108,7 @@ impl Surroundings {
         kilobytes(memory, "MemAvailable:").unwrap_or(0)
     }
 
-    fn level(&mut self, cgroup: Option<u64>, available: u64) -> Level {
+    fn level(&mut self, time_ns: u64, cgroup: Option<u64>, available: u64) -> Look {
         let physical = self.limits.physical_bytes;
         let cgroup = cgroup.zip(self.limits.cgroup_bytes).map(|(used, limit)| {
             let full = used as f64 >= limit as f64 * NEARLY_FULL;
@@ -109,7 +116,7 @@ impl Surroundings {
             (used.saturating_sub(cache), limit)
         });
         let machine = (physical > 0 && available > 0).then(|| (physical.saturating_sub(available), physical));
-        Level { cgroup, machine }
+        Look { time_ns, cgroup, machine }
     }
 
     /// OOM kills counted so far, by the control group and by the machine.
@@ -119,15 +126,15 @@ impl Surroundings {
     }
 }
 
-/// The highest of the levels, and what one more look would have shown had it risen on as between the last two.
-fn highest(levels: impl Iterator<Item = Option<(u64, u64)>>) -> Option<(u64, u64)> {
-    let levels: Vec<(u64, u64)> = levels.flatten().collect();
-    let &(top, limit) = levels.iter().max_by_key(|(used, _)| *used)?;
+/// The highest of the levels, and what one more look would have seen had it risen on as between the last two.
+fn highest(levels: impl Iterator<Item = (u64, u64)>) -> Option<Filled> {
+    let levels: Vec<(u64, u64)> = levels.collect();
+    let &(seen, limit) = levels.iter().max_by_key(|(used, _)| *used)?;
     let next = match levels[..] {
         [.., (before, _), (last, _)] => last + last.saturating_sub(before),
-        _ => top,
+        _ => seen,
     };
-    Some((top.max(next), limit))
+    Some(Filled { seen, expected: seen.max(next), limit })
 }
 
 #[cfg(test)]

@@ -61,6 +61,8 @@ pub(crate) struct Tree {
     strangers: HashSet<u32>,
     last_pid: Vec<u8>,
     next_sweep_ns: u64,
+    /// New since the last scan.
+    added: Vec<u32>,
     seen: u32,
 }
 
@@ -93,6 +95,7 @@ impl Tree {
             strangers: process_ids().collect(),
             last_pid: Vec::new(),
             next_sweep_ns: 0,
+            added: Vec::new(),
             seen: 0,
         }
     }
@@ -125,13 +128,17 @@ impl Tree {
         self.seen.saturating_sub(MOST_RECORDS)
     }
 
-    /// Looks for new processes.
-    pub(crate) fn scan(&mut self, now_ns: u64) {
+    /// Looks for new processes and returns them.
+    pub(crate) fn scan(&mut self, now_ns: u64) -> Vec<u32> {
         self.bury(now_ns);
         self.look_again(now_ns);
-        if !self.anything_new() {
-            return;
+        if self.anything_new() {
+            self.walk(now_ns);
         }
+        std::mem::take(&mut self.added)
+    }
+
+    fn walk(&mut self, now_ns: u64) {
         let mut queue: Vec<u32> = self.living().collect();
         while let Some(parent) = queue.pop() {
             for child in self.children(parent) {
@@ -202,6 +209,7 @@ impl Tree {
         process.recorded = self.seen < MOST_RECORDS;
         self.seen += 1;
         self.processes.insert(pid, process);
+        self.added.push(pid);
         self.refresh(pid);
         true
     }

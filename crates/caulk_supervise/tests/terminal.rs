@@ -41,7 +41,7 @@ impl Session {
         // The command holds copies of the terminal until it is dropped: then the session has it alone.
         command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
         command.stderr(std::process::Stdio::null());
-        Self { keyboard: OwnedFd::from(master).into(), program, seen: String::new() }
+        Self { keyboard: master.into(), program, seen: String::new() }
     }
 
     fn press(&mut self, keys: &str) {
