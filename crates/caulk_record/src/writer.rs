@@ -19,6 +19,7 @@ use crate::{WriteError, finish, head, home, redact};
 
 /// A process that is only seen again goes to the ring so often, in nanoseconds.
 const SEEN_NS: u64 = 1_000_000_000;
+
 /// A recording that is being made.
 ///
 /// Times come with the records; the newest one seen is the present. Taking a record never fails: what cannot be written
@@ -26,10 +27,9 @@ const SEEN_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Writer {
     folder: Utf8PathBuf,
-    info: RunInfo,
     ring: Option<Ring>,
-    /// The last record reached the ring: nothing is lost if the recorder is killed now.
-    ring_holds: bool,
+    /// Something that waits for its batch is not in the ring: it would be lost if the recorder were killed now.
+    exposed: bool,
     index: Index,
     thin: Thin,
     tables: Vec<Pending>,
@@ -66,14 +66,13 @@ impl Writer {
         let mut writer = Self {
             folder: folder.to_owned(),
             ring: None,
-            ring_holds: false,
+            exposed: false,
             index: Index::create(folder),
             thin: Thin::default(),
             tables: Table::ALL.map(pending).into(),
             processes: HashMap::new(),
             next_order: 0,
             now_ns: info.start_ns,
-            info,
             failure: None,
             warned: false,
             lost: 0,
@@ -139,15 +138,15 @@ impl Writer {
     /// # Errors
     /// [`WriteError::Write`] the first time that something could not be written, and never again.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        let mut closed = Vec::new();
-        self.thin.close(self.now_ns, &mut |row| closed.push(row));
-        for row in closed {
-            self.wait(row);
-        }
+        self.close_windows(self.now_ns);
         for index in 0..self.tables.len() {
-            if self.tables[index].is_due(self.now_ns, !self.ring_holds) {
+            if self.tables[index].is_due(self.now_ns, self.exposed) {
                 self.write_batch(index);
             }
+        }
+        self.exposed &= self.tables.iter().any(|pending| !pending.rows.is_empty());
+        if self.ring.is_none() {
+            self.ring = Ring::create(&self.folder).ok();
         }
         let first = self.tables.iter().filter_map(Pending::first_order).chain(self.thin.first_order()).min();
         if let Some(ring) = &mut self.ring {
@@ -161,10 +160,7 @@ impl Writer {
     /// # Errors
     /// As [`Writer::flush`].
     pub fn update_info(&mut self, info: &RunInfo) -> Result<(), WriteError> {
-        self.info = RunInfo { complete: false, ..head::cleaned(info) };
-        if let Err(error) = head::write(&self.folder, &self.info) {
-            self.fail(self.folder.join(head::HEAD), error);
-        }
+        self.write_head(&RunInfo { complete: false, ..head::cleaned(info) });
         self.outcome()
     }
 
@@ -174,11 +170,7 @@ impl Writer {
     /// # Errors
     /// [`WriteError::Finish`] or [`WriteError::Write`] if something could not be written and nothing was said before.
     pub fn finish(mut self, info: &RunInfo) -> Result<(), WriteError> {
-        let mut rest = Vec::new();
-        self.thin.close(u64::MAX, &mut |row| rest.push(row));
-        for row in rest {
-            self.wait(row);
-        }
+        self.close_windows(u64::MAX);
         // The ring's file is closed before it is removed: on some network file systems that matters.
         self.ring = None;
         let finished = finish::tables(&self.folder, &mut self.tables, &mut self.index);
@@ -186,16 +178,20 @@ impl Writer {
         if let Err((path, source)) = finished {
             self.failure.get_or_insert(WriteError::Finish { path, source });
         }
-        self.info = RunInfo { complete, ..head::cleaned(info) };
+        let mut info = RunInfo { complete, ..head::cleaned(info) };
         if self.lost > 0 {
             let note =
                 format!("{} records are missing: they could not be written ({})", self.lost, self.reason);
-            self.info.notes.push(note);
+            info.notes.push(note);
         }
-        if let Err(error) = head::write(&self.folder, &self.info) {
+        self.write_head(&info);
+        self.outcome()
+    }
+
+    fn write_head(&mut self, info: &RunInfo) {
+        if let Err(error) = head::write(&self.folder, info) {
             self.fail(self.folder.join(head::HEAD), error);
         }
-        self.outcome()
     }
 
     fn take(&mut self, record: Record) {
@@ -210,15 +206,22 @@ impl Writer {
         }
     }
 
+    fn close_windows(&mut self, now_ns: u64) {
+        let mut closed = Vec::new();
+        self.thin.close(now_ns, &mut |row| closed.push(row));
+        for row in closed {
+            self.wait(row);
+        }
+    }
+
     fn push_ring(&mut self, row: &Row) {
-        let Some(ring) = &mut self.ring else {
-            return;
-        };
-        let result = ring.push(row);
-        self.ring_holds = result.is_ok();
-        if let Err(error) = result {
-            let path = ring.path();
-            self.fail(path, error);
+        match self.ring.as_mut().map(|ring| ring.push(row).map_err(|error| (ring.path(), error))) {
+            Some(Ok(())) => (),
+            Some(Err((path, error))) => {
+                self.exposed = true;
+                self.fail(path, error);
+            }
+            None => self.exposed = true,
         }
     }
 
