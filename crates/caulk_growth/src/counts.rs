@@ -3,7 +3,7 @@
 use caulk_core::State;
 
 use crate::series::Series;
-use crate::{Judgement, Options, Point, judge, rank, shape};
+use crate::{Judgement, Options, Point, judge, shape};
 
 /// Judges a length, or another exact count, at boundaries: `grows` where it rose at most of them and did so lately,
 /// `plateaus` where it rose and stopped (a buffer that filled). Three readings are enough.
@@ -28,7 +28,9 @@ pub fn judge_counts(points: &[Point]) -> Judgement {
     if falls > 0 {
         return match base.state {
             State::Grows => base,
-            State::Undecided if rising_lately => verdict(State::Undecided, "shrinks at times"),
+            State::Undecided if rising_lately => {
+                Judgement { more_needed: Some(2), ..verdict(State::Undecided, "shrinks at times") }
+            }
             _ => verdict(State::Sawtooth, "is emptied again"),
         };
     }
@@ -43,6 +45,5 @@ pub fn judge_counts(points: &[Point]) -> Judgement {
     if rises * 3 < rates.len() {
         return Judgement { more_needed: Some(2), ..verdict(State::Undecided, "grew at few boundaries") };
     }
-    let _ = rank::median;
     verdict(State::Grows, &format!("longer at {rises} of {} boundaries", rates.len()))
 }

@@ -10,8 +10,13 @@ use crate::{Judgement, Options, Point, rank};
 const FEWEST_JUDGED: usize = 4;
 /// How often a warm-up is looked for in what remains.
 const WARMUP_ROUNDS: usize = 3;
+/// Readings from which on a leak's ranks leave no doubt, so that more certainty is asked of them; below, more is
+/// asked of the evenness of its steps.
+const MATURE: usize = 7;
 /// Boundaries up to which an unclear rise is left open instead of being called noise.
 const YOUNG: usize = 12;
+
+const UNEVEN: &str = "rises by few or uneven steps";
 
 /// Judges baselines in order of their time.
 ///
@@ -20,11 +25,12 @@ pub fn judge(points: &[Point], options: &Options) -> Judgement {
     let options = sane(options);
     let series = Series::new(points, &options);
     let direct = judge_series(&series, &options);
-    if matches!(direct.state, State::Sawtooth | State::Undecided)
-        && let Some(troughs) = troughs(&series, points)
-    {
+    let unclear =
+        direct.state == State::Sawtooth || (direct.state == State::Undecided && direct.text == UNEVEN);
+    if unclear && let Some((troughs, height)) = troughs(&series, points) {
         let judged = judge_series(&Series::new(&troughs, &options), &options);
-        if judged.state == State::Grows {
+        let rise = troughs[troughs.len() - 1].value - troughs[0].value;
+        if judged.state == State::Grows && rise > 2.0 * height {
             let text = format!("the troughs of a saw-tooth rise: {}", judged.text);
             return Judgement { last: series.last, text, ..judged };
         }
@@ -85,13 +91,15 @@ impl<'a> Judged<'a> {
 
     /// By rank, by size and beyond doubt about the sign.
     fn rises(&self) -> bool {
-        self.p_value <= self.significance + 1e-12
+        let strict = if self.values().len() < MATURE { 1.0 } else { 0.2 };
+        self.p_value <= strict * self.significance + 1e-12
             && self.slope >= self.series.effect
             && self.interval.is_some_and(|[low, _]| low > 0.0)
     }
 
     fn drifts(&self) -> bool {
-        shape::drift(&self.rates) <= self.significance
+        let strict = if self.values().len() < MATURE { 0.5 } else { 1.0 };
+        shape::drift(&self.rates) <= strict * self.significance
     }
 
     fn slows(&self) -> bool {
@@ -124,15 +132,17 @@ fn judge_series(series: &Series, options: &Options) -> Judgement {
         let more = (options.minimum_boundaries - series.len()) as u32;
         return judged.open(more, "too few boundaries");
     }
-    let (start, change) = warmup(series);
+    let (start, lately) = warmup(series);
     let judged = Judged::new(series, start, options);
-    match change {
-        Some(change) if change.after > change.before => {
+    match lately {
+        Some(change) if change.before < STOPPED * change.after => {
             // Fewer steps than a trend needs, after a time without any.
             let seen = series.len() - 1 - start - change.at;
             judged.open((FEWEST_JUDGED - seen.min(FEWEST_JUDGED - 1)) as u32, "began to rise only lately")
         }
-        Some(_) if !recently_stopped(series) => judged.open(2, "may have just stopped rising"),
+        Some(change) if change.after < STOPPED * change.before && recent(series) >= series.effect => {
+            judged.open(2, "may have just stopped rising")
+        }
         _ => decide(&judged),
     }
 }
@@ -149,6 +159,10 @@ fn warmup(series: &Series) -> (usize, Option<shape::Change>) {
         if series.len() - start - change.at < FEWEST_JUDGED {
             return (start, Some(change));
         }
+        let (times, values) = (&series.times[start..], &series.values[start..]);
+        if change.before > change.after && !shape::bends_rather_than_fills(times, values, change.at) {
+            break;
+        }
         start += change.at;
     }
     (start, None)
@@ -159,10 +173,6 @@ fn recent(series: &Series) -> f64 {
     let last = series.len() - 1;
     let from = last - shape::recent_count(last);
     (series.values[last] - series.values[from]) / (series.times[last] - series.times[from])
-}
-
-fn recently_stopped(series: &Series) -> bool {
-    recent(series) < series.effect
 }
 
 fn decide(judged: &Judged<'_>) -> Judgement {
@@ -188,7 +198,7 @@ fn decide_rise(judged: &Judged<'_>) -> Judgement {
         return judged.open(more, "rises more and more slowly");
     }
     if !judged.drifts() {
-        return judged.open(3, "rises by few or uneven steps");
+        return judged.open(3, UNEVEN);
     }
     let count = judged.values().len();
     let text = format!("rises over {count} boundaries without slowing, p = {}", p_text(judged.p_value));
@@ -229,18 +239,20 @@ fn settled(judged: &Judged<'_>) -> Judgement {
     judged.verdict(State::Sawtooth, "moves, and returns to its baseline".into())
 }
 
-/// The low points of a saw-tooth, if there are enough to be judged.
-fn troughs(series: &Series, points: &[Point]) -> Option<Vec<Point>> {
+/// The low points of a saw-tooth, if there are enough to be judged, and the typical height of a tooth. What lies
+/// below a tooth may rise for a while when the teeth and the boundaries beat.
+fn troughs(series: &Series, points: &[Point]) -> Option<(Vec<Point>, f64)> {
     if series.per_entry > 1.0 || series.len() < 11 {
         return None;
     }
     let mut sorted: Vec<Point> =
-        points.iter().copied().filter(|p| p.at.is_finite() && p.value.is_finite()).collect();
+        points.iter().copied().filter(|point| point.at.is_finite() && point.value.is_finite()).collect();
     sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
     let lows =
         sorted.windows(3).filter(|three| three[1].value < three[0].value && three[1].value <= three[2].value);
+    let drops: Vec<f64> = lows.clone().map(|three| three[0].value - three[1].value).collect();
     let lows: Vec<Point> = lows.map(|three| three[1]).collect();
-    (lows.len() >= 5).then_some(lows)
+    (lows.len() >= 5).then(|| (lows, rank::median(&drops)))
 }
 
 fn p_text(p: f64) -> String {

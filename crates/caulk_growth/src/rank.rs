@@ -44,7 +44,7 @@ fn kendall_score(values: &[f64]) -> i64 {
 fn tie_groups(values: &[f64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.chunk_by(|a, b| a == b).map(<[f64]>::len).collect()
+    sorted.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(<[f64]>::len).collect()
 }
 
 /// Over all arrangements of a multiset, inversions are distributed by the q-multinomial coefficient; the score is

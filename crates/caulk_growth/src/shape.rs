@@ -24,13 +24,49 @@ pub(crate) fn change(rates: &[f64], effect: f64) -> Option<Change> {
     let cost = |at: usize| spread_about_median(&rates[..at]) + spread_about_median(&rates[at..]);
     let at = (1..rates.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)))?;
     let (before, after) = (median(&rates[..at]), median(&rates[at..]));
-    let rest = cost(at);
+    let (rest, step) = (cost(at), (before - after).abs());
     let noise = 3.0 * rest / rates.len() as f64;
-    (rest <= 0.5 * whole && (before - after).abs() > noise.max(effect)).then_some(Change {
-        at,
-        before,
-        after,
-    })
+    let clear =
+        rest <= 0.5 * whole && step > noise.max(effect) && step >= 0.5 * before.abs().max(after.abs());
+    clear.then_some(Change { at, before, after })
+}
+
+/// Whether a bend at one reading describes readings far better than a smooth approach to a level does. Without
+/// this, the fast beginning of something that fills passes for a warm-up, and its slow end for a leak.
+pub(crate) fn bends_rather_than_fills(times: &[f64], values: &[f64], at: usize) -> bool {
+    let bend: Vec<f64> = times.iter().map(|time| (time - times[at]).max(0.0)).collect();
+    let bent = residual(values, &[times, &bend]);
+    let span = times[times.len() - 1] - times[0];
+    let filled = (0..24).map(|step| {
+        let constant = 0.3 * (span * 10.0).powf(f64::from(step) / 23.0);
+        let approach: Vec<f64> = times.iter().map(|time| (-(time - times[0]) / constant).exp()).collect();
+        residual(values, &[&approach])
+    });
+    bent < 0.3 * filled.fold(f64::MAX, f64::min)
+}
+
+/// Sum of squares that a constant and these shapes leave unexplained.
+fn residual(values: &[f64], shapes: &[&[f64]]) -> f64 {
+    let ones = vec![1.0; values.len()];
+    let mut bases: Vec<Vec<f64>> = Vec::new();
+    for shape in std::iter::once(ones.as_slice()).chain(shapes.iter().copied()) {
+        let rest = bases.iter().fold(shape.to_vec(), |rest, basis| without(&rest, basis));
+        if dot(&rest, &rest) > 1e-12 * dot(shape, shape) {
+            bases.push(rest);
+        }
+    }
+    let rest = bases.iter().fold(values.to_vec(), |rest, basis| without(&rest, basis));
+    dot(&rest, &rest)
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// The part of `a` that `basis` does not explain.
+fn without(a: &[f64], basis: &[f64]) -> Vec<f64> {
+    let share = dot(a, basis) / dot(basis, basis);
+    a.iter().zip(basis).map(|(x, y)| x - share * y).collect()
 }
 
 /// Rates that fall, by a test or by far: the mark of something that fills.
@@ -47,7 +83,18 @@ pub(crate) fn slows(times: &[f64], values: &[f64], rates: &[f64], significance: 
     ratio < MUCH_SLOWER
         || three_in_order
         || mann_kendall(&falling) <= significance
-        || curves_down(times, values) <= significance
+        || (alternates(rates) && curves_down(times, values) <= significance)
+}
+
+/// Rates of a line with independent noise alternate: a reading too high makes one rate too high and the next too
+/// low. Then a test on the readings is stronger than one on the rates; otherwise it would be wrong.
+fn alternates(rates: &[f64]) -> bool {
+    let ranks: Vec<f64> = (0..rates.len()).map(|index| index as f64).collect();
+    let ones = vec![1.0; rates.len()];
+    let line = without(&ranks, &ones);
+    let rest = without(&without(rates, &ones), &line);
+    let all = dot(&rest, &rest);
+    all > 0.0 && dot(&rest[1..], &rest[..rest.len() - 1]) / all < -0.3
 }
 
 /// Mean rates of the first and the second half; the middle one of an odd number belongs to neither.
@@ -75,22 +122,13 @@ fn curves_down(times: &[f64], values: &[f64]) -> f64 {
         return 1.0;
     }
     // Orthogonal polynomials on these times: 1, x, then the part of x^2 that the others do not explain.
-    let count = values.len() as f64;
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    let less = |a: &[f64], share: f64, b: &[f64]| -> Vec<f64> {
-        a.iter().zip(b).map(|(x, y)| x - share * y).collect()
-    };
     let ones = vec![1.0; values.len()];
-    let line = less(times, dot(times, &ones) / count, &ones);
+    let line = without(times, &ones);
     let square: Vec<f64> = line.iter().map(|x| x * x).collect();
-    let square = less(&square, dot(&square, &ones) / count, &ones);
-    let bend = less(&square, dot(&square, &line) / dot(&line, &line), &line);
-    let mut rest = values.to_vec();
-    for basis in [&ones, &line] {
-        rest = less(&rest, dot(&rest, basis) / dot(basis, basis), basis);
-    }
+    let bend = without(&without(&square, &ones), &line);
+    let rest = without(&without(values, &ones), &line);
     let coefficient = dot(&rest, &bend) / dot(&bend, &bend);
-    let rest = less(&rest, coefficient, &bend);
+    let rest = without(&rest, &bend);
     let dof = values.len() - 3;
     let error = (dot(&rest, &rest) / dof as f64 / dot(&bend, &bend)).sqrt();
     student::upper_tail(-coefficient / error, dof)
