@@ -17,6 +17,16 @@ pub(crate) struct Report {
     /// Reasons why something could not be looked at.
     #[serde(default)]
     pub(crate) notes: Vec<String>,
+    /// What could not be read.
+    #[serde(default)]
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Something that could not be read.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Problem {
+    /// What, for people.
+    pub(crate) message: String,
 }
 
 /// The judgement on one series of one process.

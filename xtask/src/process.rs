@@ -32,9 +32,9 @@ impl Cmd {
         Self { words: vec![program.into()], variables: Vec::new(), folder: None }
     }
 
-    /// This workspace's cargo: the one that runs xtask.
+    /// Cargo, as a person would call it; rustup keeps to the toolchain that runs xtask.
     pub(crate) fn cargo() -> Self {
-        Self::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        Self::new("cargo")
     }
 
     /// Adds one word.
@@ -108,12 +108,22 @@ impl Cmd {
 
 impl fmt::Display for Cmd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let here = std::env::current_dir()
+            .ok()
+            .filter(|here| self.folder.as_ref().is_none_or(|folder| folder == here));
+        let shown = |word: &OsStr| quoted(below(word, here.as_deref()));
         for (name, value) in &self.variables {
-            write!(f, "{}={} ", name.to_string_lossy(), quoted(value))?;
+            write!(f, "{}={} ", name.to_string_lossy(), shown(value))?;
         }
-        let words: Vec<_> = self.words.iter().map(|word| quoted(word)).collect();
+        let words: Vec<_> = self.words.iter().map(|word| shown(word)).collect();
         write!(f, "{}", words.join(" "))
     }
+}
+
+/// Paths below the caller's folder, as a person there would type them.
+fn below<'a>(word: &'a OsStr, here: Option<&Path>) -> &'a OsStr {
+    let relative = here.and_then(|here| Path::new(word).strip_prefix(here).ok());
+    relative.map(Path::as_os_str).filter(|rest| !rest.is_empty()).unwrap_or(word)
 }
 
 fn quoted(word: &OsStr) -> String {
@@ -130,6 +140,13 @@ mod tests {
     fn a_command_is_shown_as_a_shell_would_take_it() {
         let command = Cmd::new("python").args(["-c", "print('a b')"]).env("OMP_NUM_THREADS", "1");
         assert_eq!(command.to_string(), r#"OMP_NUM_THREADS=1 python -c "print('a b')""#);
+    }
+
+    #[test]
+    fn paths_below_the_folder_are_shown_short() {
+        let here = std::env::current_dir().unwrap();
+        let command = Cmd::new(here.join(".venv/bin/python")).arg("/else/where.py").arg(&here);
+        assert_eq!(command.to_string(), format!(".venv/bin/python /else/where.py {}", here.display()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::findings::{Finding, Growth, Report, Severity};
+use crate::findings::{Finding, Growth, Report, Severity, Verdict};
 use crate::zoo::run::Outcome;
 use crate::zoo::truth::{FalseFriend, LeakSite, Truth};
 
@@ -82,7 +82,11 @@ pub(crate) fn clean(truth: &Truth, outcome: &Outcome) -> CleanScore {
     let grows =
         report.verdicts.iter().filter(|verdict| verdict.series == "in_use" && verdict.state == "grows");
     let verdicts = grows.map(|verdict| format!("{} in use `grows`", verdict.process.role));
-    CleanScore { alarms: claims.chain(verdicts).chain(friends(truth, "clean", report)).collect() }
+    // Silence counts only where something was judged.
+    let unjudged = main_verdict(report).is_none().then(|| "no verdict on the main process".to_owned());
+    CleanScore {
+        alarms: claims.chain(verdicts).chain(unjudged).chain(friends(truth, "clean", report)).collect(),
+    }
 }
 
 fn rank(alarms: &[&Finding], finding: &Finding) -> usize {
@@ -174,16 +178,22 @@ fn missed(truth: &Truth, report: &Report) -> LeakScore {
     }
 }
 
-/// What the report itself says: verdict, findings, notes.
+/// What the report itself says: verdict, findings, notes, problems.
 fn reason(report: &Report) -> String {
-    let verdict =
-        report.verdicts.iter().find(|verdict| verdict.series == "in_use" && verdict.process.role == "main");
-    let verdict =
-        verdict.map(|verdict| format!("in use {} over {} boundaries", verdict.state, verdict.boundaries));
+    let verdict = main_verdict(report).map_or_else(
+        || "no verdict on the main process".into(),
+        |verdict| format!("in use {} over {} boundaries", verdict.state, verdict.boundaries),
+    );
     let findings = report.findings.iter().map(|finding| {
         format!("{:?} {} at {}", finding.severity, finding.class, place(finding)).to_lowercase()
     });
-    verdict.into_iter().chain(findings).chain(report.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
+    let problems = report.problems.iter().map(|problem| problem.message.clone());
+    let said = findings.chain(report.notes.iter().cloned()).chain(problems);
+    std::iter::once(verdict).chain(said).collect::<Vec<_>>().join("; ")
+}
+
+fn main_verdict(report: &Report) -> Option<&Verdict> {
+    report.verdicts.iter().find(|verdict| verdict.series == "in_use" && verdict.process.role == "main")
 }
 
 fn place(finding: &Finding) -> String {
@@ -215,7 +225,8 @@ mod tests {
     "#;
 
     fn outcome(findings: &str) -> (Truth, Outcome) {
-        let report = format!(r#"{{"verdicts": [], "findings": [{findings}]}}"#);
+        let verdict = r#"{"series": "in_use", "state": "flat", "process": {"role": "main"}}"#;
+        let report = format!(r#"{{"verdicts": [{verdict}], "findings": [{findings}]}}"#);
         let outcome = Outcome { report: serde_json::from_str(&report).unwrap(), epochs: 8 };
         (toml::from_str(TRUTH).unwrap(), outcome)
     }
@@ -275,6 +286,13 @@ mod tests {
             let (truth, outcome) = outcome(&text);
             assert_eq!(clean(&truth, &outcome).alarms.len(), alarms, "{text}");
         }
+    }
+
+    #[test]
+    fn silence_without_a_verdict_is_no_pass() {
+        let (truth, outcome) = outcome("");
+        let silent = Outcome { report: Report::default(), ..outcome };
+        assert_eq!(clean(&truth, &silent).alarms, ["no verdict on the main process"]);
     }
 
     #[test]
