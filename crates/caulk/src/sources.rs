@@ -90,6 +90,8 @@ fn load(path: &Path) -> Option<Rc<str>> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
+    use caulk_diagnose::Sources;
+
     use super::*;
 
     #[test]

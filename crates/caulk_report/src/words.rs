@@ -175,6 +175,7 @@ pub(crate) fn subject(process: &ProcessRef, series: Series) -> String {
 pub(crate) fn owner(process: &ProcessRef) -> Option<String> {
     match (process.role.as_str(), process.count) {
         ("main" | "", 0 | 1) => None,
+        ("tree", 0 | 1) => None,
         ("tree", _) => Some("all processes together".into()),
         ("worker", count) if count > 1 => Some(format!("{count} DataLoader workers")),
         ("worker", _) => Some(format!("DataLoader worker {}", process.index)),
@@ -207,7 +208,7 @@ pub(crate) fn limit(limit: Limit) -> String {
     };
     match limit.kind {
         LimitKind::Cgroup | LimitKind::Budget => format!("{name} of {}", Bytes(limit.bytes)),
-        LimitKind::Physical | LimitKind::Gpu => format!("{name}, {}", Bytes(limit.bytes)),
+        LimitKind::Physical | LimitKind::Gpu => format!("{name} ({})", Bytes(limit.bytes)),
     }
 }
 
