@@ -327,7 +327,7 @@ fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
         let Some(value) = assignment.value.filter(|_| number) else { continue };
         if limit == name
             || !parts.iter().any(|word| LIMITS.contains(&word.as_str()))
-            || is_read(module, limit)
+            || is_read(module, &assignment.target, limit)
         {
             continue;
         }
@@ -355,10 +355,12 @@ fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
     found.into_iter().map(|(_, window)| window).collect()
 }
 
-/// Whether anything reads a variable or attribute of that name.
-fn is_read(module: &Module, name: &str) -> bool {
-    module.index.named_reads.contains(name)
-        || module.index.reads.iter().any(|(path, _)| path.last_name() == Some(name))
+/// Whether anything reads the variable, or an attribute of that name of whatever object.
+fn is_read(module: &Module, target: &Path, name: &str) -> bool {
+    let attribute = !target.steps.is_empty();
+    let same = |path: &Path| path.last_name() == Some(name) && path.steps.is_empty() != attribute;
+    attribute && module.index.named_reads.contains(name)
+        || module.index.reads.iter().any(|(path, _)| same(path))
 }
 
 fn fed(module: &Module, name: &str, owner: &Owner) -> Vec<Fed> {

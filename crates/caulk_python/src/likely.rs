@@ -88,6 +88,7 @@ const OBJECTS: &[&str] = &[
 ];
 /// Methods that give the same tensor in another form.
 const SAME: &[&str] = &[
+    "requires_grad_",
     "cpu",
     "cuda",
     "to",
@@ -190,7 +191,10 @@ fn hint(expr: &Expr, depth: usize) -> Hint {
 
 fn called(path: Path, receiver: Option<Hint>) -> Hint {
     let name = path.last_name().unwrap_or("");
-    let library = matches!(&path.root, Root::Name(root) if matches!(root.as_str(), "torch" | "F" | "nn"));
+    // `torch.cat(x)` itself, not a method of its result.
+    let plain = !path.steps.contains(&Step::Call);
+    let library =
+        plain && matches!(&path.root, Root::Name(root) if matches!(root.as_str(), "torch" | "F" | "nn"));
     if library && path.steps.len() >= usize::from(path.root == Root::Name("torch".to_owned())) {
         return match name.chars().next() {
             // `torch.optim.Adam(..)`, `nn.Linear(..)`, `torch.cuda.Event(..)`.

@@ -277,7 +277,7 @@ impl Collector<'_> {
             }
         }
         for side in std::iter::once(&*compare.left).chain(&compare.comparators) {
-            if let Some(measured) = measured(side) {
+            for measured in measured(side) {
                 self.act(path_of(measured), measured.range(), Action::LengthTest);
             }
         }
@@ -408,16 +408,24 @@ impl Collector<'_> {
     }
 }
 
-/// What `len(x)`, `x.qsize()` measures.
-fn measured(expr: &Expr) -> Option<&Expr> {
-    let Expr::Call(call) = expr else { return None };
-    match &*call.func {
-        Expr::Name(name) if name.id.as_str() == "len" => call.arguments.args.first(),
-        Expr::Attribute(attribute) if matches!(attribute.attr.as_str(), "qsize" | "__len__") => {
-            Some(&attribute.value)
+/// What `len(x)`, `x.qsize()` measure, in arithmetic too.
+fn measured(side: &Expr) -> Vec<&Expr> {
+    let mut parts = vec![side];
+    let mut found = Vec::new();
+    while let Some(part) = parts.pop() {
+        match part {
+            Expr::BinOp(binary) => parts.extend([&*binary.left, &*binary.right]),
+            Expr::Call(call) => match &*call.func {
+                Expr::Name(name) if name.id.as_str() == "len" => found.extend(call.arguments.args.first()),
+                Expr::Attribute(method) if matches!(method.attr.as_str(), "qsize" | "__len__") => {
+                    found.push(&*method.value);
+                }
+                _ => {}
+            },
+            _ => {}
         }
-        _ => None,
     }
+    found
 }
 
 /// Methods and attributes behind which nothing of the object itself is kept.

@@ -56,21 +56,18 @@ impl Source {
         Some(text.trim_end_matches(['\n', '\r']).trim_start_matches('\u{feff}'))
     }
 
-    /// Offset of a position; positions behind a line's end are at its end.
+    /// Offset of a position; `None` behind the end of its line.
     pub(crate) fn offset(&self, position: Position) -> Option<TextSize> {
         let number = OneIndexed::new(position.line as usize)?;
         if position.line as usize > self.index.line_count() {
             return None;
         }
         let range = self.index.line_range(number, &self.text);
-        let text = self.slice(range);
+        let text = self.slice(range).trim_end_matches(['\n', '\r']);
         let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let end = text.trim_end_matches(['\n', '\r']).len();
-        let column = text[mark..]
-            .char_indices()
-            .nth((position.column as usize).saturating_sub(1))
-            .map_or(end, |(bytes, _)| (mark + bytes).min(end));
-        Some(range.start() + TextSize::try_from(column).ok()?)
+        let ends = text[mark..].char_indices().map(|(bytes, _)| bytes).chain([text.len() - mark]);
+        let column = ends.into_iter().nth((position.column as usize).checked_sub(1)?)?;
+        Some(range.start() + TextSize::try_from(mark + column).ok()?)
     }
 
     pub(crate) fn spot(&self, range: TextRange, function: String) -> Spot {

@@ -18,7 +18,7 @@ fn check_of(name: &str, owner: &Owner, source: &str, expected: &[&str]) {
         .filter(|site| site.kind.grows())
         .map(|site| {
             let element = if site.element { " element" } else { "" };
-            let via: String = site.via.iter().map(|spot| format!(" via {}", spot.line)).collect();
+            let via = site.via.iter().map(|spot| format!(" via {}", spot.line)).collect::<Vec<_>>().concat();
             format!("{} {:?} {}{element}{via}", site.spot.line, site.kind, site.container)
         })
         .collect();

@@ -22,6 +22,9 @@ fn stores_whole(kind: GrowKind) -> bool {
 
 pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
     let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
+    if likely(module, op, value) == Likely::Plain {
+        return None;
+    }
     match &value.shape {
         Shape::Callable | Shape::Guarded => return None,
         Shape::Members(members) => return members_without_graph(module, op, members),

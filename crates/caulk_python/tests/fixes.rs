@@ -1,0 +1,372 @@
+//! Edits: what they write, that they parse, and that a second round finds nothing more to edit.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use caulk_core::{Applicability, Fix};
+use caulk_python::{GrowSite, Module, apply};
+
+/// Applies what `fix` proposes; `expected` is the changed text, or the advice where there are no edits.
+fn check(source: &str, fix: impl Fn(&Module) -> Option<Fix>, expected: &str) {
+    let module = Module::parse("train.py", source);
+    assert_eq!(module.problems(), &[] as &[String], "{source}");
+    let Some(found) = fix(&module) else {
+        assert_eq!("", expected, "no fix for\n{source}");
+        return;
+    };
+    if found.edits.is_empty() {
+        assert_eq!(found.applicability, Applicability::DisplayOnly);
+        assert_eq!(found.description, expected, "{source}");
+        return;
+    }
+    assert_eq!(found.applicability, Applicability::Unsafe);
+    assert!(found.edits.iter().all(|edit| edit.file == "train.py"));
+    let changed = apply(source, &found.edits).unwrap();
+    assert_eq!(changed, expected);
+    let again = Module::parse("train.py", &changed);
+    assert_eq!(again.problems(), &[] as &[String], "{changed}");
+    if let Some(second) = fix(&again) {
+        assert_eq!(second.edits, [], "not idempotent: {second:?}\n{changed}");
+    }
+}
+
+/// The fix at the first growth of `xs` (else its first binding).
+fn at<'f>(fix: impl Fn(&Module, &GrowSite) -> Option<Fix> + 'f) -> impl Fn(&Module) -> Option<Fix> + 'f {
+    move |module| {
+        let sites = module.grow_sites("xs");
+        let site = sites.iter().find(|site| site.kind.grows()).or(sites.last())?;
+        fix(module, site)
+    }
+}
+
+fn check_line(line: &str, expected: &str) {
+    check(
+        &format!("{line}\n"),
+        at(Module::detach_fix),
+        &if expected.is_empty() { String::new() } else { format!("{expected}\n") },
+    );
+}
+
+#[test]
+fn values_are_detached_with_parentheses_where_precedence_asks() {
+    check_line("xs.append(loss)", "xs.append(loss.detach())");
+    check_line("xs.append(a.b[0].c(d))", "xs.append(a.b[0].c(d).detach())");
+    check_line("xs.append(a + b)", "xs.append((a + b).detach())");
+    check_line("xs.append((a + b))", "xs.append(((a + b).detach()))");
+    check_line("xs.append(-loss)", "xs.append((-loss).detach())");
+    check_line("xs.append(a if b else c)", "xs.append((a if b else c).detach())");
+    check_line("xs.append(await f())", "xs.append((await f()).detach())");
+    check_line("xs[k] = a @ b", "xs[k] = (a @ b).detach()");
+    check_line("xs += loss", "xs += loss.detach()");
+    check_line("xs = xs + loss * 2", "xs = (xs + loss * 2).detach()");
+    check_line("xs = torch.cat([xs, y])", "xs = torch.cat([xs, y]).detach()");
+    check_line("self.xs = hidden", "self.xs = hidden.detach()");
+    check_line("xs.insert(0, größe)", "xs.insert(0, größe.detach())");
+    check_line("xs.setdefault(k, loss)", "xs.setdefault(k, loss.detach())");
+    check_line("xs.extend(f(b) for b in c)", "xs.extend(f(b).detach() for b in c)");
+    check_line("xs += [model(b) for b in c]", "xs += [model(b).detach() for b in c]");
+}
+
+#[test]
+fn what_has_no_graph_is_left_alone() {
+    for value in [
+        "loss.detach()",
+        "loss.item()",
+        "float(loss)",
+        "1",
+        "'text'",
+        "loss.detach().cpu()",
+        "x.data",
+        "len(y)",
+        "y.tolist()",
+        "lambda: loss",
+        "f'{loss}'",
+        "None",
+        "a == b",
+        "np.mean(y)",
+        "torch.optim.Adam(p)",
+    ] {
+        check_line(&format!("xs.append({value})"), "");
+    }
+    check_line("for i in range(3): xs.append(i)", "");
+    check_line("for i, b in enumerate(loader): xs.append(i)", "");
+    check_line("value = loss.item(); xs.append(value * 2)", "");
+    check_line("xs.append(loss.mean().detach() + other.detach())", "");
+}
+
+#[test]
+fn members_are_detached_where_they_hold_tensors() {
+    check_line(
+        "for epoch in range(9): xs.append({'epoch': epoch, 'loss': vloss, 'name': f'e{epoch}'})",
+        "for epoch in range(9): xs.append({'epoch': epoch, 'loss': vloss.detach(), 'name': f'e{epoch}'})",
+    );
+    check_line("xs.append((1, (logits, [loss])))", "xs.append((1, (logits.detach(), [loss.detach()])))");
+    check_line("xs.append(Result(q=loss, n=len(y)))", "xs.append(Result(q=loss.detach(), n=len(y)))");
+    check_line("y.backward(); xs.append((y, name))", "y.backward(); xs.append((y.detach(), name))");
+    check_line("xs += [(n, loss) for n in names]", "xs += [(n, loss.detach()) for n in names]");
+    check_line("xs.append((1, 'a'))", "");
+    check(
+        "xs.append((a, b))\n",
+        at(Module::detach_fix),
+        "Detach what is a tensor among `a`, `b` before it is stored.",
+    );
+    check(
+        "row = {'loss': loss}\nxs.append(row)\n",
+        at(Module::detach_fix),
+        "Detach the tensors in `row` before it is stored.",
+    );
+    check(
+        "xs.extend(losses)\n",
+        at(Module::detach_fix),
+        "Store the elements of `losses` detached: `x.detach() for x in losses`.",
+    );
+    check(
+        "xs = []\nxs += losses\n",
+        at(Module::detach_fix),
+        "Store the elements of `losses` detached: `x.detach() for x in losses`.",
+    );
+}
+
+#[test]
+fn an_iterate_that_is_differentiated_stays_differentiable() {
+    check(
+        "def solve(xs):\n    for _ in y:\n        (g,) = torch.autograd.grad(f(xs), xs, create_graph=True)\n        xs = xs - 0.1 * g\n",
+        at(Module::detach_fix),
+        "def solve(xs):\n    for _ in y:\n        (g,) = torch.autograd.grad(f(xs), xs, create_graph=True)\n        xs = (xs - 0.1 * g).detach().requires_grad_()\n",
+    );
+}
+
+#[test]
+fn mixed_types_get_the_guarded_form() {
+    check(
+        "\"\"\"Doc.\"\"\"\nclass M:\n    def update(self, value):\n        self.xs.append(value)\nm = M()\nm.update(loss)\nm.update(loss.item())\n",
+        at(Module::detach_fix),
+        "\"\"\"Doc.\"\"\"\nimport torch\nclass M:\n    def update(self, value):\n        self.xs.append(float(value) if isinstance(value, torch.Tensor) else value)\nm = M()\nm.update(loss)\nm.update(loss.item())\n",
+    );
+    check(
+        "import torch as th\nxs.append(loss)\n",
+        at(Module::float_fix),
+        "import torch as th\nxs.append(float(loss) if isinstance(loss, th.Tensor) else loss)\n",
+    );
+    check(
+        "#!/bin/python\n# note\nxs.append(loss)\n",
+        at(Module::float_fix),
+        "#!/bin/python\n# note\nimport torch\nxs.append(float(loss) if isinstance(loss, torch.Tensor) else loss)\n",
+    );
+    check(
+        "xs.append(loss * n)\n",
+        at(Module::float_fix),
+        "Store numbers: `float(x) if isinstance(x, torch.Tensor) else x` with x = `loss * n`.",
+    );
+    check("xs = hidden\n", at(Module::float_fix), "");
+}
+
+#[test]
+fn an_unread_window_becomes_a_bound() {
+    let class = |made: &str, step: &str| {
+        format!(
+            "import torch\n\nclass A:\n    def __init__(self, window):\n        self.window = window\n        self.xs = {made}\n\n    def step(self, v):\n        self.xs.append(v)\n{step}"
+        )
+    };
+    let ring = class("deque(maxlen=self.window)", "")
+        .replace("import torch\n", "import torch\nfrom collections import deque\n");
+    check(&class("[]", ""), at(Module::bound_fix), &ring);
+    check(&class("[]", "").replace('\n', "\r\n"), at(Module::bound_fix), &ring.replace('\n', "\r\n"));
+    // A deque cannot be stacked or sliced: the list is cut instead.
+    let stacked = "    def mean(self):\n        return torch.stack(self.xs).mean()\n";
+    check(
+        &class("[]", stacked),
+        at(Module::bound_fix),
+        &class("[]", &format!("        del self.xs[:-self.window]\n{stacked}")),
+    );
+    let sliced = "    def last(self):\n        return self.xs[-3:]\n";
+    check(
+        &class("[]", sliced),
+        at(Module::bound_fix),
+        &class("[]", &format!("        del self.xs[:-self.window]\n{sliced}")),
+    );
+    // The limit is not there yet when the list is made.
+    let late = "class A:\n    def __init__(self, window):\n        self.xs = []\n        self.window = window\n    def step(self, v):\n        self.xs.append(v)  # grows\n";
+    check(
+        late,
+        at(Module::bound_fix),
+        &late.replace("# grows\n", "# grows\n        del self.xs[:-self.window]\n"),
+    );
+    // Bounded already, or by nothing that the code names.
+    check(&class("[]", "        self.xs = self.xs[-self.window:]\n"), at(Module::bound_fix), "");
+    check(
+        "xs = []\ndef f(v): xs.append(v)\n",
+        at(Module::bound_fix),
+        "Bound `xs`: `collections.deque(maxlen=...)`, or drop old entries.",
+    );
+    // A dict drops its oldest entries.
+    let cache =
+        "MAX_XS = 9\nxs = {}\ndef f(k):\n    if k not in xs:\n        xs[k] = load(k)\n    return xs[k]\n";
+    check(
+        cache,
+        at(Module::bound_fix),
+        "MAX_XS = 9\nxs = {}\ndef f(k):\n    if k not in xs:\n        xs[k] = load(k)\n        while len(xs) > MAX_XS:\n            xs.pop(next(iter(xs)))\n    return xs[k]\n",
+    );
+    // No line of its own: words.
+    check(
+        "class A:\n    def __init__(self, w):\n        self.xs = list(w)\n        self.window = w\n    def step(self, v): self.xs.append(v)\n",
+        at(Module::bound_fix),
+        "Keep at most `self.window` entries in `self.xs`; nothing reads that limit.",
+    );
+}
+
+#[test]
+fn step_outputs_are_cleared_at_the_end_of_their_hook() {
+    let class = |end: &str| {
+        format!(
+            "class Net(LightningModule):\n    def validation_step(self, batch):\n        self.xs.append(batch)\n\n    def on_validation_epoch_end(self):\n        if self.trainer.sanity_checking:\n            self.xs.clear()\n            return\n        print(len(self.xs)){end}\n\n    def other(self):\n        pass\n"
+        )
+    };
+    check(&class(""), at(Module::clear_fix), &class("\n        self.xs.clear()"));
+    check(
+        &class("\n        return 1"),
+        at(Module::clear_fix),
+        &class("\n        self.xs.clear()\n        return 1"),
+    );
+    check(
+        &class("\n        return sum(self.xs)"),
+        at(Module::clear_fix),
+        "Empty it at the end of `Net.on_validation_epoch_end`: `self.xs.clear()`.",
+    );
+    check(
+        "class Net(LightningModule):\n    def test_step(self, b):\n        self.xs.append(b)\n",
+        at(Module::clear_fix),
+        "Empty it at the end of `on_test_epoch_end`: `self.xs.clear()`.",
+    );
+}
+
+#[test]
+fn what_one_function_gathers_another_empties() {
+    let source = |flush: &str, call: &str| {
+        format!(
+            "class T:\n    def defer(self, fn):\n        self.xs.append(fn)\n    def flush(self):\n        for fn in self.xs:\n            fn()\n{flush}t = T()\n{call}"
+        )
+    };
+    let in_loop = "for e in range(3):\n    t.flush()\n";
+    check(&source("", in_loop), at(Module::clear_fix), &source("        self.xs.clear()\n", in_loop));
+    check(
+        &source("", "t.flush()\n"),
+        at(Module::clear_fix),
+        "Empty it once its contents have been used: `self.xs.clear()`.",
+    );
+}
+
+#[test]
+fn views_are_copied_and_tracebacks_dropped() {
+    check(
+        "xs.append(images[0].detach().cpu())\n",
+        at(Module::clone_fix),
+        "xs.append(images[0].detach().cpu().clone())\n",
+    );
+    check("xs.append(np.asarray(f)[1:])\n", at(Module::clone_fix), "xs.append(np.asarray(f)[1:].copy())\n");
+    check("xs.append(1)\n", at(Module::clone_fix), "");
+    check(
+        "try: f()\nexcept E as exc:\n    xs.append((i, exc))\n",
+        at(Module::traceback_fix),
+        "try: f()\nexcept E as exc:\n    xs.append((i, exc.with_traceback(None)))\n",
+    );
+    check(
+        "try: f()\nexcept E as exc:\n    xs.append(wrap(exc))\n",
+        at(Module::traceback_fix),
+        "Store the exception's type and text: its traceback keeps the variables of every frame.",
+    );
+    check("xs.append(exc)\n", at(Module::traceback_fix), "");
+}
+
+#[test]
+fn figures_are_closed_behind_their_last_use() {
+    let close = |line: u32| move |module: &Module| module.close_figure_fix(line);
+    check(
+        "def plot():\n    plt.figure()\n    plt.plot(x)\n    plt.savefig(p)\n",
+        close(2),
+        "def plot():\n    plt.figure()\n    plt.plot(x)\n    plt.savefig(p)\n    plt.close()\n",
+    );
+    check(
+        "for e in r:\n\tfig, ax = pp.subplots(2)\n\tax.plot(x)\n\tfig.savefig(p)  # saved\n\tlog(e)\n",
+        close(2),
+        "for e in r:\n\tfig, ax = pp.subplots(2)\n\tax.plot(x)\n\tfig.savefig(p)  # saved\n\tpp.close(fig)\n\tlog(e)\n",
+    );
+    check(
+        "def plot():\n    fig = plt.figure()\n    return fig\n",
+        close(2),
+        "Close the figure where it is used last: `plt.close(fig)`.",
+    );
+    check(
+        "def plot(self):\n    self.fig = plt.figure()\n    self.fig.savefig(p)\n",
+        close(2),
+        "Close the figure where it is used last: `plt.close(fig)`.",
+    );
+    check(
+        "def plot():\n    fig = plt.figure()\n    draw(fig)\n",
+        close(2),
+        "Close the figure when it is saved: `plt.close(fig)`.",
+    );
+    check("plt.figure(); plt.savefig(p); plt.close()\n", close(1), "");
+    check("x = 1\n", close(1), "");
+}
+
+#[test]
+fn gradients_queues_hooks_and_caches() {
+    check(
+        "def step(loss):\n    loss.backward(create_graph=True)\n    for p in ps:\n        p.data.add_(p.grad)\n        p.grad.zero_()\n",
+        |module| module.grad_none_fix(2),
+        "def step(loss):\n    loss.backward(create_graph=True)\n    for p in ps:\n        p.data.add_(p.grad)\n        p.grad = None\n",
+    );
+    check(
+        "loss.backward(create_graph=True)\nopt.zero_grad(set_to_none=False)\n",
+        |module| module.grad_none_fix(1),
+        "loss.backward(create_graph=True)\nopt.zero_grad(set_to_none=True)\n",
+    );
+    check("loss.backward()\np.grad.zero_()\n", |module| module.grad_none_fix(1), "");
+    check(
+        "for x in y:\n    loss.backward()\n    opt.step()\n",
+        |module| module.zero_grad_fix(2),
+        "for x in y:\n    opt.zero_grad()\n    loss.backward()\n    opt.step()\n",
+    );
+    // Accumulation on purpose, another optimizer, a model that clears.
+    check(
+        "for x in y:\n    loss.backward()\n    if x % 2: opt.step()\n",
+        |module| module.zero_grad_fix(2),
+        "Clear the gradients before each backward pass: `opt.zero_grad()`.",
+    );
+    check(
+        "a.backward()\na_opt.step()\na_opt.zero_grad()\nb.backward()\nb_opt.step()\n",
+        |module| module.zero_grad_fix(4),
+        "a.backward()\na_opt.step()\na_opt.zero_grad()\nb_opt.zero_grad()\nb.backward()\nb_opt.step()\n",
+    );
+    check("model.zero_grad()\nloss.backward()\nopt.step()\n", |module| module.zero_grad_fix(2), "");
+    check(
+        "q = queue.Queue()\n",
+        |module| module.queue_fix(1),
+        "Give the queue a limit, `queue.Queue(maxsize=...)`: `put` then waits for the reader, `put_nowait` raises `queue.Full`.",
+    );
+    check("q = queue.Queue(5)\n", |module| module.queue_fix(1), "");
+    check(
+        "hs.append(layer.register_forward_hook(f))\n",
+        |module| module.remove_handle_fix(1),
+        "Remove the hooks when they are no longer needed: `for handle in hs: handle.remove()`.",
+    );
+    check(
+        "h = layer.register_forward_hook(f)\n",
+        |module| module.remove_handle_fix(1),
+        "Remove the hook when it is no longer needed: `h.remove()`.",
+    );
+    check(
+        "import functools\nclass A:\n    @functools.lru_cache(\n        maxsize=None)\n    def f(self, x): return x\n",
+        |module| module.uncache_fix("A.f"),
+        "import functools\nclass A:\n    def f(self, x): return x\n",
+    );
+}
+
+#[test]
+fn edits_that_overlap_or_lie_outside_are_refused() {
+    let module = Module::parse("a.py", "xs.append(loss)\n");
+    let fix = module.detach_fix(&module.grow_sites("xs")[0]).unwrap();
+    assert_eq!(apply("", &fix.edits).as_deref(), None);
+    let twice = [fix.edits[0].clone(), fix.edits[0].clone()];
+    assert_eq!(apply("xs.append(loss)\n", &twice), None);
+}
