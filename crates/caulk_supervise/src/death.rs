@@ -199,11 +199,11 @@ mod tests {
     const KILLED: Ending = Ending::Signal(libc::SIGKILL);
     const NONE: Option<Kills> = Some(Kills { before: 5, after: 5 });
     const ONE: Option<Kills> = Some(Kills { before: 5, after: 6 });
-    const LOW: Level = Level { cgroup: filled(100, 1000), machine: filled(100, 4000) };
-    const FULL: Level = Level { cgroup: filled(960, 1000), machine: filled(960, 4000) };
+    const LOW: Level = Level { cgroup: Some(filled(100, 1000)), machine: Some(filled(100, 4000)) };
+    const FULL: Level = Level { cgroup: Some(filled(960, 1000)), machine: Some(filled(960, 4000)) };
 
-    const fn filled(seen: u64, limit: u64) -> Option<Filled> {
-        Some(Filled { seen, expected: seen, limit })
+    const fn filled(seen: u64, limit: u64) -> Filled {
+        Filled { seen, expected: seen, limit }
     }
 
     fn check(
@@ -233,7 +233,7 @@ mod tests {
     fn at_the_limit_without_a_count_is_probable() {
         check(KILLED, NONE, NONE, FULL, Some(Kill::ProbablyOom));
         check(KILLED, None, None, FULL, Some(Kill::ProbablyOom));
-        let machine = Level { cgroup: None, machine: filled(3900, 4000) };
+        let machine = Level { cgroup: None, machine: Some(filled(3900, 4000)) };
         check(KILLED, None, None, machine, Some(Kill::ProbablyOom));
     }
 

@@ -36,6 +36,7 @@ pub(crate) struct Lines {
     wanted: bool,
     terminal: bool,
     next_ns: u64,
+    begun_ns: Option<u64>,
     /// Process whose series these are.
     pid: u32,
     series: Vec<Series>,
@@ -56,7 +57,7 @@ impl Lines {
             Progress::Line => true,
             Progress::None => false,
         };
-        Self { wanted, terminal, next_ns: 0, pid: 0, series: Vec::new() }
+        Self { wanted, terminal, next_ns: 0, begun_ns: None, pid: 0, series: Vec::new() }
     }
 
     /// Takes in a boundary of the main process, and says how things are if it is time.
@@ -74,7 +75,11 @@ impl Lines {
             (self.pid, self.series) = (pid, Vec::new());
         }
         let series = self.add(boundary);
-        if now_ns < self.next_ns {
+        let begun_ns = *self.begun_ns.get_or_insert(now_ns);
+        // Epochs say it best. Until they come, steps and seconds get a word, after some time.
+        let early = boundary.unit != Unit::Epoch && now_ns < begun_ns + PAUSE_NS;
+        let better = self.series.iter().any(|series| series.kind.0 < boundary.unit);
+        if early || better || now_ns < self.next_ns {
             return;
         }
         let line = line(&self.series[series], boundary, &rooms());
@@ -125,18 +130,20 @@ pub(crate) fn in_use(boundary: &Boundary) -> u64 {
 /// `caulk: epoch 3: 812 MB in use, +16.5 MB/epoch, growing so far, OOM in ~41 min`
 fn line(series: &Series, boundary: &Boundary, rooms: &[Room]) -> String {
     let points: Vec<Point> = series.points.iter().map(|&(_, point)| point).collect();
-    let units = span(&points);
     let options = caulk_growth::Options::default();
     // What matters is growth per boundary, however many steps or seconds lie between two.
-    let effect = options.minimum_effect * (points.len().max(2) - 1) as f64 / units.max(1.0);
-    let judged = judge(&points, &caulk_growth::Options { minimum_effect: effect, ..options });
+    let boundaries_per_unit = (points.len().max(2) - 1) as f64 / span(&points).max(1.0);
+    let minimum_effect = options.minimum_effect * boundaries_per_unit;
+    let relative_effect = options.relative_effect * boundaries_per_unit;
+    let judged = judge(&points, &caulk_growth::Options { minimum_effect, relative_effect, ..options });
     let (name, per, scale) = match boundary.unit {
         Unit::Epoch => (format!("epoch {}", boundary.index + 1), "epoch", 1.0),
         Unit::Steps => (format!("step {}", boundary.index), "100 steps", 100.0),
         Unit::Seconds => (format!("{} s", boundary.index), "min", 60.0),
     };
     let mut text = format!("caulk: {name}: {} in use", Bytes(in_use(boundary)));
-    if points.len() > 1 {
+    // The slope of what does not grow is noise.
+    if points.len() > 1 && matches!(judged.state, State::Grows | State::Undecided) {
         let _ = write!(text, ", {}/{per}", Bytes::signed(judged.slope * scale));
     }
     text.push_str(", ");
@@ -196,8 +203,14 @@ mod tests {
 
     /// Epochs of a minute each, with this much in use, in megabytes.
     fn check(megabytes: &[u64], room: Option<Room>, expected: &str) {
-        let mut lines =
-            Lines { wanted: true, terminal: false, next_ns: u64::MAX, pid: 0, series: Vec::new() };
+        let mut lines = Lines {
+            wanted: true,
+            terminal: false,
+            next_ns: u64::MAX,
+            begun_ns: None,
+            pid: 0,
+            series: Vec::new(),
+        };
         let mut last = Boundary::default();
         for (index, megabytes) in (0..).zip(megabytes) {
             let time_ns = index * 60_000_000_000;
@@ -218,7 +231,23 @@ mod tests {
             Some(room),
             "caulk: epoch 8: 840 MB in use, +20.0 MB/epoch, growing so far, OOM in ~20 min",
         );
-        check(&[700; 8], Some(room), "caulk: epoch 8: 700 MB in use, +0 B/epoch, steady");
+        check(&[700; 8], Some(room), "caulk: epoch 8: 700 MB in use, steady");
+    }
+
+    #[test]
+    fn steps_are_judged_by_what_lies_between_two_looks() {
+        // A hundred steps between two boundaries, and 2 MB: little per step, much per boundary.
+        let points = (0..10_u32).map(|n| {
+            (
+                u64::from(n),
+                Point { at: f64::from(n) * 100.0, value: f64::from(n + 300) * 2.0 * Bytes::MB as f64 },
+            )
+        });
+        let series = Series { kind: (Unit::Steps, Phase::Run), points: points.collect() };
+        let last =
+            Boundary { index: 900, unit: Unit::Steps, malloc_bytes: 618 * Bytes::MB, ..Boundary::default() };
+        let expected = "caulk: step 900: 618 MB in use, +2.00 MB/100 steps, growing so far";
+        assert_eq!(line(&series, &last, &[]), expected);
     }
 
     #[test]
