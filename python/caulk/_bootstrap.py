@@ -27,8 +27,9 @@ _SHORT_EPOCH = 0.1
 _PER_EPOCH = 8
 #: Without a step for so many seconds, time cuts the boundaries.
 _IDLE = 60.0
-#: Seconds between two of these at the beginning.
+#: Seconds between two of these at the beginning, and how many go without a census.
 _TICK = 1.0
+_WARM_UP = 4
 
 #: Hooks by the module that they wait for: name of the module of caulk that has `install(module, marks)`.
 _HOOKS = {
@@ -189,8 +190,9 @@ class Marks:
             return
         self._busy = True
         try:
-            for flush in self.before_cut:
-                flush()
+            if unit == EPOCH or level:
+                for flush in self.before_cut:
+                    flush()
             self.agent.boundary(unit, index, self.steps, self.phase(), level)
         finally:
             self._busy = False
@@ -219,11 +221,11 @@ class Marks:
                 self._idle_since = now
             if self.steps and now - self._idle_since < _IDLE:
                 return
-            self._cut(SECONDS, int(now - self._began), 1)
+            # Modules that are still being imported grow nothing worth a census.
+            self._cut(SECONDS, int(now - self._began), int(self._ticks >= _WARM_UP))
             self._ticks += 1
-            if self._ticks >= _DENSE:
+            if not self._ticks % _DENSE:
                 self._tick *= 2
-                self._ticks = 0
 
     # Beginning, forks and the end.
 

@@ -73,7 +73,11 @@ class Epochs:
         self._sites = {}
         self._events = 0
         self._prefix = []
+        #: Do optimizers step directly in the innermost common loop, and in further loops inside it?
         self._direct = False
+        self._deeper = False
+        #: Has the program gone on to a part of its own, whose epochs are counted on?
+        self._new_part = False
         self._misses = 0
         self._index.forget()
         #: The loop that counts the epochs, once known.
@@ -156,8 +160,11 @@ class Epochs:
                     site.last = now - _RECENT - 1
             sites = [current]
             prefix = current.loops
+            self._new_part = self.epoch_loop is not None
+            self.epoch_loop = None
         self._prefix = prefix
         self._direct = any(len(site.loops) == len(prefix) for site in sites)
+        self._deeper = any(len(site.loops) > len(prefix) for site in sites)
         self.step_loop = prefix[-1] if prefix else None
 
     def _advance(self, site, frames, key):
@@ -199,6 +206,9 @@ class Epochs:
         self.same_step = self._is_same_step(site, turned)
         if known is None:
             known = self.epoch_loop = self._choose(site, turned)
+        if self._new_part:
+            self._new_part = False
+            return 1
         if known is None or known not in turned:
             return 0
         epochs = known.advances - known.reported
@@ -231,11 +241,11 @@ class Epochs:
         before = loop.token
         if before is None or before == token:
             return False
-        now, then, first = _leading(token), _leading(before), _leading(loop.first)
-        if now is not None and then is not None and not (now < then and now == first):
-            stride = now - then
-            loop.odd += loop.stride is not None and stride != loop.stride
-            loop.stride = stride
+        now, then = _leading(token), _leading(before)
+        # Where the loop has been begun anew there is no first value yet, and the stride says nothing.
+        if loop.first is not None and now is not None and then is not None:
+            loop.odd += loop.stride is not None and now - then != loop.stride
+            loop.stride = now - then
         return True
 
     def _restarted(self, level, inner, token, frames):
@@ -316,8 +326,10 @@ class Epochs:
         """Does a turn of the innermost common loop cover many steps, in loops side by side or that bytecode hides?"""
         if not last.qualified:
             return False
+        if self._deeper and last.counts_epochs:
+            return True
         if not self._direct:
-            return last.counts_epochs or last.most_rounds >= _MANY
+            return last.most_rounds >= _MANY
         return last.is_for and last.advances >= 2 and _leading(last.token) is not None and _is_regular(last)
 
 
@@ -334,7 +346,7 @@ def _leading(token):
 
 def _is_regular(loop):
     """Does the loop count in equal strides? Labels and random numbers do not."""
-    return loop.stride is not None and loop.odd * 4 <= max(loop.advances, 4)
+    return loop.stride is not None and loop.odd * 4 <= loop.advances
 
 
 def _common(chains):

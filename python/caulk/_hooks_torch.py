@@ -248,7 +248,8 @@ def _hook_optimizers(torch, marks, steps, compiling):
             with marks.guarded("optimizer hook"):
                 steps.optimizer_stepped(optimizer, sys._getframe(1))
 
-    handle = torch.optim.optimizer.register_optimizer_step_post_hook(step_done)
+    optimizers = sys.modules["torch.optim.optimizer"]  # `torch.optim` has no such attribute
+    handle = optimizers.register_optimizer_step_post_hook(step_done)
     marks.undo.append(handle.remove)
     _hide(torch, step_done)
 
@@ -294,7 +295,7 @@ def _backward_flags(args, kwargs):
 
 
 def _hook_loaders(torch, marks, steps, compiling):
-    iterators = torch.utils.data.dataloader._BaseDataLoaderIter
+    iterators = sys.modules["torch.utils.data.dataloader"]._BaseDataLoaderIter
     original = iterators.__next__
     with_gradients = torch.is_grad_enabled
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +71,53 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return parent
 
 
+def variables(package: Path, folder: Path) -> dict[str, str]:
+    """The environment that `caulk run` gives to a program."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CAULK_", "PYTHON", "TEST_"))}
+    return {
+        **kept,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(package / "caulk" / "_inject"),
+        "CAULK_AGENT": f"package={package}",
+        "CAULK_SOCKET": str(folder / "socket"),
+        "TEST_AGENT_LOG": str(folder / "calls"),
+    }
+
+
+def read_calls(log: Path) -> list[list]:
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [ast.literal_eval(line) for line in lines]
+
+
+@pytest.fixture(scope="session")
+def train(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Told]]:
+    """Runs Python source as a process of its own, in which torch has been imported; saves seconds per program."""
+    folder = tmp_path_factory.mktemp("train")
+    with subprocess.Popen(
+        [sys.executable, str(HERE / "forked_programs.py")],
+        env=variables(package, folder),
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        numbers = itertools.count()
+
+        def train(source: str) -> Told:
+            program = folder / f"program{next(numbers)}.py"
+            program.write_text(textwrap.dedent(source))
+            print(program, program, file=server.stdin, flush=True)
+            pid, code = map(int, server.stdout.readline().split())
+            stdout, stderr = (Path(f"{program}.{name}").read_text() for name in ("stdout", "stderr"))
+            told = Told(code, stdout, stderr, [call for call in read_calls(folder / "calls") if call[0] == pid])
+            assert code == 0, stderr
+            assert not [call for call in told.of("note") if call[0] == "hook-failed"], told.of("note")
+            return told
+
+        yield train
+        server.stdin.close()
+
+
 @pytest.fixture
 def run(package: Path, tmp_path: Path) -> Callable[..., Told]:
     """Runs Python source, or a command, with caulk inside."""
@@ -84,32 +132,23 @@ def run(package: Path, tmp_path: Path) -> Callable[..., Told]:
     ) -> Told:
         program = tmp_path / "program.py"
         program.write_text(textwrap.dedent(source))
-        log = tmp_path / "calls"
-        log.unlink(missing_ok=True)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("CAULK_", "PYTHON", "TEST_"))}
-        injected = {
-            "PYTHONPATH": str(package / "caulk" / "_inject"),
-            "CAULK_AGENT": f"package={package}",
-            "CAULK_SOCKET": str(tmp_path / "socket"),
-            "TEST_AGENT_LOG": str(log),
-        }
-        if path := changes.pop("PYTHONPATH", None):
-            injected["PYTHONPATH"] += os.pathsep + path
-            if not inject:
-                injected["PYTHONPATH"] = path
-        elif not inject:
-            injected = {}
+        environment = variables(package, tmp_path)
+        (tmp_path / "calls").unlink(missing_ok=True)
+        if not inject:
+            for name in ("PYTHONPATH", "CAULK_AGENT", "CAULK_SOCKET", "TEST_AGENT_LOG"):
+                del environment[name]
+        elif "PYTHONPATH" in changes:
+            changes["PYTHONPATH"] = environment["PYTHONPATH"] + os.pathsep + changes["PYTHONPATH"]
         done = subprocess.run(
             command or [sys.executable, str(program)],
-            env={**kept, "OMP_NUM_THREADS": "1", **injected, **changes},
+            env={**environment, **changes},
             cwd=tmp_path,
             capture_output=True,
             text=True,
             timeout=300,
             check=False,
         )
-        lines = log.read_text().splitlines() if log.exists() else []
-        told = Told(done.returncode, done.stdout, done.stderr, [ast.literal_eval(line) for line in lines])
+        told = Told(done.returncode, done.stdout, done.stderr, read_calls(tmp_path / "calls"))
         if check:
             assert done.returncode == 0, done.stderr
             assert not [call for call in told.of("note") if call[0] == "hook-failed"], told.of("note")
