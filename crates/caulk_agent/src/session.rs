@@ -29,6 +29,52 @@ const FIRST_CENSUS: Duration = Duration::from_millis(40);
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
 
+/// Boundaries at which a census is always taken: something must be there to compare with.
+const FIRST: u32 = 3;
+/// Steps that take so many times as long as a census are looked at as epochs are.
+const SLOW: u32 = 6;
+/// Growth since the last census, in bytes, that makes the next one worth its cost.
+const WORTH: u64 = 128 << 10;
+/// Steps or seconds in a row at which memory must have risen before a census is taken there.
+const RISES: u32 = 3;
+/// An epoch without growth is looked at all the same once in so many.
+const SELDOM: u32 = 4;
+
+/// How memory has moved over the boundaries of one unit: censuses are taken where growth is suspected.
+#[derive(Debug, Default, Clone, Copy)]
+struct Trend {
+    boundaries: u32,
+    rises: u32,
+    last: u64,
+    /// Level at the last census.
+    looked: u64,
+    since: u32,
+    /// When the last boundary was.
+    at: Duration,
+}
+
+impl Trend {
+    /// Takes in the next boundary; is a census worth its cost?
+    fn take(&mut self, unit: Unit, level: u64, cost: Duration) -> bool {
+        let now = monotonic();
+        // A census at each of these would be a small part of the time between them.
+        let slow = self.boundaries > 0 && now - self.at > cost * SLOW;
+        self.at = now;
+        self.boundaries += 1;
+        self.since += 1;
+        self.rises = if level > self.last + (WORTH >> 2) && self.last > 0 { self.rises + 1 } else { 0 };
+        self.last = level;
+        let regular = self.boundaries <= FIRST || level > self.looked + WORTH || self.since >= SELDOM;
+        // Within an epoch much is made and freed again: only what rises and rises is looked into.
+        let worth = if unit == Unit::Epoch || slow { regular } else { self.rises >= RISES };
+        if worth {
+            self.looked = level;
+            self.since = 0;
+        }
+        worth
+    }
+}
+
 /// What one process has told so far.
 struct Session {
     channel: Channel,
@@ -47,6 +93,8 @@ struct Session {
     /// Boundaries at which the last censuses were taken, newest first.
     censuses: Vec<u32>,
     mean_small: Option<f64>,
+    /// How memory has moved from boundary to boundary, by unit.
+    trends: [Trend; 3],
     in_use: u64,
     no_census: bool,
 }
@@ -68,6 +116,7 @@ impl Session {
             census_cost: None,
             censuses: Vec::new(),
             mean_small: None,
+            trends: [Trend::default(); 3],
             in_use: 0,
             no_census: false,
         }
@@ -88,10 +137,14 @@ impl Session {
         if unit == Unit::Epoch {
             self.epochs += 1;
         }
+        let level = self.level(reading);
+        let with_census = with_census && unit <= self.tracked && self.trends[unit as usize].take(unit, level, self.census_cost.unwrap_or(FIRST_CENSUS));
         if with_census {
             self.track(unit);
         }
-        self.suspects.finish_trace(py, &mut self.channel);
+        if unit <= self.tracked {
+            self.suspects.finish_trace(py, &mut self.channel);
+        }
         if unit == Unit::Epoch {
             self.suspects.finish_peak(py, &mut self.channel);
         }
@@ -99,7 +152,7 @@ impl Session {
         self.seq += 1;
         let _paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
-        let census = self.census(&mut heap, with_census && unit == self.tracked);
+        let census = self.census(&mut heap, with_census);
         let mut boundary = Boundary {
             seq,
             time_ns: monotonic().as_nanos() as u64,
@@ -112,7 +165,7 @@ impl Session {
             census_objects: census.as_ref().map_or(0, |census| census.objects),
             ..self.figures(reading)
         };
-        self.in_use = boundary.malloc_bytes + boundary.small_bytes;
+        self.in_use = level;
         boundary.cost_ns = (thread_time() - started).as_nanos() as u64;
         self.channel.send(&boundary.into());
         if let Some(census) = census {
@@ -132,6 +185,11 @@ impl Session {
             self.tracker = Tracker::default();
             self.censuses.clear();
         }
+    }
+
+    /// Bytes in use on the heap.
+    fn level(&self, reading: Reading) -> u64 {
+        reading.malloc + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
     }
 
     fn figures(&self, reading: Reading) -> Boundary {

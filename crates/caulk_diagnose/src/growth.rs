@@ -1,11 +1,11 @@
 //! How fast one container or graph grows: in elements exactly, in bytes by what was found in it.
 
 use caulk_core::State;
-use caulk_core::wire::{ContainerKind, Contents};
+use caulk_core::wire::{ContainerKind, ContainerLen, Contents};
 use caulk_growth::{Judgement, Point, judge_counts};
 
 use crate::process::Process;
-use crate::units::{Scale, position};
+use crate::units::{self, Scale, position};
 
 /// The growth of one thing that was followed.
 #[derive(Debug, Clone)]
@@ -25,14 +25,20 @@ impl Rate {
     /// Growth of the thing with this number; `None` where it was seen less than twice.
     pub(crate) fn of(process: &Process<'_>, scale: Scale, id: u32) -> Option<Self> {
         let lengths = process.lengths.get(&id)?;
-        let mut points: Vec<Point> = lengths
-            .iter()
-            .filter_map(|length| {
-                let boundary =
-                    process.boundary(length.boundary).filter(|boundary| boundary.unit == scale.unit)?;
-                Some(Point { at: position(boundary), value: length.len as f64 })
-            })
-            .collect();
+        let in_scale = |length: &&ContainerLen| {
+            let boundary =
+                process.boundary(length.boundary).filter(|boundary| boundary.unit == scale.unit)?;
+            Some(Point { at: position(boundary), value: length.len as f64 })
+        };
+        let between = |length: &&ContainerLen| {
+            let at = units::interpolated(process, scale, process.boundary(length.boundary)?)?;
+            Some(Point { at, value: length.len as f64 })
+        };
+        // Censuses may have been taken at finer boundaries than those that the process is judged at.
+        let mut points: Vec<Point> = lengths.iter().filter_map(in_scale).collect();
+        if points.len() < 3 {
+            points = lengths.iter().filter_map(between).collect();
+        }
         points.sort_by(|a, b| a.at.total_cmp(&b.at));
         points.dedup_by(|a, b| (a.at - b.at).abs() < f64::EPSILON);
         let (first, last) = (*points.first()?, *points.last()?);

@@ -150,7 +150,12 @@ fn finding(
     group: &[Suspect<'_>],
 ) -> Finding {
     let first = &group[0];
-    let sum = |of: &dyn Fn(&Suspect<'_>) -> f64| group.iter().map(of).sum::<f64>();
+    // Graphs that one line extends are one graph, met from several ends; containers add up.
+    let shared = first.kind == ContainerKind::Graph;
+    let sum = |of: &dyn Fn(&Suspect<'_>) -> f64| {
+        let values = group.iter().map(of);
+        if shared { values.fold(0.0, f64::max) } else { values.sum::<f64>() }
+    };
     let bytes = sum(&|suspect| suspect.rate.bytes_per_unit);
     let elements = sum(&|suspect| suspect.rate.elements_per_unit);
     let interval =
@@ -164,7 +169,7 @@ fn finding(
         elements_per_epoch: scale.per_epoch(elements),
         elements_per_unit: elements,
         interval,
-        elements: group.iter().map(|suspect| suspect.rate.elements).sum(),
+        elements: adding.iter().map(|suspect| suspect.rate.elements).sum(),
     };
     let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
     let container =
@@ -184,7 +189,7 @@ fn finding(
         holder_path: path(first.holder, first.kind),
         chain,
         process: process.reference(),
-        pinned: pinned(group),
+        pinned: pinned(adding),
         evidence: evidence(files, process, judged, group, &growth),
         fix: fix::of(first.class, first.located.as_ref(), name),
         twins,
@@ -256,8 +261,8 @@ fn pinned(group: &[Suspect<'_>]) -> Option<Pinned> {
         let Some(contents) = suspect.contents else { continue };
         let sampled = u64::from(contents.sampled.max(1));
         if suspect.kind == ContainerKind::Graph {
-            pinned.graph_nodes += contents.graph_nodes;
-            pinned.saved_bytes += contents.saved_bytes;
+            pinned.graph_nodes = pinned.graph_nodes.max(contents.graph_nodes);
+            pinned.saved_bytes = pinned.saved_bytes.max(contents.saved_bytes);
             continue;
         }
         pinned.graph_nodes += contents.graph_nodes * suspect.rate.elements / sampled;

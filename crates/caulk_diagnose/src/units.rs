@@ -63,6 +63,15 @@ pub(crate) fn position(boundary: &Boundary) -> f64 {
     boundary.index as f64
 }
 
+/// Where any boundary lies on the axis of a scale: by its time between the scale's own boundaries, beyond them by the
+/// length of a unit. `None` where that length is not known.
+pub(crate) fn interpolated(process: &Process<'_>, scale: Scale, boundary: &Boundary) -> Option<f64> {
+    let seconds = scale.seconds.filter(|seconds| *seconds > 0.0)?;
+    let nearest = process.of_unit(scale.unit).min_by_key(|own| own.time_ns.abs_diff(boundary.time_ns))?;
+    let distance = boundary.time_ns as f64 - nearest.time_ns as f64;
+    Some(position(nearest) + distance / 1e9 / seconds)
+}
+
 /// A figure of every boundary of the scale's unit.
 pub(crate) fn points(process: &Process<'_>, scale: Scale, value: impl Fn(&Boundary) -> f64) -> Vec<Point> {
     process

@@ -1,5 +1,6 @@
 //! Does it grow? A verdict per process and series, with the time to the nearest limit.
 
+use caulk_core::wire::Unit;
 use caulk_core::{Limit, LimitKind, ProcessRef, Recording, Series, State, Verdict, VerdictUnit};
 use caulk_growth::{Judgement, Options, Point, forecast, judge};
 
@@ -10,6 +11,9 @@ use crate::units::{self, Scale};
 const WINDOWS: usize = 16;
 /// Shortest stretch of outside readings that is judged, in seconds.
 const SHORTEST: f64 = 20.0;
+
+/// Boundaries by steps or seconds from which a series is judged.
+const FEWEST_WITHOUT_EPOCHS: usize = 10;
 
 /// What one process's series do.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +73,7 @@ pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Vec<V
         return Vec::new();
     }
     let spacing = (baselines[baselines.len() - 1].at - baselines[0].at) / (baselines.len() - 1) as f64;
-    let scale = Scale { unit: caulk_core::wire::Unit::Seconds, seconds: Some(1.0), steps: None, spacing };
+    let scale = Scale { unit: Unit::Seconds, seconds: Some(1.0), steps: None, spacing };
     let judgement = judge(&baselines, &options(scale));
     let tree = ProcessRef { role: "tree".into(), index: 0, count: recording.processes.len().max(1) as u32 };
     let mut verdict = verdict(tree, Series::Rss, scale, &judgement, room(recording));
@@ -101,7 +105,11 @@ fn seconds(recording: &Recording, time_ns: u64) -> f64 {
 /// What counts as growth, per unit: the smallest effect is meant per boundary.
 fn options(scale: Scale) -> Options {
     let options = Options::default();
+    // Steps and seconds begin with imports, allocators and optimizers that settle; epochs end after that.
+    let minimum_boundaries =
+        if scale.unit == Unit::Epoch { options.minimum_boundaries } else { FEWEST_WITHOUT_EPOCHS };
     Options {
+        minimum_boundaries,
         minimum_effect: options.minimum_effect / scale.spacing,
         relative_effect: options.relative_effect / scale.spacing,
         ..options
