@@ -364,23 +364,21 @@ fn is_read(module: &Module, target: &Path, name: &str) -> bool {
 }
 
 fn fed(module: &Module, name: &str, owner: &Owner) -> Vec<Fed> {
+    let named = |read: &Path| {
+        let part = |step: &Step| matches!(step, Step::Attr(part) | Step::Key(part) if part == name);
+        let detached = matches!(read.steps.last(), Some(Step::Call));
+        !detached && (read.root_name() == Some(name) || read.steps.iter().any(part))
+    };
+    let mine = |read: &Path, place: Place| {
+        let meanings = module.resolver.meanings(&module.index, read, place, false);
+        meanings.iter().any(|meaning| answers(meaning, name).is_some() && owned(module, meaning, owner))
+    };
     let mut found = Vec::new();
     for call in &module.index.calls {
-        let Some(direct) = foreign(module, &call.callee, call.place) else { continue };
-        let given = call.arguments.iter().flat_map(|argument| &argument.value.reads);
-        let handed = given.filter(|read| !matches!(read.steps.last(), Some(Step::Call))).any(|read| {
-            read.steps
-                .iter()
-                .chain([&Step::Attr(read.root_name().unwrap_or("").to_owned())])
-                .any(|step| matches!(step, Step::Attr(part) | Step::Key(part) if part == name))
-                && {
-                    let meanings = module.resolver.meanings(&module.index, read, call.place, false);
-                    meanings
-                        .iter()
-                        .any(|meaning| answers(meaning, name).is_some() && owned(module, meaning, owner))
-                }
-        });
-        if handed {
+        let mut given = call.arguments.iter().flat_map(|argument| &argument.value.reads);
+        if given.any(|read| named(read) && mine(read, call.place))
+            && let Some(direct) = foreign(module, &call.callee, call.place)
+        {
             let callee = module.source.inline(call.callee_range);
             found.push(Fed { spot: spot(module, call.place.statement), callee, direct });
         }

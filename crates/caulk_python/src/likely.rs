@@ -5,8 +5,7 @@
 
 use ruff_python_ast::{Expr, Operator};
 
-use crate::index::Base;
-use crate::index::{Index, Place};
+use crate::index::{Base, Index, Nature, Place};
 use crate::path::{Path, Root, Step, path_of};
 use crate::resolve::{MAX_DEPTH, Resolver};
 
@@ -374,7 +373,10 @@ impl Resolver {
         let base = index.lookup(name, place.scope);
         let mut bound: Option<Likely> = None;
         for assignment in self.reaching(index, &base, place) {
-            let here = self.likely(index, &assignment.hint, assignment.place, depth + 1);
+            let here = match assignment.nature {
+                Nature::Caught | Nature::Definition => Likely::Plain,
+                _ => self.likely(index, &assignment.hint, assignment.place, depth + 1),
+            };
             bound = Some(bound.map_or(here, |before| before.or(here)));
         }
         if let Base::Local(owner, _) = base {
