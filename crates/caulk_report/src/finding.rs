@@ -1,6 +1,6 @@
 //! One finding: what is wrong, at which line, what keeps it, and what to change.
 
-use caulk_core::{Applicability, Bytes, Confidence, Finding, Fix, Growth, Severity, Site, Verdict};
+use caulk_core::{Applicability, Bytes, Confidence, Finding, Fix, Growth, Series, Severity, Site, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 use crate::change::{self, Hunk};
@@ -196,7 +196,7 @@ fn rate(growth: &Growth, verdicts: &[Verdict], finding: &Finding) -> String {
     let mut parts = Vec::new();
     if growth.bytes_per_unit > 0.0 {
         let interval = growth.interval.map_or(String::new(), |[low, high]| {
-            format!(" ({} to {})", words::bytes(low * per.factor), words::bytes(high * per.factor))
+            format!(" ({})", words::range(Series::InUse, [low * per.factor, high * per.factor]))
         });
         let rate = words::bytes(growth.bytes_per_unit * per.factor);
         parts.push(format!("{rate} per {}{interval}", per.name));

@@ -184,7 +184,7 @@ pub(crate) fn headline(
     if matches!(outlook, Outlook::Grows(_)) && !out_of_memory {
         details.extend(forecast(verdict, over));
     }
-    if !verdict.text.is_empty() {
+    if !verdict.text.is_empty() && !matches!(outlook, Outlook::Steady(_)) {
         details.push(sentence_case(&verdict.text));
     }
     Headline { tone, sentence, details }
@@ -259,13 +259,17 @@ fn forecast(verdict: &Verdict, over: bool) -> Option<String> {
     let per = Per::of(verdict);
     let epochs =
         verdict.unit_seconds.filter(|unit_s| *unit_s > 0.0 && late.is_finite() && per.name == "epoch");
-    let epochs = epochs.map(|unit_s| match [(early / unit_s).floor(), (late / unit_s).floor()] {
-        [early, late] if early < late => format!(" ({early:.0} to {late:.0} more epochs)"),
-        [early, _] => format!(" ({} more)", words::count(early as u64, "epoch")),
+    let epochs = epochs.map(|unit_s| {
+        let [early, late] = [early, late].map(|until_s| words::rough(until_s / unit_s));
+        if early == late {
+            format!(" (about {late} more epochs)")
+        } else {
+            format!(" ({early} to {late} more epochs)")
+        }
     });
     let epochs = epochs.unwrap_or_default();
     Some(if over {
-        format!("Had it gone on, it would have reached {limit} after another {time}{epochs}.")
+        format!("Had it gone on, it would have reached {limit} after {time} more{epochs}.")
     } else {
         format!("Going on like this it reaches {limit} in {time}{epochs}.")
     })

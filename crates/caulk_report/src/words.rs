@@ -73,6 +73,13 @@ pub(crate) fn mean(number: f64) -> String {
     }
 }
 
+/// A count of which more than three digits would be pretence, rounded down.
+pub(crate) fn rough(number: f64) -> u64 {
+    let number = number.max(0.0) as u64;
+    let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    number / unit * unit
+}
+
 /// What a rate is per, and by what to multiply a rate per boundary to make it so.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Per {
@@ -151,7 +158,8 @@ pub(crate) fn bytes(value: f64) -> String {
 
 /// `15.3 MB to 17.2 MB`.
 pub(crate) fn range(series: Series, [low, high]: [f64; 2]) -> String {
-    format!("{} to {}", rate(series, low), rate(series, high))
+    let (low, high) = (rate(series, low), rate(series, high));
+    if low == high { high } else { format!("{low} to {high}") }
 }
 
 /// The series as the subject of a sentence about `process`.
@@ -174,8 +182,7 @@ pub(crate) fn subject(process: &ProcessRef, series: Series) -> String {
 /// Whose: nothing for the main process, about which everything is said unless it says otherwise.
 pub(crate) fn owner(process: &ProcessRef) -> Option<String> {
     match (process.role.as_str(), process.count) {
-        ("main" | "", 0 | 1) => None,
-        ("tree", 0 | 1) => None,
+        ("main" | "tree" | "", 0 | 1) => None,
         ("tree", _) => Some("all processes together".into()),
         ("worker", count) if count > 1 => Some(format!("{count} DataLoader workers")),
         ("worker", _) => Some(format!("DataLoader worker {}", process.index)),
@@ -266,6 +273,11 @@ mod tests {
         assert_eq!(span([90.2, 90.8]), "about 91 s");
         assert_eq!(span([30.0, 7200.0]), "30 s to 2 h");
         assert_eq!(span([30.0, f64::INFINITY]), "30 s at the earliest");
+    }
+
+    #[test]
+    fn counts_far_ahead_are_rough() {
+        assert_eq!([0.7, 7.9, 364.2, 5639.0, 81_999.0].map(rough), [0, 7, 364, 5630, 81_900]);
     }
 
     #[test]
