@@ -19,8 +19,6 @@ RUN, TRAIN, VALIDATION, TEST = range(4)
 
 #: Boundaries of one spacing before the spacing doubles.
 _DENSE = 64
-#: Seconds between two censuses at step boundaries.
-_CENSUS_EVERY = 0.5
 #: Epochs shorter than this, in seconds, are not all told.
 _SHORT_EPOCH = 0.1
 #: Step boundaries within an epoch, once epochs are known.
@@ -78,7 +76,7 @@ class Marks:
         self._at_this_spacing = 0
         self._epoch_every = 1
         self._epochs_at_this_spacing = 0
-        self._spacing_since = self._last_census = self._idle_since = self._began = time.monotonic()
+        self._spacing_since = self._idle_since = self._began = time.monotonic()
         self._steps_at_tick = 0
         self._epoch_began_at_step = 0
         self._ticks = 0
@@ -123,12 +121,8 @@ class Marks:
             self._epochs_at_this_spacing = 0
 
     def _step_boundary(self):
-        now = time.monotonic()
-        level = 0
-        if not self.epochs_known and now - self._last_census >= _CENSUS_EVERY:
-            self._last_census = now
-            level = 1
-        self._cut(STEPS, self.steps, level)
+        # Whether a census is worth its cost here, the agent decides.
+        self._cut(STEPS, self.steps, 0 if self.epochs_known else 1)
         self._at_this_spacing += 1
         if self._at_this_spacing >= _DENSE:
             self._every *= 2

@@ -1,4 +1,4 @@
-//! What is in a container: a sample of its youngest elements, what dies with them, what their graphs pin.
+//! What is in a container: a sample of its younger elements, what dies with them, what their graphs pin.
 //!
 //! What dies with an element is found by trial deletion, the collector's own method over a side table: an object is the
 //! element's if every reference to it comes from the element's own objects (CPython, Modules/gcmodule.c,
@@ -26,10 +26,25 @@ const NODE_LIMIT: u64 = 6_000;
 const TIME_LIMIT: Duration = Duration::from_millis(30);
 
 /// Elements of a container: keys beside values for dicts.
+///
+/// Taken evenly from the younger half, the very youngest left out: what was stored last is often in use elsewhere still
+/// (a batch in flight), and would not die with the container.
 struct Sample {
     elements: Vec<Address>,
     keys: Vec<Address>,
     first_key: Option<Address>,
+    /// The keys stored last.
+    last_keys: Vec<Address>,
+}
+
+/// Positions to look at in a container of this length.
+fn positions(length: usize) -> Vec<usize> {
+    if length <= SAMPLE {
+        return (0..length).collect();
+    }
+    let (start, end) = (length / 2, length - length / 8 - 1);
+    let span = (end - start).max(SAMPLE);
+    (0..SAMPLE).map(|at| (start + at * span / SAMPLE).min(length - 1)).collect()
 }
 
 /// Looks into a container; `id` and `boundary` are left to the caller.
@@ -57,13 +72,14 @@ pub(crate) fn look(heap: &mut Heap<'_>, container: Address, epochs: u64) -> Cont
 
 impl Sample {
     fn take(heap: &mut Heap<'_>, container: Address) -> Self {
-        let mut sample = Self { elements: Vec::new(), keys: Vec::new(), first_key: None };
+        let mut sample =
+            Self { elements: Vec::new(), keys: Vec::new(), first_key: None, last_keys: Vec::new() };
+        let length = heap.length(container).unwrap_or(0);
         match heap.type_of(container).shape {
-            Shape::Dict => sample.take_dict(heap, container),
+            Shape::Dict => sample.take_dict(heap, container, length),
             Shape::List => {
                 let list = heap.own(container);
-                let length = heap.length(container).unwrap_or(0);
-                for index in length.saturating_sub(SAMPLE)..length {
+                for index in positions(length) {
                     // SAFETY: a list or a subclass, an index within it; returns a borrowed reference.
                     let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), index as isize) };
                     sample.elements.push(item as Address);
@@ -71,28 +87,31 @@ impl Sample {
             }
             Shape::Buffer => {}
             _ => {
-                // Traversed in their own order; the youngest of a deque come last, a set has none.
-                heap.referents(container, &mut |item| sample.elements.push(item));
-                let excess = sample.elements.len().saturating_sub(SAMPLE);
-                sample.elements.drain(..excess);
+                // Traversed in their own order: a deque's from the oldest, a set's in none.
+                let mut all = Vec::new();
+                heap.referents(container, &mut |item| all.push(item));
+                sample.elements = positions(all.len()).into_iter().map(|at| all[at]).collect();
             }
         }
         sample
     }
 
-    fn take_dict(&mut self, heap: &Heap<'_>, container: Address) {
+    fn take_dict(&mut self, heap: &Heap<'_>, container: Address, length: usize) {
         let dict = heap.own(container);
+        let mut wanted = positions(length).into_iter().peekable();
         let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+        let mut count = 0;
         // SAFETY: a dict that does not change meanwhile; borrowed references.
-        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) } != 0
-        {
+        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) } != 0 {
             self.first_key.get_or_insert(key as Address);
-            if self.keys.len() == SAMPLE {
-                self.keys.remove(0);
-                self.elements.remove(0);
+            if wanted.next_if_eq(&count).is_some() {
+                self.keys.push(key as Address);
+                self.elements.push(value as Address);
             }
-            self.keys.push(key as Address);
-            self.elements.push(value as Address);
+            if count + SAMPLE >= length {
+                self.last_keys.push(key as Address);
+            }
+            count += 1;
         }
     }
 }
@@ -289,7 +308,7 @@ impl Facts {
             self.add("tensor-key");
         }
         if let Some(first) = sample.first_key
-            && counts_epochs(heap, first, &sample.keys, epochs)
+            && counts_epochs(heap, first, &sample.last_keys, epochs)
         {
             self.add("epoch-key");
         }

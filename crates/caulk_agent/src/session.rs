@@ -32,7 +32,7 @@ const TYPE_ROWS: usize = 16;
 /// Boundaries at which a census is always taken: something must be there to compare with.
 const FIRST: u32 = 3;
 /// Steps that take so many times as long as a census are looked at as epochs are.
-const SLOW: u32 = 6;
+const SLOW: u32 = 4;
 /// Growth since the last census, in bytes, that makes the next one worth its cost.
 const WORTH: u64 = 128 << 10;
 /// Steps or seconds in a row at which memory must have risen before a census is taken there.

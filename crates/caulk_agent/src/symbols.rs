@@ -21,6 +21,7 @@ type VisitObjects = unsafe extern "C" fn(VisitObject, *mut c_void);
 type FrameBack = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject;
 type FrameVariable = unsafe extern "C" fn(*mut ffi::PyFrameObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
 type TypeLookup = unsafe extern "C" fn(*mut ffi::PyTypeObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+type FunctionPart = unsafe extern "C" fn(*mut ffi::PyObject) -> *mut ffi::PyObject;
 type CellGet = unsafe extern "C" fn(*mut ffi::PyObject) -> *mut ffi::PyObject;
 type SetTracer =
     unsafe extern "C" fn(*mut ffi::PyThreadState, Option<TraceFunction>, *mut ffi::PyObject) -> c_int;
@@ -53,6 +54,10 @@ functions! {
     frame_variable: FrameVariable = c"PyFrame_GetVar", 12..=14;
     /// `_PyType_Lookup`: a borrowed reference or null, without an exception.
     type_lookup: TypeLookup = c"_PyType_Lookup", 10..=14;
+    /// `PyFunction_GetCode`: a borrowed reference.
+    function_code: FunctionPart = c"PyFunction_GetCode", 10..=14;
+    /// `PyFunction_GetGlobals`: a borrowed reference.
+    function_globals: FunctionPart = c"PyFunction_GetGlobals", 10..=14;
     /// `PyCell_Get`: a new reference or null, without an exception.
     cell_get: CellGet = c"PyCell_Get", 10..=14;
     /// `_PyEval_SetProfile`, for any thread of the interpreter.

@@ -14,6 +14,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 mod candidates;
+mod codes;
 mod engine;
 mod monitoring;
 mod peak;

@@ -1,0 +1,251 @@
+//! Code objects of the program, told apart by whose they are, and the names in them.
+//!
+//! A process with torch has 75,000 functions. Each is asked for its file and its names; where these fields are in a code
+//! object is found out once, from a few code objects whose attributes are known, so that a search takes milliseconds.
+
+use std::sync::OnceLock;
+
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString, PyTuple};
+
+use crate::census::CollectorPaused;
+use crate::frames;
+use crate::heap::{Address, AddressMap, AddressSet, visit_tracked};
+use crate::symbols;
+
+/// The user's code objects, and those of libraries that mention a watched name.
+pub(super) struct Codes<'py> {
+    pub(super) user: Vec<Bound<'py, PyAny>>,
+    pub(super) library: Vec<Bound<'py, PyAny>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    User,
+    Library,
+    /// caulk and the import system are never watched.
+    Nobody,
+}
+
+impl Whose {
+    fn of(code: &Bound<'_, PyAny>) -> Self {
+        let file = field(code, Field::File).and_then(|file| file.cast_into::<PyString>().ok());
+        let Some(file) = file else { return Self::Nobody };
+        let file = file.to_string_lossy();
+        match () {
+            () if frames::is_caulk_file(&file) || file.starts_with("<frozen") => Self::Nobody,
+            () if frames::is_user_file(&file) => Self::User,
+            () => Self::Library,
+        }
+    }
+}
+
+impl<'py> Codes<'py> {
+    /// Code of every function and running frame: all of the user's, with the functions inside; of libraries, what has one
+    /// of these names (interned strings).
+    pub(super) fn collect(py: Python<'py>, names: &[Bound<'py, PyString>]) -> Self {
+        let _paused = CollectorPaused::new(py);
+        let names: Vec<Address> = names.iter().map(|name| name.as_ptr() as Address).collect();
+        let mut codes = Self { user: Vec::new(), library: Vec::new() };
+        let mut seen = AddressSet::default();
+        for (code, whose) in function_codes(py, names.is_empty()) {
+            match whose {
+                Whose::User => codes.add_user(code, &mut seen),
+                Whose::Library if has_name(&code, &names) && seen.insert(code.as_ptr() as Address) => {
+                    codes.library.push(code);
+                }
+                Whose::Library | Whose::Nobody => {}
+            }
+        }
+        for (_, stack) in frames::all_frames(py) {
+            for frame in &stack {
+                let code = frames::code_of(frame);
+                if Whose::of(&code) == Whose::User {
+                    codes.add_user(code, &mut seen);
+                }
+            }
+        }
+        codes
+    }
+
+    fn add_user(&mut self, code: Bound<'py, PyAny>, seen: &mut AddressSet) {
+        if !seen.insert(code.as_ptr() as Address) {
+            return;
+        }
+        let nested = frames::constants(&code);
+        for constant in nested.iter().flat_map(PyTupleMethods::iter) {
+            if Some(constant.get_type_ptr()) == symbols::code_type() {
+                self.add_user(constant, seen);
+            }
+        }
+        self.user.push(code);
+    }
+}
+
+/// Code of every Python function that exists, and whose it is; or only of the user's.
+///
+/// Memory is touched once per object and function, and no more for functions that are not wanted: whose a function is
+/// depends on its module, which is told by its globals.
+fn function_codes(py: Python<'_>, only_user: bool) -> Vec<(Bound<'_, PyAny>, Whose)> {
+    let mut modules: AddressMap<Whose> = AddressMap::default();
+    let mut codes = Vec::new();
+    for function in functions(py) {
+        let (Some(code_of), Some(globals_of)) = (symbols::function_code(), symbols::function_globals())
+        else {
+            return Vec::new();
+        };
+        // SAFETY: a function; a borrowed reference.
+        let globals = unsafe { globals_of(function) } as Address;
+        let known = modules.get(&globals).copied();
+        if only_user && matches!(known, Some(Whose::Library | Whose::Nobody)) {
+            continue;
+        }
+        // SAFETY: a function; a borrowed reference or null.
+        let code = unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(function)) };
+        if let Some(code) = code {
+            let whose = known.unwrap_or_else(|| Whose::of(&code));
+            modules.insert(globals, whose);
+            codes.push((code, whose));
+        }
+    }
+    codes
+}
+
+/// Every Python function that exists: alive while the collector is paused and no Python code runs.
+fn functions(py: Python<'_>) -> Vec<*mut ffi::PyObject> {
+    let Some(function_type) = symbols::function_type() else { return Vec::new() };
+    let mut functions = Vec::new();
+    let complete = visit_tracked(py, &mut |object| {
+        let object = object as *mut ffi::PyObject;
+        // SAFETY: the collector's list holds live objects.
+        if unsafe { ffi::Py_TYPE(object) } == function_type {
+            functions.push(object);
+        }
+        true
+    });
+    if complete { functions } else { Vec::new() }
+}
+
+/// Fields of a code object that are plain references in every version.
+#[derive(Clone, Copy)]
+enum Field {
+    Names,
+    File,
+}
+
+impl Field {
+    fn attribute(self, py: Python<'_>) -> &Bound<'_, PyString> {
+        match self {
+            Self::Names => intern!(py, "co_names"),
+            Self::File => intern!(py, "co_filename"),
+        }
+    }
+}
+
+/// A field of a code object, read in place where that is known.
+fn field<'py>(code: &Bound<'py, PyAny>, field: Field) -> Option<Bound<'py, PyAny>> {
+    let py = code.py();
+    let Some(offset) = offsets(py)[field as usize] else { return code.getattr(field.attribute(py)).ok() };
+    // SAFETY: the offset lies in every code object.
+    let value = unsafe { *((code.as_ptr() as Address + offset) as *const *mut ffi::PyObject) };
+    // SAFETY: a reference that the code object owns.
+    unsafe { Bound::from_borrowed_ptr_or_opt(py, value) }
+}
+
+/// Byte offsets of the fields; `None` where they cannot be told for certain.
+fn offsets(py: Python<'_>) -> &'static [Option<usize>; 2] {
+    static OFFSETS: OnceLock<[Option<usize>; 2]> = OnceLock::new();
+    if let Some(offsets) = OFFSETS.get() {
+        return offsets;
+    }
+    // Not inside `get_or_init`: another thread may come here while attributes are read.
+    let found = [Field::Names, Field::File].map(|field| find_offset(py, field));
+    OFFSETS.get_or_init(|| found)
+}
+
+/// Where all of a sample of code objects have the value of their attribute, if that is one place.
+fn find_offset(py: Python<'_>, field: Field) -> Option<usize> {
+    // SAFETY: a static type of the interpreter.
+    let code_type: Bound<'_, PyAny> =
+        unsafe { Bound::from_borrowed_ptr_or_opt(py, symbols::code_type()?.cast()) }?;
+    let size: usize = code_type.getattr(intern!(py, "__basicsize__")).ok()?.extract().ok()?;
+    let code_of = symbols::function_code()?;
+    // SAFETY: functions that were just found; a borrowed reference or null.
+    let code = |function| unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(function)) };
+    let sample: Vec<_> = functions(py).into_iter().step_by(7).take(40).filter_map(code).collect();
+    let values: Vec<Address> = sample
+        .iter()
+        .map(|code| code.getattr(field.attribute(py)).map(|value| value.as_ptr() as Address))
+        .collect::<PyResult<_>>()
+        .ok()?;
+    let word = |code: &Bound<'_, PyAny>, offset: usize| {
+        // SAFETY: the offset is below the size that every code object has at least.
+        unsafe { *((code.as_ptr() as Address + offset) as *const Address) }
+    };
+    let agrees =
+        |offset: &usize| sample.iter().zip(&values).all(|(code, value)| word(code, *offset) == *value);
+    let mut offsets = (16..size / 8 * 8).step_by(8).filter(agrees);
+    let distinct = values.iter().collect::<std::collections::HashSet<_>>().len();
+    offsets.next().filter(|_| distinct >= 4 && offsets.next().is_none())
+}
+
+fn has_name(code: &Bound<'_, PyAny>, names: &[Address]) -> bool {
+    let Some(used) = field(code, Field::Names).and_then(|used| used.cast_into::<PyTuple>().ok()) else {
+        return false;
+    };
+    used.iter_borrowed().any(|name| names.contains(&(name.as_ptr() as Address)))
+}
+
+/// Calls `visit` with every item of a tuple of a code object.
+fn each_item<'py>(
+    code: &Bound<'py, PyAny>,
+    attribute: &Bound<'py, PyString>,
+    visit: &mut dyn FnMut(&Bound<'py, PyAny>),
+) {
+    let items = code.getattr(attribute).ok().and_then(|items| items.cast_into::<PyTuple>().ok());
+    for item in items.iter().flat_map(PyTupleMethods::iter) {
+        visit(&item);
+    }
+}
+
+/// Attributes, globals and methods that the code names.
+pub(super) fn each_name<'py>(code: &Bound<'py, PyAny>, visit: &mut dyn FnMut(&Bound<'py, PyAny>)) {
+    each_item(code, intern!(code.py(), "co_names"), visit);
+}
+
+/// Does the code mention one of these names (interned strings) as an attribute, global or method, or, `thoroughly`, as a
+/// variable or a string?
+pub(super) fn mentions(code: &Bound<'_, PyAny>, names: &[Bound<'_, PyString>], thoroughly: bool) -> bool {
+    let py = code.py();
+    let mut found = false;
+    let mut look = |name: &Bound<'_, PyAny>| found = found || names.iter().any(|other| other.is(name));
+    each_name(code, &mut look);
+    if thoroughly {
+        for variables in [intern!(py, "co_varnames"), intern!(py, "co_freevars"), intern!(py, "co_cellvars")]
+        {
+            each_item(code, variables, &mut look);
+        }
+        // Keys that are no identifiers are not interned.
+        each_item(code, intern!(py, "co_consts"), &mut |constant| {
+            found = found
+                || (constant.is_exact_instance_of::<PyString>()
+                    && names.iter().any(|name| name.as_any().eq(constant).unwrap_or(false)));
+        });
+    }
+    found
+}
+
+/// Has the code a `STORE_SUBSCR`, as in `target[key] = value`?
+pub(super) fn stores_item(code: &Bound<'_, PyAny>) -> bool {
+    // Opcode numbers of CPython, Lib/opcode.py, by minor version.
+    let opcode = match symbols::minor() {
+        Some(10..=12) => 60,
+        Some(13) => 39,
+        _ => return false,
+    };
+    let bytes = code.getattr(intern!(code.py(), "co_code")).ok();
+    let bytes = bytes.and_then(|bytes| bytes.cast_into::<PyBytes>().ok());
+    bytes.is_some_and(|bytes| bytes.as_bytes().iter().step_by(2).any(|byte| *byte == opcode))
+}
