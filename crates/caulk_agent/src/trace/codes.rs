@@ -3,6 +3,7 @@
 //! A process with torch has 75,000 functions. Each is asked for its file and its names; where these fields are in a code
 //! object is found out once, from a few code objects whose attributes are known, so that a search takes milliseconds.
 
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use pyo3::ffi;
@@ -91,7 +92,9 @@ impl<'py> Codes<'py> {
 fn function_codes(py: Python<'_>, only_user: bool) -> Vec<(Bound<'_, PyAny>, Whose)> {
     let mut modules: AddressMap<Whose> = AddressMap::default();
     let mut codes = Vec::new();
-    for function in functions(py) {
+    let functions = functions(py);
+    calibrate(py, &functions);
+    for function in functions {
         let (Some(code_of), Some(globals_of)) = (symbols::function_code(), symbols::function_globals())
         else {
             return Vec::new();
@@ -147,7 +150,9 @@ impl Field {
 /// A field of a code object, read in place where that is known.
 fn field<'py>(code: &Bound<'py, PyAny>, field: Field) -> Option<Bound<'py, PyAny>> {
     let py = code.py();
-    let Some(offset) = offsets(py)[field as usize] else { return code.getattr(field.attribute(py)).ok() };
+    let Some(offset) = OFFSETS.get().and_then(|offsets| offsets[field as usize]) else {
+        return code.getattr(field.attribute(py)).ok();
+    };
     // SAFETY: the offset lies in every code object.
     let value = unsafe { *((code.as_ptr() as Address + offset) as *const *mut ffi::PyObject) };
     // SAFETY: a reference that the code object owns.
@@ -155,31 +160,33 @@ fn field<'py>(code: &Bound<'py, PyAny>, field: Field) -> Option<Bound<'py, PyAny
 }
 
 /// Byte offsets of the fields; `None` where they cannot be told for certain.
-fn offsets(py: Python<'_>) -> &'static [Option<usize>; 2] {
-    static OFFSETS: OnceLock<[Option<usize>; 2]> = OnceLock::new();
-    if let Some(offsets) = OFFSETS.get() {
-        return offsets;
+static OFFSETS: OnceLock<[Option<usize>; 2]> = OnceLock::new();
+
+/// Finds the offsets, once, from some of the functions that were found.
+fn calibrate(py: Python<'_>, functions: &[*mut ffi::PyObject]) {
+    if OFFSETS.get().is_some() {
+        return;
     }
-    // Not inside `get_or_init`: another thread may come here while attributes are read.
-    let found = [Field::Names, Field::File].map(|field| find_offset(py, field));
-    OFFSETS.get_or_init(|| found)
+    let Some(code_of) = symbols::function_code() else { return };
+    let sample = functions.iter().step_by(7).take(40);
+    // SAFETY: functions that were just found; a borrowed reference or null.
+    let sample =
+        sample.filter_map(|function| unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(*function)) });
+    let sample: Vec<_> = sample.collect();
+    let found = [Field::Names, Field::File].map(|field| find_offset(py, &sample, field));
+    // Another thread may have been as fast; it has found the same.
+    OFFSETS.get_or_init(|| found);
 }
 
 /// Where all of a sample of code objects have the value of their attribute, if that is one place.
-fn find_offset(py: Python<'_>, field: Field) -> Option<usize> {
+fn find_offset(py: Python<'_>, sample: &[Bound<'_, PyAny>], field: Field) -> Option<usize> {
     // SAFETY: a static type of the interpreter.
     let code_type: Bound<'_, PyAny> =
         unsafe { Bound::from_borrowed_ptr_or_opt(py, symbols::code_type()?.cast()) }?;
     let size: usize = code_type.getattr(intern!(py, "__basicsize__")).ok()?.extract().ok()?;
-    let code_of = symbols::function_code()?;
-    // SAFETY: functions that were just found; a borrowed reference or null.
-    let code = |function| unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(function)) };
-    let sample: Vec<_> = functions(py).into_iter().step_by(7).take(40).filter_map(code).collect();
-    let values: Vec<Address> = sample
-        .iter()
-        .map(|code| code.getattr(field.attribute(py)).map(|value| value.as_ptr() as Address))
-        .collect::<PyResult<_>>()
-        .ok()?;
+    let value =
+        |code: &Bound<'_, PyAny>| code.getattr(field.attribute(py)).map(|value| value.as_ptr() as Address);
+    let values: Vec<Address> = sample.iter().map(value).collect::<PyResult<_>>().ok()?;
     let word = |code: &Bound<'_, PyAny>, offset: usize| {
         // SAFETY: the offset is below the size that every code object has at least.
         unsafe { *((code.as_ptr() as Address + offset) as *const Address) }
@@ -187,7 +194,7 @@ fn find_offset(py: Python<'_>, field: Field) -> Option<usize> {
     let agrees =
         |offset: &usize| sample.iter().zip(&values).all(|(code, value)| word(code, *offset) == *value);
     let mut offsets = (16..size / 8 * 8).step_by(8).filter(agrees);
-    let distinct = values.iter().collect::<std::collections::HashSet<_>>().len();
+    let distinct = values.iter().collect::<HashSet<_>>().len();
     offsets.next().filter(|_| distinct >= 4 && offsets.next().is_none())
 }
 
