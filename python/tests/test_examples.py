@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import PROGRAMS, ROOT, Run, marked_line
+from harness import PROGRAMS, ROOT, Run, marked_line
 
 LEAKS = [
     # program, classes that are right, last name of the container

@@ -7,7 +7,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from conftest import CAULK, program_environment
+from harness import CAULK, program_environment
 
 
 def python(*words: str, cwd: Path | None = None) -> str:
