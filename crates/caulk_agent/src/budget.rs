@@ -17,10 +17,10 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// May work of about this length be done now?
-    pub(crate) fn allows(&self, predicted: Duration) -> bool {
+    /// May work of about this length be done now, and leave `reserve` for later?
+    pub(crate) fn allows(&self, predicted: Duration, reserve: Duration) -> bool {
         let earned = CREDIT + cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID).mul_f64(SHARE);
-        predicted <= LONGEST_PAUSE && self.spent + predicted <= earned
+        predicted <= LONGEST_PAUSE && self.spent + predicted + reserve <= earned
     }
 
     /// Enters work that was done.

@@ -102,7 +102,8 @@ impl Sample {
         let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
         let mut count = 0;
         // SAFETY: a dict that does not change meanwhile; borrowed references.
-        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) } != 0 {
+        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) } != 0
+        {
             self.first_key.get_or_insert(key as Address);
             if wanted.next_if_eq(&count).is_some() {
                 self.keys.push(key as Address);

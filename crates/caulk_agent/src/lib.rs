@@ -19,6 +19,7 @@ mod heap;
 mod holders;
 mod in_use;
 mod label;
+mod own;
 mod peaks;
 mod replaced;
 mod session;
@@ -26,6 +27,9 @@ mod suspects;
 mod symbols;
 mod torch;
 mod trace;
+
+#[global_allocator]
+static ALLOCATOR: own::Counted = own::Counted;
 
 /// The module `caulk._agent`.
 #[pymodule]

@@ -20,12 +20,14 @@ use crate::heap::{Address, AddressMap, Heap};
 use crate::in_use::{Meter, Reading};
 use crate::replaced::Replaced;
 use crate::suspects::Suspects;
-use crate::{cuda, trace};
+use crate::{cuda, own, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
 
 /// CPU time that a census of an unknown heap is taken to cost.
 const FIRST_CENSUS: Duration = Duration::from_millis(40);
+/// Part of the budget that censuses at steps and seconds leave for the epochs.
+const RESERVE: Duration = Duration::from_millis(250);
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
 
@@ -37,6 +39,8 @@ const SLOW: u32 = 4;
 const WORTH: u64 = 128 << 10;
 /// Steps or seconds in a row at which memory must have risen before a census is taken there.
 const RISES: u32 = 3;
+/// Time between two censuses at steps or seconds, in times of what one costs.
+const REST: u32 = 10;
 /// An epoch without growth is looked at all the same once in so many.
 const SELDOM: u32 = 4;
 
@@ -49,8 +53,9 @@ struct Trend {
     /// Level at the last census.
     looked: u64,
     since: u32,
-    /// When the last boundary was.
+    /// When the last boundary and the last census were.
     at: Duration,
+    looked_at: Duration,
 }
 
 impl Trend {
@@ -67,11 +72,14 @@ impl Trend {
         let regular = self.boundaries <= FIRST || level > self.looked + WORTH || self.since >= SELDOM;
         // Within an epoch much is made and freed again: only what rises and rises is looked into.
         let worth = if unit == Unit::Epoch || slow { regular } else { self.rises >= RISES };
-        if worth {
+        // Finer boundaries must not use up what the epochs need.
+        let rested = unit == Unit::Epoch || now - self.looked_at > cost * REST;
+        if worth && rested {
             self.looked = level;
+            self.looked_at = now;
             self.since = 0;
         }
-        worth
+        worth && rested
     }
 }
 
@@ -138,7 +146,9 @@ impl Session {
             self.epochs += 1;
         }
         let level = self.level(reading);
-        let with_census = with_census && unit <= self.tracked && self.trends[unit as usize].take(unit, level, self.census_cost.unwrap_or(FIRST_CENSUS));
+        let with_census = with_census
+            && unit <= self.tracked
+            && self.trends[unit as usize].take(unit, level, self.census_cost.unwrap_or(FIRST_CENSUS));
         if with_census {
             self.track(unit);
         }
@@ -152,7 +162,8 @@ impl Session {
         self.seq += 1;
         let _paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
-        let census = self.census(&mut heap, with_census);
+        let reserve = if unit == Unit::Epoch { Duration::ZERO } else { RESERVE };
+        let census = self.census(&mut heap, with_census, reserve);
         let mut boundary = Boundary {
             seq,
             time_ns: monotonic().as_nanos() as u64,
@@ -189,13 +200,13 @@ impl Session {
 
     /// Bytes in use on the heap.
     fn level(&self, reading: Reading) -> u64 {
-        reading.malloc + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
+        reading.malloc.saturating_sub(own::bytes()) + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
     }
 
     fn figures(&self, reading: Reading) -> Boundary {
         let small = reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0);
         Boundary {
-            malloc_bytes: reading.malloc,
+            malloc_bytes: reading.malloc.saturating_sub(own::bytes()),
             malloc_free_bytes: reading.malloc_free,
             small_blocks: reading.small_blocks,
             small_bytes: small as u64,
@@ -205,11 +216,11 @@ impl Session {
         }
     }
 
-    fn census(&mut self, heap: &mut Heap<'_>, wanted: bool) -> Option<Census> {
+    fn census(&mut self, heap: &mut Heap<'_>, wanted: bool, reserve: Duration) -> Option<Census> {
         if self.mean_small.is_none() {
             self.mean_small = Some(census::mean_small_object(heap));
         }
-        if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(FIRST_CENSUS)) {
+        if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(FIRST_CENSUS), reserve) {
             return None;
         }
         let started = thread_time();

@@ -316,7 +316,7 @@ impl Suspects {
         let wanted = |item: &Suspect| item.address.is_some() && !item.explained;
         let targets: AddressSet =
             self.items.iter().filter(|item| wanted(item)).filter_map(|item| Some(item.address?.0)).collect();
-        if !targets.is_empty() && budget.allows(PATHS) {
+        if !targets.is_empty() && budget.allows(PATHS, Duration::ZERO) {
             // What the program itself keeps is found soon; only what is left over is worth a walk over everything.
             let again = self.items.iter().any(|item| wanted(item) && item.searches > 0);
             let (paths, _) = holders::find(heap, &targets, if again { Scope::All } else { Scope::User });
@@ -348,7 +348,7 @@ impl Suspects {
             std::cmp::Reverse((item.looked.is_none(), item.by_user, item.weight()))
         });
         for at in order.into_iter().take(LOOKS) {
-            if !budget.allows(LOOK) {
+            if !budget.allows(LOOK, Duration::ZERO) {
                 return;
             }
             let item = &mut self.items[at];
