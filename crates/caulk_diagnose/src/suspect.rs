@@ -16,8 +16,8 @@ use crate::{Files, fix};
 /// Growth per epoch below which a thing is only mentioned, in bytes, and as a share of the bytes in use.
 const SMALLEST: f64 = 262_144.0;
 const SMALLEST_SHARE: f64 = 0.0005;
-/// Boundaries from which a byte verdict can be expected.
-const JUDGED: usize = 5;
+/// Boundaries below which bytes may be undecided for want of time alone.
+const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
 const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
@@ -87,7 +87,8 @@ fn severity(
     let weighs = own >= least || (scale.unit != Unit::Epoch && over_run >= 4.0 * least);
     match in_use.state {
         State::Grows if weighs => full(class, contents),
-        State::Undecided if (in_use.boundaries as usize) < JUDGED || died => {
+        // Exact witnesses may speak before the bytes are decided.
+        State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {
             let share = in_use.bytes_per_unit > 0.0 && rate.bytes_per_unit >= 0.2 * in_use.bytes_per_unit;
             let worth = over_run >= SUSPICIOUS && share && rate.points >= 3;
             if worth { Severity::Warning } else { Severity::Info }
@@ -169,7 +170,7 @@ fn finding(
         elements_per_epoch: scale.per_epoch(elements),
         elements_per_unit: elements,
         interval,
-        elements: adding.iter().map(|suspect| suspect.rate.elements).sum(),
+        elements: group.iter().map(|suspect| suspect.rate.elements).sum(),
     };
     let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
     let container =
@@ -189,7 +190,7 @@ fn finding(
         holder_path: path(first.holder, first.kind),
         chain,
         process: process.reference(),
-        pinned: pinned(adding),
+        pinned: pinned(group),
         evidence: evidence(files, process, judged, group, &growth),
         fix: fix::of(first.class, first.located.as_ref(), name),
         twins,
