@@ -7,6 +7,10 @@ use crate::student;
 const SLOWING: f64 = 0.88;
 /// Rates that fall by more than this are slowing whatever the noise.
 const MUCH_SLOWER: f64 = 0.4;
+/// A shape that leaves less than this share of another's squares unexplained is the right one of the two.
+const MUCH_BETTER: f64 = 0.3;
+/// Two rates that differ by less than this share are one.
+const LEVEL: f64 = 0.2;
 /// Recent growth below this share of the usual is none.
 pub(crate) const STOPPED: f64 = 0.25;
 
@@ -27,7 +31,7 @@ pub(crate) fn change(rates: &[f64], effect: f64) -> Option<Change> {
     let (rest, step) = (cost(at), (before - after).abs());
     let noise = 3.0 * rest / rates.len() as f64;
     let clear =
-        rest <= 0.5 * whole && step > noise.max(effect) && step >= 0.5 * before.abs().max(after.abs());
+        rest <= 0.5 * whole && step > noise.max(effect) && step >= LEVEL * before.abs().max(after.abs());
     clear.then_some(Change { at, before, after })
 }
 
@@ -35,28 +39,67 @@ pub(crate) fn change(rates: &[f64], effect: f64) -> Option<Change> {
 /// this, the fast beginning of something that fills passes for a warm-up, and its slow end for a leak.
 pub(crate) fn bends_rather_than_fills(times: &[f64], values: &[f64], at: usize) -> bool {
     let bend: Vec<f64> = times.iter().map(|time| (time - times[at]).max(0.0)).collect();
-    let bent = residual(values, &[times, &bend]);
-    let span = times[times.len() - 1] - times[0];
-    let filled = (0..24).map(|step| {
-        let constant = 0.3 * (span * 10.0).powf(f64::from(step) / 23.0);
-        let approach: Vec<f64> = times.iter().map(|time| (-(time - times[0]) / constant).exp()).collect();
-        residual(values, &[&approach])
-    });
-    bent < 0.3 * filled.fold(f64::MAX, f64::min)
+    fit(values, &[times, &bend]).residual < MUCH_BETTER * fills(times, values)
 }
 
-/// Sum of squares that a constant and these shapes leave unexplained.
-fn residual(values: &[f64], shapes: &[&[f64]]) -> f64 {
+/// Whether a warm-up that dies away on top of a straight line describes readings far better than an approach to a
+/// level does, with the line alone making up what growth there is at the end.
+fn warms_up(times: &[f64], values: &[f64], late: f64) -> bool {
+    let span = times[times.len() - 1] - times[0];
+    let with = |constant: f64| fit(values, &[&approach(times, constant), times]);
+    let best = lowest([0.3, (span / 3.0).max(0.4)], |constant| with(constant).residual);
+    let line = with(best);
+    values.len() >= 6 && line.last >= 0.7 * late && line.residual < MUCH_BETTER * fills(times, values)
+}
+
+/// What the best approach to a level leaves unexplained.
+fn fills(times: &[f64], values: &[f64]) -> f64 {
+    let span = times[times.len() - 1] - times[0];
+    let left = |constant: f64| fit(values, &[&approach(times, constant)]).residual;
+    left(lowest([0.3, (span * 3.0).max(0.4)], left))
+}
+
+fn approach(times: &[f64], constant: f64) -> Vec<f64> {
+    times.iter().map(|time| (-(time - times[0]) / constant).exp()).collect()
+}
+
+/// Where a function of a time constant is lowest in a range: a coarse grid, then ever closer around its best.
+fn lowest([from, to]: [f64; 2], of: impl Fn(f64) -> f64) -> f64 {
+    const GRID: i32 = 20;
+    let ratio = (to / from).powf(1.0 / f64::from(GRID));
+    let grid = (0..=GRID).map(|step| from * ratio.powi(step));
+    let mut best = grid.min_by(|a, b| of(*a).total_cmp(&of(*b))).unwrap_or(from);
+    let mut step = ratio;
+    for _ in 0..16 {
+        step = step.sqrt();
+        let near = [best / step, best, best * step];
+        best = near.into_iter().min_by(|a, b| of(*a).total_cmp(&of(*b))).unwrap_or(best);
+    }
+    best
+}
+
+/// What a constant and some shapes leave unexplained of the values.
+struct Fit {
+    /// Sum of squares.
+    residual: f64,
+    /// Coefficient of the last shape.
+    last: f64,
+}
+
+fn fit(values: &[f64], shapes: &[&[f64]]) -> Fit {
     let ones = vec![1.0; values.len()];
     let mut bases: Vec<Vec<f64>> = Vec::new();
+    let (mut rest, mut last) = (values.to_vec(), 0.0);
     for shape in std::iter::once(ones.as_slice()).chain(shapes.iter().copied()) {
-        let rest = bases.iter().fold(shape.to_vec(), |rest, basis| without(&rest, basis));
-        if dot(&rest, &rest) > 1e-12 * dot(shape, shape) {
-            bases.push(rest);
+        let own = bases.iter().fold(shape.to_vec(), |own, basis| without(&own, basis));
+        last = 0.0;
+        if dot(&own, &own) > 1e-12 * dot(shape, shape) {
+            last = dot(&rest, &own) / dot(&own, &own);
+            rest = without(&rest, &own);
+            bases.push(own);
         }
     }
-    let rest = bases.iter().fold(values.to_vec(), |rest, basis| without(&rest, basis));
-    dot(&rest, &rest)
+    Fit { residual: dot(&rest, &rest), last }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -75,7 +118,7 @@ pub(crate) fn slows(times: &[f64], values: &[f64], rates: &[f64], significance: 
         return false;
     };
     let ratio = late / early;
-    if early <= 0.0 || ratio >= SLOWING {
+    if early <= 0.0 || ratio >= SLOWING || warms_up(times, values, late) {
         return false;
     }
     let falling: Vec<f64> = rates.iter().map(|rate| -rate).collect();

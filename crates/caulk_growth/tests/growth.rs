@@ -50,6 +50,15 @@ fn warm_up_is_left_out_of_the_slope() {
 }
 
 #[test]
+fn warm_up_that_dies_away_does_not_pass_for_slowing() {
+    let leak = judged(&[0.0, 9.14, 15.99, 22.53, 29.15, 35.74, 42.32, 48.88]);
+    assert_eq!(leak.state, State::Grows, "{leak:?}");
+    assert!((leak.slope / MB - 6.6).abs() < 0.1, "{leak:?}");
+    check(&[0.0, 7.22, 12.13, 16.79, 21.43, 26.06, 30.69, 35.31], State::Grows);
+    check(&[0.0, 30.0, 47.0, 58.5, 68.6, 78.7, 88.7, 98.7, 108.7], State::Grows);
+}
+
+#[test]
 fn a_leak_behind_a_filling_buffer_is_seen() {
     let mut mb: Vec<f64> = (0..7).map(|i| 100.0 * f64::from(i)).collect();
     mb.extend((1..9).map(|i| 600.0 + 10.0 * f64::from(i)));
