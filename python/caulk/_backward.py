@@ -10,6 +10,8 @@ from caulk._bootstrap import plain
 #: Steps of an optimizer after which its gradients are no longer looked at; on a device, where a look waits for it.
 _LOOKS = 20
 _LOOKS_ON_DEVICE = 3
+#: Optimizers that are looked at.
+_MOST = 64
 
 
 class BackwardSites:
@@ -80,27 +82,29 @@ class StaleGradients:
 
     def __init__(self):
         self._watched = {}
+        self._active = []
 
     def forget(self):
         """Drops all optimizers."""
         self._watched.clear()
+        self._active.clear()
 
     def stepped(self, optimizer):
         """The optimizer has applied its gradients."""
         watched = self._watched.get(id(optimizer))
         if watched is None or watched.optimizer() is not optimizer:
-            if len(self._watched) >= 64:
+            if len(self._watched) >= _MOST:
                 return
             watched = self._watched[id(optimizer)] = _Watched(optimizer)
+            self._active.append(watched)
         watched.applied = True
 
     def before(self):
         """Looks at the gradients that have been applied; pass the result to [`StaleGradients.after`]."""
-        if not self._watched:
-            return None
-        looks = [look for watched in self._watched.values() if watched.applied and (look := watched.look())]
-        for key in [key for key, watched in self._watched.items() if watched.looks_left <= 0]:
-            del self._watched[key]
+        if not self._active:
+            return ()
+        looks = [look for watched in self._active if watched.applied and (look := watched.look())]
+        self._active = [watched for watched in self._active if watched.looks_left > 0]
         return looks
 
     @staticmethod

@@ -19,6 +19,8 @@ RUN, TRAIN, VALIDATION, TEST = range(4)
 
 #: Boundaries of one spacing before the spacing doubles.
 _DENSE = 64
+#: Step boundaries between two at which counts are told.
+_FLUSH_EVERY = 16
 #: Epochs shorter than this, in seconds, are not all told.
 _SHORT_EPOCH = 0.1
 #: Step boundaries within an epoch, once epochs are known.
@@ -92,8 +94,9 @@ class Marks:
             epochs = 0
         elif self.epoch < 0:
             self.epoch = 0
+            # What came before, a sanity check say, is no part of the training.
+            self.validated = self.testing = False
             self._cut(EPOCH, 0, 0)
-            self.validated = False
             return
         if epochs:
             self.new_epoch(epochs)
@@ -184,7 +187,7 @@ class Marks:
             return
         self._busy = True
         try:
-            if unit == EPOCH or level:
+            if unit != STEPS or not self._at_this_spacing % _FLUSH_EVERY:
                 for flush in self.before_cut:
                     flush()
             self.agent.boundary(unit, index, self.steps, self.phase(), level)

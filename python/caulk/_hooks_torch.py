@@ -125,6 +125,8 @@ class Steps:
                 return
             # A new optimizer where another one has stepped before: the program has replaced it.
             again = again or epochs > 0 or (is_new and self.epochs.known_site)
+        else:
+            again = again or self._pending > 0
         if not again:
             self._round.add(key)
             return

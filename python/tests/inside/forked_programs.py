@@ -1,7 +1,9 @@
 """Imports torch once, then runs each program named on standard input in a process forked from this one."""
 
+import atexit
 import os
 import sys
+import traceback
 
 import torch  # noqa: F401
 import torch._dynamo  # every program with an optimizer loads it, which takes seconds
@@ -23,4 +25,14 @@ os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 sys.argv[:] = [program]
 with open(program, encoding="utf-8") as file:
     code = compile(file.read(), program, "exec")
-exec(code, {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__})
+status = 0
+try:
+    exec(code, {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__})
+except BaseException:
+    traceback.print_exc()
+    status = 1
+# Taking torch apart would take a second more.
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(status)

@@ -612,3 +612,317 @@ def test_without_epochs_steps_are_told(train, name):
     assert told.epochs == [0]
     boundaries = told.of("boundary")
     assert [call[1] for call in boundaries if call[0] == STEPS] == list(range(2, steps + 1))
+
+
+def phases(told, unit=EPOCH):
+    return [call[3] for call in told.of("boundary") if call[0] == unit]
+
+
+def test_phases_are_told_with_the_boundaries(train):
+    told = train(program("for epoch in range(3):\n    for i in range(4):\n        train_step()\n    validate()"))
+    run, training, validation = 0, 1, 2
+    assert phases(told) == [run, validation, validation]
+    assert set(phases(told, STEPS)) == {training}
+
+
+def test_loops_are_reported_once(train):
+    told = train(LOOPS["two_ranges"][0].join([HEAD, ""]))
+    first = len(HEAD.splitlines()) + 1
+    (epoch, step) = told.of("loop")
+    assert epoch[:1] + epoch[2:] == [EPOCH, first, "<module>", "epoch", "loop"]
+    assert step[:1] + step[2:] == [STEPS, first + 1, "<module>", "step", "loop"]
+
+
+def test_a_loader_is_named_as_the_source(train):
+    told = train(program(LOOPS["loader_until_enough_steps"][0]))
+    assert (EPOCH, "dataloader") in told.sources
+
+
+def test_marks_override_what_is_seen(train):
+    source = """
+    import caulk
+
+    for outer in range(3):
+        caulk.epoch()
+        for number in range(2):
+            for i in range(4):
+                train_step()
+                if i % 2:
+                    caulk.step()
+            with caulk.phase("test"):
+                validate()
+    """
+    told = train(program(source))
+    assert told.epochs == [0, 1, 2]
+    assert [call[3] for call in told.of("boundary") if call[0] == EPOCH] == [0, 3, 3]
+    # Two steps were seen before the program said its first.
+    assert told.steps == 2 + 12
+    assert {"caulk.epoch", "caulk.step"} == {source for _, source in told.sources}
+
+
+def test_marks_do_without_torch(run):
+    source = """
+    import caulk
+    for epoch in range(3):
+        caulk.epoch()
+        for _ in range(5):
+            caulk.step()
+        with caulk.phase("validation"):
+            pass
+    """
+    told = run(source)
+    assert told.epoch_steps == [0, 5, 10]
+    assert phases(told) == [0, 2, 2]
+    assert told.steps == 15
+
+
+def test_steps_are_marked_ever_more_rarely(train):
+    told = train(program("for step in range(1000):\n    train_step()"))
+    marks = [call[1] for call in told.of("boundary") if call[0] == STEPS]
+    assert marks[:64] == list(range(2, 66))
+    assert marks[64:68] == [66, 68, 70, 72]
+    assert marks[-1] - marks[-2] == 16
+    assert len(marks) < 5 * 64
+
+
+def test_short_epochs_are_marked_ever_more_rarely(train):
+    told = train(program("for epoch in range(300):\n    for step in range(2):\n        train_step()"))
+    assert told.epochs[:64] == list(range(64))
+    assert all(b - a in (1, 2, 4) for a, b in zip(told.epochs, told.epochs[1:]))
+    assert 100 < len(told.epochs) < 300
+
+
+def test_few_steps_are_marked_within_known_epochs(train):
+    told = train(program("for epoch in range(6):\n    for step in range(100):\n        train_step()"))
+    marks = [call[1] for call in told.of("boundary") if call[0] == STEPS]
+    assert len([mark for mark in marks if mark > 101]) <= 5 * 8
+    assert all(call[4] == 0 for call in told.of("boundary") if call[0] == STEPS and call[1] > 101)
+
+
+def sites(told):
+    """The last that was told of each backward site: line text by position in the program, and flags and counts."""
+    last = {}
+    for file, line, function, count, retain, create, stale, checked in told.of("backward_site"):
+        last[line, retain, create] = (function, count, stale, checked)
+    return last
+
+
+def test_backward_sites_and_their_flags_are_told(train):
+    source = """
+    def main():
+        for epoch in range(2):
+            for i in range(12):
+                optimizer.zero_grad()
+                loss = model(torch.randn(4, 2)).square().mean()
+                loss.backward(retain_graph=True)
+                loss.backward()
+                torch.autograd.grad(model(torch.ones(1, 2)).square().sum(), model.parameters(), create_graph=True)
+                optimizer.step()
+    main()
+    """
+    line = len(HEAD.splitlines())
+    told = train(program(source))
+    assert {(key[0] - line, *key[1:]): value[:2] for key, value in sites(told).items()} == {
+        (7, True, False): ("main", 24),
+        (8, False, False): ("main", 24),
+        (9, True, True): ("main", 24),
+    }
+    # The gradients that the first pass starts with were cleared; the others start with this step's own.
+    assert {(key[0] - line): value[2:] for key, value in sites(told).items()} == {7: (0, 20), 8: (0, 0), 9: (0, 0)}
+
+
+@pytest.mark.parametrize("zeros", ["None", "p.grad * 0"])
+def test_gradients_left_over_are_told(train, zeros):
+    source = f"""
+    for i in range(30):
+        backward()
+        optimizer.step()
+        second.zero_grad()
+        other(torch.randn(4, 2)).square().mean().backward()
+        second.step()
+        for p in other.parameters():
+            p.grad = {zeros}
+    """
+    line = len(HEAD.splitlines())
+    found = {key[0] - line: value for key, value in sites(train(program(source))).items()}
+    (left_over,) = [value for key, value in found.items() if key < 0]
+    assert left_over[1:] == (30, 20, 20)
+    assert found[6][1:] == (30, 0, 20)
+
+
+def test_torch_stays_compilable(train):
+    source = """
+    class Net(nn.Module):
+        def forward(self, x):
+            return model(x)
+
+    net = torch.compile(Net(), backend="eager", fullgraph=True)
+
+    @torch.compile(backend="eager")
+    def compiled_step(x):
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    only_the_optimizer = torch.compile(lambda: optimizer.step(), backend="eager")
+
+    for epoch in range(3):
+        for x, y in DataLoader(data, batch_size=8):
+            backward(net, x)
+            optimizer.step()
+        only_the_optimizer()
+        net.eval()
+        with torch.no_grad():
+            net(x)
+        net.train()
+    for _ in range(3):
+        compiled_step(x)
+    import torch._dynamo.utils as utils
+    assert not [name for name in utils.counters["graph_break"] if "caulk" in str(name)], utils.counters["graph_break"]
+    """
+    told = train(program(source))
+    assert told.epoch_steps[:3] == [1, 6, 11]
+
+
+def test_threads_may_train_side_by_side(train):
+    source = """
+    def work(net):
+        opt = torch.optim.SGD(net.parameters(), lr=0.01)
+        for epoch in range(3):
+            for i in range(20):
+                train_step(net, opt)
+
+    threads = [threading.Thread(target=work, args=(nn.Linear(2, 1),)) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    """
+    told = train(program(source))
+    assert len(told.epochs) == 3
+
+
+def test_an_exception_in_a_step_is_the_programs_own(train):
+    source = """
+    for epoch in range(3):
+        for i in range(5):
+            try:
+                torch.zeros(1, requires_grad=True).backward(torch.zeros(7))
+            except RuntimeError:
+                train_step()
+            try:
+                next(iter(DataLoader(data, batch_size=8, collate_fn=lambda batch: 1 / 0)))
+            except ZeroDivisionError:
+                pass
+    """
+    assert train(program(source)).epoch_steps == [1, 6, 11]
+
+
+def test_nothing_of_the_program_is_kept_alive(train):
+    source = """
+    import gc, weakref
+    gc.disable()
+    gone = []
+    class Batch(list):
+        pass
+
+    def train_epoch():
+        batches = [Batch([torch.randn(4, 2)]) for _ in range(4)]
+        gone.extend(map(weakref.ref, batches))
+        opt = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+        gone.append(weakref.ref(opt))
+        for batch in batches:
+            train_step(x=batch[0])
+            opt.step()
+
+    k = 0
+    while k < 3:
+        train_epoch()
+        assert not [ref for ref in gone if ref() is not None]
+        k += 1
+    """
+    assert train(program(source)).stderr == ""
+
+
+LIGHTNING = """
+import logging, warnings
+warnings.simplefilter("ignore")
+for name in ("lightning.pytorch", "pytorch_lightning"):
+    logging.getLogger(name).setLevel(logging.ERROR)
+import {package} as L
+
+class System(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(2, 1)
+    def training_step(self, batch, index):
+        return self.net(batch[0]).square().mean()
+    def validation_step(self, batch, index):
+        self.net(batch[0])
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+for _ in range(2):
+    trainer = L.Trainer(
+        max_epochs=3, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, accelerator="cpu",
+    )
+    trainer.fit(System(), DataLoader(data, batch_size=8), DataLoader(data, batch_size=20))
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["lightning.pytorch", "pytorch_lightning"])
+def test_lightning_tells_its_epochs(run, name):
+    pytest.importorskip(name.partition(".")[0])
+    told = run(HEAD + LIGHTNING.format(package=name))
+    assert told.epochs == [0, 1, 2, 3, 4, 5]
+    assert told.epoch_steps == [1, 6, 11, 16, 21, 26]
+    assert phases(told) == [0, 2, 2, 2, 2, 2]
+    assert (EPOCH, "lightning") in told.sources
+
+
+TRANSFORMERS = """
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+
+config = BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+rows = [{"input_ids": torch.arange(4), "labels": torch.tensor(0)} for _ in range(20)]
+arguments = TrainingArguments(
+    output_dir="out", num_train_epochs=4, per_device_train_batch_size=4, eval_strategy="epoch", save_strategy="no",
+    logging_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True,
+)
+Trainer(BertForSequenceClassification(config), arguments, train_dataset=rows, eval_dataset=rows).train()
+"""
+
+
+@pytest.mark.full
+def test_transformers_tells_its_epochs(run):
+    pytest.importorskip("transformers")
+    told = run(HEAD + TRANSFORMERS)
+    assert told.epoch_steps == [1, 6, 11, 16]
+    assert phases(told) == [0, 2, 2, 2]
+    assert (EPOCH, "transformers") in told.sources
+
+
+ACCELERATE = """
+from accelerate import Accelerator
+
+accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+net, opt, loader = accelerator.prepare(model, optimizer, DataLoader(data, batch_size=4))
+for epoch in range(4):
+    for x, y in loader:
+        with accelerator.accumulate(net):
+            loss = net(x).square().mean()
+            accelerator.backward(loss)
+            opt.step()
+            opt.zero_grad()
+"""
+
+
+@pytest.mark.full
+def test_accelerate_is_seen_through(run):
+    pytest.importorskip("accelerate")
+    told = run(HEAD + ACCELERATE)
+    assert told.epoch_steps == [1, 6, 11, 16]
+    assert told.steps == 20
+    (place,) = {(call[2], call[1] - len(HEAD.splitlines())) for call in told.of("backward_site")}
+    assert place == ("<module>", 10)
