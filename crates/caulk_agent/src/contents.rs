@@ -148,7 +148,7 @@ impl Owned {
         let mut children = Vec::new();
         while next < order.len() {
             if order.len() > OBJECT_LIMIT
-                || (next.is_multiple_of(256) && thread_time() - started > TIME_LIMIT)
+                || (next.is_multiple_of(256) && thread_time().saturating_sub(started) > TIME_LIMIT)
             {
                 truncated = true;
                 break;
@@ -213,7 +213,7 @@ impl Owned {
                     let Some(torch) = torch.as_ref().filter(|torch| torch.is_plain(&tensor)) else {
                         continue;
                     };
-                    if let Some(storage) = torch.storage(&tensor).filter(|_| !torch.is_parameter(&tensor)) {
+                    if let Some(storage) = Torch::storage(&tensor).filter(|_| !torch.is_parameter(&tensor)) {
                         let entry = storages.entry(storage.pointer as Address).or_insert((storage.bytes, 0));
                         entry.1 += Torch::view_bytes(&tensor);
                     }

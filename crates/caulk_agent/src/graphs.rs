@@ -98,7 +98,9 @@ impl Graphs {
         let mut walk = GraphWalk::new();
         let mut candidates = Vec::new();
         for (count, &address) in census.tensors.iter().enumerate() {
-            if walk.nodes >= NODE_LIMIT || (count % 64 == 0 && thread_time() - started > TIME_LIMIT) {
+            if walk.nodes >= NODE_LIMIT
+                || (count % 64 == 0 && thread_time().saturating_sub(started) > TIME_LIMIT)
+            {
                 break;
             }
             let tensor = heap.own(address);

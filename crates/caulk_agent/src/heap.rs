@@ -206,14 +206,12 @@ impl<'py> Heap<'py> {
     pub(crate) fn length_of(object: Address, shape: Shape) -> Option<usize> {
         let pointer = object as *mut ffi::PyObject;
         let length = match shape {
-            // SAFETY: variable-size objects whose `ob_size` is the number of elements, subclasses included.
-            Shape::List | Shape::Deque | Shape::Tuple => unsafe { ffi::Py_SIZE(pointer) },
+            // SAFETY: variable-size objects whose `ob_size` is the number of elements or bytes, subclasses included.
+            Shape::List | Shape::Deque | Shape::Tuple | Shape::Buffer => unsafe { ffi::Py_SIZE(pointer) },
             // SAFETY: a dict or a subclass; reads a field.
             Shape::Dict => unsafe { ffi::PyDict_Size(pointer) },
             // SAFETY: a set or a subclass; reads a field.
             Shape::Set => unsafe { ffi::PySet_Size(pointer) },
-            // SAFETY: `bytearray` and `array.array` are variable-size objects.
-            Shape::Buffer => unsafe { ffi::Py_SIZE(pointer) },
             _ => return None,
         };
         usize::try_from(length).ok()
@@ -362,7 +360,7 @@ pub(crate) fn loaded<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyAn
     // SAFETY: `PyImport_GetModuleDict` returns a borrowed reference to `sys.modules` or null.
     let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyImport_GetModuleDict()) }?;
     let modules = modules.cast_into::<pyo3::types::PyDict>().ok()?;
-    modules.get_item(name).ok()?.filter(|module| module.is_instance_of::<PyModule>())
+    modules.get_item(name).ok()?.filter(PyAnyMethods::is_instance_of::<PyModule>)
 }
 
 /// A name in a module's namespace; never runs a module's `__getattr__`.
@@ -401,7 +399,7 @@ unsafe extern "C" fn forward_while(object: *mut ffi::PyObject, closure: *mut c_v
 ///
 /// A new object is appended to the youngest generation, so the link after it is that list's head; the heads of the
 /// generations lie beside each other in an array of `struct gc_generation { PyGC_Head head; int threshold; int count; }`
-/// (CPython, Include/internal/pycore_gc.h, 3.8 to 3.11). The count of objects is held against `gc.get_objects()` once.
+/// (CPython, `pycore_gc.h`, 3.8 to 3.11). The count of objects is held against `gc.get_objects()` once.
 struct Generations {
     heads: [Address; 3],
 }

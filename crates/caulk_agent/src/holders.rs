@@ -138,7 +138,7 @@ impl<'py> Search<'_, 'py> {
                 return true;
             }
             if self.nodes.len() > NODE_LIMIT
-                || (self.next.is_multiple_of(1024) && thread_time() - self.started > TIME_LIMIT)
+                || (self.next.is_multiple_of(1024) && thread_time().saturating_sub(self.started) > TIME_LIMIT)
             {
                 return false;
             }

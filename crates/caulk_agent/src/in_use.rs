@@ -45,14 +45,19 @@ struct Mallinfo2 {
     keepcost: usize,
 }
 
+type Statistics = unsafe extern "C" fn() -> Mallinfo2;
+type NarrowStatistics = unsafe extern "C" fn() -> libc::mallinfo;
+type Mallctl = unsafe extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
+type Property = unsafe extern "C" fn(*const c_char, *mut usize) -> c_int;
+
 /// Who answers for malloc in this process.
 #[derive(Clone, Copy)]
 enum Allocator {
-    Glibc2(unsafe extern "C" fn() -> Mallinfo2),
+    Glibc2(Statistics),
     /// glibc before 2.33: the fields are 32 bits wide and wrap.
-    Glibc(unsafe extern "C" fn() -> libc::mallinfo),
-    Jemalloc(unsafe extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int),
-    Tcmalloc(unsafe extern "C" fn(*const c_char, *mut usize) -> c_int),
+    Glibc(NarrowStatistics),
+    Jemalloc(Mallctl),
+    Tcmalloc(Property),
     Unknown,
 }
 
@@ -142,8 +147,7 @@ impl Meter {
 
 /// Bytes handed out by glibc's malloc, for a peak watch; 0 with any other allocator.
 pub(crate) fn malloc_now() -> u64 {
-    static FOUND: std::sync::OnceLock<Option<unsafe extern "C" fn() -> Mallinfo2>> =
-        std::sync::OnceLock::new();
+    static FOUND: std::sync::OnceLock<Option<Statistics>> = std::sync::OnceLock::new();
     let found = FOUND.get_or_init(|| match Allocator::find() {
         Allocator::Glibc2(mallinfo2) => Some(mallinfo2),
         _ => None,
@@ -163,9 +167,7 @@ fn small_blocks(py: Python<'_>) -> u64 {
     function.and_then(|function| function.call0().ok()?.extract().ok()).unwrap_or(0)
 }
 
-fn jemalloc(
-    mallctl: unsafe extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int,
-) -> (u64, u64) {
+fn jemalloc(mallctl: Mallctl) -> (u64, u64) {
     let mut epoch = 1_u64;
     // SAFETY: writing `epoch` refreshes the statistics (jemalloc manual, "epoch").
     unsafe {
@@ -193,19 +195,21 @@ impl Allocator {
         // A preloaded allocator answers before libc, whose functions are there all the same.
         if let Some(found) = symbol(c"mallctl") {
             // SAFETY: jemalloc's documented signature.
-            return Self::Jemalloc(unsafe { std::mem::transmute::<*mut c_void, _>(found) });
+            return Self::Jemalloc(unsafe { std::mem::transmute::<*mut c_void, Mallctl>(found) });
         }
         if let Some(found) = symbol(c"MallocExtension_GetNumericProperty") {
             // SAFETY: gperftools' documented signature.
-            return Self::Tcmalloc(unsafe { std::mem::transmute::<*mut c_void, _>(found) });
+            return Self::Tcmalloc(unsafe { std::mem::transmute::<*mut c_void, Property>(found) });
         }
         if let Some(found) = symbol(c"mallinfo2") {
             // SAFETY: glibc's documented signature.
-            return Self::Glibc2(unsafe { std::mem::transmute::<*mut c_void, _>(found) });
+            return Self::Glibc2(unsafe { std::mem::transmute::<*mut c_void, Statistics>(found) });
         }
         match symbol(c"mallinfo") {
-            // SAFETY: glibc's documented signature.
-            Some(found) => Self::Glibc(unsafe { std::mem::transmute::<*mut c_void, _>(found) }),
+            Some(found) => {
+                // SAFETY: glibc's documented signature.
+                Self::Glibc(unsafe { std::mem::transmute::<*mut c_void, NarrowStatistics>(found) })
+            }
             None => Self::Unknown,
         }
     }

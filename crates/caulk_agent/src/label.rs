@@ -224,7 +224,10 @@ impl<'py> Writer<'_, 'py> {
             _ => "...".into(),
         };
         self.step(StepKind::Index, &name, type_name);
-        self.holder.expression.push_str(&format!("[{name}]"));
+        let expression = &mut self.holder.expression;
+        expression.push('[');
+        expression.push_str(&name);
+        expression.push(']');
     }
 
     fn function(&mut self, parent: Address, child: Address) {

@@ -14,7 +14,7 @@ const PEAK: u64 = 64 << 20;
 /// Epochs watched for their peak.
 const WATCHES: u8 = 2;
 /// A watch ends after this time, whether or not the epoch does.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// The watches of one process.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Peaks {
 
     /// Has the watch lasted too long?
     pub(crate) fn is_overdue(&self) -> bool {
-        self.armed.as_ref().is_some_and(|armed| monotonic() - armed.since > LONGEST)
+        self.armed.as_ref().is_some_and(|armed| monotonic().saturating_sub(armed.since) > LONGEST)
     }
 
     /// Takes the watch down and tells what it saw; containers get numbers from `next_id` on.

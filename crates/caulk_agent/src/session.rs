@@ -63,7 +63,7 @@ impl Trend {
     fn take(&mut self, unit: Unit, level: u64, cost: Duration) -> bool {
         let now = monotonic();
         // A census at each of these would be a small part of the time between them.
-        let slow = self.boundaries > 0 && now - self.at > cost * SLOW;
+        let slow = self.boundaries > 0 && now.saturating_sub(self.at) > cost * SLOW;
         self.at = now;
         self.boundaries += 1;
         self.since += 1;
@@ -73,7 +73,7 @@ impl Trend {
         // Within an epoch much is made and freed again: only what rises and rises is looked into.
         let worth = if unit == Unit::Epoch || slow { regular } else { self.rises >= RISES };
         // Finer boundaries must not use up what the epochs need.
-        let rested = unit == Unit::Epoch || now - self.looked_at > cost * REST;
+        let rested = unit == Unit::Epoch || now.saturating_sub(self.looked_at) > cost * REST;
         if worth && rested {
             self.looked = level;
             self.looked_at = now;
@@ -177,7 +177,7 @@ impl Session {
             ..self.figures(reading)
         };
         self.in_use = level;
-        boundary.cost_ns = (thread_time() - started).as_nanos() as u64;
+        boundary.cost_ns = thread_time().saturating_sub(started).as_nanos() as u64;
         self.channel.send(&boundary.into());
         if let Some(census) = census {
             self.compare(&mut heap, &census, seq);
@@ -185,7 +185,7 @@ impl Session {
         if unit == Unit::Epoch && self.epochs > 2 {
             self.suspects.watch_peak(py, seq, self.in_use, reading.headroom());
         }
-        self.budget.spend(thread_time() - started);
+        self.budget.spend(thread_time().saturating_sub(started));
     }
 
     /// Censuses by seconds, steps and epochs are compared each with their own kind, the coarsest phase that the program
@@ -200,7 +200,8 @@ impl Session {
 
     /// Bytes in use on the heap.
     fn level(&self, reading: Reading) -> u64 {
-        reading.malloc.saturating_sub(own::bytes()) + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
+        reading.malloc.saturating_sub(own::bytes())
+            + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
     }
 
     fn figures(&self, reading: Reading) -> Boundary {
@@ -220,12 +221,13 @@ impl Session {
         if self.mean_small.is_none() {
             self.mean_small = Some(census::mean_small_object(heap));
         }
-        if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(FIRST_CENSUS), reserve) {
+        if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(FIRST_CENSUS), reserve)
+        {
             return None;
         }
         let started = thread_time();
         let census = census::take(heap, &self.suspects.owners());
-        self.census_cost = Some(thread_time() - started);
+        self.census_cost = Some(thread_time().saturating_sub(started));
         let Some(census) = census else {
             self.no_census = true;
             self.note(

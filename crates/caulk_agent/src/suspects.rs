@@ -451,7 +451,7 @@ impl Suspects {
                 state: state.into(),
                 text,
                 candidates: armed.candidates,
-                armed_ns: (monotonic() - armed.since).as_nanos() as u64,
+                armed_ns: monotonic().saturating_sub(armed.since).as_nanos() as u64,
             }
             .into(),
         );

@@ -47,7 +47,7 @@ impl<'py> Torch<'py> {
     }
 
     /// The storage behind a tensor; `None` for tensors without one (sparse, meta, functional).
-    pub(crate) fn storage(&self, tensor: &Bound<'py, PyAny>) -> Option<Storage> {
+    pub(crate) fn storage(tensor: &Bound<'py, PyAny>) -> Option<Storage> {
         let storage = tensor.call_method0("untyped_storage").ok()?;
         let pointer: u64 = storage.call_method0("data_ptr").ok()?.extract().ok()?;
         let bytes: u64 = storage.call_method0("nbytes").ok()?.extract().ok()?;
@@ -155,10 +155,8 @@ impl<'py> GraphWalk<'py> {
         let name = node_type.name().map_or_else(|_| "?".into(), |name| name.to_string());
         *self.node_types.entry(name).or_default() += 1;
         let key = node_type.as_ptr() as Address;
-        if !self.saved_names.contains_key(&key) {
-            self.saved_names.insert(key, saved_names(&node_type));
-        }
-        for name in &self.saved_names[&key] {
+        let names = self.saved_names.entry(key).or_insert_with(|| saved_names(&node_type));
+        for name in names.iter() {
             // Raises once a custom function's saved tensors are released.
             let Ok(value) = node.getattr(name) else { continue };
             let items: Vec<_> = match value.cast::<PyTuple>() {
@@ -170,7 +168,7 @@ impl<'py> GraphWalk<'py> {
                 if tensor.is_none() || torch.is_parameter(&tensor) || !torch.is_plain(&tensor) {
                     continue;
                 }
-                if let Some(storage) = torch.storage(&tensor) {
+                if let Some(storage) = Torch::storage(&tensor) {
                     self.saved.insert(storage.pointer as Address, storage.bytes);
                 }
             }

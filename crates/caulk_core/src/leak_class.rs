@@ -30,7 +30,7 @@ macro_rules! classes {
     ($($group:ident { $($variant:ident $name:literal $summary:literal,)* })*) => {
         /// A pattern of memory that is kept, by its effect.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum LeakClass { $($(#[doc = $summary] #[serde(rename = $name)] $variant,)*)* }
+        pub enum LeakClass { $($(#[doc = concat!("`", $name, "`: see [`Self::summary`].")] #[serde(rename = $name)] $variant,)*)* }
 
         impl LeakClass {
             /// Every class, in the order of their groups.
@@ -129,7 +129,11 @@ impl std::str::FromStr for LeakClass {
     type Err = UnknownClass;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().copied().find(|class| class.as_str() == name).ok_or_else(|| UnknownClass(name.into()))
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|class| class.as_str() == name)
+            .ok_or_else(|| UnknownClass(name.into()))
     }
 }
 

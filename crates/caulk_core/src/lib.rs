@@ -12,8 +12,8 @@ mod verdict;
 pub use bytes::Bytes;
 pub use caulk_wire as wire;
 pub use finding::{
-    Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, Pinned, Place, Position, Scope,
-    Severity, Site, SiteRole,
+    Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, Pinned, Place, Position,
+    Scope, Severity, Site, SiteRole,
 };
 pub use leak_class::{Group, LeakClass};
 pub use recording::{

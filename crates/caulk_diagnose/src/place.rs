@@ -151,27 +151,29 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, owner: &Owner) -> 
     Some(Located { module, path, spot, container, grow, confidence, facts, owner: owner.clone(), traced })
 }
 
+/// Calls through which libraries keep what they are given, or make what they keep.
+const REGISTERING: [&str; 14] = [
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_backward_hook",
+    "register_hook",
+    "register_post_accumulate_grad_hook",
+    "register_step_post_hook",
+    "register_step_pre_hook",
+    "figure",
+    "subplots",
+    "subplot",
+    "gcf",
+    "add_subplot",
+];
+
 /// The call on the user's line through which a library grew something of its own.
 fn callee_at(module: &Module, hit: &TraceHit, spot: &Spot) -> Option<String> {
     if (&hit.file, hit.line) == (&hit.user_file, hit.user_line) {
         return None;
     }
-    const REGISTERING: [&str; 14] = [
-        "register_forward_hook",
-        "register_forward_pre_hook",
-        "register_full_backward_hook",
-        "register_full_backward_pre_hook",
-        "register_backward_hook",
-        "register_hook",
-        "register_post_accumulate_grad_hook",
-        "register_step_post_hook",
-        "register_step_pre_hook",
-        "figure",
-        "subplots",
-        "subplot",
-        "gcf",
-        "add_subplot",
-    ];
     let calls = REGISTERING.iter().flat_map(|name| module.calls(name));
     calls.into_iter().find(|call| spot.covers(call.spot.line)).map(|call| call.callee)
 }

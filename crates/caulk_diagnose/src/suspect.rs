@@ -1,5 +1,7 @@
 //! Things that grow, as findings: those with bytes to show for it, one per line and class.
 
+use std::fmt::Write as _;
+
 use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Unit};
 use caulk_core::{
     Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Severity, Site, State,
@@ -330,14 +332,14 @@ fn contents_text(kind: ContainerKind, contents: &Contents) -> String {
         format!("{least}{} per element of type {}", Bytes(contents.bytes_per_element), types.join(", "));
     if contents.saved_bytes_per_element > 0 {
         let saved = Bytes(contents.saved_bytes_per_element);
-        text.push_str(&format!(", of which {saved} are saved by its graph ({})", nodes.join(", ")));
+        _ = write!(text, ", of which {saved} are saved by its graph ({})", nodes.join(", "));
     }
     if contents.tensor_bytes_per_element > 2 * contents.viewed_bytes_per_element
         && contents.viewed_bytes_per_element > 0
     {
         let (shown, held) =
             (Bytes(contents.viewed_bytes_per_element), Bytes(contents.tensor_bytes_per_element));
-        text.push_str(&format!("; views of {shown} pin storages of {held}"));
+        _ = write!(text, "; views of {shown} pin storages of {held}");
     }
     text
 }

@@ -91,7 +91,9 @@ impl Field for String {
 impl<T: Field> Field for Vec<T> {
     fn write(&self, out: &mut Vec<u8>) {
         (self.len() as u64).write(out);
-        self.iter().for_each(|item| item.write(out));
+        for item in self {
+            item.write(out);
+        }
     }
 
     fn read(input: &mut &[u8]) -> Result<Self, DecodeError> {
