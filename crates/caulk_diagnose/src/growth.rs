@@ -71,6 +71,15 @@ impl Rate {
         })
     }
 
+    /// No part grows faster than the whole: elements that share what they keep are counted too high by a sample.
+    pub(crate) fn limit(&mut self, ceiling: f64) {
+        if self.bytes_per_unit > ceiling {
+            let share = ceiling / self.bytes_per_unit;
+            self.bytes_per_unit = ceiling;
+            self.interval = self.interval.map(|bounds| bounds.map(|bound| bound * share));
+        }
+    }
+
     /// Does it grow, as far as exact counts can tell?
     pub(crate) fn grows(&self) -> bool {
         match self.judgement.state {

@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use caulk_core::{Finding, Recording, Severity, State, Verdict};
+use caulk_core::{Finding, Recording, Scope, Severity, State, Verdict};
 use caulk_python::Module;
 
 use crate::process::Process;
@@ -52,13 +52,14 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         let judged = verdicts::of_process(recording, process);
         let findings = of_process(&files, process, &judged, recording);
         diagnosis.notes.extend(notes(process, &judged, &findings));
-        diagnosis.verdicts.extend(judged.verdicts);
+        let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
+        diagnosis.verdicts.extend(judged.told(within));
         diagnosis.findings.extend(findings);
     }
     diagnosis.verdicts.extend(verdicts::of_tree(recording, &processes));
     let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
     diagnosis.findings.sort_by(|a, b| {
-        let key = |finding: &Finding| (finding.severity, finding.scope == caulk_core::Scope::Run);
+        let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run);
         key(b).cmp(&key(a)).then(own(b).total_cmp(&own(a)))
     });
     diagnosis.notes.dedup();

@@ -45,9 +45,12 @@ pub(crate) fn of_process<'a>(
     let Some(scale) = judged.scale else { return Vec::new() };
     let mut suspects = Vec::new();
     for id in process.ids() {
-        let (Some(&holder), Some(rate)) = (process.holders.get(&id), Rate::of(process, scale, id)) else {
+        let (Some(&holder), Some(mut rate)) = (process.holders.get(&id), Rate::of(process, scale, id)) else {
             continue;
         };
+        if let Some(ceiling) = judged.ceiling() {
+            rate.limit(ceiling);
+        }
         let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
         if !rate.grows() {
             continue;

@@ -27,6 +27,27 @@ impl Judged {
         self.verdicts.iter().find(|verdict| verdict.series == Series::InUse)
     }
 
+    /// The verdicts as they are told: what is level from epoch to epoch, and was seen to fill `within` each of them,
+    /// says so.
+    pub(crate) fn told(mut self, within: bool) -> Vec<Verdict> {
+        let level = |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus);
+        let in_use = self.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
+        if let Some(verdict) = in_use.filter(|verdict| within && level(verdict.state)) {
+            verdict.state = State::GrowsWithinEpoch;
+            verdict.text = "level at the ends of epochs, far higher within them".into();
+        }
+        self.verdicts
+    }
+
+    /// The fastest growth that the process's memory shows, where it grows.
+    pub(crate) fn ceiling(&self) -> Option<f64> {
+        let grows = |verdict: &&Verdict| verdict.state == State::Grows;
+        self.in_use().filter(grows)?;
+        let counted = |verdict: &&Verdict| matches!(verdict.series, Series::InUse | Series::Rss);
+        let rates = self.verdicts.iter().filter(grows).filter(counted).map(|verdict| verdict.bytes_per_unit);
+        rates.max_by(f64::total_cmp)
+    }
+
     pub(crate) fn in_use_state(&self) -> Option<State> {
         self.in_use().map(|verdict| verdict.state)
     }
