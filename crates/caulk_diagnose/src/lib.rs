@@ -111,7 +111,9 @@ impl Files<'_> {
     pub(crate) fn module(&self, path: &str) -> Option<Rc<Module>> {
         let mut parsed = self.parsed.borrow_mut();
         let entry = parsed.entry(path.to_owned());
-        entry.or_insert_with(|| Some(Rc::new(Module::parse(path, &self.sources.read(path)?)))).clone()
+        // Edits carry the name that reports use.
+        let parse = || Some(Rc::new(Module::parse(&self.display(path), &self.sources.read(path)?)));
+        entry.or_insert_with(parse).clone()
     }
 
     pub(crate) fn display(&self, path: &str) -> String {

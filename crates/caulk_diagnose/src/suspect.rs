@@ -157,17 +157,12 @@ fn finding(
 ) -> Finding {
     let first = &group[0];
     // Graphs that one line extends are one graph, met from several ends; containers add up.
-    let shared = first.kind == ContainerKind::Graph;
-    let sum = |of: &dyn Fn(&Suspect<'_>) -> f64| {
-        let values = group.iter().map(of);
-        if shared { values.fold(0.0, f64::max) } else { values.sum::<f64>() }
-    };
-    let bytes = sum(&|suspect| suspect.rate.bytes_per_unit);
-    let elements = sum(&|suspect| suspect.rate.elements_per_unit);
-    let interval =
-        group.iter().map(|suspect| suspect.rate.interval).collect::<Option<Vec<_>>>().map(|intervals| {
-            intervals.iter().fold([0.0, 0.0], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
-        });
+    let adding = if first.kind == ContainerKind::Graph { &group[..1] } else { group };
+    let bytes = adding.iter().map(|suspect| suspect.rate.bytes_per_unit).sum();
+    let elements = adding.iter().map(|suspect| suspect.rate.elements_per_unit).sum();
+    let intervals: Option<Vec<[f64; 2]>> = adding.iter().map(|suspect| suspect.rate.interval).collect();
+    let added = |sum: [f64; 2], one: &[f64; 2]| [sum[0] + one[0], sum[1] + one[1]];
+    let interval = intervals.map(|intervals| intervals.iter().fold([0.0, 0.0], added));
     let growth = Growth {
         unit: scale.verdict_unit(),
         bytes_per_epoch: scale.per_epoch(bytes),
@@ -175,7 +170,7 @@ fn finding(
         elements_per_epoch: scale.per_epoch(elements),
         elements_per_unit: elements,
         interval,
-        elements: group.iter().map(|suspect| suspect.rate.elements).sum(),
+        elements: adding.iter().map(|suspect| suspect.rate.elements).sum(),
     };
     let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
     let container =
@@ -335,7 +330,10 @@ fn contents_text(kind: ContainerKind, contents: &Contents) -> String {
         format!("{least}{} per element of type {}", Bytes(contents.bytes_per_element), types.join(", "));
     if contents.saved_bytes_per_element > 0 {
         let saved = Bytes(contents.saved_bytes_per_element);
-        _ = write!(text, ", of which {saved} are saved by its graph ({})", nodes.join(", "));
+        _ = write!(text, ", of which {saved} are saved by its graph");
+        if !nodes.is_empty() {
+            _ = write!(text, " ({})", nodes.join(", "));
+        }
     }
     if contents.tensor_bytes_per_element > 2 * contents.viewed_bytes_per_element
         && contents.viewed_bytes_per_element > 0

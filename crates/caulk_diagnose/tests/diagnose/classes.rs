@@ -1,0 +1,305 @@
+//! Which class, which line, which change.
+
+use caulk_core::wire::{BackwardSite, ContainerKind, Contents, PathStep, Peak, StepKind};
+use caulk_core::{Confidence, LeakClass, Scope, Severity, State};
+
+use crate::run::{MB, Run, attribute, elements, global, local, rising};
+
+const TRAINER: &str = "\
+import torch
+from functools import lru_cache
+import matplotlib.pyplot as plt
+
+RESULTS = []
+
+
+class Trainer:
+    def __init__(self):
+        self.ious = []
+        self.total = 0.0
+        self.hidden = None
+        self.cache = {}
+        self.failures = []
+        self.tasks = []
+
+    def validate(self, batches):
+        rows = []
+        for batch in batches:
+            loss = self.model(batch)
+            self.ious.append(loss)
+            self.total += loss
+            rows.append({'loss': loss.item(), 'name': batch.name})
+            if batch.key not in self.cache:
+                self.cache[batch.key] = torch.rand(3)
+            features = self.cache[batch.key]
+            try:
+                self.step(loss)
+            except ValueError as exc:
+                self.failures.append(exc)
+            self.tasks.append(lambda: loss.mean())
+            RESULTS.append(features)
+
+    def roll(self, x):
+        out, hidden = self.policy(x, self.hidden)
+        self.hidden = hidden
+        return out
+
+    def step(self, loss):
+        loss.backward(create_graph=True)
+        self.opt.step()
+
+    @lru_cache(maxsize=None)
+    def basis(self, x):
+        return x * 2
+
+    def probe(self, layer):
+        layer.register_forward_hook(self.hook)
+
+    def plot(self, values):
+        plt.figure(figsize=(6, 6))
+        plt.plot(values)
+        plt.savefig('out.png')
+";
+
+/// Eight epochs, each of them 10 MB more; whatever grows does so by 4 elements of 2.5 MB per epoch.
+fn leak() -> Run {
+    Run::of(TRAINER).epochs(rising(400 * MB, 10 * MB, 8))
+}
+
+fn lengths() -> impl Iterator<Item = u64> {
+    rising(4, 4, 8)
+}
+
+#[track_caller]
+fn check(run: &Run, class: LeakClass, line: &str, container: &str) {
+    let finding = run.finding();
+    let site = finding.sites.first().expect("a line");
+    assert_eq!((finding.class, site.line), (class, run.line(line)), "{finding:#?}");
+    assert_eq!(finding.container, container);
+    assert_eq!(site.file, "train.py");
+}
+
+#[test]
+fn tensors_with_graphs_in_a_list() {
+    let contents = elements(5 * MB / 2, &["tensor", "graph"]);
+    let run = leak()
+        .grown(ContainerKind::List, attribute(1, "trainer", "Trainer", "ious"), contents, lengths())
+        .traced(1, "self.ious.append(loss)", "Trainer.validate");
+    check(&run, LeakClass::GraphKeptInContainer, "self.ious.append(loss)", "self.ious");
+    let finding = run.finding();
+    assert_eq!(
+        (finding.confidence, finding.severity, finding.scope),
+        (Confidence::Proved, Severity::Error, Scope::Run)
+    );
+    let growth = finding.growth.as_ref().expect("it grows");
+    assert_eq!((growth.elements_per_unit.round(), growth.elements), (4.0, 32));
+    assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.01, "{growth:?}");
+    insta::assert_json_snapshot!(finding);
+}
+
+#[test]
+fn without_a_trace_the_only_line_that_grows_the_name_is_likely() {
+    let contents = elements(5 * MB / 2, &["tensor", "graph"]);
+    let holder = attribute(1, "trainer", "Trainer", "ious");
+    let run = leak().grown(ContainerKind::List, holder, contents, lengths());
+    check(&run, LeakClass::GraphKeptInContainer, "self.ious.append(loss)", "self.ious");
+    assert_eq!(run.finding().confidence, Confidence::Likely);
+}
+
+fn graph(nodes: u64) -> Contents {
+    let traits = vec!["tensor".into(), "graph".into()];
+    let saved_bytes = nodes * 100 * 1024;
+    Contents { graph_nodes: nodes, saved_bytes, bytes_per_element: 100 * 1024, traits, ..Contents::default() }
+}
+
+/// A graph of 100 more nodes, and as many times 100 KB, at each boundary.
+fn growing_graph(name: &str) -> Run {
+    let holder = attribute(1, "trainer", "Trainer", name);
+    let mut run = leak().grown(ContainerKind::Graph, holder, graph(100), rising(100, 100, 8));
+    for boundary in 1..8 {
+        run = run.say(Contents { id: 1, boundary, ..graph(100 + 100 * u64::from(boundary)) });
+    }
+    run
+}
+
+#[test]
+fn a_running_sum() {
+    let run = growing_graph("total").traced(1, "self.total += loss", "Trainer.validate");
+    check(&run, LeakClass::LossKeptWithGraph, "self.total += loss", "self.total");
+    let growth = run.finding().growth.expect("it grows");
+    assert!((growth.bytes_per_unit / (100.0 * 100.0 * 1024.0) - 1.0).abs() < 0.01, "{growth:?}");
+}
+
+#[test]
+fn a_state_that_is_fed_back() {
+    let run = growing_graph("hidden").traced(1, "self.hidden = hidden", "Trainer.roll");
+    check(&run, LeakClass::StateNotDetached, "self.hidden = hidden", "self.hidden");
+}
+
+#[test]
+fn gradients_with_graphs_blame_the_backward_that_recorded_itself() {
+    let mut holder = attribute(1, "trainer", "Trainer", "grad");
+    holder.owner_type = "torch.nn.parameter.Parameter".into();
+    let backward =
+        BackwardSite { create_graph: true, function: "Trainer.step".into(), ..BackwardSite::default() };
+    let mut run = leak()
+        .grown(ContainerKind::Graph, holder, graph(100), rising(100, 100, 8))
+        .backward("loss.backward(create_graph=True)", backward);
+    for boundary in 1..8 {
+        run = run.say(Contents { id: 1, boundary, ..graph(100 + 100 * u64::from(boundary)) });
+    }
+    check(&run, LeakClass::GraphRetained, "loss.backward(create_graph=True)", "loss.backward");
+}
+
+#[test]
+fn several_parameters_with_one_graph_are_one_finding_of_its_size() {
+    let backward = BackwardSite { create_graph: true, ..BackwardSite::default() };
+    let mut run = leak().backward("loss.backward(create_graph=True)", backward);
+    for id in 1..5 {
+        let mut holder = attribute(id, "trainer", "Trainer", "grad");
+        holder.expression = format!("model[{id}].weight.grad");
+        run = run.grown(ContainerKind::Graph, holder, graph(100), rising(100, 100, 8));
+        for boundary in 1..8 {
+            run = run.say(Contents { id, boundary, ..graph(100 + 100 * u64::from(boundary)) });
+        }
+    }
+    let growth = run.finding().growth.expect("it grows");
+    assert!((growth.bytes_per_unit / (100.0 * 100.0 * 1024.0) - 1.0).abs() < 0.01, "{growth:?}");
+    let [_, high] = growth.interval.expect("eight boundaries");
+    assert!(high < 1.1 * growth.bytes_per_unit, "{growth:?}");
+}
+
+#[test]
+fn a_dict_that_is_looked_up_is_a_cache() {
+    let contents = || elements(5 * MB / 2, &["tensor"]);
+    let holder = || attribute(1, "trainer", "Trainer", "cache");
+    let run = leak().grown(ContainerKind::Dict, holder(), contents(), lengths());
+    check(&run, LeakClass::UnboundedCache, "self.cache[batch.key] =", "self.cache");
+    let mut by_epoch = contents();
+    by_epoch.traits.push("epoch-key".into());
+    let run = leak().grown(ContainerKind::Dict, holder(), by_epoch, lengths());
+    check(&run, LeakClass::AugmentationPerFold, "self.cache[batch.key] =", "self.cache");
+    assert_eq!(run.finding().severity, Severity::Warning);
+}
+
+#[test]
+fn a_functools_cache_is_blamed_at_its_decorator() {
+    let mut holder = attribute(1, "trainer", "Trainer", "basis");
+    holder.function = "Trainer.basis".into();
+    let cache = |traits: &[&str]| {
+        leak().grown(ContainerKind::LruCache, holder.clone(), elements(5 * MB / 2, traits), lengths())
+    };
+    let line = "@lru_cache(maxsize=None)";
+    check(&cache(&["tensor-key", "self-key", "tensor"]), LeakClass::CacheKeyedByTensor, line, "basis");
+    check(&cache(&["self-key", "tensor"]), LeakClass::CachedMethod, line, "basis");
+    check(&cache(&["tensor"]), LeakClass::UnboundedCache, line, "basis");
+}
+
+#[test]
+fn what_elements_are_names_the_class() {
+    let check_traits = |name: &str, traits: &[&str], class: LeakClass, line: &str| {
+        let holder = attribute(1, "trainer", "Trainer", name);
+        let run = leak().grown(ContainerKind::List, holder, elements(5 * MB / 2, traits), lengths());
+        check(&run, class, line, &format!("self.{name}"));
+    };
+    let failure = "self.failures.append(exc)";
+    check_traits("failures", &["exception", "tensor", "graph"], LeakClass::ExceptionKeepsFrames, failure);
+    check_traits("failures", &["optimizer", "tensor"], LeakClass::OptimizerRecreated, failure);
+    check_traits("failures", &["log-record"], LeakClass::LogRecordsKept, failure);
+    let task = "self.tasks.append(lambda: loss.mean())";
+    check_traits("tasks", &["function", "tensor", "graph"], LeakClass::CallbackKeepsTensor, task);
+    check_traits("tasks", &["tensor"], LeakClass::UnboundedHistory, task);
+}
+
+#[test]
+fn rows_of_scalars_in_a_local_list() {
+    let run = leak().grown(
+        ContainerKind::List,
+        local(1, "Trainer.validate", "rows"),
+        elements(5 * MB / 2, &["record"]),
+        lengths(),
+    );
+    check(&run, LeakClass::RowsKeptUntilEnd, "rows.append(", "rows");
+    assert_eq!(run.finding().severity, Severity::Warning);
+}
+
+#[test]
+fn a_list_of_the_module() {
+    let contents = elements(5 * MB / 2, &["tensor"]);
+    let run = leak().grown(ContainerKind::List, global(1, "RESULTS"), contents, lengths()).traced(
+        1,
+        "RESULTS.append",
+        "Trainer.validate",
+    );
+    check(&run, LeakClass::GlobalAccumulation, "RESULTS.append", "RESULTS");
+}
+
+#[test]
+fn small_views_of_large_storages() {
+    let mut contents = elements(5 * MB / 2, &["tensor"]);
+    (contents.tensor_bytes_per_element, contents.viewed_bytes_per_element) = (5 * MB / 2, 4096);
+    let holder = attribute(1, "trainer", "Trainer", "ious");
+    let run = leak().grown(ContainerKind::List, holder, contents, lengths());
+    check(&run, LeakClass::ViewPinsStorage, "self.ious.append(loss)", "self.ious");
+}
+
+#[test]
+fn hooks_blame_the_registering_call() {
+    let mut holder = attribute(1, "model", "Net", "_forward_hooks");
+    holder.path.push(PathStep { kind: StepKind::Internal, ..PathStep::default() });
+    let contents = elements(5 * MB / 2, &["function", "tensor"]);
+    let mut run = leak().grown(ContainerKind::Dict, holder, contents, lengths());
+    let line = run.line("layer.register_forward_hook");
+    run = run.say(caulk_core::wire::TraceHit {
+        id: 1,
+        file: "/lib/torch/nn/modules/module.py".into(),
+        line: 1700,
+        user_file: "/job/train.py".into(),
+        user_line: line,
+        user_function: "Trainer.probe".into(),
+        growth: 4,
+        count: 4,
+        ..Default::default()
+    });
+    check(&run, LeakClass::HookNeverRemoved, "layer.register_forward_hook", "layer.register_forward_hook");
+}
+
+#[test]
+fn gradients_that_nothing_clears_cost_no_memory() {
+    let stale = BackwardSite { checked: 20, stale_gradients: 20, ..BackwardSite::default() };
+    let flat = [400 * MB; 8];
+    let run = Run::of(TRAINER).epochs(flat).backward("loss.backward", stale.clone());
+    check(&run, LeakClass::GradientsNeverCleared, "loss.backward", "loss.backward");
+    let finding = run.finding();
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(finding.message.contains("does not grow") && finding.growth.is_none(), "{}", finding.message);
+    // Accumulation over two passes starts every other one with gradients, as it should.
+    let accumulates = BackwardSite { stale_gradients: 10, ..stale };
+    let run = Run::of(TRAINER).epochs(flat).backward("loss.backward", accumulates);
+    assert_eq!(run.diagnose().findings, []);
+}
+
+#[test]
+fn graphs_in_a_local_list_are_a_matter_of_the_epoch() {
+    let peak = Peak {
+        boundary: 5,
+        in_use_bytes: 700 * MB,
+        baseline_bytes: 400 * MB,
+        ids: vec![1],
+        ..Peak::default()
+    };
+    let run = Run::of(TRAINER)
+        .epochs([400 * MB; 8])
+        .grown(
+            ContainerKind::List,
+            local(1, "Trainer.validate", "rows"),
+            elements(5 * MB / 2, &["tensor", "graph"]),
+            [100],
+        )
+        .peak(peak);
+    let finding = run.finding();
+    assert_eq!((finding.scope, finding.severity), (Scope::Epoch, Severity::Warning));
+    assert_eq!(finding.sites[0].line, run.line("rows.append("));
+    let verdicts = run.diagnose().verdicts;
+    assert_eq!(verdicts[0].state, State::GrowsWithinEpoch, "{verdicts:?}");
+}

@@ -1,0 +1,6 @@
+//! Recordings made up in memory, and the findings that they must give.
+
+mod classes;
+mod run;
+mod severity;
+mod verdicts;

@@ -1,0 +1,235 @@
+//! A run made up in memory: what agents would have said, and the sources that they would have said it of.
+
+use std::collections::HashMap;
+
+use caulk_core::wire::{
+    BackwardSite, Boundary, ContainerKind, ContainerLen, Contents, Holder, Message, PathStep, Peak, Phase,
+    StepKind, TraceHit, Unit,
+};
+use caulk_core::{AgentEvent, Finding, Limits, ProcessRecord, Recording, Role, Sample, SystemSample};
+use caulk_diagnose::{Diagnosis, Sources, diagnose};
+
+pub(crate) const MB: u64 = 1 << 20;
+const SECOND: u64 = 1_000_000_000;
+const FILE: &str = "/job/train.py";
+
+/// One file, `train.py`.
+struct Text(HashMap<String, String>);
+
+impl Sources for Text {
+    fn read(&self, path: &str) -> Option<String> {
+        self.0.get(path).cloned()
+    }
+
+    fn display(&self, path: &str) -> String {
+        path.trim_start_matches("/job/").to_owned()
+    }
+}
+
+pub(crate) struct Run {
+    recording: Recording,
+    source: String,
+}
+
+impl Run {
+    pub(crate) fn of(source: &str) -> Self {
+        let mut recording = Recording::default();
+        recording.info.limits = Limits { physical_bytes: 8 << 30, ..Limits::default() };
+        recording.processes =
+            vec![ProcessRecord { pid: 7, role: Role::Main, agent: true, ..ProcessRecord::default() }];
+        Self { recording, source: source.to_owned() }
+    }
+
+    /// The line of the source that contains a text, from 1.
+    pub(crate) fn line(&self, text: &str) -> u32 {
+        let found = self.source.lines().position(|line| line.contains(text));
+        found.unwrap_or_else(|| panic!("`{text}` is in the source")) as u32 + 1
+    }
+
+    pub(crate) fn say(mut self, message: impl Into<Message>) -> Self {
+        self.recording.events.push(AgentEvent { time_ns: 0, pid: 7, message: message.into() });
+        self
+    }
+
+    /// Ends of epochs of ten seconds and twenty steps, with these bytes in use.
+    pub(crate) fn epochs(self, in_use: impl IntoIterator<Item = u64>) -> Self {
+        self.boundaries(Unit::Epoch, 20, in_use)
+    }
+
+    pub(crate) fn boundaries(
+        mut self,
+        unit: Unit,
+        steps: u64,
+        in_use: impl IntoIterator<Item = u64>,
+    ) -> Self {
+        for (seq, bytes) in (0..).zip(in_use) {
+            let time_ns = (u64::from(seq) + 1) * 10 * SECOND;
+            let steps = (u64::from(seq) + 1) * steps;
+            let boundary = Boundary {
+                seq,
+                time_ns,
+                unit,
+                index: if unit == Unit::Steps { steps } else { u64::from(seq) },
+                steps,
+                phase: Phase::Train,
+                malloc_bytes: bytes,
+                rss_bytes: bytes + 300 * MB,
+                census_objects: 100_000,
+                ..Boundary::default()
+            };
+            let rss_bytes = boundary.rss_bytes;
+            self = self.say(boundary);
+            self.recording.samples.push(Sample { time_ns, pid: 7, rss_bytes, ..Sample::default() });
+            let system = SystemSample {
+                time_ns,
+                available_bytes: 1 << 30,
+                tree_rss_bytes: rss_bytes,
+                ..SystemSample::default()
+            };
+            self.recording.system.push(system);
+        }
+        self
+    }
+
+    /// Something of that many elements at each boundary.
+    pub(crate) fn grown(
+        mut self,
+        kind: ContainerKind,
+        holder: Holder,
+        contents: Contents,
+        lengths: impl IntoIterator<Item = u64>,
+    ) -> Self {
+        let id = holder.id;
+        for (boundary, len) in (0..).zip(lengths) {
+            self = self.say(ContainerLen { boundary, id, kind, len, ..ContainerLen::default() });
+        }
+        self.say(holder).say(Contents { id, sampled: 8, ..contents })
+    }
+
+    /// The armed trace saw it grow at the line that contains a text.
+    pub(crate) fn traced(self, id: u32, text: &str, function: &str) -> Self {
+        let line = self.line(text);
+        self.say(TraceHit {
+            id,
+            file: FILE.into(),
+            line,
+            function: function.into(),
+            user_file: FILE.into(),
+            user_line: line,
+            user_function: function.into(),
+            growth: 12,
+            count: 12,
+        })
+    }
+
+    pub(crate) fn backward(self, text: &str, site: BackwardSite) -> Self {
+        let line = self.line(text);
+        self.say(BackwardSite { file: FILE.into(), line, count: 160, ..site })
+    }
+
+    pub(crate) fn peak(self, peak: Peak) -> Self {
+        self.say(Peak { file: FILE.into(), line: 1, ..peak })
+    }
+
+    pub(crate) fn edit(mut self, change: impl FnOnce(&mut Recording)) -> Self {
+        change(&mut self.recording);
+        self
+    }
+
+    pub(crate) fn diagnose(&self) -> Diagnosis {
+        let sources = Text(HashMap::from([(FILE.to_owned(), self.source.clone())]));
+        diagnose(&self.recording, &sources)
+    }
+
+    /// The one finding that there is.
+    #[track_caller]
+    pub(crate) fn finding(&self) -> Finding {
+        let diagnosis = self.diagnose();
+        assert_eq!(diagnosis.findings.len(), 1, "{diagnosis:#?}");
+        diagnosis.findings.into_iter().next().expect("there is one")
+    }
+}
+
+fn step(kind: StepKind, name: &str, type_name: &str) -> PathStep {
+    PathStep { kind, name: name.into(), type_name: type_name.into() }
+}
+
+/// `variable.name`, where `variable` is a local of the running `main()`.
+pub(crate) fn attribute(id: u32, variable: &str, class: &str, name: &str) -> Holder {
+    let class = format!("__main__.{class}");
+    Holder {
+        id,
+        path: vec![
+            step(StepKind::Function, "main", ""),
+            step(StepKind::Local, variable, &class),
+            step(StepKind::Attribute, name, "list"),
+        ],
+        expression: format!("{variable}.{name}"),
+        function: "main".into(),
+        file: FILE.into(),
+        line: 1,
+        name: name.into(),
+        owner_type: class,
+        complete: true,
+        ..Holder::default()
+    }
+}
+
+/// A local of a running function.
+pub(crate) fn local(id: u32, function: &str, name: &str) -> Holder {
+    Holder {
+        id,
+        path: vec![step(StepKind::Function, function, ""), step(StepKind::Local, name, "list")],
+        expression: name.into(),
+        function: function.into(),
+        file: FILE.into(),
+        line: 1,
+        name: name.into(),
+        complete: true,
+        ..Holder::default()
+    }
+}
+
+/// A name of `__main__`.
+pub(crate) fn global(id: u32, name: &str) -> Holder {
+    Holder {
+        id,
+        path: vec![step(StepKind::Module, "__main__", ""), step(StepKind::Global, name, "list")],
+        expression: name.into(),
+        name: name.into(),
+        complete: true,
+        ..Holder::default()
+    }
+}
+
+/// What a library keeps: nothing of the user's mentions it.
+pub(crate) fn library(id: u32, module: &str, name: &str) -> Holder {
+    Holder {
+        id,
+        path: vec![step(StepKind::Module, module, ""), step(StepKind::Global, name, "dict")],
+        expression: format!("{module}.{name}"),
+        name: name.into(),
+        complete: true,
+        ..Holder::default()
+    }
+}
+
+/// Elements of so many bytes with these facts.
+pub(crate) fn elements(bytes: u64, traits: &[&str]) -> Contents {
+    let has = |fact: &str| traits.contains(&fact);
+    Contents {
+        bytes_per_element: bytes,
+        tensor_bytes_per_element: if has("tensor") || has("array") { bytes / 2 } else { 0 },
+        saved_bytes_per_element: if has("graph") { bytes / 2 } else { 0 },
+        viewed_bytes_per_element: if has("tensor") || has("array") { bytes / 2 } else { 0 },
+        graph_nodes: if has("graph") { 96 } else { 0 },
+        traits: traits.iter().map(|&fact| fact.to_owned()).collect(),
+        element_types: vec![("torch.Tensor".into(), 8)],
+        ..Contents::default()
+    }
+}
+
+/// `from`, and `step` more at each of `count` boundaries.
+pub(crate) fn rising(from: u64, step: u64, count: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |boundary| from + step * boundary)
+}

@@ -1,0 +1,123 @@
+//! What is worth a word, and how loud.
+
+use caulk_core::wire::{ContainerKind, Unit};
+use caulk_core::{Confidence, Severity, State};
+
+use crate::run::{MB, Run, attribute, elements, library, rising};
+
+const SOURCE: &str = "\
+class Trainer:
+    def __init__(self):
+        self.ious = []
+        self.losses = []
+
+    def validate(self, batches):
+        for batch in batches:
+            self.ious.append(self.model(batch))
+        self.losses.append(0.5)
+";
+
+fn ious(run: Run, lengths: impl IntoIterator<Item = u64>) -> Run {
+    let contents = elements(5 * MB / 2, &["tensor", "graph"]);
+    run.grown(ContainerKind::List, attribute(1, "trainer", "Trainer", "ious"), contents, lengths)
+}
+
+#[test]
+fn a_container_that_grows_while_bytes_do_not_is_worth_knowing_at_most() {
+    let run = ious(Run::of(SOURCE).epochs([400 * MB; 8]), rising(4, 4, 8));
+    assert_eq!(run.finding().severity, Severity::Info);
+    assert_eq!(run.finding().confidence, Confidence::Suspected);
+}
+
+#[test]
+fn one_float_per_epoch_beside_a_leak_is_info_and_comes_last() {
+    let scalars = elements(32, &["scalar"]);
+    let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).grown(
+        ContainerKind::List,
+        attribute(2, "trainer", "Trainer", "losses"),
+        scalars,
+        rising(1, 1, 8),
+    );
+    let findings = ious(run, rising(4, 4, 8)).diagnose().findings;
+    let told: Vec<_> = findings.iter().map(|finding| (finding.holder.as_str(), finding.severity)).collect();
+    assert_eq!(told, [("trainer.ious", Severity::Error), ("trainer.losses", Severity::Info)]);
+}
+
+#[test]
+fn a_buffer_that_filled_is_withdrawn() {
+    let lengths = [40, 80, 120, 160, 160, 160, 160, 160];
+    let in_use = lengths.map(|length| (400 + 2 * length) * MB);
+    let diagnosis = ious(Run::of(SOURCE).epochs(in_use), lengths).diagnose();
+    assert_eq!(diagnosis.findings, []);
+    assert_eq!(diagnosis.verdicts[0].state, State::Plateaus);
+}
+
+#[test]
+fn what_a_library_keeps_is_not_told_unless_it_weighs() {
+    let kept = |bytes: u64| {
+        let holder = library(1, "torch._dynamo", "cache");
+        Run::of(SOURCE)
+            .epochs(rising(400 * MB, 10 * MB, 8))
+            .grown(ContainerKind::Dict, holder, elements(bytes, &["array"]), rising(4, 4, 8))
+            .diagnose()
+    };
+    assert_eq!(kept(1024).findings, []);
+    assert_eq!(kept(5 * MB / 2).findings.len(), 1);
+}
+
+#[test]
+fn growth_without_a_cause_is_told_with_what_was_looked_at() {
+    let diagnosis = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).diagnose();
+    assert_eq!(diagnosis.findings, []);
+    assert!(diagnosis.notes.iter().any(|note| note.contains("8 censuses")), "{:?}", diagnosis.notes);
+    let steady = Run::of(SOURCE).epochs([400 * MB; 8]).diagnose();
+    assert_eq!(steady.notes, Vec::<String>::new());
+}
+
+#[test]
+fn before_five_epochs_exact_witnesses_only_suspect() {
+    let run = ious(Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 4)), rising(4, 4, 4));
+    let finding = run.finding();
+    assert_eq!((finding.confidence, finding.severity), (Confidence::Suspected, Severity::Warning));
+    assert_eq!(run.diagnose().verdicts[0].more_needed, Some(1));
+}
+
+#[test]
+fn one_line_that_grows_several_containers_is_one_finding() {
+    let contents = || elements(MB, &["tensor", "graph"]);
+    let mut run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8));
+    for (id, name) in [(1, "train"), (2, "val")] {
+        let mut holder = attribute(id, "meters", "Trainer", "ious");
+        holder.expression = format!("meters['{name}'].ious");
+        run = run.grown(ContainerKind::List, holder, contents(), rising(4, 4, 8));
+    }
+    let finding = run.finding();
+    let growth = finding.growth.expect("it grows");
+    assert_eq!((growth.bytes_per_unit, growth.elements_per_unit), (8.0 * MB as f64, 8.0));
+    assert!(
+        finding.evidence.iter().any(|fact| fact.text.contains("meters['val'].ious")),
+        "{:?}",
+        finding.evidence
+    );
+}
+
+#[test]
+fn shared_elements_do_not_outgrow_the_process() {
+    let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).grown(
+        ContainerKind::List,
+        attribute(1, "trainer", "Trainer", "ious"),
+        elements(10 * MB, &["tensor", "graph"]),
+        rising(4, 4, 8),
+    );
+    let growth = run.finding().growth.expect("it grows");
+    assert!((growth.bytes_per_unit - 10.0 * MB as f64).abs() < 1.0, "{growth:?}");
+}
+
+#[test]
+fn containers_are_followed_where_epochs_cannot_be_told() {
+    let run = Run::of(SOURCE).boundaries(Unit::Steps, 10, rising(400 * MB, 5 * MB, 12));
+    let finding = ious(run, rising(2, 2, 12)).finding();
+    assert_eq!(finding.severity, Severity::Error);
+    let growth = finding.growth.expect("it grows");
+    assert_eq!((growth.bytes_per_epoch, growth.elements_per_epoch), (None, None));
+}

@@ -1,0 +1,84 @@
+//! What the series say.
+
+use caulk_core::wire::Unit;
+use caulk_core::{LimitKind, Recording, Series, State, SystemSample, Verdict, VerdictUnit};
+
+use crate::run::{MB, Run, rising};
+
+fn verdict(run: &Run, series: Series) -> Verdict {
+    let verdicts = run.diagnose().verdicts;
+    verdicts.into_iter().find(|verdict| verdict.series == series).expect("the series was judged")
+}
+
+#[test]
+fn a_leak_with_the_time_to_the_nearest_limit() {
+    let run = Run::of("").epochs(rising(400 * MB, 10 * MB, 8));
+    let in_use = verdict(&run, Series::InUse);
+    assert_eq!((in_use.state, in_use.unit, in_use.boundaries), (State::Grows, VerdictUnit::Epoch, 8));
+    assert_eq!(in_use.bytes_per_epoch, Some(10.0 * MB as f64));
+    assert_eq!(in_use.limit.map(|limit| limit.kind), Some(LimitKind::Physical));
+    // 1 GB is free; an epoch lasts ten seconds.
+    let [soon, late] = in_use.oom_in_s.expect("it grows");
+    assert!(soon <= 1024.0 && (1023.0..1100.0).contains(&late), "{soon} {late}");
+}
+
+#[test]
+fn a_budget_below_everything_else_is_the_limit() {
+    let run = Run::of("")
+        .epochs(rising(400 * MB, 10 * MB, 8))
+        .edit(|recording| recording.info.limits.budget_bytes = Some(900 * MB));
+    let limit = verdict(&run, Series::InUse).limit.expect("there is one");
+    assert_eq!((limit.kind, limit.bytes), (LimitKind::Budget, 900 * MB));
+}
+
+#[test]
+fn resident_memory_that_rises_alone_leaves_the_bytes_in_use_flat() {
+    let run = Run::of("").epochs([400 * MB; 8]).edit(|recording| {
+        for (epoch, event) in (0..).zip(&mut recording.events) {
+            if let caulk_core::wire::Message::Boundary(boundary) = &mut event.message {
+                boundary.rss_bytes += epoch * 10 * MB;
+            }
+        }
+    });
+    assert_eq!(verdict(&run, Series::InUse).state, State::Flat);
+    assert_eq!(verdict(&run, Series::Rss).state, State::Grows);
+}
+
+#[test]
+fn two_epochs_and_many_steps_are_judged_by_steps() {
+    let run = Run::of("").boundaries(Unit::Steps, 10, rising(400 * MB, MB, 12));
+    let in_use = verdict(&run, Series::InUse);
+    assert_eq!((in_use.unit, in_use.state, in_use.bytes_per_epoch), (VerdictUnit::Steps, State::Grows, None));
+}
+
+#[test]
+fn a_few_seconds_of_imports_are_no_leak() {
+    let run = Run::of("").boundaries(Unit::Seconds, 0, [80, 120, 140, 155, 174, 193, 207].map(|mb| mb * MB));
+    assert_eq!(verdict(&run, Series::InUse).state, State::Undecided);
+}
+
+#[test]
+fn a_tree_without_agents_is_judged_from_outside() {
+    let run = Run::of("").edit(|recording| {
+        recording.system = (0..240)
+            .map(|tick: u64| SystemSample {
+                time_ns: tick * 1_000_000_000,
+                tree_rss_bytes: (500 + tick) * MB,
+                available_bytes: 1 << 30,
+                ..SystemSample::default()
+            })
+            .collect();
+    });
+    let tree = verdict(&run, Series::Rss);
+    assert_eq!(
+        (tree.process.role.as_str(), tree.unit, tree.state),
+        ("tree", VerdictUnit::Seconds, State::Grows)
+    );
+    assert!((tree.bytes_per_unit / MB as f64 - 1.0).abs() < 0.05, "{tree:?}");
+}
+
+#[test]
+fn an_empty_recording_says_nothing() {
+    let diagnosis = Run::of("").edit(|recording| *recording = Recording::default()).diagnose();
+    assert_eq!(diagnosis, caulk_diagnose::Diagnosis::default());
+}
