@@ -22,6 +22,9 @@ const SAMPLE: usize = 8;
 const OBJECT_LIMIT: usize = 30_000;
 /// Autograd nodes visited from them.
 const NODE_LIMIT: u64 = 6_000;
+/// Objects in cycles that are gone into on a guess, and how many references they may lack for that.
+const GUESSES: u32 = 200;
+const LACKING: usize = 2;
 /// CPU time for one container.
 const TIME_LIMIT: Duration = Duration::from_millis(30);
 
@@ -49,8 +52,18 @@ fn positions(length: usize) -> Vec<usize> {
 
 /// Looks into a container; `id` and `boundary` are left to the caller.
 pub(crate) fn look(heap: &mut Heap<'_>, container: Address, epochs: u64) -> Contents {
+    look_together(heap, &[container], epochs)
+}
+
+/// Looks into containers whose elements belong together, such as hooks of one object on several layers: what dies with
+/// them dies when all of them let go.
+pub(crate) fn look_together(heap: &mut Heap<'_>, containers: &[Address], epochs: u64) -> Contents {
     let started = thread_time();
-    let sample = Sample::take(heap, container);
+    let mut sample =
+        Sample { elements: Vec::new(), keys: Vec::new(), first_key: None, last_keys: Vec::new() };
+    for container in containers {
+        sample.add(Sample::take(heap, *container));
+    }
     let mut contents = Contents { sampled: sample.elements.len() as u32, ..Contents::default() };
     if sample.elements.is_empty() {
         return contents;
@@ -96,6 +109,13 @@ impl Sample {
         sample
     }
 
+    fn add(&mut self, other: Self) {
+        self.elements.extend(other.elements);
+        self.keys.extend(other.keys);
+        self.first_key = self.first_key.or(other.first_key);
+        self.last_keys = other.last_keys;
+    }
+
     fn take_dict(&mut self, heap: &Heap<'_>, container: Address, length: usize) {
         let dict = heap.own(container);
         let mut wanted = positions(length).into_iter().peekable();
@@ -123,6 +143,42 @@ struct Owned {
     truncated: bool,
 }
 
+/// References met so far, and what is left to look at.
+#[derive(Default)]
+struct Search {
+    internal: AddressMap<usize>,
+    order: Vec<Address>,
+    entered: AddressSet,
+    ready: Vec<Address>,
+}
+
+impl Search {
+    /// One more reference to an object, from within.
+    fn meet(&mut self, object: Address) {
+        let count = self.internal.entry(object).or_insert(0);
+        if *count == 0 {
+            self.order.push(object);
+        }
+        *count += 1;
+        if *count >= Heap::references(object) {
+            self.ready.push(object);
+        }
+    }
+
+    fn enter(&mut self, heap: &mut Heap<'_>, object: Address) {
+        if !self.entered.insert(object) {
+            return;
+        }
+        let mut children = Vec::new();
+        heap.referents(object, &mut |child| children.push(child));
+        for child in children {
+            if !matches!(heap.type_of(child).shape, Shape::Module | Shape::Type | Shape::Code) {
+                self.meet(child);
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct Sizes {
     objects: u64,
@@ -132,44 +188,42 @@ struct Sizes {
 }
 
 impl Owned {
+    /// Objects are gone into once every reference to them is accounted for, so that the search does not wander off into
+    /// what the whole program shares. Objects in cycles never are: a few that lack little are gone into all the same,
+    /// and the trial deletion decides.
     fn find(heap: &mut Heap<'_>, sample: &Sample, started: Duration) -> Self {
-        // References from within the sample, by object; the container itself holds each element once.
-        let mut internal: AddressMap<usize> = AddressMap::default();
-        let mut order: Vec<Address> = Vec::new();
+        let mut search = Search::default();
+        // The container itself holds each element once.
         for element in sample.elements.iter().chain(&sample.keys) {
-            let count = internal.entry(*element).or_insert(0);
-            if *count == 0 {
-                order.push(*element);
-            }
-            *count += 1;
+            search.meet(*element);
         }
         let mut truncated = false;
-        let mut next = 0;
-        let mut children = Vec::new();
-        while next < order.len() {
-            if order.len() > OBJECT_LIMIT
-                || (next.is_multiple_of(256) && thread_time().saturating_sub(started) > TIME_LIMIT)
-            {
-                truncated = true;
-                break;
+        let mut guesses = GUESSES;
+        loop {
+            while let Some(object) = search.ready.pop() {
+                truncated =
+                    search.order.len() > OBJECT_LIMIT || thread_time().saturating_sub(started) > TIME_LIMIT;
+                if truncated {
+                    break;
+                }
+                search.enter(heap, object);
             }
-            let object = order[next];
-            next += 1;
-            children.clear();
-            heap.referents(object, &mut |child| children.push(child));
-            for child in &children {
-                let shape = heap.type_of(*child).shape;
-                if matches!(shape, Shape::Module | Shape::Type | Shape::Code) {
-                    continue;
+            let lacking =
+                |object: &Address| Heap::references(*object).saturating_sub(search.internal[object]);
+            let next = search.order.iter().copied().find(|object| {
+                !search.entered.contains(object)
+                    && lacking(object) <= LACKING
+                    && heap.type_of(*object).collected
+            });
+            match next {
+                Some(object) if guesses > 0 && !truncated => {
+                    guesses -= 1;
+                    search.enter(heap, object);
                 }
-                let count = internal.entry(*child).or_insert(0);
-                if *count == 0 {
-                    order.push(*child);
-                }
-                *count += 1;
+                _ => break,
             }
         }
-        let objects = Self::without_shared(heap, &order[..next], &internal);
+        let objects = Self::without_shared(heap, &search.order, &search.internal);
         Self { objects, truncated }
     }
 
@@ -233,7 +287,8 @@ impl Owned {
             sizes.viewed += (*shown).min(*bytes);
             walk.saved.remove(pointer);
         }
-        sizes.saved = walk.saved.values().sum();
+        sizes.saved = walk.saved_bytes();
+        sizes.objects += walk.own_bytes();
         contents.graph_nodes = walk.nodes;
         contents.saved_bytes = sizes.saved;
         contents.truncated |= walk.truncated;

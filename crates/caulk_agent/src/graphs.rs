@@ -133,14 +133,15 @@ pub(crate) fn contents_of(tensor: &Bound<'_, PyAny>) -> Option<Contents> {
 fn measure<'py>(torch: &Torch<'py>, node: Bound<'py, PyAny>) -> Contents {
     let mut walk = GraphWalk::new();
     walk.follow(torch, node, NODE_LIMIT, true);
-    let saved_bytes: u64 = walk.saved.values().sum();
+    let saved_bytes = walk.saved_bytes();
+    let own_bytes = walk.own_bytes();
     let mut node_types: Vec<(String, u32)> = walk.node_types.into_iter().collect();
     node_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     node_types.truncate(8);
     Contents {
         sampled: 1,
-        bytes_per_element: saved_bytes / walk.nodes.max(1),
-        saved_bytes_per_element: saved_bytes / walk.nodes.max(1),
+        bytes_per_element: (saved_bytes + own_bytes) / walk.nodes.max(1),
+        saved_bytes_per_element: (saved_bytes + own_bytes) / walk.nodes.max(1),
         graph_nodes: walk.nodes,
         saved_bytes,
         truncated: walk.truncated,

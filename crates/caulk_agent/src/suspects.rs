@@ -351,9 +351,20 @@ impl Suspects {
             if !budget.allows(LOOK, Duration::ZERO) {
                 return;
             }
+            let Some((address, _)) = self.items[at].address else { continue };
+            // Hooks of one object sit in the registries of several layers.
+            let name = self.items[at].name.clone();
+            let together: Vec<Address> = if name.ends_with("_hooks") {
+                self.items
+                    .iter()
+                    .filter(|item| item.name == name)
+                    .filter_map(|item| Some(item.address?.0))
+                    .collect()
+            } else {
+                vec![address]
+            };
+            let mut found = contents::look_together(heap, &together, epochs);
             let item = &mut self.items[at];
-            let Some((address, _)) = item.address else { continue };
-            let mut found = contents::look(heap, address, epochs);
             item.looked = Some(boundary);
             item.bytes_per_element = found.bytes_per_element;
             found.id = item.id;

@@ -10,6 +10,11 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::heap::{Address, AddressMap, AddressSet, loaded, member};
 
+/// What a node of the graph takes beside what it saves, and what a saved tensor takes beside its storage, in bytes:
+/// medians over eight kinds of nodes (torch 2.11, x86-64), from the growth of `mallinfo2` over 20,000 of each.
+const NODE_BYTES: u64 = 600;
+const SAVED_BYTES: u64 = 450;
+
 /// A storage: where it is and how many bytes it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Storage {
@@ -148,6 +153,16 @@ impl<'py> GraphWalk<'py> {
             }
         }
         self.nodes - before
+    }
+
+    /// Bytes of what was saved, each storage once.
+    pub(crate) fn saved_bytes(&self) -> u64 {
+        self.saved.values().sum()
+    }
+
+    /// Bytes of the nodes and of the tensors that they saved, without the storages.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        self.nodes * NODE_BYTES + self.saved.len() as u64 * SAVED_BYTES
     }
 
     fn read_saved(&mut self, torch: &Torch<'py>, node: &Bound<'py, PyAny>) {

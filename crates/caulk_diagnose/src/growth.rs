@@ -101,13 +101,15 @@ fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> f64 {
     contents.iter().map(|look| look.bytes_per_element as f64).sum::<f64>() / contents.len() as f64
 }
 
-/// Growth of what a graph has saved for backward.
+/// Growth of a graph's nodes and of what they have saved for backward.
 fn saved_per_unit(process: &Process<'_>, scale: Scale, contents: &[&Contents]) -> Option<f64> {
     let at = |look: &Contents| {
         process.boundary(look.boundary).filter(|boundary| boundary.unit == scale.unit).map(position)
     };
-    let points: Vec<(f64, f64)> =
-        contents.iter().filter_map(|look| Some((at(look)?, look.saved_bytes as f64))).collect();
+    let points: Vec<(f64, f64)> = contents
+        .iter()
+        .filter_map(|look| Some((at(look)?, (look.bytes_per_element * look.graph_nodes) as f64)))
+        .collect();
     let (first, last) = (points.first()?, points.last()?);
     (last.0 > first.0).then(|| ((last.1 - first.1) / (last.0 - first.0)).max(0.0))
 }

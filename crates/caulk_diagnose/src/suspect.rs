@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Unit};
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Severity, Site, State,
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, State,
 };
 
 use crate::class::Signs;
@@ -136,7 +136,33 @@ pub(crate) fn findings(
             None => groups.push(vec![suspect]),
         }
     }
-    groups.iter().map(|group| finding(files, process, judged, scale, group)).collect()
+    let cost = cost(judged, &groups);
+    groups.iter().map(|group| finding(files, process, judged, scale, group, cost)).collect()
+}
+
+/// What one byte of the things that grow costs the machine: small blocks that stay keep whole pages around them, and
+/// graphs that share what they saved are counted for each. Where the things found account for most of the growth, they
+/// account for the growth of the resident memory; elsewhere their own bytes stand.
+fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
+    let slope = |series| {
+        let verdict = judged.verdicts.iter().find(|verdict| verdict.series == series)?;
+        (verdict.state == State::Grows).then_some(verdict.bytes_per_unit)
+    };
+    let (Some(in_use), Some(resident)) = (slope(Series::InUse), slope(Series::Rss)) else { return 1.0 };
+    let weighing =
+        groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
+    let own: f64 = weighing.map(|group| bytes(group)).sum();
+    if own < 0.5 * in_use.min(resident) { 1.0 } else { (resident / own).clamp(0.3, 6.0) }
+}
+
+/// What adds up of one line: graphs that it extends are one graph, met from several ends.
+fn adding<'a, 'b>(group: &'b [Suspect<'a>]) -> &'b [Suspect<'a>] {
+    if group[0].kind == ContainerKind::Graph { &group[..1] } else { group }
+}
+
+/// Bytes of one line per unit.
+fn bytes(group: &[Suspect<'_>]) -> f64 {
+    adding(group).iter().map(|suspect| suspect.rate.bytes_per_unit).sum()
 }
 
 fn same_line(a: &Suspect<'_>, b: &Suspect<'_>) -> bool {
@@ -154,14 +180,15 @@ fn finding(
     judged: &Judged,
     scale: Scale,
     group: &[Suspect<'_>],
+    cost: f64,
 ) -> Finding {
     let first = &group[0];
-    // Graphs that one line extends are one graph, met from several ends; containers add up.
-    let adding = if first.kind == ContainerKind::Graph { &group[..1] } else { group };
-    let bytes = adding.iter().map(|suspect| suspect.rate.bytes_per_unit).sum();
+    let adding = adding(group);
+    let own = bytes(group);
+    let bytes = own * cost;
     let elements = adding.iter().map(|suspect| suspect.rate.elements_per_unit).sum();
     let intervals: Option<Vec<[f64; 2]>> = adding.iter().map(|suspect| suspect.rate.interval).collect();
-    let added = |sum: [f64; 2], one: &[f64; 2]| [sum[0] + one[0], sum[1] + one[1]];
+    let added = |sum: [f64; 2], one: &[f64; 2]| [sum[0] + cost * one[0], sum[1] + cost * one[1]];
     let interval = intervals.map(|intervals| intervals.iter().fold([0.0, 0.0], added));
     let growth = Growth {
         unit: scale.verdict_unit(),
@@ -191,7 +218,7 @@ fn finding(
         chain,
         process: process.reference(),
         pinned: pinned(group),
-        evidence: evidence(files, process, judged, group, &growth),
+        evidence: evidence(judged, group, &growth, own),
         fix: fix::of(first.class, first.located.as_ref(), name),
         twins,
         growth: Some(growth),
@@ -273,13 +300,7 @@ fn pinned(group: &[Suspect<'_>]) -> Option<Pinned> {
     (pinned != Pinned::default()).then_some(pinned)
 }
 
-fn evidence(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    judged: &Judged,
-    group: &[Suspect<'_>],
-    growth: &Growth,
-) -> Vec<Evidence> {
+fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -> Vec<Evidence> {
     let first = &group[0];
     let unit = unit_name(growth.unit);
     let mut evidence = Vec::new();
@@ -287,6 +308,13 @@ fn evidence(
     if let Some(verdict) = judged.in_use().filter(|verdict| verdict.state == State::Grows) {
         let text = format!("bytes in use grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
         add("bytes-in-use", format!("{text} over {} boundaries", verdict.boundaries));
+    }
+    if growth.bytes_per_unit > 1.1 * own {
+        let own = Bytes::signed(own);
+        add(
+            "resident",
+            format!("{own} per {unit} are its own bytes; the rest is what the allocator keeps around them"),
+        );
     }
     let rate = &first.rate;
     add(
@@ -309,7 +337,6 @@ fn evidence(
         let text = format!("the same line grows `{}`", other.holder.expression);
         add("holder-path", format!("{text}: {} per {unit}", Bytes::signed(other.rate.bytes_per_unit)));
     }
-    let _ = (files, process);
     evidence
 }
 
