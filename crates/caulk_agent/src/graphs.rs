@@ -67,7 +67,7 @@ impl Graphs {
         let rises = self.totals.windows(2).filter(|pair| pair[0] > pair[1] + 1).count();
         // Those that are followed by name cost no search; others may begin later.
         self.searched += 1;
-        if rises < 2 || (suspects.follows_graphs() && !self.searched.is_multiple_of(SEARCH_AGAIN)) {
+        if rises == 0 || (suspects.follows_graphs() && !self.searched.is_multiple_of(SEARCH_AGAIN)) {
             return Vec::new();
         }
         candidates.retain(|candidate| candidate.nodes >= SMALLEST);

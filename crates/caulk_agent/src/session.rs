@@ -38,9 +38,11 @@ const SLOW: u32 = 4;
 /// Growth since the last census, in bytes, that makes the next one worth its cost.
 const WORTH: u64 = 128 << 10;
 /// Steps or seconds in a row at which memory must have risen before a census is taken there.
-const RISES: u32 = 3;
+const RISES: u32 = 2;
 /// Time between two censuses at steps or seconds, in times of what one costs.
 const REST: u32 = 10;
+/// ... but for the first few: three make a candidate, and two more a series.
+const FIRST_LOOKS: u32 = 5;
 /// An epoch without growth is looked at all the same once in so many.
 const SELDOM: u32 = 4;
 
@@ -56,6 +58,8 @@ struct Trend {
     /// When the last boundary and the last census were.
     at: Duration,
     looked_at: Duration,
+    /// Censuses so far.
+    looks: u32,
 }
 
 impl Trend {
@@ -73,10 +77,13 @@ impl Trend {
         // Within an epoch much is made and freed again: only what rises and rises is looked into.
         let worth = if unit == Unit::Epoch || slow { regular } else { self.rises >= RISES };
         // Finer boundaries must not use up what the epochs need.
-        let rested = unit == Unit::Epoch || now.saturating_sub(self.looked_at) > cost * REST;
+        let rested = unit == Unit::Epoch
+            || self.looks < FIRST_LOOKS
+            || now.saturating_sub(self.looked_at) > cost * REST;
         if worth && rested {
             self.looked = level;
             self.looked_at = now;
+            self.looks += 1;
             self.since = 0;
         }
         worth && rested

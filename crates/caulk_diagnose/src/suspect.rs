@@ -58,15 +58,39 @@ pub(crate) fn of_process<'a>(
         let located = place::locate(files, process, id, kind);
         let contents = process.contents.get(&id).and_then(|looks| looks.last().copied());
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
-        let severity = severity(&rate, class, contents, judged, scale, died);
-        // Containers of libraries, and what nobody's line grows, are not worth a word unless they weigh.
-        if severity == Severity::Info && located.is_none() {
-            continue;
-        }
         let confidence = confidence(located.as_ref(), judged, &rate);
+        let severity = Severity::Info;
         suspects.push(Suspect { holder, kind, contents, rate, located, class, severity, confidence });
     }
+    by_elimination(judged, &mut suspects);
+    for suspect in &mut suspects {
+        suspect.severity = severity(&suspect.rate, suspect.class, suspect.contents, judged, scale, died);
+    }
+    // Containers of libraries, and what nobody's line grows, are not worth a word unless they weigh.
+    suspects.retain(|suspect| suspect.severity > Severity::Info || suspect.located.is_some());
     suspects
+}
+
+/// Elements that are in a web of references (figures, modules) do not tell what dies with them. Where one line is left
+/// that stores such elements, and the rest accounts for less than half of the growth, what is left is its doing.
+fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
+    let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
+    let shares = |suspect: &Suspect<'_>| {
+        let contents =
+            suspect.contents.filter(|contents| contents.traits.iter().any(|fact| fact == "shared"));
+        contents.is_some() && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
+    };
+    let (open, known): (Vec<&Suspect<'_>>, Vec<&Suspect<'_>>) =
+        suspects.iter().partition(|suspect| shares(suspect));
+    let rest = in_use.bytes_per_unit - known.iter().map(|suspect| suspect.rate.bytes_per_unit).sum::<f64>();
+    let Some(first) = open.first() else { return };
+    if rest < 0.5 * in_use.bytes_per_unit || !open.iter().all(|other| same_line(first, other)) {
+        return;
+    }
+    if let Some(suspect) = suspects.iter_mut().find(|suspect| shares(suspect)) {
+        suspect.rate.bytes_per_unit = suspect.rate.bytes_per_unit.max(rest);
+        suspect.rate.interval = None;
+    }
 }
 
 fn confidence(located: Option<&Located>, judged: &Judged, rate: &Rate) -> Confidence {
@@ -146,8 +170,12 @@ pub(crate) fn findings(
 fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let slope = |series| {
         let verdict = judged.verdicts.iter().find(|verdict| verdict.series == series)?;
-        (verdict.state == State::Grows).then_some(verdict.bytes_per_unit)
+        // Resident memory is noisy: an open verdict will do beside bytes in use that grow.
+        matches!(verdict.state, State::Grows | State::Undecided).then_some(verdict.bytes_per_unit)
     };
+    if judged.in_use_state() != Some(State::Grows) {
+        return 1.0;
+    }
     let (Some(in_use), Some(resident)) = (slope(Series::InUse), slope(Series::Rss)) else { return 1.0 };
     let weighing =
         groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
