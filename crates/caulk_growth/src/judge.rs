@@ -16,6 +16,7 @@ const MATURE: usize = 7;
 /// Boundaries up to which an unclear rise is left open instead of being called noise.
 const YOUNG: usize = 12;
 
+const RETURNS: &str = "moves, and returns to its baseline";
 const UNEVEN: &str = "rises by few or uneven steps";
 
 /// Judges baselines in order of their time.
@@ -193,16 +194,30 @@ fn decide(judged: &Judged<'_>) -> Judgement {
 }
 
 fn decide_rise(judged: &Judged<'_>) -> Judgement {
+    let drifts = judged.drifts();
+    if !drifts && returns(judged.values()) {
+        return judged.verdict(State::Sawtooth, RETURNS.into());
+    }
     if judged.slows() {
         let more = shape::until_settled(&judged.rates, judged.series.effect);
         return judged.open(more, "rises more and more slowly");
     }
-    if !judged.drifts() {
+    if !drifts {
         return judged.open(3, UNEVEN);
     }
     let count = judged.values().len();
     let text = format!("rises over {count} boundaries without slowing, p = {}", p_text(judged.p_value));
     judged.verdict(State::Grows, text)
+}
+
+/// Whether it once fell by more than half of the way that it has ever gone.
+fn returns(values: &[f64]) -> bool {
+    let (mut low, mut high, mut fall) = (f64::MAX, f64::MIN, 0.0_f64);
+    for &value in values {
+        (low, high) = (low.min(value), high.max(value));
+        fall = fall.max(high - value);
+    }
+    fall > 0.5 * (high - low)
 }
 
 /// Rose before, and has stayed near its highest level for the last third.
@@ -230,13 +245,13 @@ fn plateau(judged: &Judged<'_>) -> Option<Judgement> {
 fn settled(judged: &Judged<'_>) -> Judgement {
     let values = judged.values();
     let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
-    if high - low <= 4.0 * judged.series.effect {
+    if high - low <= judged.series.still {
         return judged.verdict(State::Flat, "does not move".into());
     }
     if judged.p_value <= judged.significance && judged.slope < judged.series.effect {
         return judged.verdict(State::Flat, "rises by less than matters".into());
     }
-    judged.verdict(State::Sawtooth, "moves, and returns to its baseline".into())
+    judged.verdict(State::Sawtooth, RETURNS.into())
 }
 
 /// The low points of a saw-tooth, if there are enough to be judged, and the typical height of a tooth. What lies

@@ -6,6 +6,8 @@ use crate::{Options, Point, rank};
 const MOST: usize = 96;
 /// Readings closer than this share of the whole time are one reading.
 const SAME_TIME: f64 = 1e-9;
+/// Movement that counts as none, in smallest relative effects: 1 % where that is 0.05 %.
+const STILL: f64 = 20.0;
 /// Beyond this, readings are taken for this.
 const LARGEST: f64 = 1e100;
 
@@ -16,6 +18,8 @@ pub(crate) struct Series {
     pub(crate) values: Vec<f64>,
     /// Smallest growth per typical distance that matters.
     pub(crate) effect: f64,
+    /// Values that lie within this distance are the same level.
+    pub(crate) still: f64,
     /// Readings that one entry stands for (more than 1 where thinned).
     pub(crate) per_entry: f64,
     /// Distinct readings.
@@ -33,7 +37,16 @@ impl Series {
         let per_entry = if thinned.is_empty() { 1.0 } else { readings as f64 / thinned.len() as f64 };
         let Some(first) = thinned.first().copied() else {
             let (times, values) = (Vec::new(), Vec::new());
-            return Self { times, values, effect: 0.0, per_entry, readings, last: 0.0, slope_scale: 1.0 };
+            return Self {
+                times,
+                values,
+                effect: 0.0,
+                still: 0.0,
+                per_entry,
+                readings,
+                last: 0.0,
+                slope_scale: 1.0,
+            };
         };
         let distances: Vec<f64> = thinned.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
         let time_scale = nonzero(rank::median(&distances));
@@ -44,6 +57,7 @@ impl Series {
             times: thinned.iter().map(|point| (point.at - first.at) / time_scale).collect(),
             values: thinned.iter().map(|point| (point.value - first.value) / value_scale).collect(),
             effect: (effect / value_scale * time_scale).max(f64::MIN_POSITIVE),
+            still: (4.0 * effect * time_scale).max(STILL * options.relative_effect * level) / value_scale,
             per_entry,
             readings,
             last: ordered.last().map_or(0.0, |point| point.value),

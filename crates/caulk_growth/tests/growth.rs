@@ -110,7 +110,14 @@ fn what_slows_never_grows() {
 #[test]
 fn what_returns_is_a_sawtooth_and_what_stays_is_flat() {
     check(&[0.0, 20.0, 40.0, 5.0, 25.0, 45.0, 2.0, 22.0, 41.0], State::Sawtooth);
+    // A collector that runs every seventh epoch or so.
+    let figures: Vec<f64> =
+        [0, 4, 8, 12, 2, 6, 11, 15, 19, 25, 29, 33, 3, 7, 11, 15, 20, 24, 29, 3, 7, 11, 15, 20, 24, 29]
+            .map(f64::from)
+            .to_vec();
+    check(&figures, State::Sawtooth);
     check(&[0.0, 0.1, 0.0, 0.1, 0.05, 0.0], State::Flat);
+    check(&[1.5, 0.0, 0.0, 0.1, 1.6, 1.6, 1.6, 0.0], State::Flat);
     check(&[0.0; 8], State::Flat);
     // A fiftieth of a megabyte per epoch is beneath notice.
     check(&(0..30).map(|i| 0.02 * f64::from(i)).collect::<Vec<_>>(), State::Flat);
