@@ -47,7 +47,7 @@ impl Signs<'_> {
             LeakClass::FigureNotClosed
         } else if self.has("log-record") {
             LeakClass::LogRecordsKept
-        } else if self.has("exception") {
+        } else if self.has("exception") || self.stores_exception() {
             LeakClass::ExceptionKeepsFrames
         } else if self.kind == ContainerKind::Queue {
             LeakClass::UnboundedQueue
@@ -61,6 +61,13 @@ impl Signs<'_> {
             return None;
         };
         Some(class)
+    }
+
+    /// Exceptions in tuples and records, which a look at the elements themselves does not meet.
+    fn stores_exception(&self) -> bool {
+        let grow = self.located.and_then(|located| Some((&located.module, located.grow.as_ref()?)));
+        let fix = grow.and_then(|(module, site)| module.traceback_fix(site));
+        !self.has("scalar") && fix.is_some_and(|fix| !fix.edits.is_empty())
     }
 
     fn by_cache(&self) -> Option<LeakClass> {

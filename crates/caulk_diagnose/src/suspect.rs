@@ -48,6 +48,9 @@ pub(crate) fn of_process<'a>(
         let (Some(&holder), Some(mut rate)) = (process.holders.get(&id), Rate::of(process, scale, id)) else {
             continue;
         };
+        if of_caulk(holder) {
+            continue;
+        }
         if let Some(ceiling) = judged.ceiling() {
             rate.limit(ceiling);
         }
@@ -69,6 +72,12 @@ pub(crate) fn of_process<'a>(
     // Containers of libraries, and what nobody's line grows, are not worth a word unless they weigh.
     suspects.retain(|suspect| suspect.severity > Severity::Info || suspect.located.is_some());
     suspects
+}
+
+/// Caulk's own bookkeeping in the process is nobody's leak.
+fn of_caulk(holder: &Holder) -> bool {
+    let own = |name: &str| name == "caulk" || name.starts_with("caulk.");
+    own(&holder.owner_type) || holder.path.iter().any(|step| own(&step.name) || own(&step.type_name))
 }
 
 /// Elements that are in a web of references (figures, modules) do not tell what dies with them. Where one line is left

@@ -127,7 +127,7 @@ fn a_running_sum() {
     let run = growing_graph("total").traced(1, "self.total += loss", "Trainer.validate");
     check(&run, LeakClass::LossKeptWithGraph, "self.total += loss", "self.total");
     let growth = run.finding().growth.expect("it grows");
-    assert!((growth.bytes_per_unit / (100.0 * 100.0 * 1024.0) - 1.0).abs() < 0.01, "{growth:?}");
+    assert!((growth.bytes_per_unit / (100.0 * 100.0 * 1024.0) - 1.0).abs() < 0.05, "{growth:?}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn several_parameters_with_one_graph_are_one_finding_of_its_size() {
         }
     }
     let growth = run.finding().growth.expect("it grows");
-    assert!((growth.bytes_per_unit / (100.0 * 100.0 * 1024.0) - 1.0).abs() < 0.01, "{growth:?}");
+    assert!((growth.bytes_per_unit / (100.0 * 100.0 * 1024.0) - 1.0).abs() < 0.05, "{growth:?}");
     let [_, high] = growth.interval.expect("eight boundaries");
     assert!(high < 1.1 * growth.bytes_per_unit, "{growth:?}");
 }
@@ -206,6 +206,8 @@ fn what_elements_are_names_the_class() {
     check_traits("failures", &["exception", "tensor", "graph"], LeakClass::ExceptionKeepsFrames, failure);
     check_traits("failures", &["optimizer", "tensor"], LeakClass::OptimizerRecreated, failure);
     check_traits("failures", &["log-record"], LeakClass::LogRecordsKept, failure);
+    // A tuple with the exception in it: only the source tells.
+    check_traits("failures", &["frame"], LeakClass::ExceptionKeepsFrames, failure);
     let task = "self.tasks.append(lambda: loss.mean())";
     check_traits("tasks", &["function", "tensor", "graph"], LeakClass::CallbackKeepsTensor, task);
     check_traits("tasks", &["tensor"], LeakClass::UnboundedHistory, task);

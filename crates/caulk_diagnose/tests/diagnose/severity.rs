@@ -1,6 +1,6 @@
 //! What is worth a word, and how loud.
 
-use caulk_core::wire::{ContainerKind, Unit};
+use caulk_core::wire::{ContainerKind, Contents, Message, Unit};
 use caulk_core::{Confidence, Severity, State};
 
 use crate::run::{MB, Run, attribute, elements, library, rising};
@@ -85,7 +85,7 @@ fn before_five_epochs_exact_witnesses_only_suspect() {
 #[test]
 fn one_line_that_grows_several_containers_is_one_finding() {
     let contents = || elements(MB, &["tensor", "graph"]);
-    let mut run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8));
+    let mut run = Run::of(SOURCE).epochs(rising(400 * MB, 8 * MB, 8));
     for (id, name) in [(1, "train"), (2, "val")] {
         let mut holder = attribute(id, "meters", "Trainer", "ious");
         holder.expression = format!("meters['{name}'].ious");
@@ -120,4 +120,49 @@ fn containers_are_followed_where_epochs_cannot_be_told() {
     assert_eq!(finding.severity, Severity::Error);
     let growth = finding.growth.expect("it grows");
     assert_eq!((growth.bytes_per_epoch, growth.elements_per_epoch), (None, None));
+}
+
+#[test]
+fn caulk_does_not_tell_on_itself() {
+    let mut holder = library(1, "torch.optim", "_watched");
+    holder.owner_type = "caulk._backward.StaleGradients".into();
+    let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).grown(
+        ContainerKind::Dict,
+        holder,
+        elements(5 * MB / 2, &["tensor"]),
+        rising(1, 1, 8),
+    );
+    assert_eq!(run.diagnose().findings, []);
+}
+
+#[test]
+fn elements_in_a_web_of_references_are_charged_by_elimination() {
+    let run = |step: u64| {
+        Run::of(SOURCE).epochs(rising(400 * MB, step, 8)).grown(
+            ContainerKind::List,
+            attribute(1, "trainer", "Trainer", "ious"),
+            Contents { traits: vec!["shared".into()], ..Contents::default() },
+            rising(4, 4, 8),
+        )
+    };
+    let finding = run(10 * MB).finding();
+    assert_ne!(finding.severity, Severity::Info);
+    let growth = finding.growth.expect("it grows");
+    assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
+    assert_eq!(run(0).finding().severity, Severity::Info);
+}
+
+#[test]
+fn a_finding_costs_what_the_machine_loses() {
+    let run = ious(Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)), rising(4, 4, 8)).edit(|recording| {
+        for (epoch, event) in (0..).zip(&mut recording.events) {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.rss_bytes += epoch * 5 * MB;
+            }
+        }
+    });
+    let finding = run.finding();
+    let growth = finding.growth.expect("it grows");
+    assert!((growth.bytes_per_unit / (15.0 * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
+    assert!(finding.evidence.iter().any(|fact| fact.kind == "resident"), "{:?}", finding.evidence);
 }
