@@ -234,8 +234,8 @@ impl Tracker {
         self.tracks.contains_key(&address)
     }
 
-    /// Is this a container that was longer in the last census than in the one before, or new in it?
+    /// Is this a container that was longer in the last census than in the one before?
     pub(crate) fn lengthened(&self, address: Address) -> bool {
-        self.tracks.get(&address).is_some_and(|track| track.history[0] > track.history[1])
+        self.tracks.get(&address).is_some_and(|track| track.seen >= 2 && track.history[0] > track.history[1])
     }
 }

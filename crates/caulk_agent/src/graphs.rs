@@ -21,7 +21,9 @@ use crate::torch::{GraphWalk, Torch};
 const NODE_LIMIT: u64 = 5_000;
 /// CPU time for that.
 const TIME_LIMIT: Duration = Duration::from_millis(25);
-/// Tensors followed by name.
+/// Tensors searched for, measured and followed by name.
+const SEARCHED: usize = 512;
+const MEASURED: usize = 24;
 const FOLLOWED: usize = 8;
 /// A graph of fewer nodes is the current step's.
 const SMALLEST: u64 = 6;
@@ -48,7 +50,6 @@ struct Candidate<'py> {
     holder: Address,
     node: Bound<'py, PyAny>,
     is_gradient: bool,
-    nodes: u64,
 }
 
 impl Graphs {
@@ -70,37 +71,42 @@ impl Graphs {
         if rises == 0 || (suspects.follows_graphs() && !self.searched.is_multiple_of(SEARCH_AGAIN)) {
             return Vec::new();
         }
-        candidates.retain(|candidate| candidate.nodes >= SMALLEST);
-        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.nodes));
-        candidates.truncate(FOLLOWED);
+        // The youngest: a graph that is kept hangs on the newest tensor of its chain.
+        candidates.drain(..candidates.len().saturating_sub(SEARCHED));
         let targets: AddressSet = candidates.iter().map(|candidate| candidate.holder).collect();
         let (paths, _) = holders::find(heap, &targets, Scope::User);
-        let mut kept = Vec::new();
+        // Tensors in a container that grows are that container's matter.
+        let in_container = |node: &Address| suspects.is_container(*node) || tracker.lengthened(*node);
+        let mut kept: Vec<KeptGraph> = Vec::new();
         for candidate in candidates {
-            let Some(path) = paths.get(&candidate.holder) else { continue };
-            // Tensors in a container that grows are that container's matter.
-            if path.nodes.iter().any(|node| suspects.is_container(*node) || tracker.lengthened(*node)) {
+            let Some(path) = paths.get(&candidate.holder).filter(|path| !path.nodes.iter().any(in_container))
+            else {
+                continue;
+            };
+            let contents = measure(&torch, candidate.node);
+            if contents.graph_nodes < SMALLEST {
                 continue;
             }
             let mut label = label::describe(heap, path);
             if candidate.is_gradient {
                 label.add_gradient(candidate.holder);
             }
-            let contents = measure(&torch, candidate.node);
             kept.push(KeptGraph { label, contents, type_name: heap.type_name(candidate.holder) });
+            if kept.len() >= MEASURED {
+                break;
+            }
         }
+        kept.sort_by_key(|graph| std::cmp::Reverse(graph.contents.graph_nodes));
+        kept.truncate(FOLLOWED);
         kept
     }
 
-    /// Every tensor that has a graph, with the nodes that no tensor before it reached.
+    /// Every tensor that has a graph, and the nodes that they reach together.
     fn survey<'py>(heap: &Heap<'py>, torch: &Torch<'py>, census: &Census) -> (Vec<Candidate<'py>>, u64) {
         let started = thread_time();
-        let mut walk = GraphWalk::new();
         let mut candidates = Vec::new();
         for (count, &address) in census.tensors.iter().enumerate() {
-            if walk.nodes >= NODE_LIMIT
-                || (count % 64 == 0 && thread_time().saturating_sub(started) > TIME_LIMIT)
-            {
+            if count % 64 == 0 && thread_time().saturating_sub(started) > TIME_LIMIT {
                 break;
             }
             let tensor = heap.own(address);
@@ -114,9 +120,14 @@ impl Graphs {
                     None => continue,
                 },
             };
-            let limit = NODE_LIMIT.max(walk.nodes + 1);
-            let nodes = walk.follow(torch, node.clone(), limit, false);
-            candidates.push(Candidate { holder: address, node, is_gradient, nodes });
+            candidates.push(Candidate { holder: address, node, is_gradient });
+        }
+        let mut walk = GraphWalk::new();
+        for candidate in &candidates {
+            if walk.nodes >= NODE_LIMIT {
+                break;
+            }
+            walk.follow(torch, candidate.node.clone(), NODE_LIMIT, false);
         }
         (candidates, walk.nodes)
     }

@@ -487,7 +487,11 @@ impl Suspect {
         let first = *self.first_size.get_or_insert(contents.graph_nodes);
         self.gained = contents.graph_nodes.saturating_sub(first);
         self.bytes_per_element = contents.bytes_per_element;
-        self.pending.push((boundary, contents.graph_nodes));
+        // Beyond the bound of the walk the count would stand still while the graph grows on.
+        if !contents.truncated || self.looked.is_none() {
+            self.pending.push((boundary, contents.graph_nodes));
+            self.looked = Some(boundary);
+        }
         contents.id = self.id;
         contents.boundary = boundary;
         channel.send(&contents.into());
