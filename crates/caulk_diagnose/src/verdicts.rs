@@ -12,8 +12,9 @@ const WINDOWS: usize = 16;
 /// Shortest stretch of outside readings that is judged, in seconds.
 const SHORTEST: f64 = 20.0;
 
-/// Boundaries by steps or seconds from which a series is judged.
-const FEWEST_WITHOUT_EPOCHS: usize = 10;
+/// Boundaries by steps, and by seconds, from which a series is judged.
+const FEWEST_STEPS: usize = 6;
+const FEWEST_SECONDS: usize = 10;
 
 /// What one process's series do.
 #[derive(Debug, Clone, Default)]
@@ -58,10 +59,18 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     let Some(scale) = Scale::of(process) else { return Judged::default() };
     let options = options(scale);
     let room = room(recording);
+    // The first boundary is where the first epoch begins: two of them are one whole epoch.
+    let epochs = process.of_unit(Unit::Epoch).count();
+    let inside_epochs = scale.unit != Unit::Epoch && epochs >= 2;
     let mut verdicts = Vec::new();
     let mut add = |series, points: &[Point]| {
         if points.iter().any(|point| point.value > 0.0) {
-            let judgement = judge(points, &options);
+            let mut judgement = judge(points, &options);
+            if judgement.state == State::Grows && inside_epochs {
+                judgement.state = State::Undecided;
+                judgement.more_needed = Some((Options::default().minimum_boundaries - epochs) as u32);
+                judgement.text = "rises within its first epochs; their ends decide".into();
+            }
             verdicts.push(verdict(process.reference(), series, scale, &judgement, room));
         }
     };
@@ -127,8 +136,11 @@ fn seconds(recording: &Recording, time_ns: u64) -> f64 {
 fn options(scale: Scale) -> Options {
     let options = Options::default();
     // Steps and seconds begin with imports, allocators and optimizers that settle; epochs end after that.
-    let minimum_boundaries =
-        if scale.unit == Unit::Epoch { options.minimum_boundaries } else { FEWEST_WITHOUT_EPOCHS };
+    let minimum_boundaries = match scale.unit {
+        Unit::Epoch => options.minimum_boundaries,
+        Unit::Steps => FEWEST_STEPS,
+        Unit::Seconds => FEWEST_SECONDS,
+    };
     Options {
         minimum_boundaries,
         minimum_effect: options.minimum_effect / scale.spacing,

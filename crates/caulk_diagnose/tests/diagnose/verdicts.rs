@@ -1,6 +1,6 @@
 //! What the series say.
 
-use caulk_core::wire::Unit;
+use caulk_core::wire::{Message, Unit};
 use caulk_core::{LimitKind, Recording, Series, State, SystemSample, Verdict, VerdictUnit};
 
 use crate::run::{MB, Run, rising};
@@ -35,7 +35,7 @@ fn a_budget_below_everything_else_is_the_limit() {
 fn resident_memory_that_rises_alone_leaves_the_bytes_in_use_flat() {
     let run = Run::of("").epochs([400 * MB; 8]).edit(|recording| {
         for (epoch, event) in (0..).zip(&mut recording.events) {
-            if let caulk_core::wire::Message::Boundary(boundary) = &mut event.message {
+            if let Message::Boundary(boundary) = &mut event.message {
                 boundary.rss_bytes += epoch * 10 * MB;
             }
         }
@@ -49,6 +49,20 @@ fn two_epochs_and_many_steps_are_judged_by_steps() {
     let run = Run::of("").boundaries(Unit::Steps, 10, rising(400 * MB, MB, 12));
     let in_use = verdict(&run, Series::InUse);
     assert_eq!((in_use.unit, in_use.state, in_use.bytes_per_epoch), (VerdictUnit::Steps, State::Grows, None));
+}
+
+#[test]
+fn steps_inside_the_first_epochs_decide_nothing() {
+    let run = Run::of("").boundaries(Unit::Steps, 10, rising(400 * MB, MB, 12)).edit(|recording| {
+        for (event, epoch) in recording.events.iter_mut().zip([0, 1]) {
+            if let Message::Boundary(boundary) = &mut event.message {
+                (boundary.unit, boundary.index) = (Unit::Epoch, epoch);
+            }
+        }
+    });
+    let in_use = verdict(&run, Series::InUse);
+    assert_eq!((in_use.unit, in_use.state), (VerdictUnit::Steps, State::Undecided));
+    assert_eq!(in_use.more_needed, Some(3));
 }
 
 #[test]
