@@ -15,7 +15,7 @@ use crate::heap::{Address, AddressSet, Heap};
 use crate::holders::{self, Scope};
 use crate::label::{self, Label};
 use crate::suspects::Suspects;
-use crate::torch::{GraphWalk, Torch};
+use crate::torch::{GraphWalk, Torch, nodes_since_oldest};
 
 /// Nodes walked over all tensors at one census.
 const NODE_LIMIT: u64 = 5_000;
@@ -76,6 +76,7 @@ impl Graphs {
         let targets: AddressSet = candidates.iter().map(|candidate| candidate.holder).collect();
         let (paths, _) = holders::find(heap, &targets, Scope::User);
         // Tensors in a container that grows are that container's matter.
+        let started = thread_time();
         let in_container = |node: &Address| suspects.is_container(*node) || tracker.lengthened(*node);
         let mut kept: Vec<KeptGraph> = Vec::new();
         for candidate in candidates {
@@ -83,7 +84,7 @@ impl Graphs {
             else {
                 continue;
             };
-            let contents = measure(&torch, candidate.node);
+            let contents = measure(&torch, &candidate.node);
             if contents.graph_nodes < SMALLEST {
                 continue;
             }
@@ -92,7 +93,7 @@ impl Graphs {
                 label.add_gradient(candidate.holder);
             }
             kept.push(KeptGraph { label, contents, type_name: heap.type_name(candidate.holder) });
-            if kept.len() >= MEASURED {
+            if kept.len() >= MEASURED || thread_time().saturating_sub(started) > TIME_LIMIT {
                 break;
             }
         }
@@ -137,25 +138,29 @@ impl Graphs {
 pub(crate) fn contents_of(tensor: &Bound<'_, PyAny>) -> Option<Contents> {
     let torch = Torch::new(tensor.py())?;
     let node = torch.is_plain(tensor).then(|| Torch::grad_fn(tensor))??;
-    Some(measure(&torch, node))
+    Some(measure(&torch, &node))
 }
 
 /// Nodes and saved bytes of one graph by itself.
-fn measure<'py>(torch: &Torch<'py>, node: Bound<'py, PyAny>) -> Contents {
+fn measure<'py>(torch: &Torch<'py>, node: &Bound<'py, PyAny>) -> Contents {
     let mut walk = GraphWalk::new();
-    walk.follow(torch, node, NODE_LIMIT, true);
-    let saved_bytes = walk.saved_bytes();
-    let own_bytes = walk.own_bytes();
+    walk.follow(torch, node.clone(), NODE_LIMIT, true);
+    // A graph too large to be walked is taken to be like the part of it that was.
+    let estimated = if walk.truncated { nodes_since_oldest(node) } else { None };
+    let nodes = estimated.unwrap_or(walk.nodes).max(walk.nodes);
+    let whole = |part: u64| (part as f64 * nodes as f64 / walk.nodes.max(1) as f64) as u64;
+    let saved_bytes = whole(walk.saved_bytes());
+    let own_bytes = whole(walk.own_bytes());
     let mut node_types: Vec<(String, u32)> = walk.node_types.into_iter().collect();
     node_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     node_types.truncate(8);
     Contents {
         sampled: 1,
-        bytes_per_element: (saved_bytes + own_bytes) / walk.nodes.max(1),
-        saved_bytes_per_element: (saved_bytes + own_bytes) / walk.nodes.max(1),
-        graph_nodes: walk.nodes,
+        bytes_per_element: (saved_bytes + own_bytes) / nodes.max(1),
+        saved_bytes_per_element: saved_bytes / nodes.max(1),
+        graph_nodes: nodes,
         saved_bytes,
-        truncated: walk.truncated,
+        truncated: walk.truncated && estimated.is_none(),
         node_types,
         traits: vec!["tensor".into(), "graph".into()],
         ..Contents::default()

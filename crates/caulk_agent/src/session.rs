@@ -43,6 +43,8 @@ const RISES: u32 = 2;
 const REST: u32 = 10;
 /// ... but for the first few: three make a candidate, and two more a series.
 const FIRST_LOOKS: u32 = 5;
+/// Boundaries by seconds at the beginning of a program, while it imports.
+const IMPORTS: u32 = 12;
 /// An epoch without growth is looked at all the same once in so many.
 const SELDOM: u32 = 4;
 
@@ -80,6 +82,9 @@ impl Trend {
         let rested = unit == Unit::Epoch
             || self.looks < FIRST_LOOKS
             || now.saturating_sub(self.looked_at) > cost * REST;
+        // Imports make memory rise second by second.
+        let imported = unit != Unit::Seconds || self.boundaries > IMPORTS;
+        let worth = worth && imported;
         if worth && rested {
             self.looked = level;
             self.looked_at = now;

@@ -90,6 +90,34 @@ impl Drop for Torch<'_> {
     }
 }
 
+/// Links followed back to the oldest node of a graph.
+const LONGEST_CHAIN: u32 = 10_000;
+
+/// Nodes that the thread has made since the oldest one that a graph reaches: what a graph too large to be walked grows
+/// by. An upper bound of its size, exact where everything made since hangs on it. `None` where even that chain is too
+/// long.
+///
+/// Nodes are numbered as they are made, and a leaf's accumulator has the largest number (torch, `Node::sequence_nr`).
+pub(crate) fn nodes_since_oldest(root: &Bound<'_, PyAny>) -> Option<u64> {
+    let number = |node: &Bound<'_, PyAny>| -> Option<u64> {
+        let number: u64 = node.call_method0("_sequence_nr").ok()?.extract().ok()?;
+        (number < 1 << 62).then_some(number)
+    };
+    let newest = number(root)?;
+    let (mut node, mut oldest) = (root.clone(), newest);
+    for _ in 0..LONGEST_CHAIN {
+        let next = node.getattr("next_functions").ok()?.cast_into::<PyTuple>().ok()?;
+        let functions =
+            next.iter().filter_map(|pair| pair.get_item(0).ok()).filter(|function| !function.is_none());
+        let numbered = functions.filter_map(|function| Some((number(&function)?, function)));
+        match numbered.min_by_key(|(number, _)| *number) {
+            Some((number, function)) => (node, oldest) = (function, oldest.min(number)),
+            None => return Some(newest.saturating_sub(oldest)),
+        }
+    }
+    None
+}
+
 /// A walk over autograd graphs, each node and storage once.
 ///
 /// Visited nodes are kept alive while the walk lasts: a node's Python object is made on demand, and the address of one

@@ -82,7 +82,23 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         Series::CudaAllocated,
         &units::points(process, scale, |boundary| boundary.cuda_allocated_bytes as f64),
     );
+    hasten(&mut verdicts);
     Judged { verdicts, scale: Some(scale) }
+}
+
+/// What is killed is what is resident: where resident memory rises faster than the bytes in use, because blocks that
+/// stay keep pages around them, the end comes sooner.
+fn hasten(verdicts: &mut [Verdict]) {
+    let resident =
+        verdicts.iter().find(|verdict| verdict.series == Series::Rss).map(|rss| rss.bytes_per_unit);
+    let in_use = verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
+    if let (Some(resident), Some(verdict)) = (resident, in_use)
+        && verdict.bytes_per_unit > 0.0
+        && resident > verdict.bytes_per_unit
+    {
+        let sooner = verdict.bytes_per_unit / resident;
+        verdict.oom_in_s = verdict.oom_in_s.map(|[low, high]| [low * sooner, high]);
+    }
 }
 
 /// The whole tree from outside, where no process could tell its own bytes in use.
