@@ -4,6 +4,7 @@ Counts per line in a dict; told at boundaries. Nothing here looks at a value on 
 """
 
 import weakref
+from _thread import get_ident
 
 from caulk._bootstrap import plain
 
@@ -19,7 +20,9 @@ class BackwardSites:
 
     def __init__(self, marks):
         self._marks = marks
+        #: Code of the user's own, by number, and `None` for all other.
         self._is_user = {}
+        self._kept = []
         self.forget()
 
     def forget(self):
@@ -27,30 +30,26 @@ class BackwardSites:
         self._sites = {}
         self._dirty = False
 
-    def called(self, frame, retain_graph, create_graph):
-        """Counts a call below `frame`; returns its site."""
-        frame = self._user_frame(frame)
-        code = frame.f_code
-        key = (id(code), frame.f_lasti, bool(retain_graph), bool(create_graph))
-        site = self._sites.get(key)
-        if site is None:
-            site = self._sites[key] = _Site(code, frame.f_lineno, bool(retain_graph), bool(create_graph))
-        site.count += 1
-        self._dirty = True
-        return site
-
-    def _user_frame(self, frame):
-        """The innermost frame of the user's own code; where there is none, the outermost."""
+    def called(self, frame, retain_graph, create_graph, calls):
+        """Counts calls in `frame`, or by the user's code that called it; returns their site."""
         known = self._is_user
         while True:
             code = frame.f_code
-            entry = known.get(id(code))
-            if entry is None:
+            number = id(code)
+            if number not in known:
                 # The code object is kept, so that its number stays its own.
-                entry = known[id(code)] = (self._marks.agent.is_user_file(code.co_filename), code)
-            if entry[0] or frame.f_back is None:
-                return frame
+                known[number] = code if self._marks.agent.is_user_file(code.co_filename) else None
+                self._kept.append(code)
+            if known[number] is not None or frame.f_back is None:
+                break
             frame = frame.f_back
+        key = (number, frame.f_lasti, retain_graph, create_graph)
+        site = self._sites.get(key)
+        if site is None:
+            site = self._sites[key] = _Site(code, frame.f_lineno, bool(retain_graph), bool(create_graph))
+        site.count += calls
+        self._dirty = True
+        return site
 
     def flush(self):
         """Tells what has changed since the last boundary."""
@@ -82,29 +81,34 @@ class StaleGradients:
 
     def __init__(self):
         self._watched = {}
-        self._active = []
+        #: Those whose gradients are still looked at.
+        self.active = []
 
     def forget(self):
         """Drops all optimizers."""
         self._watched.clear()
-        self._active.clear()
+        self.active = []
+
+    def meets(self, optimizer):
+        """An optimizer that has not been seen before."""
+        if len(self._watched) < _MOST:
+            watched = self._watched[id(optimizer)] = _Watched(optimizer)
+            self.active.append(watched)
 
     def stepped(self, optimizer):
         """The optimizer has applied its gradients."""
         watched = self._watched.get(id(optimizer))
-        if watched is None or watched.optimizer() is not optimizer:
-            if len(self._watched) >= _MOST:
-                return
-            watched = self._watched[id(optimizer)] = _Watched(optimizer)
-            self._active.append(watched)
-        watched.applied = True
+        if watched is not None:
+            watched.applied = True
+            watched.thread = get_ident()
 
     def before(self):
         """Looks at the gradients that have been applied; pass the result to [`StaleGradients.after`]."""
-        if not self._active:
-            return ()
-        looks = [look for watched in self._active if watched.applied and (look := watched.look())]
-        self._active = [watched for watched in self._active if watched.looks_left > 0]
+        # While another thread trains, its gradients are not to be touched.
+        thread = get_ident()
+        applied = [watched for watched in self.active if watched.applied and watched.thread == thread]
+        looks = [look for watched in applied if (look := watched.look())]
+        self.active = [watched for watched in self.active if watched.looks_left > 0]
         return looks
 
     @staticmethod
@@ -123,11 +127,12 @@ class StaleGradients:
 class _Watched:
     """An optimizer, and the parameter of it that is looked at."""
 
-    __slots__ = ("applied", "looks_left", "optimizer")
+    __slots__ = ("applied", "looks_left", "optimizer", "thread")
 
     def __init__(self, optimizer):
         self.optimizer = weakref.ref(optimizer)
         self.applied = False
+        self.thread = None
         self.looks_left = _LOOKS
 
     def look(self):
@@ -145,7 +150,13 @@ class _Watched:
             return None
         if gradient.device.type != "cpu":
             self.looks_left = min(self.looks_left, _LOOKS_ON_DEVICE)
-        return self, parameter, gradient, gradient._version, bool(gradient.detach().ne(0).any())
+        try:
+            stale = bool(gradient.detach().ne(0).any())
+        except RuntimeError:
+            # A tensor of a kind of its own.
+            self.looks_left = 0
+            return None
+        return self, parameter, gradient, gradient._version, stale
 
 
 def _smallest(optimizer):

@@ -57,7 +57,8 @@ class Marks:
         #: What the hooks in torch have made of it: [`caulk._hooks_torch.Steps`], once torch is imported.
         self.torch_steps = None
         self._identity = (settings, argv, rank)
-        self._tick = _seconds(settings) or _TICK
+        #: Where the user wants boundaries instead of at epochs: every so many seconds or steps.
+        self._seconds, self._steps = _spacing(settings)
         self._connected = True
         self._reset()
 
@@ -82,6 +83,7 @@ class Marks:
         self._steps_at_tick = 0
         self._epoch_began_at_step = 0
         self._ticks = 0
+        self._tick = self._seconds or _TICK
         self._due = self._began + self._tick
 
     # What the hooks say.
@@ -90,17 +92,15 @@ class Marks:
         """An optimizer step is done, the first one of so many new epochs."""
         self.steps += 1
         self.agent.step(self.steps)
-        if self.said_epochs:
-            epochs = 0
-        elif self.epoch < 0:
+        if self.epoch < 0 and not self.said_epochs:
             self.epoch = 0
             # What came before, a sanity check say, is no part of the training.
             self.validated = self.testing = False
-            self._cut(EPOCH, 0, 0)
-            return
-        if epochs:
+            if not self._seconds and not self._steps:
+                self._cut(EPOCH, 0, 0)
+        elif epochs and not self.said_epochs:
             self.new_epoch(epochs)
-        elif not self.steps % self._every:
+        elif not self.steps % (self._steps or self._every):
             self._step_boundary()
         self.validated = self.testing = False
 
@@ -110,6 +110,10 @@ class Marks:
         self._epoch_began_at_step = self.steps
         self.epochs_known = True
         self.epoch += epochs
+        if self._seconds or self._steps:
+            if not self.steps % (self._steps or self._every):
+                self._step_boundary()
+            return
         while self._every * _PER_EPOCH < length:
             self._every *= 2
         if self.epoch % self._epoch_every:
@@ -124,12 +128,26 @@ class Marks:
             self._epochs_at_this_spacing = 0
 
     def _step_boundary(self):
+        if self._seconds:
+            self._second_boundary()
+            return
         # Whether a census is worth its cost here, the agent decides.
-        self._cut(STEPS, self.steps, 0 if self.epochs_known else 1)
+        self._cut(STEPS, self.steps, 0 if self.epochs_known and not self._steps else 1)
         self._at_this_spacing += 1
         if self._at_this_spacing >= _DENSE:
             self._every *= 2
             self._at_this_spacing = 0
+
+    def _second_boundary(self):
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + self._tick
+        # Modules that are still being imported grow nothing worth a census.
+        self._cut(SECONDS, int(now - self._began), int(self._ticks >= _WARM_UP or bool(self._seconds)))
+        self._ticks += 1
+        if not self._seconds and not self._ticks % _DENSE:
+            self._tick *= 2
 
     def note(self, code, text):
         """One line for the report."""
@@ -208,21 +226,21 @@ class Marks:
         """Callback of the collector: the clock of programs that make no steps."""
         if phase == "start" or not self.alive:
             return
-        now = time.monotonic()
-        if now < self._due or self._busy:
+        if self._busy or self._steps or time.monotonic() < self._due:
             return
-        with self.guarded("gc callback"):
-            self._due = now + self._tick
-            if self.steps != self._steps_at_tick:
-                self._steps_at_tick = self.steps
-                self._idle_since = now
-            if self.steps and now - self._idle_since < _IDLE:
+        with self.guarded("collector callback"):
+            if self.steps and not self._seconds and not self._is_idle():
+                self._due += self._tick
                 return
-            # Modules that are still being imported grow nothing worth a census.
-            self._cut(SECONDS, int(now - self._began), int(self._ticks >= _WARM_UP))
-            self._ticks += 1
-            if not self._ticks % _DENSE:
-                self._tick *= 2
+            self._second_boundary()
+
+    def _is_idle(self):
+        """Has there been no step for a minute?"""
+        now = time.monotonic()
+        if self.steps != self._steps_at_tick:
+            self._steps_at_tick = self.steps
+            self._idle_since = now
+        return now - self._idle_since >= _IDLE
 
     # Beginning, forks and the end.
 
@@ -388,16 +406,18 @@ def plain(text):
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _seconds(settings):
-    """Spacing of boundaries by time, where the user has set one: `boundary=5` or `boundary=5s`."""
+def _spacing(settings):
+    """Spacing of boundaries in seconds and in steps, where the user has set one: `boundary=5s`, `boundary=100steps`."""
     for setting in settings.split(";"):
         key, _, value = setting.partition("=")
         if key == "boundary":
             try:
-                return max(float(value.strip().removesuffix("s")), 0.05)
+                if value.endswith("steps"):
+                    return None, max(int(value.removesuffix("steps")), 1)
+                return max(float(value.removesuffix("s")), 0.05), None
             except ValueError:
-                return None
-    return None
+                return None, None
+    return None, None
 
 
 def _worker():

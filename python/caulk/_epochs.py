@@ -20,6 +20,9 @@ _RARE = 16
 _MANY = 32
 _MOST_SITES = 512
 _MOST_RESETS = 16
+#: Events after which a place is looked at by its known way; every so many events it is looked at in full.
+_SETTLED = 128
+_FULL_LOOK = 1024
 _GENERATORS = 0x20 | 0x80 | 0x200
 
 
@@ -45,11 +48,17 @@ class Level:
 class Site:
     """A place that steps: frames and instructions from the optimizer to the outermost."""
 
-    __slots__ = ("codes", "count", "first", "last", "levels", "loops")
+    __slots__ = ("codes", "count", "first", "following", "last", "levels", "loops", "path", "read")
 
     def __init__(self, codes, levels, now):
         #: Kept, so that the numbers in the signature stay theirs.
         self.codes = codes
+        #: The place that came next, the last time.
+        self.following = None
+        #: Once settled: codes and instructions from the innermost frame to that of the epoch loop, ...
+        self.path = None
+        #: ... and the variable there that is unchanged where the loop has not turned: (name, is it fast?, loop).
+        self.read = None
         self.levels = levels
         self.loops = [level.loop for level in levels]
         self.count = 0
@@ -71,6 +80,7 @@ class Epochs:
     def forget(self):
         """Starts over: another process, or another kind of step."""
         self._sites = {}
+        self._last = None
         self._events = 0
         self._prefix = []
         #: Do optimizers step directly in the innermost common loop, and in further loops inside it?
@@ -93,6 +103,8 @@ class Epochs:
         """Takes note of a step by `key` (by this place, if `None`) in `frame`; returns the epochs begun since the last."""
         if self._resets > _MOST_RESETS:
             return 0
+        if self.is_unchanged(frame):
+            return 0
         frames = []
         signature = []
         while frame is not None:
@@ -111,11 +123,68 @@ class Epochs:
             self._find_prefix(site)
         site.last = now
         site.count += 1
-        return self._advance(site, frames, site if key is None else key)
+        if self._last is not None:
+            self._last.following = site
+        self._last = site
+        epochs = self._advance(site, frames, site if key is None else key)
+        self._settle(site, frames)
+        return epochs
+
+    def is_unchanged(self, frame):
+        """The short way: is this the place that was expected, in the same turn of the loop that counts epochs?"""
+        site = self._last
+        if site is None:
+            return False
+        site = site.following
+        if site is None or site.path is None:
+            return False
+        below = None
+        for code, offset in site.path:
+            if frame is None or frame.f_code is not code or frame.f_lasti != offset:
+                return False
+            below = frame
+            frame = frame.f_back
+        if site.read is not None:
+            name, fast, loop = site.read
+            value = self._read(below, name) if fast else below.f_globals.get(name)
+            if (value if type(value) is int else -1 - id(value)) != loop.token:
+                return False
+        self._events = now = self._events + 1
+        if not now % _FULL_LOOK:
+            site.path = None
+        site.last = now
+        site.count += 1
+        self._last = site
+        self.known_site = True
+        self.same_step = False
+        return True
+
+    def _settle(self, site, frames):
+        """Finds the short way for a place that has shown what it does."""
+        site.path = site.read = None
+        known = self.epoch_loop
+        depth = len(frames)
+        if known is None:
+            # Nothing around this place has turned but once per step, for long: nothing will.
+            if site.count < _SETTLED or any(_turns_rarely(loop, site.count) for loop in site.loops):
+                return
+        else:
+            if known not in site.loops or len(known.names) != 1 or known.token is None:
+                return
+            if site.loops[-1] is not self.step_loop and self.step_loop is not known:
+                return
+            # The loops around it cannot have turned without this one having started over, and so can be left alone,
+            # unless it is in its first turn.
+            if known.token == known.first and any(loop.advances for loop in site.loops[: site.loops.index(known)]):
+                return
+            site.read = (*known.names[0], known)
+            depth = site.levels[site.loops.index(known)].index + 1
+        site.path = tuple((frame.f_code, frame.f_lasti) for frame in frames[:depth])
 
     def _new_site(self, signature, frames):
         if len(self._sites) >= _MOST_SITES:
             self._sites.clear()
+            self._last = None
             self._resets += 1
         inside = 0
         # The loops of torch itself around the hooks that it calls are none of the program's.
@@ -331,6 +400,10 @@ class Epochs:
         if not self._direct:
             return last.most_rounds >= _MANY
         return last.is_for and last.advances >= 2 and _leading(last.token) is not None and _is_regular(last)
+
+
+def _turns_rarely(loop, steps):
+    return bool(loop.names) and loop.advances * 2 < steps
 
 
 def _is_torch(frame):

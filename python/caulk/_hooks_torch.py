@@ -14,6 +14,9 @@ from caulk import _backward, _bootstrap, _epochs, _loaders, _loops
 
 #: Backward passes without an optimizer step, where there are optimizers, until the passes count as steps themselves.
 _PATIENCE = 256
+#: Plain backward passes that are all attributed to their lines; of later ones, every so many.
+_COUNT_ALL = 512
+_COUNT_EVERY = 8
 #: Optimizers that are remembered: some programs have one per parameter.
 _MOST_OPTIMIZERS = 4096
 
@@ -46,9 +49,18 @@ class Steps:
         self._thread = None
         self._optimizers = {}
         self._round = set()
+        #: The only optimizer there is, where nothing else has to be thought of.
+        self._alone = None
         self._by_backward = None
         self._backwards = 0
-        self._depth = 0
+        self._counted = 0
+        self._skipped = 0
+        self._plain_calls = 0
+        #: Backward passes under way, one inside the other.
+        self.depth = 0
+        #: Plain backward passes that need not be looked at before the next one that is.
+        self.plain_calls = 0
+        self._looks = ()
         self._pending = 0
         self._loader_tells = False
         self._told = None
@@ -60,6 +72,7 @@ class Steps:
         if self.framework is None:
             self.framework = name
             self._pending = 0
+            self._alone = None
 
     def leave_framework(self):
         """It has ended."""
@@ -74,30 +87,42 @@ class Steps:
 
     def optimizer_stepped(self, optimizer, frame):
         """`optimizer.step()`, called in `frame`, is done."""
-        self.stale.stepped(optimizer)
-        if self._by_backward:
-            self._by_backward = False
-            self._start_over()
-        elif self._by_backward is None:
-            self._by_backward = False
-        key, is_new = self._number(optimizer)
-        if self._depth and key not in self._round:
-            # One of many optimizers, one per parameter, that step while the backward pass runs.
-            self._round.add(key)
-            if len(self._round) > 1:
-                return
+        key = id(optimizer)
+        if key == self._alone and get_ident() == self._thread and self.epochs.is_unchanged(frame):
+            if self.stale.active:
+                self.stale.stepped(optimizer)
+            if self.passes.delivered:
+                self._step(0)
+            else:
+                self._marks.step()
+            return
+        is_new = False
+        if key not in self._round:
+            is_new = self._meets(optimizer, key)
+            if self.depth:
+                # One of many optimizers, one per parameter, that step while the backward pass runs.
+                self._round.add(key)
+                if len(self._round) > 1:
+                    return
+        if self.stale.active:
+            self.stale.stepped(optimizer)
         self._event(key, is_new, frame)
 
-    def _number(self, optimizer):
+    def _meets(self, optimizer, key):
+        """An optimizer that has not stepped since the last step; is it one not seen before?"""
+        if self._by_backward:
+            self._start_over()
+        self._by_backward = False
         known = self._optimizers
-        key = id(optimizer)
         reference = known.get(key)
         if reference is not None and reference() is optimizer:
-            return key, False
+            return False
         if len(known) >= _MOST_OPTIMIZERS:
             known.clear()
         known[key] = weakref.ref(optimizer)
-        return key, True
+        self.stale.meets(optimizer)
+        self._look_at_the_next()
+        return True
 
     def _start_over(self):
         self.epochs.forget()
@@ -105,6 +130,7 @@ class Steps:
 
     def _event(self, key, is_new, frame):
         """Something stepped: another step if it has stepped in this one before."""
+        self._alone = None
         marks = self._marks
         if marks.said_steps:
             return
@@ -117,25 +143,32 @@ class Steps:
                 marks.step()
             return
         epochs = 0
-        again = key in self._round or not self._round
+        stepped = self._round
+        again = key in stepped or not stepped
         if self.framework is None:
             epochs = self.epochs.observe(frame, key)
             if self.epochs.same_step and not epochs:
-                self._round.add(key)
+                stepped.add(key)
                 return
             # A new optimizer where another one has stepped before: the program has replaced it.
             again = again or epochs > 0 or (is_new and self.epochs.known_site)
         else:
             again = again or self._pending > 0
         if not again:
-            self._round.add(key)
+            stepped.add(key)
             return
-        self._round.clear()
-        self._round.add(key)
+        if len(stepped) != 1 or key not in stepped:
+            stepped.clear()
+            stepped.add(key)
+        elif self.framework is None and self._by_backward is False and not self.depth:
+            self._alone = key
         self._step(epochs)
 
     def _step(self, epochs):
-        loader = self.passes.step()
+        loader = self.passes.step() if self.passes.delivered else False
+        if not epochs and not loader and self.framework is None:
+            self._marks.step()
+            return
         marks = self._marks
         source = "loop"
         if self.framework is not None:
@@ -186,30 +219,44 @@ class Steps:
             self._thread = get_ident()
         if get_ident() != self._thread:
             return 0
-        loader = self.passes.step()
+        loader = self.passes.step() if self.passes.delivered else False
         epochs = self.epochs.observe(frame)
         return int(loader) if self._prefers_loader() else epochs
 
     # Backward passes.
 
-    def backward_begins(self, frame, retain_graph, create_graph):
+    def backward_begins(self, retain_graph, create_graph):
         """A backward pass begins; what it returns goes to [`Steps.backward_ends`]. `None` inside another one."""
-        self._depth += 1
-        if self._depth > 1:
+        self.depth += 1
+        if self.depth > 1:
             return None
-        return self.backwards.called(frame, retain_graph, create_graph), self.stale.before()
+        self._look_at_the_next()
+        calls = 1
+        if not retain_graph and not create_graph:
+            calls, self._skipped = 1 + self._skipped, 0
+        self._counted += 1
+        if self._counted > _COUNT_ALL and self._by_backward is False and not self.stale.active:
+            self._plain_calls = self.plain_calls = _COUNT_EVERY - 1
+        site = self.backwards.called(sys._getframe(2), retain_graph, create_graph, calls)
+        self._looks = self.stale.before() if self.stale.active else ()
+        return site
 
-    def backward_ends(self, begun, frame, completed):
+    def _look_at_the_next(self):
+        """Lets the next backward pass be looked at; those that were not are counted with the next plain one."""
+        self._skipped += self._plain_calls - self.plain_calls
+        self._plain_calls = self.plain_calls = 0
+
+    def backward_ends(self, site, frame, completed):
         """The pass is over, with or without an exception."""
-        self._depth -= 1
-        if begun is None or not completed:
+        self.depth -= 1
+        if site is None or not completed:
             return
-        site, looks = begun
-        if looks:
-            self.stale.after(looks, site)
-        self._backwards += 1
+        if self._looks:
+            self.stale.after(self._looks, site)
+            self._looks = ()
         if self._by_backward is False:
             return
+        self._backwards += 1
         if self._by_backward is None:
             if self._backwards < _PATIENCE and self._has_optimizers():
                 return
@@ -247,8 +294,10 @@ def install(torch, marks):
 def _hook_optimizers(torch, marks, steps, compiling):
     def step_done(optimizer, _args, _kwargs):
         if marks.alive and not compiling():
-            with marks.guarded("optimizer hook"):
+            try:
                 steps.optimizer_stepped(optimizer, sys._getframe(1))
+            except Exception as error:
+                marks.fail("optimizer hook", error)
 
     optimizers = sys.modules["torch.optim.optimizer"]  # `torch.optim` has no such attribute
     handle = optimizers.register_optimizer_step_post_hook(step_done)
@@ -262,17 +311,29 @@ def _hook_backward(torch, marks, steps, compiling):
         def backward(*args, **kwargs):
             if not marks.alive or compiling():
                 return original(*args, **kwargs)
-            begun = None
+            retain_graph, create_graph = flags(args, kwargs)
+            if steps.plain_calls and not retain_graph and not create_graph:
+                steps.plain_calls -= 1
+                steps.depth += 1
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    steps.depth -= 1
+            try:
+                site = steps.backward_begins(retain_graph, create_graph)
+            except Exception as error:
+                marks.fail("backward hook", error)
+                return original(*args, **kwargs)
             completed = False
-            with marks.guarded("backward hook"):
-                begun = steps.backward_begins(sys._getframe(1), *flags(args, kwargs))
             try:
                 result = original(*args, **kwargs)
                 completed = True
                 return result
             finally:
-                with marks.guarded("backward hook"):
-                    steps.backward_ends(begun, sys._getframe(1), completed)
+                try:
+                    steps.backward_ends(site, sys._getframe(1), completed)
+                except Exception as error:
+                    marks.fail("backward hook", error)
 
         _hide(torch, backward)
         return backward
@@ -287,7 +348,7 @@ def _hook_backward(torch, marks, steps, compiling):
 
 
 def _engine_flags(args, _kwargs):
-    return args[2], args[3]
+    return args[2:4]
 
 
 def _backward_flags(args, kwargs):
@@ -308,11 +369,12 @@ def _hook_loaders(torch, marks, steps, compiling):
         try:
             batch = original(self)
         except StopIteration:
-            with marks.guarded("data loader hook"):
-                steps.passes.end(self)
+            steps.passes.end(self)
             raise
-        with marks.guarded("data loader hook"):
+        try:
             steps.batch(self, with_gradients())
+        except Exception as error:
+            marks.fail("data loader hook", error)
         return batch
 
     _hide(torch, __next__)

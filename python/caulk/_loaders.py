@@ -35,7 +35,8 @@ class Passes:
     def forget(self):
         """Starts over: in the child of a fork."""
         self._open = {}
-        self._since_step = []
+        #: Passes that have handed out batches, with gradients on, since the last step.
+        self.delivered = []
         self._training = None
         #: Training passes after the first.
         self.turns = 0
@@ -51,7 +52,7 @@ class Passes:
         current.batches = iterator._num_yielded
         if with_gradients:
             current.since_step += 1
-            since = self._since_step
+            since = self.delivered
             if not since or since[-1] is not current:
                 since.append(current)
                 del since[:-8]
@@ -79,10 +80,10 @@ class Passes:
 
     def step(self):
         """An optimizer has stepped; is it the first step of another training pass?"""
-        since = self._since_step
+        since = self.delivered
         if not since:
             return False
-        self._since_step = []
+        self.delivered = []
         last = since[-1]
         # Loaders read side by side have handed out as many batches; a validation pass before it has not.
         together = [each for each in since if each is last or (each.since_step == last.since_step and not each.ended)]

@@ -288,8 +288,27 @@ def test_time_cuts_the_boundaries_of_a_program_without_steps(run):
     boundaries = told.of("boundary")
     assert {call[0] for call in boundaries} == {2}
     assert 3 <= len(boundaries) <= 7
-    assert boundaries[0][1:] == [0, 0, 0, 0]
     assert boundaries[-1][1:] in ([0, 0, 0, 1], [1, 0, 0, 1])
+
+
+@pytest.mark.parametrize(("setting", "unit"), [("boundary=5steps", 1), ("boundary=0.05s", 2)])
+def test_boundaries_may_be_set_instead_of_epochs(run, setting, unit):
+    source = """
+    import time, torch
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        for _ in range(10):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            time.sleep(0.01)
+    """
+    told = run(source, CAULK_AGENT=setting)
+    boundaries = [call for call in told.of("boundary") if call[2]]
+    assert {(call[0], call[4]) for call in boundaries} == {(unit, 1)}
+    if unit == 1:
+        assert [call[1] for call in boundaries] == list(range(5, 41, 5))
+    assert told.of("bye") == [[40, 4]]
 
 
 def test_a_rank_is_told(run):

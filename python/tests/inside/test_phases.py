@@ -731,6 +731,19 @@ def test_backward_sites_and_their_flags_are_told(train):
     assert {(key[0] - line): value[2:] for key, value in sites(told).items()} == {7: (0, 20), 8: (0, 0), 9: (0, 0)}
 
 
+def test_many_backward_passes_are_still_counted(train):
+    source = """
+    for i in range(3000):
+        train_step()
+        if i % 100 == 0:
+            backward(other).backward
+            other(torch.ones(1, 2)).square().mean().backward(retain_graph=True)
+    """
+    found = sites(train(program(source)))
+    assert sum(count for (_, retain, _), (_, count, *_) in found.items() if retain) == 30
+    assert sum(count for (_, retain, _), (_, count, *_) in found.items() if not retain) in range(3020, 3031)
+
+
 @pytest.mark.parametrize("zeros", ["None", "p.grad * 0"])
 def test_gradients_left_over_are_told(train, zeros):
     source = f"""
