@@ -90,11 +90,12 @@ fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding])
         notes.push(if looked == 0 {
             "memory in use grows; no census could be taken, so that no container is named".into()
         } else {
+            let followed = process.ids().len();
             format!(
-                "memory in use grows, and no container or graph that Python can reach accounts for it: {looked} censuses \
-                 were compared, {} things that grow were followed. Native code, or objects that wait for the collector, \
-                 may hold it",
-                process.ids().len()
+                "memory in use grows, and nothing that was found accounts for it: {looked} {} compared, {followed} {} \
+                 followed. Native code, or objects that wait for the collector, may hold it",
+                if looked == 1 { "census was" } else { "censuses were" },
+                if followed == 1 { "thing that grows was" } else { "things that grow were" },
             )
         });
     }

@@ -206,7 +206,7 @@ fn decide_rise(judged: &Judged<'_>) -> Judgement {
         return judged.open(3, UNEVEN);
     }
     let count = judged.values().len();
-    let text = format!("rises over {count} boundaries without slowing, p = {}", p_text(judged.p_value));
+    let text = format!("rises over {count} boundaries without slowing, p {}", p_text(judged.p_value));
     judged.verdict(State::Grows, text)
 }
 
@@ -271,5 +271,5 @@ fn troughs(series: &Series, points: &[Point]) -> Option<(Vec<Point>, f64)> {
 }
 
 fn p_text(p: f64) -> String {
-    if p < 0.001 { "< 0.001".into() } else { format!("{p:.3}") }
+    if p < 0.001 { "< 0.001".into() } else { format!("= {p:.3}") }
 }

@@ -52,6 +52,8 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// The folder `caulk` of the Python package, with `_inject` in it; without it nothing is seen from inside.
     pub package: Option<Utf8PathBuf>,
+    /// To be seen from outside alone is what the user asked for.
+    pub outside_only: bool,
     /// Working directory of the command; `None` for that of the caller.
     pub directory: Option<Utf8PathBuf>,
     /// Lines on standard error.
@@ -76,6 +78,7 @@ impl Options {
         Self {
             command,
             package: None,
+            outside_only: false,
             directory: None,
             progress: Progress::Auto,
             budget: None,

@@ -111,8 +111,12 @@ impl Supervisor<'_> {
     /// Says what is known at once, and what will not be seen.
     fn prepare(&mut self, options: &Options, failure: Option<std::io::Error>) {
         self.tell_changes();
-        if options.package.is_none() {
-            self.note("caulk's Python package was not found: memory is watched from outside alone".into());
+        if options.package.is_none() && !options.outside_only {
+            self.note(
+                "caulk's Python package was not found beside the command: memory is watched from outside alone \
+                 (install caulk with pip, or set CAULK_PACKAGE to its folder)"
+                    .into(),
+            );
             self.silence.broken();
         } else if let Some(error) = failure {
             self.note(format!(

@@ -49,6 +49,7 @@ fn package(args: &RunArgs) -> Option<Utf8PathBuf> {
 fn options(args: &RunArgs) -> caulk_supervise::Options {
     let mut options = caulk_supervise::Options::new(args.command.clone());
     options.package = package(args);
+    options.outside_only = args.no_agent;
     options.progress = args.progress.into();
     options.period = PERIOD;
     if args.quiet && args.progress == crate::cli::Progress::Auto {
