@@ -35,7 +35,7 @@ def step():
         _marks.said_step()
 
 
-class phase:  # noqa: N801, used like a function: `with caulk.phase("validation"):`
+class phase:
     """Says what the program does inside: `train`, `validation` or `test`."""
 
     __slots__ = ("_name", "_outer")

@@ -164,8 +164,6 @@ def _smallest(optimizer):
     best = None
     for group in optimizer.param_groups[:1] + optimizer.param_groups[-1:]:
         for parameter in group["params"][-64:]:
-            if parameter.is_leaf and parameter.requires_grad and (
-                best is None or parameter.numel() <= best.numel()
-            ):
+            if parameter.is_leaf and parameter.requires_grad and (best is None or parameter.numel() <= best.numel()):
                 best = parameter
     return best

@@ -41,6 +41,4 @@ def install(module, marks):
     marks.undo.append(restore)
 
 
-_HEARD = frozenset(
-    ["on_train_start", _TRAINS, "on_train_end", "on_exception", "on_validation_start", "on_test_start"]
-)
+_HEARD = frozenset(["on_train_start", _TRAINS, "on_train_end", "on_exception", "on_validation_start", "on_test_start"])

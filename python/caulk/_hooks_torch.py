@@ -88,7 +88,14 @@ class Steps:
     def optimizer_stepped(self, optimizer, frame):
         """`optimizer.step()`, called in `frame`, is done."""
         key = id(optimizer)
-        if key == self._alone and get_ident() == self._thread and self.epochs.is_unchanged(frame):
+        thread = get_ident()
+        if self._thread is None:
+            self._thread = thread
+        if thread != self._thread:
+            # Steps of other threads count; boundaries are cut on the first.
+            self._marks.steps += 1
+            return
+        if key == self._alone and self.epochs.is_unchanged(frame):
             if self.stale.active:
                 self.stale.stepped(optimizer)
             if self.passes.delivered:
@@ -131,16 +138,7 @@ class Steps:
     def _event(self, key, is_new, frame):
         """Something stepped: another step if it has stepped in this one before."""
         self._alone = None
-        marks = self._marks
-        if marks.said_steps:
-            return
-        thread = get_ident()
-        if self._thread is None:
-            self._thread = thread
-        if thread != self._thread:
-            # Steps of other threads count; the epochs are those of the first.
-            if key in self._round or not self._round:
-                marks.step()
+        if self._marks.said_steps:
             return
         epochs = 0
         stepped = self._round
@@ -215,6 +213,7 @@ class Steps:
 
     def said_step(self, frame):
         """`caulk.step()` in `frame`: how many epochs have begun?"""
+        self._alone = None
         if self._thread is None:
             self._thread = get_ident()
         if get_ident() != self._thread:
@@ -261,7 +260,12 @@ class Steps:
             if self._backwards < _PATIENCE and self._has_optimizers():
                 return
             self._by_backward = True
-        self._event(site, False, frame)
+        if self._thread is None:
+            self._thread = get_ident()
+        if get_ident() == self._thread:
+            self._event(site, False, frame)
+        else:
+            self._marks.steps += 1
 
     # Data loaders.
 

@@ -200,9 +200,7 @@ def _find_loops(nodes, successors, found):
         for part in _components(nodes, successors):
             if len(part) == 1 and not any(node in successors[node] for node in part):
                 continue
-            entered = {
-                target for node in nodes - part for target in successors[node] if target in part
-            }
+            entered = {target for node in nodes - part for target in successors[node] if target in part}
             header = min(entered or part)
             found(header, frozenset(part))
             work.append(part - {header})
@@ -245,9 +243,7 @@ def _components(nodes, successors):
 
 def _waits(loop, blocks, successors):
     """Is this the loop inside an `await` or `yield from`?"""
-    backward = [
-        blocks[index][-1].opname for index in loop.blocks if loop.header in successors[index]
-    ]
+    backward = [blocks[index][-1].opname for index in loop.blocks if loop.header in successors[index]]
     return bool(backward) and all(name == "JUMP_BACKWARD_NO_INTERRUPT" for name in backward)
 
 

@@ -86,7 +86,9 @@ def test_a_frame_of_another_thread_can_be_read():
 
 def test_a_modules_frame_gives_its_globals_and_a_class_body_nothing():
     namespace = {"read": _agent.read_local, "frame": sys._getframe, "read_all": _agent.read_locals}
-    exec("value = [1]\nsame = read(frame(), 'value') is value\nclass C:\n  x = 1\n  found = read_all(frame())", namespace)
+    exec(
+        "value = [1]\nsame = read(frame(), 'value') is value\nclass C:\n  x = 1\n  found = read_all(frame())", namespace
+    )
     assert namespace["same"]
     assert namespace["C"].found == {}
 
@@ -112,7 +114,7 @@ def test_the_users_frames_are_found():
     (file, line, function), expected = innermost()
     assert (file, line) == (__file__, expected)
     assert function.split(".")[-1] == "innermost"
-    assert [frame[2].split(".")[-1] for frame in _agent.user_stack(2)][0] == "test_the_users_frames_are_found"
+    assert next(frame[2].split(".")[-1] for frame in _agent.user_stack(2)) == "test_the_users_frames_are_found"
     # Through the standard library.
     import functools
 

@@ -5,8 +5,7 @@ import os
 import sys
 import traceback
 
-import torch  # noqa: F401
-import torch._dynamo  # every program with an optimizer loads it, which takes seconds
+import torch._dynamo  # noqa: F401 - every program with an optimizer loads it, which takes seconds
 
 for line in sys.stdin:
     program, output = line.split()

@@ -81,7 +81,8 @@ def test_the_users_sitecustomize_comes_after(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["raise ValueError('no')", "import nothing_like_this", "raise ImportError", "import warnings, sys; sys.x = 1"]
+    "text",
+    ["raise ValueError('no')", "import nothing_like_this", "raise ImportError", "import warnings, sys; sys.x = 1"],
 )
 def test_what_the_users_sitecustomize_raises_is_as_before(run, tmp_path, text):
     (tmp_path / "site").mkdir()
@@ -110,8 +111,13 @@ def test_an_agent_that_cannot_be_loaded_harms_nothing(run, package, tmp_path):
     (broken / "caulk/_agent.py").write_text("raise ImportError('wrong ELF class')\n")
     told = run("print('fine')", command=None, PYTHONPATH=str(package), inject=False)
     command = [sys.executable, "-c", "import sys; print('fine', [m for m in sys.modules if 'caulk' in m])"]
-    told = run(command=command, PYTHONPATH=str(broken / "caulk/_inject"), inject=False,
-               CAULK_AGENT="x=1", CAULK_SOCKET="/nowhere")
+    told = run(
+        command=command,
+        PYTHONPATH=str(broken / "caulk/_inject"),
+        inject=False,
+        CAULK_AGENT="x=1",
+        CAULK_SOCKET="/nowhere",
+    )
     assert (told.stdout, told.stderr) == ("fine []\n", "")
 
 
@@ -236,7 +242,9 @@ def test_modules_are_loaded_as_ever(run):
 
 
 def test_torch_is_not_imported_for_a_program_that_does_not(run):
-    told = run("import sys; print([m for m in sys.modules if m.split('.')[0] in ('torch', 'dis', 'inspect', 'typing')])")
+    told = run(
+        "import sys; print([m for m in sys.modules if m.split('.')[0] in ('torch', 'dis', 'inspect', 'typing')])"
+    )
     assert told.stdout == "[]\n"
 
 
@@ -258,15 +266,31 @@ def test_other_pythons_are_left_alone(run, package, tmp_path):
     inject = (package / "caulk/_inject/sitecustomize.py").read_text()
     for word in (" f'", ' f"', ":=", "->", "nonlocal", "print("):
         assert word not in inject
-    found = [path for name in ("python2.7", "python3.6", "python3.7", "python3.8", "python3.9") if (path := older(name))]
+    found = [
+        path for name in ("python2.7", "python3.6", "python3.7", "python3.8", "python3.9") if (path := older(name))
+    ]
     for python in found:
-        env = {**os.environ, "PYTHONPATH": str(package / "caulk/_inject"), "CAULK_AGENT": "x", "CAULK_SOCKET": "y",
-               "TEST_AGENT_LOG": str(tmp_path / "log")}
+        env = {
+            **os.environ,
+            "PYTHONPATH": str(package / "caulk/_inject"),
+            "CAULK_AGENT": "x",
+            "CAULK_SOCKET": "y",
+            "TEST_AGENT_LOG": str(tmp_path / "log"),
+        }
         env.pop("PYTHONHOME", None)
-        done = subprocess.run([python, "-c", "import sys; print('sitecustomize' in sys.modules)"],
-                              env=env, capture_output=True, text=True, check=True)
-        plain = subprocess.run([python, "-c", "import sys; print('sitecustomize' in sys.modules)"],
-                               capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [python, "-c", "import sys; print('sitecustomize' in sys.modules)"],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        plain = subprocess.run(
+            [python, "-c", "import sys; print('sitecustomize' in sys.modules)"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr), python
     assert not (tmp_path / "log").exists()
 

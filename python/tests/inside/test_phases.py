@@ -702,7 +702,7 @@ def test_few_steps_are_marked_within_known_epochs(train):
 def sites(told):
     """The last that was told of each backward site: line text by position in the program, and flags and counts."""
     last = {}
-    for file, line, function, count, retain, create, stale, checked in told.of("backward_site"):
+    for _file, line, function, count, retain, create, stale, checked in told.of("backward_site"):
         last[line, retain, create] = (function, count, stale, checked)
     return last
 
@@ -812,6 +812,7 @@ def test_threads_may_train_side_by_side(train):
     """
     told = train(program(source))
     assert len(told.epochs) == 3
+    assert 230 <= told.steps <= 240
 
 
 def test_an_exception_in_a_step_is_the_programs_own(train):
