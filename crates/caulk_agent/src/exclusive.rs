@@ -28,6 +28,11 @@ impl<T> Exclusive<T> {
         self.enter(|slot| slot.as_mut().map(action)).flatten()
     }
 
+    /// Drops the value, unless somebody is using it.
+    pub(crate) fn clear(&self) {
+        self.enter(|slot| *slot = None);
+    }
+
     /// After a fork: whoever used the value does not exist in this process.
     pub(crate) fn release(&self) {
         self.busy.store(false, Ordering::Release);

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::os::raw::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use pyo3::ffi;
@@ -392,7 +393,9 @@ pub(crate) fn visit_tracked(py: Python<'_>, visit: &mut dyn FnMut(Address) -> bo
 unsafe extern "C" fn forward_while(object: *mut ffi::PyObject, closure: *mut c_void) -> c_int {
     // SAFETY: `visit_tracked` passes a pointer to its `&mut dyn FnMut` that outlives the walk.
     let visit = unsafe { &mut *closure.cast::<&mut dyn FnMut(Address) -> bool>() };
-    c_int::from(visit(object as Address))
+    // A panic must not unwind into the collector.
+    let proceed = catch_unwind(AssertUnwindSafe(|| visit(object as Address)));
+    c_int::from(proceed.unwrap_or(false))
 }
 
 /// The collector's lists of CPython 3.10 and 3.11, found without knowing where the interpreter keeps them.

@@ -3,6 +3,7 @@
 //! `caulk._bootstrap` calls in at boundaries and steps. Everything else follows from there: a reading of the bytes in
 //! use, a census where the budget allows, a look at what grows, and an armed trace for the line that does it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use caulk_wire::{
@@ -23,6 +24,15 @@ use crate::suspects::Suspects;
 use crate::{cuda, own, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
+
+/// Runs `action` on the session. A panic in it ends the session, not the program: nothing of it reaches Python.
+fn guarded<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
+    let result = catch_unwind(AssertUnwindSafe(|| SESSION.with(action)));
+    result.unwrap_or_else(|_| {
+        SESSION.clear();
+        None
+    })
+}
 
 /// CPU time that a census of an unknown heap is taken to cost.
 const FIRST_CENSUS: Duration = Duration::from_millis(40);
@@ -295,6 +305,9 @@ impl Session {
 #[pyfunction]
 fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, worker: Option<u32>) -> bool {
     let _ = settings;
+    // Panics are caught where Python calls in; the default hook would print into the program's standard error. It is
+    // this library's own: its copy of the standard library serves nobody else.
+    std::panic::set_hook(Box::new(|_| {}));
     let Ok(path) = std::env::var(SOCKET_VARIABLE) else { return false };
     let version = py.version_info();
     let mut session = Session::new(path);
@@ -324,7 +337,7 @@ fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, w
 fn boundary(py: Python<'_>, unit: u32, index: u64, steps: u64, phase: u32, level: u32) {
     let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
     let phase = Phase::ALL.get(phase as usize).copied().unwrap_or_default();
-    SESSION.with(|session| session.boundary(py, unit, index, steps, phase, level > 0));
+    guarded(|session| session.boundary(py, unit, index, steps, phase, level > 0));
 }
 
 /// An optimizer step went by: an armed trace that has seen enough is taken down.
@@ -332,7 +345,7 @@ fn boundary(py: Python<'_>, unit: u32, index: u64, steps: u64, phase: u32, level
 fn step(py: Python<'_>, steps: u64) {
     let _ = steps;
     if trace::is_armed() {
-        SESSION.with(|session| session.suspects.finish_trace_if_enough(py, &mut session.channel));
+        guarded(|session| session.suspects.finish_trace_if_enough(py, &mut session.channel));
     }
 }
 
@@ -341,7 +354,7 @@ fn step(py: Python<'_>, steps: u64) {
 #[pyo3(name = "loop")]
 fn loop_site(unit: u32, file: String, line: u32, function: String, variable: String, source: String) {
     let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
-    SESSION.with(|session| {
+    guarded(|session| {
         session.channel.send(&LoopSite { unit, file, line, function, variable, source }.into());
     });
 }
@@ -359,7 +372,7 @@ fn backward_site(
     stale: u64,
     checked: u64,
 ) {
-    SESSION.with(|session| {
+    guarded(|session| {
         let site = BackwardSite {
             file,
             line,
@@ -377,13 +390,13 @@ fn backward_site(
 /// One line for the report.
 #[pyfunction]
 fn note(code: &str, text: &str) {
-    SESSION.with(|session| session.note(code, text));
+    guarded(|session| session.note(code, text));
 }
 
 /// The process ends in an orderly way.
 #[pyfunction]
 fn bye(py: Python<'_>, steps: u64, epochs: u64) {
-    SESSION.with(|session| {
+    guarded(|session| {
         session.suspects.finish_trace(py, &mut session.channel);
         session.suspects.finish_peak(py, &mut session.channel);
         if session.channel.dropped() > 0 {
@@ -408,7 +421,7 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) {
 fn after_fork(py: Python<'_>) {
     SESSION.release();
     trace::after_fork(py);
-    SESSION.with(|session| {
+    guarded(|session| {
         session.channel.after_fork();
         let channel = std::mem::take(&mut session.channel);
         *session = Session { channel, ..Session::new(String::new()) };
