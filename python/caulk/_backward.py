@@ -7,6 +7,7 @@ import weakref
 from _thread import get_ident
 
 from caulk._bootstrap import plain
+from caulk._loops import where
 
 #: Steps of an optimizer after which its gradients are no longer looked at; on a device, where a look waits for it.
 _LOOKS = 20
@@ -72,8 +73,8 @@ class _Site:
         self.count = self.told = self.stale = self.checked = 0
 
     def place(self):
-        function = getattr(self.code, "co_qualname", self.code.co_name)
-        return plain(self.code.co_filename), self.line, plain(function)
+        file, function = where(self.code)
+        return plain(file), self.line, plain(function)
 
 
 class StaleGradients:

@@ -27,9 +27,8 @@ _SHORT_EPOCH = 0.1
 _PER_EPOCH = 8
 #: Without a step for so many seconds, time cuts the boundaries.
 _IDLE = 60.0
-#: Seconds between two of these at the beginning, and how many go without a census.
+#: Seconds between two of these at the beginning.
 _TICK = 1.0
-_WARM_UP = 4
 
 #: Hooks by the module that they wait for: name of the module of caulk that has `install(module, marks)`.
 _HOOKS = {
@@ -43,7 +42,7 @@ _HOOKS = {
 class Marks:
     """Where the program is, as far as anybody has told; cuts the boundaries."""
 
-    def __init__(self, agent, settings, argv, rank):
+    def __init__(self, agent, settings, argv, rank, connected=True):
         self.agent = agent
         self.alive = True
         #: Called before a boundary is cut: what has been counted meanwhile.
@@ -59,7 +58,7 @@ class Marks:
         self._identity = (settings, argv, rank)
         #: Where the user wants boundaries instead of at epochs: every so many seconds or steps.
         self._seconds, self._steps = _spacing(settings)
-        self._connected = True
+        self._connected = connected
         self._reset()
 
     def _reset(self):
@@ -143,8 +142,7 @@ class Marks:
         if now < self._due:
             return
         self._due = now + self._tick
-        # Modules that are still being imported grow nothing worth a census.
-        self._cut(SECONDS, int(now - self._began), int(self._ticks >= _WARM_UP or bool(self._seconds)))
+        self._cut(SECONDS, int(now - self._began), 1)
         self._ticks += 1
         if not self._seconds and not self._ticks % _DENSE:
             self._tick *= 2
@@ -229,10 +227,15 @@ class Marks:
         if self._busy or self._steps or time.monotonic() < self._due:
             return
         with self.guarded("collector callback"):
-            if self.steps and not self._seconds and not self._is_idle():
-                self._due += self._tick
-                return
-            self._second_boundary()
+            if self._is_starting() or (self.steps and not self._seconds and not self._is_idle()):
+                self._due = time.monotonic() + self._tick
+            else:
+                self._second_boundary()
+
+    def _is_starting(self):
+        """Is torch being imported, which grows for seconds and says nothing?"""
+        importing = "torch" in sys.modules and self.torch_steps is None
+        return importing and time.monotonic() - self._began < _IDLE
 
     def _is_idle(self):
         """Has there been no step for a minute?"""
@@ -245,7 +248,7 @@ class Marks:
     # Beginning, forks and the end.
 
     def _connect(self):
-        """Greets the supervisor, where this process is the child of a fork and has not yet."""
+        """Greets the supervisor, where this process has not yet: children greet when they have something to say."""
         if not self._connected and self.alive:
             self._connected = True
             settings, argv, rank = self._identity
@@ -387,10 +390,12 @@ def start(settings):
     rank = os.environ.get("RANK", "")
     rank = int(rank) if rank.isascii() and rank.isdigit() else None
     settings = plain(settings)
-    if not _agent.start(settings, argv, rank, None):
+    # Started by `multiprocessing`: perhaps a worker of a loader, which is known later, perhaps without anything to say.
+    lazy = any("multiprocessing." in argument for argument in argv[1:6])
+    if not lazy and not _agent.start(settings, argv, rank, None):
         return False
     _agent.configure_user_files([os.path.dirname(os.__file__), os.path.dirname(caulk.__file__)])
-    marks = Marks(_agent, settings, argv, rank)
+    marks = Marks(_agent, settings, argv, rank, not lazy)
     watch = ImportWatch(marks)
     sys.meta_path.insert(0, watch)
     gc.callbacks.append(marks.tick)

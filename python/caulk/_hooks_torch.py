@@ -208,7 +208,7 @@ class Steps:
             return
         for unit, each in ((_bootstrap.EPOCH, loop), (_bootstrap.STEPS, self.epochs.step_loop)):
             if each is not None and not (unit == _bootstrap.STEPS and each is loop):
-                file, _, function = _loops.where(each.code)
+                file, function = _loops.where(each.code)
                 marks.say_loop(unit, file, each.line, function, each.variable, source)
 
     def said_step(self, frame):

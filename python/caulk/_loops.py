@@ -15,6 +15,7 @@ _ENDS = frozenset(
 _JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
 _BACKWARD = frozenset(code for name, code in dis.opmap.items() if "BACKWARD" in name)
 _SUMS = frozenset("INPLACE_ADD INPLACE_SUBTRACT BINARY_ADD BINARY_SUBTRACT".split())
+_COMPREHENSIONS = tuple(f".<locals>.<{kind}>" for kind in ("genexpr", "listcomp", "setcomp", "dictcomp"))
 _SUM_SIGNS = frozenset(["+", "+=", "-", "-="])
 
 
@@ -331,5 +332,8 @@ def _counters(directly):
 
 
 def where(code):
-    """File, first line and qualified name."""
-    return code.co_filename, code.co_firstlineno, getattr(code, "co_qualname", code.co_name)
+    """File and qualified name of the function, comprehensions counted to the function around them; on 3.10 the bare name."""
+    name = getattr(code, "co_qualname", code.co_name)
+    while name.endswith(_COMPREHENSIONS):
+        name = name.rpartition(".<locals>.")[0]
+    return code.co_filename, name

@@ -1,0 +1,54 @@
+"""The compiled agent, from the crate `caulk_agent`. Called by `caulk._bootstrap` and the hooks, with the GIL held."""
+
+from types import FrameType
+
+__version__: str
+
+def start(settings: str, argv: list[str], rank: int | None, worker: int | None) -> bool:
+    """Connects to the supervisor that `CAULK_SOCKET` names and greets it; false where there is none."""
+
+def boundary(unit: int, index: int, steps: int, phase: int, level: int) -> None:
+    """Cuts a boundary.
+
+    `unit`: 0 epoch, 1 steps, 2 seconds; `phase`: 0 run, 1 train, 2 validation, 3 test; `level`: 0 for figures alone,
+    1 for a census where it is worth its cost.
+    """
+
+def step(steps: int) -> None:
+    """An optimizer step is done; so many in all."""
+
+def loop(unit: int, file: str, line: int, function: str, variable: str, source: str) -> None:
+    """A loop of the program was recognised, by `source`: `loop`, `dataloader`, `lightning`, `transformers`, `caulk.epoch`."""
+
+def backward_site(
+    file: str,
+    line: int,
+    function: str,
+    count: int,
+    retain_graph: bool,
+    create_graph: bool,
+    stale: int,
+    checked: int,
+) -> None:
+    """A line starts backward passes: `count` so far; of `checked` ones, `stale` began with gradients already applied."""
+
+def note(code: str, text: str) -> None:
+    """One line for the report, under a stable key."""
+
+def bye(steps: int, epochs: int) -> None:
+    """The process ends in an orderly way."""
+
+def after_fork() -> None:
+    """In the child of a fork: forgets the parent's connection and findings. `start` makes the child's own."""
+
+def configure_user_files(prefixes: list[str]) -> None:
+    """Sets the folders whose files are not the user's: the standard library, caulk itself."""
+
+def is_user_file(filename: str) -> bool:
+    """Is this file name of a code object one of the user's own?"""
+
+def read_local(frame: FrameType, name: str) -> object:
+    """Value of a local, cell or free variable, without a dictionary of locals being made; raises `LookupError`."""
+
+def user_frame() -> tuple[str, int, str] | None:
+    """File, line and function of the innermost frame of the user's code."""
