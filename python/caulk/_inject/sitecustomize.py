@@ -29,8 +29,11 @@ def _caulk(folder):
         from caulk import _bootstrap
 
         started = _bootstrap.start(settings)
-    except Exception:
-        # The program comes first: it runs as without caulk, and the supervisor misses the agent's greeting.
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        # The program comes first: it runs as without caulk, and the supervisor misses the agent's greeting. A panic of
+        # the agent's library is no `Exception`.
         pass
     if not started:
         sys.meta_path.remove(Finder)

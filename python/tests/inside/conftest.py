@@ -19,6 +19,40 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "caulk"
 EPOCH, STEPS, SECONDS = range(3)
 
+#: What training programs begin with.
+HEAD = """
+import itertools, random, sys, threading, torch
+from torch import nn
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+
+torch.manual_seed(0)
+model = nn.Linear(2, 1)
+other = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+second = torch.optim.SGD(other.parameters(), lr=0.01)
+data = TensorDataset(torch.randn(40, 2), torch.randn(40, 1))
+
+def backward(net=model, x=None):
+    x = torch.randn(4, 2) if x is None else x
+    loss = net(x).square().mean()
+    loss.backward()
+    return loss
+
+def train_step(net=model, optimizer=optimizer, x=None):
+    optimizer.zero_grad()
+    loss = backward(net, x)
+    optimizer.step()
+    return loss.item()
+
+def validate(n=3):
+    net = model.eval()
+    with torch.no_grad():
+        for _ in range(n):
+            net(torch.randn(4, 2))
+    net.train()
+"""
+HEAD_LINES = len(HEAD.splitlines())
+
 
 @dataclass(frozen=True)
 class Told:
@@ -52,6 +86,18 @@ class Told:
     def steps(self) -> int:
         """Steps of the first process at its end."""
         return self.of("bye", self.pids[0])[-1][0]
+
+    def phases(self, unit: int = EPOCH) -> list[int]:
+        """What the program was doing at each boundary of this unit."""
+        return [call[3] for call in self.of("boundary") if call[0] == unit]
+
+    @property
+    def sites(self) -> dict[tuple[int, bool, bool], tuple[str, int, int, int]]:
+        """What was last told of each backward site: (line below the head, retain, create) -> (function, counts)."""
+        last = {}
+        for _file, line, function, count, retain, create, stale, checked in self.of("backward_site"):
+            last[line - HEAD_LINES, retain, create] = (function, count, stale, checked)
+        return last
 
     @property
     def sources(self) -> set[tuple[int, str]]:
@@ -91,7 +137,7 @@ def read_calls(log: Path) -> list[list]:
 
 @pytest.fixture(scope="session")
 def train(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Told]]:
-    """Runs Python source as a process of its own, in which torch has been imported; saves seconds per program."""
+    """Runs a training program, below its usual head, as a process of its own; torch has been imported before."""
     folder = tmp_path_factory.mktemp("train")
     with subprocess.Popen(
         [sys.executable, str(HERE / "forked_programs.py")],
@@ -105,7 +151,7 @@ def train(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
         def train(source: str) -> Told:
             program = folder / f"program{next(numbers)}.py"
-            program.write_text(textwrap.dedent(source))
+            program.write_text(HEAD + textwrap.dedent(source))
             print(program, program, file=server.stdin, flush=True)
             pid, code = map(int, server.stdout.readline().split())
             stdout, stderr = (Path(f"{program}.{name}").read_text() for name in ("stdout", "stderr"))
@@ -127,11 +173,12 @@ def run(package: Path, tmp_path: Path) -> Callable[..., Told]:
         *,
         command: list[str] | None = None,
         check: bool = True,
+        head: bool = False,
         inject: bool = True,
         **changes: str,
     ) -> Told:
         program = tmp_path / "program.py"
-        program.write_text(textwrap.dedent(source))
+        program.write_text((HEAD if head else "") + textwrap.dedent(source))
         environment = variables(package, tmp_path)
         (tmp_path / "calls").unlink(missing_ok=True)
         if not inject:

@@ -1,0 +1,82 @@
+"""Lines that start backward passes, and gradients that they start with."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_backward_sites_and_their_flags_are_told(train):
+    source = """
+    def main():
+        for epoch in range(2):
+            for i in range(12):
+                optimizer.zero_grad()
+                loss = model(torch.randn(4, 2)).square().mean()
+                loss.backward(retain_graph=True)
+                loss.backward()
+                torch.autograd.grad(model(torch.ones(1, 2)).square().sum(), model.parameters(), create_graph=True)
+                optimizer.step()
+    main()
+    """
+    told = train(source)
+    assert {key: value[:2] for key, value in told.sites.items()} == {
+        (7, True, False): ("main", 24),
+        (8, False, False): ("main", 24),
+        (9, True, True): ("main", 24),
+    }
+    # The gradients that the first pass starts with were cleared; the others start with this step's own.
+    assert {key[0]: value[2:] for key, value in told.sites.items()} == {7: (0, 20), 8: (0, 0), 9: (0, 0)}
+
+
+def test_many_backward_passes_are_still_counted(train):
+    source = """
+    for i in range(3000):
+        train_step()
+        if i % 100 == 0:
+            backward(other).backward
+            other(torch.ones(1, 2)).square().mean().backward(retain_graph=True)
+    """
+    found = train(source).sites
+    assert sum(count for (_, retain, _), (_, count, *_) in found.items() if retain) == 30
+    assert sum(count for (_, retain, _), (_, count, *_) in found.items() if not retain) in range(3020, 3031)
+
+
+@pytest.mark.parametrize("zeros", ["None", "p.grad * 0"])
+def test_gradients_left_over_are_told(train, zeros):
+    source = f"""
+    for i in range(30):
+        backward()
+        optimizer.step()
+        second.zero_grad()
+        other(torch.randn(4, 2)).square().mean().backward()
+        second.step()
+        for p in other.parameters():
+            p.grad = {zeros}
+    """
+    found = {key[0]: value for key, value in train(source).sites.items()}
+    (left_over,) = [value for key, value in found.items() if key < 0]
+    assert left_over[1:] == (30, 20, 20)
+    assert found[6][1:] == (30, 0, 20)
+
+
+def test_a_torch_without_a_common_engine_call_is_hooked_too(train):
+    source = """
+    # As in torch 2.0 and 2.1, where `backward` and `grad` call the engine themselves.
+    import caulk
+    caulk.epoch()
+    from types import SimpleNamespace
+    from caulk._hooks_torch import _hook_backward
+    calls = []
+    old = SimpleNamespace(
+        _C=torch._C,
+        autograd=SimpleNamespace(backward=lambda *a, **k: calls.append((a, k)), grad=lambda *a, **k: "gradients"),
+    )
+    _hook_backward(old, caulk._marks, caulk._marks.torch_steps, lambda: False)
+    old.autograd.backward("loss", retain_graph=True)
+    old.autograd.backward("loss", None, None, True)
+    assert old.autograd.grad("loss", "inputs") == "gradients"
+    assert calls == [(("loss",), {"retain_graph": True}), (("loss", None, None, True), {})]
+    """
+    told = train(source)
+    flags = [tuple(key[1:]) for key in told.sites]
+    assert flags == [(True, False), (True, True), (False, False)]

@@ -1,0 +1,97 @@
+"""Training goes on as without caulk: compiled, in threads, through exceptions, with nothing kept alive."""
+
+from __future__ import annotations
+
+
+def test_torch_stays_compilable(train):
+    source = """
+    class Net(nn.Module):
+        def forward(self, x):
+            return model(x)
+
+    net = torch.compile(Net(), backend="eager", fullgraph=True)
+
+    @torch.compile(backend="eager")
+    def compiled_step(x):
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    only_the_optimizer = torch.compile(lambda: optimizer.step(), backend="eager")
+
+    for epoch in range(3):
+        for x, y in DataLoader(data, batch_size=8):
+            backward(net, x)
+            optimizer.step()
+        only_the_optimizer()
+        net.eval()
+        with torch.no_grad():
+            net(x)
+        net.train()
+    for _ in range(3):
+        compiled_step(x)
+    import torch._dynamo.utils as utils
+    assert not [name for name in utils.counters["graph_break"] if "caulk" in str(name)], utils.counters["graph_break"]
+    """
+    told = train(source)
+    assert told.epoch_steps[:3] == [1, 6, 11]
+
+
+def test_threads_may_train_side_by_side(train):
+    source = """
+    def work(net):
+        opt = torch.optim.SGD(net.parameters(), lr=0.01)
+        for epoch in range(3):
+            for i in range(20):
+                train_step(net, opt)
+
+    threads = [threading.Thread(target=work, args=(nn.Linear(2, 1),)) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    """
+    told = train(source)
+    assert len(told.epochs) == 3
+    assert 230 <= told.steps <= 240
+
+
+def test_an_exception_in_a_step_is_the_programs_own(train):
+    source = """
+    for epoch in range(3):
+        for i in range(5):
+            try:
+                torch.zeros(1, requires_grad=True).backward(torch.zeros(7))
+            except RuntimeError:
+                train_step()
+            try:
+                next(iter(DataLoader(data, batch_size=8, collate_fn=lambda batch: 1 / 0)))
+            except ZeroDivisionError:
+                pass
+    """
+    assert train(source).epoch_steps == [1, 6, 11]
+
+
+def test_nothing_of_the_program_is_kept_alive(train):
+    source = """
+    import gc, weakref
+    gc.disable()
+    gone = []
+    class Batch(list):
+        pass
+
+    def train_epoch():
+        batches = [Batch([torch.randn(4, 2)]) for _ in range(4)]
+        gone.extend(map(weakref.ref, batches))
+        opt = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+        gone.append(weakref.ref(opt))
+        for batch in batches:
+            train_step(x=batch[0])
+            opt.step()
+
+    k = 0
+    while k < 3:
+        train_epoch()
+        assert not [ref for ref in gone if ref() is not None]
+        k += 1
+    """
+    assert train(source).stderr == ""
