@@ -88,7 +88,6 @@ class Epochs:
         self._deeper = False
         #: Has the program gone on to a part of its own, whose epochs are counted on?
         self._new_part = False
-        self._misses = 0
         self._index.forget()
         #: The loop that counts the epochs, once known.
         self.epoch_loop = None
@@ -223,30 +222,35 @@ class Epochs:
         prefix = _common([site.loops for site in sites])
         if not prefix and self._prefix and current.levels:
             # Nothing in common: another part of the program.
-            self._resets += 1
-            for site in sites:
-                if site is not current:
-                    site.last = now - _RECENT - 1
-            sites = [current]
-            prefix = current.loops
-            self._new_part = self.epoch_loop is not None
-            self.epoch_loop = None
+            self._resets += self.epoch_loop is None
+            self._take_alone(current)
+            return
         self._prefix = prefix
         self._direct = any(len(site.loops) == len(prefix) for site in sites)
         self._deeper = any(len(site.loops) > len(prefix) for site in sites)
         self.step_loop = prefix[-1] if prefix else None
 
+    def _take_alone(self, site):
+        """Forgets that other places have stepped lately."""
+        for other in self._sites.values():
+            if other is not site:
+                other.last = self._events - _RECENT - 1
+        self._prefix = site.loops
+        self._direct, self._deeper = True, False
+        self.step_loop = site.loops[-1]
+
     def _advance(self, site, frames, key):
         levels = site.levels
         known = self.epoch_loop
         upto = len(levels)
-        if known is not None:
-            if known not in site.loops:
-                self._misses += 1
-                if self._misses > _RECENT:
-                    self.epoch_loop = None
+        if known is not None and known not in site.loops:
+            if not levels:
                 return 0
-            self._misses = 0
+            # The program has left the loop: what comes is another part of it, whose epochs are counted on.
+            known = self.epoch_loop = None
+            self._new_part = True
+            self._take_alone(site)
+        if known is not None:
             upto = site.loops.index(known) + (1 if known.names else 2)
             if upto < len(self._prefix) < len(levels):
                 upto = len(self._prefix)
@@ -277,6 +281,8 @@ class Epochs:
             known = self.epoch_loop = self._choose(site, turned)
         if self._new_part:
             self._new_part = False
+            for loop in site.loops:
+                loop.reported = loop.advances
             return 1
         if known is None or known not in turned:
             return 0

@@ -316,6 +316,37 @@ LOOPS = {
         [1, 6, 11, 16, 21, 26],
         30,
     ),
+    "two_parts_of_each_fold": (
+        """
+        def fit(net, optimizer, epochs):
+            for e in range(epochs):
+                for i in range(4):
+                    train_step(net, optimizer)
+
+        def tune(net, optimizer, epochs):
+            for e in range(epochs):
+                for i in range(4):
+                    train_step(net, optimizer)
+
+        for fold in range(3):
+            fit(other, second, 2)
+            tune(model, optimizer, 2)
+        """,
+        list(range(1, 48, 4)),
+        48,
+    ),
+    "cells_of_a_notebook": (
+        """
+        def loop(cells):
+            while cells:
+                exec(cells.pop(0), {**globals()})
+
+        cell = "for e in range(3):\\n    for i in range(4):\\n        train_step()"
+        loop([compile(cell, "<ipython-input>", "exec") for _ in range(3)])
+        """,
+        list(range(1, 36, 4)),
+        36,
+    ),
     "second_optimizer_once_per_epoch": (
         """
         for epoch in range(5):
