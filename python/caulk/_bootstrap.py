@@ -29,6 +29,8 @@ _PER_EPOCH = 8
 _IDLE = 60.0
 #: Seconds between two of these at the beginning.
 _TICK = 1.0
+#: Age in seconds at which a child greets, if it has not had anything to say before.
+_GROWN_UP = 10.0
 
 #: Hooks by the module that they wait for: name of the module of caulk that has `install(module, marks)`.
 _HOOKS = {
@@ -233,9 +235,11 @@ class Marks:
                 self._second_boundary()
 
     def _is_starting(self):
-        """Is torch being imported, which grows for seconds and says nothing?"""
-        importing = "torch" in sys.modules and self.torch_steps is None
-        return importing and time.monotonic() - self._began < _IDLE
+        """Is torch being imported, which grows for seconds and says nothing, or a child finding out what it is?"""
+        age = time.monotonic() - self._began
+        if not self._connected and age < _GROWN_UP:
+            return _worker() is None
+        return "torch" in sys.modules and self.torch_steps is None and age < _IDLE
 
     def _is_idle(self):
         """Has there been no step for a minute?"""
