@@ -14,17 +14,31 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Budget {
     spent: Duration,
     longest: Duration,
+    /// When the boundary that is being worked at began, in the thread's CPU time.
+    begun: Option<Duration>,
+    /// When the first one did, on the wall.
+    first: Option<Duration>,
 }
 
 impl Budget {
     /// May work of about this length be done now, and leave `reserve` for later?
     pub(crate) fn allows(&self, predicted: Duration, reserve: Duration) -> bool {
-        let earned = CREDIT + cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID).mul_f64(SHARE);
-        predicted <= LONGEST_PAUSE && self.spent + predicted + reserve <= earned
+        // A pause stops the thread that trains: many busy threads do not make it cheaper.
+        let wall = self.first.map_or(Duration::ZERO, |first| monotonic().saturating_sub(first));
+        let earned = CREDIT + cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID).min(wall).mul_f64(SHARE);
+        let now = self.begun.map_or(Duration::ZERO, |begun| thread_time().saturating_sub(begun));
+        now + predicted <= LONGEST_PAUSE && self.spent + now + predicted + reserve <= earned
     }
 
-    /// Enters work that was done.
-    pub(crate) fn spend(&mut self, worked: Duration) {
+    /// Work at a boundary begins.
+    pub(crate) fn begin(&mut self) {
+        self.begun = Some(thread_time());
+        self.first.get_or_insert_with(monotonic);
+    }
+
+    /// Work at a boundary is done.
+    pub(crate) fn spend(&mut self) {
+        let worked = self.begun.take().map_or(Duration::ZERO, |begun| thread_time().saturating_sub(begun));
         self.spent += worked;
         self.longest = self.longest.max(worked);
     }

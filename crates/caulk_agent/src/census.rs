@@ -3,6 +3,8 @@
 //! One pass that runs no Python code. Dicts that the collector does not track (plain rows) and numpy arrays are met as
 //! referents. What grows is told by comparing with the census before; addresses are compared, never dereferenced.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pyo3::prelude::*;
 
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, TypeInfo, type_address, visit_tracked};
@@ -136,19 +138,33 @@ fn is_tracked(object: Address) -> bool {
     unsafe { pyo3::ffi::PyObject_GC_IsTracked(object as *mut pyo3::ffi::PyObject) != 0 }
 }
 
+/// Set while the collector is off on caulk's account: a thread that forks meanwhile takes the state along.
+static PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// In a forked child: the collector goes on.
+pub(crate) fn resume_collector_after_fork() {
+    if PAUSED.swap(false, Ordering::Relaxed) {
+        // SAFETY: called from Python, with the GIL held.
+        unsafe { pyo3::ffi::PyGC_Enable() };
+    }
+}
+
 /// Keeps the collector from running while borrowed pointers are held, and puts its state back.
 pub(crate) struct CollectorPaused(bool);
 
 impl CollectorPaused {
     pub(crate) fn new(_: Python<'_>) -> Self {
         // SAFETY: the GIL is held; returns the state before.
-        Self(unsafe { pyo3::ffi::PyGC_Disable() } != 0)
+        let enabled = unsafe { pyo3::ffi::PyGC_Disable() } != 0;
+        PAUSED.fetch_or(enabled, Ordering::Relaxed);
+        Self(enabled)
     }
 }
 
 impl Drop for CollectorPaused {
     fn drop(&mut self) {
         if self.0 {
+            PAUSED.store(false, Ordering::Relaxed);
             // SAFETY: only made and dropped with the GIL held.
             unsafe { pyo3::ffi::PyGC_Enable() };
         }

@@ -49,6 +49,11 @@ impl Channel {
         self.dropped
     }
 
+    /// Has the supervisor gone, or was there none?
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     pub(crate) fn send(&mut self, message: &Message) {
         if self.closed {
             return;

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use crate::budget::thread_time;
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_a, loaded, member};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_a, loaded, member, type_address};
 use crate::torch::{GraphWalk, Torch};
 
 /// Elements looked at.
@@ -26,6 +26,8 @@ const NODE_LIMIT: u64 = 6_000;
 /// accounted for (the artists of a figure refer to their axes by the dozen).
 const SURELY: usize = 4;
 const LACKING: usize = 256;
+/// Columns of a row.
+const COLUMNS: usize = 256;
 /// CPU time for one container.
 const TIME_LIMIT: Duration = Duration::from_millis(30);
 
@@ -200,7 +202,7 @@ impl Search {
     }
 
     fn enter(&mut self, heap: &mut Heap<'_>, object: Address) {
-        if !self.entered.insert(object) {
+        if !self.entered.insert(object) || heap.length(object).is_some_and(|length| length > OBJECT_LIMIT) {
             return;
         }
         let mut children = Vec::new();
@@ -272,7 +274,8 @@ impl Owned {
             match info.shape {
                 Shape::Exception => facts.add("exception"),
                 Shape::Frame => facts.add("frame"),
-                Shape::Array => {
+                // A subclass may have attributes of its own making.
+                Shape::Array if type_address(*object) == heap.ndarray() => {
                     facts.add("array");
                     let (pointer, held, shown) = array_bytes(&heap.own(*object));
                     let entry = storages.entry(pointer).or_insert((held, 0));
@@ -320,10 +323,11 @@ fn array_bytes(array: &Bound<'_, PyAny>) -> (Address, u64, u64) {
         |array: &Bound<'_, PyAny>| array.getattr("nbytes").and_then(|n| n.extract::<u64>()).unwrap_or(0);
     let shown = bytes(array);
     let mut base = array.clone();
-    while let Ok(next) = base.getattr("base")
-        && next.get_type().is(array.get_type())
-    {
-        base = next;
+    for _ in 0..16 {
+        match base.getattr("base") {
+            Ok(next) if next.get_type().is(array.get_type()) => base = next,
+            _ => break,
+        }
     }
     (base.as_ptr() as Address, bytes(&base), shown)
 }
@@ -441,9 +445,13 @@ fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
 fn is_record(heap: &mut Heap<'_>, element: Address) -> bool {
     let object = heap.own(element);
     if let Ok(dict) = object.cast::<PyDict>() {
-        return dict.len() >= 2 && dict.iter().all(|(key, value)| is_scalar(&key) && is_scalar(&value));
+        return (2..=COLUMNS).contains(&dict.len())
+            && dict.iter().all(|(key, value)| is_scalar(&key) && is_scalar(&value));
     }
     if !matches!(heap.type_of(element).shape, Shape::Tuple | Shape::List) {
+        return false;
+    }
+    if heap.length(element).is_none_or(|length| !(2..=COLUMNS).contains(&length)) {
         return false;
     }
     let mut items = Vec::new();

@@ -88,7 +88,6 @@ struct KnownTypes {
     lru_cache: Address,
     tensor: Address,
     ndarray: Address,
-    ctypes_array: Address,
     frame: Address,
     code: Address,
     function: Address,
@@ -120,6 +119,11 @@ impl<'py> Heap<'py> {
     /// Address of `numpy.ndarray`; 0 where the program has not loaded numpy.
     pub(crate) fn ndarray(&self) -> Address {
         self.known.ndarray
+    }
+
+    /// Is it exactly a Python function, whose attributes are C-level?
+    pub(crate) fn is_function(&self, object: &Bound<'py, PyAny>) -> bool {
+        self.known.function != 0 && object.get_type().as_ptr() as Address == self.known.function
     }
 
     /// Facts of the object's type.
@@ -171,7 +175,6 @@ impl<'py> Heap<'py> {
             (known.tensor, Shape::Tensor),
             (known.ndarray, Shape::Array),
             (known.array, Shape::Buffer),
-            (known.ctypes_array, Shape::Buffer),
             (known.lru_cache, Shape::LruCache),
             (known.frame, Shape::Frame),
             (known.code, Shape::Code),
@@ -331,10 +334,11 @@ fn is_heap_type(object: Address) -> bool {
 unsafe extern "C" fn forward(object: *mut ffi::PyObject, closure: *mut c_void) -> c_int {
     // SAFETY: `referents` passes a pointer to its `&mut dyn FnMut` that outlives the traversal.
     let visit = unsafe { &mut *closure.cast::<&mut dyn FnMut(Address)>() };
-    if let Some(object) = NonNull::new(object) {
-        visit(object.as_ptr() as Address);
-    }
-    0
+    // A panic must not unwind into the type's traversal; a non-zero answer ends it.
+    NonNull::new(object).map_or(0, |object| {
+        let visited = catch_unwind(AssertUnwindSafe(|| visit(object.as_ptr() as Address)));
+        c_int::from(visited.is_err())
+    })
 }
 
 fn known_types(py: Python<'_>) -> KnownTypes {
@@ -349,7 +353,6 @@ fn known_types(py: Python<'_>) -> KnownTypes {
         lru_cache: find("functools", "_lru_cache_wrapper"),
         tensor: find("torch", "Tensor"),
         ndarray: find("numpy", "ndarray"),
-        ctypes_array: find("ctypes", "Array"),
         frame: find("types", "FrameType"),
         code: find("types", "CodeType"),
         function: find("types", "FunctionType"),

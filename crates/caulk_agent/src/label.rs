@@ -48,6 +48,7 @@ impl Label {
     pub(crate) fn place_of_cached(&mut self, heap: &Heap<'_>, wrapper: Address) {
         let code = namespace_of(&heap.own(wrapper))
             .and_then(|namespace| namespace.get_item("__wrapped__").ok()?)
+            .filter(|function| heap.is_function(function))
             .and_then(|function| function.getattr("__code__").ok());
         if let Some(code) = code {
             self.holder.function = frames::function_of(&code);
@@ -162,7 +163,7 @@ impl<'py> Writer<'_, 'py> {
         match self.heap.type_of(parent).shape {
             Shape::Dict => {
                 let key = self.key_of(parent, child);
-                let name = key.map_or_else(|| "?".into(), |key| literal(&key));
+                let name = key.map_or_else(|| "?".into(), |key| literal(&key, DEEPEST));
                 self.arrive(StepKind::Key, &name, child, Some(parent));
             }
             Shape::List | Shape::Tuple | Shape::Deque | Shape::Set => self.index(parent, child),
@@ -334,6 +335,9 @@ fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
 pub(crate) fn slot_value<'py>(heap: &mut Heap<'py>, owner: Address, name: &str) -> Option<Bound<'py, PyAny>> {
     let shape = heap.type_of(owner).shape;
     let object = heap.own(owner);
+    if shape == Shape::Tensor && !Torch::new(heap.py).is_some_and(|torch| torch.is_plain(&object)) {
+        return None;
+    }
     match shape {
         Shape::Dict => object.cast::<PyDict>().ok()?.get_item(name).ok()?,
         Shape::Tensor if name == "grad" => Torch::grad(&object),
@@ -390,11 +394,14 @@ fn code_names(function: &Bound<'_, PyAny>, defaults: usize) -> Vec<String> {
 }
 
 fn plain_text(key: &Bound<'_, PyAny>) -> String {
-    key.cast::<PyString>().map_or_else(|_| literal(key), |text| text.to_string_lossy().into_owned())
+    key.cast::<PyString>().map_or_else(|_| literal(key, DEEPEST), |text| text.to_string_lossy().into_owned())
 }
 
+/// Levels of tuples in a key that are written out.
+const DEEPEST: u32 = 3;
+
 /// A key as a person would type it; keys of the user's own types are shown by type, since `repr` would run their code.
-fn literal(key: &Bound<'_, PyAny>) -> String {
+fn literal(key: &Bound<'_, PyAny>, depth: u32) -> String {
     if let Ok(text) = key.cast_exact::<PyString>() {
         let text = text.to_string_lossy();
         let short: String = text.chars().take(60).collect();
@@ -403,8 +410,8 @@ fn literal(key: &Bound<'_, PyAny>) -> String {
     if key.is_exact_instance_of::<PyInt>() || key.is_exact_instance_of::<PyFloat>() {
         return key.repr().map_or_else(|_| "?".into(), |text| text.to_string());
     }
-    if let Ok(tuple) = key.cast_exact::<PyTuple>() {
-        let items: Vec<String> = tuple.iter().take(4).map(|item| literal(&item)).collect();
+    if let (Ok(tuple), 1..) = (key.cast_exact::<PyTuple>(), depth) {
+        let items: Vec<String> = tuple.iter().take(4).map(|item| literal(&item, depth - 1)).collect();
         return format!("({})", items.join(", "));
     }
     format!("<{}>", key.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string()))

@@ -9,7 +9,7 @@ use caulk_wire::ContainerKind;
 use pyo3::prelude::*;
 
 use crate::census::{Census, Tracker};
-use crate::heap::{Address, AddressSet, Heap, Shape};
+use crate::heap::{Address, AddressSet, Heap, Shape, type_address};
 use crate::holders::{self, Scope};
 use crate::label::{self, Label};
 use crate::suspects::Suspects;
@@ -151,6 +151,8 @@ impl Replaced {
 pub(crate) fn size_of(heap: &mut Heap<'_>, object: &Bound<'_, PyAny>) -> Option<u64> {
     let address = object.as_ptr() as Address;
     match heap.type_of(address).shape {
+        Shape::Tensor if !Torch::new(heap.py).is_some_and(|torch| torch.is_plain(object)) => None,
+        Shape::Array if type_address(address) != heap.ndarray() => None,
         Shape::Tensor | Shape::Array => object.getattr("nbytes").ok()?.extract().ok(),
         _ => heap.length(address).map(|length| length as u64),
     }

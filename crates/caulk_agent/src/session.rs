@@ -21,7 +21,8 @@ use crate::heap::{Address, AddressMap, Heap};
 use crate::in_use::{Meter, Reading};
 use crate::replaced::Replaced;
 use crate::suspects::Suspects;
-use crate::{cuda, own, trace};
+use crate::torch::Torch;
+use crate::{cuda, frames, own, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
 
@@ -30,12 +31,17 @@ fn guarded<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
     let result = catch_unwind(AssertUnwindSafe(|| SESSION.with(action)));
     result.unwrap_or_else(|_| {
         SESSION.clear();
+        Python::attach(|py| {
+            drop(trace::disarm(py));
+            drop(trace::disarm_peak(py));
+        });
         None
     })
 }
 
-/// CPU time that a census of an unknown heap is taken to cost.
-const FIRST_CENSUS: Duration = Duration::from_millis(40);
+/// CPU time that a census of an unknown heap is taken to cost: of a process with torch, and per block of pymalloc.
+const TYPICAL_CENSUS: Duration = Duration::from_millis(40);
+const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 /// Part of the budget that censuses at steps and seconds leave for the epochs.
 const RESERVE: Duration = Duration::from_millis(250);
 /// Types reported per census: the largest, and as many of the fastest growing.
@@ -160,21 +166,32 @@ impl Session {
         steps: u64,
         phase: Phase,
         with_census: bool,
-    ) {
+    ) -> PyResult<()> {
+        if self.channel.is_closed() {
+            // Nobody listens any more: nothing is worth its cost.
+            self.suspects.finish_trace(py, &mut self.channel);
+            self.suspects.finish_peak(py, &mut self.channel);
+            return Ok(());
+        }
+        self.budget.begin();
         let started = thread_time();
-        let reading = self.meter.read(py);
-        let (cuda_allocated_bytes, cuda_reserved_bytes) = cuda::memory(py);
+        let reading = self.meter.read(py, &self.budget);
+        let (cuda_allocated_bytes, cuda_reserved_bytes) = cuda::memory(py)?;
         if unit == Unit::Epoch {
             self.epochs += 1;
         }
         let level = self.level(reading);
+        // Time may cut a boundary on one thread while another runs a backward pass without the GIL: tensors that it is
+        // letting go of must not be touched then. Programs with torch have steps to be looked at.
+        let beside = unit == Unit::Seconds && crate::heap::loaded(py, "torch").is_some();
         let with_census = with_census
+            && !beside
             && unit <= self.tracked
-            && self.trends[unit as usize].take(unit, level, self.census_cost.unwrap_or(FIRST_CENSUS));
+            && self.trends[unit as usize].take(unit, level, self.census_cost.unwrap_or(TYPICAL_CENSUS));
         if with_census {
             self.track(unit);
         }
-        if unit <= self.tracked {
+        if unit <= self.tracked || self.suspects.trace_is_overdue() {
             self.suspects.finish_trace(py, &mut self.channel);
         }
         if unit == Unit::Epoch {
@@ -185,7 +202,7 @@ impl Session {
         let _paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
         let reserve = if unit == Unit::Epoch { Duration::ZERO } else { RESERVE };
-        let census = self.census(&mut heap, with_census, reserve);
+        let census = self.census(&mut heap, with_census, reserve, reading.small_blocks);
         let mut boundary = Boundary {
             seq,
             time_ns: monotonic().as_nanos() as u64,
@@ -207,7 +224,8 @@ impl Session {
         if unit == Unit::Epoch && self.epochs > 2 {
             self.suspects.watch_peak(py, seq, self.in_use, reading.headroom());
         }
-        self.budget.spend(thread_time().saturating_sub(started));
+        self.budget.spend();
+        Ok(())
     }
 
     /// Censuses by seconds, steps and epochs are compared each with their own kind, the coarsest phase that the program
@@ -239,15 +257,22 @@ impl Session {
         }
     }
 
-    fn census(&mut self, heap: &mut Heap<'_>, wanted: bool, reserve: Duration) -> Option<Census> {
-        if self.mean_small.is_none() {
-            self.mean_small = Some(census::mean_small_object(heap));
-        }
-        if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(FIRST_CENSUS), reserve)
-        {
+    fn census(
+        &mut self,
+        heap: &mut Heap<'_>,
+        wanted: bool,
+        reserve: Duration,
+        blocks: u64,
+    ) -> Option<Census> {
+        let predicted = CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX);
+        if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(predicted), reserve) {
             return None;
         }
         let started = thread_time();
+        if self.mean_small.is_none() {
+            self.mean_small = Some(census::mean_small_object(heap));
+        }
+        // Elsewhere, torch's overrides are off while addresses are held: no Python code may run.
         let census = census::take(heap, &self.suspects.owners());
         self.census_cost = Some(thread_time().saturating_sub(started));
         let Some(census) = census else {
@@ -262,6 +287,9 @@ impl Session {
     }
 
     fn compare(&mut self, heap: &mut Heap<'_>, census: &Census, seq: u32) {
+        // Reading a tensor's attribute runs Python code where a mode is active (`torch.set_default_device`): off, until
+        // the census's addresses are done with.
+        let _overrides_off = Torch::new(heap.py);
         self.censuses.insert(0, seq);
         self.censuses.truncate(census::HISTORY);
         self.send_types(heap, census, seq);
@@ -328,16 +356,21 @@ fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, w
         version: env!("CARGO_PKG_VERSION").into(),
     };
     session.channel.send(&hello.into());
+    let connected = !session.channel.is_closed();
+    // Tried out now: later the heap's addresses may be held, while no Python code may run.
+    frames::usable(py);
+    frames::rehearse(py);
     SESSION.put(session);
-    true
+    connected
 }
 
 /// Cuts a boundary: `unit` 0 epoch, 1 steps, 2 seconds; `level` 1 asks for a census where the budget allows.
 #[pyfunction]
-fn boundary(py: Python<'_>, unit: u32, index: u64, steps: u64, phase: u32, level: u32) {
+fn boundary(py: Python<'_>, unit: u32, index: u64, steps: u64, phase: u32, level: u32) -> PyResult<()> {
     let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
     let phase = Phase::ALL.get(phase as usize).copied().unwrap_or_default();
-    guarded(|session| session.boundary(py, unit, index, steps, phase, level > 0));
+    // Only what the program itself must see comes back: Ctrl-C while a Python function was called.
+    guarded(|session| session.boundary(py, unit, index, steps, phase, level > 0)).unwrap_or(Ok(()))
 }
 
 /// An optimizer step went by: an armed trace that has seen enough is taken down.
@@ -420,6 +453,7 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) {
 #[pyfunction]
 fn after_fork(py: Python<'_>) {
     SESSION.release();
+    census::resume_collector_after_fork();
     trace::after_fork(py);
     guarded(|session| {
         session.channel.after_fork();

@@ -29,6 +29,10 @@ const LOOK: Duration = Duration::from_millis(3);
 const WATCHED: usize = 8;
 /// Times that a container is watched in vain before its line is left open.
 const TRIES: u8 = 3;
+/// Longest time that a trace is armed: a long epoch need not be traced to its end.
+const LONGEST_TRACE: Duration = Duration::from_secs(30);
+/// Things followed in the whole life of a process.
+const MOST_ITEMS: usize = 1000;
 /// Boundaries between two looks into the same container.
 const LOOK_AGAIN: u32 = 4;
 
@@ -129,7 +133,9 @@ impl Suspects {
         for grown in grown {
             match self.by_address.get(&grown.seen.address) {
                 Some(&at) => self.items[at].gained = grown.gained as u64,
-                None if self.by_address.len() < FOLLOWED => self.follow(heap, grown, boundaries),
+                None if self.by_address.len() < FOLLOWED && self.items.len() < MOST_ITEMS => {
+                    self.follow(heap, grown, boundaries);
+                }
                 None => {}
             }
         }
@@ -409,7 +415,12 @@ impl Suspects {
             return;
         }
         let ids: Vec<u32> = watches.iter().map(|watch| watch.id).collect();
-        match trace::arm(heap.py, watches, &Limits::default()) {
+        let armed = if trace::has_other_threads() {
+            Err("before Python 3.12 lines are not traced while other threads run".to_owned())
+        } else {
+            trace::arm(heap.py, watches, &Limits::default())
+        };
+        match armed {
             Ok(candidates) => {
                 for at in order {
                     self.items[at].tries += 1;
@@ -432,10 +443,23 @@ impl Suspects {
         }
     }
 
+    /// Has the trace been armed for too long?
+    pub(crate) fn trace_is_overdue(&self) -> bool {
+        self.armed.as_ref().is_some_and(|armed| monotonic().saturating_sub(armed.since) > LONGEST_TRACE)
+            || self.peaks.is_overdue()
+    }
+
     /// Takes the trace down once every watched container was seen growing often enough.
     pub(crate) fn finish_trace_if_enough(&mut self, py: Python<'_>, channel: &mut Channel) {
-        if self.armed.is_some() && trace::poll(py).enough {
-            self.finish_trace(py, channel);
+        if self.armed.is_some() {
+            let progress = trace::poll(py);
+            if progress.enough
+                || progress.stopped.is_some()
+                || self.trace_is_overdue()
+                || trace::has_other_threads()
+            {
+                self.finish_trace(py, channel);
+            }
         }
         if self.peaks.is_overdue() {
             self.finish_peak(py, channel);

@@ -151,6 +151,13 @@ enum Mechanism {
     Tracer,
 }
 
+/// Is this an interpreter on which tracing is per thread (before 3.12), with more than one thread in it?
+///
+/// There, growth is not traced: runs with a second thread at work have ended in corrupted references.
+pub(crate) fn has_other_threads() -> bool {
+    symbols::minor().is_some_and(|minor| minor < 12) && tracer::threads() > 1
+}
+
 /// Arms a trace for these watches; answers with the number of functions that are watched.
 ///
 /// # Errors

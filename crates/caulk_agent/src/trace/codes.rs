@@ -100,13 +100,13 @@ fn function_codes(py: Python<'_>, only_user: bool) -> Vec<(Bound<'_, PyAny>, Who
             return Vec::new();
         };
         // SAFETY: a function; a borrowed reference.
-        let globals = unsafe { globals_of(function) } as Address;
+        let globals = unsafe { globals_of(function.as_ptr()) } as Address;
         let known = modules.get(&globals).copied();
         if only_user && matches!(known, Some(Whose::Library | Whose::Nobody)) {
             continue;
         }
         // SAFETY: a function; a borrowed reference or null.
-        let code = unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(function)) };
+        let code = unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(function.as_ptr())) };
         if let Some(code) = code {
             let whose = known.unwrap_or_else(|| Whose::of(&code));
             modules.insert(globals, whose);
@@ -116,15 +116,16 @@ fn function_codes(py: Python<'_>, only_user: bool) -> Vec<(Bound<'_, PyAny>, Who
     codes
 }
 
-/// Every Python function that exists: alive while the collector is paused and no Python code runs.
-fn functions(py: Python<'_>) -> Vec<*mut ffi::PyObject> {
+/// Every Python function that exists, kept alive: names are interned on the way, for which the GIL is let go.
+fn functions(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
     let Some(function_type) = symbols::function_type() else { return Vec::new() };
     let mut functions = Vec::new();
     let complete = visit_tracked(py, &mut |object| {
         let object = object as *mut ffi::PyObject;
         // SAFETY: the collector's list holds live objects.
         if unsafe { ffi::Py_TYPE(object) } == function_type {
-            functions.push(object);
+            // SAFETY: as above.
+            functions.push(unsafe { Bound::from_borrowed_ptr(py, object) });
         }
         true
     });
@@ -163,15 +164,15 @@ fn field<'py>(code: &Bound<'py, PyAny>, field: Field) -> Option<Bound<'py, PyAny
 static OFFSETS: OnceLock<[Option<usize>; 2]> = OnceLock::new();
 
 /// Finds the offsets, once, from some of the functions that were found.
-fn calibrate(py: Python<'_>, functions: &[*mut ffi::PyObject]) {
+fn calibrate(py: Python<'_>, functions: &[Bound<'_, PyAny>]) {
     if OFFSETS.get().is_some() {
         return;
     }
     let Some(code_of) = symbols::function_code() else { return };
     let sample = functions.iter().step_by(7).take(40);
     // SAFETY: functions that were just found; a borrowed reference or null.
-    let sample =
-        sample.filter_map(|function| unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(*function)) });
+    let sample = sample
+        .filter_map(|function| unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(function.as_ptr())) });
     let sample: Vec<_> = sample.collect();
     let found = [Field::Names, Field::File].map(|field| find_offset(py, &sample, field));
     // Another thread may have been as fast; it has found the same.

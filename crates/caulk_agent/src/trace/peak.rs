@@ -18,6 +18,9 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(20);
 /// A reading may take one part in this many of the time, up to that.
 const SHARE: u32 = 50;
+/// A reading that takes longer is the last one.
+const DEAREST: Duration = Duration::from_millis(5);
+const NEVER: Duration = Duration::from_hours(24);
 /// A new peak must be higher than the last by one part in this many, so that a slow climb is not recorded line by line.
 const STEP: u64 = 64;
 /// Containers are looked into again when the level is higher by one part in this many.
@@ -59,7 +62,9 @@ impl Peak {
             return;
         }
         let bytes = (self.in_use)();
-        self.next = start + (start.elapsed() * SHARE).clamp(SHORTEST, LONGEST);
+        let cost = start.elapsed();
+        // A heap with very many free blocks is too dear to be read again and again.
+        self.next = start + if cost > DEAREST { NEVER } else { (cost * SHARE).clamp(SHORTEST, LONGEST) };
         let highest = self.best.as_ref().map_or(self.threshold, |best| best.bytes + best.bytes / STEP);
         if bytes <= highest {
             return;
