@@ -25,7 +25,8 @@ def test_the_wheel_holds_command_agent_and_injected_folder():
     files = {str(path) for path in metadata.files("caulk") or []}
     assert any(path.endswith("bin/caulk") for path in files), files
     assert {"caulk/__init__.py", "caulk/_bootstrap.py", "caulk/_inject/sitecustomize.py"} <= files
-    assert [path for path in files if path.startswith("caulk/_agent")] == ["caulk/_agent.abi3.so"]
+    agent = {path for path in files if path.startswith("caulk/_agent")}
+    assert agent == {"caulk/_agent.abi3.so", "caulk/_agent.pyi"}
     assert not any("test" in path for path in files), files
 
 

@@ -180,6 +180,12 @@ impl Session {
         if unit == Unit::Epoch {
             self.epochs += 1;
         }
+        if self.mean_small.is_none() {
+            // Once, before the first figures: a mean that changed later would look like growth.
+            let _paused = CollectorPaused::new(py);
+            let worth = self.budget.allows(predicted_cost(reading.small_blocks), Duration::ZERO);
+            self.mean_small = Some(if worth { census::mean_small_object(&mut Heap::new(py)) } else { 64.0 });
+        }
         let level = self.level(reading);
         // Time may cut a boundary on one thread while another runs a backward pass without the GIL: tensors that it is
         // letting go of must not be touched then. Programs with torch have steps to be looked at.
@@ -264,15 +270,11 @@ impl Session {
         reserve: Duration,
         blocks: u64,
     ) -> Option<Census> {
-        let predicted = CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX);
+        let predicted = predicted_cost(blocks);
         if !wanted || self.no_census || !self.budget.allows(self.census_cost.unwrap_or(predicted), reserve) {
             return None;
         }
         let started = thread_time();
-        if self.mean_small.is_none() {
-            self.mean_small = Some(census::mean_small_object(heap));
-        }
-        // Elsewhere, torch's overrides are off while addresses are held: no Python code may run.
         let census = census::take(heap, &self.suspects.owners());
         self.census_cost = Some(thread_time().saturating_sub(started));
         let Some(census) = census else {
@@ -327,6 +329,11 @@ impl Session {
     fn note(&mut self, code: &str, text: &str) {
         self.channel.send(&Note { code: code.into(), text: text.into() }.into());
     }
+}
+
+/// What a first census is taken to cost, by the number of pymalloc's blocks.
+fn predicted_cost(blocks: u64) -> Duration {
+    CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX)
 }
 
 /// Connects to the supervisor and says hello; false where there is none.
