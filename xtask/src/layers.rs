@@ -26,7 +26,7 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of the workspace, in order of names.
-const LAYERS: [(&str, Layer); 11] = [
+const LAYERS: [(&str, Layer); 12] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_core", Layer::Core),
@@ -35,6 +35,7 @@ const LAYERS: [(&str, Layer); 11] = [
     ("caulk_python", Layer::Engine),
     ("caulk_record", Layer::Adapter),
     ("caulk_report", Layer::Adapter),
+    ("caulk_rules", Layer::Engine),
     ("caulk_supervise", Layer::Adapter),
     ("caulk_wire", Layer::Core),
     ("xtask", Layer::Automation),

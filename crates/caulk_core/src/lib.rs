@@ -4,6 +4,7 @@
 //! Values only: no I/O, clocks or threads.
 
 mod bytes;
+mod diagnostic;
 mod finding;
 mod leak_class;
 mod recording;
@@ -11,6 +12,7 @@ mod verdict;
 
 pub use bytes::Bytes;
 pub use caulk_wire as wire;
+pub use diagnostic::Diagnostic;
 pub use finding::{
     Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, Pinned, Place, Position,
     Scope, Severity, Site, SiteRole,

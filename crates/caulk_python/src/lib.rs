@@ -5,6 +5,7 @@
 //! `self`, aliases, bound methods, properties and helper functions. Other files are not looked at, types are not
 //! inferred beyond what a name was last bound to.
 
+mod analysis;
 mod bind;
 mod collect;
 mod edit;
@@ -15,14 +16,17 @@ mod likely;
 mod loads;
 mod module;
 mod path;
+mod project;
 mod query;
 mod resolve;
 mod sites;
 mod text;
 mod value;
 
+pub use analysis::Analysis;
 pub use edit::apply;
 pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
 pub use module::Module;
+pub use project::{FileId, Location, Parsed, Project, SourceFile, Span};
 pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};
 pub use value::Value;

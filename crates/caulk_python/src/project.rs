@@ -1,0 +1,201 @@
+//! The files of a project, parsed, and which file a dotted name means.
+//!
+//! No configuration: a module is looked for in the importing file's own folder, in the folder of the package around
+//! it, in a `src` folder beside that, and in the folders further up. The nearest wins, so that folders side by side may
+//! hold modules of the same name.
+
+use std::collections::HashMap;
+
+use caulk_core::{Site, SiteRole};
+use ruff_python_ast::{ModModule, PySourceType};
+use ruff_python_parser::parse_unchecked_source;
+use ruff_text_size::TextRange;
+
+use crate::text::Source;
+
+/// Largest file that is looked at, in bytes.
+const MAX_BYTES: usize = 4 << 20;
+/// Problems of one file that are told one by one.
+const MAX_PROBLEMS: usize = 5;
+
+/// A file as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Path with `/`, as reports show it.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Position of a file in its [`Project`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub(crate) u32);
+
+/// A range of characters in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// Which file.
+    pub file: FileId,
+    /// From where to where.
+    pub range: Span,
+}
+
+/// [`TextRange`] with an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl From<TextRange> for Span {
+    fn from(range: TextRange) -> Self {
+        Self { start: range.start().to_u32(), end: range.end().to_u32() }
+    }
+}
+
+impl From<Span> for TextRange {
+    fn from(span: Span) -> Self {
+        Self::new(span.start.into(), span.end.into())
+    }
+}
+
+/// One parsed file.
+#[derive(Debug)]
+pub struct Parsed {
+    pub(crate) path: String,
+    pub(crate) source: Source,
+    pub(crate) tree: ModModule,
+}
+
+impl Parsed {
+    /// As given in [`SourceFile::path`].
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The syntax tree.
+    pub fn tree(&self) -> &ModModule {
+        &self.tree
+    }
+
+    /// Text of a range.
+    pub fn slice(&self, range: TextRange) -> &str {
+        self.source.slice(range)
+    }
+}
+
+/// A project's files.
+#[derive(Debug, Default)]
+pub struct Project {
+    files: Vec<Parsed>,
+    by_path: HashMap<String, FileId>,
+    problems: Vec<String>,
+}
+
+impl Project {
+    /// Parses. What cannot be parsed is a problem, and what is around it is looked at all the same.
+    pub fn new(files: impl IntoIterator<Item = SourceFile>) -> Self {
+        let mut project = Self::default();
+        for file in files {
+            project.add(file);
+        }
+        project
+    }
+
+    fn add(&mut self, file: SourceFile) {
+        if file.text.len() > MAX_BYTES {
+            self.problems.push(format!(
+                "{}: {} MB of source are not looked at",
+                file.path,
+                file.text.len() >> 20
+            ));
+            return;
+        }
+        let source = Source::new(&file.text);
+        let parsed = parse_unchecked_source(
+            source.text(),
+            PySourceType::try_from_path(&file.path).unwrap_or_default(),
+        );
+        for error in parsed.errors().iter().take(MAX_PROBLEMS) {
+            let place = source.position(error.location.start());
+            self.problems.push(format!("{}:{}:{}: {}", file.path, place.line, place.column, error.error));
+        }
+        let id = FileId(self.files.len() as u32);
+        self.by_path.insert(file.path.clone(), id);
+        self.files.push(Parsed { path: file.path, source, tree: parsed.into_syntax() });
+    }
+
+    /// What could not be parsed, for people.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// One file.
+    pub fn file(&self, id: FileId) -> &Parsed {
+        &self.files[id.0 as usize]
+    }
+
+    /// All files, in the order in which they were given.
+    pub fn ids(&self) -> impl Iterator<Item = FileId> + use<> {
+        (0..self.files.len() as u32).map(FileId)
+    }
+
+    /// A place for people: `range` is the expression or statement to blame.
+    pub fn site(&self, role: SiteRole, at: Location, function: &str) -> Site {
+        let file = self.file(at.file);
+        let spot = file.source.spot(at.range.into(), function.to_owned());
+        Site {
+            role,
+            file: file.path.clone(),
+            line: spot.line,
+            end_line: spot.end_line,
+            column: spot.column,
+            function: spot.function,
+            text: spot.text,
+            cell: None,
+        }
+    }
+
+    /// The file with exactly this path.
+    pub fn find(&self, path: &str) -> Option<FileId> {
+        self.by_path.get(path).copied()
+    }
+
+    /// The file that `import name` means in a file; the package itself for a package.
+    pub(crate) fn module(&self, from: FileId, name: &str) -> Option<FileId> {
+        let relative = name.replace('.', "/");
+        let mut folder = parent(&self.file(from).path);
+        loop {
+            let found =
+                self.in_folder(folder, &relative).or_else(|| self.in_folder(&join(folder, "src"), &relative));
+            if found.is_some() || folder.is_empty() {
+                return found;
+            }
+            folder = parent(folder);
+        }
+    }
+
+    /// The file that `from ..name import` means, with as many dots as `level`.
+    pub(crate) fn relative(&self, from: FileId, level: u32, name: &str) -> Option<FileId> {
+        let mut folder = parent(&self.file(from).path);
+        for _ in 1..level {
+            folder = parent(folder);
+        }
+        self.in_folder(folder, &name.replace('.', "/"))
+    }
+
+    fn in_folder(&self, folder: &str, relative: &str) -> Option<FileId> {
+        let base = join(folder, relative);
+        let base = base.trim_end_matches('/');
+        self.find(&format!("{base}.py")).or_else(|| self.find(join(base, "__init__.py").as_str()))
+    }
+}
+
+/// The folder around a path, empty at the top.
+fn parent(path: &str) -> &str {
+    path.rfind('/').map_or("", |at| &path[..at])
+}
+
+fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}

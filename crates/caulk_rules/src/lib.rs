@@ -1,0 +1,36 @@
+//! Leak patterns in Python source: one file per rule, one page beside it.
+//!
+//! Values in, values out: an [`Analysis`] gives [`Diagnostic`]s. A rule decides what a fact of the analysis means for
+//! memory; what is a fact (what grows, what goes in, how often, what releases it) is `caulk_python`'s business.
+
+mod context;
+mod rule;
+mod rules;
+
+use caulk_core::{Diagnostic, LeakClass};
+use caulk_python::Analysis;
+
+use crate::context::Context;
+pub use crate::rule::Rule;
+pub use crate::rules::RULES;
+
+/// The rule of a class, where source can show the class.
+pub fn rule(class: LeakClass) -> Option<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.class == class)
+}
+
+/// Everything that the given rules find, in order of files and lines.
+pub fn check(analysis: &Analysis, rules: &[&Rule]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for rule in rules {
+        let mut context = Context::new(rule, analysis, &mut found);
+        (rule.check)(&mut context);
+    }
+    found.sort_by(|a, b| place(a).cmp(&place(b)));
+    found.dedup_by(|a, b| a.class == b.class && place(a) == place(b));
+    found
+}
+
+fn place(diagnostic: &Diagnostic) -> Option<(&str, u32, u32, LeakClass)> {
+    diagnostic.sites.first().map(|site| (site.file.as_str(), site.line, site.column, diagnostic.class))
+}
