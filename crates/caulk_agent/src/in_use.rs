@@ -7,11 +7,12 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use crate::budget::{Budget, thread_time};
+use crate::own;
 
 /// One reading of the process's memory, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
-    /// Handed out by malloc.
+    /// Handed out by malloc, what the agent itself holds left out.
     pub(crate) malloc: u64,
     /// Kept free by malloc.
     pub(crate) malloc_free: u64,
@@ -146,7 +147,9 @@ impl Meter {
     pub(crate) fn read(&mut self, py: Python<'_>, budget: &Budget) -> Reading {
         if self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO) {
             let started = thread_time();
-            self.last = self.malloc();
+            let (used, free) = self.malloc();
+            // Now: what the agent holds while it works at this boundary is not in this reading.
+            self.last = (used.saturating_sub(own::bytes()), free);
             self.cost = thread_time().saturating_sub(started);
         }
         let (malloc, malloc_free) = self.last;

@@ -22,7 +22,7 @@ use crate::in_use::{Meter, Reading};
 use crate::replaced::Replaced;
 use crate::suspects::Suspects;
 use crate::torch::Torch;
-use crate::{cuda, frames, own, trace};
+use crate::{cuda, frames, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
 
@@ -246,14 +246,13 @@ impl Session {
 
     /// Bytes in use on the heap.
     fn level(&self, reading: Reading) -> u64 {
-        reading.malloc.saturating_sub(own::bytes())
-            + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
+        reading.malloc + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
     }
 
     fn figures(&self, reading: Reading) -> Boundary {
         let small = reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0);
         Boundary {
-            malloc_bytes: reading.malloc.saturating_sub(own::bytes()),
+            malloc_bytes: reading.malloc,
             malloc_free_bytes: reading.malloc_free,
             small_blocks: reading.small_blocks,
             small_bytes: small as u64,
