@@ -71,6 +71,9 @@ pub(crate) struct Finding {
     pub(crate) class: String,
     /// How harmful.
     pub(crate) severity: Severity,
+    /// One sentence.
+    #[serde(default)]
+    pub(crate) message: String,
     /// Where; the first is the line to blame.
     #[serde(default)]
     pub(crate) sites: Vec<Site>,
@@ -132,6 +135,15 @@ impl Report {
 }
 
 impl Finding {
+    /// Severity, class and first place, for people.
+    pub(crate) fn told(&self) -> String {
+        let place = self
+            .sites
+            .first()
+            .map_or_else(|| "no line".into(), |site| format!("{}:{}", site.file, site.line));
+        format!("{:?} {} at {place}", self.severity, self.class).to_lowercase()
+    }
+
     /// Whether one of its sites is at a line of a file.
     pub(crate) fn names(&self, file: &str, line: u32) -> bool {
         self.sites.iter().any(|site| site.is_at(file, line))

@@ -1,6 +1,8 @@
 //! Automation of this workspace: `cargo xtask --help`.
 
 mod bench;
+mod checker;
+mod columns;
 mod commands;
 mod console;
 mod environment;

@@ -19,7 +19,7 @@ const BUILD_HINT: &str = "the compiler's message above says what is wrong; caulk
 /// Builds what has changed and installs the wheel if it is another one than last time.
 pub(crate) fn install(workspace: &Workspace, tools: &Tools, environment: &Environment) -> anyhow::Result<()> {
     console::step("building the command and the agent (release; minutes the first time)");
-    build_command(workspace)?;
+    place_command(workspace)?;
     let wheel = build_wheel(workspace, tools, environment)?;
     let installed = environment.file("caulk.whl.installed");
     let bytes = fs::read(&wheel).with_context(|| format!("failed to read `{}`", wheel.display()))?;
@@ -36,15 +36,20 @@ pub(crate) fn install(workspace: &Workspace, tools: &Tools, environment: &Enviro
     fs::write(&installed, bytes).with_context(|| format!("failed to write `{}`", installed.display()))
 }
 
-fn build_command(workspace: &Workspace) -> anyhow::Result<()> {
+/// Builds the command alone and returns where it lies.
+pub(crate) fn build_command(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Cmd::cargo()
         .args(["build", "--release", "--package", "caulk", "--bin", "caulk"])
         .folder(workspace.root())
         .run()
         .or_hint("failed to build the command `caulk`", BUILD_HINT)?;
+    Ok(workspace.target().join("release/caulk"))
+}
+
+fn place_command(workspace: &Workspace) -> anyhow::Result<()> {
     let scripts = workspace.path(SCRIPTS);
     fs::create_dir_all(&scripts).with_context(|| format!("failed to make `{}`", scripts.display()))?;
-    let (built, placed) = (workspace.target().join("release/caulk"), scripts.join("caulk"));
+    let (built, placed) = (build_command(workspace)?, scripts.join("caulk"));
     fs::copy(&built, &placed)
         .with_context(|| format!("failed to copy `{}` to `{}`", built.display(), placed.display()))?;
     Ok(())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::bench::usage::Usage;
+use crate::columns;
 
 /// One run of one contender.
 #[derive(Debug, Clone, Copy)]
@@ -85,13 +86,7 @@ pub(crate) fn render(series: &[Series], limit: Duration) -> String {
     let head = ["", "CPU time", "wall time", "peak RSS", "written"].map(String::from);
     let rows = std::iter::once(head).chain(std::iter::once(plain_row(plain)));
     let rows: Vec<_> = rows.chain(others.iter().map(|other| row(plain, other, limit))).collect();
-    let widths: Vec<_> =
-        (0..5).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
-    let line = |row: &[String; 5]| {
-        let padded = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+    columns::align(&rows)
 }
 
 fn plain_row(plain: &Series) -> [String; 5] {

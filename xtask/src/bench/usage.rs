@@ -1,9 +1,9 @@
 //! What a command and everything below it used, as the kernel counts it.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{io, mem};
@@ -30,23 +30,31 @@ pub(crate) struct Usage {
 /// Runs a command to its end; `None` if it took longer than `limit` and was killed.
 pub(crate) fn measure(command: &Cmd, log: &Path, limit: Duration) -> anyhow::Result<Option<Usage>> {
     console::echo(command);
-    let create = || File::create(log).with_context(|| format!("failed to make `{}`", log.display()));
-    let (stdout, stderr) = (create()?, create()?);
+    let Some((status, usage)) = watch(command, log, log, limit)? else { return Ok(None) };
+    anyhow::ensure!(status.success(), "`{command}` failed ({status}); see `{}`", log.display());
+    Ok(Some(usage))
+}
+
+/// As [`measure`], says nothing and leaves it to the caller what a status means.
+pub(crate) fn watch(
+    command: &Cmd,
+    stdout: &Path,
+    stderr: &Path,
+    limit: Duration,
+) -> anyhow::Result<Option<(ExitStatus, Usage)>> {
+    let create =
+        |path: &Path| File::create(path).with_context(|| format!("failed to make `{}`", path.display()));
+    let out = create(stdout)?;
+    let err = if stdout == stderr { out.try_clone()? } else { create(stderr)? };
     let mut program = command.command();
-    // A group of its own: a profiler that hangs is killed with everything that it started.
-    program.stdin(Stdio::null()).stdout(stdout).stderr(stderr).process_group(0);
+    // A group of its own: what hangs is killed with everything that it started.
+    program.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
     let started = Instant::now();
     let child = program.spawn().with_context(|| format!("failed to start `{command}`"))?;
     let pid = child.id().cast_signed();
     loop {
         if let Some((status, usage)) = reap(pid, libc::WNOHANG)? {
-            let wall = started.elapsed();
-            anyhow::ensure!(
-                status == 0,
-                "`{command}` failed (wait status {status}); see `{}`",
-                log.display()
-            );
-            return Ok(Some(Usage { wall, ..usage }));
+            return Ok(Some((ExitStatus::from_raw(status), Usage { wall: started.elapsed(), ..usage })));
         }
         if started.elapsed() > limit {
             kill_group(pid);

@@ -4,23 +4,34 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
+use serde::Serialize;
 
+use crate::bench::ratio;
+use crate::checker::Checker;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, failure};
 use crate::environment::Packages;
 use crate::workspace::Workspace;
 use crate::zoo::run::Runner;
 use crate::zoo::score;
+use crate::zoo::source::{self, SourceRow};
 use crate::zoo::table::{self, Row};
 use crate::zoo::truth::{self, Side, Truth};
+
+/// A check of a scenario's sources that takes longer hangs.
+const CHECK_LIMIT: Duration = Duration::from_mins(1);
 
 /// Measure caulk on a folder of programs whose leaks are known
 #[derive(Debug, clap::Args)]
 pub(crate) struct ZooArgs {
     /// Folder of the scenarios, each with a truth.toml [default: ../shared/leakzoo]
     path: Option<PathBuf>,
+    /// Check the sources instead of running the programs
+    #[arg(long = "static")]
+    source: bool,
     /// Only these scenarios
     #[arg(long, value_name = "ID", num_args = 1..)]
     only: Vec<String>,
@@ -38,23 +49,56 @@ pub(crate) struct ZooArgs {
 pub(crate) fn run(workspace: &Workspace, args: &ZooArgs) -> anyhow::Result<()> {
     let zoo = args.path.clone().unwrap_or_else(|| workspace.path("../shared/leakzoo"));
     let scenarios = truth::read_all(&zoo, &args.only)?;
+    if args.source { check(workspace, args, &scenarios) } else { watch(workspace, args, &scenarios) }
+}
+
+/// `caulk check` on both sides of every scenario.
+fn check(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Result<()> {
+    let checker = Checker::build(workspace)?;
+    let output = workspace.path("target/zoo-static");
+    fs::create_dir_all(&output).with_context(|| format!("failed to make `{}`", output.display()))?;
+    let row = |truth: &Truth| {
+        SourceRow::new(truth, |side| {
+            let report = output.join(format!("{}-{}.json", truth.id, side.folder()));
+            let checked = checker.check(&truth.folder, side.folder(), &report, CHECK_LIMIT)?;
+            let (seconds, megabytes) = (ratio::cpu(&checked.usage), ratio::peak(&checked.usage));
+            console::note(format!("{} {}: {seconds:.2} CPU-s, {megabytes:.0} MB", truth.id, side.folder()));
+            Ok(checked.report)
+        })
+    };
+    let rows: Vec<_> = scenarios.iter().map(row).collect();
+    write(args, &rows)?;
+    console::data(source::render(&rows));
+    let failed = rows.iter().filter(|row| !row.passed()).count();
+    verdict(failed, rows.len(), "target/zoo-static/ID-leaky.json and ID-clean.json are the reports")
+}
+
+/// `caulk run` on both sides of every scenario.
+fn watch(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Result<()> {
     let groups: &[_] =
         if args.python.is_some() { &[Packages::Dev] } else { &[Packages::Dev, Packages::Full] };
     let environment = develop::prepare(workspace, &Interpreter::default(), groups)?;
     let python = args.python.clone().unwrap_or_else(|| environment.bin("python"));
     let runner = Runner { caulk: environment.bin("caulk"), python, output: workspace.path("target/zoo") };
-    let rows = measure(&runner, &scenarios, args.jobs.max(1));
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&rows).context("results are plain values")?;
-        fs::write(path, text).with_context(|| format!("failed to write `{}`", path.display()))?;
-    }
+    let rows = measure(&runner, scenarios, args.jobs.max(1));
+    write(args, &rows)?;
     console::data(table::render(&rows));
     let failed = rows.iter().filter(|row| !row.passed()).count();
+    let hint = "target/zoo/ID-leaky and ID-clean hold report.json, the program's output and the recording";
+    verdict(failed, rows.len(), hint)
+}
+
+fn write(args: &ZooArgs, rows: &impl Serialize) -> anyhow::Result<()> {
+    let Some(path) = &args.json else { return Ok(()) };
+    let text = serde_json::to_string_pretty(rows).context("results are plain values")?;
+    fs::write(path, text).with_context(|| format!("failed to write `{}`", path.display()))
+}
+
+fn verdict(failed: usize, all: usize, hint: &str) -> anyhow::Result<()> {
     if failed == 0 {
         return Ok(());
     }
-    let hint = "target/zoo/ID-leaky and ID-clean hold report.json, the program's output and the recording";
-    Err(failure(format!("{failed} of {} scenarios are not as they should be", rows.len()), hint))
+    Err(failure(format!("{failed} of {all} scenarios are not as they should be"), hint))
 }
 
 fn measure(runner: &Runner, scenarios: &[Truth], jobs: usize) -> Vec<Row> {

@@ -2,5 +2,6 @@
 
 pub(crate) mod run;
 pub(crate) mod score;
+pub(crate) mod source;
 pub(crate) mod table;
 pub(crate) mod truth;

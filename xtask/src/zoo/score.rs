@@ -154,7 +154,8 @@ fn bytes_per_epoch(growth: &Growth, epochs: u32) -> Option<f64> {
     (epochs > 0 && units.is_finite()).then(|| growth.bytes_per_unit * units / f64::from(epochs))
 }
 
-fn friends(truth: &Truth, side: &str, report: &Report) -> Vec<String> {
+/// False friends that a report blames.
+pub(crate) fn friends(truth: &Truth, side: &str, report: &Report) -> Vec<String> {
     let here = truth.false_friends.iter().filter(|friend| friend.file.starts_with(side));
     let blamed = here.filter(|friend| report.findings.iter().any(|finding| blames(finding, friend)));
     blamed.map(|friend| format!("blames {}:{}", friend.file, friend.line)).collect()

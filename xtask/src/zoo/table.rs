@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::columns;
 use crate::zoo::score::{CleanScore, Found, LeakScore};
 
 /// One scenario's results; `Err` holds why a program gave none.
@@ -39,13 +40,7 @@ fn is_quiet(result: &Result<CleanScore, String>) -> bool {
 pub(crate) fn render(rows: &[Row]) -> String {
     let head = ["scenario", "class", "line", "container", "class right", "growth", "clean"].map(String::from);
     let cells: Vec<_> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
-    let widths: Vec<_> =
-        (0..7).map(|column| cells.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
-    let line = |row: &[String; 7]| {
-        let padded = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    let table = cells.iter().map(line).collect::<Vec<_>>().join("\n");
+    let table = columns::align(&cells);
     [table, misses(rows), totals(rows)]
         .into_iter()
         .filter(|part| !part.is_empty())

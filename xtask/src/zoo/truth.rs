@@ -62,6 +62,9 @@ pub(crate) struct LeakSite {
     pub(crate) function: String,
     /// The expression that holds on to things.
     pub(crate) container: String,
+    /// The one that a report should lead with.
+    #[serde(default)]
+    pub(crate) primary: bool,
 }
 
 /// A line that only looks like a leak.
@@ -108,6 +111,11 @@ impl Truth {
     pub(crate) fn sides(&self) -> Vec<Side> {
         let sides = [Side::Leaky, Side::Clean].into_iter();
         sides.filter(|side| self.folder.join(side.folder()).join("main.py").is_file()).collect()
+    }
+
+    /// Whether `caulk check` is expected to find the leak.
+    pub(crate) fn is_due_in_source(&self) -> bool {
+        matches!(self.kind.as_str(), "static+dynamic" | "static-only")
     }
 
     /// Whether `caulk run` is expected to find the leak.

@@ -1,0 +1,62 @@
+//! `caulk check` as a program: what it reported, and what that cost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::bench::usage::{self, Usage};
+use crate::findings::Report;
+use crate::package;
+use crate::process::Cmd;
+use crate::workspace::Workspace;
+
+/// The command, freshly built.
+#[derive(Debug, Clone)]
+pub(crate) struct Checker {
+    caulk: PathBuf,
+}
+
+/// What came of a check.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// What it reported.
+    pub(crate) report: Report,
+    /// What it used.
+    pub(crate) usage: Usage,
+}
+
+impl Checker {
+    /// Builds the command.
+    pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<Self> {
+        Ok(Self { caulk: package::build_command(workspace)? })
+    }
+
+    /// The command line that checks `path` in `folder`: nothing of the surroundings or of an earlier run counts.
+    pub(crate) fn command(&self, folder: &Path, path: &str) -> Cmd {
+        Cmd::new(&self.caulk)
+            .args(["check", "--isolated", "--no-cache", "--output-format", "json", path])
+            .folder(folder)
+    }
+
+    /// Checks `path` in `folder`. The report stays in `output`, what is said on stderr beside it.
+    pub(crate) fn check(
+        &self,
+        folder: &Path,
+        path: &str,
+        output: &Path,
+        limit: Duration,
+    ) -> anyhow::Result<Checked> {
+        let command = self.command(folder, path);
+        let stderr = output.with_extension("stderr");
+        let (status, usage) = usage::watch(&command, output, &stderr, limit)?
+            .with_context(|| format!("did not end within {} s", limit.as_secs()))?;
+        // 0: nothing found; 1: something found.
+        if !matches!(status.code(), Some(0 | 1)) {
+            let said = fs::read_to_string(&stderr).unwrap_or_default();
+            anyhow::bail!("`{command}` ended with {status}: {}", said.trim());
+        }
+        Ok(Checked { report: Report::read(output)?, usage })
+    }
+}
