@@ -37,6 +37,7 @@ enum Task {
     Check(commands::check::CheckArgs),
     Zoo(commands::zoo::ZooArgs),
     Bench(commands::bench::BenchArgs),
+    NewRule(commands::new_rule::NewRuleArgs),
 }
 
 fn main() -> ExitCode {
@@ -57,5 +58,6 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::Check(args) => commands::check::run(workspace, args),
         Task::Zoo(args) => commands::zoo::run(workspace, args),
         Task::Bench(args) => commands::bench::run(workspace, args),
+        Task::NewRule(args) => commands::new_rule::run(workspace, args),
     }
 }

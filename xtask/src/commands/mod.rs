@@ -4,5 +4,6 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod develop;
+pub(crate) mod new_rule;
 pub(crate) mod test;
 pub(crate) mod zoo;
