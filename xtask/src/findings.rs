@@ -86,10 +86,38 @@ pub(crate) struct Finding {
     /// How fast.
     #[serde(default)]
     pub(crate) growth: Option<Growth>,
+    /// From what makes the value to why it outlives the step.
+    #[serde(default)]
+    pub(crate) chain: Vec<ChainStep>,
+    /// What to change.
+    #[serde(default)]
+    pub(crate) fix: Option<Fix>,
+}
+
+/// One link of a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct ChainStep {
+    /// As in [`Site`].
+    pub(crate) file: String,
+    /// From 1.
+    pub(crate) line: u32,
+    /// The line's text.
+    pub(crate) text: String,
+    /// What happens there.
+    pub(crate) note: String,
+}
+
+/// What to change.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Fix {
+    /// `safe`, `unsafe`, `display-only`.
+    pub(crate) applicability: String,
+    /// For people.
+    pub(crate) description: String,
 }
 
 /// A place in source.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Site {
     /// Relative to the folder in which caulk was started.
     pub(crate) file: String,
@@ -101,6 +129,9 @@ pub(crate) struct Site {
     /// Qualified name.
     #[serde(default)]
     pub(crate) function: String,
+    /// The first line's text.
+    #[serde(default)]
+    pub(crate) text: String,
 }
 
 /// How fast.
@@ -167,7 +198,7 @@ mod tests {
     use super::*;
 
     fn check(file: &str, line: u32, expected: bool) {
-        let site = Site { file: file.into(), line: 7, end_line: 9, function: String::new() };
+        let site = Site { file: file.into(), line: 7, end_line: 9, ..Site::default() };
         assert_eq!(site.is_at("leaky/main.py", line), expected, "{file}:{line}");
     }
 

@@ -5,6 +5,7 @@ mod checker;
 mod columns;
 mod commands;
 mod console;
+mod ecosystem;
 mod environment;
 mod findings;
 mod layers;
@@ -37,6 +38,7 @@ enum Task {
     Check(commands::check::CheckArgs),
     Zoo(commands::zoo::ZooArgs),
     Bench(commands::bench::BenchArgs),
+    Ecosystem(commands::ecosystem::EcosystemArgs),
     NewRule(commands::new_rule::NewRuleArgs),
 }
 
@@ -58,6 +60,7 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::Check(args) => commands::check::run(workspace, args),
         Task::Zoo(args) => commands::zoo::run(workspace, args),
         Task::Bench(args) => commands::bench::run(workspace, args),
+        Task::Ecosystem(args) => commands::ecosystem::run(workspace, args),
         Task::NewRule(args) => commands::new_rule::run(workspace, args),
     }
 }
