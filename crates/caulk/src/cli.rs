@@ -112,10 +112,10 @@ pub(crate) struct RunArgs {
 /// When to print lines on how the run is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Progress {
-    /// Where standard error is a terminal, at most one line in 30 seconds
+    /// At epochs if standard error is a terminal, at most one line in 30 seconds
     #[default]
     Auto,
-    /// At every epoch, also into files and pipes
+    /// At every epoch, also into files and pipes; where there are no epochs, one line in 30 seconds
     Line,
     /// Never
     None,

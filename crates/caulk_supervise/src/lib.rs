@@ -36,10 +36,10 @@ pub use package::{PACKAGE_VARIABLE, find_package};
 /// Whether lines on standard error say how the run is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Progress {
-    /// Where standard error is a terminal.
+    /// At epochs where standard error is a terminal, at most one in 30 seconds.
     #[default]
     Auto,
-    /// Always.
+    /// At every epoch, wherever standard error leads; one in 30 seconds in programs without epochs.
     Line,
     /// Never.
     None,

@@ -1,7 +1,8 @@
 //! Lines on standard error while the run goes on: how much, how it grows, when it ends.
 //!
-//! Whole lines, rarely, and never where they could stop or block anything: not from the background of a terminal, not
-//! into a pipe that is full. An error there silences them.
+//! Whole lines at boundaries: one per epoch where they were asked for, else at most one in 30 seconds, as for programs
+//! without epochs. Never where they could stop or block anything: not from the background of a terminal, not into a pipe
+//! that is full. An error there silences them.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -14,7 +15,7 @@ use rustix::time::Timespec;
 
 use crate::Progress;
 
-/// Between two lines, in nanoseconds.
+/// Between two lines, but for those of epochs that were asked for, in nanoseconds.
 const PAUSE_NS: u64 = 30_000_000_000;
 
 /// Readings that are judged; of longer runs the last ones.
@@ -34,6 +35,8 @@ pub(crate) struct Room {
 #[derive(Debug)]
 pub(crate) struct Lines {
     wanted: bool,
+    /// One for each epoch, however short it is.
+    each_epoch: bool,
     terminal: bool,
     next_ns: u64,
     begun_ns: Option<u64>,
@@ -57,7 +60,8 @@ impl Lines {
             Progress::Line => true,
             Progress::None => false,
         };
-        Self { wanted, terminal, next_ns: 0, begun_ns: None, pid: 0, series: Vec::new() }
+        let each_epoch = progress == Progress::Line;
+        Self { wanted, each_epoch, terminal, next_ns: 0, begun_ns: None, pid: 0, series: Vec::new() }
     }
 
     /// Takes in a boundary of the main process, and says how things are if it is time.
@@ -79,7 +83,8 @@ impl Lines {
         // Epochs say it best. Until they come, steps and seconds get a word, after some time.
         let early = boundary.unit != Unit::Epoch && now_ns < begun_ns + PAUSE_NS;
         let better = self.series.iter().any(|series| series.kind.0 < boundary.unit);
-        if early || better || now_ns < self.next_ns {
+        let due = now_ns >= self.next_ns || (self.each_epoch && boundary.unit == Unit::Epoch);
+        if early || better || !due {
             return;
         }
         let line = line(&self.series[series], boundary, &rooms());
@@ -205,6 +210,7 @@ mod tests {
     fn check(megabytes: &[u64], room: Option<Room>, expected: &str) {
         let mut lines = Lines {
             wanted: true,
+            each_epoch: false,
             terminal: false,
             next_ns: u64::MAX,
             begun_ns: None,

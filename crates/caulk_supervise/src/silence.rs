@@ -21,8 +21,21 @@ const OLDEST_MINOR: u32 = 10;
 pub(crate) struct Silence {
     /// Process id of the first Python seen, and when.
     python: Option<(u32, u64)>,
-    reason: Option<String>,
+    reason: Option<Reason>,
     over: bool,
+}
+
+/// Why caulk is not inside, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Reason {
+    why: String,
+    remedy: &'static str,
+}
+
+impl Reason {
+    fn new(why: impl Into<String>, remedy: &'static str) -> Self {
+        Self { why: why.into(), remedy }
+    }
 }
 
 /// What a process shows of itself.
@@ -30,8 +43,8 @@ pub(crate) struct Silence {
 struct Outside<'a> {
     executable: &'a str,
     arguments: &'a [String],
-    /// `NAME=value`; empty where it may not be read.
-    environment: &'a [String],
+    /// `NAME=value`; `None` where it does not show.
+    environment: Option<&'a [String]>,
     /// Names of mapped files, one a line.
     maps: &'a str,
 }
@@ -74,9 +87,12 @@ impl Silence {
         if known.is_none() && now_ns < since_ns + PATIENCE_NS {
             return None;
         }
-        let reason = known.unwrap_or_else(|| "the reason does not show from outside".into());
+        let Reason { why, remedy } = known.unwrap_or_else(|| {
+            Reason::new("the reason does not show from outside", "see whether a short program shows the same")
+        });
         Some(format!(
-            "Python (process {pid}) runs without caulk inside, so it is watched from outside alone: {reason}"
+            "Python (process {pid}) runs without caulk inside: {why}. It is watched from outside alone, so that no \
+             container and no line can be named; {remedy}"
         ))
     }
 }
@@ -88,31 +104,47 @@ fn first_python(tree: &Tree) -> Option<u32> {
     processes.iter().find(|process| process.signs.kind == Kind::Python).map(|process| process.record.pid)
 }
 
-fn reason(pid: u32, reader: &mut Reader) -> Option<String> {
+fn reason(pid: u32, reader: &mut Reader) -> Option<Reason> {
     let link = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let arguments = reader.arguments(pid);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let environment: Vec<String> =
-        reader.process(pid, "environ").unwrap_or_default().split(|&byte| byte == 0).map(text).collect();
+    let environment = environment(pid, reader);
     let maps = text(reader.process(pid, "maps").unwrap_or_default());
     explain(&Outside {
         executable: &link.to_string_lossy(),
         arguments: &arguments,
-        environment: &environment,
+        environment: environment.as_deref(),
         maps: &maps,
     })
 }
 
+/// Variables of a process. A kernel that does not show them shows an empty file, as `env -i` makes it: this process's
+/// own tells the one from the other.
+fn environment(pid: u32, reader: &mut Reader) -> Option<Vec<String>> {
+    let mut variables = |process: &str| -> Option<Vec<String>> {
+        let bytes = reader.open(format!("/proc/{process}/environ")).ok()?;
+        Some(bytes.split(|&byte| byte == 0).filter(|entry| !entry.is_empty()).map(text).collect())
+    };
+    let shown = variables(&pid.to_string())?;
+    let shows = !shown.is_empty() || variables("self").is_some_and(|own| !own.is_empty());
+    shows.then_some(shown)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 /// The first reason that applies.
-fn explain(outside: &Outside<'_>) -> Option<String> {
+fn explain(outside: &Outside<'_>) -> Option<Reason> {
     if let Some(minor) = minor_version(outside).filter(|&minor| minor < OLDEST_MINOR) {
-        return Some(format!("it is Python 3.{minor}, and caulk needs 3.{OLDEST_MINOR} or later"));
+        let why = format!("it is Python 3.{minor}, and caulk needs 3.{OLDEST_MINOR} or later");
+        return Some(Reason::new(why, "run the program with a later Python"));
     }
     if let Some(option) = switched_off(outside.arguments) {
         let effect = if option == 'S' { "does not import `site`" } else { "ignores PYTHONPATH" };
-        return Some(format!("with the option -{option} it {effect}, by which caulk gets in"));
+        let why = format!("with the option -{option} it {effect}, by which caulk gets in");
+        return Some(Reason::new(why, "leave the option out under caulk"));
     }
-    environment_reason(outside.environment).or_else(|| library_reason(outside))
+    outside.environment.and_then(environment_reason).or_else(|| library_reason(outside))
 }
 
 /// Option by which Python was told not to let anything in: those before the program, alone or together.
@@ -145,42 +177,37 @@ fn switched_off(arguments: &[String]) -> Option<char> {
     None
 }
 
-fn environment_reason(environment: &[String]) -> Option<String> {
+fn environment_reason(environment: &[String]) -> Option<Reason> {
     let value = |name: &str| environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='));
-    // A kernel that does not show the environment shows nothing at all.
-    if environment.iter().all(String::is_empty) {
-        return None;
-    }
     if value(SOCKET_VARIABLE).is_none() {
-        let how = "`env -i`, `sudo`, `subprocess(env=...)` and the like";
-        let what = if value(RUN_VARIABLE).is_none() {
-            "environment was not passed on"
-        } else {
-            "variables were not passed on"
-        };
-        return Some(format!("caulk's {what} ({how})"));
+        let what = if value(RUN_VARIABLE).is_none() { "environment" } else { "variables" };
+        let why =
+            format!("caulk's {what} did not reach it (`env -i`, `sudo`, `subprocess(env=...)` and the like)");
+        return Some(Reason::new(why, "pass on PYTHONPATH and the variables that begin with CAULK_"));
     }
     let injected = |path: &str| path.split(':').any(|folder| folder.ends_with(INJECTED));
     if !value(PYTHON_PATH).is_some_and(injected) {
-        return Some("PYTHONPATH was replaced on the way, by which caulk gets in".into());
+        let why = "PYTHONPATH, by which caulk gets in, was replaced on the way";
+        return Some(Reason::new(why, "add to it instead, as in `PYTHONPATH=/yours:$PYTHONPATH`"));
     }
     None
 }
 
-fn library_reason(outside: &Outside<'_>) -> Option<String> {
+fn library_reason(outside: &Outside<'_>) -> Option<Reason> {
     let file = outside.executable.rsplit('/').next().unwrap_or_default();
     if file.starts_with("pypy") {
-        return Some("it is PyPy, and caulk needs CPython".into());
+        return Some(Reason::new("it is PyPy, and caulk needs CPython", "run the program with CPython"));
     }
     if outside.maps.is_empty() {
         return None;
     }
+    let another = "run the program with a Python that uses glibc, as python.org, conda and Debian have it";
     if outside.maps.contains("/ld-musl-") {
-        return Some("it uses the musl C library, and caulk needs glibc".into());
+        return Some(Reason::new("it uses the musl C library, and caulk needs glibc", another));
     }
     let dynamic = ["/ld-linux", "/ld-2", "/libc.so", "/libc-2", "/ld64"];
     if !dynamic.iter().any(|name| outside.maps.contains(name)) {
-        return Some("it is statically linked and cannot load extensions".into());
+        return Some(Reason::new("it is statically linked and cannot load extensions", another));
     }
     None
 }
@@ -205,8 +232,8 @@ mod tests {
     fn check(executable: &str, line: &str, environment: &[&str], maps: &str, expected: &str) {
         let arguments: Vec<String> = line.split(' ').map(String::from).collect();
         let environment: Vec<String> = environment.iter().copied().map(String::from).collect();
-        let outside = Outside { executable, arguments: &arguments, environment: &environment, maps };
-        let text = explain(&outside).unwrap_or_default();
+        let outside = Outside { executable, arguments: &arguments, environment: Some(&environment), maps };
+        let text = explain(&outside).map(|reason| reason.why).unwrap_or_default();
         assert!(text.contains(expected) && text.is_empty() == expected.is_empty(), "{line}: {text}");
     }
 
@@ -231,11 +258,11 @@ mod tests {
         let said = |environment: &[&str], expected| {
             check("/usr/bin/python3.11", "python x.py", environment, MAPS, expected);
         };
-        said(&["HOME=/root"], "environment was not passed on");
-        said(&["CAULK_RUN=1"], "variables were not passed on");
-        said(&["CAULK_SOCKET=/s", "PYTHONPATH=/a"], "PYTHONPATH was replaced");
-        said(&["CAULK_SOCKET=/s"], "PYTHONPATH was replaced");
-        said(&[""], "");
+        said(&["HOME=/root"], "environment did not reach it");
+        said(&[], "environment did not reach it");
+        said(&["CAULK_RUN=1"], "variables did not reach it");
+        said(&["CAULK_SOCKET=/s", "PYTHONPATH=/a"], "was replaced on the way");
+        said(&["CAULK_SOCKET=/s"], "was replaced on the way");
     }
 
     #[test]

@@ -111,19 +111,25 @@ impl Supervisor<'_> {
     /// Says what is known at once, and what will not be seen.
     fn prepare(&mut self, options: &Options, failure: Option<std::io::Error>) {
         self.tell_changes();
-        if options.package.is_none() && !options.outside_only {
-            self.note(
-                "caulk's Python package was not found beside the command: memory is watched from outside alone \
-                 (install caulk with pip, or set CAULK_PACKAGE to its folder)"
-                    .into(),
-            );
-            self.silence.broken();
+        let consequence =
+            "memory is watched from outside alone, so that no container and no line can be named";
+        let note = if options.outside_only {
+            format!("{consequence}, as was asked for")
+        } else if options.package.is_none() {
+            format!(
+                "caulk's Python package was not found beside the command: {consequence}; install caulk with pip, or \
+                 set CAULK_PACKAGE to the package's folder"
+            )
         } else if let Some(error) = failure {
-            self.note(format!(
-                "no socket could be made for the agents ({error}): memory is watched from outside alone"
-            ));
-            self.silence.broken();
-        }
+            format!(
+                "no socket could be made for the agents ({error}): {consequence}; set XDG_RUNTIME_DIR to a folder of \
+                 your own that can be written"
+            )
+        } else {
+            return;
+        };
+        self.note(note);
+        self.silence.broken();
     }
 
     /// Runs until the command has ended.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use caulk_core::wire::{Message, RUN_VARIABLE};
+use caulk_core::wire::{Hello, Message, RUN_VARIABLE};
 use caulk_core::{ProcessRecord, Role};
 
 use crate::clock;
@@ -280,9 +280,8 @@ impl Tree {
             self.hear_of_the_dead(pid, message, now_ns);
             return;
         }
-        if matches!(message, Message::Hello(_)) {
-            // The last look may have been before it became the program that speaks here.
-            self.refresh(pid);
+        if let Message::Hello(hello) = message {
+            self.meet(pid, hello);
         }
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
@@ -299,6 +298,15 @@ impl Tree {
         self.tell(pid);
     }
 
+    /// The last look may have been before it became the program that speaks here; by now it may have ended.
+    fn meet(&mut self, pid: u32, hello: &Hello) {
+        if self.reader.stat(pid).is_some() {
+            self.refresh(pid);
+        } else if let Some(process) = self.processes.get_mut(&pid) {
+            process.record.name = file_name(&hello.executable);
+        }
+    }
+
     /// A process that came and went between two looks, and yet said something.
     fn hear_of_the_dead(&mut self, pid: u32, message: &Message, now_ns: u64) {
         let Message::Hello(hello) = message else {
@@ -307,7 +315,7 @@ impl Tree {
         self.seen += 1;
         let mut process = Process::new(pid, hello.parent);
         (process.record.first_ns, process.record.last_ns) = (hello.time_ns.min(now_ns), now_ns);
-        process.record.name = hello.executable.rsplit('/').next().unwrap_or_default().into();
+        process.record.name = file_name(&hello.executable);
         process.note(message);
         self.processes.insert(pid, process);
         self.roles.judge(pid, &mut self.processes);
@@ -385,6 +393,10 @@ impl Process {
             _ => {}
         }
     }
+}
+
+fn file_name(executable: &str) -> String {
+    executable.rsplit('/').next().unwrap_or_default().into()
 }
 
 fn hash(arguments: &[String]) -> u64 {
