@@ -8,6 +8,7 @@
 mod analysis;
 mod bind;
 mod collect;
+mod depth;
 mod edit;
 mod facts;
 mod fixes;
@@ -24,6 +25,7 @@ mod text;
 mod value;
 
 pub use analysis::Analysis;
+pub use depth::with_room;
 pub use edit::apply;
 pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
 pub use module::Module;

@@ -11,6 +11,7 @@ use ruff_python_ast::{ModModule, PySourceType};
 use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::TextRange;
 
+use crate::depth;
 use crate::text::Source;
 
 /// Largest file that is looked at, in bytes.
@@ -122,7 +123,12 @@ impl Project {
         }
         let id = FileId(self.files.len() as u32);
         self.by_path.insert(file.path.clone(), id);
-        self.files.push(Parsed { path: file.path, source, tree: parsed.into_syntax() });
+        let mut tree = parsed.into_syntax();
+        if depth::bound(&mut tree) {
+            let levels = depth::MAX_LEVELS;
+            self.problems.push(format!("{}: not looked at, nested deeper than {levels} levels", file.path));
+        }
+        self.files.push(Parsed { path: file.path, source, tree });
     }
 
     /// What could not be parsed, for people.

@@ -8,7 +8,7 @@ mod rule;
 mod rules;
 
 use caulk_core::{Diagnostic, LeakClass};
-use caulk_python::Analysis;
+use caulk_python::{Analysis, with_room};
 
 use crate::context::Context;
 pub use crate::rule::Rule;
@@ -22,10 +22,12 @@ pub fn rule(class: LeakClass) -> Option<&'static Rule> {
 /// Everything that the given rules find, in order of files and lines.
 pub fn check(analysis: &Analysis, rules: &[&Rule]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for rule in rules {
-        let mut context = Context::new(rule, analysis, &mut found);
-        (rule.check)(&mut context);
-    }
+    with_room(|| {
+        for rule in rules {
+            let mut context = Context::new(rule, analysis, &mut found);
+            (rule.check)(&mut context);
+        }
+    });
     found.sort_by(|a, b| place(a).cmp(&place(b)));
     found.dedup_by(|a, b| a.class == b.class && place(a) == place(b));
     found

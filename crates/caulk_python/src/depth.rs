@@ -1,0 +1,84 @@
+//! How deep a syntax tree is, and stack for those who walk it.
+//!
+//! Deeper trees than [`MAX_LEVELS`] are cut off where files come in, so that nobody else has to count.
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, ModModule, Pattern, Stmt};
+
+/// Levels of a tree that is looked at. CPython gives up at 100 levels of blocks and 200 of parentheses; long sums go
+/// deeper, one level for each operator.
+pub(crate) const MAX_LEVELS: usize = 400;
+
+/// Stack that is enough for recursion over [`MAX_LEVELS`], from function to function, in a build without optimisation.
+const ROOM: usize = 64 << 20;
+/// Stack for one level.
+const LEVEL: usize = 64 << 10;
+/// A tree is dropped recursively: bytes of stack per level.
+const DROP: usize = 1 << 10;
+
+/// Calls with enough stack to walk a tree recursively.
+pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(ROOM, 2 * ROOM, work)
+}
+
+/// Empties a tree that is too deep, and says so.
+pub(crate) fn bound(tree: &mut ModModule) -> bool {
+    let mut levels = Levels { now: 0, most: 0 };
+    levels.visit_body(&tree.body);
+    let too_deep = levels.most > MAX_LEVELS;
+    if too_deep {
+        let stack = LEVEL + levels.most * DROP;
+        stacker::maybe_grow(stack, stack, || tree.body.clear());
+    }
+    too_deep
+}
+
+struct Levels {
+    now: usize,
+    most: usize,
+}
+
+impl Levels {
+    fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
+        self.now += 1;
+        self.most = self.most.max(self.now);
+        stacker::maybe_grow(LEVEL, ROOM, || walk(self));
+        self.now -= 1;
+    }
+}
+
+impl<'a> Visitor<'a> for Levels {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        self.deeper(|levels| visitor::walk_stmt(levels, stmt));
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        self.deeper(|levels| visitor::walk_expr(levels, expr));
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        self.deeper(|levels| visitor::walk_pattern(levels, pattern));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use ruff_python_parser::parse_module;
+
+    use super::*;
+
+    fn check(text: &str, kept: bool) {
+        let mut tree = parse_module(text).unwrap().into_syntax();
+        assert_eq!((bound(&mut tree), tree.body.is_empty()), (!kept, !kept), "{}", &text[..20]);
+    }
+
+    #[test]
+    fn a_tree_is_kept_unless_it_is_deeper_than_people_write() {
+        check(&format!("x = {}1\n", "1 + ".repeat(300)), true);
+        check(&format!("x = {}1\n", "1 + ".repeat(500)), false);
+        check(&format!("x = {}1{}\n", "(".repeat(200), ")".repeat(200)), true);
+        check(&format!("x = {}1{}\n", "[".repeat(100_000), "]".repeat(100_000)), false);
+        check(&format!("if x:\n    pass\n{}", "elif x:\n    pass\n".repeat(5_000)), true);
+    }
+}
