@@ -16,6 +16,17 @@ const LEVEL: usize = 64 << 10;
 /// A tree is dropped recursively: bytes of stack per level.
 const DROP: usize = 1 << 10;
 
+/// f-strings that begin with a brace and may stand in one file. The time to read them where each stands inside the one
+/// before grows with the square of their number: this many take a quarter of a second.
+pub(crate) const MAX_FORMATTED: usize = 10_000;
+
+/// Whether a text might be one f-string inside the other, too deep to be read in bearable time.
+pub(crate) fn may_hang(text: &str) -> bool {
+    let opens =
+        |bytes: &&[u8]| matches!(bytes, [b'f' | b'F' | b'r' | b'R' | b'"' | b'\'', b'"' | b'\'', b'{']);
+    text.as_bytes().windows(3).filter(opens).count() > MAX_FORMATTED
+}
+
 /// Calls with enough stack to walk a tree recursively.
 pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(ROOM, 2 * ROOM, work)
@@ -71,6 +82,13 @@ mod tests {
     fn check(text: &str, kept: bool) {
         let mut tree = parse_module(text).unwrap().into_syntax();
         assert_eq!((bound(&mut tree), tree.body.is_empty()), (!kept, !kept), "{}", &text[..20]);
+    }
+
+    #[test]
+    fn formatted_strings_are_counted_before_they_are_read() {
+        assert!(may_hang(&"f'{".repeat(MAX_FORMATTED + 1)));
+        assert!(may_hang(&"f\"\"\"{".repeat(MAX_FORMATTED + 1)));
+        assert!(!may_hang(&"print(f'{x}')\n".repeat(MAX_FORMATTED)));
     }
 
     #[test]

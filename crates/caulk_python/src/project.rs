@@ -112,6 +112,11 @@ impl Project {
             ));
             return;
         }
+        if depth::may_hang(&file.text) {
+            let most = depth::MAX_FORMATTED;
+            self.problems.push(format!("{}: not looked at, more than {most} f-strings", file.path));
+            return;
+        }
         let source = Source::new(&file.text);
         let parsed = parse_unchecked_source(
             source.text(),

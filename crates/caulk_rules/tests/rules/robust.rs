@@ -64,7 +64,6 @@ fn deep_nesting_is_answered() {
         ("1 if a else ", "1", ""),
         ("[x for x in ", "xs", "]"),
         ("(y := ", "1", ")"),
-        ("f'{", "1", "}'"),
         ("", "a", " and b"),
         ("", "a", " < b"),
     ];
@@ -78,6 +77,7 @@ fn deep_nesting_is_answered() {
         let heads: Vec<_> = (0..95).map(|depth| format!("{}{head}\n", " ".repeat(depth))).collect();
         examine_text(heads.concat() + &" ".repeat(95) + "self.xs.append(x)\n");
     }
+    examine_text(format!("xs.append({}1{})\n", "f'{".repeat(500), "}'".repeat(500)));
     let branches: Vec<_> = (0..deep).map(|at| format!("elif x == {at}:\n    xs.append(x)\n")).collect();
     examine_text(format!("if x:\n    pass\n{}", branches.concat()));
 }
@@ -94,6 +94,8 @@ fn long_lines_are_answered() {
         format!("# {}", "x".repeat(long)),
         "\\\n".repeat(long / 2),
         "a = ".repeat(long / 40) + "b",
+        "(".repeat(long / 16),
+        "f'{".repeat(long / 3),
     ] {
         examine_text(text);
     }
