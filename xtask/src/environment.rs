@@ -13,6 +13,7 @@ use crate::python::{self, Python};
 use crate::workspace::Workspace;
 
 const TOOLS: &str = ".cache/tools";
+const LINTERS: &str = ".cache/linters";
 const VENV: &str = ".venv";
 const CONSTRAINTS: &str = "python/constraints.txt";
 const INSTALL_HINT: &str = "look at what the installer says above; it needs the Python package index and room on the \
@@ -50,7 +51,7 @@ impl Packages {
     }
 }
 
-/// xtask's own tools: uv, maturin, ruff.
+/// Programs of an environment of their own: uv, maturin and ruff, or other linters.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     folder: PathBuf,
@@ -59,14 +60,29 @@ pub(crate) struct Tools {
 impl Tools {
     /// Installs the pinned tools unless they are there.
     pub(crate) fn prepare(workspace: &Workspace, python: Option<&Path>) -> anyhow::Result<Self> {
-        let tools = Self { folder: workspace.path(TOOLS) };
-        let requirements = workspace.path("python/requirements-tools.txt");
+        let what = "installing uv, maturin and ruff into .cache/tools (50 MB)";
+        Self::install(workspace.path(TOOLS), workspace.path("python/requirements-tools.txt"), python, what)
+    }
+
+    /// Installs the linters that are compared with, unless they are there.
+    pub(crate) fn linters(workspace: &Workspace) -> anyhow::Result<Self> {
+        let what = "installing pylint and TorchFix into .cache/linters (60 MB)";
+        Self::install(workspace.path(LINTERS), workspace.path("python/requirements-linters.txt"), None, what)
+    }
+
+    fn install(
+        folder: PathBuf,
+        requirements: PathBuf,
+        python: Option<&Path>,
+        announcement: &str,
+    ) -> anyhow::Result<Self> {
+        let tools = Self { folder };
         let stamp = Stamp::new(&tools.folder, std::slice::from_ref(&requirements))?;
-        if stamp.is_current() && tools.command("uv").arg("--version").works() {
+        if stamp.is_current() && tools.command("python").arg("--version").works() {
             return Ok(tools);
         }
         let python = python::find(python)?;
-        console::step("installing uv, maturin and ruff into .cache/tools (50 MB)");
+        console::step(announcement);
         Cmd::new(&python.executable)
             .args(["-m", "venv", "--clear"])
             .arg(&tools.folder)

@@ -13,8 +13,9 @@ use anyhow::Context;
 use crate::console;
 use crate::process::Cmd;
 
-/// Wall time is known to this.
+/// Wall time is known to a part of itself, and to this at worst.
 const POLL: Duration = Duration::from_millis(5);
+const PART: u32 = 100;
 
 /// CPU time, wall time and memory of a whole process tree.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,12 +57,13 @@ pub(crate) fn watch(
         if let Some((status, usage)) = reap(pid, libc::WNOHANG)? {
             return Ok(Some((ExitStatus::from_raw(status), Usage { wall: started.elapsed(), ..usage })));
         }
-        if started.elapsed() > limit {
+        let elapsed = started.elapsed();
+        if elapsed > limit {
             kill_group(pid);
             reap(pid, 0)?;
             return Ok(None);
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL.min(elapsed / PART));
     }
 }
 

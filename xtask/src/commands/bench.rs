@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what caulk costs beside other profilers, and how often its verdicts are wrong.
+//! `cargo xtask bench`: what caulk costs beside other profilers and linters, and how often its verdicts are wrong.
 
 use std::fs;
 use std::path::Path;
@@ -10,6 +10,7 @@ use clap::Subcommand;
 use crate::bench::contender::{ALL, CAULK, Contender, PLAIN, Program};
 use crate::bench::ratio::{self, Sample, Series, Spread};
 use crate::bench::usage;
+use crate::commands::bench_check::{self, BenchCheckArgs};
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint, failure};
 use crate::environment::{Environment, Packages};
@@ -30,6 +31,7 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Subcommand)]
 enum What {
     Run(RunArgs),
+    Check(BenchCheckArgs),
     Growth,
 }
 
@@ -50,6 +52,7 @@ struct RunArgs {
 pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()> {
     match &args.what {
         What::Run(args) => cost(workspace, args),
+        What::Check(args) => bench_check::run(workspace, args, &machine()),
         What::Growth => growth(workspace),
     }
 }

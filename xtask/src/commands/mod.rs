@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod bench;
+pub(crate) mod bench_check;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod develop;

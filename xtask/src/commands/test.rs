@@ -7,6 +7,8 @@ use crate::libpython;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
+const MANGLED_MINUTES: &str = "15";
+
 /// Run all tests, Rust and Python
 #[derive(Debug, clap::Args)]
 pub(crate) struct TestArgs {
@@ -21,6 +23,9 @@ pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> 
     let groups: &[_] = if args.full { &[Packages::Dev, Packages::Full] } else { &[Packages::Dev] };
     let environment = develop::prepare(workspace, &args.interpreter, groups)?;
     rust(workspace, &environment)?;
+    if args.full {
+        mangled(workspace)?;
+    }
     python(workspace, &environment, args.full)
 }
 
@@ -45,6 +50,22 @@ fn rust(workspace: &Workspace, environment: &Environment) -> anyhow::Result<()> 
         "examples in the documentation failed",
         "run them alone with `cargo test --package CRATE --doc`",
     )
+}
+
+/// `caulk check`'s way through mangled programs: no panic, no hang.
+fn mangled(workspace: &Workspace) -> anyhow::Result<()> {
+    console::step(format!("mangled Python for {MANGLED_MINUTES} minutes"));
+    Cmd::cargo()
+        .args(["run", "--quiet", "--release", "--package", "caulk_rules", "--example", "mangle", "--"])
+        .args([MANGLED_MINUTES, "0", "target/mangle"])
+        // Its own sources, and whatever packages are there.
+        .args(["python", "examples", "crates/caulk_python/tests/programs", "target/ecosystem"])
+        .folder(workspace.root())
+        .run()
+        .or_hint(
+            "a check does not bear mangled Python",
+            "target/mangle/seed-N and target/mangle hold the projects",
+        )
 }
 
 fn python(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
