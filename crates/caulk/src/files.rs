@@ -7,18 +7,22 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 /// Why a file of the user's choice cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to write `{path}`{}", hint(path))]
+#[error("failed to write `{path}`{}", hint(path, source))]
 pub(crate) struct FileError {
     path: Utf8PathBuf,
     source: io::Error,
 }
 
-fn hint(path: &Utf8Path) -> String {
+fn hint(path: &Utf8Path, source: &io::Error) -> String {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     match folder(path) {
         folder if path.is_dir() => {
             format!("\nhint: name a file in it, for example `{}`", folder.join("report.txt"))
         }
         folder if !folder.exists() => format!("\nhint: make the folder first: `mkdir -p {folder}`"),
+        _ if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+            "\nhint: name a file where you may write".into()
+        }
         _ => String::new(),
     }
 }

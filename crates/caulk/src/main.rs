@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod exit;
 mod files;
+mod places;
 mod printer;
 mod recorder;
 mod settings;
@@ -12,7 +13,6 @@ mod sources;
 mod summary;
 mod target;
 
-use camino::{Utf8Path, Utf8PathBuf};
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
@@ -31,10 +31,4 @@ fn main() {
         exit::code(&error)
     });
     std::process::exit(code);
-}
-
-/// Where recordings are, as a person in the working directory would type it.
-fn home() -> Utf8PathBuf {
-    let variable = std::env::var(caulk_record::HOME_VARIABLE).ok();
-    caulk_record::home(Utf8Path::new(""), variable.as_deref())
 }

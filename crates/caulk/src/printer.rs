@@ -18,11 +18,38 @@ const MAX_WIDTH: usize = 110;
 pub(crate) struct Printer {
     quiet: bool,
     color: bool,
+    terminal: bool,
+}
+
+/// An error in pieces.
+struct Told {
+    /// The error and its causes.
+    causes: Vec<String>,
+    /// What to do.
+    hints: Vec<String>,
+}
+
+impl Told {
+    /// Lines `hint: ...` of the errors' texts are hints.
+    fn of(error: &anyhow::Error) -> Self {
+        let (mut causes, mut hints) = (Vec::new(), Vec::new());
+        for cause in error.chain() {
+            let text = cause.to_string();
+            let hint = |line: &&str| line.trim().starts_with("hint: ");
+            let (own, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| !hint(line));
+            causes.push(own.join("\n"));
+            let launch = cause.downcast_ref::<caulk_supervise::LaunchError>();
+            let rest = rest.into_iter().chain(launch.and_then(|error| error.hint()));
+            hints.extend(rest.map(|hint| hint.trim().trim_start_matches("hint: ").to_owned()));
+        }
+        Self { causes, hints }
+    }
 }
 
 impl Printer {
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet, color: color(&io::stderr()) }
+        let stderr = io::stderr();
+        Self { quiet, color: color(&stderr), terminal: stderr.is_terminal() }
     }
 
     /// Text to standard error, unless the user asked for quiet.
@@ -34,30 +61,43 @@ impl Printer {
 
     /// Something that the user should know although the work goes on.
     pub(crate) fn warn(self, text: &str) {
-        let label = self.paint(AnsiColor::Yellow, "warning:");
-        to_stderr(&format!("caulk: {label} {}\n", text.replace('\n', "\n       ")));
+        self.aside(AnsiColor::Yellow, "warning:", text);
+    }
+
+    /// A failure in spite of which the work goes on: what failed and why, what follows, what to do.
+    pub(crate) fn warn_of(self, error: &anyhow::Error, consequence: Option<&str>) {
+        let Told { causes, hints } = Told::of(error);
+        let hints = hints.into_iter().map(|hint| format!("hint: {hint}"));
+        let lines = [causes.join(": ")].into_iter().chain(consequence.map(str::to_owned)).chain(hints);
+        self.warn(&lines.collect::<Vec<_>>().join("\n"));
+    }
+
+    /// Something about the run that may be worth an interruption, unless the user asked for quiet.
+    pub(crate) fn note(self, text: &str) {
+        if !self.quiet {
+            self.aside(AnsiColor::Cyan, "note:", text);
+        }
+    }
+
+    /// Whole lines of caulk's own between those of the program.
+    fn aside(self, color: AnsiColor, label: &str, text: &str) {
+        let label = self.paint(color, label);
+        let text = text.replace('\n', "\n       ");
+        // A bar may stand in this line: it is cleared, and drawn again below by its program.
+        let start = if self.terminal { "\r\x1b[K" } else { "" };
+        to_stderr(&format!("{start}caulk: {label} {text}\n"));
     }
 
     /// Why the command failed: the error, its causes, what to do.
     pub(crate) fn error(self, error: &anyhow::Error) {
-        let mut lines = Vec::new();
-        let mut hints = Vec::new();
-        for (depth, cause) in error.chain().enumerate() {
+        let Told { causes, hints } = Told::of(error);
+        let causes = causes.iter().enumerate().map(|(depth, cause)| {
             let label = if depth == 0 { self.paint(AnsiColor::Red, "error:") } else { "  cause:".into() };
-            for (index, line) in cause.to_string().lines().enumerate() {
-                match line.trim().strip_prefix("hint: ") {
-                    Some(hint) => hints.push(hint.to_owned()),
-                    None if index == 0 => lines.push(format!("{label} {line}")),
-                    None => lines.push(format!("  {line}")),
-                }
-            }
-            let launch = cause.downcast_ref::<caulk_supervise::LaunchError>();
-            let hint = launch.and_then(|error| error.hint());
-            hints.extend(hint.map(|hint| hint.trim_start_matches("hint: ").to_owned()));
-        }
-        lines
-            .extend(hints.into_iter().map(|hint| format!("{} {hint}", self.paint(AnsiColor::Cyan, "hint:"))));
-        to_stderr(&(lines.join("\n") + "\n"));
+            format!("{label} {}\n", cause.replace('\n', "\n  "))
+        });
+        let label = self.paint(AnsiColor::Cyan, "hint:");
+        let hints = hints.iter().map(|hint| format!("{label} {hint}\n"));
+        to_stderr(&causes.chain(hints).collect::<String>());
     }
 
     /// How to write a report to standard error.

@@ -21,7 +21,13 @@ pub(crate) struct Recorder {
     budget: Option<Budget>,
     /// What lay in the folder before: it is not ours to remove.
     before: HashSet<OsString>,
+    /// Notes that are not said yet.
+    unsaid: Vec<String>,
 }
+
+/// Of a run that takes longer, notes are said while it goes on: hours may be spent on what will not be seen. Of a shorter
+/// one the report says them soon enough. In nanoseconds.
+const LONG_NS: u64 = 10_000_000_000;
 
 impl Recorder {
     /// Begins a recording.
@@ -47,7 +53,12 @@ impl Recorder {
         };
         let before = names(folder);
         let writer = Writer::create(folder, &info)?;
-        Ok(Self { folder: folder.to_owned(), writer, info, printer, budget, before })
+        Ok(Self { folder: folder.to_owned(), writer, info, printer, budget, before, unsaid: Vec::new() })
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Utf8Path {
+        &self.folder
     }
 
     /// Removes the recording of a command that never started.
@@ -62,14 +73,15 @@ impl Recorder {
         }
     }
 
-    /// Completes the recording.
-    pub(crate) fn finish(mut self, outcome: &Outcome) {
+    /// Completes the recording and returns its folder.
+    pub(crate) fn finish(mut self, outcome: &Outcome) -> Utf8PathBuf {
         self.info.death = Some(outcome.death.clone());
         self.info.end_ns = Some(outcome.end_ns);
         self.info.complete = true;
         if let Err(error) = self.writer.finish(&self.info) {
-            self.printer.warn(&format!("{:#}", anyhow::Error::from(error)));
+            self.printer.warn_of(&error.into(), None);
         }
+        self.folder
     }
 
     fn head(&mut self) {
@@ -80,7 +92,7 @@ impl Recorder {
     /// Says what is not recorded; the writer says each failure once.
     fn heed(&self, result: Result<(), WriteError>) {
         if let Err(error) = result {
-            self.printer.warn(&format!("{:#}\nthe training goes on undisturbed", anyhow::Error::from(error)));
+            self.printer.warn_of(&error.into(), Some("the training goes on undisturbed"));
         }
     }
 }
@@ -115,13 +127,17 @@ impl Sink for Recorder {
         self.writer.event(event);
     }
 
-    fn tick(&mut self, _now_ns: u64) {
+    fn tick(&mut self, now_ns: u64) {
         let result = self.writer.flush();
         self.heed(result);
+        if now_ns >= self.info.start_ns + LONG_NS {
+            self.unsaid.drain(..).for_each(|note| self.printer.note(&note));
+        }
     }
 
     fn note(&mut self, text: &str) {
         self.info.notes.push(text.to_owned());
+        self.unsaid.push(text.to_owned());
         self.head();
     }
 }

@@ -51,16 +51,17 @@ pub(crate) fn of(recording: &Recording) -> Summary {
         epochs: training().map(|own| own.epochs).max().filter(|epochs| *epochs > 0),
         steps: training().map(|own| own.steps).max().filter(|steps| *steps > 0),
         duration_s: last_ns(recording).saturating_sub(recording.info.start_ns) as f64 / 1e9,
-        peak_bytes: recording
-            .system
-            .iter()
-            .map(|sample| sample.tree_rss_bytes)
-            .max()
-            .filter(|peak| *peak > 0),
+        peak_bytes: peak(recording),
         processes: recording.processes.len() as u32,
         cost_s: (cost_ns > 0).then_some(cost_ns as f64 / 1e9),
         longest_pause_s: (pause_ns > 0).then_some(pause_ns as f64 / 1e9),
     }
+}
+
+/// Highest resident memory of the tree. The first look is at a process that is about to become the command.
+fn peak(recording: &Recording) -> Option<u64> {
+    let looks = recording.system.iter().skip(1).map(|sample| sample.tree_rss_bytes);
+    looks.max().filter(|peak| *peak > 0)
 }
 
 /// The end, or the last thing that was recorded.
@@ -99,8 +100,9 @@ mod tests {
             boundary(2, Unit::Epoch, 8, 900),
             boundary(1, Unit::Steps, 50, 50),
         ];
-        recording.system =
-            vec![SystemSample { tree_rss_bytes: 7, time_ns: 4_500_000_000, ..SystemSample::default() }];
+        let look =
+            |tree_rss_bytes, time_ns| SystemSample { tree_rss_bytes, time_ns, ..SystemSample::default() };
+        recording.system = vec![look(9, 1_000_000_000), look(7, 4_500_000_000)];
         let summary = of(&recording);
         assert_eq!((summary.epochs, summary.steps, summary.processes), (Some(2), Some(50), 2));
         assert_eq!((summary.peak_bytes, summary.duration_s, summary.cost_s), (Some(7), 3.5, Some(0.008)));

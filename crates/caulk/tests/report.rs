@@ -90,11 +90,12 @@ fn broken_recordings_are_listed_as_such_and_do_not_hide_others() {
 #[test]
 fn a_run_whose_supervisor_was_killed_is_explained() {
     let place = Place::new();
-    let mut child = place.command(&["run", "sleep", "3"]).spawn().expect("the binary starts");
-    while place.runs().is_empty() || !place.runs()[0].join("run.json").exists() {
+    let mut command = place.command(&["run", "sh", "-c", "read line"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("the binary starts");
+    let started = || place.runs().first().is_some_and(|run| run.join("run.json").exists());
+    while !started() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    std::thread::sleep(std::time::Duration::from_millis(700));
     let during = place.caulk(&["report"]).code(0);
     assert!(during.out.contains("Still running"), "{during:#?}");
     child.kill().expect("it still runs");

@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "shared by several test programs, none of which needs all of it")]
 mod support;
 
-use std::io::Write;
+use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
@@ -145,6 +145,49 @@ fn a_home_that_cannot_be_written_stops_before_the_start() {
     command.env("CAULK_HOME", file.join("home"));
     Ended::from(command.output().expect("the binary starts")).code(125).says("error: ").says("hint: ");
     assert!(!place.path("started").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_does_not_keep_the_training_from_starting() {
+    let place = Place::new();
+    place.write(".caulk", "in the way");
+    let caulk = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env_remove("CAULK_HOME").env("XDG_STATE_HOME", place.path("state"));
+        Ended::from(command.output().expect("the binary starts"))
+    };
+    let ended = caulk(&["run", "sh", "-c", "exit 5"]).code(5).says("hint: ");
+    assert_eq!(ended.err.matches("caulk: warning: this run is recorded in ").count(), 1, "{ended:#?}");
+    // It is found from here, and not from elsewhere.
+    assert_eq!(entries(&place.path("state/caulk/runs")).len(), 1);
+    assert_eq!(caulk(&["report", "--format", "json"]).code(0).json()["run"]["death"]["code"], 5);
+    assert!(caulk(&["runs"]).code(0).out.contains("exit 5"));
+    std::fs::create_dir(place.path("elsewhere")).expect("a writable folder");
+    let mut command = place.command(&["runs"]);
+    command.current_dir(place.path("elsewhere"));
+    command.env_remove("CAULK_HOME").env("XDG_STATE_HOME", place.path("state"));
+    Ended::from(command.output().expect("the binary starts")).code(0).says("no runs in `.caulk`");
+    // A folder that was asked for is not replaced by another.
+    place.write("taken", "");
+    caulk(&["run", "--output", "taken", "touch", "started"]).code(125).says("hint: ");
+    assert!(!place.path("started").exists());
+}
+
+#[test]
+fn what_will_not_be_seen_is_said_during_a_long_run() {
+    let place = Place::new();
+    let mut command = place.command(&["run", "sh", "-c", "read line"]);
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    let mut stderr = std::io::BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    stderr.read_line(&mut line).expect("text");
+    assert!(line.starts_with("caulk: note: ") && line.contains("from outside alone"), "{line}");
+    drop(child.stdin.take());
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).expect("text");
+    child.wait().expect("an end");
+    assert!(rest.contains("note: "), "the report says it again: {rest}");
 }
 
 #[test]

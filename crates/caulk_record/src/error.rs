@@ -28,7 +28,8 @@ pub enum WriteError {
     },
     /// A file cannot be written. While recording this is said once; the program is not disturbed.
     #[error(
-        "failed to write the recording's `{path}`; what happens until it can be written again may be missing"
+        "failed to write the recording's `{path}`; what happens until it can be written again may be missing from the \
+         report\nhint: make room where it lies"
     )]
     Write {
         /// The file.
@@ -37,7 +38,10 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The tables could not be brought into their final form; the recording can be read as it is.
-    #[error("failed to finish the recording's `{path}`; it stays readable in its raw form")]
+    #[error(
+        "failed to finish the recording's `{path}`; it can be read, but takes more space than it should\nhint: make \
+         room where it lies before the next run"
+    )]
     Finish {
         /// The file.
         path: Utf8PathBuf,

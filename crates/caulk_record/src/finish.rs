@@ -19,14 +19,23 @@ use crate::tables::Table;
 /// Rows per batch of those that come from memory.
 const CHUNK: usize = 1024;
 
+/// Why a table could not be finished, and which.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    pub(crate) path: Utf8PathBuf,
+    pub(crate) source: io::Error,
+    /// Rows that waited, and for which there was no space in the stream either.
+    pub(crate) left: u64,
+}
+
 /// Finishes every table that can be finished; of the others, keeps the stream, with what waited for it where possible.
 /// Says the first failure.
 pub(crate) fn tables(
     folder: &Utf8Path,
     pending: &mut [Pending],
     index: &mut Index,
-) -> Result<(), (Utf8PathBuf, io::Error)> {
-    let mut result = Ok(());
+) -> Result<(), Unfinished> {
+    let (mut result, mut left) = (Ok(()), 0);
     let (batches, mut finished) = (index::read(folder, &mut Vec::new()), Vec::new());
     for part in pending {
         let (table, path) = (part.table, folder.join(part.table.parquet()));
@@ -41,16 +50,22 @@ pub(crate) fn tables(
             Err(error) => {
                 let _ = remove(&folder.join(TableFile::new_name(table)));
                 if !part.rows.is_empty() {
-                    let _ = part.stream.append(&part.rows).map(|mark| index.add(&mark));
+                    match part.stream.append(&part.rows) {
+                        Ok(mark) => index.add(&mark),
+                        Err(_) => left += part.rows.len() as u64,
+                    }
                 }
                 result = result.and(Err((path, io_error(error))));
             }
         }
     }
     // While a table is a stream, the ring may have rows that it has not.
-    result?;
+    result.map_err(|(path, source)| Unfinished { path, source, left })?;
     index.replace(&finished);
-    segments(folder).iter().try_for_each(|path| remove(path).map_err(|error| (path.clone(), error)))
+    let remove = |path: &Utf8PathBuf| {
+        remove(path).map_err(|source| Unfinished { path: path.clone(), source, left: 0 })
+    };
+    segments(folder).iter().try_for_each(remove)
 }
 
 /// Where a table's rows are: in its stream, and waiting in memory.

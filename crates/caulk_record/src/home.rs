@@ -34,7 +34,7 @@ impl RunEntry {
     }
 
     /// Sorts by start; what cannot be read by the time in its name, which is as good within a time zone.
-    fn age(&self) -> (Option<Timestamp>, &str) {
+    pub fn age(&self) -> (Option<Timestamp>, &str) {
         let started = self.info.as_ref().ok().and_then(|info| info.started.parse::<Timestamp>().ok());
         (started, self.id())
     }
@@ -98,11 +98,6 @@ pub fn list(home: &Utf8Path) -> Vec<RunEntry> {
     let mut runs: Vec<RunEntry> = folders(home).into_iter().map(entry).collect();
     runs.sort_by(|a, b| b.age().cmp(&a.age()));
     runs
-}
-
-/// The newest run in the home folder.
-pub fn latest(home: &Utf8Path) -> Option<RunEntry> {
-    list(home).into_iter().next()
 }
 
 fn folders(home: &Utf8Path) -> Vec<Utf8PathBuf> {

@@ -42,7 +42,7 @@ mod thin;
 mod writer;
 
 pub use error::{HomeError, ReadError, WriteError};
-pub use home::{HOME_VARIABLE, RunEntry, home, latest, list, new_run_folder, resolve};
+pub use home::{HOME_VARIABLE, RunEntry, home, list, new_run_folder, resolve};
 pub use reader::{read, read_info};
 pub use redact::{redact, redact_variable};
 pub use ring::RING_NS;

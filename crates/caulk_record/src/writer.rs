@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::Message;
 use caulk_core::{AgentEvent, ProcessRecord, RunInfo, Sample, SystemSample};
 
+use crate::finish::Unfinished;
 use crate::index::Index;
 use crate::pending::Pending;
 use crate::record::{Record, Row};
@@ -175,14 +176,19 @@ impl Writer {
         self.ring = None;
         let finished = finish::tables(&self.folder, &mut self.tables, &mut self.index);
         let complete = finished.is_ok();
-        if let Err((path, source)) = finished {
+        if let Err(Unfinished { path, source, left }) = finished {
+            // What waits is in the ring, unless that could not be written either.
+            self.lost += if self.exposed { left } else { 0 };
+            self.reason = source.to_string();
             self.failure.get_or_insert(WriteError::Finish { path, source });
         }
         let mut info = RunInfo { complete, ..head::cleaned(info) };
         if self.lost > 0 {
-            let note =
-                format!("{} records are missing: they could not be written ({})", self.lost, self.reason);
-            info.notes.push(note);
+            info.notes.push(format!(
+                "{} records of this run could not be written ({}): the report rests on the others. Make room, or record \
+                 elsewhere with `--output DIR`",
+                self.lost, self.reason
+            ));
         }
         self.write_head(&info);
         self.outcome()

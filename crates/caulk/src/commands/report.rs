@@ -1,19 +1,22 @@
 //! `caulk report`: explain a recorded run again.
 
 use anyhow::Context;
-use camino::Utf8PathBuf;
-use caulk_record::HomeError;
 
 use crate::cli::{Format, ReportArgs};
+use crate::places::Places;
 use crate::printer;
-use crate::{assemble, exit, files, home};
+use crate::{assemble, exit, files};
 
 /// Shows the report of one run.
 ///
 /// # Errors
 /// If there is no such run, its recording cannot be read, or the report cannot be written.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<i32> {
-    let folder = folder(args)?;
+    let places = Places::here();
+    let folder = match &args.run {
+        Some(run) => places.resolve(run)?,
+        None => places.latest()?,
+    };
     let report = assemble::report(&folder)?;
     let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
     let text = match args.format {
@@ -25,12 +28,4 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<i32> {
         None => printer::data(&text).context("failed to write to standard output")?,
     }
     Ok(exit::SUCCESS)
-}
-
-fn folder(args: &ReportArgs) -> anyhow::Result<Utf8PathBuf> {
-    let home = home();
-    Ok(match &args.run {
-        Some(run) => caulk_record::resolve(&home, run)?,
-        None => caulk_record::latest(&home).map(|entry| entry.folder).ok_or(HomeError::Empty { home })?,
-    })
 }

@@ -1,5 +1,6 @@
 //! `caulk run`: start a command, record it, and explain it at its end, whatever that is.
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::Context;
@@ -10,10 +11,11 @@ use jiff::Zoned;
 
 use super::KEPT_REPORT;
 use crate::cli::{PERIOD, RunArgs};
+use crate::places::Places;
 use crate::printer::{self, Printer};
 use crate::recorder::Recorder;
 use crate::settings::Boundary;
-use crate::{assemble, exit, files, home, target};
+use crate::{assemble, exit, files, target};
 
 /// Runs the command; the result is the exit code to end with.
 ///
@@ -24,11 +26,7 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
         files::check(path)?;
     }
     let options = options(args);
-    let folder = match &args.output {
-        Some(folder) => folder.clone(),
-        None => caulk_record::new_run_folder(&home(), &target::name(&args.command), &Zoned::now())?,
-    };
-    let mut recorder = Recorder::create(&folder, target::describe(&args.command)?, args.budget, printer)?;
+    let mut recorder = recorder(args, printer)?;
     let outcome = match caulk_supervise::run(&options, &mut recorder) {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -36,8 +34,36 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
             return Err(error.into());
         }
     };
-    recorder.finish(&outcome);
+    let folder = recorder.finish(&outcome);
     Ok(explain(args, &folder, &outcome, printer))
+}
+
+/// A recording in the folder that the user wants it in, or in the first of the usual places that takes it.
+fn recorder(args: &RunArgs, printer: Printer) -> anyhow::Result<Recorder> {
+    let target = target::describe(&args.command)?;
+    let create = |folder: &Utf8Path| Recorder::create(folder, target.clone(), args.budget, printer);
+    if let Some(folder) = &args.output {
+        return Ok(create(folder)?);
+    }
+    let (name, now) = (target::name(&args.command), Zoned::now());
+    let places = Places::here();
+    let mut refusal = None;
+    for home in [&places.home].into_iter().chain(&places.spare) {
+        let made = caulk_record::new_run_folder(home, &name, &now).and_then(|folder| {
+            // A folder that takes no file is of no use to anybody.
+            create(&folder).inspect_err(|_| drop(fs::remove_dir_all(&folder)))
+        });
+        match (made, refusal) {
+            (Ok(recorder), None) => return Ok(recorder),
+            (Ok(recorder), Some(refused)) => {
+                let place = format!("this run is recorded in `{}`", recorder.folder());
+                printer.warn_of(&anyhow::Error::new(refused).context(place), None);
+                return Ok(recorder);
+            }
+            (Err(error), before) => refusal = before.or(Some(error)),
+        }
+    }
+    Err(refusal.context("there is no place for a recording")?.into())
 }
 
 /// The Python package to look in with, unless the user wants none.
@@ -67,7 +93,7 @@ fn explain(args: &RunArgs, folder: &Utf8Path, outcome: &Outcome, printer: Printe
     let report = match judged {
         Ok(Ok(report)) => report,
         Ok(Err(error)) => {
-            printer.warn(&format!("the run cannot be explained: {error:#}"));
+            printer.warn_of(&error.context("the run cannot be explained"), None);
             return outcome.exit_code;
         }
         Err(_) => {
@@ -79,7 +105,7 @@ fn explain(args: &RunArgs, folder: &Utf8Path, outcome: &Outcome, printer: Printe
         }
     };
     if let Err(error) = deliver(args, folder, &report, printer) {
-        printer.warn(&format!("{error:#}"));
+        printer.warn_of(&error, None);
     }
     exit::after_run(outcome.exit_code, args.fail_on_leak && report.leak_found())
 }

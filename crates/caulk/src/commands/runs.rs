@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::KEPT_REPORT;
 use crate::cli::{Format, RunsArgs};
+use crate::places::Places;
 use crate::printer::{self, Printer};
-use crate::{assemble, exit, home};
+use crate::{assemble, exit};
 
 /// One line of the list.
 #[derive(Debug, Default)]
@@ -25,16 +26,17 @@ struct Line {
     problem: Option<String>,
 }
 
-/// Lists the runs in the home folder.
+/// Lists the runs that were recorded from here.
 ///
 /// # Errors
 /// If the list cannot be written.
 pub(crate) fn run(args: &RunsArgs, printer: Printer) -> anyhow::Result<i32> {
-    let home = home();
-    let lines: Vec<Line> = caulk_record::list(&home).iter().map(line).collect();
+    let places = Places::here();
+    let lines: Vec<Line> = places.runs().iter().map(line).collect();
     let text = match args.format {
         Format::Json => document(&lines),
         Format::Text if lines.is_empty() => {
+            let home = &places.home;
             printer.say(&format!("no runs in `{home}`; record one with `caulk run -- COMMAND`\n"));
             return Ok(exit::SUCCESS);
         }

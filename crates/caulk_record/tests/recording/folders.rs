@@ -5,9 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::RunInfo;
-use caulk_record::{
-    HomeError, ReadError, WriteError, Writer, home, latest, list, new_run_folder, read, resolve,
-};
+use caulk_record::{HomeError, ReadError, WriteError, Writer, home, list, new_run_folder, read, resolve};
 use jiff::Zoned;
 
 use crate::story::{folder, info, record, seconds};
@@ -73,7 +71,6 @@ fn home_is_where_the_variable_says() {
 fn runs_are_listed_newest_first() {
     let (_guard, home) = home_folder();
     assert!(list(&home).is_empty());
-    assert!(latest(&home).is_none());
     let folders: Vec<Utf8PathBuf> =
         [("b", 1), ("a", 3), ("c", 2)].map(|(name, minute)| run(&home, name, minute)).into();
     fs::create_dir(home.join("runs/empty")).unwrap();
@@ -82,7 +79,6 @@ fn runs_are_listed_newest_first() {
     let listed: Vec<&Utf8PathBuf> = runs.iter().map(|run| &run.folder).collect();
     assert_eq!(listed, [&folders[1], &folders[2], &folders[0]]);
     assert!(runs.iter().all(|run| run.bytes > 1000 && run.info.as_ref().unwrap().complete));
-    assert_eq!(latest(&home).unwrap().folder, folders[1]);
 }
 
 #[test]

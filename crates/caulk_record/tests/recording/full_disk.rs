@@ -62,6 +62,28 @@ fn recorder() {
     assert!(recording.events.iter().all(|event| all.contains(event)));
 }
 
+/// Not a test of its own, as above: there is room for the head and hardly more.
+#[test]
+#[ignore = "started by the test below"]
+fn recorder_without_room() {
+    let Ok(path) = std::env::var(FOLDER) else {
+        return;
+    };
+    let folder = Utf8Path::new(&path).join("run");
+    let mut writer = Writer::create(&folder, &info()).unwrap();
+    let mut warnings = 0;
+    for second in &seconds(30, 1) {
+        for item in second {
+            item.give(&mut writer);
+        }
+        warnings += usize::from(writer.flush().is_err());
+    }
+    warnings += usize::from(writer.finish(&info()).is_err());
+    assert_eq!(warnings, 1);
+    let notes = read(&folder).unwrap().info.notes;
+    assert!(notes.len() == 1 && notes[0].contains("could not be written"), "{notes:?}");
+}
+
 /// Not a test of its own, as above: the disk is full for a while.
 #[test]
 #[ignore = "started by the test below"]
@@ -118,6 +140,11 @@ fn on_small_disk(recorder: &str, kib: u32) {
 #[test]
 fn a_full_disk_does_not_cost_what_was_written_nor_the_end_of_the_run() {
     on_small_disk("full_disk::recorder", 256);
+}
+
+#[test]
+fn what_there_is_no_room_for_is_told_of() {
+    on_small_disk("full_disk::recorder_without_room", 16);
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Where recordings are: the folder that `CAULK_HOME` names, or `.caulk` here. Where that cannot be written, a training
+//! is not refused: its recording goes to a folder of the user's own, in which it is looked for from here again.
+
+use std::env;
+use std::path::Path;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_record::{HomeError, RunEntry};
+
+/// Where users keep the state of their programs: a folder that this variable names, or one below the home folder.
+const STATE: &str = "XDG_STATE_HOME";
+
+/// Folders with recordings.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// Where recordings are unless that cannot be written.
+    pub(crate) home: Utf8PathBuf,
+    /// Where else they may go, best first. Runs of all directories share these.
+    pub(crate) spare: Vec<Utf8PathBuf>,
+}
+
+impl Places {
+    /// Those of the working directory, as a person there would type them.
+    pub(crate) fn here() -> Self {
+        let chosen = env::var(caulk_record::HOME_VARIABLE).ok().filter(|home| !home.is_empty());
+        let home = caulk_record::home(Utf8Path::new(""), chosen.as_deref());
+        Self { home, spare: if chosen.is_some() { Vec::new() } else { spare() } }
+    }
+
+    /// The runs that were recorded from here, newest first.
+    pub(crate) fn runs(&self) -> Vec<RunEntry> {
+        let mut runs = caulk_record::list(&self.home);
+        let here = env::current_dir().unwrap_or_default();
+        let of_here = |run: &RunEntry| {
+            run.info.as_ref().is_ok_and(|info| Path::new(&info.target.directory) == here.as_path())
+        };
+        runs.extend(self.spare.iter().flat_map(|place| caulk_record::list(place)).filter(of_here));
+        runs.sort_by(|a, b| b.age().cmp(&a.age()));
+        runs
+    }
+
+    /// The folder of the newest run.
+    ///
+    /// # Errors
+    /// [`HomeError::Empty`] if there is none.
+    pub(crate) fn latest(&self) -> Result<Utf8PathBuf, HomeError> {
+        let newest = self.runs().into_iter().next().map(|run| run.folder);
+        newest.ok_or_else(|| HomeError::Empty { home: self.home.clone() })
+    }
+
+    /// The folder of the run that a person means.
+    ///
+    /// # Errors
+    /// As [`caulk_record::resolve`] says it of the usual place.
+    pub(crate) fn resolve(&self, name: &str) -> Result<Utf8PathBuf, HomeError> {
+        caulk_record::resolve(&self.home, name).or_else(|error| {
+            self.spare.iter().find_map(|place| caulk_record::resolve(place, name).ok()).ok_or(error)
+        })
+    }
+}
+
+/// A folder that outlives the machine's next start, then one that may not.
+fn spare() -> Vec<Utf8PathBuf> {
+    let set = |name| env::var(name).ok().map(Utf8PathBuf::from).filter(|path| path.is_absolute());
+    let state = set(STATE).or_else(|| Some(set("HOME")?.join(".local/state")));
+    let temporary = set("TMPDIR").unwrap_or_else(|| "/tmp".into());
+    // Others may write to that folder: the name is of this user.
+    let user = rustix::process::geteuid().as_raw();
+    let places = [state.map(|state| state.join("caulk")), Some(temporary.join(format!("caulk-home-{user}")))];
+    places.into_iter().flatten().filter(|place| is_private(place, user)).collect()
+}
+
+/// Not there yet, or a folder of this user.
+fn is_private(place: &Utf8Path, user: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match place.symlink_metadata() {
+        Ok(found) => found.is_dir() && found.uid() == user,
+        Err(_) => true,
+    }
+}
