@@ -58,7 +58,7 @@ impl Layer {
             Self::Core => name == "serde",
             Self::Engine => {
                 // `stacker`: room for recursion over deeply nested source.
-                matches!(name, "serde" | "stacker" | "thiserror")
+                matches!(name, "rustc-hash" | "serde" | "stacker" | "thiserror")
                     || name.starts_with("ruff_")
                     || name.starts_with("salsa")
             }

@@ -12,7 +12,9 @@ mod depth;
 mod edit;
 mod facts;
 mod fixes;
+mod flow;
 mod index;
+mod library;
 mod likely;
 mod loads;
 mod module;
@@ -32,3 +34,15 @@ pub use module::Module;
 pub use project::{FileId, Location, Parsed, Project, SourceFile, Span};
 pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};
 pub use value::Value;
+
+/// Facts about a whole program, as [`Analysis`] finds them.
+pub mod program {
+    pub use crate::analysis::{CallFact, CarryCase, CarryFact, Contents, GrowthCase, GrowthFact, Holder};
+    pub use crate::flow::event::{Growth, Guards, Loop, LoopId, LoopKind, Place, Release, Root};
+    pub use crate::flow::heap::{Maker, Object, ObjectId, Shape};
+    pub use crate::flow::lifetime::{Chain, Duration};
+    pub use crate::flow::run::{ClassFact, FunctionFact};
+    pub use crate::flow::scopes::{ClassId, FunctionId};
+    pub use crate::flow::symbols::Symbol;
+    pub use crate::flow::value::{Few, Kinds, Literal, OriginId, PlaceId, Traits, Value};
+}

@@ -167,6 +167,17 @@ impl Project {
         }
     }
 
+    /// First line of a place, from 1.
+    pub fn line(&self, at: Location) -> u32 {
+        let range: TextRange = at.range.into();
+        self.file(at.file).source.line_of(range.start())
+    }
+
+    /// Text of a place.
+    pub fn text(&self, at: Location) -> &str {
+        self.file(at.file).source.slice(at.range.into())
+    }
+
     /// The file with exactly this path.
     pub fn find(&self, path: &str) -> Option<FileId> {
         self.by_path.get(path).copied()

@@ -1,8 +1,10 @@
-//! What a rule is handed: the analysis, and where its diagnostics go.
+//! What a rule is handed: the analysis, how to tell a story, and where its diagnostics go.
 
-use caulk_core::{Confidence, Diagnostic, Scope, SiteRole};
+use caulk_core::{ChainStep, Confidence, Diagnostic, Scope, Severity, Site, SiteRole};
+use caulk_python::program::{FunctionId, Holder, ObjectId, Value};
 use caulk_python::{Analysis, Location, Project};
 
+use crate::exposure::Exposure;
 use crate::rule::Rule;
 
 pub(crate) struct Context<'a> {
@@ -20,6 +22,16 @@ impl<'a> Context<'a> {
         self.analysis.project()
     }
 
+    /// Source of a place, on one line.
+    pub(crate) fn text(&self, at: Location) -> String {
+        self.project().text(at).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Qualified name of a function.
+    pub(crate) fn function(&self, id: FunctionId) -> &'a str {
+        &self.analysis.function(id).name
+    }
+
     /// Reports a pattern at a place; what comes back can be told more of.
     pub(crate) fn report(&mut self, at: Location, function: &str, message: String) -> &mut Diagnostic {
         let site = self.project().site(SiteRole::Grows, at, function);
@@ -30,12 +42,97 @@ impl<'a> Context<'a> {
             scope: Scope::Run,
             severity: self.rule.severity,
             message,
-            container: self.project().file(at.file).slice(at.range.into()).to_owned(),
+            container: self.text(at),
             sites: vec![site],
             chain: Vec::new(),
             fix: None,
             twins: Vec::new(),
         });
         &mut self.found[index]
+    }
+
+    /// Another place that is equally to blame.
+    pub(crate) fn site(&self, role: SiteRole, at: Location, function: FunctionId) -> Site {
+        self.project().site(role, at, self.function(function))
+    }
+
+    /// A link of the story.
+    pub(crate) fn link(&self, at: Location, note: impl Into<String>) -> ChainStep {
+        let site = self.project().site(SiteRole::Grows, at, "");
+        ChainStep { file: site.file, line: site.line, text: site.text, note: note.into() }
+    }
+
+    /// Where a value's graph comes from.
+    pub(crate) fn source(&self, value: &Value) -> Option<ChainStep> {
+        let at = self.analysis.origin(value)?;
+        Some(self.link(
+            at,
+            format!("`{}` gives a tensor that carries its autograd graph", shortened(&self.text(at))),
+        ))
+    }
+
+    /// Where a container is made.
+    pub(crate) fn made(&self, object: ObjectId) -> Option<ChainStep> {
+        let at = self.analysis.object(object).at?;
+        let held = self.held(self.analysis.holder(object));
+        Some(self.link(at, format!("made here, {held}")))
+    }
+
+    /// The loop through which something goes on.
+    pub(crate) fn through(&self, exposure: Exposure) -> Option<ChainStep> {
+        let header = self.analysis.a_loop(exposure.through).header?;
+        Some(self.link(header, "nothing empties it while this loop runs"))
+    }
+
+    /// What keeps an object, in words.
+    pub(crate) fn held(&self, holder: Holder) -> String {
+        let name = |symbol| self.analysis.name(symbol);
+        match holder {
+            Holder::Attribute(class, attribute) => {
+                format!(
+                    "kept by the attribute `{}` of `{}`",
+                    name(attribute),
+                    self.analysis.class(class).name
+                )
+            }
+            Holder::ClassAttribute(class, attribute) => {
+                format!(
+                    "kept by the class attribute `{}.{}`",
+                    self.analysis.class(class).name,
+                    name(attribute)
+                )
+            }
+            Holder::Global(global) => format!("kept by the module's global `{}`", name(global)),
+            Holder::Default(function, parameter) => {
+                format!("kept as the default of `{}` of `{}`", name(parameter), self.function(function))
+            }
+            Holder::Closure(function, variable) => {
+                format!(
+                    "kept by the variable `{}` of `{}`, which inner functions use",
+                    name(variable),
+                    self.function(function)
+                )
+            }
+            Holder::Local => "kept by a variable".to_owned(),
+        }
+    }
+}
+
+/// Text that is short enough for a sentence.
+pub(crate) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(LONGEST - 3).collect();
+    format!("{head}...")
+}
+
+/// Severity of something that holds tensors, graphs, figures or processes.
+pub(crate) fn severity(scope: Scope) -> Severity {
+    match scope {
+        Scope::Run => Severity::Error,
+        Scope::Epoch => Severity::Warning,
+        Scope::Peak => Severity::Info,
     }
 }

@@ -4,6 +4,7 @@
 //! memory; what is a fact (what grows, what goes in, how often, what releases it) is `caulk_python`'s business.
 
 mod context;
+mod exposure;
 mod rule;
 mod rules;
 

@@ -1,0 +1,205 @@
+//! What happens in a function, with the loops around it inside that function.
+
+use crate::flow::heap::ObjectId;
+use crate::flow::scopes::FunctionId;
+use crate::flow::symbols::Symbol;
+use crate::flow::value::{PlaceId, Value};
+use crate::project::Location;
+
+/// A loop, or a framework that calls again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct LoopId(pub(crate) u32);
+
+impl LoopId {
+    /// The epochs of a framework.
+    pub const EPOCHS: Self = Self(0);
+    /// The training steps of a framework.
+    pub const STEPS: Self = Self(1);
+    /// The validation batches of a framework.
+    pub const VALIDATION: Self = Self(2);
+    /// Samples that a data set is asked for.
+    pub const SAMPLES: Self = Self(3);
+    /// Calls of a hook or handler that somebody registered.
+    pub const CALLBACKS: Self = Self(4);
+    /// How many belong to frameworks.
+    pub(crate) const SYNTHETIC: u32 = 5;
+}
+
+/// How often a loop runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LoopKind {
+    /// Batches of a loader.
+    Batches,
+    /// Epochs, by the name of what counts.
+    Epochs,
+    /// Steps or iterations, by the name of what counts or ends it.
+    Steps,
+    /// Folds of a cross-validation.
+    Folds,
+    /// A constant number of times.
+    Times(u32),
+    /// Over layers, parameters, heads: as many as the model has.
+    Parts,
+    /// Over the elements of something.
+    Items,
+    /// As long as something holds.
+    While,
+    /// For ever.
+    Forever,
+}
+
+/// One loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Loop {
+    /// Its statement; none for a framework's.
+    pub at: Option<Location>,
+    /// The header: what is iterated, or tested.
+    pub header: Option<Location>,
+    pub kind: LoopKind,
+    pub function: Option<FunctionId>,
+}
+
+/// What stands between a statement and the function's or loop's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Guards(u16);
+
+impl Guards {
+    /// Under a condition of any kind.
+    pub const CONDITION: Self = Self(1);
+    /// ... that compares a length with something.
+    pub const LENGTH: Self = Self(2);
+    /// ... that is true every so many steps.
+    pub const MODULO: Self = Self(4);
+    /// ... that is true once: the first step, not initialised yet, a sanity check.
+    pub const ONCE: Self = Self(8);
+    /// ... that asks whether a key is missing.
+    pub const MISSING: Self = Self(16);
+    /// Where an exception was caught.
+    pub const CAUGHT: Self = Self(32);
+    /// Under a debugging or logging switch.
+    pub const SWITCH: Self = Self(64);
+
+    /// Both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether anything of `other` is in it.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// How a container grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Growth {
+    /// `append`, `appendleft`, `insert`.
+    Append,
+    /// `extend`, `+=`, slice assignment at the end.
+    Extend,
+    /// `add` of a set.
+    Add,
+    /// `d[key] = value`, `setdefault`, `update`.
+    Store,
+    /// `put` of a queue.
+    Put,
+    /// `x = x + [..]`, `torch.cat([x, y])`: rebound to something longer.
+    Concatenate,
+}
+
+/// How a container or place gives back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Release {
+    /// `clear()`.
+    Clear,
+    /// An element leaves: `pop`, `popleft`, `remove`, `del x[i]`, `get` of a queue.
+    Remove,
+    /// Cut to a part of itself.
+    Trim,
+    /// What holds it is bound to something else.
+    Rebind,
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy)]
+pub enum What {
+    /// An object is made.
+    Birth(ObjectId),
+    /// A container gets longer.
+    Grow { object: ObjectId, how: Growth, value: Value, key: Value, stored: Option<Location> },
+    /// A container gives back.
+    Release { object: ObjectId, how: Release },
+    /// A place is bound to something made from what it held.
+    Carry { place: PlaceId, value: Value, augmented: bool },
+    /// A place is bound to something else.
+    Reset { place: PlaceId },
+    /// An attribute or global is bound.
+    Bind { place: PlaceId, value: Value },
+    /// A function of the project is called: its activation.
+    Call(ActivationId),
+    /// Something of a library that rules ask for is called, by its canonical dotted name; whose method, and the first
+    /// argument.
+    Library { name: Symbol, receiver: Value, argument: Value, result: Value },
+    /// A model is applied.
+    Forward { model: Value },
+}
+
+/// One event.
+#[derive(Debug, Clone, Copy)]
+pub struct Event {
+    pub what: What,
+    /// The expression: the container of a growth, the call.
+    pub at: Location,
+    /// The statement around it.
+    pub statement: Location,
+    /// Loops around it, from the function's first: a range in [`Activation::loops`].
+    pub(crate) loops: (u32, u32),
+    pub guards: Guards,
+    /// Graphs are recorded here.
+    pub recording: bool,
+}
+
+/// A function as it is called with certain values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActivationId(pub(crate) u32);
+
+/// Why something is run that nobody in the project calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Root {
+    /// A module's body.
+    Module,
+    /// A framework calls it: the loops that it is called in.
+    Framework(&'static [LoopId]),
+    /// Nobody is known to call it.
+    Uncalled,
+    /// A test.
+    Test,
+}
+
+/// A function as it is called with certain values, and what happens in it then.
+#[derive(Debug)]
+pub struct Activation {
+    pub function: FunctionId,
+    pub root: Option<Root>,
+    pub receiver: Option<ObjectId>,
+    pub events: Vec<Event>,
+    pub(crate) loops: Vec<LoopId>,
+    pub result: Value,
+}
+
+impl Activation {
+    /// Loops of this function around an event, the outermost first.
+    pub fn loops(&self, event: &Event) -> &[LoopId] {
+        &self.loops[event.loops.0 as usize..event.loops.1 as usize]
+    }
+}
+
+/// What a place is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A variable, and the loop through which it is carried.
+    Variable(FunctionId, Symbol, LoopId),
+    /// An attribute of an object, or a global of a module.
+    Field(ObjectId, Symbol),
+}

@@ -1,0 +1,200 @@
+//! Abstract objects: one for every place in source that makes one, told apart by who made it there (the receiver of
+//! the method, or the caller). What an object holds is joined over the whole run.
+
+use rustc_hash::FxHashMap;
+
+use crate::flow::scopes::{ClassId, FunctionId};
+use crate::flow::symbols::Symbol;
+use crate::flow::value::Value;
+use crate::project::{FileId, Location};
+
+/// An abstract object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ObjectId(u32);
+
+impl ObjectId {
+    pub(crate) const ZERO: Self = Self(0);
+}
+
+/// Who made an object: distinguishes what one line makes for several owners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Maker {
+    /// Nobody in particular.
+    #[default]
+    Anyone,
+    /// A method of this object.
+    Receiver(ObjectId),
+    /// A function that is called here.
+    Caller(Location),
+}
+
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// `list`.
+    List,
+    /// `tuple`.
+    Tuple,
+    /// `dict` and its kin.
+    Dict,
+    /// `set`.
+    Set,
+    /// `collections.deque`.
+    Deque,
+    /// `queue.Queue` and its kin.
+    Queue,
+    /// A generator or other iterator over elements.
+    Iterator,
+    /// An object of a class of the project.
+    Instance(ClassId),
+    /// A class of the project.
+    Class(ClassId),
+    /// A function of the project, with the variables around it.
+    Function(FunctionId, Option<ObjectId>),
+    /// A function with its first argument.
+    Method(ObjectId, ObjectId),
+    /// `functools.partial(function, ...)`.
+    Partial(ObjectId),
+    /// Variables of an activation that inner functions share.
+    Variables(FunctionId, Option<ObjectId>),
+    /// A module of the project.
+    Module(FileId),
+    /// Something of a library, by its dotted name.
+    External(Symbol),
+    /// An object that a library's class or function gives, by that one's dotted name.
+    Foreign(Symbol),
+    /// `super()` of a class in a method of an object.
+    Super(ClassId, ObjectId),
+}
+
+impl Shape {
+    /// A built-in container that can grow.
+    pub const fn is_container(self) -> bool {
+        matches!(self, Self::List | Self::Dict | Self::Set | Self::Deque | Self::Queue)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Object {
+    pub shape: Shape,
+    /// Where it is made, if one place makes it.
+    pub at: Option<Location>,
+    pub maker: Maker,
+    /// It has a largest size.
+    pub bounded: bool,
+    /// What is in it.
+    pub elements: Value,
+    /// Its keys.
+    pub keys: Value,
+    /// Attributes; entries under constant keys; positions of a tuple.
+    pub fields: FxHashMap<Symbol, Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    shape: Shape,
+    at: Option<Location>,
+    maker: Maker,
+}
+
+/// All abstract objects.
+#[derive(Debug, Default)]
+pub struct Heap {
+    objects: Vec<Object>,
+    known: FxHashMap<Key, ObjectId>,
+    /// Something was learnt since this was last cleared.
+    pub changed: bool,
+}
+
+impl Heap {
+    /// The object that is made at a place for somebody.
+    pub fn object(&mut self, shape: Shape, at: Option<Location>, maker: Maker) -> ObjectId {
+        if self.objects.is_empty() {
+            // Identity zero is nobody's.
+            self.push(Shape::Tuple, None, Maker::Anyone);
+        }
+        let key = Key { shape, at, maker };
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let id = self.push(shape, at, maker);
+        self.known.insert(key, id);
+        id
+    }
+
+    fn push(&mut self, shape: Shape, at: Option<Location>, maker: Maker) -> ObjectId {
+        let id = ObjectId(self.objects.len() as u32);
+        self.objects.push(Object {
+            shape,
+            at,
+            maker,
+            bounded: false,
+            elements: Value::NOTHING,
+            keys: Value::NOTHING,
+            fields: FxHashMap::default(),
+        });
+        id
+    }
+
+    /// Something that is the same everywhere: a class, a module, a library's function.
+    pub fn unique(&mut self, shape: Shape) -> ObjectId {
+        self.object(shape, None, Maker::Anyone)
+    }
+
+    /// One object.
+    pub fn get(&self, id: ObjectId) -> &Object {
+        &self.objects[id.0 as usize]
+    }
+
+    /// Its shape.
+    pub fn shape(&self, id: ObjectId) -> Shape {
+        self.get(id).shape
+    }
+
+    /// All of them.
+    pub fn ids(&self) -> impl Iterator<Item = ObjectId> + use<> {
+        (0..self.objects.len() as u32).map(ObjectId)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// A field, as far as it is known.
+    pub fn field(&self, id: ObjectId, name: Symbol) -> Option<Value> {
+        self.get(id).fields.get(&name).copied()
+    }
+
+    /// Adds to what a field may hold.
+    pub fn set_field(&mut self, id: ObjectId, name: Symbol, value: Value) {
+        let field = self.objects[id.0 as usize].fields.entry(name).or_insert(Value::NOTHING);
+        let joined = field.join(&value);
+        if joined != *field {
+            // Another story of the same value teaches nothing.
+            self.changed |= joined.untold() != field.untold();
+            *field = joined;
+        }
+    }
+
+    /// Adds to what it may hold.
+    pub fn add_element(&mut self, id: ObjectId, value: Value) {
+        let object = &mut self.objects[id.0 as usize];
+        let joined = object.elements.join(&value);
+        self.changed |= joined.untold() != object.elements.untold();
+        object.elements = joined;
+    }
+
+    /// Adds to what its keys may be.
+    pub fn add_key(&mut self, id: ObjectId, value: Value) {
+        let object = &mut self.objects[id.0 as usize];
+        let joined = object.keys.join(&value);
+        self.changed |= joined.untold() != object.keys.untold();
+        object.keys = joined;
+    }
+
+    /// It has a largest size.
+    pub fn set_bounded(&mut self, id: ObjectId) {
+        self.objects[id.0 as usize].bounded = true;
+    }
+}

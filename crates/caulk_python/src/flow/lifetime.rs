@@ -1,0 +1,303 @@
+//! Puts the loops of callers in front of what happens in a function, and tells what that means for a container: in
+//! which loops it grows without being emptied, and how often each of these turns.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::flow::event::{ActivationId, Event, Guards, LoopId, LoopKind, Place, Release, Root, What};
+use crate::flow::heap::ObjectId;
+use crate::flow::run::Run;
+use crate::flow::value::PlaceId;
+
+/// Loops around something, from the program's start.
+pub type Chain = Vec<LoopId>;
+
+/// Ways to reach one activation that are told apart.
+const MAX_WAYS: usize = 8;
+/// Loops inside one another that are told apart.
+const MAX_LOOPS: usize = 10;
+
+/// How an activation is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Way {
+    pub chain: Chain,
+    pub guards: Guards,
+    pub root: Root,
+    /// Where it is called, for the story.
+    pub from: Option<(ActivationId, u32)>,
+}
+
+/// The making of an object with the loops around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Born {
+    pub chain: Chain,
+    /// Made when it is first asked for: `if name not in self.meters: ..`, `if self.cache is None: ..`.
+    pub lazily: bool,
+}
+
+/// A release with the loops around it.
+#[derive(Debug, Clone)]
+pub struct Released {
+    pub chain: Chain,
+    pub how: Release,
+    pub guards: Guards,
+    pub activation: ActivationId,
+    pub event: u32,
+}
+
+/// Everything that is known of when things happen.
+#[derive(Debug, Default)]
+pub struct Lifetimes {
+    pub ways: Vec<Vec<Way>>,
+    pub births: FxHashMap<ObjectId, Vec<Born>>,
+    pub releases: FxHashMap<ObjectId, Vec<Released>>,
+    pub resets: FxHashMap<PlaceId, Vec<Released>>,
+    /// Loops in which a backward pass or an optimizer step happens.
+    pub training: FxHashSet<LoopId>,
+    /// ... and which are the innermost around it.
+    pub steps: FxHashSet<LoopId>,
+    /// Loops in which a model is applied.
+    pub applied: FxHashSet<LoopId>,
+}
+
+/// How often something grows until it is emptied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duration {
+    /// Loops in which it grows without being emptied, the outermost first; never empty.
+    pub growing: Chain,
+    /// All loops around the growth.
+    pub around: Chain,
+    pub guards: Guards,
+    pub root: Root,
+    /// What limits it, if anything does: index into the container's releases.
+    pub released_by: Option<usize>,
+}
+
+impl Lifetimes {
+    pub(crate) fn new(run: &Run) -> Self {
+        let mut lifetimes = Self { ways: ways(run), ..Self::default() };
+        for loops in [LoopId::EPOCHS, LoopId::STEPS] {
+            lifetimes.training.insert(loops);
+        }
+        lifetimes.steps.insert(LoopId::STEPS);
+        lifetimes.applied.extend([LoopId::STEPS, LoopId::VALIDATION, LoopId::SAMPLES, LoopId::CALLBACKS]);
+        for (at, activation) in run.activations.iter().enumerate() {
+            for (number, event) in activation.events.iter().enumerate() {
+                for way in 0..lifetimes.ways[at].len() {
+                    let chain = extended(&lifetimes.ways[at][way].chain, activation.loops(event));
+                    let guards = lifetimes.ways[at][way].guards.with(event.guards);
+                    lifetimes.note(run, event, chain, guards, ActivationId(at as u32), number as u32);
+                }
+            }
+        }
+        lifetimes
+    }
+
+    fn note(
+        &mut self,
+        run: &Run,
+        event: &Event,
+        chain: Chain,
+        guards: Guards,
+        activation: ActivationId,
+        number: u32,
+    ) {
+        match event.what {
+            What::Birth(object) => {
+                let births = self.births.entry(object).or_default();
+                let born = Born { chain, lazily: guards.has(Guards::ONCE.with(Guards::MISSING)) };
+                if !births.contains(&born) && births.len() < MAX_WAYS {
+                    births.push(born);
+                }
+            }
+            What::Release { object, how } => {
+                let releases = self.releases.entry(object).or_default();
+                if releases.len() < 64 {
+                    releases.push(Released { chain, how, guards, activation, event: number });
+                }
+            }
+            What::Reset { place } => {
+                let resets = self.resets.entry(place).or_default();
+                if resets.len() < 64 {
+                    resets.push(Released { chain, how: Release::Rebind, guards, activation, event: number });
+                }
+            }
+            What::Library { name, .. } => {
+                let name = run.symbols.name(name);
+                let trains = matches!(
+                    name,
+                    "torch.Tensor.backward"
+                        | "torch.optim.Optimizer.step"
+                        | "torch.autograd.backward"
+                        | "lightning.fabric.Fabric.backward"
+                        | "accelerate.Accelerator.backward"
+                );
+                if trains {
+                    if let Some(last) = chain.iter().rev().find(|id| !small(run, **id)) {
+                        self.steps.insert(*last);
+                    }
+                    self.training.extend(chain);
+                }
+            }
+            What::Forward { .. } => self.applied.extend(chain),
+            _ => {}
+        }
+    }
+
+    /// How long a container grows when it grows at an event, once for every way there.
+    pub(crate) fn of_container(
+        &self,
+        run: &Run,
+        activation: ActivationId,
+        event: &Event,
+        object: ObjectId,
+    ) -> Vec<Duration> {
+        let births = self.births_of(run, object, 0);
+        let nothing = Vec::new();
+        let releases = self.releases.get(&object).unwrap_or(&nothing);
+        self.durations(run, activation, event, &births, releases)
+    }
+
+    /// How long a place carries a graph on.
+    pub(crate) fn of_place(
+        &self,
+        run: &Run,
+        activation: ActivationId,
+        event: &Event,
+        place: PlaceId,
+    ) -> Vec<Duration> {
+        let nothing = Vec::new();
+        let resets = self.resets.get(&place).unwrap_or(&nothing);
+        let mut births = Vec::new();
+        match run.places[place.0 as usize] {
+            Place::Variable(_, _, id) => {
+                // It is carried through that loop: it begins outside of it.
+                for way in &self.ways[activation.0 as usize] {
+                    let chain = extended(&way.chain, run.activations[activation.0 as usize].loops(event));
+                    if let Some(at) = chain.iter().position(|around| *around == id) {
+                        births.push(chain[..at].to_vec());
+                    }
+                }
+            }
+            Place::Field(object, _) => births = self.births_of(run, object, 0),
+        }
+        self.durations(run, activation, event, &births, resets)
+    }
+
+    /// Where an object begins to live. What is made when it is first asked for lives as long as what holds it.
+    fn births_of(&self, run: &Run, object: ObjectId, depth: usize) -> Vec<Chain> {
+        let births = self.births.get(&object).map_or(&[][..], Vec::as_slice);
+        let mut chains = Vec::new();
+        for birth in births {
+            let named = run.holders.get(&object).into_iter().flatten().map(|(owner, _)| *owner);
+            let elements = run.containers.get(&object).into_iter().flatten().copied();
+            let owners: Vec<ObjectId> = named.chain(elements).filter(|owner| *owner != object).collect();
+            if !birth.lazily || owners.is_empty() || depth > 4 {
+                chains.push(birth.chain.clone());
+                continue;
+            }
+            for owner in owners {
+                let of_owner = self.births_of(run, owner, depth + 1);
+                // Modules and classes are there from the start.
+                let from_start = of_owner.is_empty().then(Vec::new);
+                chains.extend(of_owner);
+                chains.extend(from_start);
+            }
+        }
+        chains
+    }
+
+    fn durations(
+        &self,
+        run: &Run,
+        activation: ActivationId,
+        event: &Event,
+        births: &[Chain],
+        releases: &[Released],
+    ) -> Vec<Duration> {
+        let mut found = Vec::new();
+        for way in &self.ways[activation.0 as usize] {
+            let around = extended(&way.chain, run.activations[activation.0 as usize].loops(event));
+            let born = births.iter().map(|birth| shared(birth, &around)).max().unwrap_or(0);
+            let (mut start, mut by) = (born, None);
+            for (index, release) in releases.iter().enumerate() {
+                if release.guards.has(Guards::ONCE) && !release.guards.has(Guards::LENGTH) {
+                    continue;
+                }
+                let until = shared(&release.chain, &around);
+                if until > start {
+                    (start, by) = (until, Some(index));
+                }
+            }
+            let growing = around[start..].to_vec();
+            let guards = way.guards.with(event.guards);
+            let duration = Duration { growing, around, guards, root: way.root, released_by: by };
+            if !found.contains(&duration) {
+                found.push(duration);
+            }
+        }
+        found
+    }
+
+    /// Whether a loop is run again and again: a training, batches, for ever.
+    pub fn repeats(&self, run: &Run, id: LoopId) -> bool {
+        if self.training.contains(&id) {
+            return !small(run, id);
+        }
+        match run.loops[id.0 as usize].kind {
+            LoopKind::Batches | LoopKind::Epochs | LoopKind::Folds | LoopKind::Forever => true,
+            LoopKind::Steps | LoopKind::While | LoopKind::Items => self.applied.contains(&id),
+            LoopKind::Times(_) | LoopKind::Parts => false,
+        }
+    }
+}
+
+/// A loop over a handful of things.
+fn small(run: &Run, id: LoopId) -> bool {
+    matches!(run.loops[id.0 as usize].kind, LoopKind::Times(_) | LoopKind::Parts)
+}
+
+/// How many loops two chains share from the outside.
+fn shared(one: &[LoopId], other: &[LoopId]) -> usize {
+    one.iter().zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// Loops of a caller, then those inside.
+fn extended(outer: &[LoopId], inner: &[LoopId]) -> Chain {
+    let mut chain = outer.to_vec();
+    chain.extend(inner.iter().filter(|id| !outer.contains(id)));
+    chain.truncate(MAX_LOOPS);
+    chain
+}
+
+/// All ways to reach each activation.
+fn ways(run: &Run) -> Vec<Vec<Way>> {
+    let mut ways: Vec<Vec<Way>> = vec![Vec::new(); run.activations.len()];
+    let mut open = Vec::new();
+    for (at, activation) in run.activations.iter().enumerate() {
+        if let Some(root) = activation.root {
+            let chain = match root {
+                Root::Framework(loops) => loops.to_vec(),
+                _ => Vec::new(),
+            };
+            ways[at].push(Way { chain, guards: Guards::default(), root, from: None });
+            open.push((at, 0));
+        }
+    }
+    while let Some((at, way)) = open.pop() {
+        let here = ways[at][way].clone();
+        let activation = &run.activations[at];
+        for (number, event) in activation.events.iter().enumerate() {
+            let What::Call(callee) = event.what else { continue };
+            let callee = callee.0 as usize;
+            let chain = extended(&here.chain, activation.loops(event));
+            let guards = here.guards.with(event.guards);
+            let known = ways[callee].iter().any(|known| known.chain == chain && known.guards == guards);
+            if !known && ways[callee].len() < MAX_WAYS {
+                let from = Some((ActivationId(at as u32), number as u32));
+                ways[callee].push(Way { chain, guards, root: here.root, from });
+                open.push((callee, ways[callee].len() - 1));
+            }
+        }
+    }
+    ways
+}

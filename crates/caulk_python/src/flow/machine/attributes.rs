@@ -1,0 +1,275 @@
+//! Attributes: of instances and their classes, of modules, of what libraries give.
+
+use ruff_python_ast as ast;
+
+use crate::flow::event::Place;
+use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::machine::Machine;
+use crate::flow::machine::frame::Frame;
+use crate::flow::scopes::{ClassId, FunctionId};
+use crate::flow::symbols::Symbol;
+use crate::flow::value::{Kinds, Traits, Value};
+
+/// Classes that are looked through for one attribute.
+const MAX_BASES: usize = 24;
+
+impl<'p> Machine<'p> {
+    pub(crate) fn attribute(
+        &mut self,
+        f: &mut Frame,
+        owner: &Value,
+        attribute: &'p ast::ExprAttribute,
+    ) -> Value {
+        let text = attribute.attr.as_str();
+        let name = self.symbols.intern(text);
+        let mut found = Value::NOTHING;
+        for object in owner.objects.iter() {
+            let value = self.member(f, object, name, attribute);
+            found = found.join(&value);
+        }
+        let kinds = owner.kinds.without(Kinds::OBJECT);
+        if !kinds.is_empty() && (owner.objects.is_empty() || kinds.has(Kinds::TENSOR)) {
+            let value = self.attribute_of_kind(f, owner, text);
+            found = found.join(&value);
+        }
+        if found.is_nothing() { Value::UNKNOWN } else { found }
+    }
+
+    fn attribute_of_kind(&mut self, _f: &Frame, owner: &Value, name: &str) -> Value {
+        if owner.kinds.has(Kinds::TENSOR) {
+            return match name {
+                "data" => owner.detached().with(Traits::VIEW),
+                "grad" => Value::of(Kinds::TENSOR),
+                "shape" | "dtype" | "device" | "layout" | "grad_fn" | "names" => Value::of(Kinds::LIBRARY),
+                "ndim" | "is_cuda" | "requires_grad" | "is_leaf" | "nbytes" | "itemsize" => {
+                    Value::of(Kinds::NUMBER)
+                }
+                // `T`, `real`, `values` of a pair, `logits` of an output.
+                _ => *owner,
+            };
+        }
+        if owner.kinds.has(Kinds::ARRAY) {
+            return match name {
+                "T" | "real" | "imag" | "flat" => owner.with(Traits::VIEW),
+                _ => Value::of(Kinds::LIBRARY),
+            };
+        }
+        if owner.kinds.has(Kinds::MODULE) {
+            return match name {
+                "weight" | "bias" => Value::of(Kinds::TENSOR).with(Traits::LEAF),
+                "training" => Value::of(Kinds::NUMBER),
+                _ => Value::of(Kinds::UNKNOWN),
+            };
+        }
+        if owner.kinds.has(Kinds::TABLE) {
+            return Value::of(Kinds::TABLE);
+        }
+        if owner.kinds.has(Kinds::LIBRARY) {
+            return Value::of(Kinds::UNKNOWN);
+        }
+        Value::UNKNOWN
+    }
+
+    /// An attribute of an object.
+    fn member(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        name: Symbol,
+        attribute: &'p ast::ExprAttribute,
+    ) -> Value {
+        match self.heap.shape(object) {
+            Shape::Instance(class) => {
+                if let Some(mut value) = self.heap.field(object, name) {
+                    if value.kinds.has(Kinds::TENSOR) {
+                        let place = self.place(Place::Field(object, name));
+                        value.carried.insert(place);
+                    }
+                    // A default of the class shows where no instance has its own.
+                    return value;
+                }
+                let Some(member) = self.class_member(class, name) else {
+                    return self.missing_member(name);
+                };
+                self.bind(f, member, object, attribute)
+            }
+            Shape::Class(class) => self.class_member(class, name).unwrap_or(Value::UNKNOWN),
+            Shape::Super(class, object) => {
+                let member = self.bases_of(class).into_iter().find_map(|base| self.class_member(base, name));
+                match member {
+                    Some(member) => self.bind(f, member, object, attribute),
+                    None => Value::of(Kinds::LIBRARY),
+                }
+            }
+            Shape::Module(file) => {
+                if let Some(value) = self.heap.field(object, name) {
+                    return value;
+                }
+                // `import package.module` binds the package alone.
+                let text = self.symbols.name(name).to_owned();
+                match self.project.relative(file, 1, &text) {
+                    Some(inner) => Value::object(self.module_object(inner)),
+                    None => Value::UNKNOWN,
+                }
+            }
+            Shape::External(symbol) => {
+                let dotted = format!("{}.{}", self.symbols.name(symbol), self.symbols.name(name));
+                Value::object(self.external(&dotted))
+            }
+            Shape::Foreign(_) => {
+                let mut value = self.heap.field(object, name).unwrap_or(Value::UNKNOWN);
+                if value.kinds.has(Kinds::TENSOR) {
+                    let place = self.place(Place::Field(object, name));
+                    value.carried.insert(place);
+                }
+                value
+            }
+            Shape::Tuple => self.heap.field(object, name).unwrap_or(Value::NOTHING),
+            Shape::Function(..) => self.heap.field(object, name).unwrap_or(Value::UNKNOWN),
+            _ => Value::NOTHING,
+        }
+    }
+
+    /// An attribute that neither the object nor the project's part of its class has.
+    fn missing_member(&self, name: Symbol) -> Value {
+        match self.symbols.name(name) {
+            "training" => Value::of(Kinds::NUMBER),
+            "device" => Value::of(Kinds::LIBRARY),
+            _ => Value::UNKNOWN,
+        }
+    }
+
+    /// What a member of a class is on an object: a method with its receiver, a property's value.
+    fn bind(
+        &mut self,
+        f: &mut Frame,
+        member: Value,
+        receiver: ObjectId,
+        attribute: &'p ast::ExprAttribute,
+    ) -> Value {
+        let mut bound = Value { objects: Value::NOTHING.objects, ..member };
+        for object in member.objects.iter() {
+            let Shape::Function(function, _) = self.heap.shape(object) else {
+                bound.objects.insert(object);
+                continue;
+            };
+            match self.method_kind(function) {
+                MethodKind::Static => {
+                    bound.objects.insert(object);
+                }
+                MethodKind::Property => {
+                    let result = self.call_function(f, object, Some(receiver), &[], &[], attribute);
+                    bound = bound.join(&result);
+                }
+                MethodKind::Plain | MethodKind::Class => {
+                    let method = self.heap.unique(Shape::Method(object, receiver));
+                    bound.objects.insert(method);
+                }
+            }
+        }
+        if bound.objects.is_empty() {
+            bound.kinds = bound.kinds.without(Kinds::OBJECT);
+        }
+        bound
+    }
+
+    pub(crate) fn method_kind(&self, function: FunctionId) -> MethodKind {
+        let Some(definition) = self.scopes.function(function).definition() else { return MethodKind::Plain };
+        for decorator in &definition.decorator_list {
+            match super::last_name(&decorator.expression) {
+                Some("staticmethod") => return MethodKind::Static,
+                Some("classmethod") => return MethodKind::Class,
+                Some("property" | "cached_property" | "getter") => return MethodKind::Property,
+                _ => {}
+            }
+        }
+        MethodKind::Plain
+    }
+
+    /// An attribute of a class or its bases in the project.
+    pub(crate) fn class_member(&mut self, class: ClassId, name: Symbol) -> Option<Value> {
+        let mut seen = Vec::new();
+        let mut open = vec![class];
+        while let Some(class) = open.pop() {
+            if seen.contains(&class) || seen.len() >= MAX_BASES {
+                continue;
+            }
+            seen.push(class);
+            let object = self.class_object(class);
+            if let Some(value) = self.heap.field(object, name) {
+                return Some(value);
+            }
+            // The first base comes first.
+            open.extend(self.bases_of(class).into_iter().rev());
+        }
+        None
+    }
+
+    /// Bases of a class that the project defines.
+    pub(crate) fn bases_of(&self, class: ClassId) -> Vec<ClassId> {
+        let bases = self.bases.get(&class).into_iter().flatten();
+        bases
+            .flat_map(|base| base.objects.iter())
+            .filter_map(|object| match self.heap.shape(object) {
+                Shape::Class(base) => Some(base),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Whether a class is derived from a library's class whose canonical name fits.
+    pub(crate) fn derives(&self, class: ClassId, fits: impl Fn(&str) -> bool) -> bool {
+        let mut seen = Vec::new();
+        let mut open = vec![class];
+        while let Some(class) = open.pop() {
+            if seen.contains(&class) || seen.len() >= MAX_BASES {
+                continue;
+            }
+            seen.push(class);
+            for base in self.bases.get(&class).into_iter().flatten() {
+                for object in base.objects.iter() {
+                    match self.heap.shape(object) {
+                        Shape::Class(base) => open.push(base),
+                        Shape::External(symbol) if fits(self.symbols.name(symbol)) => return true,
+                        _ => {}
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Canonical names of the library classes that a class is derived from.
+    pub(crate) fn library_bases(&self, class: ClassId) -> Vec<String> {
+        let found = std::cell::RefCell::new(Vec::new());
+        self.derives(class, |base| {
+            found.borrow_mut().push(base.to_owned());
+            false
+        });
+        found.into_inner()
+    }
+
+    /// Is it a model, by its bases?
+    pub(crate) fn is_module_class(&self, class: ClassId) -> bool {
+        self.derives(class, |base| {
+            matches!(base, "torch.nn.Module" | "lightning.LightningModule")
+                || base.starts_with("torch.nn.") && !base.starts_with("torch.nn.utils")
+                || base.ends_with(".LightningModule")
+                || base.ends_with("PreTrainedModel")
+        })
+    }
+
+    /// The name of a slot of a tuple.
+    pub(crate) fn position(&mut self, position: usize) -> Symbol {
+        self.symbols.intern(&position.to_string())
+    }
+}
+
+/// How a function in a class body is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MethodKind {
+    Plain,
+    Static,
+    Class,
+    Property,
+}

@@ -1,0 +1,433 @@
+//! Built-in containers: how they are made, what goes in and out.
+
+use ruff_python_ast::{self as ast, Expr};
+use ruff_text_size::Ranged;
+
+use crate::flow::event::{Growth, Place, Release, What};
+use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::machine::Machine;
+use crate::flow::machine::expressions::inherit;
+use crate::flow::machine::frame::Frame;
+use crate::flow::scopes::located;
+use crate::flow::value::{Kinds, Literal, Traits, Value};
+
+impl<'p> Machine<'p> {
+    /// A container that is made here.
+    pub(crate) fn container(&mut self, f: &mut Frame, shape: Shape, node: &impl Ranged) -> ObjectId {
+        let at = located(f.file, node);
+        let object = self.heap.object(shape, Some(at), f.maker);
+        if shape.is_container() {
+            f.event(What::Birth(object), at);
+        }
+        object
+    }
+
+    /// Puts an entry into a dict, without telling.
+    pub(crate) fn put(&mut self, dict: ObjectId, key: Value, value: Value) {
+        if let Literal::Text(name) = key.literal {
+            self.heap.set_field(dict, name, value);
+        }
+        self.heap.add_key(dict, key);
+        self.heap.add_element(dict, value);
+    }
+
+    /// Puts all entries of another dict into one.
+    pub(crate) fn put_all(&mut self, dict: ObjectId, other: &Value) {
+        for source in other.objects.iter().filter(|source| *source != dict) {
+            let known = self.heap.get(source).clone();
+            self.heap.add_element(dict, known.elements);
+            self.heap.add_key(dict, known.keys);
+            for (name, value) in known.fields {
+                self.heap.set_field(dict, name, value);
+            }
+        }
+    }
+
+    /// A container gets longer, here.
+    pub(crate) fn grow(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        how: Growth,
+        value: Value,
+        key: Value,
+        container: &impl Ranged,
+        stored: Option<&Expr>,
+    ) {
+        if how == Growth::Store {
+            self.put(object, key, value);
+        } else {
+            self.heap.add_element(object, value);
+        }
+        let stored = stored.map(|expr| located(f.file, expr));
+        f.event(What::Grow { object, how, value, key, stored }, located(f.file, container));
+    }
+
+    /// `container[key] = value`.
+    pub(crate) fn store_item(
+        &mut self,
+        f: &mut Frame,
+        target: &'p ast::ExprSubscript,
+        value: Value,
+        augmented: bool,
+    ) {
+        let owner = self.eval(f, &target.value);
+        let key = self.eval(f, &target.slice);
+        for object in owner.objects.iter() {
+            match self.heap.shape(object) {
+                Shape::Dict => {
+                    let name = match key.literal {
+                        Literal::Text(name) => name,
+                        _ => self.names.any,
+                    };
+                    self.store_place(f, object, name, value, augmented, target);
+                    self.grow(f, object, Growth::Store, value, key, &*target.value, None);
+                }
+                Shape::List | Shape::Deque => {
+                    if matches!(&*target.slice, Expr::Slice(slice) if slice.lower.is_none() && slice.upper.is_none())
+                    {
+                        f.event(What::Release { object, how: Release::Clear }, located(f.file, target));
+                    } else {
+                        let name = self.names.any;
+                        self.store_place(f, object, name, value, augmented, target);
+                    }
+                    self.heap.add_element(object, value);
+                }
+                Shape::Instance(_) => {
+                    self.call_method(f, object, self.names.setitem, &[key, value], target);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn store_place(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        name: crate::flow::symbols::Symbol,
+        value: Value,
+        augmented: bool,
+        target: &impl Ranged,
+    ) {
+        let place = self.place(Place::Field(object, name));
+        let at = located(f.file, target);
+        if value.carried.contains(place) {
+            f.event(What::Carry { place, value, augmented }, at);
+        } else {
+            f.event(What::Reset { place }, at);
+        }
+    }
+
+    /// `container[key]`.
+    pub(crate) fn subscript(&mut self, f: &mut Frame, subscript: &'p ast::ExprSubscript) -> Value {
+        let owner = self.eval(f, &subscript.value);
+        let key = self.eval(f, &subscript.slice);
+        let mut found = Value::NOTHING;
+        for object in owner.objects.iter() {
+            let value = self.item(f, object, &key, subscript);
+            found = found.join(&value);
+        }
+        let kinds = owner.kinds.without(Kinds::OBJECT);
+        if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
+            let mut part = Value { objects: Value::NOTHING.objects, literal: Literal::Any, ..owner };
+            part.kinds = kinds;
+            part = part.without(Traits::LEAF);
+            if owner.traits.has(Traits::LEAF) && f.recording {
+                part = part.with(Traits::GRAPH);
+            }
+            // Indices of a mask or list make a copy; anything else is a view.
+            if !key.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) && !subscript.slice.is_list_expr() {
+                part = part.with(Traits::VIEW);
+            }
+            found = found.join(&part);
+        } else if kinds.has(Kinds::TEXT) {
+            found = found.join(&Value::of(Kinds::TEXT));
+        } else if kinds.has(Kinds::TABLE) {
+            found = found.join(&Value::of(Kinds::TABLE));
+        } else if kinds.has(Kinds::LOADER) {
+            found = found.join(&Value::UNKNOWN);
+        } else if !kinds.is_empty() {
+            found = found.join(&inherit(Value::UNKNOWN, owner.traits));
+        }
+        if found.is_nothing() { Value::UNKNOWN } else { found }
+    }
+
+    fn item(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        key: &Value,
+        subscript: &'p ast::ExprSubscript,
+    ) -> Value {
+        match self.heap.shape(object) {
+            shape @ (Shape::List | Shape::Deque | Shape::Tuple | Shape::Iterator) => {
+                if subscript.slice.is_slice_expr() {
+                    let part = self.container(
+                        f,
+                        if shape == Shape::Tuple { Shape::Tuple } else { Shape::List },
+                        subscript,
+                    );
+                    let elements = self.heap.get(object).elements;
+                    self.heap.add_element(part, elements);
+                    return Value::object(part);
+                }
+                if let (Shape::Tuple, Literal::Int(position)) = (shape, key.literal)
+                    && let Ok(position) = usize::try_from(position)
+                {
+                    let name = self.position(position);
+                    if let Some(value) = self.heap.field(object, name) {
+                        return value;
+                    }
+                }
+                let name = self.names.any;
+                self.read_place(object, name, self.heap.get(object).elements)
+            }
+            Shape::Dict => {
+                let (name, value) = match key.literal {
+                    Literal::Text(name) => (name, self.heap.field(object, name)),
+                    _ => (self.names.any, None),
+                };
+                let value = value.unwrap_or(self.heap.get(object).elements);
+                self.read_place(object, name, value)
+            }
+            Shape::Instance(_) => {
+                self.call_method(f, object, self.names.getitem, &[*key], subscript).unwrap_or(Value::UNKNOWN)
+            }
+            // `list[int]`, `Tensor[..]` in annotations and aliases.
+            Shape::Class(_) | Shape::External(_) => Value::object(object),
+            _ => Value::UNKNOWN,
+        }
+    }
+
+    fn read_place(
+        &mut self,
+        object: ObjectId,
+        name: crate::flow::symbols::Symbol,
+        mut value: Value,
+    ) -> Value {
+        if value.kinds.has(Kinds::TENSOR) {
+            let place = self.place(Place::Field(object, name));
+            value.carried.insert(place);
+        }
+        value
+    }
+
+    /// What iterating over a value gives.
+    pub(crate) fn element_of(&mut self, f: &mut Frame, value: Value) -> Value {
+        let mut found = Value::NOTHING;
+        for object in value.objects.iter() {
+            let element = match self.heap.shape(object) {
+                Shape::Dict => self.heap.get(object).keys,
+                Shape::List | Shape::Tuple | Shape::Set | Shape::Deque | Shape::Iterator => {
+                    self.heap.get(object).elements
+                }
+                Shape::Instance(_) => self.iterate_instance(f, object),
+                Shape::Queue => Value::NOTHING,
+                _ => Value::UNKNOWN,
+            };
+            found = found.join(&element);
+        }
+        let kinds = value.kinds.without(Kinds::OBJECT);
+        if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
+            let mut element = Value { objects: Value::NOTHING.objects, literal: Literal::Any, ..value };
+            element.kinds = kinds;
+            if !value.traits.has(Traits::LEAF) {
+                element = element.with(Traits::VIEW);
+            }
+            found = found.join(&element);
+        } else if kinds.has(Kinds::LOADER) {
+            found = found.join(&Value::of(Kinds::TENSOR).with(Traits::DATA));
+        } else if kinds.has(Kinds::TEXT) {
+            found = found.join(&Value::of(Kinds::TEXT));
+        } else if kinds.has(Kinds::NUMBER) {
+            found = found.join(&inherit(Value::of(Kinds::NUMBER), value.traits));
+        } else if kinds.has(Kinds::VIDEO) {
+            found = found.join(&Value::of(Kinds::ARRAY));
+        } else if !kinds.is_empty() {
+            found = found.join(&inherit(Value::UNKNOWN, value.traits));
+        }
+        found
+    }
+
+    fn iterate_instance(&mut self, f: &mut Frame, object: ObjectId) -> Value {
+        let at = crate::flow::machine::calls::AtStatement(f.statement.range.into());
+        let Some(iterator) = self.call_method(f, object, self.names.iter, &[], &at) else {
+            return self
+                .call_method(f, object, self.names.getitem, &[Value::of(Kinds::NUMBER)], &at)
+                .unwrap_or(Value::UNKNOWN);
+        };
+        let mut found = Value::NOTHING;
+        for inner in iterator.objects.iter() {
+            let element = match self.heap.shape(inner) {
+                Shape::Instance(_) => {
+                    self.call_method(f, inner, self.names.next, &[], &at).unwrap_or(Value::UNKNOWN)
+                }
+                _ => self.element_of(f, Value::object(inner)),
+            };
+            found = found.join(&element);
+        }
+        if iterator.kinds.has(Kinds::UNKNOWN) || found.is_nothing() { Value::UNKNOWN } else { found }
+    }
+
+    /// What unpacking gives at a position.
+    pub(crate) fn part_of(&mut self, f: &mut Frame, value: Value, position: usize) -> Value {
+        let mut found = Value::NOTHING;
+        let mut rest = value;
+        rest.objects = Value::NOTHING.objects;
+        for object in value.objects.iter() {
+            if self.heap.shape(object) == Shape::Tuple {
+                let name = self.position(position);
+                let part = self.heap.field(object, name).unwrap_or(self.heap.get(object).elements);
+                found = found.join(&part);
+            } else {
+                rest.objects.insert(object);
+            }
+        }
+        if rest.objects.is_empty() {
+            rest.kinds = rest.kinds.without(Kinds::OBJECT);
+        }
+        if !rest.is_nothing() {
+            let mut part = self.element_of(f, rest);
+            // `loss, logits = model(batch)`: outputs, not rows of one.
+            if value.kinds.has(Kinds::TENSOR) && !value.traits.has(Traits::VIEW) {
+                part = part.without(Traits::VIEW);
+            }
+            found = found.join(&part);
+        }
+        if found.is_nothing() { Value::UNKNOWN } else { found }
+    }
+
+    /// A method of a built-in container; `None` where it has no such method.
+    pub(crate) fn container_method(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        method: &str,
+        arguments: &[Value],
+        call: &'p ast::ExprCall,
+    ) -> Option<Value> {
+        let Expr::Attribute(attribute) = &*call.func else { return None };
+        let container = &*attribute.value;
+        let at = located(f.file, container);
+        let shape = self.heap.shape(object);
+        let stored = call.arguments.args.first();
+        let first = arguments.first().copied().unwrap_or(Value::NOTHING);
+        let nothing = Value::NOTHING;
+        let none = Some(Value::of(Kinds::NONE));
+        let elements = self.heap.get(object).elements;
+        match (shape, method) {
+            (Shape::List | Shape::Deque, "append" | "appendleft") => {
+                self.grow(f, object, Growth::Append, first, nothing, container, stored);
+                none
+            }
+            (Shape::List, "insert") => {
+                let value = arguments.get(1).copied().unwrap_or(nothing);
+                self.grow(f, object, Growth::Append, value, nothing, container, call.arguments.args.get(1));
+                none
+            }
+            (Shape::List | Shape::Deque, "extend" | "extendleft") => {
+                let element = self.element_of(f, first);
+                self.grow(f, object, Growth::Extend, element, nothing, container, stored);
+                none
+            }
+            (Shape::Set, "add") => {
+                self.grow(f, object, Growth::Add, first, nothing, container, stored);
+                none
+            }
+            (Shape::Set, "update") => {
+                let element = self.element_of(f, first);
+                self.grow(f, object, Growth::Add, element, nothing, container, stored);
+                none
+            }
+            (Shape::Queue, "put" | "put_nowait") => {
+                self.grow(f, object, Growth::Put, first, nothing, container, stored);
+                none
+            }
+            (Shape::Queue, "get" | "get_nowait") => {
+                f.event(What::Release { object, how: Release::Remove }, at);
+                Some(elements)
+            }
+            (Shape::Dict, "setdefault") => {
+                let value = arguments.get(1).copied().unwrap_or(Value::of(Kinds::NONE));
+                self.grow(f, object, Growth::Store, value, first, container, call.arguments.args.get(1));
+                Some(value.join(&elements))
+            }
+            (Shape::Dict, "update") => {
+                self.put_all(object, &first);
+                for keyword in &call.arguments.keywords {
+                    if let Some(name) = &keyword.arg {
+                        let value = self.eval(f, &keyword.value);
+                        let name = self.symbols.intern(name.as_str());
+                        self.put(object, Value::text(name), value);
+                    }
+                }
+                let (keys, values) = first
+                    .objects
+                    .iter()
+                    .map(|source| (self.heap.get(source).keys, self.heap.get(source).elements))
+                    .fold((nothing, nothing), |(keys, values), (key, value)| {
+                        (keys.join(&key), values.join(&value))
+                    });
+                if !first.objects.is_empty() {
+                    f.event(
+                        What::Grow { object, how: Growth::Store, value: values, key: keys, stored: None },
+                        at,
+                    );
+                }
+                none
+            }
+            (Shape::Dict, "get") => {
+                let value = match first.literal {
+                    Literal::Text(name) => self.heap.field(object, name).unwrap_or(elements),
+                    _ => elements,
+                };
+                let other = arguments.get(1).copied().unwrap_or(Value::of(Kinds::NONE));
+                Some(value.join(&other))
+            }
+            (Shape::Dict, "items") => Some(self.pairs(f, object, call)),
+            (Shape::Dict, "values") => {
+                let iterator = self.container(f, Shape::Iterator, call);
+                self.heap.add_element(iterator, elements);
+                Some(Value::object(iterator))
+            }
+            (Shape::Dict, "keys") => {
+                let iterator = self.container(f, Shape::Iterator, call);
+                let keys = self.heap.get(object).keys;
+                self.heap.add_element(iterator, keys);
+                Some(Value::object(iterator))
+            }
+            (_, "clear") => {
+                f.event(What::Release { object, how: Release::Clear }, at);
+                self.release_inner(f, object, Release::Clear, at);
+                none
+            }
+            (_, "pop" | "popleft" | "popitem" | "remove" | "discard") => {
+                f.event(What::Release { object, how: Release::Remove }, at);
+                Some(elements)
+            }
+            (_, "copy") => {
+                let copy = self.container(f, shape, call);
+                self.heap.add_element(copy, elements);
+                self.put_all(copy, &Value::object(object));
+                Some(Value::object(copy))
+            }
+            (Shape::Tuple | Shape::Iterator, _) => Some(Value::UNKNOWN),
+            _ => Some(Value::of(Kinds::UNKNOWN.with(Kinds::NUMBER))),
+        }
+    }
+
+    /// Keys with their values, as tuples.
+    fn pairs(&mut self, f: &mut Frame, dict: ObjectId, node: &impl Ranged) -> Value {
+        let (keys, elements) = (self.heap.get(dict).keys, self.heap.get(dict).elements);
+        let pair = self.container(f, Shape::Tuple, node);
+        for (position, value) in [keys, elements].into_iter().enumerate() {
+            let name = self.position(position);
+            self.heap.set_field(pair, name, value);
+            self.heap.add_element(pair, value);
+        }
+        let iterator = self.container(f, Shape::Iterator, node);
+        self.heap.add_element(iterator, Value::object(pair));
+        Value::object(iterator)
+    }
+}

@@ -1,0 +1,310 @@
+//! Expressions.
+
+use ruff_python_ast::{self as ast, Expr, Number, Operator};
+use ruff_text_size::Ranged;
+
+use crate::flow::event::Place;
+use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::machine::Machine;
+use crate::flow::machine::frame::Frame;
+use crate::flow::scopes::{Body, located};
+use crate::flow::value::{Kinds, Literal, Traits, Value};
+
+/// Traits that what is computed from a value has, too.
+const INHERITED: Traits =
+    Traits::COUNTER.with(Traits::UNIQUE).with(Traits::FOLD).with(Traits::DATA).with(Traits::MEASURED);
+
+impl<'p> Machine<'p> {
+    pub(crate) fn eval(&mut self, f: &mut Frame, expr: &'p Expr) -> Value {
+        self.steps += 1;
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.eval_inner(f, expr))
+    }
+
+    fn eval_inner(&mut self, f: &mut Frame, expr: &'p Expr) -> Value {
+        match expr {
+            Expr::Name(name) => self.name(f, name),
+            Expr::Attribute(attribute) => {
+                let owner = self.eval(f, &attribute.value);
+                self.attribute(f, &owner, attribute)
+            }
+            Expr::Call(call) => self.call(f, call),
+            Expr::Subscript(subscript) => self.subscript(f, subscript),
+            Expr::NumberLiteral(number) => {
+                let literal = match &number.value {
+                    Number::Int(int) => int.as_i64().map_or(Literal::Any, Literal::Int),
+                    _ => Literal::Any,
+                };
+                Value { literal, ..Value::of(Kinds::NUMBER) }
+            }
+            Expr::BooleanLiteral(boolean) => {
+                Value { literal: Literal::Bool(boolean.value), ..Value::of(Kinds::NUMBER) }
+            }
+            Expr::StringLiteral(string) => {
+                let symbol = self.symbols.intern(string.value.to_str());
+                Value::text(symbol)
+            }
+            Expr::BytesLiteral(_) => Value::of(Kinds::TEXT),
+            Expr::NoneLiteral(_) => Value::of(Kinds::NONE),
+            Expr::EllipsisLiteral(_) => Value::of(Kinds::LIBRARY),
+            Expr::FString(string) => {
+                let mut traits = Traits::NONE_OF_ALL;
+                for element in string.value.elements() {
+                    if let ast::InterpolatedStringElement::Interpolation(part) = element {
+                        traits = traits.with(self.eval(f, &part.expression).traits);
+                    }
+                }
+                inherit(Value::of(Kinds::TEXT), traits)
+            }
+            Expr::TString(_) | Expr::IpyEscapeCommand(_) => Value::of(Kinds::TEXT),
+            Expr::List(list) => self.display(f, Shape::List, &list.elts, expr),
+            Expr::Tuple(tuple) => self.display(f, Shape::Tuple, &tuple.elts, expr),
+            Expr::Set(set) => self.display(f, Shape::Set, &set.elts, expr),
+            Expr::Dict(dict) => self.dict(f, dict),
+            Expr::BinOp(binary) => self.binary(f, binary),
+            Expr::UnaryOp(unary) => {
+                let mut value = self.eval(f, &unary.operand);
+                if unary.op == ast::UnaryOp::Not {
+                    return Value::of(Kinds::NUMBER);
+                }
+                value.literal = match (unary.op, value.literal) {
+                    (ast::UnaryOp::USub, Literal::Int(int)) => Literal::Int(-int),
+                    _ => Literal::Any,
+                };
+                value.without(Traits::VIEW.with(Traits::LEAF))
+            }
+            Expr::BoolOp(both) => {
+                let values = both.values.iter().map(|value| self.eval(f, value));
+                values.fold(Value::NOTHING, |joined, value| joined.join(&value))
+            }
+            Expr::Compare(compare) => {
+                let mut tensors = self.eval(f, &compare.left).kinds.has(Kinds::TENSOR);
+                for right in &compare.comparators {
+                    tensors |= self.eval(f, right).kinds.has(Kinds::TENSOR);
+                }
+                let of_identity = compare.ops.iter().all(|op| {
+                    matches!(op, ast::CmpOp::Is | ast::CmpOp::IsNot | ast::CmpOp::In | ast::CmpOp::NotIn)
+                });
+                Value::of(if tensors && !of_identity { Kinds::TENSOR } else { Kinds::NUMBER })
+            }
+            Expr::If(choice) => {
+                self.eval(f, &choice.test);
+                let (body, orelse) = (self.eval(f, &choice.body), self.eval(f, &choice.orelse));
+                body.join(&orelse)
+            }
+            Expr::Lambda(lambda) => self.function_object(f, lambda).map_or(Value::UNKNOWN, Value::object),
+            Expr::ListComp(comp) => self.comprehension(f, Shape::List, &comp.elt, &comp.generators, expr),
+            Expr::SetComp(comp) => self.comprehension(f, Shape::Set, &comp.elt, &comp.generators, expr),
+            Expr::Generator(comp) => {
+                self.comprehension(f, Shape::Iterator, &comp.elt, &comp.generators, expr)
+            }
+            Expr::DictComp(comp) => {
+                let dict = self.container(f, Shape::Dict, expr);
+                self.comprehend(f, &comp.generators, &mut |machine, f| {
+                    if let Some(key) = &comp.key {
+                        let key = machine.eval(f, key);
+                        machine.heap.add_key(dict, key);
+                    }
+                    let value = machine.eval(f, &comp.value);
+                    machine.heap.add_element(dict, value);
+                });
+                Value::object(dict)
+            }
+            Expr::Named(named) => {
+                let value = self.eval(f, &named.value);
+                self.assign(f, &named.target, value, false);
+                value
+            }
+            Expr::Await(awaited) => self.eval(f, &awaited.value),
+            Expr::Yield(yielded) => {
+                let value = yielded.value.as_ref().map_or(Value::of(Kinds::NONE), |expr| self.eval(f, expr));
+                f.yielded = f.yielded.join(&value);
+                Value::UNKNOWN
+            }
+            Expr::YieldFrom(yielded) => {
+                let value = self.eval(f, &yielded.value);
+                let element = self.element_of(f, value);
+                f.yielded = f.yielded.join(&element);
+                Value::UNKNOWN
+            }
+            Expr::Starred(starred) => self.eval(f, &starred.value),
+            Expr::Slice(slice) => {
+                for part in slice.lower.iter().chain(&slice.upper).chain(&slice.step) {
+                    self.eval(f, part);
+                }
+                Value::of(Kinds::LIBRARY)
+            }
+        }
+    }
+
+    fn name(&mut self, f: &mut Frame, name: &ast::ExprName) -> Value {
+        let text = name.id.as_str();
+        let symbol = self.symbols.intern(text);
+        let definition = self.scopes.function(f.function);
+        let is_module = matches!(definition.body, Body::Module(_));
+        if let Some(&slot) = definition.slots.get(&symbol) {
+            let mut value = f.slots[slot as usize];
+            if definition.rebound.contains(&symbol)
+                && let Some(shared) = f.variables.and_then(|owner| self.heap.field(owner, symbol))
+            {
+                value = value.join(&shared);
+            }
+            if value.is_nothing() && is_module {
+                value = self.builtin(text);
+            }
+            return value;
+        }
+        let owner = self.outer_variables(f, symbol);
+        if let Some(owner) = owner
+            && let Some(mut value) = self.heap.field(owner, symbol)
+        {
+            if value.kinds.has(Kinds::TENSOR) {
+                let place = self.place(Place::Field(owner, symbol));
+                value.carried.insert(place);
+            }
+            return value;
+        }
+        self.builtin(text)
+    }
+
+    fn builtin(&mut self, name: &str) -> Value {
+        if self.library.entry(name).is_some() && !name.contains('.') {
+            let object = self.external(name);
+            return Value::object(object);
+        }
+        if name.ends_with("Error") || name.ends_with("Exception") || name == "KeyboardInterrupt" {
+            return Value::object(self.external("Exception"));
+        }
+        Value::UNKNOWN
+    }
+
+    fn display(&mut self, f: &mut Frame, shape: Shape, elements: &'p [Expr], expr: &Expr) -> Value {
+        let object = self.container(f, shape, expr);
+        let mut traits = Traits::NONE_OF_ALL;
+        for (position, element) in elements.iter().enumerate() {
+            let value = match element {
+                Expr::Starred(starred) => {
+                    let value = self.eval(f, &starred.value);
+                    self.element_of(f, value)
+                }
+                plain => self.eval(f, plain),
+            };
+            traits = traits.with(value.traits);
+            self.heap.add_element(object, value);
+            if shape == Shape::Tuple {
+                let name = self.position(position);
+                self.heap.set_field(object, name, value);
+            }
+        }
+        // A tuple as a key is as unique as what is in it.
+        if shape == Shape::Tuple { inherit(Value::object(object), traits) } else { Value::object(object) }
+    }
+
+    fn dict(&mut self, f: &mut Frame, dict: &'p ast::ExprDict) -> Value {
+        let object = self.container(f, Shape::Dict, dict);
+        for item in &dict.items {
+            let value = self.eval(f, &item.value);
+            match &item.key {
+                Some(key) => {
+                    let key = self.eval(f, key);
+                    self.put(object, key, value);
+                }
+                // `**other`.
+                None => self.put_all(object, &value),
+            }
+        }
+        Value::object(object)
+    }
+
+    fn comprehension(
+        &mut self,
+        f: &mut Frame,
+        shape: Shape,
+        element: &'p Expr,
+        generators: &'p [ast::Comprehension],
+        expr: &Expr,
+    ) -> Value {
+        let object = self.container(f, shape, expr);
+        self.comprehend(f, generators, &mut |machine, f| {
+            let value = machine.eval(f, element);
+            machine.heap.add_element(object, value);
+        });
+        Value::object(object)
+    }
+
+    fn binary(&mut self, f: &mut Frame, binary: &'p ast::ExprBinOp) -> Value {
+        let left = self.eval(f, &binary.left);
+        let right = self.eval(f, &binary.right);
+        if binary.op == Operator::Add {
+            let lists = |value: &Value| {
+                value
+                    .objects
+                    .iter()
+                    .filter(|object| matches!(self.heap.shape(*object), Shape::List | Shape::Tuple))
+                    .collect::<Vec<ObjectId>>()
+            };
+            let parts: Vec<ObjectId> = lists(&left).into_iter().chain(lists(&right)).collect();
+            if !parts.is_empty() {
+                let joined = self.container(f, Shape::List, binary);
+                for part in parts {
+                    let elements = self.heap.get(part).elements;
+                    self.heap.add_element(joined, elements);
+                }
+                return Value::object(joined);
+            }
+        }
+        self.arithmetic(f, &left, &right, binary)
+    }
+
+    /// Arithmetic with two values: a tensor where one is, with the graph of either.
+    pub(crate) fn arithmetic(&mut self, f: &Frame, left: &Value, right: &Value, node: &impl Ranged) -> Value {
+        let inherited = left.traits.with(right.traits);
+        if left.kinds.has(Kinds::TENSOR) || right.kinds.has(Kinds::TENSOR) {
+            let (tensor, other) = if left.kinds.has(Kinds::TENSOR) { (left, right) } else { (right, left) };
+            return self.differentiable(f, &[*tensor, *other], node);
+        }
+        if left.kinds.has(Kinds::ARRAY) || right.kinds.has(Kinds::ARRAY) {
+            return inherit(Value::of(Kinds::ARRAY), inherited);
+        }
+        if left.kinds.has(Kinds::TEXT) {
+            return inherit(Value::of(Kinds::TEXT), inherited);
+        }
+        if left.kinds.has(Kinds::TABLE) || right.kinds.has(Kinds::TABLE) {
+            return Value::of(Kinds::TABLE);
+        }
+        if left.kinds.has(Kinds::UNKNOWN) || right.kinds.has(Kinds::UNKNOWN) {
+            return inherit(Value::UNKNOWN, inherited);
+        }
+        inherit(Value::of(Kinds::NUMBER), inherited)
+    }
+
+    /// A tensor computed from others: with their graphs where graphs are recorded, in memory of its own.
+    pub(crate) fn differentiable(&mut self, f: &Frame, inputs: &[Value], node: &impl Ranged) -> Value {
+        let mut result = Value::of(Kinds::TENSOR);
+        for input in inputs {
+            let kept = input.traits.without(Traits::VIEW);
+            result.traits = result.traits.with(kept);
+            for place in input.carried.iter() {
+                result.carried.insert(place);
+            }
+            if input.kinds.has(Kinds::TENSOR) && result.origin.is_none() {
+                result.origin = input.origin;
+            }
+        }
+        if !f.recording {
+            return result.detached();
+        }
+        if result.traits.has(Traits::LEAF) {
+            result = result.without(Traits::LEAF).with(Traits::GRAPH.with(Traits::PROVED));
+        }
+        if result.carries_graph() && result.origin.is_none() {
+            result.origin = Some(self.origin(located(f.file, node)));
+        }
+        result
+    }
+}
+
+/// With what is inherited of some traits.
+pub(crate) fn inherit(value: Value, traits: Traits) -> Value {
+    let lost = traits.without(INHERITED);
+    value.with(traits.without(lost))
+}

@@ -1,0 +1,144 @@
+//! A function while it is run: its variables, the loops and conditions around the current statement, what happened.
+
+use crate::flow::event::{ActivationId, Event, Guards, LoopId, What};
+use crate::flow::heap::{Maker, ObjectId, Shape};
+use crate::flow::machine::Machine;
+use crate::flow::scopes::{Body, FunctionId};
+use crate::flow::symbols::Symbol;
+use crate::flow::value::Value;
+use crate::project::{FileId, Location};
+
+pub(crate) struct Frame {
+    pub(crate) id: ActivationId,
+    pub(crate) function: FunctionId,
+    pub(crate) file: FileId,
+    /// Variables of the function around it.
+    pub(crate) closure: Option<ObjectId>,
+    /// Its own variables, where inner functions share them.
+    pub(crate) variables: Option<ObjectId>,
+    pub(crate) maker: Maker,
+    pub(crate) receiver: Option<ObjectId>,
+    pub(crate) slots: Vec<Value>,
+    /// The statement can be reached.
+    pub(crate) live: bool,
+    pub(crate) recording: bool,
+    pub(crate) loops: Vec<LoopId>,
+    pub(crate) guards: Guards,
+    pub(crate) statement: Location,
+    pub(crate) events: Vec<Event>,
+    pub(crate) event_loops: Vec<LoopId>,
+    /// Where `loops` was last written into `event_loops`.
+    noted: Option<(u32, u32)>,
+    pub(crate) result: Value,
+    pub(crate) yielded: Value,
+    /// Variables where loops are left by `break`, and started again by `continue`, the innermost last.
+    pub(crate) breaks: Vec<Vec<Vec<Value>>>,
+    pub(crate) continues: Vec<Vec<Vec<Value>>>,
+}
+
+impl Frame {
+    pub(crate) fn new(
+        machine: &mut Machine<'_>,
+        id: ActivationId,
+        function: FunctionId,
+        closure: Option<ObjectId>,
+        maker: Maker,
+        receiver: Option<ObjectId>,
+        recording: bool,
+    ) -> Self {
+        let definition = machine.scopes.function(function);
+        let (file, location) = (definition.file, definition.location);
+        let slots = vec![Value::NOTHING; definition.slots.len()];
+        let shares = !definition.shared.is_empty();
+        let variables = match definition.body {
+            Body::Module(_) => Some(machine.module_object(file)),
+            _ if shares => {
+                Some(machine.heap.object(Shape::Variables(function, closure), Some(location), maker))
+            }
+            _ => None,
+        };
+        Self {
+            id,
+            function,
+            file,
+            closure,
+            variables,
+            maker,
+            receiver,
+            slots,
+            live: true,
+            recording,
+            loops: Vec::new(),
+            guards: Guards::default(),
+            statement: location,
+            events: Vec::new(),
+            event_loops: Vec::new(),
+            noted: None,
+            result: Value::NOTHING,
+            yielded: Value::NOTHING,
+            breaks: Vec::new(),
+            continues: Vec::new(),
+        }
+    }
+
+    /// Gives the parameters their values, in the order of [`ruff_python_ast::Parameters`]' iterator.
+    pub(crate) fn bind_parameters(&mut self, machine: &mut Machine<'_>, given: &[Value]) {
+        let Some(parameters) = machine.scopes.function(self.function).parameters() else { return };
+        let names: Vec<Symbol> =
+            parameters.iter().map(|parameter| machine.symbols.intern(parameter.name().as_str())).collect();
+        for (name, value) in names.into_iter().zip(given) {
+            self.set(machine, name, *value);
+        }
+    }
+
+    /// Binds a variable of this function.
+    pub(crate) fn set(&mut self, machine: &mut Machine<'_>, name: Symbol, value: Value) {
+        let definition = machine.scopes.function(self.function);
+        let Some(&slot) = definition.slots.get(&name) else { return };
+        let shared = matches!(definition.body, Body::Module(_)) || definition.shared.contains(&name);
+        self.slots[slot as usize] = value;
+        if let Some(variables) = self.variables.filter(|_| shared) {
+            machine.heap.set_field(variables, name, value);
+        }
+    }
+
+    /// Puts an event down.
+    pub(crate) fn event(&mut self, what: What, at: Location) {
+        if !self.live {
+            return;
+        }
+        let noted = self.noted.filter(|(start, end)| {
+            self.event_loops.get(*start as usize..*end as usize) == Some(self.loops.as_slice())
+        });
+        let loops = noted.unwrap_or_else(|| {
+            let start = self.event_loops.len() as u32;
+            self.event_loops.extend_from_slice(&self.loops);
+            (start, self.event_loops.len() as u32)
+        });
+        self.noted = Some(loops);
+        self.events.push(Event {
+            what,
+            at,
+            statement: self.statement,
+            loops,
+            guards: self.guards,
+            recording: self.recording,
+        });
+    }
+
+    /// What the variables may be on either of two ways.
+    pub(crate) fn join(&mut self, other: &[Value], live: bool) {
+        if !live {
+            return;
+        }
+        if !self.live {
+            self.slots.clear();
+            self.slots.extend_from_slice(other);
+            self.live = true;
+            return;
+        }
+        for (mine, theirs) in self.slots.iter_mut().zip(other) {
+            *mine = mine.join(theirs);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Loops: what they iterate over, how often they run, and what goes from one iteration into the next.
+
+use ruff_python_ast::{self as ast, Comprehension, Expr, Stmt};
+
+use crate::flow::event::{Loop, LoopId, LoopKind, Place};
+use crate::flow::heap::Shape;
+use crate::flow::machine::frame::Frame;
+use crate::flow::machine::statements::while_kind;
+use crate::flow::machine::{Machine, last_name};
+use crate::flow::scopes::located;
+use crate::flow::value::{Kinds, Literal, Traits, Value};
+use crate::library::roles;
+use crate::project::Location;
+
+/// Loops inside one another whose bodies are run twice to see what is carried around.
+const MAX_CARRIED: usize = 4;
+/// Constant numbers of iterations up to which a loop is no repetition.
+const FEW: i64 = 16;
+
+impl<'p> Machine<'p> {
+    fn loop_id(&mut self, f: &Frame, at: Location, header: Location, kind: LoopKind) -> LoopId {
+        if let Some(&known) = self.loop_ids.get(&at) {
+            return known;
+        }
+        let id = LoopId(self.loops.len() as u32);
+        self.loops.push(Loop { at: Some(at), header: Some(header), kind, function: Some(f.function) });
+        self.loop_ids.insert(at, id);
+        id
+    }
+
+    pub(crate) fn for_loop(&mut self, f: &mut Frame, stmt: &'p ast::StmtFor) {
+        let iterated = self.eval(f, &stmt.iter);
+        let kind = self.loop_kind(f, &stmt.target, &stmt.iter, &iterated);
+        let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.iter), kind);
+        let element = self.loop_element(f, &stmt.iter, &iterated, kind);
+        self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
+            machine.assign(f, &stmt.target, element, false);
+        });
+    }
+
+    pub(crate) fn while_loop(&mut self, f: &mut Frame, stmt: &'p ast::StmtWhile) {
+        let kind = while_kind(&stmt.test);
+        let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.test), kind);
+        self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
+            machine.eval(f, &stmt.test);
+        });
+    }
+
+    /// Runs a body until what its variables may hold at its start is known.
+    fn repeat(
+        &mut self,
+        f: &mut Frame,
+        id: LoopId,
+        body: &'p [Stmt],
+        orelse: &'p [Stmt],
+        head: impl Fn(&mut Self, &mut Frame),
+    ) {
+        let statement = f.statement;
+        let guards = f.guards;
+        f.guards = crate::flow::event::Guards::default();
+        let passes = if f.loops.len() < MAX_CARRIED { 2 } else { 1 };
+        let begin = f.slots.clone();
+        let noted = f.events.len();
+        let mut breaks = Vec::new();
+        f.loops.push(id);
+        for pass in 0..passes {
+            f.events.truncate(noted);
+            let start = f.slots.clone();
+            if pass > 0 {
+                self.mark_carried(f, id, &begin);
+            }
+            f.breaks.push(Vec::new());
+            f.continues.push(Vec::new());
+            f.statement = statement;
+            head(self, f);
+            self.suite(f, body);
+            for slots in f.continues.pop().unwrap_or_default() {
+                f.join(&slots, true);
+            }
+            breaks = f.breaks.pop().unwrap_or_default();
+            // It may run not at all, or again.
+            f.join(&start, true);
+        }
+        f.loops.pop();
+        f.guards = guards;
+        f.statement = statement;
+        self.suite(f, orelse);
+        for slots in breaks {
+            f.join(&slots, true);
+        }
+    }
+
+    /// What variables hold at the start of another iteration comes from the one before.
+    fn mark_carried(&mut self, f: &mut Frame, id: LoopId, begin: &[Value]) {
+        let definition = self.scopes.function(f.function);
+        let names: Vec<_> = definition.slots.iter().map(|(name, slot)| (*name, *slot as usize)).collect();
+        for (name, slot) in names {
+            let value = f.slots[slot];
+            if value.kinds.has(Kinds::TENSOR) && value.untold() != begin[slot].untold() {
+                let place = self.place(Place::Variable(f.function, name, id));
+                f.slots[slot].carried.insert(place);
+            }
+        }
+    }
+
+    /// A comprehension's loops, around what it makes.
+    pub(crate) fn comprehend(
+        &mut self,
+        f: &mut Frame,
+        generators: &'p [Comprehension],
+        make: &mut dyn FnMut(&mut Self, &mut Frame),
+    ) {
+        let Some((first, rest)) = generators.split_first() else {
+            make(self, f);
+            return;
+        };
+        let iterated = self.eval(f, &first.iter);
+        let kind = self.loop_kind(f, &first.target, &first.iter, &iterated);
+        let id = self.loop_id(f, located(f.file, first), located(f.file, &first.iter), kind);
+        let element = self.loop_element(f, &first.iter, &iterated, kind);
+        f.loops.push(id);
+        self.assign(f, &first.target, element, false);
+        for test in &first.ifs {
+            self.eval(f, test);
+        }
+        self.comprehend(f, rest, make);
+        f.loops.pop();
+    }
+
+    /// How often a loop over something runs.
+    fn loop_kind(&mut self, f: &mut Frame, target: &Expr, iter: &'p Expr, iterated: &Value) -> LoopKind {
+        let (inner, wrapped) = unwrapped(iter);
+        let target_name = match target {
+            Expr::Tuple(tuple) => tuple.elts.first().and_then(last_name),
+            other => last_name(other),
+        }
+        .unwrap_or("_");
+        if let Expr::Call(call) = inner
+            && matches!(last_name(&call.func), Some("range" | "trange" | "count"))
+        {
+            let bound = match &*call.arguments.args {
+                [] => None,
+                [stop] => Some(stop),
+                [_, stop, ..] => Some(stop),
+            };
+            if let Some(bound) = bound
+                && let Literal::Int(times) = self.eval(f, bound).literal
+                && times <= FEW
+                && !roles::is_epoch(target_name)
+                && !roles::is_step(target_name)
+            {
+                return LoopKind::Times(times.max(0) as u32);
+            }
+            let names = || bound.and_then(last_name).into_iter().chain([target_name]);
+            // `range(len(self.layers))`.
+            let counted = match bound {
+                Some(Expr::Call(len)) if last_name(&len.func) == Some("len") => {
+                    len.arguments.args.first().and_then(last_name)
+                }
+                _ => None,
+            };
+            return if names().any(roles::is_epoch) {
+                LoopKind::Epochs
+            } else if names().any(roles::is_fold) {
+                LoopKind::Folds
+            } else if names().chain(counted).any(roles::is_part) {
+                LoopKind::Parts
+            } else if counted.is_some_and(roles::is_loader) {
+                LoopKind::Batches
+            } else if names().any(roles::is_step) {
+                LoopKind::Steps
+            } else {
+                LoopKind::Items
+            };
+        }
+        if iterated.kinds.has(Kinds::LOADER) || last_name(inner).is_some_and(roles::is_loader) {
+            return LoopKind::Batches;
+        }
+        if iterated.traits.has(Traits::LEAF) || iterated.kinds.has(Kinds::MODULE) {
+            return LoopKind::Parts;
+        }
+        match inner {
+            Expr::Tuple(_) | Expr::List(_) | Expr::Set(_) | Expr::Dict(_) => LoopKind::Times(0),
+            _ => {
+                let names = || last_name(inner).into_iter().chain([target_name]);
+                if last_name(inner) == Some("split") && !wrapped || names().any(roles::is_fold) {
+                    LoopKind::Folds
+                } else if roles::is_epoch(target_name) {
+                    LoopKind::Epochs
+                } else if names().any(|name| name == "batch" || name == "batches") {
+                    LoopKind::Batches
+                } else if names().any(roles::is_part) {
+                    LoopKind::Parts
+                } else {
+                    LoopKind::Items
+                }
+            }
+        }
+    }
+
+    /// What a loop's variable holds.
+    fn loop_element(&mut self, f: &mut Frame, iter: &Expr, iterated: &Value, kind: LoopKind) -> Value {
+        let mut element = self.element_of(f, *iterated);
+        let (inner, wrapped) = unwrapped(iter);
+        let counts = matches!(inner, Expr::Call(call) if matches!(last_name(&call.func), Some("range" | "trange" | "count")));
+        if counts && !wrapped {
+            element = element.with(match kind {
+                LoopKind::Folds => Traits::FOLD.with(Traits::COUNTER),
+                LoopKind::Epochs | LoopKind::Steps => Traits::COUNTER,
+                _ => Traits::NONE_OF_ALL,
+            });
+        } else if kind == LoopKind::Folds {
+            element = element.with(Traits::FOLD);
+        }
+        if kind == LoopKind::Batches {
+            let number = element.objects.iter().any(|object| self.heap.shape(object) == Shape::Tuple);
+            if element.kinds.has(Kinds::UNKNOWN) || element.is_nothing() && !number {
+                element = Value::of(Kinds::TENSOR.with(Kinds::UNKNOWN)).with(Traits::DATA);
+            }
+        }
+        element
+    }
+}
+
+/// What `enumerate`, `tqdm`, `zip`, `iter` and the like iterate over, and whether one of them was around it.
+fn unwrapped(iter: &Expr) -> (&Expr, bool) {
+    if let Expr::Call(call) = iter
+        && matches!(
+            last_name(&call.func),
+            Some(
+                "enumerate"
+                    | "tqdm"
+                    | "zip"
+                    | "iter"
+                    | "track"
+                    | "islice"
+                    | "reversed"
+                    | "list"
+                    | "sorted"
+                    | "cycle"
+                    | "progress_bar"
+                    | "notebook_tqdm"
+            )
+        )
+        && let Some(first) = call.arguments.args.first()
+    {
+        let counts = matches!(last_name(&call.func), Some("enumerate" | "zip"));
+        let (inner, wrapped) = unwrapped(first);
+        return (inner, wrapped || counts);
+    }
+    (iter, false)
+}

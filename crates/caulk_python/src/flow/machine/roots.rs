@@ -1,0 +1,245 @@
+//! What is run that nobody in the project calls: module bodies, what frameworks call, handlers, the rest.
+
+use crate::flow::event::{LoopId, Root};
+use crate::flow::heap::{Maker, ObjectId, Shape};
+use crate::flow::machine::Machine;
+use crate::flow::machine::attributes::MethodKind;
+use crate::flow::scopes::{ClassId, FunctionId};
+use crate::flow::value::{Kinds, Traits, Value};
+use crate::library::roles::{HOOKS, Hook};
+
+const CALLBACKS: &[LoopId] = &[LoopId::CALLBACKS];
+
+impl<'p> Machine<'p> {
+    pub(crate) fn run_roots(&mut self) {
+        for module in self.scopes.modules.clone() {
+            self.activate(module, None, Maker::Anyone, None, Vec::new(), true, Some(Root::Module));
+        }
+        self.run_constructors();
+        self.run_hooks();
+        self.run_handed();
+        self.run_uncalled();
+    }
+
+    /// Objects of every class as somebody outside would make them.
+    fn run_constructors(&mut self) {
+        for class in (0..self.scopes.classes.len() as u32).map(ClassId) {
+            let object = self.anybody(class);
+            if let Some(function) = self.method(class, "__init__") {
+                self.run_method(function, object, Root::Uncalled, true);
+            }
+        }
+    }
+
+    /// The function of a class's method, inherited ones included.
+    fn method(&mut self, class: ClassId, name: &str) -> Option<ObjectId> {
+        let name = self.symbols.intern(name);
+        let member = self.class_member(class, name)?;
+        member.objects.iter().find(|object| matches!(self.heap.shape(*object), Shape::Function(..)))
+    }
+
+    fn run_method(&mut self, function: ObjectId, receiver: ObjectId, root: Root, recording: bool) {
+        let Shape::Function(id, closure) = self.heap.shape(function) else { return };
+        let bound = (self.method_kind(id) != MethodKind::Static).then_some(receiver);
+        let given = self.outside_arguments(function, id, bound);
+        self.activate(id, closure, Maker::Receiver(receiver), bound, given, recording, Some(root));
+    }
+
+    /// What is known of arguments that come from outside: annotations and defaults.
+    fn outside_arguments(
+        &mut self,
+        object: ObjectId,
+        function: FunctionId,
+        receiver: Option<ObjectId>,
+    ) -> Vec<Value> {
+        let mut given = self.parameters(object, function, receiver, &[], &[]);
+        let definition = self.scopes.function(function);
+        let file = definition.file;
+        let Some(parameters) = definition.parameters() else { return given };
+        for (value, parameter) in
+            given.iter_mut().zip(parameters.iter()).skip(usize::from(receiver.is_some()))
+        {
+            if parameter.is_variadic() {
+                continue;
+            }
+            let annotated =
+                parameter.as_parameter().annotation.as_deref().and_then(|expr| self.annotated(file, expr));
+            // A default is one of many things that may be given.
+            *value = match annotated {
+                Some(known) => known.join(&Value { kinds: value.kinds.without(Kinds::UNKNOWN), ..*value }),
+                None => value.or(Kinds::UNKNOWN),
+            };
+        }
+        given
+    }
+
+    /// A value of an annotation's type, where that says something.
+    fn annotated(&mut self, file: crate::project::FileId, expr: &ruff_python_ast::Expr) -> Option<Value> {
+        use ruff_python_ast::Expr;
+        match expr {
+            Expr::Name(name) => {
+                match name.id.as_str() {
+                    "int" | "float" | "bool" => return Some(Value::of(Kinds::NUMBER)),
+                    "str" => return Some(Value::of(Kinds::TEXT)),
+                    _ => {}
+                }
+                let module = self.module_object(file);
+                let symbol = self.symbols.intern(name.id.as_str());
+                let known = self.heap.field(module, symbol)?;
+                self.instance_of(&known)
+            }
+            Expr::Attribute(attribute) => {
+                let mut dotted = vec![attribute.attr.as_str()];
+                let mut at = &*attribute.value;
+                while let Expr::Attribute(inner) = at {
+                    dotted.push(inner.attr.as_str());
+                    at = &inner.value;
+                }
+                let Expr::Name(root) = at else { return None };
+                let module = self.module_object(file);
+                let symbol = self.symbols.intern(root.id.as_str());
+                let known = self.heap.field(module, symbol)?;
+                let object = known.objects.iter().next()?;
+                let Shape::External(root) = self.heap.shape(object) else { return None };
+                dotted.reverse();
+                let name = format!("{}.{}", self.symbols.name(root), dotted.join("."));
+                let external = Value::object(self.external(&name));
+                self.instance_of(&external)
+            }
+            Expr::Subscript(subscript) if super::last_name(&subscript.value) == Some("Optional") => {
+                self.annotated(file, &subscript.slice)
+            }
+            Expr::BinOp(either) => {
+                self.annotated(file, &either.left).or_else(|| self.annotated(file, &either.right))
+            }
+            _ => None,
+        }
+    }
+
+    fn instance_of(&mut self, class: &Value) -> Option<Value> {
+        let object = class.objects.iter().next()?;
+        match self.heap.shape(object) {
+            Shape::Class(class) => {
+                let anybody = self.anybody(class);
+                let module = self.is_module_class(class);
+                let value = Value::object(anybody);
+                Some(if module { value.or(Kinds::MODULE) } else { value })
+            }
+            Shape::External(symbol) => match self.symbols.name(symbol) {
+                "torch.Tensor" | "torch.FloatTensor" | "torch.LongTensor" => {
+                    Some(Value::of(Kinds::TENSOR).with(Traits::DATA))
+                }
+                "torch.utils.data.DataLoader" => Some(Value::of(Kinds::LOADER)),
+                "torch.optim.Optimizer" => Some(Value::of(Kinds::OPTIMIZER)),
+                "numpy.ndarray" => Some(Value::of(Kinds::ARRAY)),
+                name if name.starts_with("torch.nn.") || name.ends_with("LightningModule") => {
+                    Some(Value::of(Kinds::MODULE))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn run_hooks(&mut self) {
+        for class in (0..self.scopes.classes.len() as u32).map(ClassId) {
+            let methods: Vec<FunctionId> = self.scopes.class(class).methods.values().copied().collect();
+            let mut methods: Vec<_> =
+                methods.into_iter().map(|id| (id, self.scopes.function(id).name)).collect();
+            methods.sort_unstable();
+            for (id, name) in methods {
+                let name = self.symbols.name(name).to_owned();
+                let Some(hook) =
+                    HOOKS.iter().find(|hook| fits(hook, &name) && self.is_based_on(class, hook.base))
+                else {
+                    continue;
+                };
+                // What the project calls itself is known better.
+                if hook.base == "torch.nn.Module" && self.per_function.contains_key(&id) {
+                    continue;
+                }
+                let object = self.anybody(class);
+                if let Some(function) = self.method(class, &name) {
+                    self.run_method(function, object, Root::Framework(hook.loops), hook.recording);
+                }
+            }
+        }
+    }
+
+    fn is_based_on(&self, class: ClassId, base: &str) -> bool {
+        self.derives(class, |name| match base.strip_prefix('.') {
+            Some(_) => name.ends_with(base),
+            None => name == base,
+        })
+    }
+
+    /// Functions that somebody got: hooks, targets of threads, handlers.
+    fn run_handed(&mut self) {
+        let mut handed: Vec<ObjectId> = self.handed.iter().copied().collect();
+        handed.sort_unstable();
+        for object in handed {
+            match self.heap.shape(object) {
+                Shape::Function(id, closure) => {
+                    let given = self.outside_arguments(object, id, None);
+                    self.activate(
+                        id,
+                        closure,
+                        Maker::Anyone,
+                        None,
+                        given,
+                        true,
+                        Some(Root::Framework(CALLBACKS)),
+                    );
+                }
+                Shape::Method(function, receiver) => {
+                    self.run_method(function, receiver, Root::Framework(CALLBACKS), true);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The rest: first what no call names, then whatever is left.
+    fn run_uncalled(&mut self) {
+        for id in (0..self.scopes.functions.len() as u32).map(FunctionId) {
+            if self.per_function.contains_key(&id) {
+                continue;
+            }
+            let definition = self.scopes.function(id);
+            let test = self.is_test(id);
+            let root = if test { Root::Test } else { Root::Uncalled };
+            match definition.class {
+                Some(class) => {
+                    let object = self.anybody(class);
+                    let function = self.heap.unique(Shape::Function(id, None));
+                    self.run_method(function, object, root, true);
+                }
+                None if definition.free.is_empty() => {
+                    let function = self.heap.unique(Shape::Function(id, None));
+                    let given = self.outside_arguments(function, id, None);
+                    self.activate(id, None, Maker::Anyone, None, given, true, Some(root));
+                }
+                // Inner functions run where their variables are known.
+                None => {}
+            }
+        }
+    }
+
+    /// A test, by the names of the function and its file.
+    pub(crate) fn is_test(&self, function: FunctionId) -> bool {
+        let definition = self.scopes.function(function);
+        let path = &self.project.file(definition.file).path;
+        let file = path.rsplit('/').next().unwrap_or(path);
+        let in_tests = file.starts_with("test_") || file.ends_with("_test.py") || file == "conftest.py";
+        in_tests
+            || self.symbols.name(definition.name).starts_with("test_")
+            || path.split('/').any(|folder| folder == "tests" || folder == "testing")
+    }
+}
+
+fn fits(hook: &Hook, method: &str) -> bool {
+    match hook.method.strip_suffix('*') {
+        Some(prefix) => method.starts_with(prefix),
+        None => method == hook.method,
+    }
+}

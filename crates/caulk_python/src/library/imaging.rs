@@ -1,0 +1,35 @@
+//! Images and video: cv2, torchvision, PyAV, decord, imageio, PIL.
+
+use super::{Entry, Gives, gives, noted};
+
+pub(super) const TABLE: &[Entry] = &[
+    gives("cv2.*", Gives::Array),
+    noted("cv2.VideoCapture", Gives::Video),
+    noted("cv2.VideoCapture.read", Gives::Frames),
+    noted("cv2.VideoCapture.release", Gives::None),
+    gives("cv2.VideoCapture.isOpened", Gives::Number),
+    gives("cv2.VideoCapture.get", Gives::Number),
+    gives("cv2.VideoCapture.set", Gives::Number),
+    gives("cv2.VideoCapture.grab", Gives::Number),
+    gives("cv2.VideoCapture.retrieve", Gives::Frames),
+    gives("cv2.VideoWriter", Gives::File),
+    noted("torchvision.io.read_video", Gives::Frames),
+    noted("torchvision.io.VideoReader", Gives::Video),
+    gives("torchvision.io.read_image", Gives::Fresh),
+    gives("torchvision.io.*", Gives::Unknown),
+    noted("av.open", Gives::Video),
+    gives("av.*", Gives::Library),
+    noted("decord.VideoReader", Gives::Video),
+    noted("decord.VideoReader.get_batch", Gives::Frames),
+    gives("decord.*", Gives::Library),
+    noted("imageio.mimread", Gives::Frames),
+    noted("imageio.v3.imread", Gives::Array),
+    noted("imageio.v2.mimread", Gives::Frames),
+    noted("imageio.get_reader", Gives::Video),
+    noted("imageio.v2.get_reader", Gives::Video),
+    gives("imageio.*", Gives::Array),
+    noted("skvideo.io.vread", Gives::Frames),
+    noted("PIL.Image.open", Gives::Library),
+    gives("PIL.*", Gives::Library),
+    noted("h5py.File", Gives::File),
+];

@@ -1,0 +1,36 @@
+//! matplotlib: figures, and what closes them. seaborn draws into them.
+
+use super::{Entry, Gives, gives, noted};
+
+pub(super) const TABLE: &[Entry] = &[
+    noted("matplotlib.pyplot.figure", Gives::Figure),
+    noted("matplotlib.pyplot.subplots", Gives::FigureAndAxes),
+    noted("matplotlib.pyplot.subplot_mosaic", Gives::FigureAndAxes),
+    noted("matplotlib.pyplot.close", Gives::None),
+    noted("matplotlib.pyplot.clf", Gives::None),
+    noted("matplotlib.pyplot.cla", Gives::None),
+    noted("matplotlib.pyplot.savefig", Gives::None),
+    noted("matplotlib.pyplot.show", Gives::None),
+    gives("matplotlib.pyplot.gcf", Gives::Figure),
+    gives("matplotlib.pyplot.gca", Gives::Axes),
+    noted("matplotlib.pyplot.plot", Gives::Axes),
+    noted("matplotlib.pyplot.scatter", Gives::Axes),
+    noted("matplotlib.pyplot.imshow", Gives::Axes),
+    noted("matplotlib.pyplot.hist", Gives::Axes),
+    noted("matplotlib.pyplot.bar", Gives::Axes),
+    gives("matplotlib.pyplot.*", Gives::Axes),
+    gives("matplotlib.figure.Figure", Gives::Library),
+    gives("matplotlib.figure.Figure.*", Gives::Axes),
+    noted("matplotlib.figure.Figure.savefig", Gives::None),
+    noted("matplotlib.figure.Figure.clf", Gives::None),
+    noted("matplotlib.figure.Figure.clear", Gives::None),
+    noted("matplotlib.axes.Axes.plot", Gives::Axes),
+    noted("matplotlib.axes.Axes.scatter", Gives::Axes),
+    noted("matplotlib.axes.Axes.imshow", Gives::Axes),
+    noted("matplotlib.axes.Axes.cla", Gives::None),
+    noted("matplotlib.axes.Axes.clear", Gives::None),
+    noted("matplotlib.axes.Axes.remove", Gives::None),
+    gives("matplotlib.axes.Axes.*", Gives::Axes),
+    gives("matplotlib.*", Gives::Library),
+    gives("seaborn.*", Gives::Axes),
+];

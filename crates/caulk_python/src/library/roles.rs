@@ -1,0 +1,214 @@
+//! What names say where nothing else does, and what frameworks call by name.
+
+use crate::flow::event::LoopId;
+
+/// Words in names of models and losses, which are called for tensors with a graph.
+const MODELS: &[&str] = &[
+    "model",
+    "net",
+    "network",
+    "criterion",
+    "loss_fn",
+    "encoder",
+    "decoder",
+    "generator",
+    "discriminator",
+    "policy",
+    "backbone",
+    "critic",
+    "actor",
+    "classifier",
+    "module",
+    "lossfn",
+    "loss_func",
+];
+/// Words in names of what gives batches.
+const LOADERS: &[&str] =
+    &["loader", "dataloader", "loaders", "dataloaders", "batches", "dl", "data_iter", "batch_iter"];
+/// Words in names of optimizers.
+const OPTIMIZERS: &[&str] = &["optim", "optimizer", "optimizers", "opt", "adam", "sgd"];
+/// Words in names of what counts epochs.
+const EPOCHS: &[&str] = &["epoch", "epochs", "ep", "epo", "round", "rounds"];
+/// Words in names of what counts steps.
+const STEPS: &[&str] = &[
+    "step",
+    "steps",
+    "iteration",
+    "iterations",
+    "iter",
+    "iters",
+    "itr",
+    "batch",
+    "batches",
+    "episode",
+    "episodes",
+    "update",
+    "updates",
+    "generation",
+];
+/// Words in names of what counts folds.
+const FOLDS: &[&str] = &["fold", "folds", "kfold", "split"];
+/// Words in names of what a model has a fixed number of.
+const PARTS: &[&str] = &[
+    "layer",
+    "layers",
+    "block",
+    "blocks",
+    "head",
+    "heads",
+    "stage",
+    "stages",
+    "depth",
+    "module",
+    "modules",
+    "param",
+    "params",
+    "parameters",
+    "dim",
+    "dims",
+    "channel",
+    "channels",
+    "level",
+    "levels",
+    "scale",
+    "scales",
+    "branch",
+    "class",
+    "classes",
+    "key",
+    "keys",
+    "group",
+    "groups",
+    "device",
+    "devices",
+    "gpu",
+];
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split('_').filter(|word| !word.is_empty())
+}
+
+fn any_word(name: &str, known: &[&str]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    words(&lower).any(|word| known.contains(&word))
+}
+
+/// Is something of this name called for a prediction or a loss?
+pub(crate) fn is_model(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let whole = lower.trim_matches('_');
+    MODELS.contains(&whole) || words(&lower).next_back_word().is_some_and(|last| MODELS.contains(&last))
+}
+
+/// Does something of this name give batches?
+pub(crate) fn is_loader(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    any_word(name, LOADERS) || lower.ends_with("loader")
+}
+
+/// Is something of this name an optimizer?
+pub(crate) fn is_optimizer(name: &str) -> bool {
+    any_word(name, OPTIMIZERS)
+}
+
+/// Does something of this name count epochs?
+pub(crate) fn is_epoch(name: &str) -> bool {
+    any_word(name, EPOCHS)
+}
+
+/// Does something of this name count steps?
+pub(crate) fn is_step(name: &str) -> bool {
+    any_word(name, STEPS)
+}
+
+/// Does something of this name count folds?
+pub(crate) fn is_fold(name: &str) -> bool {
+    any_word(name, FOLDS)
+}
+
+/// Does something of this name count what a model has?
+pub(crate) fn is_part(name: &str) -> bool {
+    any_word(name, PARTS)
+}
+
+trait LastWord<'a> {
+    fn next_back_word(self) -> Option<&'a str>;
+}
+
+impl<'a, I: Iterator<Item = &'a str>> LastWord<'a> for I {
+    fn next_back_word(self) -> Option<&'a str> {
+        self.last()
+    }
+}
+
+/// A method that a framework calls on objects of classes derived from a base.
+#[derive(Debug)]
+pub(crate) struct Hook {
+    /// Canonical name of the base, or the last part of it with a dot before it.
+    pub(crate) base: &'static str,
+    /// The method; a `*` at the end stands for anything.
+    pub(crate) method: &'static str,
+    /// The loops in which it is called.
+    pub(crate) loops: &'static [LoopId],
+    /// Graphs are recorded in it.
+    pub(crate) recording: bool,
+}
+
+const fn hook(base: &'static str, method: &'static str, loops: &'static [LoopId]) -> Hook {
+    Hook { base, method, loops, recording: true }
+}
+
+const fn evaluating(base: &'static str, method: &'static str, loops: &'static [LoopId]) -> Hook {
+    Hook { base, method, loops, recording: false }
+}
+
+const TRAINING: &[LoopId] = &[LoopId::EPOCHS, LoopId::STEPS];
+const VALIDATING: &[LoopId] = &[LoopId::EPOCHS, LoopId::VALIDATION];
+const EPOCHLY: &[LoopId] = &[LoopId::EPOCHS];
+const SAMPLING: &[LoopId] = &[LoopId::EPOCHS, LoopId::SAMPLES];
+const CALLED: &[LoopId] = &[LoopId::CALLBACKS];
+
+/// What frameworks call; the first that fits counts.
+pub(crate) const HOOKS: &[Hook] = &[
+    // Source: Lightning, "LightningModule", hooks; validation runs under `no_grad`.
+    hook(".LightningModule", "training_step", TRAINING),
+    hook(".LightningModule", "on_train_batch_start", TRAINING),
+    hook(".LightningModule", "on_train_batch_end", TRAINING),
+    hook(".LightningModule", "on_before_*", TRAINING),
+    hook(".LightningModule", "on_after_backward", TRAINING),
+    evaluating(".LightningModule", "validation_step", VALIDATING),
+    evaluating(".LightningModule", "test_step", VALIDATING),
+    evaluating(".LightningModule", "predict_step", VALIDATING),
+    evaluating(".LightningModule", "on_validation_batch_*", VALIDATING),
+    evaluating(".LightningModule", "on_test_batch_*", VALIDATING),
+    hook(".LightningModule", "on_train_epoch_*", EPOCHLY),
+    evaluating(".LightningModule", "on_validation_epoch_*", EPOCHLY),
+    evaluating(".LightningModule", "on_validation_start", EPOCHLY),
+    evaluating(".LightningModule", "on_validation_end", EPOCHLY),
+    evaluating(".LightningModule", "on_test_epoch_*", EPOCHLY),
+    evaluating(".LightningModule", "validation_epoch_end", EPOCHLY),
+    hook(".LightningModule", "training_epoch_end", EPOCHLY),
+    hook(".Callback", "on_train_batch_*", TRAINING),
+    hook(".Callback", "on_train_epoch_*", EPOCHLY),
+    evaluating(".Callback", "on_validation_batch_*", VALIDATING),
+    evaluating(".Callback", "on_validation_epoch_*", EPOCHLY),
+    evaluating(".Callback", "on_validation_end", EPOCHLY),
+    // Source: Transformers, "Callbacks" and "Trainer".
+    hook(".TrainerCallback", "on_step_*", TRAINING),
+    hook(".TrainerCallback", "on_substep_end", TRAINING),
+    hook(".TrainerCallback", "on_log", TRAINING),
+    hook(".TrainerCallback", "on_prediction_step", VALIDATING),
+    hook(".TrainerCallback", "on_epoch_*", EPOCHLY),
+    hook(".TrainerCallback", "on_evaluate", EPOCHLY),
+    hook(".Trainer", "compute_loss", TRAINING),
+    hook(".Trainer", "training_step", TRAINING),
+    evaluating(".Trainer", "prediction_step", VALIDATING),
+    // torch itself.
+    evaluating("torch.utils.data.Dataset", "__getitem__", SAMPLING),
+    evaluating("torch.utils.data.IterableDataset", "__iter__", EPOCHLY),
+    evaluating("torch.autograd.Function", "forward", TRAINING),
+    evaluating("torch.autograd.Function", "backward", TRAINING),
+    hook("torch.nn.Module", "forward", TRAINING),
+    // Python.
+    hook("logging.Handler", "emit", CALLED),
+];

@@ -1,0 +1,82 @@
+//! How bad it is that something grows: for how long, how often, in which loops.
+
+use caulk_core::Scope;
+use caulk_python::Analysis;
+use caulk_python::program::{Duration, Holder, LoopId, LoopKind};
+
+/// How often something grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pace {
+    /// Once per epoch or fold.
+    Epoch,
+    /// Once per batch of an evaluation, or per sample.
+    Batch,
+    /// Once per training step or call of a hook.
+    Step,
+}
+
+impl Pace {
+    /// As a person says it.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Epoch => "once per epoch",
+            Self::Batch => "once per batch",
+            Self::Step => "at every step",
+        }
+    }
+}
+
+/// What growing for a duration means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Exposure {
+    pub(crate) scope: Scope,
+    pub(crate) pace: Pace,
+    /// The outermost loop in which it grows.
+    pub(crate) through: LoopId,
+    /// The innermost loop in which it grows.
+    pub(crate) inner: LoopId,
+}
+
+impl Exposure {
+    /// `None` where nothing repeats: it grows within one step, or in loops over a handful of things.
+    pub(crate) fn of(analysis: &Analysis, duration: &Duration, holder: Holder) -> Option<Self> {
+        let start = duration.around.len() - duration.growing.len();
+        let step = duration.around.iter().rposition(|id| analysis.trains(*id) && analysis.is_step(*id));
+        if step.is_some_and(|step| start > step) {
+            return None;
+        }
+        let mut repeating = duration.growing.iter().copied().filter(|id| analysis.repeats(*id));
+        let through = repeating.next()?;
+        let inner = repeating.next_back().unwrap_or(through);
+        let pace = if duration.growing.iter().any(|id| analysis.trains(*id) && analysis.is_step(*id))
+            || inner == LoopId::CALLBACKS
+        {
+            Pace::Step
+        } else if matches!(analysis.a_loop(inner).kind, LoopKind::Epochs | LoopKind::Folds) {
+            Pace::Epoch
+        } else {
+            Pace::Batch
+        };
+        let outside = duration.around[..start].iter().any(|id| analysis.repeats(*id));
+        // A variable dies with its function: an evaluation's list is gone when it is done.
+        let evaluation = holder == Holder::Local && !duration.growing.iter().any(|id| analysis.trains(*id));
+        let scope = if outside || evaluation { Scope::Epoch } else { Scope::Run };
+        Some(Self { scope, pace, through, inner })
+    }
+
+    /// The worse of two.
+    pub(crate) fn worse(self, other: Self) -> Self {
+        let rank = |exposure: &Self| (exposure.scope == Scope::Run, exposure.pace);
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+
+    /// "at every step, for the whole run".
+    pub(crate) fn words(self) -> String {
+        let long = match self.scope {
+            Scope::Run => "for the whole run",
+            Scope::Epoch => "until the epoch ends",
+            Scope::Peak => "for a while",
+        };
+        format!("{}, {long}", self.pace.words())
+    }
+}
