@@ -35,9 +35,7 @@ impl Checker {
 
     /// The command line that checks `path` in `folder`: nothing of the surroundings or of an earlier run counts.
     pub(crate) fn command(&self, folder: &Path, path: &str) -> Cmd {
-        Cmd::new(&self.caulk)
-            .args(["check", "--isolated", "--no-cache", "--output-format", "json", path])
-            .folder(folder)
+        Cmd::new(&self.caulk).args(["check", "--isolated", "--output-format", "json", path]).folder(folder)
     }
 
     /// Checks `path` in `folder`. The report stays in `output`, what is said on stderr beside it.
