@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -38,6 +39,19 @@ impl Checker {
         Cmd::new(&self.caulk).args(["check", "--isolated", "--output-format", "json", path]).folder(folder)
     }
 
+    /// Applies fixes to what lies in `folder`.
+    pub(crate) fn fix(&self, folder: &Path, options: &[&str]) -> anyhow::Result<()> {
+        let command = Cmd::new(&self.caulk)
+            .args(["check", "--isolated", "--quiet"])
+            .args(options.iter().copied())
+            .arg(".")
+            .folder(folder);
+        let output = command.command().output().with_context(|| format!("failed to start `{command}`"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(is_well(output.status), "`{command}` ended with {}: {}", output.status, said.trim());
+        Ok(())
+    }
+
     /// Checks `path` in `folder`. The report stays in `output`, what is said on stderr beside it.
     pub(crate) fn check(
         &self,
@@ -50,11 +64,15 @@ impl Checker {
         let stderr = output.with_extension("stderr");
         let (status, usage) = usage::watch(&command, output, &stderr, limit)?
             .with_context(|| format!("did not end within {} s", limit.as_secs()))?;
-        // 0: nothing found; 1: something found.
-        if !matches!(status.code(), Some(0 | 1)) {
+        if !is_well(status) {
             let said = fs::read_to_string(&stderr).unwrap_or_default();
             anyhow::bail!("`{command}` ended with {status}: {}", said.trim());
         }
         Ok(Checked { report: Report::read(output)?, usage })
     }
+}
+
+/// 0: nothing found; 1: something found.
+fn is_well(status: ExitStatus) -> bool {
+    matches!(status.code(), Some(0 | 1))
 }

@@ -114,6 +114,9 @@ pub(crate) struct Fix {
     pub(crate) applicability: String,
     /// For people.
     pub(crate) description: String,
+    /// How; only whether there are any matters here.
+    #[serde(default)]
+    pub(crate) edits: Vec<serde::de::IgnoredAny>,
 }
 
 /// A place in source.

@@ -13,8 +13,9 @@ use crate::bench::ratio;
 use crate::checker::Checker;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, failure};
-use crate::environment::Packages;
+use crate::environment::{Environment, Packages};
 use crate::workspace::Workspace;
+use crate::zoo::fixes::{self, Fixer};
 use crate::zoo::run::Runner;
 use crate::zoo::score;
 use crate::zoo::source::{self, SourceRow};
@@ -32,6 +33,9 @@ pub(crate) struct ZooArgs {
     /// Check the sources instead of running the programs
     #[arg(long = "static")]
     source: bool,
+    /// Apply fixes to copies of the leaking programs; after safe ones they must print the same
+    #[arg(long, conflicts_with = "source")]
+    fixes: bool,
     /// Only these scenarios
     #[arg(long, value_name = "ID", num_args = 1..)]
     only: Vec<String>,
@@ -49,7 +53,35 @@ pub(crate) struct ZooArgs {
 pub(crate) fn run(workspace: &Workspace, args: &ZooArgs) -> anyhow::Result<()> {
     let zoo = args.path.clone().unwrap_or_else(|| workspace.path("../shared/leakzoo"));
     let scenarios = truth::read_all(&zoo, &args.only)?;
-    if args.source { check(workspace, args, &scenarios) } else { watch(workspace, args, &scenarios) }
+    match args {
+        ZooArgs { source: true, .. } => check(workspace, args, &scenarios),
+        ZooArgs { fixes: true, .. } => fix(workspace, args, &scenarios),
+        _ => watch(workspace, args, &scenarios),
+    }
+}
+
+/// `caulk check --fix` on copies of the leaking programs.
+fn fix(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Result<()> {
+    let python = match &args.python {
+        Some(python) => python.clone(),
+        None => environment(workspace, args)?.bin("python"),
+    };
+    let output = workspace.path("target/zoo-fixes");
+    fs::create_dir_all(&output).with_context(|| format!("failed to make `{}`", output.display()))?;
+    let fixer = Fixer { checker: Checker::build(workspace)?, python, output };
+    let leaking = scenarios.iter().filter(|truth| truth.sides().contains(&Side::Leaky));
+    let rows = leaking.map(|truth| fixer.run(truth)).collect::<anyhow::Result<Vec<_>>>()?;
+    write(args, &rows)?;
+    console::data(fixes::render(&rows));
+    let failed = rows.iter().filter(|row| !row.passed()).count();
+    verdict(failed, rows.len(), "target/zoo-fixes holds the copies and the reports")
+}
+
+/// `.venv` with what the programs need, unless another Python runs them.
+fn environment(workspace: &Workspace, args: &ZooArgs) -> anyhow::Result<Environment> {
+    let groups: &[_] =
+        if args.python.is_some() { &[Packages::Dev] } else { &[Packages::Dev, Packages::Full] };
+    develop::prepare(workspace, &Interpreter::default(), groups)
 }
 
 /// `caulk check` on both sides of every scenario.
@@ -75,9 +107,7 @@ fn check(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::
 
 /// `caulk run` on both sides of every scenario.
 fn watch(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Result<()> {
-    let groups: &[_] =
-        if args.python.is_some() { &[Packages::Dev] } else { &[Packages::Dev, Packages::Full] };
-    let environment = develop::prepare(workspace, &Interpreter::default(), groups)?;
+    let environment = environment(workspace, args)?;
     let python = args.python.clone().unwrap_or_else(|| environment.bin("python"));
     let runner = Runner { caulk: environment.bin("caulk"), python, output: workspace.path("target/zoo") };
     let rows = measure(&runner, scenarios, args.jobs.max(1));
