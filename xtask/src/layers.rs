@@ -26,9 +26,10 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of the workspace, in order of names.
-const LAYERS: [(&str, Layer); 12] = [
+const LAYERS: [(&str, Layer); 14] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
+    ("caulk_check", Layer::Engine),
     ("caulk_core", Layer::Core),
     ("caulk_diagnose", Layer::Engine),
     ("caulk_growth", Layer::Engine),
@@ -36,6 +37,7 @@ const LAYERS: [(&str, Layer); 12] = [
     ("caulk_record", Layer::Adapter),
     ("caulk_report", Layer::Adapter),
     ("caulk_rules", Layer::Engine),
+    ("caulk_source", Layer::Adapter),
     ("caulk_supervise", Layer::Adapter),
     ("caulk_wire", Layer::Core),
     ("xtask", Layer::Automation),

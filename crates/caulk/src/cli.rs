@@ -1,5 +1,7 @@
 //! The command line.
 
+mod check;
+
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use camino::Utf8PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub(crate) use self::check::{CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs};
 use crate::settings::{Boundary, Budget};
 
 const STYLES: Styles = Styles::styled()
@@ -17,9 +20,10 @@ const STYLES: Styles = Styles::styled()
 
 const EXAMPLES: &str = "\
 Start here:
-  caulk run -- python train.py --epochs 10
+  caulk run -- python train.py --epochs 10    watch a training
+  caulk check                                 look at the source
 
-It changes no code and prints, when the training ends or dies: whether memory grows, by how much, when it runs out, \
+`run` changes no code and prints, when the training ends or dies: whether memory grows, by how much, when it runs out, \
 the line that makes it grow, what keeps it alive, and what to change.";
 
 const RUN_HELP: &str = "\
@@ -62,6 +66,9 @@ pub(crate) enum Command {
     Run(RunArgs),
     Report(ReportArgs),
     Runs(RunsArgs),
+    Check(CheckArgs),
+    Rule(RulePageArgs),
+    Rules(RulesArgs),
 }
 
 /// Run a command, watch its memory, and name what leaks

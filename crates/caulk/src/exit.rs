@@ -2,6 +2,8 @@
 
 use caulk_supervise::LaunchError;
 
+use crate::cli::Command;
+
 /// `--fail-on-leak`: a leak was found and the command itself succeeded.
 pub(crate) const LEAK_FOUND: i32 = 3;
 
@@ -12,9 +14,18 @@ pub(crate) const FAILED: i32 = caulk_supervise::EXIT_FAILED;
 /// All is well.
 pub(crate) const SUCCESS: i32 = 0;
 
+/// `check`: findings that are more than advice.
+pub(crate) const FOUND: i32 = 1;
+
+/// `check`, `rule`, `rules`: wrong arguments or settings, or caulk itself failed; as other linters say it.
+pub(crate) const UNUSABLE: i32 = 2;
+
 /// The exit code for an error.
-pub(crate) fn code(error: &anyhow::Error) -> i32 {
-    error.downcast_ref::<LaunchError>().map_or(FAILED, LaunchError::exit_code)
+pub(crate) fn code(command: &Command, error: &anyhow::Error) -> i32 {
+    match command {
+        Command::Check(_) | Command::Rule(_) | Command::Rules(_) => UNUSABLE,
+        _ => error.downcast_ref::<LaunchError>().map_or(FAILED, LaunchError::exit_code),
+    }
 }
 
 /// The exit code for a command that ended with `own`, where a leak was found that should make caulk fail.

@@ -1,6 +1,7 @@
 //! The `caulk` command: reads arguments, calls the crates that do the work, prints.
 
 mod assemble;
+mod check;
 mod cli;
 mod commands;
 mod exit;
@@ -25,10 +26,13 @@ fn main() {
         Command::Run(args) => commands::run::run(args, printer),
         Command::Report(args) => commands::report::run(args),
         Command::Runs(args) => commands::runs::run(args, printer),
+        Command::Check(args) => commands::check::run(args),
+        Command::Rule(args) => commands::rules::page(args),
+        Command::Rules(args) => commands::rules::list(args),
     };
     let code = result.unwrap_or_else(|error| {
         printer.error(&error);
-        exit::code(&error)
+        exit::code(&cli.command, &error)
     });
     std::process::exit(code);
 }

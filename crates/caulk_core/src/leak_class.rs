@@ -26,6 +26,36 @@ pub enum Group {
     RunTime,
 }
 
+impl Group {
+    /// Every group.
+    pub const ALL: &'static [Self] = &[
+        Self::Graph,
+        Self::Container,
+        Self::Reference,
+        Self::Figure,
+        Self::Loading,
+        Self::Media,
+        Self::Peak,
+        Self::Resource,
+        Self::RunTime,
+    ];
+
+    /// Kebab-case name, as settings write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Graph => "graph",
+            Self::Container => "container",
+            Self::Reference => "reference",
+            Self::Figure => "figure",
+            Self::Loading => "loading",
+            Self::Media => "media",
+            Self::Peak => "peak",
+            Self::Resource => "resource",
+            Self::RunTime => "run-time",
+        }
+    }
+}
+
 macro_rules! classes {
     ($($group:ident { $($variant:ident $name:literal $summary:literal,)* })*) => {
         /// A pattern of memory that is kept, by its effect.

@@ -7,6 +7,7 @@ mod bytes;
 mod diagnostic;
 mod finding;
 mod leak_class;
+mod problem;
 mod recording;
 mod verdict;
 
@@ -18,6 +19,7 @@ pub use finding::{
     Scope, Severity, Site, SiteRole,
 };
 pub use leak_class::{Group, LeakClass};
+pub use problem::Problem;
 pub use recording::{
     AgentEvent, Death, Kill, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
 };

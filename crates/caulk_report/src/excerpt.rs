@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_core::{Finding, Site};
+use caulk_core::{Diagnostic, Finding, Fix, Site};
 
 /// Lines shown before and after the line to blame.
 const CONTEXT: u32 = 1;
@@ -17,21 +17,12 @@ pub struct Excerpts(BTreeMap<String, BTreeMap<u32, String>>);
 impl Excerpts {
     /// The lines that a report of these findings shows: files as the findings name them, lines from 1.
     pub fn wanted(findings: &[Finding]) -> BTreeMap<String, BTreeSet<u32>> {
-        let mut wanted: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
-        let mut want = |file: &str, first: u32, last: u32| {
-            // A statement or an edit over more lines than this is not shown line by line anyway.
-            let last = last.min(first.saturating_add(200));
-            wanted.entry(file.to_owned()).or_default().extend(first.max(1)..=last);
-        };
-        for finding in findings {
-            for site in finding.sites.iter().filter(|site| site.line > 0) {
-                want(&site.file, site.line.saturating_sub(CONTEXT), site.end_line.max(site.line) + CONTEXT);
-            }
-            for edit in finding.fix.iter().flat_map(|fix| &fix.edits) {
-                want(&edit.file, edit.start.line, edit.end.line);
-            }
-        }
-        wanted
+        lines(findings.iter().map(|finding| (finding.sites.as_slice(), finding.fix.as_ref())))
+    }
+
+    /// As [`Self::wanted`], for patterns found in source.
+    pub fn wanted_by(diagnostics: &[Diagnostic]) -> BTreeMap<String, BTreeSet<u32>> {
+        lines(diagnostics.iter().map(|diagnostic| (diagnostic.sites.as_slice(), diagnostic.fix.as_ref())))
     }
 
     /// Adds one line, without its line ending.
@@ -57,4 +48,22 @@ impl Excerpts {
         let lines = (first..=last).filter_map(|n| Some((n, self.line(&site.file, n)?)));
         Some(lines.filter(|(n, text)| statement.contains(n) || !text.trim().is_empty()).collect())
     }
+}
+
+fn lines<'a>(shown: impl Iterator<Item = (&'a [Site], Option<&'a Fix>)>) -> BTreeMap<String, BTreeSet<u32>> {
+    let mut wanted: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    let mut want = |file: &str, first: u32, last: u32| {
+        // A statement or an edit over more lines than this is not shown line by line anyway.
+        let last = last.min(first.saturating_add(200));
+        wanted.entry(file.to_owned()).or_default().extend(first.max(1)..=last);
+    };
+    for (sites, fix) in shown {
+        for site in sites.iter().filter(|site| site.line > 0) {
+            want(&site.file, site.line.saturating_sub(CONTEXT), site.end_line.max(site.line) + CONTEXT);
+        }
+        for edit in fix.iter().flat_map(|fix| &fix.edits) {
+            want(&edit.file, edit.start.line, edit.end.line);
+        }
+    }
+    wanted
 }

@@ -1,13 +1,15 @@
 //! One finding: what is wrong, at which line, what keeps it, and what to change.
 
-use caulk_core::{Applicability, Bytes, Confidence, Finding, Fix, Growth, Series, Severity, Site, Verdict};
+use caulk_core::{
+    Applicability, Bytes, Confidence, Finding, Fix, Growth, LeakClass, Series, Severity, Site, Verdict,
+};
 use unicode_width::UnicodeWidthStr;
 
 use crate::change::{self, Hunk};
 use crate::page::{Page, Tone, cut, harmless};
 use crate::rows::Rows;
 use crate::words::{self, Per};
-use crate::{Excerpts, headline::sentence_case};
+use crate::{Cells, Excerpts, headline::sentence_case};
 
 /// Lines of a hunk that are shown; a longer change is better read in an editor.
 const HUNK_LINES: usize = 12;
@@ -17,10 +19,10 @@ const MOST: usize = 6;
 
 /// Writes one finding in full.
 pub(crate) fn full(page: &mut Page, finding: &Finding, verdicts: &[Verdict], excerpts: &Excerpts) {
-    title(page, finding);
+    title(page, &Title::from(finding));
     for (index, site) in finding.sites.iter().enumerate() {
         let container = if index == 0 { finding.container.as_str() } else { "" };
-        excerpt(page, site, container, excerpts);
+        excerpt(page, &place(site), site, container, excerpts, &Cells::default());
     }
     page.gap();
     let mut rows = Rows::new(page);
@@ -51,7 +53,7 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, verdicts: &[Verdict], exc
     }
     if let Some(fix) = &finding.fix {
         rows.strong("change", &sentence_case(&fix.description));
-        self::fix(page, fix, excerpts);
+        self::fix(page, fix, excerpts, &Cells::default());
     }
     let mut rows = Rows::new(page);
     for (index, twin) in finding.twins.iter().take(MOST).enumerate() {
@@ -65,7 +67,7 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, verdicts: &[Verdict], exc
 
 /// Writes advice in a few lines.
 pub(crate) fn short(page: &mut Page, finding: &Finding) {
-    title(page, finding);
+    title(page, &Title::from(finding));
     if let Some(site) = finding.sites.first() {
         let place = place(site);
         page.line(&[
@@ -82,7 +84,22 @@ pub(crate) fn short(page: &mut Page, finding: &Finding) {
     }
 }
 
-fn title(page: &mut Page, finding: &Finding) {
+/// What a finding begins with.
+pub(crate) struct Title<'a> {
+    pub(crate) severity: Severity,
+    pub(crate) class: LeakClass,
+    pub(crate) message: &'a str,
+    pub(crate) confidence: Confidence,
+}
+
+impl<'a> From<&'a Finding> for Title<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        let Finding { severity, class, confidence, .. } = *finding;
+        Self { severity, class, message: &finding.message, confidence }
+    }
+}
+
+pub(crate) fn title(page: &mut Page, finding: &Title<'_>) {
     let (tone, severity) = match finding.severity {
         Severity::Error => (Tone::Bad, "error"),
         Severity::Warning => (Tone::Warn, "warning"),
@@ -124,16 +141,25 @@ fn place(site: &Site) -> String {
     format!("{}{cell}:{}{function}", site.file, site.line)
 }
 
-/// The line to blame with its neighbours, and a mark under the container.
-fn excerpt(page: &mut Page, site: &Site, container: &str, excerpts: &Excerpts) {
-    page.line(&[(Tone::Quiet, "  --> "), (Tone::Plain, &place(site))]);
+/// The line to blame with its neighbours, and a mark under the container. Lines of notebooks are numbered by cells.
+pub(crate) fn excerpt(
+    page: &mut Page,
+    place: &str,
+    site: &Site,
+    container: &str,
+    excerpts: &Excerpts,
+    cells: &Cells,
+) {
+    page.line(&[(Tone::Quiet, "  --> "), (Tone::Plain, place)]);
     let own = [(site.line, site.text.as_str())];
     let around = excerpts.around(site);
-    let lines = around.unwrap_or_else(|| if site.text.is_empty() { Vec::new() } else { own.to_vec() });
+    let mut lines = around.unwrap_or_else(|| if site.text.is_empty() { Vec::new() } else { own.to_vec() });
+    let number = |line: u32| cells.place(&site.file, line);
+    lines.retain(|(line, _)| number(*line).cell == number(site.line).cell);
     if lines.is_empty() {
         return;
     }
-    let margin = lines.iter().map(|(number, _)| number.to_string().len()).max().unwrap_or(1);
+    let margin = lines.iter().map(|(line, _)| number(*line).line.to_string().len()).max().unwrap_or(1);
     let indent = lines.iter().map(|(_, text)| indentation(text)).min().unwrap_or(0);
     let room = page.room(margin + 4);
     let lines: Vec<_> = lines
@@ -145,10 +171,11 @@ fn excerpt(page: &mut Page, site: &Site, container: &str, excerpts: &Excerpts) {
     let marked = lines.iter().find(|(number, text)| blamed(*number) && names(text));
     let marked = marked.map_or(site.line, |(number, _)| *number);
     page.line(&[(Tone::Quiet, &format!(" {:margin$} |", ""))]);
-    for (number, text) in &lines {
-        let tone = if blamed(*number) { Tone::Strong } else { Tone::Quiet };
-        page.line(&[(Tone::Quiet, &format!(" {number:>margin$} | ")), (tone, &cut(text, room))]);
-        if *number == marked {
+    for (line, text) in &lines {
+        let tone = if blamed(*line) { Tone::Strong } else { Tone::Quiet };
+        let shown = number(*line).line;
+        page.line(&[(Tone::Quiet, &format!(" {shown:>margin$} | ")), (tone, &cut(text, room))]);
+        if *line == marked {
             let mark = mark(text, container, room);
             page.line(&[(Tone::Quiet, &format!(" {:margin$} | ", "")), (Tone::Bad, &mark)]);
         }
@@ -230,8 +257,12 @@ fn pinned(finding: &Finding) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn fix(page: &mut Page, fix: &Fix, excerpts: &Excerpts) {
-    let hunks = change::hunks(&fix.edits, excerpts);
+/// The lines that a fix takes out and puts in.
+pub(crate) fn fix(page: &mut Page, fix: &Fix, excerpts: &Excerpts, cells: &Cells) {
+    let mut hunks = change::hunks(&fix.edits, excerpts);
+    for hunk in &mut hunks {
+        hunk.line = cells.place(&hunk.file, hunk.line).line;
+    }
     let margin =
         hunks.iter().map(|hunk| (hunk.line as usize + HUNK_LINES).to_string().len()).max().unwrap_or(1);
     let several = hunks.windows(2).any(|pair| pair[0].file != pair[1].file);

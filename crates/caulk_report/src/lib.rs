@@ -3,12 +3,15 @@
 //! Rendering only: values in, text out. Knows no files, terminals or clocks: whoever calls decides about colour and
 //! width, and brings the source lines that findings point at ([`Excerpts`]).
 
+mod cells;
 mod change;
+pub mod check;
 mod death;
 mod excerpt;
 mod finding;
 mod headline;
 mod json;
+mod markdown;
 mod page;
 mod rows;
 mod text;
@@ -17,9 +20,11 @@ mod words;
 use caulk_core::{Finding, RunInfo, Scope, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
+pub use cells::{Cells, Numbered};
 pub use excerpt::Excerpts;
 pub use headline::{Outlook, outlook};
 pub use json::json;
+pub use markdown::markdown;
 pub use text::{TextOptions, text};
 pub use words::{ending, seconds};
 

@@ -21,6 +21,16 @@ impl<'a> Rows<'a> {
         self.0.prose((Tone::Quiet, &head(label)), Tone::Strong, text);
     }
 
+    /// Code, which is cut rather than wrapped.
+    pub(crate) fn code(&mut self, label: &str, place: &str, code: &str) {
+        self.0.line(&[(Tone::Quiet, &head(label)), (Tone::Quiet, place), (Tone::Plain, code)]);
+    }
+
+    /// What the row above means.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.0.prose((Tone::Quiet, &format!("{}  ", head(""))), Tone::Plain, text);
+    }
+
     pub(crate) fn chain(&mut self, label: &str, links: &[String], separator: &str) {
         self.0.chain(&head(label), Tone::Plain, links, separator);
     }

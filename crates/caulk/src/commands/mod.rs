@@ -1,6 +1,8 @@
 //! One module per command: resolve settings, load, decide, render.
 
+pub(crate) mod check;
 pub(crate) mod report;
+pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod runs;
 

@@ -19,6 +19,7 @@ impl Place {
 
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a writable folder");
         std::fs::write(&path, text).expect("a writable folder");
         path
     }
@@ -84,6 +85,12 @@ impl Ended {
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Self {
         assert!(self.err.contains(text), "standard error lacks {text:?}: {self:#?}");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn prints(self, text: &str) -> Self {
+        assert!(self.out.contains(text), "standard output lacks {text:?}: {self:#?}");
         self
     }
 

@@ -1,0 +1,94 @@
+//! One project as it is on disk and in an editor's buffers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_check::{Job, Outcome};
+use caulk_core::{LeakClass, Problem};
+use caulk_python::SourceFile;
+use caulk_source::{Document, Group, Names};
+
+use super::Settings;
+use super::targets::Buffers;
+
+/// All files of a project, and which of them are reported on.
+#[derive(Debug)]
+pub(crate) struct Project {
+    /// What files are called.
+    pub(crate) names: Names,
+    /// What is looked for.
+    pub(crate) settings: Settings,
+    /// Files by the names that the analysis uses.
+    pub(crate) documents: BTreeMap<String, Document>,
+    /// Files that are reported on.
+    pub(crate) reported: BTreeSet<String>,
+    /// What could not be read.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Project {
+    /// Reads the project of some paths.
+    pub(crate) fn load(directory: &Utf8Path, group: &Group, settings: Settings, buffers: &Buffers) -> Self {
+        let names = Names::new(directory, &group.root.folder);
+        let (mut files, mut problems) = caulk_source::files(&group.root, &settings.excludes);
+        let wanted = |file: &Utf8Path| group.named.iter().any(|named| file.starts_with(named));
+        let kept = |file: &Utf8Path| !(settings.force_exclude && settings.excludes.matches(file, false));
+        // A file that is ignored or has another ending is looked at where it is named itself.
+        let named = group.named.iter().filter(|named| named.is_file() || buffers.contains_key(*named));
+        files.extend(named.filter(|file| kept(file)).cloned());
+        files.sort();
+        files.dedup();
+        let reported: BTreeSet<Utf8PathBuf> = files.iter().filter(|file| wanted(file)).cloned().collect();
+        let (documents, unread) = read(&files, buffers);
+        // What is not reported on may be as broken as it likes.
+        problems.retain(|problem| wanted(problem.file.as_str().into()));
+        problems.extend(unread.into_iter().filter(|problem| reported.contains(Utf8Path::new(&problem.file))));
+        for problem in &mut problems {
+            problem.file = names.shown(&names.internal(problem.file.as_str().into()));
+        }
+        let documents: BTreeMap<String, Document> =
+            documents.into_iter().map(|document| (names.internal(&document.path), document)).collect();
+        let mut reported: BTreeSet<String> = reported.iter().map(|file| names.internal(file)).collect();
+        reported.retain(|file| documents.contains_key(file));
+        Self { names, settings, documents, reported, problems }
+    }
+
+    /// What is asked of the engine.
+    pub(crate) fn job(&self) -> Job<'_> {
+        let source = |(path, document): (&String, &Document)| SourceFile {
+            path: path.clone(),
+            text: document.text.clone(),
+        };
+        Job {
+            sources: self.documents.iter().map(source).collect(),
+            reported: self.reported.clone(),
+            selection: &self.settings.selection,
+            off: self.off(),
+        }
+    }
+
+    /// What is found, in the names of the analysis.
+    pub(crate) fn check(&self) -> Outcome {
+        caulk_check::check(&self.job())
+    }
+
+    fn off(&self) -> BTreeMap<String, BTreeSet<LeakClass>> {
+        let off = |file: &String| (file.clone(), self.settings.off(&self.names.on_disk(file)));
+        self.reported.iter().map(off).filter(|(_, classes)| !classes.is_empty()).collect()
+    }
+}
+
+/// Reads files, those in buffers from there.
+fn read(files: &[Utf8PathBuf], buffers: &Buffers) -> (Vec<Document>, Vec<Problem>) {
+    let on_disk: Vec<Utf8PathBuf> =
+        files.iter().filter(|file| !buffers.contains_key(*file)).cloned().collect();
+    let (mut documents, mut problems) = caulk_source::read(&on_disk);
+    for file in files {
+        match buffers.get(file).map(|bytes| Document::new(file, bytes)) {
+            Some(Ok(document)) => documents.push(document),
+            Some(Err(problem)) => problems.push(problem),
+            None => (),
+        }
+    }
+    (documents, problems)
+}

@@ -1,0 +1,69 @@
+//! From what was found in each project to one report, in the names that people use.
+
+use caulk_check::Outcome;
+use caulk_core::{Diagnostic, Problem};
+use caulk_report::Excerpts;
+use caulk_report::check::CheckReport;
+use caulk_source::Names;
+
+use super::Project;
+
+/// Findings of several projects.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) report: CheckReport,
+}
+
+impl Collected {
+    /// Adds what was found in one project.
+    pub(crate) fn add(&mut self, project: &Project, outcome: Outcome) {
+        let report = &mut self.report;
+        report.files += project.reported.len();
+        report.suppressed += outcome.suppressed;
+        self.excerpts(project, &outcome.diagnostics);
+        let report = &mut self.report;
+        let names = &project.names;
+        report.findings.extend(outcome.diagnostics.into_iter().map(|finding| shown(finding, names)));
+        report.notices.extend(outcome.notices.into_iter().map(|notice| shown_problem(notice, names)));
+        report.problems.extend(project.problems.iter().cloned());
+        report.problems.extend(outcome.problems.into_iter().map(|problem| shown_problem(problem, names)));
+    }
+
+    fn excerpts(&mut self, project: &Project, findings: &[Diagnostic]) {
+        for (file, lines) in Excerpts::wanted_by(findings) {
+            let Some(document) = project.documents.get(&file) else { continue };
+            let shown = project.names.shown(&file);
+            let text = document.text.trim_start_matches('\u{feff}');
+            let numbered = (1..).zip(split(text)).filter(|(number, _)| lines.contains(number));
+            for (number, line) in numbered {
+                self.report.excerpts.insert(&shown, number, line);
+            }
+        }
+    }
+}
+
+/// Lines as Python counts them: `\r` alone ends one too.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
+}
+
+fn shown(mut finding: Diagnostic, names: &Names) -> Diagnostic {
+    for site in &mut finding.sites {
+        site.file = names.shown(&site.file);
+    }
+    for step in &mut finding.chain {
+        step.file = names.shown(&step.file);
+    }
+    for twin in &mut finding.twins {
+        twin.file = names.shown(&twin.file);
+    }
+    for edit in finding.fix.iter_mut().flat_map(|fix| &mut fix.edits) {
+        edit.file = names.shown(&edit.file);
+    }
+    finding
+}
+
+fn shown_problem(mut problem: Problem, names: &Names) -> Problem {
+    problem.file = names.shown(&problem.file);
+    problem
+}

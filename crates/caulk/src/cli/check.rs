@@ -1,0 +1,160 @@
+//! Arguments of `caulk check`, `caulk rule` and `caulk rules`.
+
+use camino::Utf8PathBuf;
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::Format;
+
+const CHECK_HELP: &str = "\
+Examples:
+  caulk check                       the project in the working directory
+  caulk check train.py              one file; callers and callees in other files are looked at all the same
+  caulk check --fix                 apply fixes that cannot change what the program does
+  caulk check --unsafe-fixes --diff look at all other fixes
+  caulk check --output-format github    in continuous integration
+  caulk check - --stdin-filename train.py < train.py    in an editor
+
+What it finds are patterns: nobody has seen them leak. `caulk run -- python train.py` watches the program itself.
+
+Adopting it:
+  # caulk: ignore[rule] reason      at the end of a line: silences one finding
+  # caulk: ignore-file[rule] reason silences a file
+  caulk check --write-baseline caulk-baseline.json      remember what is there; report only what is new
+  caulk check --baseline caulk-baseline.json
+
+  [tool.caulk] in pyproject.toml:
+    select = [\"default\", \"peak\"]     rules or groups of rules: `caulk rules` lists them
+    ignore = [\"unbounded-history\"]
+    exclude = [\"vendor/\"]            as in .gitignore
+    severity = { reference-cycle = \"info\" }
+    per-file-ignores = { \"tests/*\" = [\"all\"] }
+
+Exit code:
+  0  nothing found, or advice only
+  1  findings that are more than advice; with --diff: there is something to fix
+  2  wrong arguments or settings, or nothing could be read";
+
+const RULE_HELP: &str = "\
+Examples:
+  caulk rule graph-kept-in-container    what it finds, why memory grows, what to do
+  caulk rules                           all rules";
+
+/// Find code that keeps memory alive for longer than it is needed
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub(crate) struct CheckArgs {
+    /// Files and folders to report on, `-` for standard input
+    #[arg(default_value = ".", value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<Utf8PathBuf>,
+
+    /// Format of the findings
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output_format: OutputFormat,
+
+    /// Count findings by rule instead of listing them
+    #[arg(long)]
+    pub(crate) statistics: bool,
+
+    /// Say nothing but the findings
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+
+    #[command(flatten)]
+    pub(crate) baseline: BaselineArgs,
+}
+
+/// Findings that are known already.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Baseline")]
+pub(crate) struct BaselineArgs {
+    /// Report only what this file does not know
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) baseline: Option<Utf8PathBuf>,
+
+    /// Write all findings to this file, and report none
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "baseline")]
+    pub(crate) write_baseline: Option<Utf8PathBuf>,
+}
+
+/// Which rules are on.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Rules")]
+pub(crate) struct RuleArgs {
+    /// Rules or groups to use instead of the default and of those in pyproject.toml
+    #[arg(long, value_delimiter = ',', value_name = "RULE")]
+    pub(crate) select: Vec<String>,
+
+    /// Rules or groups to use in addition
+    #[arg(long, value_delimiter = ',', value_name = "RULE")]
+    pub(crate) extend_select: Vec<String>,
+
+    /// Rules or groups not to use
+    #[arg(long, value_delimiter = ',', value_name = "RULE")]
+    pub(crate) ignore: Vec<String>,
+
+    /// Do not read pyproject.toml
+    #[arg(long)]
+    pub(crate) isolated: bool,
+}
+
+/// Which files are looked at.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Files")]
+pub(crate) struct FileArgs {
+    /// Files and folders to leave out, as .gitignore writes them; in addition to those in pyproject.toml
+    #[arg(long, value_delimiter = ',', value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+
+    /// Leave out what is excluded even where it is named, as pre-commit does
+    #[arg(long)]
+    pub(crate) force_exclude: bool,
+
+    /// Name of the file that comes from standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) stdin_filename: Option<Utf8PathBuf>,
+}
+
+/// How to print findings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// With source lines, reasons and changes
+    #[default]
+    Text,
+    /// One line each
+    Concise,
+    /// For programs; schema 1, as `caulk run --report-json`
+    Json,
+    /// Code scanning services
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+    /// Code quality of GitLab
+    Gitlab,
+}
+
+/// Explain a rule
+#[derive(Debug, Args)]
+#[command(after_help = RULE_HELP)]
+pub(crate) struct RulePageArgs {
+    /// Name of the rule
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// Format of the page
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output_format: Format,
+}
+
+/// List the rules
+#[derive(Debug, Args)]
+pub(crate) struct RulesArgs {
+    /// Format of the list
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output_format: Format,
+}

@@ -1,0 +1,193 @@
+//! `caulk check`: which files are looked at, what is reported, how it ends.
+
+#[allow(dead_code, reason = "shared by several test programs, none of which needs all of it")]
+mod support;
+
+use std::io::Write;
+use std::process::Stdio;
+
+use support::{Ended, Place};
+
+/// A file with one finding, at line 3.
+const LEAKY: &str = "from functools import cache\nclass A:\n    @cache\n    def f(self): pass\n";
+
+/// A project with these files, each with one finding.
+fn project(files: &[&str]) -> Place {
+    let place = Place::new();
+    place.write("pyproject.toml", "[project]\nname = 'x'\n");
+    for file in files {
+        place.write(file, LEAKY);
+    }
+    place
+}
+
+/// Files with findings, in order of their names.
+fn found(ended: &Ended) -> Vec<String> {
+    let document = ended.json();
+    let findings = document["findings"].as_array().expect("a list");
+    let file = |finding: &serde_json::Value| finding["sites"][0]["file"].as_str().expect("a path").to_owned();
+    let mut files: Vec<_> = findings.iter().map(file).collect();
+    files.sort();
+    files
+}
+
+fn check(place: &Place, arguments: &[&str]) -> Ended {
+    place.caulk(&[&["check", "--output-format", "json"], arguments].concat())
+}
+
+#[test]
+fn findings_fail_and_silence_does_not() {
+    let place = project(&["a.py"]);
+    place.caulk(&["check"]).code(1).prints("a.py:3:5").prints("Found 1 warning; looked at 1 file.");
+    place.write("a.py", "x = 1\n");
+    place.caulk(&["check"]).code(0).prints("No leak patterns in 1 file.");
+    place.caulk(&["check", "--quiet"]).code(0).prints("");
+    place.caulk(&["check", "none.py"]).code(2).says("error: no file or folder `none.py`");
+    place.caulk(&["check", "--select", "cached-methods"]).code(2).says("did you mean `cached-method`?");
+    place.caulk(&["check", "--no-such-option"]).code(2);
+}
+
+#[test]
+fn what_git_ignores_is_left_out_unless_it_is_named() {
+    let place = project(&["a.py", "gen/b.py", ".venv/lib/c.py", "c_gen.py"]);
+    place.write(".gitignore", "/gen\n*_gen.py\n");
+    assert_eq!(found(&check(&place, &[])), ["a.py"]);
+    assert_eq!(found(&check(&place, &["gen"])), ["gen/b.py"]);
+    assert_eq!(found(&check(&place, &["c_gen.py", "a.py"])), ["a.py", "c_gen.py"]);
+    assert_eq!(found(&check(&place, &[".venv/lib"])), [".venv/lib/c.py"]);
+    // As a virtual environment does it.
+    place.write(".venv/.gitignore", "*\n");
+    assert_eq!(found(&check(&place, &[".venv/lib"])), [".venv/lib/c.py"]);
+}
+
+#[test]
+fn patterns_leave_files_out() {
+    let place = project(&["a.py", "vendor/b.py"]);
+    assert_eq!(found(&check(&place, &["--exclude", "vendor"])), ["a.py"]);
+    assert_eq!(found(&check(&place, &["--exclude", "vendor", "vendor/b.py"])), ["vendor/b.py"]);
+    let forced = check(&place, &["--exclude", "vendor", "--force-exclude", "vendor/b.py"]).code(0);
+    assert_eq!(found(&forced), [""; 0]);
+}
+
+#[test]
+fn paths_are_relative_to_where_caulk_was_started() {
+    let place = project(&["pkg/a.py", "b.py"]);
+    let in_pkg = |arguments: &[&str]| {
+        let mut command = place.command(&[&["check", "--output-format", "json"], arguments].concat());
+        Ended::from(command.current_dir(place.path("pkg")).output().expect("the binary starts"))
+    };
+    assert_eq!(found(&in_pkg(&[])), ["a.py"]);
+    assert_eq!(
+        found(&in_pkg(&["../b.py"])),
+        [place.path("b.py").canonicalize().expect("a file").to_string_lossy()]
+    );
+}
+
+#[test]
+fn standard_input_is_a_file_of_its_project() {
+    let place = project(&["a.py"]);
+    let pipe = |arguments: &[&str]| {
+        let mut command = place.command(&[&["check", "--output-format", "json", "-"], arguments].concat());
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(LEAKY.as_bytes()).expect("a reader");
+        drop(stdin);
+        Ended::from(child.wait_with_output().expect("an end")).code(1)
+    };
+    assert_eq!(found(&pipe(&[])), ["<stdin>"]);
+    assert_eq!(found(&pipe(&["--stdin-filename", "new.py"])), ["new.py"]);
+    place.write("a.py", "");
+    assert_eq!(found(&pipe(&["--stdin-filename", "a.py"])), ["a.py"]);
+}
+
+#[test]
+fn a_broken_file_is_a_problem_and_the_rest_goes_on() {
+    let place = project(&["a.py"]);
+    place.write("b.py", "def (:\n");
+    std::fs::write(place.path("c.py"), b"'\xff'").expect("a writable folder");
+    let ended = check(&place, &[]).code(1);
+    assert_eq!(found(&ended), ["a.py"]);
+    let document = ended.json();
+    let problems = document["problems"].as_array().expect("a list");
+    assert!(problems.iter().any(|problem| problem["file"] == "b.py" && problem["line"] == 1));
+    assert!(problems.iter().any(|problem| problem["file"] == "c.py"));
+    check(&place, &["c.py"]).code(2);
+}
+
+#[test]
+fn the_project_s_settings_count() {
+    let place = project(&["a.py", "tests/b.py", "old/c.py"]);
+    let with = |settings: &str, arguments: &[&str]| {
+        place.write("pyproject.toml", &format!("[tool.caulk]\n{settings}\n"));
+        check(&place, arguments)
+    };
+    assert_eq!(found(&with("", &[]).code(1)), ["a.py", "old/c.py", "tests/b.py"]);
+    assert_eq!(found(&with("select = ['figure']", &[]).code(0)), [""; 0]);
+    assert_eq!(found(&with("ignore = ['cached-method']", &[]).code(0)), [""; 0]);
+    assert_eq!(found(&with("ignore = ['all']", &["--isolated"]).code(1)).len(), 3);
+    assert_eq!(found(&with("ignore = ['all']", &["--select", "cached-method"]).code(1)).len(), 3);
+    assert_eq!(found(&with("exclude = ['old']", &["--exclude", "tests"])), ["a.py"]);
+    assert_eq!(found(&with("per-file-ignores = {'tests/*' = ['container']}", &[])), ["a.py", "old/c.py"]);
+    let info = with("severity = {cached-method = 'info'}", &["a.py"]).code(0);
+    assert_eq!(info.json()["findings"][0]["severity"], "info");
+    with("selct = []", &[]).code(2).says("did you mean `select`?").says("pyproject.toml");
+    with("ignore = ['cached-metod']", &[]).code(2).says("did you mean `cached-method`?");
+    with("severity = {cached-method = 'bad'}", &[]).code(2).says("write `error`, `warning` or `info`");
+}
+
+#[test]
+fn comments_silence_and_are_told_where_they_do_not() {
+    let place = project(&[]);
+    place.write("a.py", &LEAKY.replace("@cache\n", "@cache  # caulk: ignore[cached-method] one instance\n"));
+    place.caulk(&["check"]).code(0).prints("Not shown: 1 silenced by comments.");
+    place.write("a.py", "x = 1  # caulk: ignore[cached-method]\n");
+    place.caulk(&["check"]).code(0).prints("note: a.py:1:8: unused suppression");
+}
+
+#[test]
+fn every_format_is_written() {
+    let place = project(&["a.py"]);
+    for (format, part) in [
+        ("text", "--> a.py:3:5 in A.f"),
+        ("concise", "a.py:3:5: warning[cached-method]"),
+        ("sarif", "\"ruleId\": \"cached-method\""),
+        ("github", "::warning title=caulk (cached-method),file=a.py,line=3"),
+        ("gitlab", "\"check_name\": \"cached-method\""),
+    ] {
+        place.caulk(&["check", "--output-format", format]).code(1).prints(part);
+    }
+    place.caulk(&["check", "--statistics"]).code(1).prints("1  warning  cached-method");
+}
+
+#[test]
+fn rules_explain_themselves() {
+    let place = Place::new();
+    place.caulk(&["rules"]).code(0).prints("cached-method  a functools cache on a method");
+    let list = place.caulk(&["rules", "--output-format", "json"]).code(0).json();
+    assert!(list["rules"].as_array().expect("a list").iter().any(|rule| rule["name"] == "cached-method"));
+    place.caulk(&["rule", "cached-method"]).code(0).prints("\nWhat it finds\n");
+    place.caulk(&["rule", "cached-metod"]).code(2).says("did you mean `cached-method`?");
+    place.caulk(&["rule", "graph"]).code(2).says("is a group of rules");
+    place.caulk(&["check", "--help"]).code(0).prints("[tool.caulk]");
+}
+
+#[test]
+fn a_baseline_knows_what_was_there() {
+    let place = project(&["a.py", "pkg/b.py"]);
+    place
+        .caulk(&["check", "--write-baseline", "known.json"])
+        .code(0)
+        .says("Wrote 2 findings to `known.json`");
+    place.caulk(&["check", "--baseline", "known.json"]).code(0).prints("2 known to the baseline");
+    place.write("a.py", &format!("import os\n\n\n{LEAKY}\n    @cache\n    def g(self): pass\n"));
+    let ended = check(&place, &["--baseline", "known.json"]).code(1);
+    assert_eq!(ended.json()["findings"][0]["sites"][0]["function"], "A.g");
+    place.write("pyproject.toml", "[tool.caulk]\nbaseline = 'known.json'\n");
+    let mut command = place.command(&["check", "--output-format", "json"]);
+    let inside = Ended::from(command.current_dir(place.path("pkg")).output().expect("the binary starts"));
+    assert_eq!(found(&inside.code(0)), [""; 0]);
+    place.caulk(&["check", "--baseline", "none.json"]).code(2).says("--write-baseline");
+    place.write("known.json", "{}");
+    place.caulk(&["check"]).code(2).says("is damaged");
+}

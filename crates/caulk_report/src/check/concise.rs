@@ -1,0 +1,38 @@
+//! One line per finding, for people who know the rules and for editors that parse lines.
+
+use caulk_core::Applicability;
+
+use super::{CheckReport, fixable, message, place, severity, text};
+use crate::TextOptions;
+use crate::page::{Page, Tone, harmless};
+
+/// `file:line:column: severity[rule] message`, then a summary unless `quiet`.
+pub fn concise(report: &CheckReport, options: &TextOptions, quiet: bool) -> String {
+    let mut out = String::new();
+    for finding in &report.findings {
+        let fix = match fixable(finding) {
+            Some(Applicability::Safe) => " [--fix]",
+            Some(_) => " [--unsafe-fixes]",
+            None => "",
+        };
+        let place = place::of(finding, &report.cells);
+        let label = format!("{}[{}]", severity(finding.severity), finding.class);
+        out.push_str(&harmless(&format!("{place}: {label} {}{fix}", message(finding))));
+        out.push('\n');
+    }
+    let others = report.problems.iter().map(|problem| ("problem", problem));
+    let notices = report.notices.iter().map(|notice| ("note", notice)).filter(|_| !quiet);
+    for (label, problem) in others.chain(notices) {
+        let place = place::short(&problem.file, problem.line, problem.column, &report.cells);
+        out.push_str(&harmless(&format!("{place}: {label} {}", problem.message)));
+        out.push('\n');
+    }
+    if !quiet {
+        let mut page = Page::new(options.color, options.width);
+        for line in text::summary(report) {
+            page.prose((Tone::Plain, ""), Tone::Plain, &line);
+        }
+        out.push_str(&page.finish());
+    }
+    out
+}

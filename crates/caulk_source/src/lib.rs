@@ -1,0 +1,18 @@
+//! Python sources on disk: which files belong to a project, what they say, and writing them back.
+//!
+//! A file named on the command line belongs to a project ([`Root`]), and the whole project is read: what is kept alive
+//! is decided by callers and callees in other files. Knows nothing of rules or findings.
+
+mod encoding;
+mod excluded;
+mod names;
+mod read;
+mod roots;
+mod walk;
+
+pub use encoding::{Encoding, EncodingError};
+pub use excluded::Excludes;
+pub use names::{Names, absolute};
+pub use read::{Document, read};
+pub use roots::{Extent, Group, MissingPath, Root, group};
+pub use walk::files;
