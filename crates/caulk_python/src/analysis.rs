@@ -3,6 +3,8 @@
 //! Rules ask here. Everything is a fact about a place in source, with the cases in which it was met: the same line may
 //! be reached from several callers with several values.
 
+mod silence;
+
 use std::collections::BTreeMap;
 
 use crate::flow::event::{
@@ -81,6 +83,25 @@ pub struct CarryFact {
     pub augmented: bool,
     /// Every way in which that happens.
     pub cases: Vec<CarryCase>,
+}
+
+/// An attribute, global or shared variable that is bound.
+#[derive(Debug, Clone)]
+pub struct BindFact {
+    /// What is bound.
+    pub target: Location,
+    /// The statement.
+    pub statement: Location,
+    /// The function around it.
+    pub function: FunctionId,
+    /// Whose attribute or global it is.
+    pub place: Place,
+    /// What it is bound to.
+    pub value: Value,
+    /// The loops around it, with those of callers.
+    pub around: Chain,
+    /// Why it is run at all.
+    pub root: Root,
 }
 
 /// A library's function that is called.
@@ -293,6 +314,28 @@ impl Analysis {
         found.into_values().filter(|fact| !fact.cases.is_empty()).collect()
     }
 
+    /// Every binding of an attribute, global or shared variable, once for every way there.
+    pub fn binds(&self) -> Vec<BindFact> {
+        let mut found = Vec::new();
+        for (id, activation, event) in self.events() {
+            let What::Bind { place, value } = event.what else { continue };
+            for way in &self.lifetimes.ways[id.0 as usize] {
+                let mut around = way.chain.clone();
+                around.extend(activation.loops(event));
+                found.push(BindFact {
+                    target: event.at,
+                    statement: event.statement,
+                    function: activation.function,
+                    place: self.place(place),
+                    value,
+                    around,
+                    root: way.root,
+                });
+            }
+        }
+        found
+    }
+
     /// Every call of a library's function, by its canonical name, once for every way there.
     pub fn calls(&self, names: &[&str]) -> Vec<CallFact> {
         let wanted: Vec<Symbol> = names.iter().filter_map(|name| self.symbol(name)).collect();
@@ -405,35 +448,6 @@ impl Analysis {
             }
         }
         best
-    }
-
-    /// Why nothing is reported at a line: what the analysis knows of it.
-    pub fn silence(&self, path: &str, line: u32) -> Vec<String> {
-        let Some(file) = self.project.find(path) else {
-            return vec![format!("{path} is not a part of what was looked at")];
-        };
-        let mut said = Vec::new();
-        for (id, activation, event) in self.events() {
-            if event.statement.file != file || self.project.line(event.statement) != line {
-                continue;
-            }
-            let loops: Vec<String> =
-                activation.loops(event).iter().map(|id| format!("{:?}", self.a_loop(*id).kind)).collect();
-            match event.what {
-                What::Grow { object, value, .. } => {
-                    let durations = self.lifetimes.of_container(&self.run, id, event, object);
-                    said.push(format!(
-                        "grow {:?} graph={} {:?} loops {loops:?} holder {:?} durations {durations:?}",
-                        self.object(object).shape,
-                        value.carries_graph(),
-                        value.kinds,
-                        self.holder(object)
-                    ));
-                }
-                other => said.push(format!("{other:?}")),
-            }
-        }
-        said
     }
 }
 

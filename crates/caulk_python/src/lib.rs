@@ -37,7 +37,9 @@ pub use value::Value;
 
 /// Facts about a whole program, as [`Analysis`] finds them.
 pub mod program {
-    pub use crate::analysis::{CallFact, CarryCase, CarryFact, Contents, GrowthCase, GrowthFact, Holder};
+    pub use crate::analysis::{
+        BindFact, CallFact, CarryCase, CarryFact, Contents, GrowthCase, GrowthFact, Holder,
+    };
     pub use crate::flow::event::{Growth, Guards, Loop, LoopId, LoopKind, Place, Release, Root};
     pub use crate::flow::heap::{Maker, Object, ObjectId, Shape};
     pub use crate::flow::lifetime::{Chain, Duration};

@@ -89,10 +89,6 @@ pub(crate) enum Gives {
     Element,
     /// Whole numbers.
     Range,
-    /// Keys of the receiver.
-    Keys,
-    /// Elements of the receiver under its keys.
-    Items,
     /// A dict of `torch.load`, a checkpoint.
     Loaded,
 }

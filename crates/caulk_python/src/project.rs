@@ -173,6 +173,13 @@ impl Project {
         self.file(at.file).source.line_of(range.start())
     }
 
+    /// First and last line of a place, from 1.
+    pub fn lines(&self, at: Location) -> (u32, u32) {
+        let range: TextRange = at.range.into();
+        let source = &self.file(at.file).source;
+        (source.line_of(range.start()), source.line_of(range.end()))
+    }
+
     /// Text of a place.
     pub fn text(&self, at: Location) -> &str {
         self.file(at.file).source.slice(at.range.into())

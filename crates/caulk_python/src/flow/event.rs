@@ -55,7 +55,9 @@ pub struct Loop {
     pub at: Option<Location>,
     /// The header: what is iterated, or tested.
     pub header: Option<Location>,
+    /// How often it runs.
     pub kind: LoopKind,
+    /// The function that it is in; none for a framework's.
     pub function: Option<FunctionId>,
 }
 
@@ -123,7 +125,7 @@ pub enum Release {
 
 /// What happens.
 #[derive(Debug, Clone, Copy)]
-pub enum What {
+pub(crate) enum What {
     /// An object is made.
     Birth(ObjectId),
     /// A container gets longer.
@@ -142,12 +144,12 @@ pub enum What {
     /// argument.
     Library { name: Symbol, receiver: Value, argument: Value, result: Value },
     /// A model is applied.
-    Forward { model: Value },
+    Forward,
 }
 
 /// One event.
 #[derive(Debug, Clone, Copy)]
-pub struct Event {
+pub(crate) struct Event {
     pub what: What,
     /// The expression: the container of a growth, the call.
     pub at: Location,
@@ -162,7 +164,7 @@ pub struct Event {
 
 /// A function as it is called with certain values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ActivationId(pub(crate) u32);
+pub(crate) struct ActivationId(pub(crate) u32);
 
 /// Why something is run that nobody in the project calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -179,7 +181,7 @@ pub enum Root {
 
 /// A function as it is called with certain values, and what happens in it then.
 #[derive(Debug)]
-pub struct Activation {
+pub(crate) struct Activation {
     pub function: FunctionId,
     pub root: Option<Root>,
     pub receiver: Option<ObjectId>,
@@ -190,7 +192,7 @@ pub struct Activation {
 
 impl Activation {
     /// Loops of this function around an event, the outermost first.
-    pub fn loops(&self, event: &Event) -> &[LoopId] {
+    pub(crate) fn loops(&self, event: &Event) -> &[LoopId] {
         &self.loops[event.loops.0 as usize..event.loops.1 as usize]
     }
 }

@@ -74,11 +74,14 @@ impl Shape {
     }
 }
 
+/// What is known of one abstract object.
 #[derive(Debug, Clone)]
 pub struct Object {
+    /// What it is.
     pub shape: Shape,
     /// Where it is made, if one place makes it.
     pub at: Option<Location>,
+    /// Who makes it there.
     pub maker: Maker,
     /// It has a largest size.
     pub bounded: bool,
@@ -99,7 +102,7 @@ struct Key {
 
 /// All abstract objects.
 #[derive(Debug, Default)]
-pub struct Heap {
+pub(crate) struct Heap {
     objects: Vec<Object>,
     known: FxHashMap<Key, ObjectId>,
     /// Something was learnt since this was last cleared.
@@ -108,7 +111,7 @@ pub struct Heap {
 
 impl Heap {
     /// The object that is made at a place for somebody.
-    pub fn object(&mut self, shape: Shape, at: Option<Location>, maker: Maker) -> ObjectId {
+    pub(crate) fn object(&mut self, shape: Shape, at: Option<Location>, maker: Maker) -> ObjectId {
         if self.objects.is_empty() {
             // Identity zero is nobody's.
             self.push(Shape::Tuple, None, Maker::Anyone);
@@ -137,37 +140,32 @@ impl Heap {
     }
 
     /// Something that is the same everywhere: a class, a module, a library's function.
-    pub fn unique(&mut self, shape: Shape) -> ObjectId {
+    pub(crate) fn unique(&mut self, shape: Shape) -> ObjectId {
         self.object(shape, None, Maker::Anyone)
     }
 
     /// One object.
-    pub fn get(&self, id: ObjectId) -> &Object {
+    pub(crate) fn get(&self, id: ObjectId) -> &Object {
         &self.objects[id.0 as usize]
     }
 
     /// Its shape.
-    pub fn shape(&self, id: ObjectId) -> Shape {
+    pub(crate) fn shape(&self, id: ObjectId) -> Shape {
         self.get(id).shape
     }
 
     /// All of them.
-    pub fn ids(&self) -> impl Iterator<Item = ObjectId> + use<> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ObjectId> + use<> {
         (0..self.objects.len() as u32).map(ObjectId)
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.objects.len()
-    }
-
     /// A field, as far as it is known.
-    pub fn field(&self, id: ObjectId, name: Symbol) -> Option<Value> {
+    pub(crate) fn field(&self, id: ObjectId, name: Symbol) -> Option<Value> {
         self.get(id).fields.get(&name).copied()
     }
 
     /// Adds to what a field may hold.
-    pub fn set_field(&mut self, id: ObjectId, name: Symbol, value: Value) {
+    pub(crate) fn set_field(&mut self, id: ObjectId, name: Symbol, value: Value) {
         let field = self.objects[id.0 as usize].fields.entry(name).or_insert(Value::NOTHING);
         let joined = field.join(&value);
         if joined != *field {
@@ -178,7 +176,7 @@ impl Heap {
     }
 
     /// Adds to what it may hold.
-    pub fn add_element(&mut self, id: ObjectId, value: Value) {
+    pub(crate) fn add_element(&mut self, id: ObjectId, value: Value) {
         let object = &mut self.objects[id.0 as usize];
         let joined = object.elements.join(&value);
         self.changed |= joined.untold() != object.elements.untold();
@@ -186,7 +184,7 @@ impl Heap {
     }
 
     /// Adds to what its keys may be.
-    pub fn add_key(&mut self, id: ObjectId, value: Value) {
+    pub(crate) fn add_key(&mut self, id: ObjectId, value: Value) {
         let object = &mut self.objects[id.0 as usize];
         let joined = object.keys.join(&value);
         self.changed |= joined.untold() != object.keys.untold();
@@ -194,7 +192,7 @@ impl Heap {
     }
 
     /// It has a largest size.
-    pub fn set_bounded(&mut self, id: ObjectId) {
+    pub(crate) fn set_bounded(&mut self, id: ObjectId) {
         self.objects[id.0 as usize].bounded = true;
     }
 }

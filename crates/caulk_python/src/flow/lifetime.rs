@@ -18,7 +18,7 @@ const MAX_LOOPS: usize = 10;
 
 /// How an activation is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Way {
+pub(crate) struct Way {
     pub chain: Chain,
     pub guards: Guards,
     pub root: Root,
@@ -28,7 +28,7 @@ pub struct Way {
 
 /// The making of an object with the loops around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Born {
+pub(crate) struct Born {
     pub chain: Chain,
     /// Made when it is first asked for: `if name not in self.meters: ..`, `if self.cache is None: ..`.
     pub lazily: bool,
@@ -36,7 +36,7 @@ pub struct Born {
 
 /// A release with the loops around it.
 #[derive(Debug, Clone)]
-pub struct Released {
+pub(crate) struct Released {
     pub chain: Chain,
     pub how: Release,
     pub guards: Guards,
@@ -46,7 +46,7 @@ pub struct Released {
 
 /// Everything that is known of when things happen.
 #[derive(Debug, Default)]
-pub struct Lifetimes {
+pub(crate) struct Lifetimes {
     pub ways: Vec<Vec<Way>>,
     pub births: FxHashMap<ObjectId, Vec<Born>>,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,
@@ -66,7 +66,9 @@ pub struct Duration {
     pub growing: Chain,
     /// All loops around the growth.
     pub around: Chain,
+    /// Conditions around the growth.
     pub guards: Guards,
+    /// Why it is run at all.
     pub root: Root,
     /// What limits it, if anything does: index into the container's releases.
     pub released_by: Option<usize>,
@@ -138,7 +140,7 @@ impl Lifetimes {
                     self.training.extend(chain);
                 }
             }
-            What::Forward { .. } => self.applied.extend(chain),
+            What::Forward => self.applied.extend(chain),
             _ => {}
         }
     }
@@ -239,7 +241,7 @@ impl Lifetimes {
     }
 
     /// Whether a loop is run again and again: a training, batches, for ever.
-    pub fn repeats(&self, run: &Run, id: LoopId) -> bool {
+    pub(crate) fn repeats(&self, run: &Run, id: LoopId) -> bool {
         if self.training.contains(&id) {
             return !small(run, id);
         }

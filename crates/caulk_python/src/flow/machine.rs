@@ -1,11 +1,18 @@
 //! The interpreter: its state, and how functions are called.
 
 mod attributes;
+mod binding;
 mod calls;
 mod containers;
+mod definitions;
 mod expressions;
 mod frame;
+mod guards;
+mod imports;
+mod invoke;
 mod loops;
+mod outside;
+mod results;
 mod roots;
 mod statements;
 
@@ -37,6 +44,18 @@ struct Key {
     closure: Option<ObjectId>,
     recording: bool,
     given: Vec<Value>,
+}
+
+/// A function as it is called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Callee {
+    function: FunctionId,
+    /// Variables of the functions around it.
+    closure: Option<ObjectId>,
+    maker: Maker,
+    receiver: Option<ObjectId>,
+    /// Graphs are recorded.
+    recording: bool,
 }
 
 /// The state of the interpreter; what is left at the end is the analysis.
@@ -78,7 +97,6 @@ pub(crate) struct Names {
     setitem: Symbol,
     iter: Symbol,
     next: Symbol,
-    new: Symbol,
     any: Symbol,
 }
 
@@ -97,7 +115,6 @@ impl<'p> Machine<'p> {
             setitem: symbols.intern("__setitem__"),
             iter: symbols.intern("__iter__"),
             next: symbols.intern("__next__"),
-            new: symbols.intern("__new__"),
             any: symbols.intern("[]"),
         };
         let bytes: usize = project.ids().map(|id| project.file(id).source.text().len()).sum();
@@ -193,16 +210,14 @@ impl<'p> Machine<'p> {
     /// Runs a function with the values of its parameters, or finds what came of it before.
     pub(crate) fn activate(
         &mut self,
-        function: FunctionId,
-        closure: Option<ObjectId>,
-        maker: Maker,
-        receiver: Option<ObjectId>,
+        mut callee: Callee,
         given: Vec<Value>,
-        recording: bool,
         root: Option<Root>,
     ) -> Option<ActivationId> {
+        let Callee { function, closure, maker, receiver, recording } = callee;
         let recording = recording && !self.switches_recording_off(function);
-        let given: Vec<Value> = given.into_iter().map(|value| value.untold()).collect();
+        callee.recording = recording;
+        let given: Vec<Value> = given.into_iter().map(super::value::Value::untold).collect();
         let key = Key { function, maker, closure, recording, given };
         if let Some(&known) = self.memo.get(&key) {
             return Some(known);
@@ -229,7 +244,7 @@ impl<'p> Machine<'p> {
         });
         self.memo.insert(key, id);
         self.per_function.entry(function).or_default().push(id);
-        let mut frame = Frame::new(self, id, function, closure, maker, receiver, recording);
+        let mut frame = Frame::new(self, callee);
         frame.bind_parameters(self, &given);
         self.depth += 1;
         stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || self.run_body(&mut frame));

@@ -40,7 +40,7 @@ pub struct ClassFact {
 
 /// The results of a run.
 #[derive(Debug)]
-pub struct Run {
+pub(crate) struct Run {
     pub symbols: Symbols,
     pub heap: Heap,
     pub places: Vec<Place>,
@@ -103,12 +103,12 @@ impl Run {
     }
 
     /// A function of the project.
-    pub fn function(&self, id: FunctionId) -> &FunctionFact {
+    pub(crate) fn function(&self, id: FunctionId) -> &FunctionFact {
         &self.functions[id.0 as usize]
     }
 
     /// A class of the project.
-    pub fn class(&self, id: ClassId) -> &ClassFact {
+    pub(crate) fn class(&self, id: ClassId) -> &ClassFact {
         &self.classes[id.0 as usize]
     }
 }

@@ -21,7 +21,7 @@ pub struct ClassId(pub(crate) u32);
 
 /// What is run.
 #[derive(Debug, Clone, Copy)]
-pub enum Body<'p> {
+pub(crate) enum Body<'p> {
     Module(&'p ModModule),
     Function(&'p StmtFunctionDef),
     Lambda(&'p ExprLambda),
@@ -29,7 +29,7 @@ pub enum Body<'p> {
 
 /// A function.
 #[derive(Debug)]
-pub struct Function<'p> {
+pub(crate) struct Function<'p> {
     pub file: FileId,
     pub body: Body<'p>,
     pub name: Symbol,
@@ -57,7 +57,7 @@ pub struct Function<'p> {
 }
 
 impl<'p> Function<'p> {
-    pub fn parameters(&self) -> Option<&'p Parameters> {
+    pub(crate) fn parameters(&self) -> Option<&'p Parameters> {
         match self.body {
             Body::Module(_) => None,
             Body::Function(function) => Some(&function.parameters),
@@ -65,7 +65,7 @@ impl<'p> Function<'p> {
         }
     }
 
-    pub fn definition(&self) -> Option<&'p StmtFunctionDef> {
+    pub(crate) fn definition(&self) -> Option<&'p StmtFunctionDef> {
         match self.body {
             Body::Function(function) => Some(function),
             _ => None,
@@ -75,18 +75,16 @@ impl<'p> Function<'p> {
 
 /// A class.
 #[derive(Debug)]
-pub struct Class<'p> {
+pub(crate) struct Class<'p> {
     pub file: FileId,
     pub definition: &'p StmtClassDef,
     pub qualified: String,
     pub methods: FxHashMap<Symbol, FunctionId>,
-    /// The function that defines it.
-    pub parent: FunctionId,
 }
 
 /// Everything that is defined.
 #[derive(Debug, Default)]
-pub struct Scopes<'p> {
+pub(crate) struct Scopes<'p> {
     pub functions: Vec<Function<'p>>,
     pub classes: Vec<Class<'p>>,
     pub modules: Vec<FunctionId>,
@@ -95,7 +93,7 @@ pub struct Scopes<'p> {
 }
 
 impl<'p> Scopes<'p> {
-    pub fn new(project: &'p Project, symbols: &mut Symbols) -> Self {
+    pub(crate) fn new(project: &'p Project, symbols: &mut Symbols) -> Self {
         let mut scopes = Self::default();
         for file in project.ids() {
             let tree = &project.file(file).tree;
@@ -117,21 +115,21 @@ impl<'p> Scopes<'p> {
         scopes
     }
 
-    pub fn function(&self, id: FunctionId) -> &Function<'p> {
+    pub(crate) fn function(&self, id: FunctionId) -> &Function<'p> {
         &self.functions[id.0 as usize]
     }
 
-    pub fn class(&self, id: ClassId) -> &Class<'p> {
+    pub(crate) fn class(&self, id: ClassId) -> &Class<'p> {
         &self.classes[id.0 as usize]
     }
 
     /// The function or lambda that is defined at a place.
-    pub fn function_at(&self, file: FileId, range: TextRange) -> Option<FunctionId> {
+    pub(crate) fn function_at(&self, file: FileId, range: TextRange) -> Option<FunctionId> {
         self.by_place.get(&Location { file, range: range.into() }).copied()
     }
 
     /// The class that is defined at a place.
-    pub fn class_at(&self, file: FileId, range: TextRange) -> Option<ClassId> {
+    pub(crate) fn class_at(&self, file: FileId, range: TextRange) -> Option<ClassId> {
         self.class_by_place.get(&Location { file, range: range.into() }).copied()
     }
 }
@@ -279,7 +277,6 @@ impl<'p> Collector<'_, 'p> {
         if self.class.is_none() {
             self.bind(name);
         }
-        let Some(parent) = self.open.last().map(|open| open.id) else { return };
         let qualified = format!("{}{}", self.prefix, definition.name);
         let id = ClassId(self.scopes.classes.len() as u32);
         let location = Location { file: self.file, range: definition.range.into() };
@@ -289,7 +286,6 @@ impl<'p> Collector<'_, 'p> {
             definition,
             qualified: qualified.clone(),
             methods: FxHashMap::default(),
-            parent,
         });
         let outer = self.class.replace(id);
         let prefix = std::mem::replace(&mut self.prefix, format!("{qualified}."));

@@ -8,14 +8,14 @@ pub struct Symbol(u32);
 
 /// All names of an analysis.
 #[derive(Debug, Default)]
-pub struct Symbols {
+pub(crate) struct Symbols {
     known: FxHashMap<Box<str>, Symbol>,
     names: Vec<Box<str>>,
 }
 
 impl Symbols {
     /// The symbol of a name.
-    pub fn intern(&mut self, name: &str) -> Symbol {
+    pub(crate) fn intern(&mut self, name: &str) -> Symbol {
         if let Some(&known) = self.known.get(name) {
             return known;
         }
@@ -26,12 +26,12 @@ impl Symbols {
     }
 
     /// The symbol of a name that was interned before.
-    pub fn find(&self, name: &str) -> Option<Symbol> {
+    pub(crate) fn find(&self, name: &str) -> Option<Symbol> {
         self.known.get(name).copied()
     }
 
     /// The name of a symbol.
-    pub fn name(&self, symbol: Symbol) -> &str {
+    pub(crate) fn name(&self, symbol: Symbol) -> &str {
         &self.names[symbol.0 as usize]
     }
 }

@@ -1,4 +1,4 @@
-//! Images and video: cv2, torchvision, PyAV, decord, imageio, PIL.
+//! Images and video: cv2, torchvision, `PyAV`, decord, imageio, PIL.
 
 use super::{Entry, Gives, gives, noted};
 

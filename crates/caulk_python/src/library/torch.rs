@@ -1,4 +1,4 @@
-//! PyTorch: which functions give tensors with a graph, which do not, and what is worth noting.
+//! `PyTorch`: which functions give tensors with a graph, which do not, and what is worth noting.
 //!
 //! Source: the reference at pytorch.org/docs, torch 2.x.
 

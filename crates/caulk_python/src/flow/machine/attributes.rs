@@ -29,13 +29,13 @@ impl<'p> Machine<'p> {
         }
         let kinds = owner.kinds.without(Kinds::OBJECT);
         if !kinds.is_empty() && (owner.objects.is_empty() || kinds.has(Kinds::TENSOR)) {
-            let value = self.attribute_of_kind(f, owner, text);
+            let value = Self::attribute_of_kind(owner, text);
             found = found.join(&value);
         }
         if found.is_nothing() { Value::UNKNOWN } else { found }
     }
 
-    fn attribute_of_kind(&mut self, _f: &Frame, owner: &Value, name: &str) -> Value {
+    fn attribute_of_kind(owner: &Value, name: &str) -> Value {
         if owner.kinds.has(Kinds::TENSOR) {
             return match name {
                 "data" => owner.detached().with(Traits::VIEW),

@@ -11,6 +11,15 @@ use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 
+/// What goes into a container.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'e> {
+    pub(super) value: Value,
+    pub(super) key: Value,
+    /// The expression that is stored, where there is one.
+    pub(super) stored: Option<&'e Expr>,
+}
+
 impl<'p> Machine<'p> {
     /// A container that is made here.
     pub(crate) fn container(&mut self, f: &mut Frame, shape: Shape, node: &impl Ranged) -> ObjectId {
@@ -44,16 +53,15 @@ impl<'p> Machine<'p> {
     }
 
     /// A container gets longer, here.
-    pub(crate) fn grow(
+    pub(super) fn grow(
         &mut self,
         f: &mut Frame,
         object: ObjectId,
         how: Growth,
-        value: Value,
-        key: Value,
+        entry: Entry<'_>,
         container: &impl Ranged,
-        stored: Option<&Expr>,
     ) {
+        let Entry { value, key, stored } = entry;
         if how == Growth::Store {
             self.put(object, key, value);
         } else {
@@ -81,7 +89,7 @@ impl<'p> Machine<'p> {
                         _ => self.names.any,
                     };
                     self.store_place(f, object, name, value, augmented, target);
-                    self.grow(f, object, Growth::Store, value, key, &*target.value, None);
+                    self.grow(f, object, Growth::Store, Entry { value, key, stored: None }, &*target.value);
                 }
                 Shape::List | Shape::Deque => {
                     if matches!(&*target.slice, Expr::Slice(slice) if slice.lower.is_none() && slice.upper.is_none())
@@ -311,6 +319,11 @@ impl<'p> Machine<'p> {
         let container = &*attribute.value;
         let at = located(f.file, container);
         let shape = self.heap.shape(object);
+        if shape == Shape::Dict
+            && let Some(value) = self.dict_method(f, object, method, arguments, call, container)
+        {
+            return Some(value);
+        }
         let stored = call.arguments.args.first();
         let first = arguments.first().copied().unwrap_or(Value::NOTHING);
         let nothing = Value::NOTHING;
@@ -318,42 +331,83 @@ impl<'p> Machine<'p> {
         let elements = self.heap.get(object).elements;
         match (shape, method) {
             (Shape::List | Shape::Deque, "append" | "appendleft") => {
-                self.grow(f, object, Growth::Append, first, nothing, container, stored);
+                self.grow(f, object, Growth::Append, Entry { value: first, key: nothing, stored }, container);
                 none
             }
             (Shape::List, "insert") => {
                 let value = arguments.get(1).copied().unwrap_or(nothing);
-                self.grow(f, object, Growth::Append, value, nothing, container, call.arguments.args.get(1));
+                let stored = call.arguments.args.get(1);
+                self.grow(f, object, Growth::Append, Entry { value, key: nothing, stored }, container);
                 none
             }
             (Shape::List | Shape::Deque, "extend" | "extendleft") => {
                 let element = self.element_of(f, first);
-                self.grow(f, object, Growth::Extend, element, nothing, container, stored);
+                self.grow(
+                    f,
+                    object,
+                    Growth::Extend,
+                    Entry { value: element, key: nothing, stored },
+                    container,
+                );
                 none
             }
             (Shape::Set, "add") => {
-                self.grow(f, object, Growth::Add, first, nothing, container, stored);
+                self.grow(f, object, Growth::Add, Entry { value: first, key: nothing, stored }, container);
                 none
             }
             (Shape::Set, "update") => {
                 let element = self.element_of(f, first);
-                self.grow(f, object, Growth::Add, element, nothing, container, stored);
+                self.grow(f, object, Growth::Add, Entry { value: element, key: nothing, stored }, container);
                 none
             }
             (Shape::Queue, "put" | "put_nowait") => {
-                self.grow(f, object, Growth::Put, first, nothing, container, stored);
+                self.grow(f, object, Growth::Put, Entry { value: first, key: nothing, stored }, container);
                 none
             }
-            (Shape::Queue, "get" | "get_nowait") => {
+            (_, "clear") => {
+                f.event(What::Release { object, how: Release::Clear }, at);
+                self.release_inner(f, object, Release::Clear, at);
+                none
+            }
+            (Shape::Queue, "get" | "get_nowait")
+            | (_, "pop" | "popleft" | "popitem" | "remove" | "discard") => {
                 f.event(What::Release { object, how: Release::Remove }, at);
                 Some(elements)
             }
-            (Shape::Dict, "setdefault") => {
+            (_, "copy") => {
+                let copy = self.container(f, shape, call);
+                self.heap.add_element(copy, elements);
+                self.put_all(copy, &Value::object(object));
+                Some(Value::object(copy))
+            }
+            (Shape::Tuple | Shape::Iterator, _) => Some(Value::UNKNOWN),
+            _ => Some(Value::of(Kinds::UNKNOWN.with(Kinds::NUMBER))),
+        }
+    }
+
+    /// A method that only dicts have.
+    fn dict_method(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        method: &str,
+        arguments: &[Value],
+        call: &'p ast::ExprCall,
+        container: &Expr,
+    ) -> Option<Value> {
+        let at = located(f.file, container);
+        let first = arguments.first().copied().unwrap_or(Value::NOTHING);
+        let nothing = Value::NOTHING;
+        let none = Some(Value::of(Kinds::NONE));
+        let elements = self.heap.get(object).elements;
+        match method {
+            "setdefault" => {
                 let value = arguments.get(1).copied().unwrap_or(Value::of(Kinds::NONE));
-                self.grow(f, object, Growth::Store, value, first, container, call.arguments.args.get(1));
+                let stored = call.arguments.args.get(1);
+                self.grow(f, object, Growth::Store, Entry { value, key: first, stored }, container);
                 Some(value.join(&elements))
             }
-            (Shape::Dict, "update") => {
+            "update" => {
                 self.put_all(object, &first);
                 for keyword in &call.arguments.keywords {
                     if let Some(name) = &keyword.arg {
@@ -377,7 +431,7 @@ impl<'p> Machine<'p> {
                 }
                 none
             }
-            (Shape::Dict, "get") => {
+            "get" => {
                 let value = match first.literal {
                     Literal::Text(name) => self.heap.field(object, name).unwrap_or(elements),
                     _ => elements,
@@ -385,35 +439,19 @@ impl<'p> Machine<'p> {
                 let other = arguments.get(1).copied().unwrap_or(Value::of(Kinds::NONE));
                 Some(value.join(&other))
             }
-            (Shape::Dict, "items") => Some(self.pairs(f, object, call)),
-            (Shape::Dict, "values") => {
+            "items" => Some(self.pairs(f, object, call)),
+            "values" => {
                 let iterator = self.container(f, Shape::Iterator, call);
                 self.heap.add_element(iterator, elements);
                 Some(Value::object(iterator))
             }
-            (Shape::Dict, "keys") => {
+            "keys" => {
                 let iterator = self.container(f, Shape::Iterator, call);
                 let keys = self.heap.get(object).keys;
                 self.heap.add_element(iterator, keys);
                 Some(Value::object(iterator))
             }
-            (_, "clear") => {
-                f.event(What::Release { object, how: Release::Clear }, at);
-                self.release_inner(f, object, Release::Clear, at);
-                none
-            }
-            (_, "pop" | "popleft" | "popitem" | "remove" | "discard") => {
-                f.event(What::Release { object, how: Release::Remove }, at);
-                Some(elements)
-            }
-            (_, "copy") => {
-                let copy = self.container(f, shape, call);
-                self.heap.add_element(copy, elements);
-                self.put_all(copy, &Value::object(object));
-                Some(Value::object(copy))
-            }
-            (Shape::Tuple | Shape::Iterator, _) => Some(Value::UNKNOWN),
-            _ => Some(Value::of(Kinds::UNKNOWN.with(Kinds::NUMBER))),
+            _ => None,
         }
     }
 

@@ -29,23 +29,6 @@ impl<'p> Machine<'p> {
             }
             Expr::Call(call) => self.call(f, call),
             Expr::Subscript(subscript) => self.subscript(f, subscript),
-            Expr::NumberLiteral(number) => {
-                let literal = match &number.value {
-                    Number::Int(int) => int.as_i64().map_or(Literal::Any, Literal::Int),
-                    _ => Literal::Any,
-                };
-                Value { literal, ..Value::of(Kinds::NUMBER) }
-            }
-            Expr::BooleanLiteral(boolean) => {
-                Value { literal: Literal::Bool(boolean.value), ..Value::of(Kinds::NUMBER) }
-            }
-            Expr::StringLiteral(string) => {
-                let symbol = self.symbols.intern(string.value.to_str());
-                Value::text(symbol)
-            }
-            Expr::BytesLiteral(_) => Value::of(Kinds::TEXT),
-            Expr::NoneLiteral(_) => Value::of(Kinds::NONE),
-            Expr::EllipsisLiteral(_) => Value::of(Kinds::LIBRARY),
             Expr::FString(string) => {
                 let mut traits = Traits::NONE_OF_ALL;
                 for element in string.value.elements() {
@@ -55,7 +38,6 @@ impl<'p> Machine<'p> {
                 }
                 inherit(Value::of(Kinds::TEXT), traits)
             }
-            Expr::TString(_) | Expr::IpyEscapeCommand(_) => Value::of(Kinds::TEXT),
             Expr::List(list) => self.display(f, Shape::List, &list.elts, expr),
             Expr::Tuple(tuple) => self.display(f, Shape::Tuple, &tuple.elts, expr),
             Expr::Set(set) => self.display(f, Shape::Set, &set.elts, expr),
@@ -97,18 +79,7 @@ impl<'p> Machine<'p> {
             Expr::Generator(comp) => {
                 self.comprehension(f, Shape::Iterator, &comp.elt, &comp.generators, expr)
             }
-            Expr::DictComp(comp) => {
-                let dict = self.container(f, Shape::Dict, expr);
-                self.comprehend(f, &comp.generators, &mut |machine, f| {
-                    if let Some(key) = &comp.key {
-                        let key = machine.eval(f, key);
-                        machine.heap.add_key(dict, key);
-                    }
-                    let value = machine.eval(f, &comp.value);
-                    machine.heap.add_element(dict, value);
-                });
-                Value::object(dict)
-            }
+            Expr::DictComp(comp) => self.dict_comprehension(f, comp),
             Expr::Named(named) => {
                 let value = self.eval(f, &named.value);
                 self.assign(f, &named.target, value, false);
@@ -127,12 +98,42 @@ impl<'p> Machine<'p> {
                 Value::UNKNOWN
             }
             Expr::Starred(starred) => self.eval(f, &starred.value),
+            Expr::NumberLiteral(_)
+            | Expr::BooleanLiteral(_)
+            | Expr::StringLiteral(_)
+            | Expr::BytesLiteral(_)
+            | Expr::NoneLiteral(_)
+            | Expr::EllipsisLiteral(_)
+            | Expr::TString(_)
+            | Expr::IpyEscapeCommand(_) => self.constant(expr),
             Expr::Slice(slice) => {
                 for part in slice.lower.iter().chain(&slice.upper).chain(&slice.step) {
                     self.eval(f, part);
                 }
                 Value::of(Kinds::LIBRARY)
             }
+        }
+    }
+
+    fn constant(&mut self, expr: &Expr) -> Value {
+        match expr {
+            Expr::NumberLiteral(number) => {
+                let literal = match &number.value {
+                    Number::Int(int) => int.as_i64().map_or(Literal::Any, Literal::Int),
+                    _ => Literal::Any,
+                };
+                Value { literal, ..Value::of(Kinds::NUMBER) }
+            }
+            Expr::BooleanLiteral(boolean) => {
+                Value { literal: Literal::Bool(boolean.value), ..Value::of(Kinds::NUMBER) }
+            }
+            Expr::StringLiteral(string) => {
+                let symbol = self.symbols.intern(string.value.to_str());
+                Value::text(symbol)
+            }
+            Expr::NoneLiteral(_) => Value::of(Kinds::NONE),
+            Expr::EllipsisLiteral(_) => Value::of(Kinds::LIBRARY),
+            _ => Value::of(Kinds::TEXT),
         }
     }
 
@@ -229,6 +230,19 @@ impl<'p> Machine<'p> {
             machine.heap.add_element(object, value);
         });
         Value::object(object)
+    }
+
+    fn dict_comprehension(&mut self, f: &mut Frame, comp: &'p ast::ExprDictComp) -> Value {
+        let dict = self.container(f, Shape::Dict, comp);
+        self.comprehend(f, &comp.generators, &mut |machine, f| {
+            if let Some(key) = &comp.key {
+                let key = machine.eval(f, key);
+                machine.heap.add_key(dict, key);
+            }
+            let value = machine.eval(f, &comp.value);
+            machine.heap.add_element(dict, value);
+        });
+        Value::object(dict)
     }
 
     fn binary(&mut self, f: &mut Frame, binary: &'p ast::ExprBinOp) -> Value {

@@ -1,15 +1,14 @@
 //! A function while it is run: its variables, the loops and conditions around the current statement, what happened.
 
-use crate::flow::event::{ActivationId, Event, Guards, LoopId, What};
+use crate::flow::event::{Event, Guards, LoopId, What};
 use crate::flow::heap::{Maker, ObjectId, Shape};
-use crate::flow::machine::Machine;
+use crate::flow::machine::{Callee, Machine};
 use crate::flow::scopes::{Body, FunctionId};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::Value;
 use crate::project::{FileId, Location};
 
 pub(crate) struct Frame {
-    pub(crate) id: ActivationId,
     pub(crate) function: FunctionId,
     pub(crate) file: FileId,
     /// Variables of the function around it.
@@ -37,15 +36,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn new(
-        machine: &mut Machine<'_>,
-        id: ActivationId,
-        function: FunctionId,
-        closure: Option<ObjectId>,
-        maker: Maker,
-        receiver: Option<ObjectId>,
-        recording: bool,
-    ) -> Self {
+    pub(crate) fn new(machine: &mut Machine<'_>, callee: Callee) -> Self {
+        let Callee { function, closure, maker, receiver, recording } = callee;
         let definition = machine.scopes.function(function);
         let (file, location) = (definition.file, definition.location);
         let slots = vec![Value::NOTHING; definition.slots.len()];
@@ -58,7 +50,6 @@ impl Frame {
             _ => None,
         };
         Self {
-            id,
             function,
             file,
             closure,

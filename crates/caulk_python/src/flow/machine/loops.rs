@@ -5,7 +5,7 @@ use ruff_python_ast::{self as ast, Comprehension, Expr, Stmt};
 use crate::flow::event::{Loop, LoopId, LoopKind, Place};
 use crate::flow::heap::Shape;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::statements::while_kind;
+use crate::flow::machine::guards::while_kind;
 use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
@@ -140,8 +140,7 @@ impl<'p> Machine<'p> {
         {
             let bound = match &*call.arguments.args {
                 [] => None,
-                [stop] => Some(stop),
-                [_, stop, ..] => Some(stop),
+                [stop] | [_, stop, ..] => Some(stop),
             };
             if let Some(bound) = bound
                 && let Literal::Int(times) = self.eval(f, bound).literal

@@ -2,18 +2,19 @@
 
 use crate::flow::event::{LoopId, Root};
 use crate::flow::heap::{Maker, ObjectId, Shape};
-use crate::flow::machine::Machine;
 use crate::flow::machine::attributes::MethodKind;
+use crate::flow::machine::{Callee, Machine};
 use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::value::{Kinds, Traits, Value};
 use crate::library::roles::{HOOKS, Hook};
 
 const CALLBACKS: &[LoopId] = &[LoopId::CALLBACKS];
 
-impl<'p> Machine<'p> {
+impl Machine<'_> {
     pub(crate) fn run_roots(&mut self) {
         for module in self.scopes.modules.clone() {
-            self.activate(module, None, Maker::Anyone, None, Vec::new(), true, Some(Root::Module));
+            let callee = outermost(module, None);
+            self.activate(callee, Vec::new(), Some(Root::Module));
         }
         self.run_constructors();
         self.run_hooks();
@@ -42,7 +43,9 @@ impl<'p> Machine<'p> {
         let Shape::Function(id, closure) = self.heap.shape(function) else { return };
         let bound = (self.method_kind(id) != MethodKind::Static).then_some(receiver);
         let given = self.outside_arguments(function, id, bound);
-        self.activate(id, closure, Maker::Receiver(receiver), bound, given, recording, Some(root));
+        let maker = Maker::Receiver(receiver);
+        let callee = Callee { function: id, closure, maker, receiver: bound, recording };
+        self.activate(callee, given, Some(root));
     }
 
     /// What is known of arguments that come from outside: annotations and defaults.
@@ -181,15 +184,7 @@ impl<'p> Machine<'p> {
             match self.heap.shape(object) {
                 Shape::Function(id, closure) => {
                     let given = self.outside_arguments(object, id, None);
-                    self.activate(
-                        id,
-                        closure,
-                        Maker::Anyone,
-                        None,
-                        given,
-                        true,
-                        Some(Root::Framework(CALLBACKS)),
-                    );
+                    self.activate(outermost(id, closure), given, Some(Root::Framework(CALLBACKS)));
                 }
                 Shape::Method(function, receiver) => {
                     self.run_method(function, receiver, Root::Framework(CALLBACKS), true);
@@ -217,7 +212,7 @@ impl<'p> Machine<'p> {
                 None if definition.free.is_empty() => {
                     let function = self.heap.unique(Shape::Function(id, None));
                     let given = self.outside_arguments(function, id, None);
-                    self.activate(id, None, Maker::Anyone, None, given, true, Some(root));
+                    self.activate(outermost(id, None), given, Some(root));
                 }
                 // Inner functions run where their variables are known.
                 None => {}
@@ -235,6 +230,11 @@ impl<'p> Machine<'p> {
             || self.symbols.name(definition.name).starts_with("test_")
             || path.split('/').any(|folder| folder == "tests" || folder == "testing")
     }
+}
+
+/// A function that nobody in particular calls.
+fn outermost(function: FunctionId, closure: Option<ObjectId>) -> Callee {
+    Callee { function, closure, maker: Maker::Anyone, receiver: None, recording: true }
 }
 
 fn fits(hook: &Hook, method: &str) -> bool {

@@ -1,0 +1,285 @@
+//! Binding names, attributes and entries, and what that means for what they held.
+
+use ruff_python_ast::{self as ast, Expr, Operator};
+
+use crate::flow::event::{Growth, Place, Release, What};
+use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::machine::Machine;
+use crate::flow::machine::containers::Entry;
+use crate::flow::machine::frame::Frame;
+use crate::flow::scopes::{Body, located};
+use crate::flow::symbols::Symbol;
+use crate::flow::value::{Kinds, Literal, Traits, Value};
+use crate::project::Location;
+
+impl<'p> Machine<'p> {
+    /// A variable that `backward` is called on holds a tensor with a graph, whatever the right side is.
+    pub(super) fn named_role(&mut self, f: &Frame, target: &Expr, value: Value, source: &Expr) -> Value {
+        let name = match target {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(attribute) => attribute.attr.as_str(),
+            _ => return value,
+        };
+        let Some(symbol) = self.symbols.find(name) else { return value };
+        let differentiated = self.scopes.function(f.function).differentiated.contains(&symbol);
+        if differentiated && f.recording && value.kinds.has(Kinds::UNKNOWN) && !value.carries_graph() {
+            let mut value = value;
+            value.kinds = value.kinds.without(Kinds::UNKNOWN).with(Kinds::TENSOR);
+            value.origin = Some(self.origin(located(f.file, source)));
+            return value.with(Traits::GRAPH.with(Traits::PROVED));
+        }
+        value
+    }
+
+    pub(crate) fn assign(&mut self, f: &mut Frame, target: &'p Expr, value: Value, augmented: bool) {
+        match target {
+            Expr::Name(name) => {
+                let symbol = self.symbols.intern(name.id.as_str());
+                self.rebind(f, symbol, value, augmented, target);
+            }
+            Expr::Attribute(attribute) => {
+                let owner = self.eval(f, &attribute.value);
+                let name = self.symbols.intern(attribute.attr.as_str());
+                for object in owner.objects.iter() {
+                    self.bind_field(f, object, name, value, augmented, target);
+                }
+                if owner.kinds.has(Kinds::TENSOR) && attribute.attr.as_str() == "grad" {
+                    self.library_event(f, "torch.Tensor.grad =", owner, value, Value::NOTHING, target);
+                }
+            }
+            Expr::Subscript(subscript) => self.store_item(f, subscript, value, augmented),
+            Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
+                self.unpack(f, elts, value);
+            }
+            Expr::Starred(starred) => {
+                let list = self.container(f, Shape::List, starred);
+                let element = self.element_of(f, value);
+                self.heap.add_element(list, element);
+                self.assign(f, &starred.value, Value::object(list), false);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn unpack(&mut self, f: &mut Frame, targets: &'p [Expr], value: Value) {
+        for (position, target) in targets.iter().enumerate() {
+            let part = if target.is_starred_expr() { value } else { self.part_of(f, value, position) };
+            self.assign(f, target, part, false);
+        }
+    }
+
+    /// Binds a variable, and tells what that means for what it held.
+    pub(super) fn rebind(
+        &mut self,
+        f: &mut Frame,
+        symbol: Symbol,
+        value: Value,
+        augmented: bool,
+        target: &Expr,
+    ) {
+        let at = located(f.file, target);
+        let definition = self.scopes.function(f.function);
+        let slot = definition.slots.get(&symbol).copied();
+        let is_module = matches!(definition.body, Body::Module(_));
+        if slot.is_none() {
+            // A variable of a function around it, or a global.
+            let owner = self.outer_variables(f, symbol);
+            if let Some(owner) = owner {
+                self.bind_field(f, owner, symbol, value, augmented, target);
+            }
+            return;
+        }
+        let old = slot.map_or(Value::NOTHING, |slot| f.slots[slot as usize]);
+        self.release_held(f, &old, &value, at, true);
+        let mut carried = false;
+        for &around in f.loops.clone().iter().rev() {
+            let place = self.place(Place::Variable(f.function, symbol, around));
+            if value.carried.contains(place) {
+                carried = true;
+                f.event(What::Carry { place, value, augmented }, at);
+            } else if !f.loops.is_empty() {
+                f.event(What::Reset { place }, at);
+            }
+        }
+        if is_module && let Some(module) = f.variables {
+            let place = self.place(Place::Field(module, symbol));
+            if !carried {
+                f.event(What::Bind { place, value }, at);
+            }
+        }
+        self.set_name(f, symbol, value);
+    }
+
+    /// Binds a name where it lives.
+    pub(crate) fn set_name(&mut self, f: &mut Frame, symbol: Symbol, value: Value) {
+        if self.scopes.function(f.function).slots.contains_key(&symbol) {
+            f.set(self, symbol, value);
+        } else if let Some(owner) = self.outer_variables(f, symbol) {
+            self.heap.set_field(owner, symbol, value);
+        }
+    }
+
+    /// The object that holds a variable that is not this function's own.
+    pub(crate) fn outer_variables(&mut self, f: &Frame, symbol: Symbol) -> Option<ObjectId> {
+        let definition = self.scopes.function(f.function);
+        if let Some(&owner) = definition.free.get(&symbol) {
+            let mut at = f.closure;
+            while let Some(id) = at {
+                match self.heap.shape(id) {
+                    Shape::Variables(function, _) if function == owner => return Some(id),
+                    Shape::Variables(_, outer) => at = outer,
+                    _ => return None,
+                }
+            }
+            return None;
+        }
+        Some(self.module_object(f.file))
+    }
+
+    pub(crate) fn bind_field(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        name: Symbol,
+        value: Value,
+        augmented: bool,
+        target: &Expr,
+    ) {
+        let holds = matches!(
+            self.heap.shape(object),
+            Shape::Instance(_)
+                | Shape::Module(_)
+                | Shape::Class(_)
+                | Shape::Variables(..)
+                | Shape::Function(..)
+                | Shape::Foreign(_)
+        );
+        if !holds {
+            return;
+        }
+        let at = located(f.file, target);
+        let old = self.heap.field(object, name).unwrap_or(Value::NOTHING);
+        self.release_held(f, &old, &value, at, false);
+        let place = self.place(Place::Field(object, name));
+        let what = if value.carried.contains(place) {
+            What::Carry { place, value, augmented }
+        } else {
+            f.event(What::Reset { place }, at);
+            What::Bind { place, value }
+        };
+        f.event(what, at);
+        self.heap.set_field(object, name, value);
+    }
+
+    /// A place that held containers is bound to something else: these are let go.
+    pub(super) fn release_held(
+        &mut self,
+        f: &mut Frame,
+        old: &Value,
+        new: &Value,
+        at: Location,
+        local: bool,
+    ) {
+        for object in old.objects.iter().filter(|object| !new.objects.contains(*object)) {
+            let known = self.heap.get(object);
+            if !known.shape.is_container() {
+                continue;
+            }
+            // Another variable's list: dropping a name for it does not drop the list.
+            let own = self.scopes.function(f.function).location;
+            if local && known.at.is_none_or(|made| !within(made, own)) {
+                continue;
+            }
+            f.event(What::Release { object, how: Release::Rebind }, at);
+            self.release_inner(f, object, Release::Rebind, at);
+        }
+    }
+
+    /// What only a released container holds goes with it.
+    pub(crate) fn release_inner(&mut self, f: &mut Frame, object: ObjectId, how: Release, at: Location) {
+        let known = self.heap.get(object);
+        let inner: Vec<ObjectId> = known
+            .fields
+            .values()
+            .chain([&known.elements])
+            .flat_map(|value| value.objects.iter())
+            .filter(|inner| *inner != object && self.heap.shape(*inner).is_container())
+            .collect();
+        for inner in inner {
+            f.event(What::Release { object: inner, how }, at);
+        }
+    }
+
+    pub(super) fn augment(&mut self, f: &mut Frame, assign: &'p ast::StmtAugAssign) {
+        let old = self.eval(f, &assign.target);
+        let value = self.eval(f, &assign.value);
+        if assign.op == Operator::Add {
+            let mut grown = false;
+            for object in old.objects.iter() {
+                if !self.heap.shape(object).is_container() {
+                    continue;
+                }
+                grown = true;
+                let element = self.element_of(f, value);
+                let entry = Entry { value: element, key: Value::NOTHING, stored: Some(&assign.value) };
+                self.grow(f, object, Growth::Extend, entry, &*assign.target);
+            }
+            if grown {
+                return;
+            }
+        }
+        let mut result = self.arithmetic(f, &old, &value, assign);
+        let counts = value.only(Kinds::NUMBER) && matches!(value.literal, Literal::Int(_));
+        if counts && (!f.loops.is_empty() || f.receiver.is_some()) {
+            result = result.with(Traits::COUNTER);
+        }
+        self.assign(f, &assign.target, result, true);
+    }
+
+    pub(super) fn delete(&mut self, f: &mut Frame, target: &'p Expr) {
+        match target {
+            Expr::Name(name) => {
+                let symbol = self.symbols.intern(name.id.as_str());
+                if let Some(&slot) = self.scopes.function(f.function).slots.get(&symbol) {
+                    let old = f.slots[slot as usize];
+                    self.release_held(f, &old, &Value::NOTHING, located(f.file, target), true);
+                    f.set(self, symbol, Value::NOTHING);
+                }
+            }
+            Expr::Attribute(attribute) => {
+                let owner = self.eval(f, &attribute.value);
+                let name = self.symbols.intern(attribute.attr.as_str());
+                for object in owner.objects.iter() {
+                    let old = self.heap.field(object, name).unwrap_or(Value::NOTHING);
+                    let at = located(f.file, target);
+                    self.release_held(f, &old, &Value::NOTHING, at, false);
+                    let place = self.place(Place::Field(object, name));
+                    f.event(What::Reset { place }, at);
+                }
+            }
+            Expr::Subscript(subscript) => {
+                let owner = self.eval(f, &subscript.value);
+                self.eval(f, &subscript.slice);
+                let whole = matches!(&*subscript.slice, Expr::Slice(slice) if slice.lower.is_none() && slice.upper.is_none());
+                let how = match &*subscript.slice {
+                    Expr::Slice(_) if whole => Release::Clear,
+                    Expr::Slice(_) => Release::Trim,
+                    _ => Release::Remove,
+                };
+                for object in owner.objects.iter() {
+                    f.event(What::Release { object, how }, located(f.file, &*subscript.value));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a place lies inside another.
+pub(crate) fn within(inner: Location, outer: Location) -> bool {
+    inner.file == outer.file && {
+        let (inner, outer): (ruff_text_size::TextRange, ruff_text_size::TextRange) =
+            (inner.range.into(), outer.range.into());
+        outer.contains_range(inner)
+    }
+}

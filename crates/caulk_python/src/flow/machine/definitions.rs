@@ -1,0 +1,103 @@
+//! Definitions of functions and classes.
+
+use ruff_python_ast::{self as ast, Expr, Stmt};
+use ruff_text_size::Ranged;
+
+use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::machine::Machine;
+use crate::flow::machine::frame::Frame;
+use crate::flow::scopes::located;
+use crate::flow::value::Value;
+
+impl<'p> Machine<'p> {
+    /// The function as an object, with the variables around it and the defaults of its parameters.
+    pub(crate) fn function_object(&mut self, f: &mut Frame, node: &impl Ranged) -> Option<ObjectId> {
+        let id = self.scopes.function_at(f.file, node.range())?;
+        let closure = if self.scopes.function(id).free.is_empty() { None } else { f.variables.or(f.closure) };
+        let object = self.heap.unique(Shape::Function(id, closure));
+        let parameters = self.scopes.function(id).parameters();
+        for parameter in parameters.iter().flat_map(|parameters| parameters.iter_non_variadic_params()) {
+            if let Some(default) = parameter.default() {
+                let value = self.eval(f, default);
+                let name = self.symbols.intern(parameter.name().as_str());
+                self.heap.set_field(object, name, value);
+            }
+        }
+        Some(object)
+    }
+
+    pub(super) fn define_function(&mut self, f: &mut Frame, definition: &'p ast::StmtFunctionDef) {
+        let Some(object) = self.function_object(f, definition) else { return };
+        for decorator in &definition.decorator_list {
+            self.eval(f, &decorator.expression);
+            // `@engine.on(Events.ITERATION_COMPLETED)`, `@app.route(..)`: somebody else calls it.
+            if matches!(&decorator.expression, Expr::Call(call) if matches!(&*call.func, Expr::Attribute(attribute) if attribute.attr.as_str() == "on"))
+            {
+                self.handed.insert(object);
+            }
+        }
+        let name = self.symbols.intern(definition.name.as_str());
+        self.set_name(f, name, Value::object(object));
+    }
+
+    pub(super) fn define_class(&mut self, f: &mut Frame, definition: &'p ast::StmtClassDef) {
+        let Some(id) = self.scopes.class_at(f.file, definition.range) else { return };
+        let class = self.class_object(id);
+        let arguments = definition.arguments.as_ref();
+        let bases = arguments.iter().flat_map(|arguments| &arguments.args);
+        let bases: Vec<Value> = bases.map(|base| self.eval(f, base)).collect();
+        if self.bases.get(&id) != Some(&bases) {
+            self.heap.changed = true;
+            self.bases.insert(id, bases);
+        }
+        self.class_body(f, class, &definition.body);
+        let name = self.symbols.intern(definition.name.as_str());
+        self.set_name(f, name, Value::object(class));
+    }
+
+    pub(super) fn class_body(&mut self, f: &mut Frame, class: ObjectId, body: &'p [Stmt]) {
+        for stmt in body {
+            f.statement = located(f.file, stmt);
+            match stmt {
+                Stmt::FunctionDef(method) => {
+                    if let Some(object) = self.function_object(f, method) {
+                        for decorator in &method.decorator_list {
+                            self.eval(f, &decorator.expression);
+                        }
+                        let name = self.symbols.intern(method.name.as_str());
+                        self.heap.set_field(class, name, Value::object(object));
+                    }
+                }
+                Stmt::ClassDef(inner) => {
+                    if let Some(id) = self.scopes.class_at(f.file, inner.range) {
+                        let object = self.class_object(id);
+                        let bases = inner.arguments.iter().flat_map(|arguments| &arguments.args);
+                        let bases: Vec<Value> = bases.map(|base| self.eval(f, base)).collect();
+                        self.bases.insert(id, bases);
+                        self.class_body(f, object, &inner.body);
+                        let name = self.symbols.intern(inner.name.as_str());
+                        self.heap.set_field(class, name, Value::object(object));
+                    }
+                }
+                Stmt::Assign(assign) => {
+                    let value = self.eval(f, &assign.value);
+                    for target in &assign.targets {
+                        if let Expr::Name(name) = target {
+                            let name = self.symbols.intern(name.id.as_str());
+                            self.heap.set_field(class, name, value);
+                        }
+                    }
+                }
+                Stmt::AnnAssign(assign) => {
+                    if let (Expr::Name(name), Some(expr)) = (&*assign.target, &assign.value) {
+                        let value = self.eval(f, expr);
+                        let name = self.symbols.intern(name.id.as_str());
+                        self.heap.set_field(class, name, value);
+                    }
+                }
+                Stmt::If(branch) => self.class_body(f, class, &branch.body),
+                _ => {}
+            }
+        }
+    }
+}

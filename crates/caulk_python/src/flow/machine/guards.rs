@@ -1,0 +1,87 @@
+//! What a condition says of how often it holds.
+
+use ruff_python_ast::{self as ast, Expr, Operator};
+
+use crate::flow::event::{Guards, LoopKind};
+use crate::flow::machine::last_name;
+use crate::library::roles;
+
+/// `if __name__ == "__main__"`.
+pub(super) fn is_main_guard(test: &Expr) -> bool {
+    matches!(test, Expr::Compare(compare) if matches!(&*compare.left, Expr::Name(name) if name.id.as_str() == "__name__"))
+}
+
+/// What a condition says of how often it holds.
+pub(crate) fn guard(test: &Expr) -> Guards {
+    let condition = Guards::CONDITION;
+    match test {
+        _ if is_main_guard(test) => Guards::default(),
+        Expr::BoolOp(both) => both.values.iter().fold(condition, |guards, value| guards.with(guard(value))),
+        Expr::UnaryOp(unary) => guard(&unary.operand).with(condition),
+        Expr::Compare(compare) => {
+            let sides = || std::iter::once(&*compare.left).chain(&compare.comparators);
+            let mut guards = condition;
+            if sides().any(|side| matches!(side, Expr::Call(call) if matches!(last_name(&call.func), Some("len" | "qsize" | "__len__")))) {
+                guards = guards.with(Guards::LENGTH);
+            }
+            if sides().any(|side| matches!(side, Expr::BinOp(binary) if binary.op == Operator::Mod)) {
+                guards = guards.with(Guards::MODULO);
+            }
+            for (op, right) in compare.ops.iter().zip(&compare.comparators) {
+                match op {
+                    ast::CmpOp::NotIn | ast::CmpOp::In => guards = guards.with(Guards::MISSING),
+                    ast::CmpOp::Is if right.is_none_literal_expr() => guards = guards.with(Guards::ONCE),
+                    ast::CmpOp::Eq
+                        if matches!(right, Expr::NumberLiteral(_)) && !guards.has(Guards::MODULO) =>
+                    {
+                        let counts = last_name(&compare.left)
+                            .is_some_and(|name| roles::is_epoch(name) || roles::is_step(name));
+                        if counts {
+                            guards = guards.with(Guards::ONCE);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            guards
+        }
+        Expr::Call(call) if matches!(last_name(&call.func), Some("hasattr")) => condition.with(Guards::ONCE),
+        Expr::Name(_) | Expr::Attribute(_) => {
+            let name = last_name(test).unwrap_or("").to_ascii_lowercase();
+            if name.contains("sanity") {
+                condition.with(Guards::ONCE)
+            } else if ["debug", "verbose", "log", "trace", "profile"].iter().any(|word| name.contains(word)) {
+                condition.with(Guards::SWITCH)
+            } else {
+                condition
+            }
+        }
+        _ => condition,
+    }
+}
+
+/// What the `else` of a condition says.
+pub(super) fn negated(guards: Guards) -> Guards {
+    if guards.has(Guards::LENGTH) { Guards::CONDITION.with(Guards::LENGTH) } else { Guards::CONDITION }
+}
+
+/// Kinds of loops that are told by their headers alone.
+pub(crate) fn while_kind(test: &Expr) -> LoopKind {
+    match test {
+        Expr::BooleanLiteral(literal) if literal.value => LoopKind::Forever,
+        Expr::NumberLiteral(_) => LoopKind::Forever,
+        Expr::Compare(compare) => {
+            let names = std::iter::once(&*compare.left).chain(&compare.comparators).filter_map(last_name);
+            let mut kind = LoopKind::While;
+            for name in names {
+                if roles::is_epoch(name) {
+                    kind = LoopKind::Epochs;
+                } else if roles::is_step(name) {
+                    kind = LoopKind::Steps;
+                }
+            }
+            kind
+        }
+        _ => LoopKind::While,
+    }
+}

@@ -1,0 +1,184 @@
+//! Calls of the project's own functions and classes: which values their parameters get, what comes back.
+
+use ruff_python_ast::{self as ast, Expr};
+use ruff_text_size::Ranged;
+
+use crate::flow::event::What;
+use crate::flow::heap::{Maker, ObjectId, Shape};
+use crate::flow::machine::attributes::MethodKind;
+use crate::flow::machine::calls::Given;
+use crate::flow::machine::frame::Frame;
+use crate::flow::machine::{Callee, Machine};
+use crate::flow::scopes::{ClassId, FunctionId, located};
+use crate::flow::symbols::Symbol;
+use crate::flow::value::{Kinds, Value};
+
+impl<'p> Machine<'p> {
+    /// Calls a method of an object of the project by name.
+    pub(crate) fn call_method(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        name: Symbol,
+        arguments: &[Value],
+        node: &impl Ranged,
+    ) -> Option<Value> {
+        self.call_method_named(f, object, name, arguments, &[], node)
+    }
+
+    pub(super) fn call_method_named(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        name: Symbol,
+        arguments: &[Value],
+        named: &[(Symbol, Value)],
+        node: &impl Ranged,
+    ) -> Option<Value> {
+        let Shape::Instance(class) = self.heap.shape(object) else { return None };
+        let member = self.class_member(class, name)?;
+        let mut found = None::<Value>;
+        for function in member.objects.iter() {
+            if let Shape::Function(id, _) = self.heap.shape(function) {
+                let receiver = (self.method_kind(id) != MethodKind::Static).then_some(object);
+                let result = self.call_function(f, function, receiver, arguments, named, node);
+                found = Some(found.map_or(result, |value| value.join(&result)));
+            }
+        }
+        found
+    }
+
+    /// Calls a function of the project, and puts down that it was called here.
+    pub(crate) fn call_function(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        receiver: Option<ObjectId>,
+        arguments: &[Value],
+        named: &[(Symbol, Value)],
+        node: &impl Ranged,
+    ) -> Value {
+        let Shape::Function(function, closure) = self.heap.shape(object) else { return Value::UNKNOWN };
+        let at = located(f.file, node);
+        let receiver = receiver.map(|receiver| match self.method_kind(function) {
+            MethodKind::Class => match self.heap.shape(receiver) {
+                Shape::Instance(class) => self.class_object(class),
+                _ => receiver,
+            },
+            _ => receiver,
+        });
+        let given = self.parameters(object, function, receiver, arguments, named);
+        let maker = receiver.map_or(Maker::Caller(at), Maker::Receiver);
+        let callee = Callee { function, closure, maker, receiver, recording: f.recording };
+        let Some(id) = self.activate(callee, given, None) else {
+            return Value::UNKNOWN;
+        };
+        f.event(What::Call(id), at);
+        let result = self.activations[id.0 as usize].result;
+        // A call of itself that is still under way.
+        if result.is_nothing() { Value::UNKNOWN } else { result }
+    }
+
+    /// Values for the parameters of a function, in their order.
+    pub(crate) fn parameters(
+        &mut self,
+        object: ObjectId,
+        function: FunctionId,
+        receiver: Option<ObjectId>,
+        arguments: &[Value],
+        named: &[(Symbol, Value)],
+    ) -> Vec<Value> {
+        let Some(parameters) = self.scopes.function(function).parameters() else { return Vec::new() };
+        let file = self.scopes.function(function).file;
+        let mut positional = receiver.map(Value::object).into_iter().chain(arguments.iter().copied());
+        let mut given = Vec::new();
+        let mut extra = Value::NOTHING;
+        for parameter in parameters {
+            let name = self.symbols.intern(parameter.name().as_str());
+            let by_name = named.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+            let value = if parameter.is_variadic() {
+                let is_args =
+                    parameters.vararg.as_ref().is_some_and(|vararg| vararg.name == *parameter.name());
+                let shape = if is_args { Shape::Tuple } else { Shape::Dict };
+                let rest =
+                    self.heap.object(shape, Some(located(file, parameter.name())), Maker::Receiver(object));
+                if is_args {
+                    for (position, value) in positional.by_ref().enumerate() {
+                        let slot = self.position(position);
+                        self.heap.set_field(rest, slot, value);
+                        self.heap.add_element(rest, value);
+                    }
+                } else {
+                    for (name, value) in named {
+                        self.heap.set_field(rest, *name, *value);
+                        extra = extra.join(value);
+                    }
+                    self.heap.add_element(rest, extra);
+                }
+                Value::object(rest)
+            } else {
+                let keyword_only =
+                    parameters.kwonlyargs.iter().any(|only| only.parameter.name == *parameter.name());
+                let by_position = if keyword_only { None } else { positional.next() };
+                let default = || self.heap.field(object, name);
+                by_position.or(by_name).or_else(default).unwrap_or(Value::UNKNOWN)
+            };
+            given.push(value);
+        }
+        given
+    }
+
+    /// Makes an object of a class of the project.
+    pub(super) fn instantiate(
+        &mut self,
+        f: &mut Frame,
+        class: ClassId,
+        given: &Given,
+        call: &'p ast::ExprCall,
+    ) -> Value {
+        let at = located(f.file, call);
+        let object = self.heap.object(Shape::Instance(class), Some(at), f.maker);
+        f.event(What::Birth(object), at);
+        let mut value = Value::object(object);
+        if self.is_module_class(class) {
+            value.kinds = value.kinds.with(Kinds::MODULE);
+        }
+        for (kind, base) in [
+            (Kinds::OPTIMIZER, "torch.optim.Optimizer"),
+            (Kinds::THREAD, "threading.Thread"),
+            (Kinds::EXCEPTION, "Exception"),
+        ] {
+            if self.derives(class, |name| name == base) {
+                value.kinds = value.kinds.with(kind);
+            }
+        }
+        if self.class_member(class, self.names.init).is_some() {
+            self.call_method_named(f, object, self.names.init, &given.positional, &given.named, call);
+        } else {
+            self.fill_fields(class, object, given);
+        }
+        value
+    }
+
+    /// What a dataclass or named tuple does with its arguments.
+    pub(super) fn fill_fields(&mut self, class: ClassId, object: ObjectId, given: &Given) {
+        let body = &self.scopes.class(class).definition.body;
+        let names: Vec<&str> = body
+            .iter()
+            .filter_map(|stmt| match stmt {
+                ast::Stmt::AnnAssign(field) => match &*field.target {
+                    Expr::Name(name) => Some(name.id.as_str()),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .collect();
+        for (name, value) in names.iter().zip(&given.positional) {
+            let name = self.symbols.intern(name);
+            self.heap.set_field(object, name, *value);
+        }
+        for (name, value) in &given.named {
+            self.heap.set_field(object, *name, *value);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Calls of what the project does not define: libraries, methods by the kind of their receiver, names alone.
+
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
+
+use crate::flow::event::What;
+use crate::flow::heap::Shape;
+use crate::flow::machine::calls::Given;
+use crate::flow::machine::expressions::inherit;
+use crate::flow::machine::frame::Frame;
+use crate::flow::machine::{Machine, last_name};
+use crate::flow::scopes::located;
+use crate::flow::symbols::Symbol;
+use crate::flow::value::{Kinds, Traits, Value};
+use crate::library::roles;
+
+impl<'p> Machine<'p> {
+    /// Notes a call that rules ask for.
+    pub(crate) fn library_event(
+        &mut self,
+        f: &mut Frame,
+        name: &str,
+        receiver: Value,
+        argument: Value,
+        result: Value,
+        node: &impl Ranged,
+    ) {
+        let name = self.symbols.intern(name);
+        f.event(What::Library { name, receiver, argument, result }, located(f.file, node));
+    }
+
+    pub(super) fn call_library(
+        &mut self,
+        f: &mut Frame,
+        symbol: Symbol,
+        given: &Given,
+        call: &'p ast::ExprCall,
+    ) -> Value {
+        let name = self.symbols.name(symbol).to_owned();
+        self.hand_over(given);
+        let Some(entry) = self.library.entry(&name) else {
+            // A library that nobody told us of.
+            return Self::unknown_result(given);
+        };
+        let result = self.result(f, entry.gives, &Value::NOTHING, given, &name, call);
+        if entry.noted {
+            self.library_event(f, &name, Value::NOTHING, given.first(), result, call);
+        }
+        result
+    }
+
+    pub(super) fn unknown_result(given: &Given) -> Value {
+        let traits = given.all().fold(Traits::NONE_OF_ALL, |traits, value| traits.with(value.traits));
+        inherit(Value::UNKNOWN, traits)
+    }
+
+    /// A method by the kind of its receiver; `None` where nothing is known of it.
+    pub(super) fn method_of_kind(
+        &mut self,
+        f: &mut Frame,
+        receiver: &Value,
+        attribute: &'p ast::ExprAttribute,
+        given: &Given,
+        call: &'p ast::ExprCall,
+        followed: bool,
+    ) -> Option<Value> {
+        const CLASSES: &[(Kinds, &str)] = &[
+            (Kinds::TENSOR, "torch.Tensor"),
+            (Kinds::ARRAY, "numpy.ndarray"),
+            (Kinds::MODULE, "torch.nn.Module"),
+            (Kinds::OPTIMIZER, "torch.optim.Optimizer"),
+            (Kinds::FIGURE, "matplotlib.figure.Figure"),
+            (Kinds::AXES, "matplotlib.axes.Axes"),
+            (Kinds::TABLE, "pandas.DataFrame"),
+            (Kinds::DISTRIBUTION, "torch.distributions.Distribution"),
+            (Kinds::TEXT, "str"),
+            (Kinds::NUMBER, "int"),
+            (Kinds::HANDLE, "torch.utils.hooks.RemovableHandle"),
+            (Kinds::FILE, "io.IOBase"),
+            (Kinds::THREAD, "threading.Thread"),
+            (Kinds::PROCESS, "multiprocessing.Process"),
+            (Kinds::VIDEO, "cv2.VideoCapture"),
+            (Kinds::SHARED_MEMORY, "multiprocessing.shared_memory.SharedMemory"),
+        ];
+        let method = attribute.attr.as_str();
+        let mut classes: Vec<String> = CLASSES
+            .iter()
+            .filter(|(kind, _)| receiver.kinds.has(*kind))
+            .map(|(_, class)| (*class).to_owned())
+            .collect();
+        for object in receiver.objects.iter() {
+            if let Shape::Foreign(class) = self.heap.shape(object) {
+                classes.push(self.symbols.name(class).to_owned());
+            }
+        }
+        let unknown = classes.is_empty() && !followed;
+        if unknown {
+            classes.extend(Self::class_by_name(receiver, attribute, given).map(str::to_owned));
+        }
+        let mut found = None::<Value>;
+        for class in classes {
+            // A method of the project's own subclass comes first.
+            if followed && class == "torch.nn.Module" {
+                continue;
+            }
+            let name = format!("{class}.{method}");
+            let Some(entry) = self.library.entry(&name) else { continue };
+            let result = self.result(f, entry.gives, receiver, given, &name, call);
+            if entry.noted {
+                self.library_event(f, &name, *receiver, given.first(), result, call);
+            }
+            found = Some(found.map_or(result, |value| value.join(&result)));
+        }
+        if found.is_none() && !receiver.objects.is_empty() {
+            self.hand_over(given);
+        }
+        found
+    }
+
+    /// The class of a receiver of which only the name or the method is known.
+    pub(super) fn class_by_name(
+        receiver: &Value,
+        attribute: &ast::ExprAttribute,
+        given: &Given,
+    ) -> Option<&'static str> {
+        if !receiver.objects.is_empty() && !receiver.kinds.has(Kinds::UNKNOWN) {
+            return None;
+        }
+        let name = last_name(&attribute.value).unwrap_or("");
+        match attribute.attr.as_str() {
+            "backward" | "manual_backward" | "item" | "detach" | "requires_grad_" | "detach_" | "numpy"
+            | "retain_grad" => Some("torch.Tensor"),
+            // `scaler.step(optimizer)`.
+            "step" if given.first().kinds.has(Kinds::OPTIMIZER) => Some("torch.optim.Optimizer"),
+            "step" | "zero_grad" if roles::is_optimizer(name) || name == "scaler" => {
+                Some("torch.optim.Optimizer")
+            }
+            "zero_grad"
+            | "parameters"
+            | "named_parameters"
+            | "state_dict"
+            | "register_forward_hook"
+            | "register_forward_pre_hook"
+            | "register_full_backward_hook" => Some("torch.nn.Module"),
+            "eval" | "train" if given.positional.is_empty() && roles::is_model(name) => {
+                Some("torch.nn.Module")
+            }
+            "savefig" => Some("matplotlib.figure.Figure"),
+            _ => None,
+        }
+    }
+
+    /// A call of which only the name is known.
+    pub(super) fn call_by_name(&mut self, f: &mut Frame, call: &'p ast::ExprCall, given: &Given) -> Value {
+        let name = last_name(&call.func).unwrap_or("");
+        self.hand_over(given);
+        let symbol = self.symbols.find(name);
+        let used_as_model =
+            symbol.is_some_and(|symbol| self.scopes.function(f.function).models.contains(&symbol));
+        if used_as_model || roles::is_model(name) {
+            let model = Value::of(Kinds::MODULE);
+            f.event(What::Forward, located(f.file, call));
+            return self.predict(f, &model, given, call, used_as_model);
+        }
+        Self::unknown_result(given)
+    }
+
+    /// What a model gives for arguments.
+    pub(super) fn predict(
+        &mut self,
+        f: &mut Frame,
+        model: &Value,
+        given: &Given,
+        call: &ast::ExprCall,
+        proved: bool,
+    ) -> Value {
+        if model.kinds.has(Kinds::MODULE) && model.objects.is_empty() {
+            f.event(What::Forward, located(f.file, call));
+        }
+        let mut result = Value::of(Kinds::TENSOR);
+        for input in given.all() {
+            result.traits = result.traits.with(input.traits.without(Traits::VIEW.with(Traits::LEAF)));
+            for place in input.carried.iter() {
+                result.carried.insert(place);
+            }
+        }
+        if !f.recording {
+            return result.detached();
+        }
+        result.origin = Some(self.origin(located(f.file, call)));
+        let proof = if proved { Traits::PROVED } else { Traits::NONE_OF_ALL };
+        result.with(Traits::GRAPH.with(proof))
+    }
+
+    /// Functions that somebody else gets and may call: they are run with arguments that nothing is known of.
+    pub(super) fn hand_over(&mut self, given: &Given) {
+        let values: Vec<Value> = given.all().copied().collect();
+        for value in values {
+            for object in value.objects.iter() {
+                match self.heap.shape(object) {
+                    Shape::Function(..) | Shape::Method(..) => {
+                        self.handed.insert(object);
+                    }
+                    Shape::Partial(inner) => {
+                        self.handed.insert(inner);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! What a library's function gives, by the tables.
+
+use ruff_python_ast as ast;
+
+use crate::flow::heap::Shape;
+use crate::flow::machine::Machine;
+use crate::flow::machine::calls::Given;
+use crate::flow::machine::expressions::inherit;
+use crate::flow::machine::frame::Frame;
+use crate::flow::scopes::located;
+use crate::flow::value::{Kinds, Literal, Traits, Value};
+use crate::library::Gives;
+
+impl<'p> Machine<'p> {
+    /// What a library's function gives.
+    pub(super) fn result(
+        &mut self,
+        f: &mut Frame,
+        gives: Gives,
+        receiver: &Value,
+        given: &Given,
+        name: &str,
+        call: &'p ast::ExprCall,
+    ) -> Value {
+        let inherited = given.all().fold(receiver.traits, |traits, value| traits.with(value.traits));
+        let subject = if receiver.is_nothing() { given.first() } else { *receiver };
+        match gives {
+            Gives::Unknown => inherit(Value::UNKNOWN, inherited),
+            Gives::Library => {
+                let symbol = self.symbols.intern(name);
+                let object = self.heap.object(Shape::Foreign(symbol), Some(located(f.file, call)), f.maker);
+                Value::object(object).or(Kinds::LIBRARY)
+            }
+            Gives::None => Value::of(Kinds::NONE),
+            Gives::Number => {
+                inherit(Value::of(Kinds::NUMBER), inherited.without(Traits::UNIQUE.with(Traits::MEASURED)))
+            }
+            Gives::Measured => {
+                let measured = if subject.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
+                    Traits::MEASURED
+                } else {
+                    Traits::NONE_OF_ALL
+                };
+                inherit(Value::of(Kinds::NUMBER), inherited.with(measured))
+            }
+            Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(Traits::UNIQUE)),
+            Gives::Text => inherit(Value::of(Kinds::TEXT), inherited),
+            Gives::Module => Value::of(Kinds::MODULE),
+            Gives::Optimizer => Value::of(Kinds::OPTIMIZER),
+            Gives::Loader => {
+                // Iterating over it iterates over the data set.
+                Value::of(Kinds::LOADER)
+            }
+            Gives::Figure => Value::of(Kinds::FIGURE),
+            Gives::Axes => Value::of(Kinds::AXES),
+            Gives::Table => Value::of(Kinds::TABLE),
+            Gives::Handle => Value::of(Kinds::HANDLE),
+            Gives::File => Value::of(Kinds::FILE),
+            Gives::Thread => Value::of(Kinds::THREAD),
+            Gives::Process => Value::of(Kinds::PROCESS),
+            Gives::Video => Value::of(Kinds::VIDEO),
+            Gives::Frames => Value::of(Kinds::ARRAY.with(Kinds::TENSOR)).with(Traits::DATA),
+            Gives::Profiler => Value::of(Kinds::PROFILER),
+            Gives::SharedMemory => Value::of(Kinds::SHARED_MEMORY),
+            Gives::Exception => Value::of(Kinds::EXCEPTION),
+            _ => self
+                .tensor_result(f, gives, receiver, given, name, call)
+                .unwrap_or_else(|| self.iterable_result(f, gives, receiver, given, name, call)),
+        }
+    }
+
+    /// Tensors, arrays and what they come from.
+    fn tensor_result(
+        &mut self,
+        f: &mut Frame,
+        gives: Gives,
+        receiver: &Value,
+        given: &Given,
+        name: &str,
+        call: &'p ast::ExprCall,
+    ) -> Option<Value> {
+        let subject = if receiver.is_nothing() { given.first() } else { *receiver };
+        let inherited = given.all().fold(receiver.traits, |traits, value| traits.with(value.traits));
+        Some(match gives {
+            Gives::Tensor | Gives::Tensors => {
+                let inputs = self.tensors_in(f, receiver, given);
+                self.differentiable(f, &inputs, call)
+            }
+            Gives::View => {
+                let mut view = self.differentiable(f, &[subject], call);
+                view.kinds = Kinds::TENSOR;
+                view.with(Traits::VIEW)
+            }
+            Gives::Fresh => inherit(Value::of(Kinds::TENSOR), inherited),
+            Gives::Leaf => Value::of(Kinds::TENSOR).with(Traits::LEAF),
+            Gives::Detached => {
+                let mut value = subject.detached();
+                value.kinds = if value.kinds.has(Kinds::TENSOR) { value.kinds } else { Kinds::TENSOR };
+                value.objects = Value::NOTHING.objects;
+                value
+            }
+            Gives::Copied => {
+                let mut value = subject.without(Traits::VIEW);
+                if value.traits.has(Traits::LEAF) && f.recording && name.ends_with("clone") {
+                    value = value.without(Traits::LEAF).with(Traits::GRAPH);
+                }
+                value
+            }
+            Gives::Same => self.same(f, subject, given, name),
+            Gives::Parameters | Gives::State => {
+                let leaf = if gives == Gives::State {
+                    Value::of(Kinds::TENSOR).with(Traits::VIEW)
+                } else {
+                    Value::of(Kinds::TENSOR).with(Traits::LEAF)
+                };
+                let shape = if gives == Gives::State { Shape::Dict } else { Shape::Iterator };
+                let object = self.container(f, shape, call);
+                self.heap.add_element(object, leaf);
+                self.heap.add_key(object, Value::of(Kinds::TEXT));
+                let traits = if gives == Gives::Parameters { Traits::LEAF } else { Traits::NONE_OF_ALL };
+                Value::object(object).with(traits)
+            }
+            Gives::Prediction => self.predict(f, &Value::of(Kinds::LIBRARY), given, call, true),
+            Gives::Array => {
+                let views = if name == "torch.Tensor.numpy" || name.ends_with(".asarray") {
+                    Traits::VIEW
+                } else {
+                    Traits::NONE_OF_ALL
+                };
+                inherit(Value::of(Kinds::ARRAY), inherited).with(views)
+            }
+            Gives::Distribution => {
+                let graph = inherited.has(Traits::GRAPH.with(Traits::LEAF));
+                Value::of(Kinds::DISTRIBUTION).with(if graph { Traits::GRAPH } else { Traits::NONE_OF_ALL })
+            }
+            _ => return None,
+        })
+    }
+
+    /// Containers, iterators, and what is taken out of them.
+    fn iterable_result(
+        &mut self,
+        f: &mut Frame,
+        gives: Gives,
+        receiver: &Value,
+        given: &Given,
+        name: &str,
+        call: &'p ast::ExprCall,
+    ) -> Value {
+        let subject = if receiver.is_nothing() { given.first() } else { *receiver };
+        let inherited = given.all().fold(receiver.traits, |traits, value| traits.with(value.traits));
+        match gives {
+            Gives::FigureAndAxes => {
+                let pair = self.container(f, Shape::Tuple, call);
+                for (position, kind) in [Kinds::FIGURE, Kinds::AXES].into_iter().enumerate() {
+                    let slot = self.position(position);
+                    self.heap.set_field(pair, slot, Value::of(kind));
+                    self.heap.add_element(pair, Value::of(kind));
+                }
+                Value::object(pair)
+            }
+            Gives::List | Gives::Dict | Gives::Set | Gives::Tuple | Gives::Deque | Gives::Queue => {
+                self.make_container(f, gives, given, name, call)
+            }
+            Gives::Elements => self.iterator(f, &subject, call),
+            Gives::Element => {
+                let mut element = self.element_of(f, subject);
+                for other in given.positional.iter().skip(usize::from(receiver.is_nothing())) {
+                    element = element.join(other);
+                }
+                if name == "sum" && element.kinds.has(Kinds::TENSOR) {
+                    return self.differentiable(f, &[element], call);
+                }
+                if given.positional.len() > 1 { element.join(&subject) } else { element }
+            }
+            Gives::Enumerated => {
+                let element = self.element_of(f, subject);
+                let mut number = Value::of(Kinds::NUMBER);
+                if subject.kinds.has(Kinds::LOADER) {
+                    number = number.with(Traits::COUNTER);
+                }
+                self.tuples(f, &[number, element], call)
+            }
+            Gives::Zipped => {
+                let elements: Vec<Value> =
+                    given.positional.iter().map(|value| self.element_of(f, *value)).collect();
+                if name.ends_with("chain") {
+                    let joined = elements.iter().fold(Value::NOTHING, super::super::value::Value::join);
+                    let iterator = self.container(f, Shape::Iterator, call);
+                    self.heap.add_element(iterator, joined);
+                    return Value::object(iterator);
+                }
+                if name.ends_with("prepare") {
+                    let tuple = self.container(f, Shape::Tuple, call);
+                    for (position, value) in given.positional.iter().enumerate() {
+                        let slot = self.position(position);
+                        self.heap.set_field(tuple, slot, *value);
+                        self.heap.add_element(tuple, *value);
+                    }
+                    return if given.positional.len() == 1 { given.first() } else { Value::object(tuple) };
+                }
+                self.tuples(f, &elements, call)
+            }
+            Gives::Mapped => {
+                let arguments: Vec<Value> =
+                    given.positional.iter().skip(1).map(|value| self.element_of(f, *value)).collect();
+                let mapped = Given { positional: arguments, named: Vec::new() };
+                let mut element = Value::NOTHING;
+                for function in given.first().objects.iter() {
+                    if let Some(value) = self.call_object(f, function, &mapped, call, &given.first()) {
+                        element = element.join(&value);
+                    }
+                }
+                let iterator = self.container(f, Shape::Iterator, call);
+                self.heap.add_element(iterator, if element.is_nothing() { Value::UNKNOWN } else { element });
+                Value::object(iterator)
+            }
+            Gives::Range => {
+                let iterator = self.container(f, Shape::Iterator, call);
+                self.heap.add_element(iterator, Value::of(Kinds::NUMBER));
+                Value::object(iterator)
+            }
+            Gives::Loaded => {
+                let dict = self.container(f, Shape::Dict, call);
+                self.heap.add_element(dict, Value::UNKNOWN);
+                Value::object(dict).or(Kinds::UNKNOWN)
+            }
+
+            _ => inherit(Value::UNKNOWN, inherited),
+        }
+    }
+
+    /// `x.to(device)`, `torch.compile(model)`: the same thing, perhaps elsewhere.
+    pub(super) fn same(&mut self, f: &Frame, subject: Value, given: &Given, name: &str) -> Value {
+        let mut value = subject;
+        if name == "torch.Tensor.cuda" {
+            value = value.with(Traits::DEVICE);
+        } else if name == "torch.Tensor.cpu" {
+            value = value.without(Traits::DEVICE.with(Traits::VIEW));
+        } else if name == "torch.Tensor.to" {
+            let text = given.all().find_map(|value| match value.literal {
+                Literal::Text(device) => Some(self.symbols.name(device).to_owned()),
+                _ => None,
+            });
+            match text.as_deref() {
+                Some("cpu") => value = value.without(Traits::DEVICE),
+                _ => value = value.with(Traits::DEVICE),
+            }
+        }
+        if value.kinds.has(Kinds::TENSOR)
+            && value.traits.has(Traits::LEAF)
+            && name != "torch.Tensor.zero_"
+            && f.recording
+        {
+            value = value.without(Traits::LEAF).with(Traits::GRAPH.with(Traits::PROVED));
+        }
+        value.literal = Literal::Any;
+        value
+    }
+
+    /// The tensors among receiver and arguments, those in lists and tuples, too.
+    pub(super) fn tensors_in(&mut self, f: &mut Frame, receiver: &Value, given: &Given) -> Vec<Value> {
+        let mut inputs = vec![*receiver];
+        for value in given.all().copied().collect::<Vec<_>>() {
+            if value.kinds.has(Kinds::OBJECT) {
+                let element = self.element_of(f, value);
+                if element.kinds.has(Kinds::TENSOR) {
+                    inputs.push(element);
+                }
+            }
+            inputs.push(value);
+        }
+        inputs.retain(|value| value.kinds.has(Kinds::TENSOR));
+        inputs
+    }
+
+    pub(super) fn iterator(&mut self, f: &mut Frame, subject: &Value, call: &ast::ExprCall) -> Value {
+        // What is told of a loader stays told.
+        if subject.objects.is_empty() {
+            return *subject;
+        }
+        let element = self.element_of(f, *subject);
+        let iterator = self.container(f, Shape::Iterator, call);
+        self.heap.add_element(iterator, element);
+        Value::object(iterator).or(subject.kinds.without(Kinds::OBJECT)).with(subject.traits)
+    }
+
+    pub(super) fn tuples(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
+        let tuple = self.container(f, Shape::Tuple, call);
+        let mut kinds = Kinds::NONE_OF_ALL;
+        for (position, value) in parts.iter().enumerate() {
+            let slot = self.position(position);
+            self.heap.set_field(tuple, slot, *value);
+            self.heap.add_element(tuple, *value);
+            kinds = kinds.with(value.kinds);
+        }
+        let iterator = self.container(f, Shape::Iterator, call);
+        self.heap.add_element(iterator, Value::object(tuple));
+        Value::object(iterator)
+    }
+
+    /// `list(x)`, `deque(maxlen=8)`, `Queue(4)`.
+    pub(super) fn make_container(
+        &mut self,
+        f: &mut Frame,
+        gives: Gives,
+        given: &Given,
+        name: &str,
+        call: &'p ast::ExprCall,
+    ) -> Value {
+        let shape = match gives {
+            Gives::Dict => Shape::Dict,
+            Gives::Set => Shape::Set,
+            Gives::Tuple => Shape::Tuple,
+            Gives::Deque => Shape::Deque,
+            Gives::Queue => Shape::Queue,
+            _ => Shape::List,
+        };
+        let object = self.container(f, shape, call);
+        let limit = |machine: &mut Self, wanted: &str| {
+            let wanted = machine.symbols.intern(wanted);
+            given.named.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value)
+        };
+        let bound = match shape {
+            Shape::Deque => limit(self, "maxlen").or(given.positional.get(1).copied()),
+            Shape::Queue => limit(self, "maxsize").or(given.positional.first().copied()),
+            _ => None,
+        };
+        // `maxlen=None` and `maxsize=0` are no bounds.
+        let bounded = bound.is_some_and(|bound| {
+            !bound.only(Kinds::NONE) && !matches!(bound.literal, Literal::Int(0)) && !bound.is_nothing()
+        });
+        if bounded {
+            self.heap.set_bounded(object);
+        }
+        let source = if receiver_like(name) { Value::NOTHING } else { given.first() };
+        match shape {
+            Shape::Queue => {}
+            Shape::Dict if name.ends_with("defaultdict") => {
+                // What the factory makes is what it holds.
+                let factory = given.first();
+                let made = Given { positional: Vec::new(), named: Vec::new() };
+                for function in factory.objects.iter() {
+                    if let Some(value) = self.call_object(f, function, &made, call, &factory) {
+                        self.heap.add_element(object, value);
+                    }
+                }
+            }
+            Shape::Dict => {
+                self.put_all(object, &source);
+                for (name, value) in &given.named {
+                    self.put(object, Value::text(*name), *value);
+                }
+            }
+            _ => {
+                let element = self.element_of(f, source);
+                self.heap.add_element(object, element);
+            }
+        }
+        Value::object(object)
+    }
+}
+
+/// A method that gives a list of something else than its receiver.
+fn receiver_like(name: &str) -> bool {
+    matches!(name, "torch.Tensor.tolist" | "numpy.ndarray.tolist" | "str.split")
+}
