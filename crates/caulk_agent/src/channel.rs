@@ -1,8 +1,10 @@
 //! The agent's end of the supervisor's socket. Never blocks, never raises SIGPIPE, never writes into a descriptor that
 //! has become somebody else's, and gives up quietly when the supervisor is gone.
 
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use caulk_wire::Message;
 
@@ -24,9 +26,12 @@ pub(crate) struct Channel {
 #[derive(Debug)]
 struct Connection {
     socket: OwnedFd,
-    /// Inode of the socket: a program may close every descriptor and get this number for a file of its own.
-    inode: u64,
+    /// What the descriptor is: a program may close every descriptor and get this number for a file of its own.
+    identity: Identity,
 }
+
+/// Device and inode of an open file.
+type Identity = (libc::dev_t, libc::ino_t);
 
 impl Channel {
     pub(crate) fn new(path: String) -> Self {
@@ -69,8 +74,10 @@ impl Channel {
     fn flush(&mut self) {
         if self.connection.is_none() {
             match Connection::open(&self.path) {
-                Some(connection) => self.connection = Some(connection),
-                None => return self.close(),
+                Ok(connection) => self.connection = Some(connection),
+                // A busy supervisor does not take anybody just now: the next message tries again.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => return self.close(),
             }
         }
         let Some(connection) = &self.connection else { return };
@@ -92,23 +99,29 @@ impl Channel {
 }
 
 impl Connection {
-    fn open(path: &str) -> Option<Self> {
-        let stream = UnixStream::connect(path).ok()?;
-        stream.set_nonblocking(true).ok()?;
+    /// Connects without ever waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` where the supervisor's queue is full (it is stopped, or very many children greet at once).
+    fn open(path: &str) -> io::Result<Self> {
+        let address = address_of(Path::new(path))?;
+        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: makes a descriptor; the result is checked.
+        let low = owned(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
         // SAFETY: duplicates a descriptor that is open; the result is checked.
-        let high = unsafe { libc::fcntl(stream.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR) };
-        let socket = if high < 0 {
-            stream.into()
-        } else {
-            // SAFETY: a new descriptor that nothing else owns.
-            unsafe { OwnedFd::from_raw_fd(high) }
-        };
-        let inode = inode(&socket)?;
-        Some(Self { socket, inode })
+        let high = unsafe { libc::fcntl(low.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR) };
+        let socket = owned(high).unwrap_or(low);
+        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+        // SAFETY: an open socket and an address of this length.
+        if unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let identity = identity(&socket).ok_or_else(io::Error::last_os_error)?;
+        Ok(Self { socket, identity })
     }
 
     fn is_ours(&self) -> bool {
-        inode(&self.socket) == Some(self.inode)
+        identity(&self.socket) == Some(self.identity)
     }
 
     /// Bytes taken by the socket, as many as it takes now.
@@ -120,9 +133,9 @@ impl Connection {
             let sent =
                 unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
             if sent < 0 {
-                match std::io::Error::last_os_error().kind() {
-                    std::io::ErrorKind::Interrupted => continue,
-                    std::io::ErrorKind::WouldBlock => break,
+                match io::Error::last_os_error().kind() {
+                    io::ErrorKind::Interrupted => continue,
+                    io::ErrorKind::WouldBlock => break,
                     _ => return Err(()),
                 }
             }
@@ -132,14 +145,38 @@ impl Connection {
     }
 }
 
-fn inode(socket: &OwnedFd) -> Option<u64> {
+/// A descriptor that was just made.
+fn owned(descriptor: i32) -> io::Result<OwnedFd> {
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor that nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn address_of(path: &Path) -> io::Result<libc::sockaddr_un> {
+    let mut address =
+        libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
+    let bytes = path.as_os_str().as_bytes();
+    // The last byte stays zero.
+    if bytes.len() >= address.sun_path.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in address.sun_path.iter_mut().zip(bytes) {
+        *to = *from as libc::c_char;
+    }
+    Ok(address)
+}
+
+fn identity(socket: &OwnedFd) -> Option<Identity> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: a place for the answer; a closed descriptor is an error, not undefined.
     if unsafe { libc::fstat(socket.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
         return None;
     }
     // SAFETY: `fstat` succeeded and filled it.
-    Some(unsafe { stat.assume_init() }.st_ino)
+    let stat = unsafe { stat.assume_init() };
+    Some((stat.st_dev, stat.st_ino))
 }
 
 #[cfg(test)]
@@ -153,10 +190,15 @@ mod tests {
         Message::Note(caulk_wire::Note { code: "test".into(), text: text.into() })
     }
 
+    fn folder(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("caulk-channel-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("temporary folder");
+        folder
+    }
+
     #[test]
     fn a_descriptor_that_became_a_file_is_left_alone() {
-        let folder = std::env::temp_dir().join(format!("caulk-channel-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("temporary folder");
+        let folder = folder("reuse");
         let path = folder.join("socket");
         let listener = UnixListener::bind(&path).expect("bind");
         let mut channel = Channel::new(path.to_string_lossy().into_owned());
@@ -174,6 +216,34 @@ mod tests {
         server.read_to_end(&mut received).expect("closed by the reuse of the descriptor");
         let mut expected = Vec::new();
         note("one").encode(&mut expected);
+        assert_eq!(received, expected);
+        std::fs::remove_dir_all(folder).expect("removable");
+    }
+
+    #[test]
+    fn a_supervisor_that_accepts_nobody_is_not_waited_for() {
+        let folder = folder("stopped");
+        let path = folder.join("socket");
+        let listener = UnixListener::bind(&path).expect("bind");
+        // SAFETY: a listening socket; its queue holds one more than it is told.
+        unsafe { libc::listen(listener.as_raw_fd(), 0) };
+        let path = path.to_string_lossy().into_owned();
+        let mut first = Channel::new(path.clone());
+        first.send(&note("first"));
+
+        let mut second = Channel::new(path);
+        second.send(&note("second"));
+        assert!(second.connection.is_none() && !second.closed);
+
+        drop(listener.accept().expect("the first is taken"));
+        second.send(&note("third"));
+        let (mut server, _) = listener.accept().expect("accept");
+        drop(second);
+        let mut received = Vec::new();
+        server.read_to_end(&mut received).expect("readable");
+        let mut expected = Vec::new();
+        note("second").encode(&mut expected);
+        note("third").encode(&mut expected);
         assert_eq!(received, expected);
         std::fs::remove_dir_all(folder).expect("removable");
     }
