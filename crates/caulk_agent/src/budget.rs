@@ -52,6 +52,30 @@ impl Budget {
     }
 }
 
+/// What a kind of work is taken to cost: what it did cost lately.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Price(Duration);
+
+impl Price {
+    /// `first`: what it is taken to cost before it has been done.
+    pub(crate) const fn new(first: Duration) -> Self {
+        Self(first)
+    }
+
+    /// Does the work where the budget allows it.
+    pub(crate) fn pay<R>(&mut self, budget: &Budget, work: impl FnOnce() -> R) -> Option<R> {
+        if !budget.allows(self.0, Duration::ZERO) {
+            // What was dear once is tried again in the end.
+            self.0 = self.0 * 7 / 8;
+            return None;
+        }
+        let started = thread_time();
+        let result = work();
+        self.0 = thread_time().saturating_sub(started).max(self.0 * 3 / 4);
+        Some(result)
+    }
+}
+
 /// CPU time of the calling thread.
 pub(crate) fn thread_time() -> Duration {
     cpu_time(libc::CLOCK_THREAD_CPUTIME_ID)

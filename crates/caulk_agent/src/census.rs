@@ -2,11 +2,20 @@
 //!
 //! One pass that runs no Python code. Dicts that the collector does not track (plain rows) and numpy arrays are met as
 //! referents. What grows is told by comparing with the census before; addresses are compared, never dereferenced.
+//!
+//! Bounded in what it keeps and in time, whatever the program holds: of too many containers the shortest are left out,
+//! of a container with millions of elements most are not looked at.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::TryReserveError;
+use std::time::Duration;
 
-use pyo3::prelude::*;
+mod pause;
+mod tracker;
 
+pub(crate) use pause::{CollectorPaused, resume_collector_after_fork};
+pub(crate) use tracker::{Grown, HISTORY, Tracker};
+
+use crate::budget::thread_time;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, TypeInfo, type_address, visit_tracked};
 
 /// A container met in a census.
@@ -28,8 +37,18 @@ pub(crate) struct Tally {
 const SMALL: usize = 512;
 /// One object in so many is looked at for the mean size.
 const SAMPLED: u32 = 16;
+/// Containers that are compared from census to census: some 20 MB of the agent's own.
+const MOST_CONTAINERS: usize = 1 << 18;
+/// Tensors, arrays and untracked dicts that are noted, each.
+const MOST_NOTED: usize = 1 << 18;
+/// Elements of containers that are looked at, over all containers.
+const MOST_ELEMENTS: usize = 1 << 22;
+/// A census that takes longer than this, in CPU time of the thread, is given up.
+const LONGEST: Duration = Duration::from_millis(200);
+/// Objects between two looks at the time.
+const OBJECTS_PER_LOOK: u64 = 1 << 14;
 
-/// What one census found. Addresses are valid until Python code runs again.
+/// What one census found. Addresses are good until something is called.
 #[derive(Default)]
 pub(crate) struct Census {
     pub(crate) objects: u64,
@@ -42,56 +61,153 @@ pub(crate) struct Census {
     pub(crate) alive: AddressMap<Address>,
 }
 
-/// Walks the heap once; `None` where this interpreter offers no safe way. `asked` are addresses of an older census.
-pub(crate) fn take(heap: &mut Heap<'_>, asked: &AddressSet) -> Option<Census> {
-    let mut census = Census::default();
-    let mut tallies: Vec<(Address, TypeInfo, Tally)> = Vec::new();
-    let mut index: AddressMap<u32> = AddressMap::default();
-    let mut untracked = AddressSet::default();
-    let mut found: Vec<Address> = Vec::new();
+/// Why there is no census.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// This interpreter offers no safe way.
+    Unavailable,
+    /// It took too long.
+    TooLong,
+    /// No memory for what would be noted.
+    NoMemory,
+}
+
+impl From<TryReserveError> for Failure {
+    fn from(_: TryReserveError) -> Self {
+        Self::NoMemory
+    }
+}
+
+/// Walks the heap once. `asked` are addresses of an older census. Nothing is made or called meanwhile.
+pub(crate) fn take(heap: &mut Heap<'_>, asked: &AddressSet) -> Result<Census, Failure> {
     let py = heap.py;
-    let (plain_dict, ndarray) = (&raw mut pyo3::ffi::PyDict_Type as Address, heap.ndarray());
-    let complete = visit_tracked(py, &mut |object| {
+    let mut walk = Walk::new(heap, asked)?;
+    let complete = visit_tracked(py, &mut |object| walk.visit(object));
+    if walk.too_long {
+        return Err(Failure::TooLong);
+    }
+    if complete { Ok(walk.finish()) } else { Err(Failure::Unavailable) }
+}
+
+/// A census that is being taken.
+struct Walk<'a, 'py> {
+    heap: &'a mut Heap<'py>,
+    asked: &'a AddressSet,
+    census: Census,
+    tallies: Vec<(Address, TypeInfo, Tally)>,
+    index: AddressMap<u32>,
+    untracked: AddressSet,
+    /// Dicts that the object at hand owns.
+    dicts: Vec<Address>,
+    /// Elements of containers that may still be looked at.
+    elements: usize,
+    /// Shortest container that is noted.
+    shortest: usize,
+    started: Duration,
+    too_long: bool,
+}
+
+impl<'a, 'py> Walk<'a, 'py> {
+    fn new(heap: &'a mut Heap<'py>, asked: &'a AddressSet) -> Result<Self, Failure> {
+        let mut census = Census::default();
+        // Address space alone until it is used.
+        census.containers.try_reserve_exact(MOST_CONTAINERS)?;
+        Ok(Self {
+            heap,
+            asked,
+            census,
+            tallies: Vec::new(),
+            index: AddressMap::default(),
+            untracked: AddressSet::default(),
+            dicts: Vec::new(),
+            elements: MOST_ELEMENTS,
+            shortest: 1,
+            started: thread_time(),
+            too_long: false,
+        })
+    }
+
+    /// Counts an object; false where the census is given up.
+    fn visit(&mut self, object: Address) -> bool {
         let object_type = type_address(object);
-        let at = *index.entry(object_type).or_insert_with(|| {
-            tallies.push((object_type, heap.type_of(object), Tally::default()));
-            (tallies.len() - 1) as u32
+        let at = *self.index.entry(object_type).or_insert_with(|| {
+            self.tallies.push((object_type, self.heap.type_of(object), Tally::default()));
+            (self.tallies.len() - 1) as u32
         });
-        let (_, info, tally) = &mut tallies[at as usize];
+        let (_, info, tally) = &mut self.tallies[at as usize];
+        let info = *info;
         tally.count += 1;
-        tally.bytes += heap.shallow_bytes_of(object, *info) as u64;
-        if !asked.is_empty() && asked.contains(&object) {
-            census.alive.insert(object, object_type);
+        tally.bytes += self.heap.shallow_bytes_of(object, info) as u64;
+        self.census.objects += 1;
+        if !self.asked.is_empty() && self.asked.contains(&object) {
+            self.census.alive.insert(object, object_type);
         }
-        census.meet(object, *info);
-        // Rows and attributes whose dicts hold only plain values are not tracked: they are met through their owners.
+        self.meet(object, info);
         let owns_dicts = match info.shape {
             Shape::Dict | Shape::List | Shape::Deque => true,
             Shape::Plain => info.instance,
             _ => false,
         };
-        if owns_dicts {
-            found.clear();
-            heap.referents_of(object, *info, &mut |referent| {
-                let referent_type = type_address(referent);
-                if referent_type == plain_dict {
-                    found.push(referent);
-                } else if referent_type == ndarray {
-                    census.arrays.push(referent);
-                }
-            });
-            for &dict in &found {
-                if !is_tracked(dict) && untracked.insert(dict) {
-                    let info = heap.type_of(dict);
-                    census.meet(dict, info);
-                }
+        if owns_dicts && self.elements > 0 {
+            self.look_into(object, info);
+        }
+        self.too_long = self.census.objects.is_multiple_of(OBJECTS_PER_LOOK)
+            && thread_time().saturating_sub(self.started) > LONGEST;
+        !self.too_long
+    }
+
+    /// Rows and attributes whose dicts hold only plain values are not tracked: they are met through their owners.
+    fn look_into(&mut self, object: Address, info: TypeInfo) {
+        let mut dicts = std::mem::take(&mut self.dicts);
+        let (elements, arrays) = (&mut self.elements, &mut self.census.arrays);
+        let (plain_dict, ndarray) = (&raw mut pyo3::ffi::PyDict_Type as Address, self.heap.ndarray());
+        self.heap.referents_of(object, info, &mut |referent| {
+            *elements = elements.saturating_sub(1);
+            let referent_type = type_address(referent);
+            if referent_type == plain_dict {
+                dicts.push(referent);
+            } else if referent_type == ndarray && arrays.len() < MOST_NOTED {
+                arrays.push(referent);
+            }
+        });
+        for dict in dicts.drain(..) {
+            if !is_tracked(dict) && self.untracked.len() < MOST_NOTED && self.untracked.insert(dict) {
+                let info = self.heap.type_of(dict);
+                self.meet(dict, info);
             }
         }
-        true
-    });
-    census.objects = tallies.iter().map(|(_, _, tally)| tally.count).sum();
-    census.types = tallies.into_iter().map(|(address, _, tally)| (address, tally)).collect();
-    complete.then_some(census)
+        self.dicts = dicts;
+    }
+
+    fn meet(&mut self, object: Address, info: TypeInfo) {
+        match info.shape {
+            Shape::Tensor if self.census.tensors.len() < MOST_NOTED => self.census.tensors.push(object),
+            Shape::List | Shape::Dict | Shape::Set | Shape::Deque | Shape::Buffer => {
+                let len = Heap::length_of(object, info.shape).unwrap_or(0);
+                if len >= self.shortest {
+                    self.note(Seen { address: object, shape: info.shape, len });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a container; where there are too many, the shorter ones are left out from now on.
+    fn note(&mut self, seen: Seen) {
+        let containers = &mut self.census.containers;
+        while containers.len() >= MOST_CONTAINERS {
+            self.shortest *= 2;
+            containers.retain(|seen| seen.len >= self.shortest);
+        }
+        if seen.len >= self.shortest {
+            containers.push(seen);
+        }
+    }
+
+    fn finish(self) -> Census {
+        let types = self.tallies.into_iter().map(|(address, _, tally)| (address, tally)).collect();
+        Census { types, ..self.census }
+    }
 }
 
 /// Mean size of the objects that pymalloc serves, in bytes as it rounds them, from a sample of the heap.
@@ -101,7 +217,7 @@ pub(crate) fn mean_small_object(heap: &mut Heap<'_>) -> f64 {
     let py = heap.py;
     visit_tracked(py, &mut |object| {
         turn += 1;
-        if turn.is_multiple_of(SAMPLED) {
+        if turn.is_multiple_of(SAMPLED) && count < MOST_ELEMENTS as u64 {
             found.clear();
             found.push(object);
             heap.referents(object, &mut |referent| found.push(referent));
@@ -119,139 +235,7 @@ pub(crate) fn mean_small_object(heap: &mut Heap<'_>) -> f64 {
     if count == 0 { 64.0 } else { bytes as f64 / count as f64 }
 }
 
-impl Census {
-    fn meet(&mut self, object: Address, info: TypeInfo) {
-        match info.shape {
-            Shape::Tensor => self.tensors.push(object),
-            Shape::List | Shape::Dict | Shape::Set | Shape::Deque | Shape::Buffer => {
-                if let Some(len) = Heap::length_of(object, info.shape).filter(|len| *len > 0) {
-                    self.containers.push(Seen { address: object, shape: info.shape, len });
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
 fn is_tracked(object: Address) -> bool {
     // SAFETY: `object` is alive; reads a header bit.
     unsafe { pyo3::ffi::PyObject_GC_IsTracked(object as *mut pyo3::ffi::PyObject) != 0 }
-}
-
-/// Set while the collector is off on caulk's account: a thread that forks meanwhile takes the state along.
-static PAUSED: AtomicBool = AtomicBool::new(false);
-
-/// In a forked child: the collector goes on.
-pub(crate) fn resume_collector_after_fork() {
-    if PAUSED.swap(false, Ordering::Relaxed) {
-        // SAFETY: called from Python, with the GIL held.
-        unsafe { pyo3::ffi::PyGC_Enable() };
-    }
-}
-
-/// Keeps the collector from running while borrowed pointers are held, and puts its state back.
-pub(crate) struct CollectorPaused(bool);
-
-impl CollectorPaused {
-    pub(crate) fn new(_: Python<'_>) -> Self {
-        // SAFETY: the GIL is held; returns the state before.
-        let enabled = unsafe { pyo3::ffi::PyGC_Disable() } != 0;
-        PAUSED.fetch_or(enabled, Ordering::Relaxed);
-        Self(enabled)
-    }
-}
-
-impl Drop for CollectorPaused {
-    fn drop(&mut self) {
-        if self.0 {
-            PAUSED.store(false, Ordering::Relaxed);
-            // SAFETY: only made and dropped with the GIL held.
-            unsafe { pyo3::ffi::PyGC_Enable() };
-        }
-    }
-}
-
-/// How one container has moved over the censuses.
-#[derive(Debug, Clone, Copy)]
-struct Track {
-    object_type: Address,
-    /// Lengths in the last censuses, newest first; 0 before it was met.
-    history: [u32; HISTORY],
-    first_len: u32,
-    /// Censuses in which it was longer than before, out of the last eight, newest in the lowest bit.
-    grew: u8,
-    seen: u8,
-}
-
-/// Compares each census with the one before.
-#[derive(Default)]
-pub(crate) struct Tracker {
-    tracks: AddressMap<Track>,
-}
-
-/// A container that grew in at least two of its last three censuses and never shrank in them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Grown {
-    pub(crate) seen: Seen,
-    pub(crate) gained: usize,
-    /// Lengths in the last censuses, newest first; 0 before it was met.
-    pub(crate) history: [u32; HISTORY],
-}
-
-/// Lengths kept for every container, so that a candidate's series begins before it became one.
-pub(crate) const HISTORY: usize = 4;
-
-/// How far back a growing container may have been seen: growth in two of three intervals makes a candidate.
-const WINDOW: u8 = 0b111;
-
-impl Track {
-    fn after(before: Option<&Self>, object_type: Address, len: u32) -> Self {
-        match before {
-            // A shorter container starts anew: it is emptied or trimmed, or another one at the same address.
-            Some(track) if len >= track.history[0] => {
-                let mut history = [len; HISTORY];
-                history[1..].copy_from_slice(&track.history[..HISTORY - 1]);
-                let grew = (track.grew << 1) | u8::from(len > track.history[0]);
-                Self { history, grew, seen: track.seen.saturating_add(1), ..*track }
-            }
-            _ => {
-                let mut history = [0; HISTORY];
-                history[0] = len;
-                Self { object_type, history, first_len: len, grew: 0, seen: 1 }
-            }
-        }
-    }
-}
-
-impl Tracker {
-    /// Takes the next census in, and returns what grows, fastest first.
-    pub(crate) fn update(&mut self, census: &Census) -> Vec<Grown> {
-        let mut next: AddressMap<Track> = AddressMap::default();
-        next.reserve(census.containers.len());
-        let mut grown = Vec::new();
-        for seen in &census.containers {
-            let object_type = type_address(seen.address);
-            let len = u32::try_from(seen.len).unwrap_or(u32::MAX);
-            let before = self.tracks.get(&seen.address).filter(|track| track.object_type == object_type);
-            let track = Track::after(before, object_type, len);
-            if track.seen >= 3 && (track.grew & WINDOW).count_ones() >= 2 {
-                let gained = (len - track.first_len) as usize;
-                grown.push(Grown { seen: *seen, gained, history: track.history });
-            }
-            next.insert(seen.address, track);
-        }
-        self.tracks = next;
-        grown.sort_by_key(|grown| std::cmp::Reverse(grown.gained));
-        grown
-    }
-
-    /// Was there a container at this address in the last census?
-    pub(crate) fn knows(&self, address: Address) -> bool {
-        self.tracks.contains_key(&address)
-    }
-
-    /// Is this a container that was longer in the last census than in the one before?
-    pub(crate) fn lengthened(&self, address: Address) -> bool {
-        self.tracks.get(&address).is_some_and(|track| track.seen >= 2 && track.history[0] > track.history[1])
-    }
 }

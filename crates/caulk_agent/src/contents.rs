@@ -8,17 +8,19 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use caulk_wire::Contents;
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyTuple};
+
+mod facts;
+mod sample;
+
+use facts::Facts;
+use sample::Sample;
 
 use crate::budget::thread_time;
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_a, loaded, member, type_address};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
 use crate::torch::{GraphWalk, Torch};
 
-/// Elements looked at.
-const SAMPLE: usize = 8;
-/// Objects visited from them.
+/// Objects visited from the sampled elements.
 const OBJECT_LIMIT: usize = 30_000;
 /// Autograd nodes visited from them.
 const NODE_LIMIT: u64 = 6_000;
@@ -26,32 +28,8 @@ const NODE_LIMIT: u64 = 6_000;
 /// accounted for (the artists of a figure refer to their axes by the dozen).
 const SURELY: usize = 4;
 const LACKING: usize = 256;
-/// Columns of a row.
-const COLUMNS: usize = 256;
 /// CPU time for one container.
 const TIME_LIMIT: Duration = Duration::from_millis(30);
-
-/// Elements of a container: keys beside values for dicts.
-///
-/// Taken evenly from the younger half, the very youngest left out: what was stored last is often in use elsewhere still
-/// (a batch in flight), and would not die with the container.
-struct Sample {
-    elements: Vec<Address>,
-    keys: Vec<Address>,
-    first_key: Option<Address>,
-    /// The keys stored last.
-    last_keys: Vec<Address>,
-}
-
-/// Positions to look at in a container of this length.
-fn positions(length: usize) -> Vec<usize> {
-    if length <= SAMPLE {
-        return (0..length).collect();
-    }
-    let (start, end) = (length / 2, length - length / 8 - 1);
-    let span = (end - start).max(SAMPLE);
-    (0..SAMPLE).map(|at| (start + at * span / SAMPLE).min(length - 1)).collect()
-}
 
 /// Looks into a container; `id` and `boundary` are left to the caller.
 pub(crate) fn look(heap: &mut Heap<'_>, container: Address, epochs: u64) -> Contents {
@@ -62,8 +40,7 @@ pub(crate) fn look(heap: &mut Heap<'_>, container: Address, epochs: u64) -> Cont
 /// them dies when all of them let go.
 pub(crate) fn look_together(heap: &mut Heap<'_>, containers: &[Address], epochs: u64) -> Contents {
     let started = thread_time();
-    let mut sample =
-        Sample { elements: Vec::new(), keys: Vec::new(), first_key: None, last_keys: Vec::new() };
+    let mut sample = Sample::default();
     for container in containers {
         sample.add(Sample::take(heap, *container));
     }
@@ -72,6 +49,8 @@ pub(crate) fn look_together(heap: &mut Heap<'_>, containers: &[Address], epochs:
         return contents;
     }
     let owned = Owned::find(heap, &sample, started);
+    // Up to here nothing was called. What is asked below is kept alive first.
+    let _alive = heap.hold(sample.addresses().chain(owned.objects.iter().copied()));
     contents.truncated = owned.truncated;
     let mut facts = Facts::default();
     facts.element_types(heap, &sample.elements, &mut contents);
@@ -88,66 +67,6 @@ pub(crate) fn look_together(heap: &mut Heap<'_>, containers: &[Address], epochs:
     contents.viewed_bytes_per_element = sizes.viewed / count;
     contents.traits = facts.traits;
     contents
-}
-
-impl Sample {
-    fn take(heap: &mut Heap<'_>, container: Address) -> Self {
-        let mut sample =
-            Self { elements: Vec::new(), keys: Vec::new(), first_key: None, last_keys: Vec::new() };
-        let length = heap.length(container).unwrap_or(0);
-        match heap.type_of(container).shape {
-            Shape::Dict => sample.take_dict(heap, container, length),
-            Shape::List => {
-                let list = heap.own(container);
-                for index in positions(length) {
-                    // SAFETY: a list or a subclass, an index within it; returns a borrowed reference.
-                    let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), index as isize) };
-                    sample.elements.push(item as Address);
-                }
-            }
-            Shape::Buffer => {}
-            _ => {
-                // Traversed in their own order: a deque's from the oldest, a set's in none.
-                let mut all = Vec::new();
-                heap.referents(container, &mut |item| all.push(item));
-                sample.elements = positions(all.len()).into_iter().map(|at| all[at]).collect();
-            }
-        }
-        sample
-    }
-
-    /// Is an element that the collector knows not among what dies with the sample?
-    fn has_open(&self, heap: &mut Heap<'_>, owned: &[Address]) -> bool {
-        let owned: AddressSet = owned.iter().copied().collect();
-        self.elements.iter().any(|element| heap.type_of(*element).collected && !owned.contains(element))
-    }
-
-    fn add(&mut self, other: Self) {
-        self.elements.extend(other.elements);
-        self.keys.extend(other.keys);
-        self.first_key = self.first_key.or(other.first_key);
-        self.last_keys = other.last_keys;
-    }
-
-    fn take_dict(&mut self, heap: &Heap<'_>, container: Address, length: usize) {
-        let dict = heap.own(container);
-        let mut wanted = positions(length).into_iter().peekable();
-        let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-        let mut count = 0;
-        // SAFETY: a dict that does not change meanwhile; borrowed references.
-        while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) } != 0
-        {
-            self.first_key.get_or_insert(key as Address);
-            if wanted.next_if_eq(&count).is_some() {
-                self.keys.push(key as Address);
-                self.elements.push(value as Address);
-            }
-            if count + SAMPLE >= length {
-                self.last_keys.push(key as Address);
-            }
-            count += 1;
-        }
-    }
 }
 
 /// Objects that die with the sampled elements.
@@ -167,13 +86,13 @@ struct Search {
 
 impl Search {
     /// One more reference to an object, from within.
-    fn meet(&mut self, object: Address) {
+    fn meet(&mut self, heap: &Heap<'_>, object: Address) {
         let count = self.internal.entry(object).or_insert(0);
         if *count == 0 {
             self.order.push(object);
         }
         *count += 1;
-        if *count >= Heap::references(object) {
+        if *count >= heap.references(object) {
             self.ready.push(object);
         }
     }
@@ -193,7 +112,7 @@ impl Search {
     fn guess(&mut self, heap: &mut Heap<'_>, lacking: usize) {
         let near = |object: &Address| {
             !self.entered.contains(object)
-                && Heap::references(*object).saturating_sub(self.internal[object]) <= lacking
+                && heap.references(*object).saturating_sub(self.internal[object]) <= lacking
         };
         let wanted: Vec<Address> = self.order.iter().copied().filter(near).collect();
         for object in wanted {
@@ -209,7 +128,7 @@ impl Search {
         heap.referents(object, &mut |child| children.push(child));
         for child in children {
             if !matches!(heap.type_of(child).shape, Shape::Module | Shape::Type | Shape::Code) {
-                self.meet(child);
+                self.meet(heap, child);
             }
         }
     }
@@ -231,7 +150,7 @@ impl Owned {
         let mut search = Search::default();
         // The container itself holds each element once.
         for element in sample.elements.iter().chain(&sample.keys) {
-            search.meet(*element);
+            search.meet(heap, *element);
         }
         let mut truncated = !search.settle(heap, started);
         let mut objects = Self::without_shared(heap, &search.order, &search.internal);
@@ -250,7 +169,7 @@ impl Owned {
     fn without_shared(heap: &mut Heap<'_>, order: &[Address], internal: &AddressMap<usize>) -> Vec<Address> {
         let mut shared = AddressSet::default();
         let mut stack: Vec<Address> =
-            order.iter().copied().filter(|object| Heap::references(*object) > internal[object]).collect();
+            order.iter().copied().filter(|object| heap.references(*object) > internal[object]).collect();
         while let Some(object) = stack.pop() {
             if shared.insert(object) {
                 heap.referents(object, &mut |child| {
@@ -337,144 +256,4 @@ fn by_count(counts: HashMap<String, u32>) -> Vec<(String, u32)> {
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     rows.truncate(8);
     rows
-}
-
-/// Facts about the elements that decide a leak's class.
-#[derive(Default)]
-struct Facts {
-    traits: Vec<String>,
-}
-
-impl Facts {
-    fn add(&mut self, fact: &str) {
-        if !self.traits.iter().any(|known| known == fact) {
-            self.traits.push(fact.to_owned());
-        }
-    }
-
-    fn element_types(&mut self, heap: &mut Heap<'_>, elements: &[Address], contents: &mut Contents) {
-        let mut types: HashMap<String, u32> = HashMap::new();
-        let (mut scalars, mut records) = (0, 0);
-        for element in elements {
-            *types.entry(heap.type_name(*element)).or_default() += 1;
-            let object = heap.own(*element);
-            scalars += usize::from(is_scalar(&object));
-            records += usize::from(is_record(heap, *element));
-            for fact in kinds(&object) {
-                self.add(fact);
-            }
-        }
-        if scalars == elements.len() {
-            self.add("scalar");
-        }
-        if records == elements.len() {
-            self.add("record");
-        }
-        contents.element_types = by_count(types);
-    }
-
-    fn keys(&mut self, heap: &mut Heap<'_>, sample: &Sample, epochs: u64) {
-        let has_tensor = |heap: &mut Heap<'_>, key: Address| {
-            let mut found = heap.type_of(key).shape == Shape::Tensor;
-            let mut inner = Vec::new();
-            heap.referents(key, &mut |item| inner.push(item));
-            found |= inner.iter().any(|item| heap.type_of(*item).shape == Shape::Tensor);
-            found
-        };
-        if sample.keys.iter().any(|key| has_tensor(heap, *key)) {
-            self.add("tensor-key");
-        }
-        if let Some(first) = sample.first_key
-            && counts_epochs(heap, first, &sample.last_keys, epochs)
-        {
-            self.add("epoch-key");
-        }
-        // functools makes a key of the arguments; a method's first argument is the instance.
-        let has_instance = |heap: &mut Heap<'_>, key: &Address| {
-            let Ok(tuple) = heap.own(*key).cast_into_exact::<PyTuple>() else { return false };
-            let Ok(first) = tuple.get_item(0) else { return false };
-            let info = heap.type_of(first.as_ptr() as Address);
-            info.collected && info.shape == Shape::Plain
-        };
-        if !sample.keys.is_empty() && sample.keys.iter().all(|key| has_instance(heap, key)) {
-            self.add("self-key");
-        }
-    }
-}
-
-/// Is one part of the keys the number of the epoch in which the entry was made?
-///
-/// The youngest keys agree in it, the oldest key has another, and the distance is the number of epochs between, give or
-/// take one.
-fn counts_epochs(heap: &Heap<'_>, first: Address, keys: &[Address], epochs: u64) -> bool {
-    let parts = |key: Address| -> Vec<Option<i64>> {
-        let key = heap.own(key);
-        match key.cast_exact::<PyTuple>() {
-            Ok(tuple) => tuple.iter().map(|item| integer(&item)).collect(),
-            Err(_) => Vec::new(),
-        }
-    };
-    let first = parts(first);
-    let youngest: Vec<_> = keys.iter().map(|key| parts(*key)).collect();
-    (0..first.len()).any(|at| {
-        let value = youngest.last().and_then(|key| key.get(at).copied().flatten());
-        let agree = youngest.iter().all(|key| key.get(at).copied().flatten() == value);
-        match (first[at], value) {
-            (Some(old), Some(new)) if agree && youngest.len() >= 2 => {
-                let distance = new.abs_diff(old);
-                distance >= 1 && distance.abs_diff(epochs) <= 1
-            }
-            _ => false,
-        }
-    })
-}
-
-fn integer(object: &Bound<'_, PyAny>) -> Option<i64> {
-    object.cast_exact::<PyInt>().ok()?.extract().ok()
-}
-
-fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
-    let name = object.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
-    let module = object.get_type().module().map_or_else(|_| String::new(), |name| name.to_string());
-    matches!(name.as_str(), "int" | "float" | "str" | "bool" | "NoneType" | "bytes" | "complex")
-        || (module == "numpy" && !matches!(name.as_str(), "ndarray"))
-        || matches!(module.as_str(), "datetime" | "pathlib" | "decimal")
-}
-
-/// A row: a dict with string keys, a tuple or a list, of scalars only (two columns or more).
-fn is_record(heap: &mut Heap<'_>, element: Address) -> bool {
-    let object = heap.own(element);
-    if let Ok(dict) = object.cast::<PyDict>() {
-        return (2..=COLUMNS).contains(&dict.len())
-            && dict.iter().all(|(key, value)| is_scalar(&key) && is_scalar(&value));
-    }
-    if !matches!(heap.type_of(element).shape, Shape::Tuple | Shape::List) {
-        return false;
-    }
-    if heap.length(element).is_none_or(|length| !(2..=COLUMNS).contains(&length)) {
-        return false;
-    }
-    let mut items = Vec::new();
-    heap.referents(element, &mut |item| items.push(item));
-    items.len() >= 2 && items.iter().all(|item| is_scalar(&heap.own(*item)))
-}
-
-/// What an element is, as far as that names a class.
-fn kinds(object: &Bound<'_, PyAny>) -> Vec<&'static str> {
-    const BY_CLASS: [(&str, &str, &str); 8] = [
-        ("torch.optim.optimizer", "Optimizer", "optimizer"),
-        ("torch.nn.modules.module", "Module", "module"),
-        ("matplotlib.figure", "Figure", "figure"),
-        ("matplotlib.backend_bases", "FigureManagerBase", "figure"),
-        ("logging", "LogRecord", "log-record"),
-        ("functools", "partial", "function"),
-        ("types", "FunctionType", "function"),
-        ("types", "MethodType", "function"),
-    ];
-    let is_a = |module: &str, class: &str| {
-        loaded(object.py(), module)
-            .and_then(|module| member(&module, class))
-            .is_some_and(|class| is_a(object, &class))
-    };
-    BY_CLASS.iter().filter(|(module, class, _)| is_a(module, class)).map(|(_, _, kind)| *kind).collect()
 }

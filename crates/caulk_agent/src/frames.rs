@@ -172,21 +172,6 @@ fn folder_of(py: Python<'_>, module: &str) -> Option<String> {
     file.rsplit_once('/').map(|(folder, _)| folder.to_owned())
 }
 
-/// Does everything once that this module does for the first time with the GIL let go in between: names are interned and
-/// exceptions' types made on first use, by locks for which PyO3 detaches. Later, addresses are held meanwhile.
-pub(crate) fn rehearse(py: Python<'_>) {
-    drop(py.None().bind(py).getattr("rehearsed").ok());
-    for (thread, stack) in all_frames(py) {
-        drop(thread_name(py, thread));
-        for frame in &stack {
-            is_user_place(&place(frame));
-            drop(constants(&code_of(frame)));
-            for_each_local(frame, &mut |_, _| {});
-            drop(local(frame, "rehearsed"));
-        }
-    }
-}
-
 /// Adds this module's functions to `caulk._agent`.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();

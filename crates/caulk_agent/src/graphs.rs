@@ -10,7 +10,7 @@ use caulk_wire::Contents;
 use pyo3::prelude::*;
 
 use crate::budget::thread_time;
-use crate::census::{Census, Tracker};
+use crate::census::Tracker;
 use crate::heap::{Address, AddressSet, Heap};
 use crate::holders::{self, Scope};
 use crate::label::{self, Label};
@@ -54,15 +54,15 @@ struct Candidate<'py> {
 
 impl Graphs {
     /// Graphs that are held by name, where the sum of all has been rising.
-    pub(crate) fn look(
+    pub(crate) fn look<'py>(
         &mut self,
-        heap: &mut Heap<'_>,
-        census: &Census,
+        heap: &mut Heap<'py>,
+        tensors: &[Bound<'py, PyAny>],
         tracker: &Tracker,
         suspects: &Suspects,
     ) -> Vec<KeptGraph> {
         let Some(torch) = Torch::new(heap.py) else { return Vec::new() };
-        let (mut candidates, total) = Self::survey(heap, &torch, census);
+        let (mut candidates, total) = Self::survey(&torch, tensors);
         self.totals.insert(0, total);
         self.totals.truncate(4);
         let rises = self.totals.windows(2).filter(|pair| pair[0] > pair[1] + 1).count();
@@ -103,25 +103,24 @@ impl Graphs {
     }
 
     /// Every tensor that has a graph, and the nodes that they reach together.
-    fn survey<'py>(heap: &Heap<'py>, torch: &Torch<'py>, census: &Census) -> (Vec<Candidate<'py>>, u64) {
+    fn survey<'py>(torch: &Torch<'py>, tensors: &[Bound<'py, PyAny>]) -> (Vec<Candidate<'py>>, u64) {
         let started = thread_time();
         let mut candidates = Vec::new();
-        for (count, &address) in census.tensors.iter().enumerate() {
+        for (count, tensor) in tensors.iter().enumerate() {
             if count % 64 == 0 && thread_time().saturating_sub(started) > TIME_LIMIT {
                 break;
             }
-            let tensor = heap.own(address);
-            if !torch.is_plain(&tensor) {
+            if !torch.is_plain(tensor) {
                 continue;
             }
-            let (node, is_gradient) = match Torch::grad_fn(&tensor) {
+            let (node, is_gradient) = match Torch::grad_fn(tensor) {
                 Some(node) => (node, false),
-                None => match Torch::grad(&tensor).and_then(|grad| Torch::grad_fn(&grad)) {
+                None => match Torch::grad(tensor).and_then(|grad| Torch::grad_fn(&grad)) {
                     Some(node) => (node, true),
                     None => continue,
                 },
             };
-            candidates.push(Candidate { holder: address, node, is_gradient });
+            candidates.push(Candidate { holder: tensor.as_ptr() as Address, node, is_gradient });
         }
         let mut walk = GraphWalk::new();
         for candidate in &candidates {
@@ -134,7 +133,7 @@ impl Graphs {
     }
 }
 
-/// The graph behind a tensor, or behind its gradient.
+/// The graph behind a tensor.
 pub(crate) fn contents_of(tensor: &Bound<'_, PyAny>) -> Option<Contents> {
     let torch = Torch::new(tensor.py())?;
     let node = torch.is_plain(tensor).then(|| Torch::grad_fn(tensor))??;

@@ -1,8 +1,9 @@
 //! Reading the interpreter's heap: every object that the collector knows, what an object refers to, what a type is.
 //!
 //! Only C-level slots are used (`tp_traverse`, sizes of built-in types): no attribute look-ups on instances, no
-//! `__len__`, no `__repr__`. Everything here needs the GIL and lets no Python code run in between, so that borrowed
-//! pointers stay valid for the length of one call.
+//! `__len__`, no `__repr__`. Walking makes no objects and calls nothing, so that addresses stay good until it is over;
+//! what is looked into afterwards is kept alive first ([`Heap::keep`], [`Heap::own`]), since any call may let another
+//! thread run.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,9 +14,17 @@ use std::ptr::NonNull;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::symbols;
+mod collector;
+mod entries;
+mod types;
 
-/// Address of an object: compared and looked up, dereferenced only within the call that found it.
+pub(crate) use collector::visit_tracked;
+pub(crate) use entries::Entries;
+pub(crate) use types::{Shape, TypeInfo};
+
+use types::KnownTypes;
+
+/// Address of an object: compared and looked up; dereferenced only before anything is called, or while it is kept alive.
 pub(crate) type Address = usize;
 
 /// Hashes addresses: they are unique and aligned, so one multiplication spreads them well enough.
@@ -46,74 +55,21 @@ impl Hasher for AddressHasher {
 pub(crate) type AddressMap<V> = HashMap<Address, V, BuildHasherDefault<AddressHasher>>;
 pub(crate) type AddressSet = std::collections::HashSet<Address, BuildHasherDefault<AddressHasher>>;
 
-/// What caulk makes of an object, by its type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    List,
-    Dict,
-    Set,
-    Deque,
-    Buffer,
-    Tuple,
-    Tensor,
-    Array,
-    Module,
-    Type,
-    Frame,
-    Function,
-    Code,
-    Exception,
-    LruCache,
-    /// Anything else.
-    Plain,
-}
-
-/// Facts of a type, read once per walk.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TypeInfo {
-    pub(crate) shape: Shape,
-    pub(crate) traverse: Option<ffi::traverseproc>,
-    pub(crate) basic_size: usize,
-    pub(crate) item_size: usize,
-    pub(crate) collected: bool,
-    /// Made by a `class` statement (or a heap type of an extension): may have attributes.
-    pub(crate) instance: bool,
-}
-
-/// Types whose identity matters, where the program has loaded them.
-#[derive(Debug, Default, Clone, Copy)]
-struct KnownTypes {
-    deque: Address,
-    array: Address,
-    lru_cache: Address,
-    tensor: Address,
-    ndarray: Address,
-    frame: Address,
-    code: Address,
-    function: Address,
-}
+/// References of one object that are visited: the rest of a list of millions is left out.
+pub(crate) const MOST_REFERENTS: usize = 200_000;
 
 /// A view of the heap for the length of one call.
 pub(crate) struct Heap<'py> {
     pub(crate) py: Python<'py>,
     types: AddressMap<TypeInfo>,
     known: KnownTypes,
-    /// `type.__basicsize__` and `type.__itemsize__`, read without running a metaclass's code.
-    basic_size: Option<Bound<'py, PyAny>>,
-    item_size: Option<Bound<'py, PyAny>>,
+    kept: AddressMap<Bound<'py, PyAny>>,
 }
 
 impl<'py> Heap<'py> {
     pub(crate) fn new(py: Python<'py>) -> Self {
-        let type_type = py.get_type::<pyo3::types::PyType>();
-        let slot = |name: &str| type_type.getattr("__dict__").and_then(|dict| dict.get_item(name)).ok();
-        Self {
-            py,
-            types: AddressMap::default(),
-            known: known_types(py),
-            basic_size: slot("__basicsize__"),
-            item_size: slot("__itemsize__"),
-        }
+        types::check_sizes(py);
+        Self { py, types: AddressMap::default(), known: KnownTypes::find(py), kept: AddressMap::default() }
     }
 
     /// Address of `numpy.ndarray`; 0 where the program has not loaded numpy.
@@ -126,6 +82,12 @@ impl<'py> Heap<'py> {
         self.known.function != 0 && object.get_type().as_ptr() as Address == self.known.function
     }
 
+    /// Is it a tensor whose attributes are C++ alone, as long as torch's overrides are off? A subclass may run user code.
+    pub(crate) fn is_plain_tensor(&self, object: &Bound<'py, PyAny>) -> bool {
+        let object_type = object.get_type_ptr() as Address;
+        self.known.tensor != 0 && [self.known.tensor, self.known.parameter].contains(&object_type)
+    }
+
     /// Facts of the object's type.
     pub(crate) fn type_of(&mut self, object: Address) -> TypeInfo {
         // SAFETY: `object` is alive: the GIL is held and no Python code has run since it was found.
@@ -133,72 +95,9 @@ impl<'py> Heap<'py> {
         if let Some(info) = self.types.get(&(object_type as Address)) {
             return *info;
         }
-        let info = self.inspect(object_type);
+        let info = self.known.inspect(object_type);
         self.types.insert(object_type as Address, info);
         info
-    }
-
-    fn inspect(&self, object_type: *mut ffi::PyTypeObject) -> TypeInfo {
-        // SAFETY: a live object's type is alive.
-        let flags = unsafe { ffi::PyType_GetFlags(object_type) };
-        let collected = flags & ffi::Py_TPFLAGS_HAVE_GC != 0;
-        // SAFETY: as above; the slot exists for static and heap types from 3.10 on.
-        let traverse = unsafe { ffi::PyType_GetSlot(object_type, ffi::Py_tp_traverse) };
-        // SAFETY: the slot's documented type; null is `None`.
-        let traverse = unsafe { std::mem::transmute::<*mut c_void, Option<ffi::traverseproc>>(traverse) }
-            .filter(|_| collected);
-        TypeInfo {
-            shape: self.shape(object_type, flags as u64),
-            traverse,
-            basic_size: self.type_size(self.basic_size.as_ref(), object_type),
-            item_size: self.type_size(self.item_size.as_ref(), object_type),
-            collected,
-            instance: flags & ffi::Py_TPFLAGS_HEAPTYPE != 0,
-        }
-    }
-
-    fn shape(&self, object_type: *mut ffi::PyTypeObject, flags: u64) -> Shape {
-        // Bits of `tp_flags` for subclasses of built-in types: CPython, Include/object.h, stable since 3.0.
-        const BY_FLAG: [(u32, Shape); 5] = [
-            (25, Shape::List),
-            (26, Shape::Tuple),
-            (29, Shape::Dict),
-            (30, Shape::Exception),
-            (31, Shape::Type),
-        ];
-        if let Some((_, shape)) = BY_FLAG.iter().find(|(bit, _)| flags & (1 << bit) != 0) {
-            return *shape;
-        }
-        let known = &self.known;
-        let by_type = [
-            (known.deque, Shape::Deque),
-            (known.tensor, Shape::Tensor),
-            (known.ndarray, Shape::Array),
-            (known.array, Shape::Buffer),
-            (known.lru_cache, Shape::LruCache),
-            (known.frame, Shape::Frame),
-            (known.code, Shape::Code),
-            (known.function, Shape::Function),
-            (&raw mut ffi::PySet_Type as Address, Shape::Set),
-            (&raw mut ffi::PyByteArray_Type as Address, Shape::Buffer),
-            (&raw mut ffi::PyModule_Type as Address, Shape::Module),
-        ];
-        let found = by_type.iter().find(|(base, _)| {
-            // SAFETY: both are live type objects.
-            *base != 0 && unsafe { ffi::PyType_IsSubtype(object_type, *base as *mut ffi::PyTypeObject) } != 0
-        });
-        found.map_or(Shape::Plain, |(_, shape)| *shape)
-    }
-
-    fn type_size(
-        &self,
-        descriptor: Option<&Bound<'py, PyAny>>,
-        object_type: *mut ffi::PyTypeObject,
-    ) -> usize {
-        // SAFETY: a live type; the new reference is dropped at the end of this function.
-        let object = unsafe { Bound::from_borrowed_ptr(self.py, object_type.cast()) };
-        let size = descriptor.and_then(|slot| slot.call_method1("__get__", (object,)).ok());
-        size.and_then(|size| size.extract().ok()).unwrap_or(0)
     }
 
     /// Elements of a container, or bytes of a buffer; `None` for other shapes.
@@ -255,7 +154,7 @@ impl<'py> Heap<'py> {
         size.unsigned_abs().min(1 << 20)
     }
 
-    /// Calls `visit` with every object that `object` refers to, as the collector would.
+    /// Calls `visit` with every object that `object` refers to, as the collector would: the first [`MOST_REFERENTS`].
     pub(crate) fn referents(&mut self, object: Address, visit: &mut dyn FnMut(Address)) {
         let info = self.type_of(object);
         self.referents_of(object, info, visit);
@@ -269,8 +168,8 @@ impl<'py> Heap<'py> {
         if info.shape == Shape::Type && !is_heap_type(object) {
             return;
         }
-        let mut visit = visit;
-        // SAFETY: `traverse` is the type's own slot; `forward` gets the closure back through its argument.
+        let mut visit = Visit { visit, left: MOST_REFERENTS };
+        // SAFETY: `traverse` is the type's own slot; `forward` gets the visit back through its argument.
         unsafe { traverse(object as *mut ffi::PyObject, forward, (&raw mut visit).cast()) };
     }
 
@@ -305,17 +204,30 @@ impl<'py> Heap<'py> {
         }
     }
 
-    /// An owned reference to an object found in this call.
+    /// An owned reference to an object whose address is still good.
     pub(crate) fn own(&self, object: Address) -> Bound<'py, PyAny> {
-        // SAFETY: `object` is alive: the GIL is held and no Python code has run since it was found.
+        // SAFETY: `object` is alive: nothing was called since it was found, or it has been kept since.
         unsafe { Bound::from_borrowed_ptr(self.py, object as *mut ffi::PyObject) }
     }
 
-    /// Reference count; immortal objects have a very large one.
-    pub(crate) fn references(object: Address) -> usize {
-        // SAFETY: `object` is alive; the count is the first word, of which 3.14 uses the lower half.
-        let word = unsafe { *(object as *const u64) };
-        (word & 0xffff_ffff) as usize
+    /// Keeps objects alive as long as this view: their addresses stay good whatever is called.
+    pub(crate) fn keep(&mut self, objects: impl IntoIterator<Item = Address>) {
+        for object in objects {
+            let owned = self.own(object);
+            self.kept.entry(object).or_insert(owned);
+        }
+    }
+
+    /// Owned references to objects whose addresses are still good: they stay so as long as the references are held.
+    pub(crate) fn hold(&self, objects: impl IntoIterator<Item = Address>) -> Vec<Bound<'py, PyAny>> {
+        objects.into_iter().map(|object| self.own(object)).collect()
+    }
+
+    /// Reference count, without the reference that keeps the object alive here; immortal objects have a very large one.
+    pub(crate) fn references(&self, object: Address) -> usize {
+        // The count is the first word, of which 3.14 uses the lower half.
+        let count = read_word(object) & 0xffff_ffff;
+        count - usize::from(self.kept.contains_key(&object))
     }
 }
 
@@ -331,32 +243,20 @@ fn is_heap_type(object: Address) -> bool {
     flags & ffi::Py_TPFLAGS_HEAPTYPE != 0
 }
 
-unsafe extern "C" fn forward(object: *mut ffi::PyObject, closure: *mut c_void) -> c_int {
-    // SAFETY: `referents` passes a pointer to its `&mut dyn FnMut` that outlives the traversal.
-    let visit = unsafe { &mut *closure.cast::<&mut dyn FnMut(Address)>() };
-    // A panic must not unwind into the type's traversal; a non-zero answer ends it.
-    NonNull::new(object).map_or(0, |object| {
-        let visited = catch_unwind(AssertUnwindSafe(|| visit(object.as_ptr() as Address)));
-        c_int::from(visited.is_err())
-    })
+/// Who is told of an object's referents, and of how many more.
+struct Visit<'a> {
+    visit: &'a mut dyn FnMut(Address),
+    left: usize,
 }
 
-fn known_types(py: Python<'_>) -> KnownTypes {
-    let find = |module: &str, name: &str| -> Address {
-        loaded(py, module)
-            .and_then(|module| member(&module, name))
-            .map_or(0, |found| found.as_ptr() as Address)
-    };
-    KnownTypes {
-        deque: find("_collections", "deque").max(find("collections", "deque")),
-        array: find("array", "array"),
-        lru_cache: find("functools", "_lru_cache_wrapper"),
-        tensor: find("torch", "Tensor"),
-        ndarray: find("numpy", "ndarray"),
-        frame: find("types", "FrameType"),
-        code: find("types", "CodeType"),
-        function: find("types", "FunctionType"),
-    }
+unsafe extern "C" fn forward(object: *mut ffi::PyObject, closure: *mut c_void) -> c_int {
+    // SAFETY: `referents` passes a pointer to its `Visit` that outlives the traversal.
+    let closure = unsafe { &mut *closure.cast::<Visit<'_>>() };
+    let Some(object) = NonNull::new(object) else { return 0 };
+    // A panic must not unwind into the type's traversal; a non-zero answer ends it.
+    let visited = catch_unwind(AssertUnwindSafe(|| (closure.visit)(object.as_ptr() as Address)));
+    closure.left -= 1;
+    c_int::from(visited.is_err() || closure.left == 0)
 }
 
 /// A module that the program has loaded; never imports.
@@ -379,84 +279,7 @@ pub(crate) fn is_a(object: &Bound<'_, PyAny>, class: &Bound<'_, PyAny>) -> bool 
         && unsafe { ffi::PyType_IsSubtype(ffi::Py_TYPE(object.as_ptr()), class.as_ptr().cast()) } != 0
 }
 
-/// Visits every object that the collector tracks, in no particular order; stops when `visit` returns false.
-///
-/// Returns false where this interpreter offers no safe way; then there is no census.
-pub(crate) fn visit_tracked(py: Python<'_>, visit: &mut dyn FnMut(Address) -> bool) -> bool {
-    if let Some(visit_objects) = symbols::gc_visit_objects() {
-        let mut visit = visit;
-        // SAFETY: the function's documented contract: the callback must not run Python code, and does not.
-        unsafe { visit_objects(forward_while, (&raw mut visit).cast()) };
-        return true;
-    }
-    let Some(generations) = Generations::find(py) else { return false };
-    generations.visit(visit)
-}
-
-unsafe extern "C" fn forward_while(object: *mut ffi::PyObject, closure: *mut c_void) -> c_int {
-    // SAFETY: `visit_tracked` passes a pointer to its `&mut dyn FnMut` that outlives the walk.
-    let visit = unsafe { &mut *closure.cast::<&mut dyn FnMut(Address) -> bool>() };
-    // A panic must not unwind into the collector.
-    let proceed = catch_unwind(AssertUnwindSafe(|| visit(object as Address)));
-    c_int::from(proceed.unwrap_or(false))
-}
-
-/// The collector's lists of CPython 3.10 and 3.11, found without knowing where the interpreter keeps them.
-///
-/// A new object is appended to the youngest generation, so the link after it is that list's head; the heads of the
-/// generations lie beside each other in an array of `struct gc_generation { PyGC_Head head; int threshold; int count; }`
-/// (CPython, `pycore_gc.h`, 3.8 to 3.11). The count of objects is held against `gc.get_objects()` once.
-struct Generations {
-    heads: [Address; 3],
-}
-
-/// `sizeof(PyGC_Head)`: the links before an object.
-const LINKS: usize = 16;
-/// `sizeof(struct gc_generation)`.
-const GENERATION: usize = LINKS + 8;
-
-impl Generations {
-    fn find(py: Python<'_>) -> Option<Self> {
-        static SOUND: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        let version = py.version_info();
-        if (version.major, version.minor) >= (3, 12) || SOUND.get() == Some(&false) {
-            return None;
-        }
-        // SAFETY: makes a tracked list; null is handled below.
-        let fresh = unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyList_New(0)) }?;
-        let young = read_word(fresh.as_ptr() as Address - LINKS);
-        let generations = Self { heads: [young, young + GENERATION, young + 2 * GENERATION] };
-        let sound = *SOUND.get_or_init(|| generations.agrees_with_collector(py).unwrap_or(false));
-        sound.then_some(generations)
-    }
-
-    fn agrees_with_collector(&self, py: Python<'_>) -> Option<bool> {
-        let listed = loaded(py, "gc").or_else(|| py.import("gc").ok().map(Bound::into_any))?;
-        let expected = listed.call_method0("get_objects").ok()?.len().ok()?;
-        let mut counted = 0_usize;
-        // A wrong guess of the heads would not close the ring: twice the expected number is proof enough.
-        let closed = self.visit(&mut |_| {
-            counted += 1;
-            counted < 2 * expected
-        });
-        Some(closed && counted.abs_diff(expected) <= expected / 100 + 16)
-    }
-
-    fn visit(&self, visit: &mut dyn FnMut(Address) -> bool) -> bool {
-        for head in self.heads {
-            let mut links = read_word(head);
-            while links != head {
-                if links == 0 || !visit(links + LINKS) {
-                    return false;
-                }
-                links = read_word(links);
-            }
-        }
-        true
-    }
-}
-
 fn read_word(address: Address) -> Address {
-    // SAFETY: callers follow the collector's own links, which are never null or unaligned outside of a collection.
+    // SAFETY: callers pass a field of a live object or type, or follow the collector's own links.
     unsafe { *(address as *const Address) }
 }

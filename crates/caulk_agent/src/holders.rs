@@ -2,7 +2,8 @@
 //!
 //! Roots in order: the user's modules, the locals of every running function, all other modules. Module namespaces are
 //! closed: a path never passes through one on its way to somewhere else, so that it starts where a person would look.
-//! The search is breadth-first, hence paths are shortest, and bounded in nodes and in time.
+//! The search is breadth-first, hence paths are shortest, and bounded in nodes and in time. Roots are read before it
+//! begins; while it lasts nothing is called, and what it found is kept alive.
 
 use std::time::Duration;
 
@@ -40,8 +41,9 @@ pub(crate) struct Path {
 
 /// Nodes looked at before the search gives up.
 const NODE_LIMIT: usize = 2_000_000;
-/// Longest search, in CPU time of the calling thread.
+/// Longest search, in CPU time of the calling thread, which is looked at after so many references.
 const TIME_LIMIT: Duration = Duration::from_millis(90);
+const REFERENCES_PER_LOOK: usize = 1 << 14;
 
 struct Search<'a, 'py> {
     heap: &'a mut Heap<'py>,
@@ -53,12 +55,16 @@ struct Search<'a, 'py> {
     roots: AddressMap<Root>,
     found: AddressMap<u32>,
     started: Duration,
+    /// References met since the time was looked at.
+    references: usize,
 }
 
 /// Finds a path to each target that can be reached; the second value is false where the search hit its bound.
 pub(crate) fn find(heap: &mut Heap<'_>, targets: &AddressSet, scope: Scope) -> (AddressMap<Path>, bool) {
     let py = heap.py;
     let modules = modules(py);
+    let frames = frames::all_frames(py);
+    let locals = locals(py, &frames);
     let mut search = Search {
         heap,
         targets,
@@ -68,32 +74,61 @@ pub(crate) fn find(heap: &mut Heap<'_>, targets: &AddressSet, scope: Scope) -> (
         roots: AddressMap::default(),
         found: AddressMap::default(),
         started: thread_time(),
+        references: 0,
     };
     for module in &modules {
         search.visited.insert(module.address);
-        search.visited.insert(module.namespace);
+        search.visited.insert(module.namespace());
     }
     // Frames keep each other through `f_back`: they are roots, never a way.
-    let frames = frames::all_frames(py);
     for (_, stack) in &frames {
         search.visited.extend(stack.iter().map(|frame| frame.as_ptr() as Address));
     }
     for module in modules.iter().filter(|module| module.user) {
-        search.start(module.namespace, Root::Module(module.name.clone()));
+        search.start(module.namespace(), Root::Module(module.name.clone()));
     }
     let mut complete = search.run();
-    for (thread, stack) in &frames {
-        search.start_frames(*thread, stack);
+    for (root, value) in &locals {
+        let value = value.as_ptr() as Address;
+        if search.visited.insert(value) {
+            search.start(value, root.clone());
+        }
     }
     complete = complete && search.run();
     for module in modules.iter().filter(|module| !module.user && scope == Scope::All) {
-        search.start(module.namespace, Root::Module(module.name.clone()));
+        search.start(module.namespace(), Root::Module(module.name.clone()));
     }
     complete = complete && search.run();
     (search.paths(), complete)
 }
 
-impl<'py> Search<'_, 'py> {
+/// Locals of the user's functions in all threads, of a thread the outermost function first: it lives longest.
+fn locals<'py>(py: Python<'py>, threads: &[(u64, Vec<Bound<'py, PyAny>>)]) -> Vec<(Root, Bound<'py, PyAny>)> {
+    let mut roots = Vec::new();
+    for (thread, stack) in threads {
+        let name =
+            Some(frames::thread_name(py, *thread)).filter(|name| !name.is_empty() && name != "MainThread");
+        for frame in stack.iter().rev() {
+            let place = frames::place(frame);
+            if !frames::is_user_file(&place.file) {
+                continue;
+            }
+            frames::for_each_local(frame, &mut |variable, value| {
+                let root = Root::Local {
+                    function: place.function.clone(),
+                    file: place.file.clone(),
+                    line: place.line,
+                    variable: variable.to_owned(),
+                    thread: name.clone(),
+                };
+                roots.push((root, value.clone()));
+            });
+        }
+    }
+    roots
+}
+
+impl Search<'_, '_> {
     fn start(&mut self, object: Address, root: Root) {
         let index = self.nodes.len() as u32;
         self.nodes.push((object, index));
@@ -103,33 +138,6 @@ impl<'py> Search<'_, 'py> {
         self.roots.entry(index as Address).or_insert(root);
     }
 
-    /// Locals of one thread's frames, the outermost function first: it lives longest.
-    fn start_frames(&mut self, thread: u64, stack: &[Bound<'py, PyAny>]) {
-        for frame in stack.iter().rev() {
-            let place = frames::place(frame);
-            if !frames::is_user_file(&place.file) {
-                continue;
-            }
-            let mut locals = Vec::new();
-            frames::for_each_local(frame, &mut |name, value| {
-                locals.push((name.to_owned(), value.as_ptr() as Address));
-            });
-            for (variable, value) in locals {
-                if self.visited.insert(value) {
-                    let root = Root::Local {
-                        function: place.function.clone(),
-                        file: place.file.clone(),
-                        line: place.line,
-                        variable,
-                        thread: Some(frames::thread_name(self.heap.py, thread))
-                            .filter(|name| !name.is_empty() && name != "MainThread"),
-                    };
-                    self.start(value, root);
-                }
-            }
-        }
-    }
-
     /// Goes on until everything reachable was seen, every target found (true), or a bound hit (false).
     fn run(&mut self) -> bool {
         let mut children = Vec::new();
@@ -137,9 +145,7 @@ impl<'py> Search<'_, 'py> {
             if self.found.len() == self.targets.len() {
                 return true;
             }
-            if self.nodes.len() > NODE_LIMIT
-                || (self.next.is_multiple_of(1024) && thread_time().saturating_sub(self.started) > TIME_LIMIT)
-            {
+            if self.nodes.len() > NODE_LIMIT || self.is_out_of_time() {
                 return false;
             }
             let parent = self.next as u32;
@@ -147,11 +153,20 @@ impl<'py> Search<'_, 'py> {
             self.next += 1;
             children.clear();
             self.heap.referents(object, &mut |child| children.push(child));
+            self.references += children.len() + 1;
             for child in &children {
                 self.meet(*child, parent);
             }
         }
         true
+    }
+
+    fn is_out_of_time(&mut self) -> bool {
+        if self.references < REFERENCES_PER_LOOK {
+            return false;
+        }
+        self.references = 0;
+        thread_time().saturating_sub(self.started) > TIME_LIMIT
     }
 
     fn meet(&mut self, child: Address, parent: u32) {
@@ -169,7 +184,8 @@ impl<'py> Search<'_, 'py> {
         }
     }
 
-    fn paths(&self) -> AddressMap<Path> {
+    /// The paths that were found, with everything on them kept alive.
+    fn paths(self) -> AddressMap<Path> {
         let trace = |mut index: u32| {
             let mut nodes = Vec::new();
             loop {
@@ -183,19 +199,28 @@ impl<'py> Search<'_, 'py> {
             nodes.reverse();
             Path { root: self.roots[&(index as Address)].clone(), nodes }
         };
-        self.found.iter().map(|(target, index)| (*target, trace(*index))).collect()
+        let paths: AddressMap<Path> =
+            self.found.iter().map(|(target, index)| (*target, trace(*index))).collect();
+        self.heap.keep(paths.values().flat_map(|path| &path.nodes).copied());
+        paths
     }
 }
 
-struct ModuleRoot {
+struct ModuleRoot<'py> {
     name: String,
     address: Address,
-    namespace: Address,
+    namespace: Bound<'py, PyDict>,
     user: bool,
 }
 
+impl ModuleRoot<'_> {
+    fn namespace(&self) -> Address {
+        self.namespace.as_ptr() as Address
+    }
+}
+
 /// Loaded modules, `__main__` first, caulk's own left out.
-fn modules(py: Python<'_>) -> Vec<ModuleRoot> {
+fn modules(py: Python<'_>) -> Vec<ModuleRoot<'_>> {
     // SAFETY: a borrowed reference to `sys.modules`, or null.
     let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, pyo3::ffi::PyImport_GetModuleDict()) };
     let Some(modules) = modules.and_then(|modules| modules.cast_into::<PyDict>().ok()) else {
@@ -213,12 +238,7 @@ fn modules(py: Python<'_>) -> Vec<ModuleRoot> {
         let file =
             namespace.get_item("__file__").ok().flatten().and_then(|file| file.extract::<String>().ok());
         let user = name == "__main__" || file.is_some_and(|file| frames::is_user_file(&file));
-        roots.push(ModuleRoot {
-            name,
-            address: module.as_ptr() as Address,
-            namespace: namespace.as_ptr() as Address,
-            user,
-        });
+        roots.push(ModuleRoot { name, address: module.as_ptr() as Address, namespace, user });
     }
     roots.sort_by_key(|root| root.name != "__main__");
     roots

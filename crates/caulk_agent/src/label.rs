@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 
 use crate::frames;
-use crate::heap::{Address, Heap, Shape, is_a, loaded, member};
+use crate::heap::{Address, Entries, Heap, MOST_REFERENTS, Shape, is_a, loaded, member};
 use crate::holders::{Path, Root};
 use crate::torch::Torch;
 
@@ -204,9 +204,10 @@ impl<'py> Writer<'_, 'py> {
             index += 1;
         });
         let shape = self.heap.type_of(parent).shape;
+        let length = self.heap.length(parent).unwrap_or(index).max(index);
         // Lists and tuples are traversed from their end (CPython, `list_traverse`, `tupletraverse`).
-        let position =
-            found.map(|at| if matches!(shape, Shape::List | Shape::Tuple) { index - 1 - at } else { at });
+        let from_end = matches!(shape, Shape::List | Shape::Tuple);
+        let position = found.map(|at| if from_end { length - 1 - at } else { at });
         let type_name = self.heap.type_name(child);
         if let Some((tuple, kind, names)) = self.items.take()
             && tuple == parent
@@ -335,7 +336,7 @@ fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
 pub(crate) fn slot_value<'py>(heap: &mut Heap<'py>, owner: Address, name: &str) -> Option<Bound<'py, PyAny>> {
     let shape = heap.type_of(owner).shape;
     let object = heap.own(owner);
-    if shape == Shape::Tensor && !Torch::new(heap.py).is_some_and(|torch| torch.is_plain(&object)) {
+    if shape == Shape::Tensor && !heap.is_plain_tensor(&object) {
         return None;
     }
     match shape {
@@ -346,7 +347,10 @@ pub(crate) fn slot_value<'py>(heap: &mut Heap<'py>, owner: Address, name: &str) 
 }
 
 fn key_in<'py>(dict: &Bound<'py, PyDict>, value: Address) -> Option<Bound<'py, PyAny>> {
-    dict.iter().find(|(_, found)| found.as_ptr() as Address == value).map(|(key, _)| key)
+    let mut entries = Entries::of(dict.as_ptr() as Address).take(MOST_REFERENTS);
+    let (key, _) = entries.find(|(_, found)| *found == value)?;
+    // SAFETY: nothing was called since the dict, which is alive, gave its key.
+    Some(unsafe { Bound::from_borrowed_ptr(dict.py(), key as *mut ffi::PyObject) })
 }
 
 /// Name of the `__slots__` entry that holds `child`.

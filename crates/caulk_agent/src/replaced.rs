@@ -8,12 +8,11 @@ use std::collections::HashMap;
 use caulk_wire::ContainerKind;
 use pyo3::prelude::*;
 
-use crate::census::{Census, Tracker};
+use crate::census::{Census, Seen, Tracker};
 use crate::heap::{Address, AddressSet, Heap, Shape, type_address};
 use crate::holders::{self, Scope};
 use crate::label::{self, Label};
 use crate::suspects::Suspects;
-use crate::torch::Torch;
 
 /// Smallest tensor or array looked at, in bytes.
 const SMALLEST_BYTES: u64 = 64 << 10;
@@ -54,23 +53,50 @@ struct Candidate {
     weight: u64,
 }
 
+/// What is new since the last census, where that is worth a search.
+#[derive(Default)]
+pub(crate) struct Fresh<'py> {
+    containers: Vec<Candidate>,
+    /// Tensors and arrays.
+    objects: Vec<Bound<'py, PyAny>>,
+}
+
 impl Replaced {
-    /// Names that grow by replacement; `tracker` still knows the census before.
-    pub(crate) fn look(
+    /// Takes in a census whose addresses are good still, and keeps alive what is new in it; `tracker` knows the one
+    /// before.
+    pub(crate) fn meet<'py>(
         &mut self,
-        heap: &mut Heap<'_>,
+        heap: &mut Heap<'py>,
         census: &Census,
         tracker: &Tracker,
         suspects: &Suspects,
         in_use: u64,
         boundary: u32,
-    ) -> Vec<Renewed> {
+    ) -> Fresh<'py> {
         let grew = in_use > self.in_use + WORTH && self.in_use > 0;
         self.in_use = in_use;
         // Where something else grows already, this is the less likely cause.
         let due = suspects.is_empty() || boundary.is_multiple_of(SEARCH_AGAIN);
-        let candidates = if grew && due { self.candidates(heap, census, tracker) } else { Vec::new() };
-        self.before = census.tensors.iter().chain(&census.arrays).copied().collect();
+        let all = census.tensors.iter().chain(&census.arrays).copied();
+        let before = std::mem::replace(&mut self.before, all.collect());
+        if !grew || !due {
+            return Fresh::default();
+        }
+        let containers = Self::fresh_containers(census, tracker);
+        heap.keep(containers.iter().map(|candidate| candidate.address));
+        let objects = heap.hold(self.before.difference(&before).copied());
+        Fresh { containers, objects }
+    }
+
+    /// Names that grow by replacement.
+    pub(crate) fn look<'py>(
+        &mut self,
+        heap: &mut Heap<'py>,
+        fresh: Fresh<'py>,
+        suspects: &Suspects,
+        boundary: u32,
+    ) -> Vec<Renewed> {
+        let candidates = Self::candidates(heap, fresh);
         if candidates.is_empty() {
             return Vec::new();
         }
@@ -101,11 +127,10 @@ impl Replaced {
         renewed
     }
 
-    fn candidates(&self, heap: &mut Heap<'_>, census: &Census, tracker: &Tracker) -> Vec<Candidate> {
-        let mut candidates = Vec::new();
-        for seen in
-            census.containers.iter().filter(|seen| seen.len >= SHORTEST && !tracker.knows(seen.address))
-        {
+    /// The longest containers that were not there before.
+    fn fresh_containers(census: &Census, tracker: &Tracker) -> Vec<Candidate> {
+        let fresh = |seen: &&Seen| seen.len >= SHORTEST && !tracker.knows(seen.address);
+        let candidates = census.containers.iter().filter(fresh).map(|seen| {
             let kind = match seen.shape {
                 Shape::Dict => ContainerKind::Dict,
                 Shape::Set => ContainerKind::Set,
@@ -114,44 +139,38 @@ impl Replaced {
                 _ => ContainerKind::List,
             };
             let size = seen.len as u64;
-            candidates.push(Candidate { address: seen.address, kind, size, weight: size * 64 });
-        }
-        let fresh: AddressSet = census
-            .tensors
-            .iter()
-            .chain(&census.arrays)
-            .copied()
-            .filter(|address| !self.before.contains(address))
-            .collect();
-        let torch = Torch::new(heap.py);
-        for address in fresh {
-            let object = heap.own(address);
-            if !torch.as_ref().is_some_and(|torch| torch.is_plain(&object))
-                && heap.type_of(address).shape == Shape::Tensor
-            {
-                continue;
-            }
+            Candidate { address: seen.address, kind, size, weight: size * 64 }
+        });
+        heaviest(candidates.collect())
+    }
+
+    /// The heaviest of all that is new.
+    fn candidates<'py>(heap: &mut Heap<'py>, fresh: Fresh<'py>) -> Vec<Candidate> {
+        let mut candidates = fresh.containers;
+        for object in fresh.objects {
             let bytes = size_of(heap, &object).unwrap_or(0);
             if bytes >= SMALLEST_BYTES {
-                candidates.push(Candidate {
-                    address,
-                    kind: ContainerKind::Tensor,
-                    size: bytes,
-                    weight: bytes,
-                });
+                let address = object.as_ptr() as Address;
+                heap.keep([address]);
+                let kind = ContainerKind::Tensor;
+                candidates.push(Candidate { address, kind, size: bytes, weight: bytes });
             }
         }
-        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.weight));
-        candidates.truncate(SEARCHED);
-        candidates
+        heaviest(candidates)
     }
 }
 
+fn heaviest(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.weight));
+    candidates.truncate(SEARCHED);
+    candidates
+}
+
 /// Bytes of a tensor or array, elements of a container.
-pub(crate) fn size_of(heap: &mut Heap<'_>, object: &Bound<'_, PyAny>) -> Option<u64> {
+pub(crate) fn size_of<'py>(heap: &mut Heap<'py>, object: &Bound<'py, PyAny>) -> Option<u64> {
     let address = object.as_ptr() as Address;
     match heap.type_of(address).shape {
-        Shape::Tensor if !Torch::new(heap.py).is_some_and(|torch| torch.is_plain(object)) => None,
+        Shape::Tensor if !heap.is_plain_tensor(object) => None,
         Shape::Array if type_address(address) != heap.ndarray() => None,
         Shape::Tensor | Shape::Array => object.getattr("nbytes").ok()?.extract().ok(),
         _ => heap.length(address).map(|length| length as u64),

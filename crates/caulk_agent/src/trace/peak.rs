@@ -99,12 +99,13 @@ fn fullest(py: Python<'_>, frame: Bound<'_, PyAny>) -> Vec<Full> {
                 matches!(heap.type_of(address).shape, Shape::List | Shape::Dict | Shape::Deque | Shape::Set);
             let len = heap.length(address).unwrap_or(0);
             if container && len >= 2 {
-                found.push((len, address, name.to_owned(), place.clone()));
+                found.push((len, value.clone(), name.to_owned(), place.clone()));
             }
         });
     }
     found.sort_by_key(|(len, ..)| std::cmp::Reverse(*len));
-    let looked = found.into_iter().take(MOST_LOOKS).map(|(len, address, name, place)| {
+    let looked = found.into_iter().take(MOST_LOOKS).map(|(len, value, name, place)| {
+        let address = value.as_ptr() as Address;
         let type_name = heap.type_name(address);
         let step = |kind, name: &str, type_name: &str| PathStep {
             kind,

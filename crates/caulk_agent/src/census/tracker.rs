@@ -1,0 +1,101 @@
+//! What grows, told by comparing each census with the one before.
+
+use std::collections::TryReserveError;
+
+use super::{Census, Seen};
+use crate::heap::{Address, AddressMap, type_address};
+
+/// How one container has moved over the censuses.
+#[derive(Debug, Clone, Copy)]
+struct Track {
+    object_type: Address,
+    /// Lengths in the last censuses, newest first; 0 before it was met.
+    history: [u32; HISTORY],
+    first_len: u32,
+    /// Censuses in which it was longer than before, out of the last eight, newest in the lowest bit.
+    grew: u8,
+    seen: u8,
+}
+
+/// Compares each census with the one before.
+#[derive(Default)]
+pub(crate) struct Tracker {
+    tracks: AddressMap<Track>,
+}
+
+/// A container that grew in at least two of its last three censuses and never shrank in them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grown {
+    pub(crate) seen: Seen,
+    pub(crate) gained: usize,
+    /// Lengths in the last censuses, newest first; 0 before it was met.
+    pub(crate) history: [u32; HISTORY],
+}
+
+/// Lengths kept for every container, so that a candidate's series begins before it became one.
+pub(crate) const HISTORY: usize = 4;
+
+/// Growing containers that are told of: the fastest.
+const MOST_GROWN: usize = 4096;
+
+/// How far back a growing container may have been seen: growth in two of three intervals makes a candidate.
+const WINDOW: u8 = 0b111;
+
+impl Track {
+    fn after(before: Option<&Self>, object_type: Address, len: u32) -> Self {
+        match before {
+            // A shorter container starts anew: it is emptied or trimmed, or another one at the same address.
+            Some(track) if len >= track.history[0] => {
+                let mut history = [len; HISTORY];
+                history[1..].copy_from_slice(&track.history[..HISTORY - 1]);
+                let grew = (track.grew << 1) | u8::from(len > track.history[0]);
+                Self { history, grew, seen: track.seen.saturating_add(1), ..*track }
+            }
+            _ => {
+                let mut history = [0; HISTORY];
+                history[0] = len;
+                Self { object_type, history, first_len: len, grew: 0, seen: 1 }
+            }
+        }
+    }
+}
+
+impl Tracker {
+    /// Takes the next census in, and returns what grows, fastest first.
+    ///
+    /// # Errors
+    /// Where there is no memory; then it knows nothing.
+    pub(crate) fn update(&mut self, census: &Census) -> Result<Vec<Grown>, TryReserveError> {
+        let mut next: AddressMap<Track> = AddressMap::default();
+        if let Err(error) = next.try_reserve(census.containers.len()) {
+            self.tracks = AddressMap::default();
+            return Err(error);
+        }
+        let mut grown = Vec::new();
+        for seen in &census.containers {
+            let object_type = type_address(seen.address);
+            let len = u32::try_from(seen.len).unwrap_or(u32::MAX);
+            let before = self.tracks.get(&seen.address).filter(|track| track.object_type == object_type);
+            let track = Track::after(before, object_type, len);
+            if track.seen >= 3 && (track.grew & WINDOW).count_ones() >= 2 {
+                let gained = (len - track.first_len) as usize;
+                grown.push(Grown { seen: *seen, gained, history: track.history });
+            }
+            next.insert(seen.address, track);
+        }
+        self.tracks = next;
+        grown.sort_by_key(|grown| std::cmp::Reverse(grown.gained));
+        grown.truncate(MOST_GROWN);
+        Ok(grown)
+    }
+
+    /// Was there a container at this address in the last census?
+    pub(crate) fn knows(&self, address: Address) -> bool {
+        self.tracks.contains_key(&address)
+    }
+
+    /// Is this a container that was longer in the last census than in the one before?
+    pub(crate) fn lengthened(&self, address: Address) -> bool {
+        self.tracks.get(&address).is_some_and(|track| track.seen >= 2 && track.history[0] > track.history[1])
+    }
+}

@@ -1,0 +1,159 @@
+//! What the elements of a container are, as far as that decides the class of a leak.
+
+use std::collections::HashMap;
+
+use caulk_wire::Contents;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyTuple};
+
+use super::by_count;
+use super::sample::Sample;
+use crate::heap::{Address, Heap, Shape, is_a, loaded, member};
+
+/// Columns of a row.
+const COLUMNS: usize = 256;
+
+/// Facts about the elements that decide a leak's class.
+#[derive(Default)]
+pub(super) struct Facts {
+    pub(super) traits: Vec<String>,
+}
+
+impl Facts {
+    pub(super) fn add(&mut self, fact: &str) {
+        if !self.traits.iter().any(|known| known == fact) {
+            self.traits.push(fact.to_owned());
+        }
+    }
+
+    pub(super) fn element_types(
+        &mut self,
+        heap: &mut Heap<'_>,
+        elements: &[Address],
+        contents: &mut Contents,
+    ) {
+        let mut types: HashMap<String, u32> = HashMap::new();
+        let (mut scalars, mut records) = (0, 0);
+        for element in elements {
+            *types.entry(heap.type_name(*element)).or_default() += 1;
+            let object = heap.own(*element);
+            scalars += usize::from(is_scalar(&object));
+            records += usize::from(is_record(heap, *element));
+            for fact in kinds(&object) {
+                self.add(fact);
+            }
+        }
+        if scalars == elements.len() {
+            self.add("scalar");
+        }
+        if records == elements.len() {
+            self.add("record");
+        }
+        contents.element_types = by_count(types);
+    }
+
+    pub(super) fn keys(&mut self, heap: &mut Heap<'_>, sample: &Sample, epochs: u64) {
+        let has_tensor = |heap: &mut Heap<'_>, key: Address| {
+            let mut found = heap.type_of(key).shape == Shape::Tensor;
+            let mut inner = Vec::new();
+            heap.referents(key, &mut |item| inner.push(item));
+            found |= inner.iter().any(|item| heap.type_of(*item).shape == Shape::Tensor);
+            found
+        };
+        if sample.keys.iter().any(|key| has_tensor(heap, *key)) {
+            self.add("tensor-key");
+        }
+        if let Some(first) = sample.first_key
+            && counts_epochs(heap, first, &sample.last_keys, epochs)
+        {
+            self.add("epoch-key");
+        }
+        // functools makes a key of the arguments; a method's first argument is the instance.
+        let has_instance = |heap: &mut Heap<'_>, key: &Address| {
+            let Ok(tuple) = heap.own(*key).cast_into_exact::<PyTuple>() else { return false };
+            let Ok(first) = tuple.get_item(0) else { return false };
+            let info = heap.type_of(first.as_ptr() as Address);
+            info.collected && info.shape == Shape::Plain
+        };
+        if !sample.keys.is_empty() && sample.keys.iter().all(|key| has_instance(heap, key)) {
+            self.add("self-key");
+        }
+    }
+}
+
+/// Is one part of the keys the number of the epoch in which the entry was made?
+///
+/// The youngest keys agree in it, the oldest key has another, and the distance is the number of epochs between, give or
+/// take one.
+fn counts_epochs(heap: &Heap<'_>, first: Address, keys: &[Address], epochs: u64) -> bool {
+    let parts = |key: Address| -> Vec<Option<i64>> {
+        let key = heap.own(key);
+        match key.cast_exact::<PyTuple>() {
+            Ok(tuple) => tuple.iter().map(|item| integer(&item)).collect(),
+            Err(_) => Vec::new(),
+        }
+    };
+    let first = parts(first);
+    let youngest: Vec<_> = keys.iter().map(|key| parts(*key)).collect();
+    (0..first.len()).any(|at| {
+        let value = youngest.last().and_then(|key| key.get(at).copied().flatten());
+        let agree = youngest.iter().all(|key| key.get(at).copied().flatten() == value);
+        match (first[at], value) {
+            (Some(old), Some(new)) if agree && youngest.len() >= 2 => {
+                let distance = new.abs_diff(old);
+                distance >= 1 && distance.abs_diff(epochs) <= 1
+            }
+            _ => false,
+        }
+    })
+}
+
+fn integer(object: &Bound<'_, PyAny>) -> Option<i64> {
+    object.cast_exact::<PyInt>().ok()?.extract().ok()
+}
+
+fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
+    let name = object.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
+    let module = object.get_type().module().map_or_else(|_| String::new(), |name| name.to_string());
+    matches!(name.as_str(), "int" | "float" | "str" | "bool" | "NoneType" | "bytes" | "complex")
+        || (module == "numpy" && !matches!(name.as_str(), "ndarray"))
+        || matches!(module.as_str(), "datetime" | "pathlib" | "decimal")
+}
+
+/// A row: a dict with string keys, a tuple or a list, of scalars only (two columns or more).
+fn is_record(heap: &mut Heap<'_>, element: Address) -> bool {
+    let object = heap.own(element);
+    if let Ok(dict) = object.cast::<PyDict>() {
+        return (2..=COLUMNS).contains(&dict.len())
+            && dict.iter().all(|(key, value)| is_scalar(&key) && is_scalar(&value));
+    }
+    if !matches!(heap.type_of(element).shape, Shape::Tuple | Shape::List) {
+        return false;
+    }
+    if heap.length(element).is_none_or(|length| !(2..=COLUMNS).contains(&length)) {
+        return false;
+    }
+    let mut items = Vec::new();
+    heap.referents(element, &mut |item| items.push(item));
+    items.len() >= 2 && items.iter().all(|item| is_scalar(&heap.own(*item)))
+}
+
+/// What an element is, as far as that names a class.
+fn kinds(object: &Bound<'_, PyAny>) -> Vec<&'static str> {
+    const BY_CLASS: [(&str, &str, &str); 8] = [
+        ("torch.optim.optimizer", "Optimizer", "optimizer"),
+        ("torch.nn.modules.module", "Module", "module"),
+        ("matplotlib.figure", "Figure", "figure"),
+        ("matplotlib.backend_bases", "FigureManagerBase", "figure"),
+        ("logging", "LogRecord", "log-record"),
+        ("functools", "partial", "function"),
+        ("types", "FunctionType", "function"),
+        ("types", "MethodType", "function"),
+    ];
+    let is_a = |module: &str, class: &str| {
+        loaded(object.py(), module)
+            .and_then(|module| member(&module, class))
+            .is_some_and(|class| is_a(object, &class))
+    };
+    BY_CLASS.iter().filter(|(module, class, _)| is_a(module, class)).map(|(_, _, kind)| *kind).collect()
+}

@@ -1,0 +1,71 @@
+//! Where a census is worth its cost: how memory has moved over the boundaries of one unit.
+
+use std::time::Duration;
+
+use caulk_wire::Unit;
+
+use crate::budget::monotonic;
+
+/// Boundaries at which a census is always taken: something must be there to compare with.
+const FIRST: u32 = 3;
+/// Steps that take so many times as long as a census are looked at as epochs are.
+const SLOW: u32 = 4;
+/// Growth since the last census, in bytes, that makes the next one worth its cost.
+const WORTH: u64 = 128 << 10;
+/// Steps or seconds in a row at which memory must have risen before a census is taken there.
+const RISES: u32 = 2;
+/// Time between two censuses at steps or seconds, in times of what one costs.
+const REST: u32 = 10;
+/// ... but for the first few: three make a candidate, and two more a series.
+const FIRST_LOOKS: u32 = 5;
+/// Boundaries by seconds at the beginning of a program, while it imports.
+const IMPORTS: u32 = 12;
+/// An epoch without growth is looked at all the same once in so many.
+const SELDOM: u32 = 4;
+
+/// How memory has moved over the boundaries of one unit.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Trend {
+    boundaries: u32,
+    rises: u32,
+    last: u64,
+    /// Level at the last census.
+    looked: u64,
+    since: u32,
+    /// When the last boundary and the last census were.
+    at: Duration,
+    looked_at: Duration,
+    /// Censuses so far.
+    looks: u32,
+}
+
+impl Trend {
+    /// Takes in the next boundary; is a census worth its cost?
+    pub(super) fn take(&mut self, unit: Unit, level: u64, cost: Duration) -> bool {
+        let now = monotonic();
+        // A census at each of these would be a small part of the time between them.
+        let slow = self.boundaries > 0 && now.saturating_sub(self.at) > cost * SLOW;
+        self.at = now;
+        self.boundaries += 1;
+        self.since += 1;
+        self.rises = if level > self.last + (WORTH >> 2) && self.last > 0 { self.rises + 1 } else { 0 };
+        self.last = level;
+        let regular = self.boundaries <= FIRST || level > self.looked + WORTH || self.since >= SELDOM;
+        // Within an epoch much is made and freed again: only what rises and rises is looked into.
+        let worth = if unit == Unit::Epoch || slow { regular } else { self.rises >= RISES };
+        // Finer boundaries must not use up what the epochs need.
+        let rested = unit == Unit::Epoch
+            || self.looks < FIRST_LOOKS
+            || now.saturating_sub(self.looked_at) > cost * REST;
+        // Imports make memory rise second by second.
+        let imported = unit != Unit::Seconds || self.boundaries > IMPORTS;
+        let worth = worth && imported;
+        if worth && rested {
+            self.looked = level;
+            self.looked_at = now;
+            self.looks += 1;
+            self.since = 0;
+        }
+        worth && rested
+    }
+}

@@ -1,0 +1,92 @@
+//! What keeps a thing that grows, and what is in it.
+
+use std::time::Duration;
+
+use super::Suspects;
+use super::item::Suspect;
+use crate::budget::Budget;
+use crate::channel::Channel;
+use crate::contents;
+use crate::heap::{Address, AddressSet, Heap};
+use crate::holders::{self, Scope};
+
+/// CPU time that a search for paths is taken to cost.
+const PATHS: Duration = Duration::from_millis(40);
+/// Containers looked into at one boundary.
+const LOOKS: usize = 12;
+/// CPU time that one look is taken to cost.
+const LOOK: Duration = Duration::from_millis(3);
+/// Boundaries between two looks into the same container.
+const LOOK_AGAIN: u32 = 4;
+
+impl Suspects {
+    /// Finds what keeps the new ones, and looks into the heaviest.
+    pub(crate) fn explain(
+        &mut self,
+        heap: &mut Heap<'_>,
+        boundary: u32,
+        epochs: u64,
+        budget: &Budget,
+        channel: &mut Channel,
+    ) {
+        let wanted = |item: &Suspect| item.address.is_some() && !item.explained;
+        let targets: AddressSet =
+            self.items.iter().filter(|item| wanted(item)).filter_map(|item| Some(item.address?.0)).collect();
+        if !targets.is_empty() && budget.allows(PATHS, Duration::ZERO) {
+            // What the program itself keeps is found soon; only what is left over is worth a walk over everything.
+            let again = self.items.iter().any(|item| wanted(item) && item.searches > 0);
+            let (paths, _) = holders::find(heap, &targets, if again { Scope::All } else { Scope::User });
+            for item in self.items.iter_mut().filter(|item| item.address.is_some() && !item.explained) {
+                item.searches += 1;
+                let path = item.address.and_then(|(address, _)| paths.get(&address));
+                item.explain(heap, path, boundary, channel);
+            }
+        }
+        self.look(heap, boundary, epochs, budget, channel);
+    }
+
+    /// Looks into the heaviest, each once in a while.
+    fn look(
+        &mut self,
+        heap: &mut Heap<'_>,
+        boundary: u32,
+        epochs: u64,
+        budget: &Budget,
+        channel: &mut Channel,
+    ) {
+        let due = |item: &Suspect| item.looked.is_none_or(|looked| boundary >= looked + LOOK_AGAIN);
+        let mut order: Vec<usize> = (0..self.items.len())
+            .filter(|at| {
+                self.items[*at].explained && self.items[*at].address.is_some() && due(&self.items[*at])
+            })
+            .collect();
+        order.sort_by_key(|at| {
+            let item = &self.items[*at];
+            std::cmp::Reverse((item.looked.is_none(), item.by_user, item.weight()))
+        });
+        for at in order.into_iter().take(LOOKS) {
+            if !budget.allows(LOOK, Duration::ZERO) {
+                return;
+            }
+            let Some((address, _)) = self.items[at].address else { continue };
+            // Hooks of one object sit in the registries of several layers.
+            let name = self.items[at].name.clone();
+            let together: Vec<Address> = if name.ends_with("_hooks") {
+                self.items
+                    .iter()
+                    .filter(|item| item.name == name)
+                    .filter_map(|item| Some(item.address?.0))
+                    .collect()
+            } else {
+                vec![address]
+            };
+            let mut found = contents::look_together(heap, &together, epochs);
+            let item = &mut self.items[at];
+            item.looked = Some(boundary);
+            item.bytes_per_element = found.bytes_per_element;
+            found.id = item.id;
+            found.boundary = boundary;
+            channel.send(&found.into());
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! One thing that grows: what is known of it, and what is told.
+
+use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder, StepKind};
+
+use crate::channel::Channel;
+use crate::heap::{Address, Heap, type_address};
+use crate::holders::{self, Root};
+use crate::label;
+use crate::trace::{Target, Watch};
+
+/// One thing that grows.
+pub(super) struct Suspect {
+    pub(super) id: u32,
+    pub(super) kind: ContainerKind,
+    pub(super) type_name: String,
+    /// Where it is, for containers; a graph is followed by name.
+    pub(super) address: Option<(Address, Address)>,
+    pub(super) key: String,
+    pub(super) gained: u64,
+    /// Lengths that were not sent yet: boundary and length.
+    pub(super) pending: Vec<(u32, u64)>,
+    /// Nodes of a graph, or size of what is replaced, when first met.
+    pub(super) first_size: Option<u64>,
+    pub(super) shallow: u64,
+    pub(super) name: String,
+    /// Type or module that defines the holder.
+    pub(super) home: String,
+    /// Held by the user's module or by a running function.
+    pub(super) by_user: bool,
+    pub(super) searches: u8,
+    pub(super) explained: bool,
+    pub(super) looked: Option<u32>,
+    pub(super) bytes_per_element: u64,
+    pub(super) place: Option<Place>,
+    pub(super) tries: u8,
+    pub(super) hit: bool,
+}
+
+/// Where a tensor is kept that is replaced rather than filled.
+pub(super) enum Place {
+    /// An attribute of an object, or a key of a dict; the address of the object and of its type.
+    Slot { owner: Address, owner_type: Address },
+    /// A local variable of a running function.
+    Local { function: String },
+}
+
+impl Suspect {
+    pub(super) fn new(id: u32, kind: ContainerKind, type_name: String) -> Self {
+        Self {
+            id,
+            kind,
+            type_name,
+            address: None,
+            key: String::new(),
+            gained: 0,
+            pending: Vec::new(),
+            first_size: None,
+            shallow: 0,
+            name: String::new(),
+            home: String::new(),
+            by_user: false,
+            searches: 0,
+            explained: false,
+            looked: None,
+            bytes_per_element: 0,
+            place: None,
+            tries: 0,
+            hit: false,
+        }
+    }
+
+    pub(super) fn weight(&self) -> u64 {
+        self.gained * self.bytes_per_element.max(16)
+    }
+
+    pub(super) fn take_graph(&mut self, mut contents: Contents, boundary: u32, channel: &mut Channel) {
+        let first = *self.first_size.get_or_insert(contents.graph_nodes);
+        self.gained = contents.graph_nodes.saturating_sub(first);
+        self.bytes_per_element = contents.bytes_per_element;
+        // Beyond the bound of the walk the count would stand still while the graph grows on.
+        if !contents.truncated || self.looked.is_none() {
+            self.pending.push((boundary, contents.graph_nodes));
+            self.looked = Some(boundary);
+        }
+        contents.id = self.id;
+        contents.boundary = boundary;
+        channel.send(&contents.into());
+        self.send_lengths(channel);
+    }
+
+    pub(super) fn take_size(&mut self, size: u64, boundary: u32, channel: &mut Channel) {
+        let first = *self.first_size.get_or_insert(size);
+        self.gained = size.saturating_sub(first);
+        self.pending.push((boundary, size));
+        self.send_lengths(channel);
+    }
+
+    pub(super) fn explain(
+        &mut self,
+        heap: &mut Heap<'_>,
+        path: Option<&holders::Path>,
+        boundary: u32,
+        channel: &mut Channel,
+    ) {
+        let Some(path) = path else {
+            // A search that ended at its bound is tried again; then it is held from where Python cannot look.
+            if self.searches >= 2 {
+                self.explained = true;
+                channel.send(&label::held_from_c(self.id, boundary, &self.type_name).into());
+                self.send_lengths(channel);
+            }
+            return;
+        };
+        let mut label = label::describe(heap, path);
+        self.by_user = match &path.root {
+            Root::Local { .. } => true,
+            Root::Module(name) => label::is_user_module(heap.py, name),
+        };
+        if let Some(wrapper) = label.cache {
+            self.kind = ContainerKind::LruCache;
+            label.place_of_cached(heap, wrapper);
+        } else if label.queue.is_some() {
+            self.kind = ContainerKind::Queue;
+        }
+        let mut holder = label.holder;
+        self.name.clone_from(&holder.name);
+        self.home = home_of(&holder);
+        holder.id = self.id;
+        holder.boundary = boundary;
+        channel.send(&holder.into());
+        self.explained = true;
+        self.send_lengths(channel);
+    }
+
+    pub(super) fn send_lengths(&mut self, channel: &mut Channel) {
+        for (boundary, len) in self.pending.drain(..) {
+            channel.send(
+                &ContainerLen {
+                    boundary,
+                    id: self.id,
+                    kind: self.kind,
+                    type_name: self.type_name.clone(),
+                    len,
+                    shallow_bytes: self.shallow,
+                }
+                .into(),
+            );
+        }
+    }
+
+    pub(super) fn watch(&self, heap: &Heap<'_>) -> Option<Watch> {
+        let target = match (&self.place, self.address) {
+            (Some(Place::Slot { owner, .. }), _) => {
+                Target::Slot { owner: heap.own(*owner).unbind(), name: self.name.clone() }
+            }
+            (Some(Place::Local { function }), _) => {
+                Target::Local { function: function.clone(), name: self.name.clone() }
+            }
+            (None, Some((address, _))) => Target::Object(heap.own(address).unbind()),
+            (None, None) => return None,
+        };
+        Some(Watch { id: self.id, target, name: self.name.clone(), home: self.home.clone() })
+    }
+}
+
+impl Place {
+    pub(super) fn new(owner: Option<Address>, holder: &Holder) -> Self {
+        match owner {
+            Some(owner) => Self::Slot { owner, owner_type: type_address(owner) },
+            None => Self::Local { function: holder.function.clone() },
+        }
+    }
+}
+
+/// The type, or else the module, whose code is likely to mention what is held.
+pub(super) fn home_of(holder: &Holder) -> String {
+    match holder.path.first() {
+        _ if !holder.owner_type.is_empty() => holder.owner_type.clone(),
+        Some(step) if step.kind == StepKind::Module => step.name.clone(),
+        _ => String::new(),
+    }
+}

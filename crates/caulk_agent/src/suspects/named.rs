@@ -1,0 +1,136 @@
+//! What is followed by name, since the object itself is replaced: tensors and lists that are bound anew, kept graphs.
+
+use caulk_wire::{ContainerKind, Contents};
+use pyo3::prelude::*;
+
+use super::Suspects;
+use super::item::{Place, Suspect, home_of};
+use crate::channel::Channel;
+use crate::frames;
+use crate::graphs::{self, KeptGraph};
+use crate::heap::{Address, AddressMap, AddressSet, Heap};
+use crate::label::{self, Label};
+use crate::replaced::{self, Renewed};
+
+impl Suspects {
+    /// Objects in which graphs are kept: the next census says whether they are alive.
+    pub(crate) fn owners(&self) -> AddressSet {
+        let owner = |item: &Suspect| match item.place {
+            Some(Place::Slot { owner, .. }) => Some(owner),
+            _ => None,
+        };
+        self.items.iter().filter_map(owner).collect()
+    }
+
+    /// Forgets the owners that did not live to see this census, and keeps the others alive.
+    pub(crate) fn confirm_owners(&mut self, heap: &mut Heap<'_>, alive: &AddressMap<Address>) {
+        heap.keep(alive.keys().copied());
+        for item in &mut self.items {
+            if let Some(Place::Slot { owner, owner_type }) = item.place
+                && alive.get(&owner) != Some(&owner_type)
+            {
+                item.place = None;
+            }
+        }
+    }
+
+    /// Measures what is followed by name, where its place is known.
+    pub(crate) fn follow_names(&mut self, heap: &mut Heap<'_>, boundary: u32, channel: &mut Channel) {
+        for item in &mut self.items {
+            let value = match &item.place {
+                Some(Place::Slot { owner, .. }) => label::slot_value(heap, *owner, &item.name),
+                Some(Place::Local { function }) => local_of(heap.py, function, &item.name),
+                None => None,
+            };
+            let Some(value) = value else { continue };
+            if item.kind == ContainerKind::Graph {
+                if let Some(contents) = graphs::contents_of(&value) {
+                    item.take_graph(contents, boundary, channel);
+                }
+            } else if let Some(size) = replaced::size_of(heap, &value) {
+                item.take_size(size, boundary, channel);
+            }
+        }
+    }
+
+    /// Takes in names whose objects are replaced by larger ones.
+    pub(crate) fn meet_renewed(&mut self, renewed: Vec<Renewed>, boundary: u32, channel: &mut Channel) {
+        for Renewed { label: Label { mut holder, owner, .. }, kind, sizes, type_name } in renewed {
+            let key = format!("{}:{}", holder.function, holder.expression);
+            if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
+                if let (None, Some((_, size))) = (&item.place, sizes.last()) {
+                    item.take_size(*size, boundary, channel);
+                }
+                item.place = Some(Place::new(owner, &holder));
+                continue;
+            }
+            let mut item = self.item(kind, type_name);
+            item.place = Some(Place::new(owner, &holder));
+            item.key = key;
+            item.name.clone_from(&holder.name);
+            item.home = home_of(&holder);
+            item.by_user = true;
+            item.explained = true;
+            item.bytes_per_element = if kind == ContainerKind::Tensor { 1 } else { 64 };
+            holder.id = item.id;
+            holder.boundary = boundary;
+            channel.send(&holder.into());
+            if kind == ContainerKind::Tensor {
+                let traits = vec!["tensor".into(), "replaced".into()];
+                let id = item.id;
+                let contents = Contents {
+                    id,
+                    boundary,
+                    sampled: 1,
+                    bytes_per_element: 1,
+                    tensor_bytes_per_element: 1,
+                    traits,
+                    ..Contents::default()
+                };
+                channel.send(&contents.into());
+            }
+            for (boundary, size) in sizes {
+                item.take_size(size, boundary, channel);
+            }
+            self.items.push(item);
+        }
+    }
+
+    /// Takes in graphs that were found to be kept by name.
+    pub(crate) fn meet_graphs(&mut self, graphs: Vec<KeptGraph>, boundary: u32, channel: &mut Channel) {
+        for graph in graphs {
+            let Label { mut holder, owner, .. } = graph.label;
+            let key = format!("{}:{}", holder.function, holder.expression);
+            if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
+                // A holder that was replaced by another at the same place.
+                let followed = item.place.is_some();
+                item.place = Some(Place::new(owner, &holder));
+                if !followed {
+                    item.take_graph(graph.contents, boundary, channel);
+                }
+                continue;
+            }
+            let mut item = self.item(ContainerKind::Graph, graph.type_name);
+            item.place = Some(Place::new(owner, &holder));
+            item.key = key;
+            item.name.clone_from(&holder.name);
+            item.home = home_of(&holder);
+            item.by_user = true;
+            item.explained = true;
+            holder.id = item.id;
+            holder.boundary = boundary;
+            channel.send(&holder.into());
+            item.take_graph(graph.contents, boundary, channel);
+            self.items.push(item);
+        }
+    }
+}
+
+/// A local variable of the outermost running function of this name.
+fn local_of<'py>(py: Python<'py>, function: &str, name: &str) -> Option<Bound<'py, PyAny>> {
+    let threads = frames::all_frames(py);
+    let frames = threads.iter().flat_map(|(_, stack)| stack.iter().rev());
+    frames
+        .filter(|frame| frames::place(frame).function == function)
+        .find_map(|frame| frames::local(frame, name))
+}
