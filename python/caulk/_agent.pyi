@@ -38,6 +38,9 @@ def note(code: str, text: str) -> None:
 def bye(steps: int, epochs: int) -> None:
     """The process ends in an orderly way."""
 
+def stop() -> None:
+    """Caulk has failed: whatever is armed is taken off, and nothing is armed again."""
+
 def after_fork() -> None:
     """In the child of a fork: forgets the parent's connection and findings. `start` makes the child's own."""
 

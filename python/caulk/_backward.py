@@ -1,6 +1,7 @@
 """Where the program starts backward passes, how, and whether gradients were left over from the step before.
 
-Counts per line in a dict; told at boundaries. Nothing here looks at a value on a device but for the first few steps.
+Counts per line in a dict; told at boundaries. Nothing here looks at a value on a device but for the first few steps, nor
+where a look would run code of the program's: a subclass of tensors, a mode. A graph that is being captured is left alone.
 """
 
 import weakref
@@ -80,7 +81,8 @@ class _Site:
 class StaleGradients:
     """Do backward passes start with gradients that an optimizer has already applied?"""
 
-    def __init__(self):
+    def __init__(self, torch):
+        self._tensors = _Tensors(torch)
         self._watched = {}
         #: Those whose gradients are still looked at.
         self.active = []
@@ -108,17 +110,21 @@ class StaleGradients:
         # While another thread trains, its gradients are not to be touched.
         thread = get_ident()
         applied = [watched for watched in self.active if watched.applied and watched.thread == thread]
-        looks = [look for watched in applied if (look := watched.look())]
+        looks = ()
+        if applied and not self._tensors.are_observed():
+            with self._tensors.no_overrides():
+                looks = [look for watched in applied if (look := watched.look(self._tensors))]
         self.active = [watched for watched in self.active if watched.looks_left > 0]
         return looks
 
-    @staticmethod
-    def after(looks, site):
+    def after(self, looks, site):
         """Counts for `site` the gradients that its backward pass has added to."""
+        tensors = self._tensors
         for watched, parameter, gradient, version, stale in looks:
-            now = parameter.grad
-            if now is None or (now is gradient and now._version == version):
-                continue
+            with tensors.no_overrides():
+                now = parameter.grad
+                if now is None or (now is gradient and tensors.version(now) == version):
+                    continue
             watched.applied = False
             watched.looks_left -= 1
             site.checked += 1
@@ -136,20 +142,23 @@ class _Watched:
         self.thread = None
         self.looks_left = _LOOKS
 
-    def look(self):
+    def look(self, tensors):
         """The parameter, its gradient, the gradient's version, and whether it is other than zero."""
         optimizer = self.optimizer()
-        parameter = None if optimizer is None else _smallest(optimizer)
+        parameter = None if optimizer is None else _smallest(optimizer, tensors)
         if parameter is None:
             self.looks_left = 0
             return None
         gradient = parameter.grad
         if gradient is None:
             return self, parameter, None, 0, False
-        if gradient.is_sparse or gradient.device.type == "meta":
+        if not tensors.is_plain(gradient) or gradient.is_sparse or gradient.device.type not in ("cpu", "cuda"):
             self.looks_left = 0
             return None
-        if gradient.device.type != "cpu":
+        if gradient.device.type == "cuda":
+            # A value that is waited for would spoil the capture.
+            if tensors.are_captured():
+                return None
             self.looks_left = min(self.looks_left, _LOOKS_ON_DEVICE)
         try:
             stale = bool(gradient.detach().ne(0).any())
@@ -157,14 +166,45 @@ class _Watched:
             # A tensor of a kind of its own.
             self.looks_left = 0
             return None
-        return self, parameter, gradient, gradient._version, stale
+        return self, parameter, gradient, tensors.version(gradient), stale
 
 
-def _smallest(optimizer):
+class _Tensors:
+    """Torch, as far as its tensors can be looked at without anybody noticing."""
+
+    def __init__(self, torch):
+        core = torch._C
+        self._plain = (torch.Tensor, torch.nn.Parameter)
+        #: Switches off what subclasses and modes do at calls of torch's functions.
+        self.no_overrides = core.DisableTorchFunction
+        self._dispatch_modes = getattr(core, "_len_torch_dispatch_stack", None)
+        self._is_capturing = getattr(core, "_cuda_isCurrentStreamCapturing", None)
+
+    def are_observed(self):
+        """Would a mode of the program's see every operation?"""
+        return self._dispatch_modes is None or self._dispatch_modes() > 0
+
+    def are_captured(self):
+        """Is the current stream of the GPU being captured into a graph?"""
+        return self._is_capturing is None or self._is_capturing()
+
+    def is_plain(self, tensor):
+        """Is it a tensor of torch's own class?"""
+        return type(tensor) in self._plain
+
+    def version(self, tensor):
+        """Counts changes in place; 0 for tensors that do not count them."""
+        try:
+            return tensor._version if self.is_plain(tensor) else 0
+        except RuntimeError:
+            return 0
+
+
+def _smallest(optimizer, tensors):
     """The smallest parameter that is updated, the last of several: a bias near the output."""
     best = None
     for group in optimizer.param_groups[:1] + optimizer.param_groups[-1:]:
-        for parameter in group["params"][-64:]:
+        for parameter in filter(tensors.is_plain, group["params"][-64:]):
             if parameter.is_leaf and parameter.requires_grad and (best is None or parameter.numel() <= best.numel()):
                 best = parameter
     return best

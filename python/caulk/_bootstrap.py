@@ -65,6 +65,8 @@ class Marks:
 
     def _reset(self):
         self._busy = False
+        #: A boundary that was cut inside a backward pass.
+        self.waiting = None
         self._phase = None
         self.steps = 0
         #: Number of the epoch begun last.
@@ -201,14 +203,30 @@ class Marks:
     # Boundaries.
 
     def _cut(self, unit, index, level):
+        """Cuts a boundary. One inside a backward pass waits for its end: what the pass lets go of must not be looked at."""
         if self._busy or not self._connect():
             return
+        self.catch_up(0)
+        boundary = (unit, index, self.steps, self.phase())
+        steps = self.torch_steps
+        if level and steps is not None and steps.depth:
+            self.waiting = boundary
+        else:
+            self._tell(boundary, level)
+
+    def catch_up(self, level=1):
+        """Cuts the boundary that waits, if there is one."""
+        waiting, self.waiting = self.waiting, None
+        if waiting is not None:
+            self._tell(waiting, level)
+
+    def _tell(self, boundary, level):
         self._busy = True
         try:
-            if unit != STEPS or not self._at_this_spacing % _FLUSH_EVERY:
+            if boundary[0] != STEPS or not self._at_this_spacing % _FLUSH_EVERY:
                 for flush in self.before_cut:
                     flush()
-            self.agent.boundary(unit, index, self.steps, self.phase(), level)
+            self.agent.boundary(*boundary, level)
         finally:
             self._busy = False
 
@@ -273,6 +291,7 @@ class Marks:
         """The interpreter ends in an orderly way."""
         if self.alive and self._connected:
             with self.guarded("exit"):
+                self.catch_up(0)
                 for flush in self.before_cut:
                     flush()
                 self.agent.bye(self.steps, max(self.epoch + 1, 0))
@@ -405,7 +424,7 @@ def start(settings):
     gc.callbacks.append(marks.tick)
     os.register_at_fork(after_in_child=marks.forked)
     atexit.register(marks.bye)
-    marks.undo += [watch.remove, marks.stop_clock]
+    marks.undo += [watch.remove, marks.stop_clock, _agent.stop]
     caulk._marks = marks
     return True
 

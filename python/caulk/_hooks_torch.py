@@ -24,13 +24,13 @@ _MOST_OPTIMIZERS = 4096
 class Steps:
     """Puts together what the hooks see: when a step is done, and whether an epoch has begun with it."""
 
-    def __init__(self, marks, has_optimizers):
+    def __init__(self, marks, torch):
         self._marks = marks
-        self._has_optimizers = has_optimizers
+        self._has_optimizers = lambda: _any_optimizer(torch)
         self.epochs = _epochs.Epochs(marks.agent.read_local)
         self.passes = _loaders.Passes()
         self.backwards = _backward.BackwardSites(marks)
-        self.stale = _backward.StaleGradients()
+        self.stale = _backward.StaleGradients(torch)
         #: A framework that says itself when epochs begin.
         self.framework = None
         self._forget()
@@ -248,11 +248,15 @@ class Steps:
     def backward_ends(self, site, frame, completed):
         """The pass is over, with or without an exception."""
         self.depth -= 1
-        if site is None or not completed:
+        if self._marks.waiting is not None and not self.depth:
+            self._marks.catch_up()
+        if site is None:
             return
-        if self._looks:
-            self.stale.after(self._looks, site)
-            self._looks = ()
+        looks, self._looks = self._looks, ()
+        if not completed:
+            return
+        if looks:
+            self.stale.after(looks, site)
         if self._by_backward is False:
             return
         self._backwards += 1
@@ -284,7 +288,7 @@ class Steps:
 
 def install(torch, marks):
     """Installs the hooks in the module `torch`, which has just been imported."""
-    steps = Steps(marks, lambda: _any_optimizer(torch))
+    steps = Steps(marks, torch)
     marks.torch_steps = steps
     marks.before_cut.append(steps.backwards.flush)
     marks.after_fork.append(steps.forget)
@@ -323,6 +327,9 @@ def _hook_backward(torch, marks, steps, compiling):
                     return original(*args, **kwargs)
                 finally:
                     steps.depth -= 1
+                    if marks.waiting is not None and not steps.depth:
+                        with marks.guarded("backward hook"):
+                            marks.catch_up()
             try:
                 site = steps.backward_begins(retain_graph, create_graph)
             except Exception as error:

@@ -62,6 +62,7 @@ loop = _recorder("loop")
 backward_site = _recorder("backward_site")
 note = _recorder("note")
 bye = _recorder("bye")
+stop = _recorder("stop")
 after_fork = _recorder("after_fork")
 
 

@@ -80,3 +80,92 @@ def test_a_torch_without_a_common_engine_call_is_hooked_too(train):
     told = train(source)
     flags = [tuple(key[1:]) for key in told.sites]
     assert flags == [(True, False), (True, True), (False, False)]
+
+
+def test_looking_runs_no_code_of_the_programs(train):
+    source = """
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Loud(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    class Operations(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    def count(step):
+        step()
+        seen.clear()
+        for i in range(3):
+            step()
+        return len(seen)
+
+    loud = Loud(torch.ones(2)).requires_grad_()
+    loud_optimizer = torch.optim.SGD([loud], lr=0.1)
+
+    def loud_step():
+        loud.sum().backward()
+        loud_optimizer.step()
+
+    def functions_step():
+        with Functions():
+            train_step()
+
+    def operations_step():
+        with Operations():
+            train_step()
+
+    print([count(step) for step in (loud_step, functions_step, operations_step)])
+    import caulk
+    caulk._marks.fail("test", ValueError("as without caulk"))
+    print([count(step) for step in (loud_step, functions_step, operations_step)])
+    """
+    with_caulk, without = train(source, failing=True).stdout.splitlines()
+    assert with_caulk == without
+
+
+def test_a_capture_is_left_alone(train):
+    source = """
+    import caulk
+    train_step()
+    stale = caulk._marks.torch_steps.stale
+    asked = []
+    looked = torch.Tensor.any
+    class Captured(torch.Tensor):
+        pass
+    stale._tensors.are_captured = lambda: asked.append(1) or True
+    class Device:
+        type = "cuda"
+    class Gradient:
+        is_sparse = False
+        device = Device
+        def detach(self):
+            raise AssertionError("looked at")
+    class Parameter:
+        is_leaf = requires_grad = True
+        grad = Gradient()
+        def numel(self):
+            return 1
+    class Optimizer:
+        param_groups = [{"params": [Parameter()]}]
+    stale._tensors.is_plain = lambda tensor: True
+    optimizer = Optimizer()
+    stale.meets(optimizer)
+    stale.stepped(optimizer)
+    before = stale.active[-1].looks_left
+    stale.before()
+    assert asked and stale.active[-1].looks_left == before
+    """
+    train(source)

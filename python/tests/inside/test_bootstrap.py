@@ -130,6 +130,7 @@ def test_a_failing_agent_takes_itself_down_and_nothing_else(run, call):
     assert len(notes) == 1
     assert notes[0][0] == "hook-failed"
     assert f"{call} fails on purpose" in notes[0][1]
+    assert len(told.of("stop")) == 1
 
 
 SMALL_TRAINING = """

@@ -103,3 +103,26 @@ def test_few_steps_are_marked_within_known_epochs(train):
     marks = [call[1] for call in told.of("boundary") if call[0] == STEPS]
     assert len([mark for mark in marks if mark > 101]) <= 5 * 8
     assert all(call[4] == 0 for call in told.of("boundary") if call[0] == STEPS and call[1] > 101)
+
+
+def test_a_census_waits_for_the_end_of_a_backward_pass(train):
+    source = """
+    import caulk
+    from caulk import _agent
+    train_step()
+    told = []
+    original = _agent.boundary
+    def boundary(*arguments):
+        told.append((arguments[-1], caulk._marks.torch_steps.depth))
+        original(*arguments)
+    _agent.boundary = boundary
+    inside = [torch.optim.SGD([p], lr=0.01) for p in other.parameters()]
+    for each, p in zip(inside, other.parameters()):
+        p.register_post_accumulate_grad_hook(lambda _, each=each: each.step())
+    for epoch in range(4):
+        for i in range(4):
+            backward(other)
+    assert any(level for level, _ in told), told
+    assert not [depth for level, depth in told if level and depth], told
+    """
+    assert len(train(source).epochs) >= 3
