@@ -12,7 +12,7 @@ use crate::own;
 /// One reading of the process's memory, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
-    /// Handed out by malloc, what the agent itself holds left out.
+    /// Handed out by malloc, without what the agent itself holds.
     pub(crate) malloc: u64,
     /// Kept free by malloc.
     pub(crate) malloc_free: u64,
@@ -147,9 +147,9 @@ impl Meter {
     pub(crate) fn read(&mut self, py: Python<'_>, budget: &Budget) -> Reading {
         if self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO) {
             let started = thread_time();
-            let (used, free) = self.malloc();
-            // Now: what the agent holds while it works at this boundary is not in this reading.
-            self.last = (used.saturating_sub(own::bytes()), free);
+            let (malloc, free) = self.malloc();
+            // At this very moment: a census holds more.
+            self.last = (malloc.saturating_sub(own::bytes()), free);
             self.cost = thread_time().saturating_sub(started);
         }
         let (malloc, malloc_free) = self.last;
@@ -248,9 +248,11 @@ mod tests {
     fn a_block_is_counted_while_it_lives() {
         let mut meter = Meter::new();
         let before = meter.malloc().0;
-        let block = std::hint::black_box(vec![1_u8; 64 << 20]);
+        // SAFETY: any size may be asked for.
+        let block = std::hint::black_box(unsafe { libc::malloc(64 << 20) });
         let during = meter.malloc().0;
-        drop(block);
+        // SAFETY: the block from above.
+        unsafe { libc::free(block) };
         let after = meter.malloc().0;
         assert!(during - before >= 64 << 20, "{before} {during}");
         assert!(after < during - (60 << 20), "{during} {after}");

@@ -17,13 +17,13 @@ use trend::Trend;
 use crate::budget::{Budget, Price, monotonic, thread_time};
 use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
+use crate::cuda;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
 use crate::in_use::{Meter, Reading};
 use crate::replaced::Replaced;
 use crate::suspects::Suspects;
 use crate::torch::Torch;
-use crate::cuda;
 
 /// CPU time that a census of an unknown heap is taken to cost: of a process with torch, and per block of pymalloc.
 const TYPICAL_CENSUS: Duration = Duration::from_millis(40);
@@ -35,6 +35,7 @@ const TYPE_ROWS: usize = 16;
 
 /// What the parts of a comparison are taken to cost.
 struct Prices {
+    paths: Price,
     names: Price,
     replaced: Price,
     graphs: Price,
@@ -45,6 +46,7 @@ impl Default for Prices {
     fn default() -> Self {
         let milliseconds = |number| Price::new(Duration::from_millis(number));
         Self {
+            paths: milliseconds(20),
             names: milliseconds(2),
             replaced: milliseconds(5),
             graphs: milliseconds(10),
@@ -287,6 +289,9 @@ impl Session {
         let _overrides_off = Torch::new(heap.py);
         self.send_types(heap, types, seq);
         let Self { budget, prices, suspects, channel, .. } = self;
+        if suspects.has_unexplained() {
+            prices.paths.pay(budget, || suspects.explain(heap, seq, channel));
+        }
         let renewed = prices.replaced.pay(budget, || self.replaced.look(heap, fresh, suspects, seq));
         prices.names.pay(budget, || suspects.follow_names(heap, seq, channel));
         suspects.meet_renewed(renewed.unwrap_or_default(), seq, channel);
@@ -294,7 +299,7 @@ impl Session {
         suspects.meet_graphs(graphs.unwrap_or_default(), seq, channel);
         // Nothing but the program itself may seem to hold what is looked into next.
         drop(tensors);
-        suspects.explain(heap, seq, self.epochs, budget, channel);
+        suspects.look(heap, seq, self.epochs, budget, channel);
         prices.arming.pay(budget, || suspects.arm(heap, channel));
     }
 

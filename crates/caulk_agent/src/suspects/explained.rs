@@ -10,8 +10,6 @@ use crate::contents;
 use crate::heap::{Address, AddressSet, Heap};
 use crate::holders::{self, Scope};
 
-/// CPU time that a search for paths is taken to cost.
-const PATHS: Duration = Duration::from_millis(40);
 /// Containers looked into at one boundary.
 const LOOKS: usize = 12;
 /// CPU time that one look is taken to cost.
@@ -20,33 +18,27 @@ const LOOK: Duration = Duration::from_millis(3);
 const LOOK_AGAIN: u32 = 4;
 
 impl Suspects {
-    /// Finds what keeps the new ones, and looks into the heaviest.
-    pub(crate) fn explain(
-        &mut self,
-        heap: &mut Heap<'_>,
-        boundary: u32,
-        epochs: u64,
-        budget: &Budget,
-        channel: &mut Channel,
-    ) {
-        let wanted = |item: &Suspect| item.address.is_some() && !item.explained;
-        let targets: AddressSet =
-            self.items.iter().filter(|item| wanted(item)).filter_map(|item| Some(item.address?.0)).collect();
-        if !targets.is_empty() && budget.allows(PATHS, Duration::ZERO) {
-            // What the program itself keeps is found soon; only what is left over is worth a walk over everything.
-            let again = self.items.iter().any(|item| wanted(item) && item.searches > 0);
-            let (paths, _) = holders::find(heap, &targets, if again { Scope::All } else { Scope::User });
-            for item in self.items.iter_mut().filter(|item| item.address.is_some() && !item.explained) {
-                item.searches += 1;
-                let path = item.address.and_then(|(address, _)| paths.get(&address));
-                item.explain(heap, path, boundary, channel);
-            }
+    /// Is there something whose holder is not known yet?
+    pub(crate) fn has_unexplained(&self) -> bool {
+        self.items.iter().any(Suspect::is_unexplained)
+    }
+
+    /// Finds what keeps the new ones.
+    pub(crate) fn explain(&mut self, heap: &mut Heap<'_>, boundary: u32, channel: &mut Channel) {
+        let unexplained = self.items.iter().filter(|item| item.is_unexplained());
+        let targets: AddressSet = unexplained.filter_map(|item| Some(item.address?.0)).collect();
+        // What the program itself keeps is found soon; only what is left over is worth a walk over everything.
+        let again = self.items.iter().any(|item| item.is_unexplained() && item.searches > 0);
+        let (paths, _) = holders::find(heap, &targets, if again { Scope::All } else { Scope::User });
+        for item in self.items.iter_mut().filter(|item| item.is_unexplained()) {
+            item.searches += 1;
+            let path = item.address.and_then(|(address, _)| paths.get(&address));
+            item.explain(heap, path, boundary, channel);
         }
-        self.look(heap, boundary, epochs, budget, channel);
     }
 
     /// Looks into the heaviest, each once in a while.
-    fn look(
+    pub(crate) fn look(
         &mut self,
         heap: &mut Heap<'_>,
         boundary: u32,

@@ -69,6 +69,10 @@ impl Suspect {
         }
     }
 
+    pub(super) fn is_unexplained(&self) -> bool {
+        self.address.is_some() && !self.explained
+    }
+
     pub(super) fn weight(&self) -> u64 {
         self.gained * self.bytes_per_element.max(16)
     }
