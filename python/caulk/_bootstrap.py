@@ -313,7 +313,11 @@ class Marks:
             return
         try:
             reason = plain(f"{type(error).__name__}: {error}")
-            self.note("hook-failed", f"{where}: {reason}; nothing more is seen from inside")
+            self.note(
+                "hook-failed",
+                f"caulk failed inside the program ({where}: {reason}) and has taken itself out: what comes later is seen "
+                "from outside alone. The program is not affected; please report it",
+            )
         except Exception:  # The program goes on, whatever the agent does.
             pass
         self.alive = False
@@ -387,7 +391,11 @@ class ImportWatch:
             if "exec_module" not in vars(loader):
                 loader.exec_module = exec_module
         except (AttributeError, TypeError):
-            self._marks.note("not-hooked", f"{name} is loaded in a way that cannot be watched; its steps are not seen")
+            self._marks.note(
+                "not-hooked",
+                f"{name} is loaded in a way that cannot be watched, so that its steps are not seen: tell them with "
+                "`caulk.step()` and `caulk.epoch()`",
+            )
 
     def _install(self, name, module):
         hook = self._wanted.pop(name, None)

@@ -10,7 +10,10 @@ def install(module, marks):
     steps = getattr(marks, "torch_steps", None)
     original = getattr(module, "_call_callback_hooks", None)
     if steps is None or original is None:
-        marks.note("not-hooked", f"{module.__name__} has no callback hooks: epochs are told by its loops")
+        marks.note(
+            "not-hooked",
+            f"this {module.__name__} has no callback hooks: epochs are told from its loops instead, and may be missed",
+        )
         return
 
     def heard(trainer, hook):

@@ -9,7 +9,10 @@ def install(module, marks):
     handler = getattr(module, "CallbackHandler", None)
     original = getattr(handler, "call_event", None)
     if steps is None or original is None:
-        marks.note("not-hooked", "transformers has no CallbackHandler: epochs are told by its loops")
+        marks.note(
+            "not-hooked",
+            "this transformers has no CallbackHandler: epochs are told from its loops instead, and may be missed",
+        )
         return
     heard = {
         "on_train_begin": lambda: steps.enter_framework("transformers"),

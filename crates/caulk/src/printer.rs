@@ -83,6 +83,9 @@ impl Printer {
     fn aside(self, color: AnsiColor, label: &str, text: &str) {
         let label = self.paint(color, label);
         let text = text.replace('\n', "\n       ");
+        if self.terminal && would_stop() {
+            return;
+        }
         // A bar may stand in this line: it is cleared, and drawn again below by its program.
         let start = if self.terminal { "\r\x1b[K" } else { "" };
         to_stderr(&format!("{start}caulk: {label} {text}\n"));
@@ -135,6 +138,14 @@ pub(crate) fn data_options() -> TextOptions {
 /// How to write a report into a file.
 pub(crate) fn file_options() -> TextOptions {
     TextOptions { color: false, width: DEFAULT_WIDTH }
+}
+
+/// Writing to the terminal from the background stops the whole job where the terminal is set so.
+fn would_stop() -> bool {
+    use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
+    let stderr = io::stderr();
+    let background = tcgetpgrp(&stderr).is_ok_and(|group| group != rustix::process::getpgrp());
+    background && tcgetattr(&stderr).is_ok_and(|terminal| terminal.local_modes.contains(LocalModes::TOSTOP))
 }
 
 fn to_stderr(text: &str) {

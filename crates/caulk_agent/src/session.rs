@@ -251,12 +251,13 @@ impl Session {
         let (code, text) = match failure {
             Failure::Unavailable => (
                 "census-unavailable",
-                "this interpreter's heap cannot be walked safely: no containers are named",
+                "this interpreter's objects cannot be looked through safely, so that no container is named; run the \
+                 program with a CPython as python.org, conda or Debian build it",
             ),
             Failure::TooLong => (
                 "census-too-long",
-                "the program holds too many objects to be walked in the time of a pause: containers are compared again \
-                 when they are fewer",
+                "the program holds too many objects to be looked through in the time of a pause, so that containers \
+                 that grow may not be named; they are compared again when the objects are fewer",
             ),
             Failure::NoMemory => (
                 "census-without-memory",
@@ -339,3 +340,155 @@ impl Session {
 fn predicted_cost(blocks: u64) -> Duration {
     CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX)
 }
+<<<<<<< HEAD
+=======
+
+/// Connects to the supervisor and says hello; false where there is none.
+#[pyfunction]
+fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, worker: Option<u32>) -> bool {
+    let _ = settings;
+    // Panics are caught where Python calls in; the default hook would print into the program's standard error. It is
+    // this library's own: its copy of the standard library serves nobody else.
+    std::panic::set_hook(Box::new(|_| {}));
+    let Ok(path) = std::env::var(SOCKET_VARIABLE) else { return false };
+    let version = py.version_info();
+    let mut session = Session::new(path);
+    let executable: Option<String> = crate::heap::loaded(py, "sys")
+        .and_then(|sys| crate::heap::member(&sys, "executable")?.extract().ok());
+    let hello = Hello {
+        protocol: PROTOCOL,
+        pid: std::process::id(),
+        // SAFETY: always succeeds.
+        parent: unsafe { libc::getppid() }.unsigned_abs(),
+        time_ns: monotonic().as_nanos() as u64,
+        python: format!("{}.{}.{}", version.major, version.minor, version.patch),
+        executable: executable.unwrap_or_default(),
+        argv,
+        rank,
+        worker,
+        allocator: session.meter.allocator_name().into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    session.channel.send(&hello.into());
+    let connected = !session.channel.is_closed();
+    // Tried out now: later the heap's addresses may be held, while no Python code may run.
+    frames::usable(py);
+    frames::rehearse(py);
+    SESSION.put(session);
+    connected
+}
+
+/// Cuts a boundary: `unit` 0 epoch, 1 steps, 2 seconds; `level` 1 asks for a census where the budget allows.
+#[pyfunction]
+fn boundary(py: Python<'_>, unit: u32, index: u64, steps: u64, phase: u32, level: u32) -> PyResult<()> {
+    let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
+    let phase = Phase::ALL.get(phase as usize).copied().unwrap_or_default();
+    // Only what the program itself must see comes back: Ctrl-C while a Python function was called.
+    guarded(|session| session.boundary(py, unit, index, steps, phase, level > 0)).unwrap_or(Ok(()))
+}
+
+/// An optimizer step went by: an armed trace that has seen enough is taken down.
+#[pyfunction]
+fn step(py: Python<'_>, steps: u64) {
+    let _ = steps;
+    if trace::is_armed() {
+        guarded(|session| session.suspects.finish_trace_if_enough(py, &mut session.channel));
+    }
+}
+
+/// A loop of the program was recognised.
+#[pyfunction]
+#[pyo3(name = "loop")]
+fn loop_site(unit: u32, file: String, line: u32, function: String, variable: String, source: String) {
+    let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
+    guarded(|session| {
+        session.channel.send(&LoopSite { unit, file, line, function, variable, source }.into());
+    });
+}
+
+/// A line of the program starts backward passes.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "one call from Python; the fields of one message")]
+fn backward_site(
+    file: String,
+    line: u32,
+    function: String,
+    count: u64,
+    retain_graph: bool,
+    create_graph: bool,
+    stale: u64,
+    checked: u64,
+) {
+    guarded(|session| {
+        let site = BackwardSite {
+            file,
+            line,
+            function,
+            count,
+            retain_graph,
+            create_graph,
+            stale_gradients: stale,
+            checked,
+        };
+        session.channel.send(&site.into());
+    });
+}
+
+/// One line for the report.
+#[pyfunction]
+fn note(code: &str, text: &str) {
+    guarded(|session| session.note(code, text));
+}
+
+/// The process ends in an orderly way.
+#[pyfunction]
+fn bye(py: Python<'_>, steps: u64, epochs: u64) {
+    guarded(|session| {
+        session.suspects.finish_trace(py, &mut session.channel);
+        session.suspects.finish_peak(py, &mut session.channel);
+        if session.channel.dropped() > 0 {
+            let text = format!(
+                "{} of the agent's messages were dropped because caulk could not keep up: what they said is missing here",
+                session.channel.dropped()
+            );
+            session.note("messages-dropped", &text);
+        }
+        let bye = Bye {
+            steps,
+            epochs,
+            cost_ns: session.budget.spent().as_nanos() as u64,
+            longest_pause_ns: session.budget.longest().as_nanos() as u64,
+        };
+        session.channel.send(&bye.into());
+    });
+}
+
+/// In the child of a fork: a process of its own, that has said nothing yet.
+#[pyfunction]
+fn after_fork(py: Python<'_>) {
+    SESSION.release();
+    census::resume_collector_after_fork();
+    trace::after_fork(py);
+    guarded(|session| {
+        session.channel.after_fork();
+        let channel = std::mem::take(&mut session.channel);
+        *session = Session { channel, ..Session::new(String::new()) };
+    });
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for function in [
+        wrap_pyfunction!(start, module)?,
+        wrap_pyfunction!(boundary, module)?,
+        wrap_pyfunction!(step, module)?,
+        wrap_pyfunction!(loop_site, module)?,
+        wrap_pyfunction!(backward_site, module)?,
+        wrap_pyfunction!(note, module)?,
+        wrap_pyfunction!(bye, module)?,
+        wrap_pyfunction!(after_fork, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}
+>>>>>>> dbfac7e (Give every note its consequence and its remedy; stay off a terminal whose background would stop)

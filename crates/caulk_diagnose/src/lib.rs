@@ -43,6 +43,9 @@ pub struct Diagnosis {
     pub notes: Vec<String>,
 }
 
+/// Looks at all containers below which it is no news that none of them was found to grow.
+const FEWEST_LOOKS: usize = 4;
+
 /// Judges a recording.
 pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     let files = Files { sources, parsed: RefCell::default() };
@@ -85,21 +88,29 @@ fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding])
     let mut notes: Vec<String> = process.notes.iter().map(|note| note.text.clone()).collect();
     let grows = judged.in_use_state() == Some(State::Grows);
     let explained = findings.iter().any(|finding| finding.severity > Severity::Info);
-    if grows && !explained {
-        let looked = process.censuses();
-        notes.push(if looked == 0 {
-            "memory in use grows; no census could be taken, so that no container is named".into()
-        } else {
-            let followed = process.ids().len();
-            format!(
-                "memory in use grows, and nothing that was found accounts for it: {looked} {} compared, {followed} {} \
-                 followed. Native code, or objects that wait for the collector, may hold it",
-                if looked == 1 { "census was" } else { "censuses were" },
-                if followed == 1 { "thing that grows was" } else { "things that grow were" },
-            )
-        });
+    let cannot_look = process.notes.iter().any(|note| note.code.starts_with("census-"));
+    if grows && !explained && !cannot_look {
+        notes.push(unexplained(process.censuses(), process.ids().len()));
     }
     notes
+}
+
+/// What to make of growth for which nothing was found, after so many looks at all containers.
+fn unexplained(looks: usize, followed: usize) -> String {
+    let times = if looks == 1 { "once".to_owned() } else { format!("{looks} times") };
+    if looks < FEWEST_LOOKS {
+        let times = if looks == 0 { "not at all".into() } else { times };
+        return format!(
+            "memory in use grows, and the run was too short to tell what holds it: the containers (lists, dicts and the \
+             like) were looked at {times}, which takes place once growth shows and within what caulk may cost. Let it \
+             run longer"
+        );
+    }
+    format!(
+        "memory in use grows, and nothing that was found accounts for it: all containers (lists, dicts and the like) were \
+         looked at {times}, and {followed} that grow were followed. Native code may hold it, or objects that wait for the \
+         garbage collector: if `gc.collect()` at the end of each epoch stops the growth, it is the latter"
+    )
 }
 
 /// The program's files, each parsed once.

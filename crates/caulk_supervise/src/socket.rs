@@ -228,7 +228,8 @@ impl Client {
                 Err(DecodeError::UnknownTag(_)) => {}
                 Err(error) => {
                     let text = format!(
-                        "process {} sent something that no agent sends ({error}): not listened to",
+                        "process {} said something that no caulk says ({error}) and is not listened to any more: what \
+                         happens inside it from then on is not known",
                         self.pid
                     );
                     heard.push(Heard::Refused(text));

@@ -204,7 +204,8 @@ impl Supervisor<'_> {
             if hello.protocol != PROTOCOL {
                 let theirs = &hello.version;
                 self.note(format!(
-                    "process {pid} has caulk {theirs} inside, which speaks protocol {}, and this caulk speaks {PROTOCOL}",
+                    "process {pid} has another caulk inside, {theirs} with protocol {} instead of {PROTOCOL}: what it says \
+                     may be misread; install one version in both environments",
                     hello.protocol
                 ));
             }
@@ -338,7 +339,7 @@ impl Supervisor<'_> {
         if let count @ 1.. = self.tree.unrecorded() {
             let seen = self.tree.seen();
             self.note(format!(
-                "of {seen} processes the last {count} were counted only, but for those with an agent"
+                "of {seen} processes the last {count} are recorded only where caulk is inside; of the others the sums tell"
             ));
         }
         self.tree.close();

@@ -84,7 +84,11 @@ impl Suspects {
                 };
                 channel.send(&state.into());
                 if self.refused == 1 {
-                    channel.send(&Note { code: "trace-refused".into(), text: reason }.into());
+                    let text = format!(
+                        "which line makes it grow was not watched: {reason}. Lines are told from the source alone, and \
+                         none of them is proved"
+                    );
+                    channel.send(&Note { code: "trace-refused".into(), text }.into());
                 }
             }
         }

@@ -30,7 +30,7 @@ fn profile_offset() -> Option<usize> {
     }
 }
 
-const IN_USE: &str = "a tracer or profiler is in use";
+const IN_USE: &str = "a debugger, coverage or a profiler is in use, without which caulk could watch it";
 const TAKEN: &str = "the program set a tracer or profiler of its own";
 
 /// The two functions of a thread's state.

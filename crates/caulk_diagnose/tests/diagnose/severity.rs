@@ -69,7 +69,7 @@ fn what_a_library_keeps_is_not_told_unless_it_weighs() {
 fn growth_without_a_cause_is_told_with_what_was_looked_at() {
     let diagnosis = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).diagnose();
     assert_eq!(diagnosis.findings, []);
-    assert!(diagnosis.notes.iter().any(|note| note.contains("8 censuses")), "{:?}", diagnosis.notes);
+    assert!(diagnosis.notes.iter().any(|note| note.contains("looked at 8 times")), "{:?}", diagnosis.notes);
     let steady = Run::of(SOURCE).epochs([400 * MB; 8]).diagnose();
     assert_eq!(steady.notes, Vec::<String>::new());
 }
