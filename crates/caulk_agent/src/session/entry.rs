@@ -132,7 +132,7 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) {
         session.suspects.finish_peak(py, &mut session.channel);
         if session.channel.dropped() > 0 {
             let text = format!(
-                "{} messages were dropped because the supervisor did not read",
+                "{} of the agent's messages were dropped because caulk could not keep up: what they said is missing here",
                 session.channel.dropped()
             );
             session.note("messages-dropped", &text);
