@@ -19,6 +19,8 @@ RUN, TRAIN, VALIDATION, TEST = range(4)
 
 #: Boundaries of one spacing before the spacing doubles.
 _DENSE = 64
+#: Those within an epoch, or where there are none.
+_DENSE_STEPS = 32
 #: Step boundaries between two at which counts are told.
 _FLUSH_EVERY = 16
 #: Epochs shorter than this, in seconds, are not all told.
@@ -137,7 +139,7 @@ class Marks:
         # Whether a census is worth its cost here, the agent decides.
         self._cut(STEPS, self.steps, 0 if self.epochs_known and not self._steps else 1)
         self._at_this_spacing += 1
-        if self._at_this_spacing >= _DENSE:
+        if self._at_this_spacing >= _DENSE_STEPS:
             self._every *= 2
             self._at_this_spacing = 0
 

@@ -14,6 +14,8 @@ use crate::own;
 pub(crate) struct Reading {
     /// Handed out by malloc, without what the agent itself holds.
     pub(crate) malloc: u64,
+    /// Was malloc asked now? Else the figures are those of the last time.
+    pub(crate) fresh: bool,
     /// Kept free by malloc.
     pub(crate) malloc_free: u64,
     /// Blocks of pymalloc (a count).
@@ -145,7 +147,8 @@ impl Meter {
     /// A heap with very many free blocks makes malloc's own figures dear: then they are read as the budget allows, and
     /// are those of the last reading in between.
     pub(crate) fn read(&mut self, py: Python<'_>, budget: &Budget) -> Reading {
-        if self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO) {
+        let fresh = self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
+        if fresh {
             let started = thread_time();
             let (malloc, free) = self.malloc();
             // At this very moment: a census holds more.
@@ -161,6 +164,7 @@ impl Meter {
         };
         Reading {
             malloc,
+            fresh,
             malloc_free,
             small_blocks: small_blocks(py),
             shm: field("RssShmem:"),

@@ -142,7 +142,7 @@ impl Session {
         let with_census = with_census
             && !beside
             && unit <= self.tracked
-            && self.trends[unit as usize].take(unit, level, cost);
+            && self.trends[unit as usize].take(unit, level, cost, crate::heap::modules(py));
         if with_census {
             self.track(unit);
         }
@@ -201,7 +201,7 @@ impl Session {
     fn figures(&self, reading: Reading) -> Boundary {
         let small = reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0);
         Boundary {
-            malloc_bytes: reading.malloc,
+            malloc_bytes: if reading.fresh { reading.malloc } else { 0 },
             malloc_free_bytes: reading.malloc_free,
             small_blocks: reading.small_blocks,
             small_bytes: small as u64,

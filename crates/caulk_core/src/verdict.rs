@@ -58,15 +58,15 @@ pub enum State {
     Undecided,
 }
 
-/// What `boundaries` and `bytes_per_unit` count.
+/// What `bytes_per_unit` is per.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictUnit {
     /// An epoch, or another loop around the steps.
     Epoch,
-    /// A number of optimizer steps, in [`Verdict::unit_steps`].
+    /// An optimizer step.
     Steps,
-    /// Seconds of wall-clock time.
+    /// A second of wall-clock time.
     Seconds,
 }
 
@@ -119,12 +119,14 @@ pub struct Verdict {
     /// For [`State::Undecided`]: how many more boundaries are needed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub more_needed: Option<u32>,
+    /// Units that one boundary stands for: a reading by steps or seconds is the baseline of a whole stretch of them.
+    pub boundary_units: f64,
     /// Level of the last boundary.
     pub last: f64,
-    /// One boundary's length in optimizer steps, where that is known.
+    /// One unit's length in optimizer steps, where that is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unit_steps: Option<f64>,
-    /// One boundary's length in seconds, where that is known.
+    /// One unit's length in seconds, where that is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unit_seconds: Option<f64>,
     /// Nearest limit.

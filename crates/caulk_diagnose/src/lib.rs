@@ -4,9 +4,12 @@
 //! Values in, values out: no I/O. Sources come through [`Sources`], so that a recording can be judged in memory. Nothing
 //! is invented: growth without a cause found stays without one, and what was looked at is said.
 
+mod baselines;
 mod class;
 mod fix;
 mod growth;
+mod limits;
+mod outside;
 mod peaks;
 mod place;
 mod process;
@@ -59,7 +62,10 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.verdicts.extend(judged.told(within));
         diagnosis.findings.extend(findings);
     }
-    diagnosis.verdicts.extend(verdicts::of_tree(recording, &processes));
+    if let Some(verdict) = outside::of_tree(recording, &processes) {
+        diagnosis.notes.extend(outside::note(&verdict, &processes));
+        diagnosis.verdicts.push(verdict);
+    }
     let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
     diagnosis.findings.sort_by(|a, b| {
         let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run);

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Unit};
+use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind};
 use caulk_core::{
     Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, State,
+    Verdict,
 };
 
 use crate::class::Signs;
@@ -15,9 +16,6 @@ use crate::units::Scale;
 use crate::verdicts::{Judged, unit_name};
 use crate::{Files, fix};
 
-/// Growth per epoch below which a thing is only mentioned, in bytes, and as a share of the bytes in use.
-const SMALLEST: f64 = 262_144.0;
-const SMALLEST_SHARE: f64 = 0.0005;
 /// Boundaries below which bytes may be undecided for want of time alone.
 const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
@@ -67,7 +65,7 @@ pub(crate) fn of_process<'a>(
     }
     by_elimination(judged, &mut suspects);
     for suspect in &mut suspects {
-        suspect.severity = severity(&suspect.rate, suspect.class, suspect.contents, judged, scale, died);
+        suspect.severity = severity(&suspect.rate, suspect.class, suspect.contents, judged, died);
     }
     // Containers of libraries, and what nobody's line grows, are not worth a word unless they weigh.
     suspects.retain(|suspect| suspect.severity > Severity::Info || suspect.located.is_some());
@@ -114,15 +112,11 @@ fn severity(
     class: LeakClass,
     contents: Option<&Contents>,
     judged: &Judged,
-    scale: Scale,
     died: bool,
 ) -> Severity {
     let Some(in_use) = judged.in_use() else { return Severity::Info };
-    // Per epoch, or over as many units as lie between two boundaries.
-    let own = rate.bytes_per_unit * scale.spacing;
-    let least = SMALLEST.max(SMALLEST_SHARE * in_use.last);
     let over_run = rate.bytes_per_unit * rate.span;
-    let weighs = own >= least || (scale.unit != Unit::Epoch && over_run >= 4.0 * least);
+    let weighs = rate.bytes_per_unit >= judged.least;
     match in_use.state {
         State::Grows if weighs => full(class, contents),
         // Exact witnesses may speak before the bytes are decided.
@@ -175,21 +169,22 @@ pub(crate) fn findings(
 
 /// What one byte of the things that grow costs the machine: small blocks that stay keep whole pages around them, and
 /// graphs that share what they saved are counted for each. Where the things found account for most of the growth, they
-/// account for the growth of the resident memory; elsewhere their own bytes stand.
+/// account for the growth of the resident memory, as far as that is known; and never for more than the process grows.
 fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
-    let slope = |series| {
-        let verdict = judged.verdicts.iter().find(|verdict| verdict.series == series)?;
-        // Resident memory is noisy: an open verdict will do beside bytes in use that grow.
-        matches!(verdict.state, State::Grows | State::Undecided).then_some(verdict.bytes_per_unit)
-    };
-    if judged.in_use_state() != Some(State::Grows) {
-        return 1.0;
-    }
-    let (Some(in_use), Some(resident)) = (slope(Series::InUse), slope(Series::Rss)) else { return 1.0 };
+    let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return 1.0 };
     let weighing =
         groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
     let own: f64 = weighing.map(|group| bytes(group)).sum();
-    if own < 0.5 * in_use.min(resident) { 1.0 } else { (resident / own).clamp(0.3, 6.0) }
+    let grows = |verdict: &&Verdict| verdict.series == Series::Rss && verdict.state == State::Grows;
+    match judged.verdicts.iter().find(grows).map(|resident| resident.bytes_per_unit) {
+        Some(resident) if own >= 0.5 * in_use.bytes_per_unit.min(resident) => {
+            (resident / own).clamp(0.3, 6.0)
+        }
+        _ if own > in_use.interval.map_or(in_use.bytes_per_unit, |[_, high]| high) => {
+            in_use.bytes_per_unit / own
+        }
+        _ => 1.0,
+    }
 }
 
 /// What adds up of one line: graphs that it extends are one graph, met from several ends.
@@ -265,27 +260,28 @@ fn finding(
 fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
     let unit = unit_name(growth.unit);
     let rate = Bytes::signed(growth.bytes_per_unit);
-    let count = round(growth.elements_per_unit);
+    let count = |noun: &str| counted(growth.elements_per_unit, noun);
     let what = match suspect.kind {
         ContainerKind::Graph => {
-            format!("the autograd graph behind `{container}` grows by {count} nodes per {unit}")
+            format!("the autograd graph behind `{container}` grows by {} per {unit}", count("node"))
         }
         ContainerKind::Tensor | ContainerKind::Buffer => {
             format!("`{container}` is replaced by a larger one again and again")
         }
-        ContainerKind::LruCache => format!("the cache of `{container}` grows by {count} entries per {unit}"),
-        _ => format!("`{container}` grows by {count} elements per {unit}"),
+        ContainerKind::LruCache => {
+            format!("the cache of `{container}` grows by {} per {unit}", count("result"))
+        }
+        _ => format!("`{container}` grows by {} per {unit}", count("element")),
     };
     format!("{what}, {rate} per {unit}: {}", suspect.class.summary())
 }
 
-/// A count with as many digits as it means.
-fn round(count: f64) -> String {
-    if count >= 10.0 || (count - count.round()).abs() < 0.05 {
-        format!("{count:.0}")
-    } else {
-        format!("{count:.1}")
-    }
+/// `1 element`, `2.5 elements`, with as many digits as the number means.
+fn counted(number: f64, noun: &str) -> String {
+    let whole = number >= 10.0 || (number - number.round()).abs() < 0.05;
+    let digits = usize::from(!whole);
+    let plural = if (number - 1.0).abs() < 0.05 { "" } else { "s" };
+    format!("{number:.digits$} {noun}{plural}")
 }
 
 /// The holder path in words, as the JSON contract shows it.
@@ -344,7 +340,8 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
     let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
     if let Some(verdict) = judged.in_use().filter(|verdict| verdict.state == State::Grows) {
         let text = format!("bytes in use grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
-        add("bytes-in-use", format!("{text} over {} boundaries", verdict.boundaries));
+        let over = f64::from(verdict.boundaries) * verdict.boundary_units;
+        add("bytes-in-use", format!("{text} over {over:.0} {unit}s"));
     }
     if growth.bytes_per_unit > 1.1 * own {
         let own = Bytes::signed(own);

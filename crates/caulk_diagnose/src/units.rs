@@ -72,17 +72,22 @@ pub(crate) fn interpolated(process: &Process<'_>, scale: Scale, boundary: &Bound
     Some(position(nearest) + distance / 1e9 / seconds)
 }
 
-/// A figure of every boundary of the scale's unit.
-pub(crate) fn points(process: &Process<'_>, scale: Scale, value: impl Fn(&Boundary) -> f64) -> Vec<Point> {
+/// A figure of every boundary of the scale's unit that has it.
+pub(crate) fn points(
+    process: &Process<'_>,
+    scale: Scale,
+    value: impl Fn(&Boundary) -> Option<f64>,
+) -> Vec<Point> {
     process
         .of_unit(scale.unit)
-        .map(|boundary| Point { at: position(boundary), value: value(boundary) })
+        .filter_map(|boundary| Some(Point { at: position(boundary), value: value(boundary)? }))
         .collect()
 }
 
-/// Bytes in use, as the process's allocators count them.
-pub(crate) fn in_use(boundary: &Boundary) -> f64 {
-    (boundary.malloc_bytes + boundary.small_bytes + boundary.shm_bytes) as f64
+/// Bytes in use, as the process's allocators count them, where malloc was asked.
+pub(crate) fn in_use(boundary: &Boundary) -> Option<f64> {
+    let all = boundary.malloc_bytes + boundary.small_bytes + boundary.shm_bytes;
+    (boundary.malloc_bytes > 0).then_some(all as f64)
 }
 
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {

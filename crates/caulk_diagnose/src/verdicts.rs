@@ -1,26 +1,21 @@
 //! Does it grow? A verdict per process and series, with the time to the nearest limit.
 
-use caulk_core::wire::Unit;
-use caulk_core::{Limit, LimitKind, ProcessRef, Recording, Series, State, Verdict, VerdictUnit};
-use caulk_growth::{Judgement, Options, Point, forecast, judge};
+use caulk_core::wire::{Boundary, Unit};
+use caulk_core::{Recording, Series, State, Verdict, VerdictUnit};
+use caulk_growth::{Judgement, Options};
 
+use crate::baselines::{Baselines, open};
+use crate::limits::room;
 use crate::process::Process;
 use crate::units::{self, Scale};
-
-/// Windows into which a series from outside is cut; the lowest reading of each is its baseline.
-const WINDOWS: usize = 16;
-/// Shortest stretch of outside readings that is judged, in seconds.
-const SHORTEST: f64 = 20.0;
-
-/// Boundaries by steps, and by seconds, from which a series is judged.
-const FEWEST_STEPS: usize = 6;
-const FEWEST_SECONDS: usize = 10;
 
 /// What one process's series do.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Judged {
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) scale: Option<Scale>,
+    /// Growth per unit that matters, in bytes.
+    pub(crate) least: f64,
 }
 
 impl Judged {
@@ -57,33 +52,52 @@ impl Judged {
 /// Series that the process's own agent recorded.
 pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged {
     let Some(scale) = Scale::of(process) else { return Judged::default() };
-    let options = options(scale);
-    let room = room(recording);
-    // The first boundary is where the first epoch begins: two of them are one whole epoch.
-    let epochs = process.of_unit(Unit::Epoch).count();
-    let inside_epochs = scale.unit != Unit::Epoch && epochs >= 2;
-    let mut verdicts = Vec::new();
-    let mut add = |series, points: &[Point]| {
-        if points.iter().any(|point| point.value > 0.0) {
-            let mut judgement = judge(points, &options);
-            if judgement.state == State::Grows && inside_epochs {
-                judgement.state = State::Undecided;
-                judgement.more_needed = Some((Options::default().minimum_boundaries - epochs) as u32);
-                judgement.text = "rises within its first epochs; their ends decide".into();
-            }
-            verdicts.push(verdict(process.reference(), series, scale, &judgement, room));
+    let tells = process.of_unit(scale.unit).any(|boundary| boundary.malloc_bytes > 0);
+    let mut judged = Judged { scale: Some(scale), ..Judged::default() };
+    let mut add = |series, value: fn(&Boundary) -> Option<f64>| {
+        let mut baselines = Baselines::of(units::points(process, scale, value), scale);
+        if baselines.is_empty() {
+            return;
         }
+        if tells && series == Series::Rss {
+            baselines = baselines.beside_bytes_in_use();
+        }
+        let judgement = within_epochs(process, scale, &baselines, baselines.judge());
+        let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording));
+        if judged.verdicts.is_empty() {
+            judged.least = baselines.least(verdict.last);
+        }
+        judged.verdicts.push(verdict);
     };
-    if process.of_unit(scale.unit).any(|boundary| boundary.malloc_bytes > 0) {
-        add(Series::InUse, &units::points(process, scale, units::in_use));
+    if tells {
+        add(Series::InUse, units::in_use);
     }
-    add(Series::Rss, &units::points(process, scale, |boundary| boundary.rss_bytes as f64));
-    add(
-        Series::CudaAllocated,
-        &units::points(process, scale, |boundary| boundary.cuda_allocated_bytes as f64),
-    );
-    hasten(&mut verdicts);
-    Judged { verdicts, scale: Some(scale) }
+    add(Series::Rss, |boundary| Some(boundary.rss_bytes as f64));
+    add(Series::CudaAllocated, |boundary| Some(boundary.cuda_allocated_bytes as f64));
+    hasten(&mut judged.verdicts);
+    judged
+}
+
+/// Steps that rise within the first epochs decide nothing: what an epoch gathers it may free at its end.
+fn within_epochs(
+    process: &Process<'_>,
+    scale: Scale,
+    baselines: &Baselines,
+    judgement: Judgement,
+) -> Judgement {
+    let epochs: Vec<&Boundary> = process.of_unit(Unit::Epoch).collect();
+    // The first boundary is where the first epoch begins: two of them are one whole epoch.
+    let [first, .., last] = epochs.as_slice() else { return judgement };
+    if scale.unit == Unit::Epoch || judgement.state != State::Grows {
+        return judgement;
+    }
+    let between = |value: fn(&Boundary) -> f64| (value(last) - value(first)) / (epochs.len() - 1) as f64;
+    let length = match scale.unit {
+        Unit::Steps => between(|boundary| boundary.steps as f64),
+        _ => between(|boundary| boundary.time_ns as f64 / 1e9),
+    };
+    let missing = Options::default().minimum_boundaries.saturating_sub(epochs.len()) as f64;
+    open(&judgement, baselines.count_of(missing * length), "rises within its first epochs; their ends decide")
 }
 
 /// What is killed is what is resident: where resident memory rises faster than the bytes in use, because blocks that
@@ -99,117 +113,6 @@ fn hasten(verdicts: &mut [Verdict]) {
         let sooner = verdict.bytes_per_unit / resident;
         verdict.oom_in_s = verdict.oom_in_s.map(|[low, high]| [low * sooner, high]);
     }
-}
-
-/// The whole tree from outside, where no process could tell its own bytes in use.
-pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Vec<Verdict> {
-    let inside = processes
-        .iter()
-        .any(|process| Scale::of(process).is_some_and(|scale| process.of_unit(scale.unit).count() >= 3));
-    if inside {
-        return Vec::new();
-    }
-    let readings: Vec<Point> = recording
-        .system
-        .iter()
-        .map(|sample| Point { at: seconds(recording, sample.time_ns), value: sample.tree_rss_bytes as f64 })
-        .collect();
-    let baselines = baselines(&readings);
-    if baselines.len() < 3 {
-        return Vec::new();
-    }
-    let spacing = (baselines[baselines.len() - 1].at - baselines[0].at) / (baselines.len() - 1) as f64;
-    let scale = Scale { unit: Unit::Seconds, seconds: Some(1.0), steps: None, spacing };
-    let judgement = judge(&baselines, &options(scale));
-    let tree = ProcessRef { role: "tree".into(), index: 0, count: recording.processes.len().max(1) as u32 };
-    let mut verdict = verdict(tree, Series::Rss, scale, &judgement, room(recording));
-    if verdict.state == State::Grows && baselines.len() < WINDOWS / 2 {
-        verdict.state = State::Undecided;
-    }
-    vec![verdict]
-}
-
-/// The lowest reading of each of equal stretches of time.
-fn baselines(readings: &[Point]) -> Vec<Point> {
-    let (Some(first), Some(last)) = (readings.first(), readings.last()) else { return Vec::new() };
-    let length = (last.at - first.at) / WINDOWS as f64;
-    if last.at - first.at < SHORTEST {
-        return Vec::new();
-    }
-    let lowest = |window: usize| {
-        let start = first.at + length * window as f64;
-        let inside = readings.iter().filter(|point| (start..start + length).contains(&point.at));
-        inside.copied().min_by(|a, b| a.value.total_cmp(&b.value))
-    };
-    (0..WINDOWS).filter_map(lowest).collect()
-}
-
-fn seconds(recording: &Recording, time_ns: u64) -> f64 {
-    time_ns.saturating_sub(recording.info.start_ns) as f64 / 1e9
-}
-
-/// What counts as growth, per unit: the smallest effect is meant per boundary.
-fn options(scale: Scale) -> Options {
-    let options = Options::default();
-    // Steps and seconds begin with imports, allocators and optimizers that settle; epochs end after that.
-    let minimum_boundaries = match scale.unit {
-        Unit::Epoch => options.minimum_boundaries,
-        Unit::Steps => FEWEST_STEPS,
-        Unit::Seconds => FEWEST_SECONDS,
-    };
-    Options {
-        minimum_boundaries,
-        minimum_effect: options.minimum_effect / scale.spacing,
-        relative_effect: options.relative_effect / scale.spacing,
-        ..options
-    }
-}
-
-fn verdict(
-    process: ProcessRef,
-    series: Series,
-    scale: Scale,
-    judgement: &Judgement,
-    room: Option<(Limit, f64)>,
-) -> Verdict {
-    let units_left = room.and_then(|(_, room)| forecast(judgement, 0.0, room));
-    let oom_in_s = units_left.zip(scale.seconds).map(|(units, seconds)| units.map(|unit| unit * seconds));
-    let grows = judgement.state == State::Grows;
-    Verdict {
-        process,
-        series,
-        state: judgement.state,
-        unit: scale.verdict_unit(),
-        bytes_per_unit: judgement.slope,
-        bytes_per_epoch: scale.per_epoch(judgement.slope),
-        interval: judgement.interval,
-        level: Options::default().level,
-        boundaries: judgement.boundaries as u32,
-        warmup: judgement.warmup as u32,
-        more_needed: judgement.more_needed,
-        last: judgement.last,
-        unit_steps: scale.steps,
-        unit_seconds: scale.seconds,
-        limit: room.map(|(limit, _)| limit),
-        oom_in_s: oom_in_s.filter(|_| grows && series != Series::CudaAllocated),
-        text: judgement.text.clone(),
-    }
-}
-
-/// The nearest limit, and the bytes that are left below it at the end of the recording.
-fn room(recording: &Recording) -> Option<(Limit, f64)> {
-    let (limits, last) = (&recording.info.limits, recording.system.last()?);
-    let cgroup = limits
-        .cgroup_bytes
-        .zip(last.cgroup_bytes)
-        .map(|(limit, used)| (LimitKind::Cgroup, limit, limit.saturating_sub(used)));
-    let budget = limits
-        .budget_bytes
-        .map(|limit| (LimitKind::Budget, limit, limit.saturating_sub(last.tree_rss_bytes)));
-    let physical = Some((LimitKind::Physical, limits.physical_bytes, last.available_bytes));
-    let nearest = [cgroup, budget, physical].into_iter().flatten().min_by_key(|(_, _, room)| *room)?;
-    let (kind, bytes, room) = nearest;
-    Some((Limit { kind, bytes }, room as f64))
 }
 
 /// The unit as people say it.

@@ -9,13 +9,17 @@
 
 mod counts;
 mod judge;
+mod options;
 mod rank;
 mod series;
 mod shape;
+mod stretches;
 mod student;
 
 pub use counts::judge_counts;
 pub use judge::{forecast, judge};
+pub use options::Options;
+pub use stretches::Stretches;
 
 use caulk_core::State;
 
@@ -26,26 +30,6 @@ pub struct Point {
     pub at: f64,
     /// Bytes, or a count.
     pub value: f64,
-}
-
-/// What is asked of a series before it `grows`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
-    /// Confidence level of the test for a trend and of the interval.
-    pub level: f64,
-    /// Growth per unit below which nothing is said, in the unit of the values.
-    pub minimum_effect: f64,
-    /// The same as a share of the level of the series.
-    pub relative_effect: f64,
-    /// Readings below which the answer is [`State::Undecided`].
-    pub minimum_boundaries: usize,
-}
-
-impl Default for Options {
-    /// For bytes at the ends of epochs: 95 %, 256 KiB or 0.05 % per epoch, five epochs.
-    fn default() -> Self {
-        Self { level: 0.95, minimum_effect: 262_144.0, relative_effect: 0.0005, minimum_boundaries: 5 }
-    }
 }
 
 /// What a series does.

@@ -6,8 +6,8 @@ use crate::{Options, Point, rank};
 const MOST: usize = 96;
 /// Readings closer than this share of the whole time are one reading.
 const SAME_TIME: f64 = 1e-9;
-/// Movement that counts as none, in smallest relative effects: 1 % where that is 0.05 %.
-const STILL: f64 = 20.0;
+/// Movement that counts as none, as a share of the level, where shares of it count at all.
+const STILL: f64 = 0.01;
 /// Beyond this, readings are taken for this.
 const LARGEST: f64 = 1e100;
 
@@ -52,12 +52,13 @@ impl Series {
         let time_scale = nonzero(rank::median(&distances));
         let value_scale = nonzero(thinned.iter().map(|p| (p.value - first.value).abs()).fold(0.0, f64::max));
         let level = rank::median(&thinned.iter().map(|point| point.value.abs()).collect::<Vec<_>>());
+        let still = if options.relative_effect > 0.0 { STILL * level } else { 0.0 };
         let effect = options.minimum_effect.max(options.relative_effect * level).max(0.0);
         Self {
             times: thinned.iter().map(|point| (point.at - first.at) / time_scale).collect(),
             values: thinned.iter().map(|point| (point.value - first.value) / value_scale).collect(),
             effect: (effect / value_scale * time_scale).max(f64::MIN_POSITIVE),
-            still: (4.0 * effect * time_scale).max(STILL * options.relative_effect * level) / value_scale,
+            still: (4.0 * effect * time_scale).max(still) / value_scale,
             per_entry,
             readings,
             last: ordered.last().map_or(0.0, |point| point.value),

@@ -1,8 +1,6 @@
 //! One finding: what is wrong, at which line, what keeps it, and what to change.
 
-use caulk_core::{
-    Applicability, Bytes, Confidence, Finding, Fix, Growth, LeakClass, Series, Severity, Site, Verdict,
-};
+use caulk_core::{Applicability, Bytes, Confidence, Finding, Fix, Growth, LeakClass, Series, Severity, Site};
 use unicode_width::UnicodeWidthStr;
 
 use crate::change::{self, Hunk};
@@ -18,7 +16,7 @@ const HUNK_LINES: usize = 12;
 const MOST: usize = 6;
 
 /// Writes one finding in full.
-pub(crate) fn full(page: &mut Page, finding: &Finding, verdicts: &[Verdict], excerpts: &Excerpts) {
+pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
     title(page, &Title::from(finding));
     for (index, site) in finding.sites.iter().enumerate() {
         let container = if index == 0 { finding.container.as_str() } else { "" };
@@ -27,7 +25,7 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, verdicts: &[Verdict], exc
     page.gap();
     let mut rows = Rows::new(page);
     if let Some(growth) = &finding.growth {
-        rows.text("grows", &rate(growth, verdicts, finding));
+        rows.text("grows", &rate(growth));
     }
     if let Some(owner) = words::owner(&finding.process) {
         rows.text("process", &owner);
@@ -211,15 +209,8 @@ fn find_word(text: &str, name: &str) -> Option<usize> {
     })
 }
 
-fn rate(growth: &Growth, verdicts: &[Verdict], finding: &Finding) -> String {
-    let same = |verdict: &&Verdict| verdict.unit == growth.unit;
-    let own = verdicts.iter().filter(same).find(|verdict| verdict.process == finding.process);
-    let verdict = own.or_else(|| verdicts.iter().find(same));
-    let per = Per::new(
-        growth.unit,
-        verdict.and_then(|verdict| verdict.unit_steps),
-        verdict.and_then(|verdict| verdict.unit_seconds),
-    );
+fn rate(growth: &Growth) -> String {
+    let per = Per::of(growth.unit);
     let mut parts = Vec::new();
     if growth.bytes_per_unit > 0.0 {
         let interval = growth.interval.map_or(String::new(), |[low, high]| {

@@ -43,7 +43,7 @@ impl Outlook<'_> {
     pub fn brief(&self) -> String {
         match self {
             Self::Grows(verdict) => {
-                let per = Per::of(verdict);
+                let per = Per::of(verdict.unit);
                 format!(
                     "grows {} per {}",
                     words::rate(verdict.series, verdict.bytes_per_unit * per.factor),
@@ -145,13 +145,13 @@ pub(crate) fn headline(
 ) -> Headline {
     let (tone, sentence, verdict) = match outlook {
         Outlook::Grows(verdict) => {
-            let per = Per::of(verdict);
+            let per = Per::of(verdict.unit);
             let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
             let subject = words::subject(&verdict.process, verdict.series);
             (Tone::Bad, format!("{subject} grows by {rate} per {}{}.", per.name, blame(suspects)), verdict)
         }
         Outlook::Retains(verdict) => {
-            let per = Per::of(verdict);
+            let per = Per::of(verdict.unit);
             let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
             let sentence = format!(
                 "Memory in use does not grow, but resident memory does, by {rate} per {}: no leak in the program, \
@@ -209,14 +209,14 @@ fn blame(suspects: &[&Finding]) -> String {
 }
 
 fn undecided(verdict: &Verdict, suspects: &[&Finding]) -> String {
-    let per = Per::of(verdict);
+    let per = Per::of(verdict.unit);
     let start = match suspects {
         [] => "Whether memory grows is not decided yet",
         _ => "Memory seems to grow, but it is too early to be sure",
     };
     match verdict.more_needed {
         Some(more) if more > 0 => {
-            format!("{start}: {} {} needed.", per.more(more), if more == 1 { "is" } else { "are" })
+            format!("{start}: {} needed.", per.more(f64::from(more) * verdict.boundary_units))
         }
         _ => format!("{start}."),
     }
@@ -224,17 +224,18 @@ fn undecided(verdict: &Verdict, suspects: &[&Finding]) -> String {
 
 /// What a verdict rests on, in figures.
 pub(crate) fn figures(verdict: &Verdict) -> String {
-    let per = Per::of(verdict);
+    let per = Per::of(verdict.unit);
     let series = verdict.series;
+    let units = |boundaries: u32| f64::from(boundaries) * verdict.boundary_units;
     let mut parts = Vec::new();
     if verdict.boundaries > 0 {
         let level = words::amount(series, verdict.last);
         let warmup = match verdict.warmup {
             0 => String::new(),
-            warmup => format!(" ({warmup} of warm-up not counted)"),
+            warmup => format!(" ({} of warm-up not counted)", per.part(units(warmup))),
         };
-        let boundaries = per.boundaries(verdict.boundaries + verdict.warmup);
-        parts.push(format!("{level} {} after {boundaries}{warmup}", words::measure(series)));
+        let all = per.units(units(verdict.boundaries + verdict.warmup));
+        parts.push(format!("{level} {} after {all}{warmup}", words::measure(series)));
     }
     if let Some(interval) = verdict.interval.filter(|interval| interval.iter().all(|bound| bound.is_finite()))
     {
@@ -256,7 +257,7 @@ fn forecast(verdict: &Verdict, over: bool) -> Option<String> {
         return Some(format!("It has reached {limit}."));
     }
     let time = words::span([early, late]);
-    let per = Per::of(verdict);
+    let per = Per::of(verdict.unit);
     let epochs =
         verdict.unit_seconds.filter(|unit_s| *unit_s > 0.0 && late.is_finite() && per.name == "epoch");
     let epochs = epochs.map(|unit_s| {
@@ -306,6 +307,7 @@ mod tests {
             warmup: 0,
             more_needed: None,
             last: 1e9,
+            boundary_units: 1.0,
             unit_steps: None,
             unit_seconds: None,
             limit: None,

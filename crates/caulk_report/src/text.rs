@@ -8,6 +8,8 @@ use crate::{Report, death, finding, words};
 
 /// Findings shown in full, and pieces of advice shown in short; the JSON report has all.
 const MOST: usize = 8;
+/// Resident memory that grows so many times as fast as the bytes in use is told beside them.
+const FAR_MORE: f64 = 1.25;
 
 /// How to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,15 +80,29 @@ fn others(page: &mut Page, report: &Report) {
         | Outlook::Steady(verdict) => Some(verdict),
     };
     let grows = |verdict: &&Verdict| verdict.state == State::Grows && Some(*verdict) != shown;
-    // What the process says of bytes in use is not repeated with the pages that they lie on.
+    // What the process says of bytes in use is not repeated with the pages that they lie on, unless these are far more.
     let told = |verdict: &&Verdict| {
-        matches!(verdict.series, Series::Rss | Series::Pss) && matches!(decided, Outlook::Grows(_))
+        let far_more = |shown: &Verdict| {
+            shown.process == verdict.process && verdict.bytes_per_unit > FAR_MORE * shown.bytes_per_unit
+        };
+        matches!(verdict.series, Series::Rss | Series::Pss)
+            && matches!(decided, Outlook::Grows(shown) if !far_more(shown))
     };
     for verdict in report.verdicts.iter().filter(grows).filter(|verdict| !told(verdict)).take(MOST) {
-        let per = words::Per::of(verdict);
+        let per = words::Per::of(verdict.unit);
         let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
         let subject = words::subject(&verdict.process, verdict.series);
-        page.prose((Tone::Plain, "  "), Tone::Plain, &format!("{subject} grows by {rate} per {}.", per.name));
+        let why = match verdict.series {
+            Series::Rss | Series::Pss if shown.is_some_and(|shown| shown.process == verdict.process) => {
+                ", with the pages that the allocator keeps around what stays"
+            }
+            _ => "",
+        };
+        page.prose(
+            (Tone::Plain, "  "),
+            Tone::Plain,
+            &format!("{subject} grows by {rate} per {}{why}.", per.name),
+        );
     }
 }
 
@@ -95,7 +111,7 @@ fn findings(page: &mut Page, report: &Report) {
         report.findings.iter().partition(|finding| finding.severity == Severity::Info);
     for leak in leaks.iter().take(MOST) {
         page.gap();
-        finding::full(page, leak, &report.verdicts, &report.excerpts);
+        finding::full(page, leak, &report.excerpts);
     }
     more(page, leaks.len(), "finding");
     for advice in advice.iter().take(MOST) {

@@ -1,6 +1,6 @@
 //! Numbers in words: durations, rates, counts, signals, processes.
 
-use caulk_core::{Bytes, Death, Kill, Limit, LimitKind, ProcessRef, RunInfo, Series, Verdict, VerdictUnit};
+use caulk_core::{Bytes, Death, Kill, Limit, LimitKind, ProcessRef, RunInfo, Series, VerdictUnit};
 
 /// A duration in at most two units: `40 ms`, `0.4 s`, `41 s`, `1 min 5 s`, `1 h 26 min`, `2 days 3 h`.
 pub fn seconds(duration_s: f64) -> String {
@@ -80,57 +80,49 @@ pub(crate) fn rough(number: f64) -> u64 {
     number / unit * unit
 }
 
-/// What a rate is per, and by what to multiply a rate per boundary to make it so.
-#[derive(Debug, Clone, PartialEq)]
+/// What a rate is per, and by what to multiply a rate per unit to make it so.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Per {
-    /// `epoch`, `50 steps`, `minute`.
-    pub(crate) name: String,
-    /// Factor on rates per boundary.
+    /// `epoch`, `step`, `minute`.
+    pub(crate) name: &'static str,
+    /// Factor on rates per unit.
     pub(crate) factor: f64,
-    /// Boundaries in words, by their noun: `epoch`, `boundary of 50 steps`.
-    noun: String,
+    unit: VerdictUnit,
 }
 
 impl Per {
-    pub(crate) fn new(unit: VerdictUnit, steps: Option<f64>, unit_s: Option<f64>) -> Self {
-        match (unit, steps, unit_s) {
-            (VerdictUnit::Epoch, ..) => Self { name: "epoch".into(), factor: 1.0, noun: "epoch".into() },
-            (VerdictUnit::Steps, Some(steps), _) if steps >= 1.5 => {
-                let name = format!("{steps:.0} steps");
-                Self { noun: format!("stretch of {name}"), name, factor: 1.0 }
-            }
-            (VerdictUnit::Steps, Some(_), _) => {
-                Self { name: "step".into(), factor: 1.0, noun: "step".into() }
-            }
-            (VerdictUnit::Seconds, _, Some(unit_s)) if unit_s > 0.0 => {
-                let noun = format!("stretch of {}", seconds(unit_s));
-                Self { name: "minute".into(), factor: 60.0 / unit_s, noun }
-            }
-            _ => Self { name: "boundary".into(), factor: 1.0, noun: "stretch".into() },
+    pub(crate) const fn of(unit: VerdictUnit) -> Self {
+        let (name, factor) = match unit {
+            VerdictUnit::Epoch => ("epoch", 1.0),
+            VerdictUnit::Steps => ("step", 1.0),
+            VerdictUnit::Seconds => ("minute", 60.0),
+        };
+        Self { name, factor, unit }
+    }
+
+    /// So many units: `8 epochs`, `1200 steps`, `2 min 5 s`.
+    pub(crate) fn units(self, number: f64) -> String {
+        match self.unit {
+            VerdictUnit::Seconds => seconds(number),
+            _ => count(number.round() as u64, self.name),
         }
     }
 
-    pub(crate) fn of(verdict: &Verdict) -> Self {
-        Self::new(verdict.unit, verdict.unit_steps, verdict.unit_seconds)
+    /// So many of them, where they have been named: `1`, `375`, `2.0 s`.
+    pub(crate) fn part(self, number: f64) -> String {
+        match self.unit {
+            VerdictUnit::Seconds => seconds(number),
+            _ => format!("{number:.0}"),
+        }
     }
 
-    /// `8 epochs`, `12 stretches of 50 steps`.
-    pub(crate) fn boundaries(&self, number: u32) -> String {
-        let noun = if number == 1 { self.noun.clone() } else { plural(&self.noun) };
-        format!("{number} {noun}")
-    }
-
-    /// `2 more epochs`.
-    pub(crate) fn more(&self, number: u32) -> String {
-        let noun = if number == 1 { self.noun.clone() } else { plural(&self.noun) };
-        format!("{number} more {noun}")
-    }
-}
-
-fn plural(noun: &str) -> String {
-    match noun.strip_prefix("stretch") {
-        Some(rest) => format!("stretches{rest}"),
-        None => format!("{noun}s"),
+    /// So many more: `2 more epochs are`, `1 more step is`, `8.0 s more are`.
+    pub(crate) fn more(self, number: f64) -> String {
+        match self.unit {
+            VerdictUnit::Seconds => format!("{} more are", seconds(number.ceil())),
+            _ if number.ceil() <= 1.0 => format!("1 more {} is", self.name),
+            _ => format!("{:.0} more {}s are", number.ceil(), self.name),
+        }
     }
 }
 
@@ -281,17 +273,15 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_are_counted_in_their_own_words() {
-        let epochs = Per::new(VerdictUnit::Epoch, Some(24.0), None);
-        assert_eq!(epochs.boundaries(1), "1 epoch");
-        assert_eq!(epochs.more(3), "3 more epochs");
-        let steps = Per::new(VerdictUnit::Steps, Some(50.0), None);
-        assert_eq!(
-            (steps.name.as_str(), steps.boundaries(7).as_str()),
-            ("50 steps", "7 stretches of 50 steps")
-        );
-        let time = Per::new(VerdictUnit::Seconds, None, Some(10.0));
-        assert_eq!((time.name.as_str(), time.factor), ("minute", 6.0));
+    fn units_are_counted_in_their_own_words() {
+        let check = |unit, number, units: &str, more: &str| {
+            let per = Per::of(unit);
+            assert_eq!((per.units(number).as_str(), per.more(number).as_str()), (units, more));
+        };
+        check(VerdictUnit::Epoch, 1.0, "1 epoch", "1 more epoch is");
+        check(VerdictUnit::Epoch, 3.0, "3 epochs", "3 more epochs are");
+        check(VerdictUnit::Steps, 2999.6, "3000 steps", "3000 more steps are");
+        check(VerdictUnit::Seconds, 125.0, "2 min 5 s", "2 min 5 s more are");
     }
 
     #[test]

@@ -100,7 +100,8 @@ fn a_program_without_torch() {
     let flat = Verdict {
         series: Series::Rss,
         unit: VerdictUnit::Seconds,
-        unit_seconds: Some(10.0),
+        unit_seconds: Some(1.0),
+        boundary_units: 10.0,
         bytes_per_epoch: None,
         ..verdict(State::Grows)
     };

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write as _};
 
 use caulk_core::wire::{Boundary, Phase, Unit};
 use caulk_core::{Bytes, State};
-use caulk_growth::{Judgement, Point, forecast, judge};
+use caulk_growth::{Judgement, Options, Point, Stretches, forecast, judge};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
@@ -40,6 +40,8 @@ pub(crate) struct Lines {
     terminal: bool,
     next_ns: u64,
     begun_ns: Option<u64>,
+    /// Has malloc told what is in use?
+    told: bool,
     /// Process whose series these are.
     pid: u32,
     series: Vec<Series>,
@@ -61,7 +63,16 @@ impl Lines {
             Progress::None => false,
         };
         let each_epoch = progress == Progress::Line;
-        Self { wanted, each_epoch, terminal, next_ns: 0, begun_ns: None, pid: 0, series: Vec::new() }
+        Self {
+            wanted,
+            each_epoch,
+            terminal,
+            next_ns: 0,
+            begun_ns: None,
+            told: false,
+            pid: 0,
+            series: Vec::new(),
+        }
     }
 
     /// Takes in a boundary of the main process, and says how things are if it is time.
@@ -72,7 +83,9 @@ impl Lines {
         now_ns: u64,
         rooms: impl FnOnce() -> Vec<Room>,
     ) {
-        if !self.wanted {
+        // Where malloc was not asked there is nothing to say.
+        self.told |= boundary.malloc_bytes > 0;
+        if !self.wanted || (self.told && boundary.malloc_bytes == 0) {
             return;
         }
         if self.pid != pid {
@@ -135,12 +148,11 @@ pub(crate) fn in_use(boundary: &Boundary) -> u64 {
 /// `caulk: epoch 3: 812 MB in use, +16.5 MB/epoch, growing so far, OOM in ~41 min`
 fn line(series: &Series, boundary: &Boundary, rooms: &[Room]) -> String {
     let points: Vec<Point> = series.points.iter().map(|&(_, point)| point).collect();
-    let options = caulk_growth::Options::default();
-    // What matters is growth per boundary, however many steps or seconds lie between two.
-    let boundaries_per_unit = (points.len().max(2) - 1) as f64 / span(&points).max(1.0);
-    let minimum_effect = options.minimum_effect * boundaries_per_unit;
-    let relative_effect = options.relative_effect * boundaries_per_unit;
-    let judged = judge(&points, &caulk_growth::Options { minimum_effect, relative_effect, ..options });
+    let judged = match boundary.unit {
+        Unit::Epoch => judge(&points, &Options::default()),
+        Unit::Steps => judge_stretches(&points, Options::for_steps),
+        Unit::Seconds => judge_stretches(&points, Options::for_seconds),
+    };
     let (name, per, scale) = match boundary.unit {
         Unit::Epoch => (format!("epoch {}", boundary.index + 1), "epoch", 1.0),
         Unit::Steps => (format!("step {}", boundary.index), "100 steps", 100.0),
@@ -187,9 +199,10 @@ fn time_left(series: &Series, judged: &Judgement, rooms: &[Room]) -> Option<f64>
     Some(nearest * seconds_per_unit).filter(|&seconds| seconds.is_finite() && seconds < FAR_S)
 }
 
-/// Units between the first and the last point.
-fn span(points: &[Point]) -> f64 {
-    points.last().zip(points.first()).map_or(0.0, |(last, first)| last.at - first.at)
+/// Steps and seconds are read in the middle of work.
+fn judge_stretches(points: &[Point], options: fn(f64) -> Options) -> Judgement {
+    let stretches = Stretches::of(points);
+    judge(&stretches.baselines, &options(stretches.span().max(1.0)))
 }
 
 /// Two digits are enough: `40 s`, `41 min`, `3.5 h`, `2.1 days`.
@@ -214,6 +227,7 @@ mod tests {
             terminal: false,
             next_ns: u64::MAX,
             begun_ns: None,
+            told: false,
             pid: 0,
             series: Vec::new(),
         };

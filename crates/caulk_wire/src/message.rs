@@ -123,7 +123,8 @@ records! {
         steps: u64,
         /// Phase that was running.
         phase: Phase,
-        /// Bytes handed out by malloc: `mallinfo2().uordblks + hblkhd`.
+        /// Bytes handed out by malloc: `mallinfo2().uordblks + hblkhd`; 0 where it cannot tell, or was not asked
+        /// because the answer is dear.
         malloc_bytes: u64,
         /// Free bytes that malloc keeps: `mallinfo2().fordblks`.
         malloc_free_bytes: u64,

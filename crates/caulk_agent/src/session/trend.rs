@@ -12,14 +12,15 @@ const FIRST: u32 = 3;
 const SLOW: u32 = 4;
 /// Growth since the last census, in bytes, that makes the next one worth its cost.
 const WORTH: u64 = 128 << 10;
-/// Steps or seconds in a row at which memory must have risen before a census is taken there.
+/// Steps or seconds in a row at which memory must have risen before a census is taken there ...
 const RISES: u32 = 2;
+/// ... or so many of them, the lowest of which stands above the level at the last census by twice what is worth one:
+/// what grows slowly rises by little from one to the next.
+const BLOCK: u32 = 8;
 /// Time between two censuses at steps or seconds, in times of what one costs.
 const REST: u32 = 10;
 /// ... but for the first few: three make a candidate, and two more a series.
 const FIRST_LOOKS: u32 = 5;
-/// Boundaries by seconds at the beginning of a program, while it imports.
-const IMPORTS: u32 = 12;
 /// An epoch without growth is looked at all the same once in so many.
 const SELDOM: u32 = 4;
 
@@ -29,6 +30,10 @@ pub(super) struct Trend {
     boundaries: u32,
     rises: u32,
     last: u64,
+    /// Lowest level of the block of boundaries that is being read.
+    low: u64,
+    /// Modules loaded at the last boundary.
+    modules: usize,
     /// Level at the last census.
     looked: u64,
     since: u32,
@@ -41,7 +46,7 @@ pub(super) struct Trend {
 
 impl Trend {
     /// Takes in the next boundary; is a census worth its cost?
-    pub(super) fn take(&mut self, unit: Unit, level: u64, cost: Duration) -> bool {
+    pub(super) fn take(&mut self, unit: Unit, level: u64, cost: Duration, modules: usize) -> bool {
         let now = monotonic();
         // A census at each of these would be a small part of the time between them.
         let slow = self.boundaries > 0 && now.saturating_sub(self.at) > cost * SLOW;
@@ -50,15 +55,19 @@ impl Trend {
         self.since += 1;
         self.rises = if level > self.last + (WORTH >> 2) && self.last > 0 { self.rises + 1 } else { 0 };
         self.last = level;
+        let begins = self.boundaries % BLOCK == 1;
+        self.low = if begins { level } else { self.low.min(level) };
+        let creeps = self.boundaries.is_multiple_of(BLOCK) && self.low > self.looked + 2 * WORTH;
         let regular = self.boundaries <= FIRST || level > self.looked + WORTH || self.since >= SELDOM;
         // Within an epoch much is made and freed again: only what rises and rises is looked into.
-        let worth = if unit == Unit::Epoch || slow { regular } else { self.rises >= RISES };
+        let worth = if unit == Unit::Epoch || slow { regular } else { self.rises >= RISES || creeps };
         // Finer boundaries must not use up what the epochs need.
         let rested = unit == Unit::Epoch
             || self.looks < FIRST_LOOKS
             || now.saturating_sub(self.looked_at) > cost * REST;
         // Imports make memory rise second by second.
-        let imported = unit != Unit::Seconds || self.boundaries > IMPORTS;
+        let imported = unit != Unit::Seconds || modules == self.modules;
+        self.modules = modules;
         let worth = worth && imported;
         if worth && rested {
             self.looked = level;

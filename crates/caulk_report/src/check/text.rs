@@ -82,11 +82,8 @@ fn chain(page: &mut Page, report: &CheckReport, diagnostic: &Diagnostic) {
 fn observed(seen: &Finding) -> String {
     let what = if seen.holder.is_empty() { seen.container.as_str() } else { seen.holder.as_str() };
     let rate = seen.growth.as_ref().filter(|growth| growth.bytes_per_unit > 0.0).map(|growth| {
-        format!(
-            " by {} per {}",
-            words::bytes(growth.bytes_per_unit),
-            words::Per::new(growth.unit, None, None).name
-        )
+        let per = words::Per::of(growth.unit);
+        format!(" by {} per {}", words::bytes(growth.bytes_per_unit * per.factor), per.name)
     });
     format!("`{what}` grew{} in the run", rate.unwrap_or_default())
 }

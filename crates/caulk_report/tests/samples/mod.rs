@@ -34,6 +34,7 @@ pub(crate) fn verdict(state: State) -> Verdict {
         warmup: 1,
         more_needed: None,
         last: 812.0 * MB,
+        boundary_units: 1.0,
         unit_steps: Some(24.0),
         unit_seconds: Some(20.0),
         limit: None,

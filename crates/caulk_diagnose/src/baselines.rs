@@ -1,0 +1,120 @@
+//! One series as it is judged: its baselines, what is asked of them, and the verdict.
+
+use caulk_core::wire::Unit;
+use caulk_core::{Limit, ProcessRef, Series, State, Verdict};
+use caulk_growth::{Judgement, Options, Point, Stretches, forecast, judge};
+
+use crate::units::Scale;
+
+/// Steps from which on they are judged: the first ones make optimizer states, workspaces and caches.
+const FEWEST_STEPS: f64 = 20.0;
+/// Boundaries from which resident memory is judged beside bytes in use, and how many times as much growth is asked of
+/// it: the allocator keeps and returns pages of its own accord.
+const FEWEST_RESIDENT: usize = 8;
+const RESIDENT: f64 = 4.0;
+
+/// Readings at equal phase offsets, or the lowest of equal stretches.
+pub(crate) struct Baselines {
+    scale: Scale,
+    points: Vec<Point>,
+    /// Units that one of them stands for.
+    length: f64,
+    options: Options,
+}
+
+impl Baselines {
+    pub(crate) fn of(readings: Vec<Point>, scale: Scale) -> Self {
+        if scale.unit == Unit::Epoch {
+            let options = Options::default();
+            let length = scale.spacing;
+            let (effect, share) = (options.minimum_effect / length, options.relative_effect / length);
+            let options = Options { minimum_effect: effect, relative_effect: share, ..options };
+            return Self { scale, points: readings, length, options };
+        }
+        let stretches = Stretches::of(&readings);
+        let span = stretches.span().max(1.0);
+        let options =
+            if scale.unit == Unit::Steps { Options::for_steps(span) } else { Options::for_seconds(span) };
+        Self { scale, points: stretches.baselines, length: stretches.length, options }
+    }
+
+    /// Asks as much as is asked of resident memory where better is known.
+    pub(crate) fn beside_bytes_in_use(mut self) -> Self {
+        self.options.minimum_effect *= RESIDENT;
+        self.options.relative_effect *= RESIDENT;
+        self.options.minimum_boundaries = self.options.minimum_boundaries.max(FEWEST_RESIDENT);
+        self
+    }
+
+    /// Growth per unit below which nothing is said of a series at this level.
+    pub(crate) fn least(&self, level: f64) -> f64 {
+        self.options.minimum_effect.max(self.options.relative_effect * level)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.points.iter().all(|point| point.value <= 0.0)
+    }
+
+    /// Units from the beginning of the first to the end of the last.
+    pub(crate) fn span(&self) -> f64 {
+        let ends = self.points.first().zip(self.points.last());
+        ends.map_or(0.0, |(first, last)| last.at - first.at + self.length)
+    }
+
+    /// How many more of them so many units make.
+    pub(crate) fn count_of(&self, units: f64) -> u32 {
+        (units / self.length.max(f64::MIN_POSITIVE)).ceil().clamp(1.0, 1e6) as u32
+    }
+
+    /// What they do.
+    pub(crate) fn judge(&self) -> Judgement {
+        let judgement = judge(&self.points, &self.options);
+        let missing = FEWEST_STEPS - self.span();
+        if self.scale.unit == Unit::Steps && missing > 0.0 && judgement.state != State::Flat {
+            return open(
+                &judgement,
+                self.count_of(missing),
+                "too few steps to tell growth from what steps begin with",
+            );
+        }
+        judgement
+    }
+
+    /// A judgement as a verdict on a series of a process.
+    pub(crate) fn verdict(
+        &self,
+        process: ProcessRef,
+        series: Series,
+        judgement: &Judgement,
+        room: Option<(Limit, f64)>,
+    ) -> Verdict {
+        let scale = self.scale;
+        let units_left = room.and_then(|(_, room)| forecast(judgement, 0.0, room));
+        let oom_in_s = units_left.zip(scale.seconds).map(|(units, seconds)| units.map(|unit| unit * seconds));
+        Verdict {
+            process,
+            series,
+            state: judgement.state,
+            unit: scale.verdict_unit(),
+            bytes_per_unit: judgement.slope,
+            bytes_per_epoch: scale.per_epoch(judgement.slope),
+            interval: judgement.interval,
+            level: self.options.level,
+            boundaries: judgement.boundaries as u32,
+            warmup: judgement.warmup as u32,
+            boundary_units: self.length,
+            more_needed: judgement.more_needed,
+            last: judgement.last,
+            unit_steps: scale.steps,
+            unit_seconds: scale.seconds,
+            limit: room.map(|(limit, _)| limit),
+            oom_in_s: oom_in_s.filter(|_| judgement.state == State::Grows && series != Series::CudaAllocated),
+            text: judgement.text.clone(),
+        }
+    }
+}
+
+/// The same judgement, left open for so many more baselines.
+pub(crate) fn open(judgement: &Judgement, more: u32, text: &str) -> Judgement {
+    Judgement { state: State::Undecided, more_needed: Some(more), text: text.into(), ..judgement.clone() }
+}

@@ -1,0 +1,64 @@
+//! The whole tree, seen from outside: for programs that no agent could look into, or that never gave it the occasion.
+
+use caulk_core::wire::Unit;
+use caulk_core::{ProcessRef, Recording, Series, State, Verdict};
+use caulk_growth::Point;
+
+use crate::baselines::{Baselines, open};
+use crate::limits::room;
+use crate::process::Process;
+use crate::units::Scale;
+
+/// Time from which growth is called that, in seconds: programs load before they work.
+const SHORTEST: f64 = 20.0;
+/// Looks from which there is anything to say, and those at the end that are not taken for more than they are.
+const FEWEST: usize = 3;
+const LAST: usize = 2;
+
+/// How the tree's resident memory moves by the second; `None` where a process has told for most of the run what it has
+/// in use.
+pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Option<Verdict> {
+    // As a process ends it gives back what it holds.
+    let looks = recording.system.iter().rev().skip(LAST).rev();
+    let looks: Vec<Point> = looks
+        .map(|sample| Point { at: seconds(recording, sample.time_ns), value: sample.tree_rss_bytes as f64 })
+        .collect();
+    let (first, last) = (looks.first()?.at, looks.last()?.at);
+    let told = |process: &Process<'_>| {
+        let scale = Scale::of(process)?;
+        let boundaries: Vec<_> = process.of_unit(scale.unit).collect();
+        let last = seconds(recording, boundaries.last()?.time_ns);
+        (boundaries.len() >= FEWEST).then_some(last)
+    };
+    let silent = last - processes.iter().filter_map(told).fold(f64::NEG_INFINITY, f64::max);
+    if looks.len() < FEWEST || silent <= (last - first) / 2.0 {
+        return None;
+    }
+    let scale = Scale { unit: Unit::Seconds, seconds: Some(1.0), steps: None, spacing: 1.0 };
+    let baselines = Baselines::of(looks, scale);
+    let mut judgement = baselines.judge();
+    let missing = SHORTEST - baselines.span();
+    if missing > 0.0 && matches!(judgement.state, State::Grows | State::Undecided) {
+        let text =
+            if judgement.slope > 0.0 { "rises, as programs do while they load" } else { "too short a time" };
+        judgement = open(&judgement, baselines.count_of(missing), text);
+    }
+    let tree = ProcessRef { role: "tree".into(), index: 0, count: recording.processes.len().max(1) as u32 };
+    Some(baselines.verdict(tree, Series::Rss, &judgement, room(recording)))
+}
+
+/// Why there is nothing but that, and what would change it.
+pub(crate) fn note(verdict: &Verdict, processes: &[Process<'_>]) -> Option<String> {
+    let open = matches!(verdict.state, State::Grows | State::Undecided);
+    let inside = processes.iter().any(|process| process.hello.is_some());
+    (open && inside).then(|| {
+        "memory was seen from outside alone, so that no line can be named: no optimizer stepped, no backward pass ran, \
+         and Python's collector, the clock of other programs, ran too rarely. With `import caulk` and `caulk.step()` in \
+         the program's main loop caulk looks inside"
+            .into()
+    })
+}
+
+fn seconds(recording: &Recording, time_ns: u64) -> f64 {
+    time_ns.saturating_sub(recording.info.start_ns) as f64 / 1e9
+}
