@@ -31,8 +31,9 @@ fn hint(path: &Utf8Path, source: &io::Error) -> String {
 ///
 /// # Errors
 /// [`FileError`] with what the system says. A reader of a pipe who has gone is no error.
-pub(crate) fn write(path: &Utf8Path, text: &str) -> Result<(), FileError> {
-    let result = if special(path) { through(path, text) } else { replace(path, text) };
+pub(crate) fn write(path: &Utf8Path, content: impl AsRef<[u8]>) -> Result<(), FileError> {
+    let content = content.as_ref();
+    let result = if special(path) { through(path, content) } else { replace(path, content) };
     result.map_err(|source| FileError { path: path.to_owned(), source })
 }
 
@@ -58,7 +59,7 @@ fn special(path: &Utf8Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-fn through(path: &Utf8Path, text: &str) -> io::Result<()> {
+fn through(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     // A pipe that nobody reads from must not stop caulk from ending.
     let mut flags = OpenOptions::new();
     std::os::unix::fs::OpenOptionsExt::custom_flags(
@@ -71,13 +72,13 @@ fn through(path: &Utf8Path, text: &str) -> io::Result<()> {
     };
     let current = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, current.difference(rustix::fs::OFlags::NONBLOCK))?;
-    match (&file).write_all(text.as_bytes()) {
+    match (&file).write_all(content) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
 }
 
-fn replace(path: &Utf8Path, text: &str) -> io::Result<()> {
+fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     // The file behind a link is replaced, not the link.
     let path = path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
     let temporary = temporary(&path);
@@ -85,7 +86,7 @@ fn replace(path: &Utf8Path, text: &str) -> io::Result<()> {
         if let Ok(old) = fs::metadata(&path) {
             file.set_permissions(old.permissions())?;
         }
-        file.write_all(text.as_bytes())?;
+        file.write_all(content)?;
         file.sync_all()
     });
     written.and_then(|()| fs::rename(&temporary, &path)).or_else(|error| {
@@ -93,7 +94,7 @@ fn replace(path: &Utf8Path, text: &str) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
         // A file that is mounted into a container, or lies in a folder of somebody else, can only be overwritten.
         let file = OpenOptions::new().write(true).truncate(true).open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|_| error)
+        file.and_then(|mut file| file.write_all(content)).map_err(|_| error)
     })
 }
 

@@ -163,7 +163,7 @@ fn every_format_is_written() {
 #[test]
 fn rules_explain_themselves() {
     let place = Place::new();
-    place.caulk(&["rules"]).code(0).prints("cached-method  a functools cache on a method");
+    place.caulk(&["rules"]).code(0).prints("cached-method").prints("a functools cache on a method");
     let list = place.caulk(&["rules", "--output-format", "json"]).code(0).json();
     assert!(list["rules"].as_array().expect("a list").iter().any(|rule| rule["name"] == "cached-method"));
     place.caulk(&["rule", "cached-method"]).code(0).prints("\nWhat it finds\n");
@@ -190,4 +190,30 @@ fn a_baseline_knows_what_was_there() {
     place.caulk(&["check", "--baseline", "none.json"]).code(2).says("--write-baseline");
     place.write("known.json", "{}");
     place.caulk(&["check"]).code(2).says("is damaged");
+}
+
+#[test]
+fn places_in_notebooks_carry_their_cell() {
+    let place = project(&[]);
+    let cells = r##"{"cells": [{"cell_type": "markdown", "source": ["# A"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "from functools import cache"]},
+        {"cell_type": "code", "source": ["class A:\n", "    @cache\n", "    def f(self): pass\n", "!ls"]}],
+        "metadata": {}, "nbformat": 4}"##;
+    place.write("a.ipynb", cells);
+    let ended = check(&place, &[]).code(1);
+    let site = &ended.json()["findings"][0]["sites"][0];
+    assert_eq!((&site["cell"], &site["line"], &site["column"]), (&3.into(), &2.into(), &5.into()));
+    assert_eq!(ended.json()["problems"], serde_json::json!([]));
+    place.caulk(&["check"]).code(1).prints("--> a.ipynb:cell 3:2:5 in A.f").prints(" 1 | class A:\n");
+    place.write("b.ipynb", "{");
+    place.caulk(&["check", "b.ipynb"]).code(2).prints("problem: b.ipynb: not a notebook");
+}
+
+#[test]
+fn without_fixes_nothing_is_written() {
+    let place = project(&["a.py"]);
+    place.caulk(&["check", "--unsafe-fixes"]).code(1).prints("Left 1 warning");
+    assert_eq!(place.read("a.py"), LEAKY);
+    let ended = place.caulk(&["check", "--diff"]).code(0).says("Left 1 warning");
+    assert_eq!(ended.out, "");
 }

@@ -29,14 +29,22 @@ impl Encoding {
             None => Self(UTF_8),
         };
         if encoding.0 == UTF_8 {
-            let text = std::str::from_utf8(bytes)
-                .map_err(|error| EncodingError::Invalid("UTF-8".into(), error.valid_up_to()))?;
-            return Ok((text.to_owned(), encoding));
+            return Self::utf8(bytes);
         }
         match encoding.0.decode_without_bom_handling(bytes) {
             (text, false) => Ok((text.into_owned(), encoding)),
             (_, true) => Err(EncodingError::Invalid(encoding.0.name().into(), 0)),
         }
+    }
+
+    /// Decodes UTF-8, whatever comments say.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`] where the bytes are not that.
+    pub fn utf8(bytes: &[u8]) -> Result<(String, Self), EncodingError> {
+        let text = std::str::from_utf8(bytes);
+        let text = text.map_err(|error| EncodingError::Invalid("UTF-8".into(), error.valid_up_to()))?;
+        Ok((text.to_owned(), Self(UTF_8)))
     }
 
     /// The bytes of a text; `None` where it has characters that the encoding has not.

@@ -6,6 +6,7 @@
 mod encoding;
 mod excluded;
 mod names;
+mod notebook;
 mod read;
 mod roots;
 mod walk;

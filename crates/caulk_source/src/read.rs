@@ -8,18 +8,22 @@ use caulk_core::Problem;
 use rayon::prelude::*;
 
 use crate::encoding::Encoding;
+use crate::notebook::{self, Notebook};
 
 /// Longest file that is read, in bytes: longer ones are data.
 const LONGEST: u64 = 16 << 20;
+/// The same for notebooks, most of which is what cells put out.
+const LONGEST_NOTEBOOK: u64 = 256 << 20;
 
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     /// Where it lies.
     pub path: Utf8PathBuf,
-    /// Its text; line ends and a byte order mark as they are.
+    /// Its text, line ends and a byte order mark as they are; of a notebook, all code cells in one.
     pub text: String,
     encoding: Encoding,
+    notebook: Option<Notebook>,
 }
 
 impl Document {
@@ -28,14 +32,35 @@ impl Document {
     /// # Errors
     /// The problem, where the bytes are no Python.
     pub fn new(path: &Utf8Path, bytes: &[u8]) -> Result<Self, Problem> {
-        let (text, encoding) =
-            Encoding::decode(bytes).map_err(|error| Problem::of_file(path, error.to_string()))?;
-        Ok(Self { path: path.to_owned(), text, encoding })
+        let problem = |message: String| Problem::of_file(path, message);
+        let path = path.to_owned();
+        if path.extension() == Some("ipynb") {
+            let (raw, encoding) = Encoding::utf8(bytes).map_err(|error| problem(error.to_string()))?;
+            let (notebook, text) = Notebook::new(&raw).map_err(problem)?;
+            return Ok(Self { path, text, encoding, notebook: Some(notebook) });
+        }
+        let (text, encoding) = Encoding::decode(bytes).map_err(|error| problem(error.to_string()))?;
+        Ok(Self { path, text, encoding, notebook: None })
     }
 
-    /// The bytes of the file with another text in it; `None` where its encoding cannot hold the text.
-    pub fn with(&self, text: &str) -> Option<Vec<u8>> {
-        self.encoding.encode(text)
+    /// The whole file with another text in it; `None` where its cells cannot hold the text.
+    pub fn with(&self, text: &str) -> Option<String> {
+        self.notebook.as_ref().map_or_else(|| Some(text.to_owned()), |notebook| notebook.with(text))
+    }
+
+    /// A whole file as bytes; `None` where its encoding cannot hold it.
+    pub fn encode(&self, whole: &str) -> Option<Vec<u8>> {
+        self.encoding.encode(whole)
+    }
+
+    /// Of a notebook, the first line of every code cell and the cell's number.
+    pub fn cells(&self) -> Option<Vec<(u32, u32)>> {
+        self.notebook.as_ref().map(Notebook::starts)
+    }
+
+    /// Whether a line of the text only stands between two cells.
+    pub fn is_separator(&self, line: &str) -> bool {
+        self.notebook.is_some() && notebook::is_separator(line)
     }
 }
 
@@ -55,7 +80,7 @@ pub fn read(files: &[Utf8PathBuf]) -> (Vec<Document>, Vec<Problem>) {
 fn one(path: &Utf8Path) -> Result<Document, Problem> {
     let failed = |error: io::Error| Problem::of_file(path, format!("failed to read: {error}"));
     let bytes = fs::metadata(path).map_err(failed)?.len();
-    if bytes > LONGEST {
+    if bytes > if path.extension() == Some("ipynb") { LONGEST_NOTEBOOK } else { LONGEST } {
         return Err(Problem::of_file(path, format!("{} MB are not looked at", bytes >> 20)));
     }
     Document::new(path, &fs::read(path).map_err(failed)?)

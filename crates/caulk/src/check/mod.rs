@@ -2,12 +2,14 @@
 
 pub(crate) mod baseline;
 mod config;
+mod fixes;
 mod project;
 mod report;
 mod settings;
 mod targets;
 
-pub(crate) use project::Project;
+pub(crate) use fixes::Changes;
+pub(crate) use project::{Found, Project};
 pub(crate) use report::Collected;
 pub(crate) use settings::Settings;
 pub(crate) use targets::{Buffers, STDIN, targets};

@@ -9,7 +9,17 @@ use caulk_python::SourceFile;
 use caulk_source::{Document, Group, Names};
 
 use super::Settings;
+use super::baseline::Known;
 use super::targets::Buffers;
+
+/// What one look at a project found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    /// What is new.
+    pub(crate) outcome: Outcome,
+    /// Findings that the baseline knows.
+    pub(crate) known: usize,
+}
 
 /// All files of a project, and which of them are reported on.
 #[derive(Debug)]
@@ -67,9 +77,12 @@ impl Project {
         }
     }
 
-    /// What is found, in the names of the analysis.
-    pub(crate) fn check(&self) -> Outcome {
-        caulk_check::check(&self.job())
+    /// What is found that the baseline does not know, in the names of the analysis, and how many it knows.
+    pub(crate) fn check(&self, known: Option<&Known>) -> Found {
+        let mut outcome = caulk_check::check(&self.job());
+        let on_disk = |file: &str| self.names.on_disk(file);
+        let known = known.map_or(0, |known| known.take_out(&mut outcome.diagnostics, on_disk));
+        Found { outcome, known }
     }
 
     fn off(&self) -> BTreeMap<String, BTreeSet<LeakClass>> {

@@ -1,12 +1,11 @@
 //! From what was found in each project to one report, in the names that people use.
 
-use caulk_check::Outcome;
 use caulk_core::{Diagnostic, Problem};
 use caulk_report::Excerpts;
 use caulk_report::check::CheckReport;
 use caulk_source::Names;
 
-use super::Project;
+use super::{Found, Project};
 
 /// Findings of several projects.
 #[derive(Debug, Default)]
@@ -16,11 +15,14 @@ pub(crate) struct Collected {
 
 impl Collected {
     /// Adds what was found in one project.
-    pub(crate) fn add(&mut self, project: &Project, outcome: Outcome) {
+    pub(crate) fn add(&mut self, project: &Project, found: Found) {
+        let Found { outcome, known } = found;
         let report = &mut self.report;
         report.files += project.reported.len();
         report.suppressed += outcome.suppressed;
+        report.known += known;
         self.excerpts(project, &outcome.diagnostics);
+        self.cells(project);
         let report = &mut self.report;
         let names = &project.names;
         report.findings.extend(outcome.diagnostics.into_iter().map(|finding| shown(finding, names)));
@@ -29,13 +31,27 @@ impl Collected {
         report.problems.extend(outcome.problems.into_iter().map(|problem| shown_problem(problem, names)));
     }
 
+    /// The whole report, the most harmful findings first.
+    pub(crate) fn finish(mut self) -> CheckReport {
+        self.report.sort();
+        self.report
+    }
+
+    fn cells(&mut self, project: &Project) {
+        for (file, document) in &project.documents {
+            if let Some(cells) = document.cells() {
+                self.report.cells.insert(&project.names.shown(file), cells);
+            }
+        }
+    }
+
     fn excerpts(&mut self, project: &Project, findings: &[Diagnostic]) {
         for (file, lines) in Excerpts::wanted_by(findings) {
             let Some(document) = project.documents.get(&file) else { continue };
             let shown = project.names.shown(&file);
             let text = document.text.trim_start_matches('\u{feff}');
             let numbered = (1..).zip(split(text)).filter(|(number, _)| lines.contains(number));
-            for (number, line) in numbered {
+            for (number, line) in numbered.filter(|(_, line)| !document.is_separator(line)) {
                 self.report.excerpts.insert(&shown, number, line);
             }
         }

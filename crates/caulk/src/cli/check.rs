@@ -1,6 +1,7 @@
 //! Arguments of `caulk check`, `caulk rule` and `caulk rules`.
 
 use camino::Utf8PathBuf;
+use caulk_core::Applicability;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::Format;
@@ -66,7 +67,38 @@ pub(crate) struct CheckArgs {
     pub(crate) files: FileArgs,
 
     #[command(flatten)]
+    pub(crate) fixes: FixArgs,
+
+    #[command(flatten)]
     pub(crate) baseline: BaselineArgs,
+}
+
+/// Whether to change files.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "Fixes")]
+pub(crate) struct FixArgs {
+    /// Apply fixes that cannot change what the program does
+    #[arg(long)]
+    pub(crate) fix: bool,
+
+    /// Apply also fixes that may change it: look at them with --diff first
+    #[arg(long)]
+    pub(crate) unsafe_fixes: bool,
+
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) diff: bool,
+}
+
+impl FixArgs {
+    /// Which fixes to apply; `None` where no file is to be changed, nor a change to be shown.
+    pub(crate) fn most(self) -> Option<Applicability> {
+        match (self.unsafe_fixes, self.fix || self.diff) {
+            (true, _) => Some(Applicability::Unsafe),
+            (false, true) => Some(Applicability::Safe),
+            (false, false) => None,
+        }
+    }
 }
 
 /// Findings that are known already.

@@ -1,14 +1,16 @@
 //! `caulk check`: find code that keeps memory alive.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_report::check::{self, CheckReport};
+use caulk_core::{Applicability, LeakClass};
+use caulk_report::check::{self, CheckReport, FixSummary};
 use caulk_source::absolute;
 
 use crate::check::baseline::{self, BaselineError, Known};
-use crate::check::{Buffers, Collected, Project, STDIN, targets};
+use crate::check::{Buffers, Changes, Collected, Project, STDIN, targets};
 use crate::cli::{CheckArgs, OutputFormat};
 use crate::exit;
 use crate::printer::{self, Printer};
@@ -20,22 +22,81 @@ use crate::printer::{self, Printer};
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<i32> {
     let directory = directory()?;
     let (paths, buffers) = input(args, &directory)?;
+    let projects = targets(&directory, &paths, &args.rules, &args.files, &buffers)?;
+    match args.fixes.most() {
+        Some(most) => fix(args, &directory, projects, &buffers, most),
+        None => find(args, &directory, &projects),
+    }
+}
+
+fn find(args: &CheckArgs, directory: &Utf8Path, projects: &[Project]) -> anyhow::Result<i32> {
     let mut collected = Collected::default();
-    for project in targets(&directory, &paths, &args.rules, &args.files, &buffers)? {
-        let mut outcome = project.check();
-        if let Some(known) = known(args, &directory, &project)? {
-            let on_disk = |file: &str| project.names.on_disk(file);
-            collected.report.known += known.take_out(&mut outcome.diagnostics, on_disk);
-        }
-        collected.add(&project, outcome);
+    for project in projects {
+        let known = known(args, directory, project)?;
+        collected.add(project, project.check(known.as_ref()));
     }
-    let mut report = collected.report;
-    report.sort();
+    let report = collected.finish();
     if let Some(path) = &args.baseline.write_baseline {
-        return remember(&report, path, &directory);
+        return remember(&report, path, directory);
     }
-    printer::data(&render(&report, args)).context("failed to write to standard output")?;
+    data(&render(&report, args))?;
     Ok(code(&report))
+}
+
+/// Applies fixes, or shows what they would change, and reports what is left.
+fn fix(
+    args: &CheckArgs,
+    directory: &Utf8Path,
+    projects: Vec<Project>,
+    buffers: &Buffers,
+    most: Applicability,
+) -> anyhow::Result<i32> {
+    let mut collected = Collected::default();
+    let mut applied: BTreeMap<LeakClass, usize> = BTreeMap::new();
+    let (mut out, mut any) = (String::new(), false);
+    for mut project in projects {
+        let known = known(args, directory, &project)?;
+        let mut changes = Changes::make(&mut project, most, known.as_ref());
+        any |= changes.any();
+        if args.fixes.diff {
+            out.push_str(&changes.diff());
+        } else if buffers.is_empty() {
+            changes.write();
+        } else {
+            out.push_str(&standard_input(&project, &changes, buffers));
+        }
+        for (class, number) in std::mem::take(&mut changes.applied) {
+            *applied.entry(class).or_default() += number;
+        }
+        collected.report.problems.append(&mut changes.problems);
+        collected.add(&project, changes.left);
+    }
+    let mut report = collected.finish();
+    let applied = applied.into_iter().collect();
+    report.fixed = Some(FixSummary { applied, only_shown: args.fixes.diff });
+    if args.fixes.diff {
+        data(&out)?;
+        let summary = check::summary(&report, &printer::file_options());
+        Printer::new(args.quiet).say(&summary);
+        return Ok(if any { exit::FOUND } else { exit::SUCCESS });
+    }
+    if buffers.is_empty() {
+        data(&render(&report, args))?;
+    } else {
+        data(&out)?;
+        Printer::new(false).say(&render(&report, args));
+    }
+    Ok(code(&report))
+}
+
+/// What came from standard input, fixed.
+fn standard_input(project: &Project, changes: &Changes, buffers: &Buffers) -> String {
+    let own = project.documents.values().filter(|document| buffers.contains_key(&document.path));
+    let text = |document: &caulk_source::Document| {
+        let changed = changes.text(&document.path).map(str::to_owned);
+        changed.or_else(|| document.with(&document.text)).unwrap_or_default()
+    };
+    own.map(text).collect()
 }
 
 /// The baseline of a project: of the command line, else of its settings.
@@ -74,6 +135,10 @@ fn input(args: &CheckArgs, directory: &Utf8Path) -> anyhow::Result<(Vec<Utf8Path
     let path = absolute(directory, name);
     let paths = if path.exists() { vec![path.clone()] } else { Vec::new() };
     Ok((paths, Buffers::from([(path, bytes)])))
+}
+
+fn data(text: &str) -> anyhow::Result<()> {
+    printer::data(text).context("failed to write to standard output")
 }
 
 fn render(report: &CheckReport, args: &CheckArgs) -> String {

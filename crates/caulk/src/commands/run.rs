@@ -120,7 +120,7 @@ fn deliver(args: &RunArgs, folder: &Utf8Path, report: &Report, printer: Printer)
         results.push(files::write(path, &json));
     }
     match &args.report {
-        Some(path) => results.push(files::write(path, &caulk_report::text(report, &printer::file_options()))),
+        Some(path) => results.push(files::write(path, caulk_report::text(report, &printer::file_options()))),
         None => printer.say(&caulk_report::text(report, &printer.options())),
     }
     results.into_iter().collect::<Result<(), _>>().context("a report is missing")

@@ -29,7 +29,7 @@ pub fn concise(report: &CheckReport, options: &TextOptions, quiet: bool) -> Stri
     }
     if !quiet {
         let mut page = Page::new(options.color, options.width);
-        for line in text::summary(report) {
+        for line in text::summary_lines(report) {
             page.prose((Tone::Plain, ""), Tone::Plain, &line);
         }
         out.push_str(&page.finish());

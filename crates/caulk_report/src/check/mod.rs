@@ -17,7 +17,7 @@ pub use gitlab::gitlab;
 pub use json::json;
 pub use sarif::sarif;
 pub use statistics::{statistics, statistics_json};
-pub use text::text;
+pub use text::{summary, text};
 
 use crate::{Cells, Excerpts};
 
@@ -56,7 +56,8 @@ pub struct FixSummary {
 }
 
 impl FixSummary {
-    pub(crate) fn total(&self) -> usize {
+    /// All of them.
+    pub fn total(&self) -> usize {
         self.applied.iter().map(|(_, count)| count).sum()
     }
 }

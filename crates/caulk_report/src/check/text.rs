@@ -29,11 +29,22 @@ pub fn text(report: &CheckReport, options: &TextOptions, quiet: bool) -> String 
             page.prose((Tone::Strong, "note: "), Tone::Plain, &place::problem(notice, &report.cells));
         }
         page.gap();
-        for line in summary(report) {
+        for line in summary_lines(report) {
             page.prose((Tone::Plain, ""), Tone::Plain, &line);
         }
     }
     page.finish()
+}
+
+/// What could not be looked at, and how much was found.
+pub fn summary(report: &CheckReport, options: &TextOptions) -> String {
+    let (problems, cells) = (report.problems.clone(), report.cells.clone());
+    let problems = CheckReport { problems, cells, ..CheckReport::default() };
+    let mut page = Page::new(options.color, options.width);
+    for line in summary_lines(report) {
+        page.prose((Tone::Plain, ""), Tone::Plain, &line);
+    }
+    text(&problems, options, true) + &page.finish()
 }
 
 fn full(page: &mut Page, report: &CheckReport, diagnostic: &Diagnostic, seen: Option<&Finding>) {
@@ -89,7 +100,7 @@ fn observed(seen: &Finding) -> String {
 }
 
 /// What was found, what can be fixed, and what was left out.
-pub(super) fn summary(report: &CheckReport) -> Vec<String> {
+pub(super) fn summary_lines(report: &CheckReport) -> Vec<String> {
     let mut lines = Vec::new();
     let files = count(report.files as u64, "file");
     let kinds = [
