@@ -260,7 +260,8 @@ fn magic_lines(code: &str) -> Vec<usize> {
     }
     let parsed = parse_unchecked_source(code, PySourceType::Ipynb);
     let line_of = |offset: usize| code[..offset.min(code.len())].matches('\n').count();
-    let magics = parsed.tokens().iter().filter(|token| token.kind() == TokenKind::IpyEscapeCommand);
+    let kinds = [TokenKind::IpyEscapeCommand, TokenKind::Question];
+    let magics = parsed.tokens().iter().filter(|token| kinds.contains(&token.kind()));
     magics.flat_map(|token| line_of(token.start().to_usize())..=line_of(token.end().to_usize())).collect()
 }
 
