@@ -6,6 +6,7 @@ import array
 import asyncio
 import collections
 import functools
+import gc
 import heapq
 import inspect
 import logging.handlers
@@ -706,3 +707,69 @@ def test_many_threads_and_many_armings_are_safe(tmp_path):
     lines = [number for number, line in enumerate(source, 1) if "items.append(" in line or "items.extend(" in line]
     found = [int(number) for number in done.stdout.strip("[]\n").split(",")]
     assert found and set(found) <= set(lines)
+
+
+class Payload:
+    """Something that tells when it is gone."""
+
+
+def test_a_watch_keeps_an_object_of_a_cycle_from_no_collection():
+    keeper = Keeper()
+    keeper.itself = keeper
+    gone = weakref.ref(keeper)
+    # An attribute that is not there makes an error, which refers to the object, at every look.
+    watches = [watch(keeper, "items", kind="slot", slot="items"), watch(keeper, "absent", kind="slot", slot="absent")]
+    _agent.trace_arm(watches)
+    try:
+        Keeper().append()
+        del keeper, watches
+        gc.collect()
+        assert gone() is None
+    finally:
+        _agent.trace_disarm()
+
+
+def test_a_watch_lets_go_of_what_nobody_else_holds():
+    held = [Payload()]
+    gone = weakref.ref(held[0])
+    _agent.trace_arm([watch(held, "held")])
+    try:
+        del held
+        _agent.trace_poll()
+        assert gone() is None
+    finally:
+        _agent.trace_disarm()
+
+
+def test_watching_runs_no_mode_of_the_programs():
+    torch = pytest.importorskip("torch")
+    from torch.overrides import TorchFunctionMode
+
+    seen = []
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    weight = torch.nn.Parameter(torch.ones(2))
+    (weight * 2).sum().backward()
+    holder = Payload()
+    holder.total = torch.zeros(())
+
+    def work():
+        with Functions():
+            for _ in range(3):
+                holder.total = weight.sum() + holder.total
+                weight.grad = None
+
+    work()
+    without = len(seen)
+    seen.clear()
+    watches = [
+        (1, "slot", weight, "grad", "grad", ""),
+        (2, "slot", holder, "total", "total", ""),
+    ]
+    _hits, progress = traced(work, *watches)
+    assert progress["events_seen"] > 0
+    assert len(seen) == without

@@ -34,7 +34,7 @@ impl Peaks {
     /// Arms a watch where memory has stood far above what is in use now, `headroom` bytes, once or twice in a run.
     pub(crate) fn arm(&mut self, py: Python<'_>, boundary: u32, in_use: u64, headroom: u64) {
         let worth = headroom > PEAK && headroom > in_use / 4 && self.watched < WATCHES;
-        if !worth || self.armed.is_some() || trace::has_other_threads() {
+        if !worth || self.armed.is_some() {
             return;
         }
         let level = in_use::malloc_now();

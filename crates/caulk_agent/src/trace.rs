@@ -19,6 +19,7 @@ mod engine;
 mod monitoring;
 mod peak;
 mod python;
+mod source;
 mod tracer;
 mod watch;
 
@@ -151,13 +152,6 @@ enum Mechanism {
     Tracer,
 }
 
-/// Is this an interpreter on which tracing is per thread (before 3.12), with more than one thread in it?
-///
-/// There, growth is not traced: runs with a second thread at work have ended in corrupted references.
-pub(crate) fn has_other_threads() -> bool {
-    symbols::minor().is_some_and(|minor| minor < 12) && tracer::threads() > 1
-}
-
 /// Arms a trace for these watches; answers with the number of functions that are watched.
 ///
 /// # Errors
@@ -192,7 +186,7 @@ pub(crate) fn poll(py: Python<'_>) -> Progress {
                 Mechanism::Tracer => tracer::reach_new_threads(py, engine),
             }
         }
-        state.engine.as_mut().map(|engine| std::mem::take(&mut engine.dropped))
+        state.engine.as_mut().map(|engine| engine.take_dropped(py))
     });
     drop(dropped);
     let progress = STATE.with(|state| state.engine.as_ref().map(|engine| engine.progress(py)));
@@ -314,9 +308,9 @@ fn on_event(action: impl FnOnce(Python<'_>, &mut Engine, Address)) {
     if DEAF.load(Ordering::Relaxed) {
         return;
     }
-    let handled = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the interpreter calls tracers with the GIL held.
-        let py = unsafe { Python::assume_attached() };
+    // The interpreter calls with the GIL held. PyO3 has to know it: it would put off what is dropped here, errors with the
+    // objects they are about, until it is called the next time.
+    let attached = |py: Python<'_>| {
         STATE.with(|state| {
             if let Some(engine) = state.engine.as_mut().filter(|engine| engine.stopped.is_none()) {
                 action(py, engine, this_thread());
@@ -324,7 +318,8 @@ fn on_event(action: impl FnOnce(Python<'_>, &mut Engine, Address)) {
         });
         // SAFETY: the GIL is held; nothing that failed above may reach the program.
         unsafe { ffi::PyErr_Clear() };
-    }));
+    };
+    let handled = catch_unwind(AssertUnwindSafe(|| Python::try_attach(attached)));
     if handled.is_err() {
         DEAF.store(true, Ordering::Relaxed);
     }

@@ -62,12 +62,7 @@ impl Suspects {
             return;
         }
         let ids: Vec<u32> = watches.iter().map(|watch| watch.id).collect();
-        let armed = if trace::has_other_threads() {
-            Err("before Python 3.12 lines are not traced while other threads run".to_owned())
-        } else {
-            trace::arm(heap.py, watches, &Limits::default())
-        };
-        match armed {
+        match trace::arm(heap.py, watches, &Limits::default()) {
             Ok(candidates) => {
                 for at in order {
                     self.items[at].tries += 1;
@@ -104,11 +99,7 @@ impl Suspects {
     pub(crate) fn finish_trace_if_enough(&mut self, py: Python<'_>, channel: &mut Channel) {
         if self.armed.is_some() {
             let progress = trace::poll(py);
-            if progress.enough
-                || progress.stopped.is_some()
-                || self.trace_is_overdue()
-                || trace::has_other_threads()
-            {
+            if progress.enough || progress.stopped.is_some() || self.trace_is_overdue() {
                 self.finish_trace(py, channel);
             }
         }

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 
 use super::candidates::Candidate;
 use super::peak::Peak;
-use super::watch::{Known, Reading, Running, Source, Watch};
+use super::source::{Running, Source};
+use super::watch::{Known, Reading, Watch};
 use super::{Hit, Limits, PeakHit, Progress};
 use crate::frames::{self, Place};
 use crate::heap::{Address, AddressMap};
@@ -122,7 +123,7 @@ pub(super) struct Engine {
     /// Thread of the last event.
     last_thread: Address,
     /// References to drop when the engine is not in use: dropping may run the program's code.
-    pub(super) dropped: Vec<Source>,
+    dropped: Vec<Source>,
 }
 
 impl Engine {
@@ -309,6 +310,16 @@ impl Engine {
         }
     }
 
+    /// What nobody but a watch refers to any more, and what the watches have let go of.
+    pub(super) fn take_dropped(&mut self, py: Python<'_>) -> Vec<Source> {
+        for watched in &mut self.watched {
+            if watched.source.as_ref().is_some_and(|source| source.is_abandoned(py)) {
+                self.dropped.extend(watched.source.take());
+            }
+        }
+        std::mem::take(&mut self.dropped)
+    }
+
     /// The hits of all watches, the most frequent of each first.
     pub(super) fn hits(&mut self) -> Vec<Hit> {
         let threads = self.tracks.len() > 1;
@@ -354,7 +365,7 @@ impl Watched {
     /// Reads the value and notes by how much it grew; false where it did not.
     fn look(&mut self, py: Python<'_>, known: &Known, running: Running, dropped: &mut Vec<Source>) -> bool {
         let Some(source) = &self.source else { return false };
-        if source.is_abandoned() {
+        if source.is_abandoned(py) {
             dropped.extend(self.source.take());
             return false;
         }

@@ -6,7 +6,8 @@ use caulk_wire::{Holder, PathStep, StepKind};
 use pyo3::prelude::*;
 
 use super::candidates::Candidate;
-use super::watch::{Known, Running};
+use super::source::Running;
+use super::watch::Known;
 use super::{Full, PeakHit};
 use crate::census::CollectorPaused;
 use crate::heap::{Address, Heap, Shape};

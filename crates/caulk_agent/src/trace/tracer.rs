@@ -120,11 +120,6 @@ impl Thread {
     }
 }
 
-/// Threads that the interpreter knows.
-pub(super) fn threads() -> usize {
-    Thread::all().len()
-}
-
 const PROFILE: TraceFunction = on_profile;
 const TRACE: TraceFunction = on_trace;
 
