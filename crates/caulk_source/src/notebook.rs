@@ -3,10 +3,12 @@
 //! Only the `source` of changed code cells is written; everything else of the file keeps its bytes. Lines that only
 //! `IPython` understands become comments that know what they were.
 
+use std::collections::BTreeMap;
+
 use ruff_python_ast::PySourceType;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::parse_unchecked_source;
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextSize};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -192,15 +194,15 @@ impl Notebook {
             Some(at) => lines.iter().enumerate().map(|(i, line)| if i == at { "" } else { *line }).collect(),
             None => lines.clone(),
         };
-        let magics = if whole { Vec::new() } else { magic_lines(&body.join("\n")) };
+        let magics = if whole { BTreeMap::new() } else { magic_lines(&body.join("\n")) };
         let masked = lines.iter().enumerate().map(|(index, line)| {
             if line.trim().is_empty() {
                 (*line).to_owned()
             } else if whole || cell_magic == Some(index) {
                 self.mask_line("", line)
-            } else if magics.contains(&index) {
-                let code = line.trim_start();
-                self.mask_line(&line[..line.len() - code.len()], code)
+            } else if let Some(indentation) = magics.get(&index) {
+                // A line that goes on with a magic must not look like a block of its own.
+                self.mask_line(indentation, line.strip_prefix(indentation.as_str()).unwrap_or(line))
             } else {
                 (*line).to_owned()
             }
@@ -253,16 +255,23 @@ fn lines(source: &str) -> Result<Vec<String>, String> {
         .map_err(|error| format!("not a notebook: the source of a cell is no text: {error}"))
 }
 
-/// Lines, from 0, on which something stands that only `IPython` understands.
-fn magic_lines(code: &str) -> Vec<usize> {
+/// Lines, from 0, on which something stands that only `IPython` understands, with the indentation of the statement.
+fn magic_lines(code: &str) -> BTreeMap<usize, String> {
     if !code.contains(['%', '!', '?', '/', ';', ',']) {
-        return Vec::new();
+        return BTreeMap::new();
     }
     let parsed = parse_unchecked_source(code, PySourceType::Ipynb);
-    let line_of = |offset: usize| code[..offset.min(code.len())].matches('\n').count();
+    let line_of = |offset: TextSize| code[..offset.to_usize().min(code.len())].matches('\n').count();
+    let lines: Vec<&str> = code.split('\n').collect();
     let kinds = [TokenKind::IpyEscapeCommand, TokenKind::Question];
-    let magics = parsed.tokens().iter().filter(|token| kinds.contains(&token.kind()));
-    magics.flat_map(|token| line_of(token.start().to_usize())..=line_of(token.end().to_usize())).collect()
+    let mut magics = BTreeMap::new();
+    for token in parsed.tokens().iter().filter(|token| kinds.contains(&token.kind())) {
+        let first = line_of(token.start());
+        let line = lines.get(first).copied().unwrap_or("");
+        let indentation = &line[..line.len() - line.trim_start().len()];
+        magics.extend((first..=line_of(token.end())).map(|line| (line, indentation.to_owned())));
+    }
+    magics
 }
 
 #[cfg(test)]
@@ -307,7 +316,7 @@ mod tests {
         );
         check(r#"["%%bash\n", "for f in *; do\n", "  x\n", "\n"]"#, "0#@ash\n0#@ f in *; do\n0#@\n\n");
         check(r#"["%%time\n", "x = 1\n", "%cd a\n"]"#, "0#@ime\nx = 1\n0#@ a\n");
-        check(r#"["!ls \\\n", "  -l\n", "x?"]"#, "0#@ \\\n  0#@\n0#@");
+        check(r#"["!ls \\\n", "  -l\n", "x?"]"#, "0#@ \\\n0#@l\n0#@");
         check(r#""x = 1\n%cd a""#, "x = 1\n0#@ a");
         check("[]", "");
     }
