@@ -217,3 +217,18 @@ fn without_fixes_nothing_is_written() {
     let ended = place.caulk(&["check", "--diff"]).code(0).says("Left 1 warning");
     assert_eq!(ended.out, "");
 }
+
+#[test]
+fn silence_is_explained() {
+    let place = project(&["a.py"]);
+    let say = |spot: &str, options: &[&str]| {
+        place.caulk(&[&["check", "--explain-silence", spot], options].concat())
+    };
+    say("a.py:3", &[]).code(0).prints("@cache\n").prints("is reported as `cached-method`");
+    say("a.py:3", &["--ignore", "all"]).code(0).prints("`--select cached-method` turns it on");
+    say("a.py:1", &[]).code(0).prints("from functools import cache\n  ");
+    say("a.py:99", &[]).code(2).says("`a.py` has no line 99");
+    say("a.py", &[]).code(2).says("write for example train.py:84");
+    place.write("a.py", &LEAKY.replace("@cache\n", "@cache  # caulk: ignore\n"));
+    say("a.py:3", &[]).code(0).prints("a comment silences it");
+}

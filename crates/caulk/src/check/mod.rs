@@ -6,6 +6,7 @@ mod fixes;
 mod project;
 mod report;
 mod settings;
+pub(crate) mod silence;
 mod targets;
 
 pub(crate) use fixes::Changes;

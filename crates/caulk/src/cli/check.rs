@@ -5,6 +5,7 @@ use caulk_core::Applicability;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::Format;
+use crate::check::silence::Spot;
 
 const CHECK_HELP: &str = "\
 Examples:
@@ -12,6 +13,7 @@ Examples:
   caulk check train.py              one file; callers and callees in other files are looked at all the same
   caulk check --fix                 apply fixes that cannot change what the program does
   caulk check --unsafe-fixes --diff look at all other fixes
+  caulk check --explain-silence train.py:84    why nothing is reported there
   caulk check --output-format github    in continuous integration
   caulk check - --stdin-filename train.py < train.py    in an editor
 
@@ -59,6 +61,10 @@ pub(crate) struct CheckArgs {
     /// Say nothing but the findings
     #[arg(short, long)]
     pub(crate) quiet: bool,
+
+    /// Say why a line is not reported; of a notebook FILE:CELL:LINE
+    #[arg(long, value_name = "FILE:LINE", conflicts_with_all = ["paths", "statistics", "output_format"])]
+    pub(crate) explain_silence: Option<Spot>,
 
     #[command(flatten)]
     pub(crate) rules: RuleArgs,

@@ -10,6 +10,7 @@ use caulk_report::check::{self, CheckReport, FixSummary};
 use caulk_source::absolute;
 
 use crate::check::baseline::{self, BaselineError, Known};
+use crate::check::silence::{self, Spot};
 use crate::check::{Buffers, Changes, Collected, Project, STDIN, targets};
 use crate::cli::{CheckArgs, OutputFormat};
 use crate::exit;
@@ -21,12 +22,28 @@ use crate::printer::{self, Printer};
 /// If a path is not there, settings cannot be used, or the findings cannot be written.
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<i32> {
     let directory = directory()?;
+    if let Some(spot) = &args.explain_silence {
+        return explain(args, &directory, spot);
+    }
     let (paths, buffers) = input(args, &directory)?;
     let projects = targets(&directory, &paths, &args.rules, &args.files, &buffers)?;
     match args.fixes.most() {
         Some(most) => fix(args, &directory, projects, &buffers, most),
         None => find(args, &directory, &projects),
     }
+}
+
+/// Says what is known of one line.
+fn explain(args: &CheckArgs, directory: &Utf8Path, spot: &Spot) -> anyhow::Result<i32> {
+    let paths = std::slice::from_ref(&spot.file);
+    let mut out = String::new();
+    for project in targets(directory, paths, &args.rules, &args.files, &Buffers::new())? {
+        let said = silence::explain(&project, directory, spot)?;
+        out.push_str(&said.join("\n  "));
+        out.push('\n');
+    }
+    data(&out)?;
+    Ok(exit::SUCCESS)
 }
 
 fn find(args: &CheckArgs, directory: &Utf8Path, projects: &[Project]) -> anyhow::Result<i32> {

@@ -1,0 +1,108 @@
+//! Why a line is not reported, or that it is.
+
+use std::str::FromStr;
+
+use anyhow::Context;
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::Diagnostic;
+use caulk_python::Analysis;
+use caulk_source::absolute;
+
+use super::Project;
+
+/// `FILE:LINE`; of a notebook `FILE:CELL:LINE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// As it was typed.
+    pub(crate) file: Utf8PathBuf,
+    cell: Option<u32>,
+    line: u32,
+}
+
+/// Why a text is no place.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("not a place; write for example train.py:84, or notes.ipynb:3:84 for a line of the third cell")]
+pub(crate) struct SpotError;
+
+impl FromStr for Spot {
+    type Err = SpotError;
+
+    fn from_str(text: &str) -> Result<Self, SpotError> {
+        let (before, line) = text.rsplit_once(':').ok_or(SpotError)?;
+        let line = line.parse().ok().filter(|line| *line > 0).ok_or(SpotError)?;
+        let cell = before.rsplit_once(':').and_then(|(file, cell)| Some((file, cell.parse().ok()?)));
+        match cell.filter(|(file, _)| file.ends_with(".ipynb")) {
+            Some((file, cell)) => Ok(Self { file: file.into(), cell: Some(cell), line }),
+            None if before.is_empty() => Err(SpotError),
+            None => Ok(Self { file: before.into(), cell: None, line }),
+        }
+    }
+}
+
+/// What is known of a line, for people.
+///
+/// # Errors
+/// If there is no such line.
+pub(crate) fn explain(project: &Project, directory: &Utf8Path, spot: &Spot) -> anyhow::Result<Vec<String>> {
+    let file = project.names.internal(&absolute(directory, &spot.file));
+    let document = project
+        .documents
+        .get(&file)
+        .with_context(|| format!("`{}` is no Python file that can be read", spot.file))?;
+    let line = match (document.cells(), spot.cell) {
+        (Some(cells), Some(cell)) => {
+            let start = cells.iter().find(|(_, number)| *number == cell).map(|(start, _)| *start);
+            start.with_context(|| format!("`{}` has no code cell {cell}", spot.file))? + spot.line - 1
+        }
+        _ => spot.line,
+    };
+    let text = document.text.lines().nth(line as usize - 1);
+    let text = text.with_context(|| format!("`{}` has no line {}", spot.file, spot.line))?;
+    let job = project.job();
+    let analysis = Analysis::new(caulk_python::Project::new(job.sources.clone()));
+    let reported = caulk_check::outcome(&job, &analysis).diagnostics;
+    let here = |diagnostic: &&Diagnostic| {
+        let site = &diagnostic.sites[0];
+        site.file == file && (site.line..=site.end_line.max(site.line)).contains(&line)
+    };
+    let every = caulk_rules::check(&analysis, caulk_rules::RULES);
+    let mut said = vec![text.trim().to_owned()];
+    for diagnostic in every.iter().filter(|diagnostic| !diagnostic.sites.is_empty()).filter(here) {
+        let (class, message) = (diagnostic.class, &diagnostic.message);
+        said.push(if reported.iter().filter(here).any(|found| found.class == class) {
+            format!("is reported as `{class}`: {message}")
+        } else if !project.settings.selection.has(class) {
+            format!("would be `{class}`, but that rule is off; `--select {class}` turns it on")
+        } else if job.off.get(&file).is_some_and(|classes| classes.contains(&class)) {
+            format!("would be `{class}`, but per-file-ignores turn that rule off in this file")
+        } else {
+            format!("would be `{class}`, but a comment silences it")
+        });
+    }
+    said.extend(analysis.silence(&file, line));
+    if said.len() == 1 {
+        said.push("nothing is stored here that could outlive a step".to_owned());
+    }
+    Ok(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<(&str, Option<u32>, u32)>) {
+        let spot = expected.map(|(file, cell, line)| Spot { file: file.into(), cell, line });
+        assert_eq!(text.parse().ok(), spot, "{text}");
+    }
+
+    #[test]
+    fn places_are_files_and_lines() {
+        check("a.py:3", Some(("a.py", None, 3)));
+        check("c:/a.py:3", Some(("c:/a.py", None, 3)));
+        check("a.py:3:7", Some(("a.py:3", None, 7)));
+        check("a.ipynb:2:7", Some(("a.ipynb", Some(2), 7)));
+        for text in ["", "a.py", ":3", "a.py:0", "a.py:x"] {
+            check(text, None);
+        }
+    }
+}
