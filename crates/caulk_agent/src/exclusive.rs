@@ -18,6 +18,11 @@ impl<T> Exclusive<T> {
         Self { busy: AtomicBool::new(false), value: UnsafeCell::new(None) }
     }
 
+    /// With a value from the beginning: then [`Self::with`] answers `None` only where somebody is using it.
+    pub(crate) const fn holding(value: T) -> Self {
+        Self { busy: AtomicBool::new(false), value: UnsafeCell::new(Some(value)) }
+    }
+
     /// Sets the value, unless somebody is using the one before.
     pub(crate) fn put(&self, value: T) {
         self.enter(|slot| *slot = Some(value));

@@ -137,11 +137,10 @@ pub(crate) struct Full {
 /// Functions of the user that a peak watch looks at.
 const PEAK_CANDIDATES: usize = 2000;
 
-static STATE: Exclusive<State> = Exclusive::new();
+static STATE: Exclusive<State> = Exclusive::holding(State { engine: None, mechanism: None });
 /// Nothing is done any more at events: an internal error, or a forked child.
 static DEAF: AtomicBool = AtomicBool::new(false);
 
-#[derive(Default)]
 struct State {
     engine: Option<Engine>,
     mechanism: Option<Mechanism>,
@@ -234,14 +233,13 @@ fn ready() -> Result<(), String> {
     Ok(())
 }
 
-/// Makes the state, and has forked children ignore what they inherit until `after_fork` is called.
+/// Has forked children ignore what they inherit until `after_fork` is called.
 fn prepare() {
     static ONCE: Once = Once::new();
     extern "C" fn in_child() {
         DEAF.store(true, Ordering::Relaxed);
     }
     ONCE.call_once(|| {
-        STATE.put(State::default());
         // SAFETY: the handler only stores to an atomic, and this library is never unloaded.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
