@@ -27,8 +27,11 @@ pub struct Analysis {
     lifetimes: Lifetimes,
 }
 
+/// Ways in which one thing happens that are told apart.
+const MAX_CASES: usize = 48;
+
 /// One way in which a container grows at a place.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrowthCase {
     /// The container.
     pub object: ObjectId,
@@ -280,9 +283,15 @@ impl Analysis {
                 how,
                 cases: Vec::new(),
             });
+            let (value, key) = (*self.run.values.get(value), *self.run.values.get(key));
+            let recording = event.recording;
             for duration in self.lifetimes.of_container(&self.run, id, event, object) {
-                if duration.root != Root::Test {
-                    fact.cases.push(GrowthCase { object, value, key, duration, recording: event.recording });
+                if duration.root == Root::Test || fact.cases.len() >= MAX_CASES {
+                    continue;
+                }
+                let case = GrowthCase { object, value, key, duration, recording };
+                if !fact.cases.contains(&case) {
+                    fact.cases.push(case);
                 }
             }
         }
@@ -294,6 +303,7 @@ impl Analysis {
         let mut found: BTreeMap<(Location, PlaceId), CarryFact> = BTreeMap::new();
         for (id, activation, event) in self.events() {
             let What::Carry { place, value, augmented } = event.what else { continue };
+            let value = *self.run.values.get(value);
             if !value.carries_graph() {
                 continue;
             }
@@ -319,6 +329,7 @@ impl Analysis {
         let mut found = Vec::new();
         for (id, activation, event) in self.events() {
             let What::Bind { place, value } = event.what else { continue };
+            let value = *self.run.values.get(value);
             for way in &self.lifetimes.ways[id.0 as usize] {
                 let mut around = way.chain.clone();
                 around.extend(activation.loops(event));
@@ -345,6 +356,8 @@ impl Analysis {
             if !wanted.contains(&name) {
                 continue;
             }
+            let [receiver, argument, result] =
+                [receiver, argument, result].map(|value| *self.run.values.get(value));
             for way in &self.lifetimes.ways[id.0 as usize] {
                 let mut around = way.chain.clone();
                 around.extend(activation.loops(event));

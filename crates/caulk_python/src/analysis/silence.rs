@@ -20,10 +20,14 @@ impl Analysis {
             }
             match event.what {
                 What::Grow { object, value, .. } => {
+                    let value = *self.run.values.get(value);
                     self.growth_silence(&mut reasons, id, event, object, &value);
                 }
-                What::Bind { value, .. } if !value.carries_graph() && value.kinds.has(Kinds::TENSOR) => {
-                    reasons.push("the tensor that is bound here carries no autograd graph".to_owned());
+                What::Bind { value, .. } => {
+                    let value = self.run.values.get(value);
+                    if !value.carries_graph() && value.kinds.has(Kinds::TENSOR) {
+                        reasons.push("the tensor that is bound here carries no autograd graph".to_owned());
+                    }
                 }
                 What::Reset { .. } => {
                     reasons.push("what is bound here does not come from what was there before".to_owned());

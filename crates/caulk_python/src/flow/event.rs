@@ -3,7 +3,7 @@
 use crate::flow::heap::ObjectId;
 use crate::flow::scopes::FunctionId;
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{PlaceId, Value};
+use crate::flow::value::{PlaceId, Value, ValueId};
 use crate::project::Location;
 
 /// A loop, or a framework that calls again and again.
@@ -129,20 +129,20 @@ pub(crate) enum What {
     /// An object is made.
     Birth(ObjectId),
     /// A container gets longer.
-    Grow { object: ObjectId, how: Growth, value: Value, key: Value, stored: Option<Location> },
+    Grow { object: ObjectId, how: Growth, value: ValueId, key: ValueId, stored: Option<Location> },
     /// A container gives back.
     Release { object: ObjectId, how: Release },
     /// A place is bound to something made from what it held.
-    Carry { place: PlaceId, value: Value, augmented: bool },
+    Carry { place: PlaceId, value: ValueId, augmented: bool },
     /// A place is bound to something else.
     Reset { place: PlaceId },
     /// An attribute or global is bound.
-    Bind { place: PlaceId, value: Value },
+    Bind { place: PlaceId, value: ValueId },
     /// A function of the project is called: its activation.
     Call(ActivationId),
     /// Something of a library that rules ask for is called, by its canonical dotted name; whose method, and the first
     /// argument.
-    Library { name: Symbol, receiver: Value, argument: Value, result: Value },
+    Library { name: Symbol, receiver: ValueId, argument: ValueId, result: ValueId },
     /// A model is applied.
     Forward,
 }

@@ -84,6 +84,12 @@ impl Lifetimes {
         lifetimes.applied.extend([LoopId::STEPS, LoopId::VALIDATION, LoopId::SAMPLES, LoopId::CALLBACKS]);
         for (at, activation) in run.activations.iter().enumerate() {
             for (number, event) in activation.events.iter().enumerate() {
+                if matches!(
+                    event.what,
+                    What::Grow { .. } | What::Carry { .. } | What::Bind { .. } | What::Call(_)
+                ) {
+                    continue;
+                }
                 for way in 0..lifetimes.ways[at].len() {
                     let chain = extended(&lifetimes.ways[at][way].chain, activation.loops(event));
                     let guards = lifetimes.ways[at][way].guards.with(event.guards);

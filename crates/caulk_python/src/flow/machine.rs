@@ -23,7 +23,7 @@ use crate::flow::heap::{Heap, Maker, ObjectId, Shape};
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, ClassId, FunctionId, Scopes};
 use crate::flow::symbols::{Symbol, Symbols};
-use crate::flow::value::{OriginId, PlaceId, Value};
+use crate::flow::value::{OriginId, PlaceId, Value, Values};
 use crate::library::Library;
 use crate::project::{Location, Project};
 
@@ -31,8 +31,10 @@ use crate::project::{Location, Project};
 const MAX_ACTIVATIONS: usize = 16;
 /// Calls inside one another that are followed.
 const MAX_DEPTH: usize = 24;
-/// Rounds over the whole project until nothing is learnt any more.
+/// Rounds over the whole project until nothing is learnt any more; one less for large projects.
 const MAX_ROUNDS: usize = 3;
+/// From so many bytes of source on, a project is large.
+const LARGE: usize = 2 << 20;
 /// Expressions that are looked at for each byte of source, on average, before the analysis stops following calls.
 const STEPS_PER_BYTE: u64 = 24;
 
@@ -65,6 +67,7 @@ pub(crate) struct Machine<'p> {
     pub(crate) symbols: Symbols,
     pub(crate) library: Library,
     pub(crate) heap: Heap,
+    pub(crate) values: Values,
     pub(crate) places: Vec<Place>,
     place_ids: FxHashMap<Place, PlaceId>,
     pub(crate) origins: Vec<Location>,
@@ -124,6 +127,7 @@ impl<'p> Machine<'p> {
             symbols,
             library: Library::new(),
             heap: Heap::default(),
+            values: Values::default(),
             places: Vec::new(),
             place_ids: FxHashMap::default(),
             origins: Vec::new(),
@@ -147,7 +151,7 @@ impl<'p> Machine<'p> {
         machine.loops[LoopId::EPOCHS.0 as usize].kind = LoopKind::Epochs;
         machine.loops[LoopId::VALIDATION.0 as usize].kind = LoopKind::Batches;
         machine.loops[LoopId::SAMPLES.0 as usize].kind = LoopKind::Items;
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..MAX_ROUNDS - usize::from(bytes > LARGE) {
             machine.round();
             if !machine.heap.changed {
                 break;

@@ -7,7 +7,7 @@ use crate::flow::heap::{Heap, ObjectId, Shape};
 use crate::flow::machine::Machine;
 use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::{Symbol, Symbols};
-use crate::flow::value::Value;
+use crate::flow::value::{Value, Values};
 use crate::project::{FileId, Location, Project};
 
 /// A function of the project.
@@ -43,6 +43,7 @@ pub struct ClassFact {
 pub(crate) struct Run {
     pub symbols: Symbols,
     pub heap: Heap,
+    pub values: Values,
     pub places: Vec<Place>,
     pub origins: Vec<Location>,
     pub loops: Vec<Loop>,
@@ -90,6 +91,7 @@ impl Run {
         Self {
             symbols: machine.symbols,
             heap: machine.heap,
+            values: machine.values,
             places: machine.places,
             origins: machine.origins,
             loops: machine.loops,

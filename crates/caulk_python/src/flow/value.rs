@@ -4,6 +4,8 @@
 //! A value is a set of possibilities: joining takes everything both sides have. [`Value::NOTHING`] is the empty set, of
 //! code that has not been reached yet; [`Kinds::UNKNOWN`] is a possibility that nothing is said about.
 
+use rustc_hash::FxHashMap;
+
 use crate::flow::heap::ObjectId;
 use crate::flow::symbols::Symbol;
 
@@ -206,6 +208,34 @@ pub struct PlaceId(pub(crate) u32);
 /// Where a value was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct OriginId(pub(crate) u32);
+
+/// A value among [`Values`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ValueId(u32);
+
+/// Values that events speak of, each once: most are alike.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    known: FxHashMap<Value, ValueId>,
+    values: Vec<Value>,
+}
+
+impl Values {
+    /// The number of a value.
+    pub(crate) fn intern(&mut self, value: Value) -> ValueId {
+        let next = ValueId(self.values.len() as u32);
+        let id = *self.known.entry(value).or_insert(next);
+        if id == next {
+            self.values.push(value);
+        }
+        id
+    }
+
+    /// A value by its number.
+    pub(crate) fn get(&self, id: ValueId) -> &Value {
+        &self.values[id.0 as usize]
+    }
+}
 
 /// The possibilities of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -12,6 +12,9 @@ use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::project::Location;
 
+/// What costs nothing to keep.
+const PLAIN: Kinds = Kinds::NUMBER.with(Kinds::TEXT).with(Kinds::NONE);
+
 impl<'p> Machine<'p> {
     /// A variable that `backward` is called on holds a tensor with a graph, whatever the right side is.
     pub(super) fn named_role(&mut self, f: &Frame, target: &Expr, value: Value, source: &Expr) -> Value {
@@ -92,10 +95,14 @@ impl<'p> Machine<'p> {
         let old = slot.map_or(Value::NOTHING, |slot| f.slots[slot as usize]);
         self.release_held(f, &old, &value, at, true);
         let mut carried = false;
-        for &around in f.loops.clone().iter().rev() {
+        // Only tensors take a graph along.
+        let tensors = old.kinds.has(Kinds::TENSOR) || value.kinds.has(Kinds::TENSOR);
+        let loops = if tensors { f.loops.clone() } else { Vec::new() };
+        for &around in loops.iter().rev() {
             let place = self.place(Place::Variable(f.function, symbol, around));
             if value.carried.contains(place) {
                 carried = true;
+                let value = self.values.intern(value);
                 f.event(What::Carry { place, value, augmented }, at);
             } else if !f.loops.is_empty() {
                 f.event(What::Reset { place }, at);
@@ -103,7 +110,8 @@ impl<'p> Machine<'p> {
         }
         if is_module && let Some(module) = f.variables {
             let place = self.place(Place::Field(module, symbol));
-            if !carried {
+            if !carried && !value.only(PLAIN) {
+                let value = self.values.intern(value);
                 f.event(What::Bind { place, value }, at);
             }
         }
@@ -161,13 +169,18 @@ impl<'p> Machine<'p> {
         let old = self.heap.field(object, name).unwrap_or(Value::NOTHING);
         self.release_held(f, &old, &value, at, false);
         let place = self.place(Place::Field(object, name));
-        let what = if value.carried.contains(place) {
-            What::Carry { place, value, augmented }
+        let told = self.values.intern(value);
+        if value.carried.contains(place) {
+            f.event(What::Carry { place, value: told, augmented }, at);
         } else {
-            f.event(What::Reset { place }, at);
-            What::Bind { place, value }
-        };
-        f.event(what, at);
+            // Only tensors take a graph along.
+            if old.kinds.has(Kinds::TENSOR) || value.kinds.has(Kinds::TENSOR) {
+                f.event(What::Reset { place }, at);
+            }
+            if !value.only(PLAIN) {
+                f.event(What::Bind { place, value: told }, at);
+            }
+        }
         self.heap.set_field(object, name, value);
     }
 

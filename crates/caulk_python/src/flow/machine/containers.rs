@@ -68,6 +68,7 @@ impl<'p> Machine<'p> {
             self.heap.add_element(object, value);
         }
         let stored = stored.map(|expr| located(f.file, expr));
+        let [value, key] = [value, key].map(|value| self.values.intern(value));
         f.event(What::Grow { object, how, value, key, stored }, located(f.file, container));
     }
 
@@ -121,6 +122,7 @@ impl<'p> Machine<'p> {
         let place = self.place(Place::Field(object, name));
         let at = located(f.file, target);
         if value.carried.contains(place) {
+            let value = self.values.intern(value);
             f.event(What::Carry { place, value, augmented }, at);
         } else {
             f.event(What::Reset { place }, at);
@@ -424,10 +426,8 @@ impl<'p> Machine<'p> {
                         (keys.join(&key), values.join(&value))
                     });
                 if !first.objects.is_empty() {
-                    f.event(
-                        What::Grow { object, how: Growth::Store, value: values, key: keys, stored: None },
-                        at,
-                    );
+                    let [value, key] = [values, keys].map(|value| self.values.intern(value));
+                    f.event(What::Grow { object, how: Growth::Store, value, key, stored: None }, at);
                 }
                 none
             }

@@ -26,6 +26,8 @@ impl<'p> Machine<'p> {
         node: &impl Ranged,
     ) {
         let name = self.symbols.intern(name);
+        let [receiver, argument, result] =
+            [receiver, argument, result].map(|value| self.values.intern(value));
         f.event(What::Library { name, receiver, argument, result }, located(f.file, node));
     }
 
