@@ -145,7 +145,10 @@ class Epochs:
             frame = frame.f_back
         if site.read is not None:
             name, fast, loop = site.read
-            value = self._read(below, name) if fast else below.f_globals.get(name)
+            try:
+                value = self._value(below, name, fast)
+            except LookupError:
+                return False
             if (value if type(value) is int else -1 - id(value)) != loop.token:
                 return False
         self._events = now = self._events + 1
@@ -166,6 +169,12 @@ class Epochs:
         if known is None:
             # Nothing around this place has turned but once per step, for long: nothing will.
             if site.count < _SETTLED or any(_turns_rarely(loop, site.count) for loop in site.loops):
+                return
+            # A loop without a variable that can be read turns when the one inside it starts over, at any time.
+            if any(
+                outer.token is None and _leading(inner.token) is not None
+                for outer, inner in zip(site.loops, site.loops[1:])
+            ):
                 return
         else:
             if known not in site.loops or len(known.names) != 1 or known.token is None:
@@ -251,7 +260,7 @@ class Epochs:
             self._new_part = True
             self._take_alone(site)
         if known is not None:
-            upto = site.loops.index(known) + (1 if known.names else 2)
+            upto = site.loops.index(known) + (1 if known.token is not None else 2)
             if upto < len(self._prefix) < len(levels):
                 upto = len(self._prefix)
             upto = min(upto, len(levels))
@@ -300,7 +309,7 @@ class Epochs:
         values = []
         try:
             for name, fast in names:
-                value = self._read(frame, name) if fast else frame.f_globals[name]
+                value = self._value(frame, name, fast)
                 if type(value) is int:
                     values.append(value)
                 elif loop.is_for:
@@ -311,6 +320,12 @@ class Epochs:
         if len(values) == 1:
             return values[0]
         return tuple(values) or None
+
+    def _value(self, frame, name, fast):
+        """Value of a variable, or of an attribute of one; `LookupError` where it cannot be read without side effects."""
+        name, dot, attribute = name.partition(".")
+        value = self._read(frame, name) if fast else frame.f_globals[name]
+        return _attribute(value, attribute) if dot else value
 
     def _compare(self, loop, token):
         before = loop.token
@@ -414,6 +429,17 @@ def _turns_rarely(loop, steps):
 
 def _is_torch(frame):
     return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"
+
+
+def _attribute(owner, name):
+    """An attribute that an object has itself, without running any of its code."""
+    for each in type(owner).__mro__:
+        if name in each.__dict__ and hasattr(type(each.__dict__[name]), "__get__"):
+            raise LookupError(name)
+    try:
+        return object.__getattribute__(owner, name)
+    except AttributeError:
+        raise LookupError(name) from None
 
 
 def _leading(token):

@@ -17,6 +17,7 @@ _BACKWARD = frozenset(code for name, code in dis.opmap.items() if "BACKWARD" in 
 _SUMS = frozenset("INPLACE_ADD INPLACE_SUBTRACT BINARY_ADD BINARY_SUBTRACT".split())
 _COMPREHENSIONS = tuple(f".<locals>.<{kind}>" for kind in ("genexpr", "listcomp", "setcomp", "dictcomp"))
 _SUM_SIGNS = frozenset(["+", "+=", "-", "-="])
+_LOADS = frozenset("LOAD_FAST LOAD_FAST_BORROW LOAD_NAME LOAD_GLOBAL LOAD_DEREF".split())
 
 
 class Loop:
@@ -48,7 +49,8 @@ class Loop:
         self.code = code
         self.header = header
         self.blocks = blocks
-        #: Variables whose values, together, change exactly once per iteration: (name, is it a fast local?).
+        #: Variables whose values, together, change exactly once per iteration: (name, is it a fast local?). The name of
+        #: an attribute of a variable, `self.epoch`, has a dot.
         self.names = ()
         #: Stands above this loop for a variable set in its body that counts epochs by its name.
         self.counter = None
@@ -84,7 +86,7 @@ class Loop:
 
 def is_epoch_name(name):
     """Is this what people call a variable that counts epochs?"""
-    name = name.lower()
+    name = name.rpartition(".")[2].lower()
     return "epoch" in name or name == "ep"
 
 
@@ -269,7 +271,7 @@ def _describe(loop, blocks, nested):
     stored = [pair for instruction in inside for pair in _stores(instruction)]
     names = []
     if loop.is_for:
-        names = [pair for pair in _targets(inside, start) if stored.count(pair) == 1]
+        names = [pair for pair in _targets(inside, start) if "." in pair[0] or stored.count(pair) == 1]
     # Counted in the body itself (`epoch += 1`): changes once per turn of what is inside.
     counted = [] if names else _counters(directly)
     loop.names = tuple(names or counted)
@@ -301,11 +303,16 @@ def _targets(inside, start):
     targets = []
     wanted = 1
     begun = False
+    owner = None
     for instruction in inside:
         if instruction.offset <= start or wanted <= 0:
             continue
         name = instruction.opname
-        if name == "UNPACK_SEQUENCE":
+        if owner is not None and name == "STORE_ATTR":
+            targets.append((f"{owner[0]}.{instruction.argval}", owner[1]))
+            wanted -= 1
+            begun, owner = True, None
+        elif name == "UNPACK_SEQUENCE":
             wanted += instruction.arg - 1
             begun = True
         elif name == "UNPACK_EX":
@@ -315,10 +322,11 @@ def _targets(inside, start):
             targets.extend(stores)
             wanted -= len(stores)
             begun = True
-        elif begun and name not in ("NOP", "CACHE", "EXTENDED_ARG"):
-            break  # `for a.b in ...`, `for d[k] in ...`
-        elif not begun and name in ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "POP_TOP"):
-            break
+        elif owner is None and name in _LOADS:
+            # `for self.epoch in ...`, if the attribute is set next.
+            owner = (instruction.argval, name.startswith(("LOAD_FAST", "LOAD_DEREF")))
+        elif owner is not None or (begun and name not in ("NOP", "CACHE", "EXTENDED_ARG")) or name == "POP_TOP":
+            break  # `for d[k] in ...`, or the body
     return targets
 
 

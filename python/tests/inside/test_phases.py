@@ -51,6 +51,38 @@ LOOPS = {
         [1, 6, 11, 16],
         20,
     ),
+    "an_attribute_as_the_variable": (
+        """
+        class Trainer:
+            def fit(self):
+                for self.epoch in range(4):
+                    for x in [torch.randn(4, 2)] * 5:
+                        train_step(x=x)
+
+        Trainer().fit()
+        """,
+        [1, 6, 11, 16],
+        20,
+    ),
+    "long_epochs_under_an_unreadable_variable": (
+        """
+        class Trainer:
+            @property
+            def epoch(self):
+                raise SystemExit("asked")
+            @epoch.setter
+            def epoch(self, value):
+                pass
+            def fit(self):
+                for self.epoch in range(3):
+                    for _ in range(150):
+                        train_step()
+
+        Trainer().fit()
+        """,
+        [1, 151, 301],
+        450,
+    ),
     "while_with_a_counter": (
         """
         def main(n):
