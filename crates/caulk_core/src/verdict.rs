@@ -117,23 +117,23 @@ pub struct Verdict {
     /// Boundaries left out as warm-up.
     pub warmup: u32,
     /// For [`State::Undecided`]: how many more boundaries are needed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     pub more_needed: Option<u32>,
     /// Units that one boundary stands for: a reading by steps or seconds is the baseline of a whole stretch of them.
     pub boundary_units: f64,
     /// Level of the last boundary.
     pub last: f64,
     /// One unit's length in optimizer steps, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     pub unit_steps: Option<f64>,
     /// One unit's length in seconds, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     pub unit_seconds: Option<f64>,
     /// Nearest limit.
     pub limit: Option<Limit>,
     /// Seconds from the end of the recording until the limit is reached, as a range.
     pub oom_in_s: Option<[f64; 2]>,
     /// For people: what the judgement rests on, or why it is open.
-    #[serde(skip_serializing_if = "String::is_empty", default)]
+    #[serde(default)]
     pub text: String,
 }

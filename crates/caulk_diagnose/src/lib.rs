@@ -9,6 +9,7 @@ mod class;
 mod fix;
 mod growth;
 mod limits;
+mod merge;
 mod outside;
 mod peaks;
 mod place;
@@ -71,6 +72,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run);
         key(b).cmp(&key(a)).then(own(b).total_cmp(&own(a)))
     });
+    diagnosis.findings = merge::by_role(diagnosis.findings);
     diagnosis.notes.dedup();
     diagnosis
 }

@@ -23,7 +23,6 @@ pub(crate) struct Process<'a> {
     pub(crate) backwards: Vec<&'a BackwardSite>,
     pub(crate) peaks: Vec<&'a Peak>,
     pub(crate) notes: Vec<&'a Note>,
-    same_role: u32,
 }
 
 impl<'a> Process<'a> {
@@ -42,12 +41,6 @@ impl<'a> Process<'a> {
         let known = recording.processes.iter().find(|record| record.pid == pid).cloned();
         let record =
             known.unwrap_or_else(|| ProcessRecord { pid, role: Role::Other, ..ProcessRecord::default() });
-        let same_role = recording
-            .processes
-            .iter()
-            .filter(|other| other.role == record.role && other.agent)
-            .count()
-            .max(1) as u32;
         let mut process = Self {
             record,
             hello: None,
@@ -61,7 +54,6 @@ impl<'a> Process<'a> {
             backwards: Vec::new(),
             peaks: Vec::new(),
             notes: Vec::new(),
-            same_role,
         };
         for event in recording.events.iter().filter(|event| event.pid == pid) {
             process.take(&event.message);
@@ -96,8 +88,7 @@ impl<'a> Process<'a> {
     }
 
     pub(crate) fn reference(&self) -> ProcessRef {
-        let count = if self.record.role == Role::Main { 1 } else { self.same_role };
-        ProcessRef { role: self.record.role.as_str().into(), index: self.record.index, count }
+        ProcessRef { role: self.record.role.as_str().into(), index: self.record.index, count: 1 }
     }
 
     /// Numbers of the things that were followed, those of peaks left out.

@@ -18,7 +18,11 @@ use crate::{assemble, exit};
 #[derive(Debug, Default)]
 struct Line {
     id: String,
+    folder: String,
+    started: String,
     command: String,
+    /// The command as the table has room for it: its program without folders.
+    brief: String,
     duration_s: Option<f64>,
     ending: String,
     verdict: String,
@@ -47,7 +51,8 @@ pub(crate) fn run(args: &RunsArgs, printer: Printer) -> anyhow::Result<i32> {
 }
 
 fn line(entry: &RunEntry) -> Line {
-    let mut line = Line { id: entry.id().into(), bytes: entry.bytes, ..Line::default() };
+    let (id, folder) = (entry.id().into(), entry.folder.to_string());
+    let mut line = Line { id, folder, bytes: entry.bytes, ..Line::default() };
     let info = match &entry.info {
         Ok(info) => info,
         Err(error) => {
@@ -62,8 +67,9 @@ fn line(entry: &RunEntry) -> Line {
         return line;
     }
     let running = assemble::runs(info);
-    line.command = shlex::try_join(info.target.command.iter().map(String::as_str))
-        .unwrap_or_else(|_| info.target.command.join(" "));
+    line.command = joined(&info.target.command);
+    line.brief = brief(&info.target.command);
+    line.started.clone_from(&info.started);
     line.ending = caulk_report::ending(info, running);
     line.duration_s = info.end_ns.map(|end_ns| end_ns.saturating_sub(info.start_ns) as f64 / 1e9);
     if running && line.duration_s.is_none() {
@@ -72,6 +78,20 @@ fn line(entry: &RunEntry) -> Line {
     }
     line.verdict = verdict(entry).unwrap_or_default();
     line
+}
+
+/// The command as a shell would take it.
+fn joined(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
+/// The command without the folders that its program lies in.
+fn brief(words: &[String]) -> String {
+    let mut words = words.to_vec();
+    if let Some(program) = words.first_mut() {
+        *program = program.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    joined(&words)
 }
 
 /// The verdict of the report that was made when the run ended; judging every run again would take minutes.
@@ -93,6 +113,8 @@ fn document(lines: &[Line]) -> String {
         .map(|line| {
             json!({
                 "id": line.id,
+                "folder": line.folder,
+                "started": line.started,
                 "command": line.command,
                 "duration_s": line.duration_s,
                 "ending": line.ending,
@@ -122,7 +144,7 @@ fn table(lines: &[Line], width: usize) -> String {
         .collect();
     let commands = ["COMMAND".to_owned()].into_iter();
     let commands =
-        commands.chain(lines.iter().map(|line| line.problem.clone().unwrap_or_else(|| line.command.clone())));
+        commands.chain(lines.iter().map(|line| line.problem.clone().unwrap_or_else(|| line.brief.clone())));
     let mut out = String::new();
     for (row, command) in [&head].into_iter().chain(&rows).zip(commands) {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
@@ -150,20 +172,20 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_needed_and_commands_are_cut() {
-        let run = |id: &str, ending: &str, command: &str| Line {
+        let run = |id: &str, ending: &str, command: &[String]| Line {
             id: id.into(),
             ending: ending.into(),
-            command: command.into(),
+            brief: brief(&[&["/opt/venv/bin/python".to_owned()], command].concat()),
             duration_s: Some(161.0),
             verdict: "steady".into(),
             bytes: 2048,
-            problem: None,
+            ..Line::default()
         };
         let lines = [
             run(
                 "20261121-101500-train",
                 "exit 0",
-                "python train.py --with-very-long-arguments and-more\nlines",
+                &["train.py", "--with-very-long-arguments", "and-more\nlines"].map(str::to_owned),
             ),
             Line {
                 id: "b".into(),
