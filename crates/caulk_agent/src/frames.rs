@@ -220,8 +220,8 @@ fn py_user_stack(py: Python<'_>, longest: usize) -> Vec<(String, u32, String)> {
 /// Value of a frame's local, cell or free variable; raises `LookupError` where it is unbound or cannot be read.
 #[pyfunction]
 #[pyo3(name = "read_local")]
-fn py_read_local<'py>(frame: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    local(frame, name).ok_or_else(|| PyLookupError::new_err(name.to_owned()))
+fn py_read_local<'py>(frame: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    local(frame, name).ok_or_else(|| PyLookupError::new_err(name.clone().unbind()))
 }
 
 /// Every bound local, cell and free variable of a frame.

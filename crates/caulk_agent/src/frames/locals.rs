@@ -4,6 +4,8 @@
 //! free variables, whose place is fixed for a minor version; the value stack that follows it is never looked at. Either
 //! way is tried out once on frames whose variables are known, and switched off where anything comes back wrong.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use pyo3::ffi;
@@ -12,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 
 use super::{code_of, stack_of};
+use crate::exclusive::Exclusive;
 use crate::symbols;
 
 /// `CO_OPTIMIZED` of `co_flags`: the code's locals are in the frame, not in a dict (CPython, Include/cpython/code.h).
@@ -58,15 +61,81 @@ pub(crate) fn usable(py: Python<'_>) -> bool {
 }
 
 /// Value of the local, cell or free variable `name` of a frame; of a module's frame, its global.
-pub(crate) fn local<'py>(frame: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny>> {
+pub(crate) fn local<'py>(
+    frame: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> Option<Bound<'py, PyAny>> {
     let py = frame.py();
     if !usable(py) {
         return None;
     }
-    if let Some(namespace) = namespace(frame) {
-        return namespace?.get_item(name).ok()?;
+    let code = code_of(frame);
+    match Way::of(&code, name)? {
+        Way::Namespace => namespace(frame)??.get_item(name).ok()?,
+        Way::Function => read_by_function(frame, name),
+        Way::Slot { index, cell } => {
+            let values = values(frame, &code, layout(py)?)?;
+            value_at(py, values, index, cell)
+        }
     }
-    read(frame, layout(py)?, &PyString::intern(py, name))
+}
+
+/// How a variable of a code object is read.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// From the dict of a module's or class's frame.
+    Namespace,
+    /// By the interpreter's own function.
+    Function,
+    /// From the frame's array.
+    Slot { index: usize, cell: bool },
+}
+
+/// Variables whose way is remembered: a loop's is asked for at every step.
+const MOST_WAYS: usize = 256;
+
+/// A way with the code and the name that it is for, which keeps their addresses theirs; `None` where there is no such
+/// variable.
+type KnownWay = (Option<Way>, Py<PyAny>, Py<PyString>);
+
+static WAYS: Exclusive<Ways> = Exclusive::holding(Ways(None));
+
+/// By the addresses of code and name.
+struct Ways(Option<HashMap<(usize, usize), KnownWay>>);
+
+impl Way {
+    fn of(code: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> Option<Self> {
+        let key = (code.as_ptr() as usize, name.as_ptr() as usize);
+        let known = WAYS.with(|ways| ways.0.as_ref().and_then(|ways| ways.get(&key).map(|(way, ..)| *way)));
+        if let Some(way) = known.flatten() {
+            return way;
+        }
+        let way = Self::find(code, name);
+        let entry = (way, code.clone().unbind(), name.clone().unbind());
+        // Dropped outside: that may run the program's code.
+        let dropped = WAYS.with(|ways| {
+            let ways = ways.0.get_or_insert_default();
+            let full = if ways.len() >= MOST_WAYS { std::mem::take(ways) } else { HashMap::default() };
+            ways.insert(key, entry);
+            full
+        });
+        drop(dropped);
+        way
+    }
+
+    fn find(code: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> Option<Self> {
+        if !is_optimized(code)? {
+            return Some(Self::Namespace);
+        }
+        let layout = layout(code.py())?;
+        let slots = match layout {
+            Layout::Function => return Some(Self::Function),
+            _ => Names::of(code)?.slots(layout),
+        };
+        // 3.10 has a captured argument twice, its place among the locals empty.
+        let index = slots.iter().rposition(|slot| same(&slot.name, name))?;
+        Some(Self::Slot { index, cell: slots[index].cell })
+    }
 }
 
 /// Calls `visit` with every bound variable of a frame.
@@ -93,8 +162,7 @@ pub(crate) fn for_each_local<'py>(
 #[expect(clippy::option_option, reason = "a class body has a namespace that is not read")]
 fn namespace<'py>(frame: &Bound<'py, PyAny>) -> Option<Option<Bound<'py, PyDict>>> {
     let (py, code) = (frame.py(), code_of(frame));
-    let flags: u32 = code.getattr(intern!(py, "co_flags")).ok()?.extract().ok()?;
-    if flags & OPTIMIZED != 0 {
+    if is_optimized(&code)? {
         return None;
     }
     let module = code.getattr(intern!(py, "co_name")).is_ok_and(|name| name.eq("<module>").unwrap_or(false));
@@ -103,7 +171,23 @@ fn namespace<'py>(frame: &Bound<'py, PyAny>) -> Option<Option<Bound<'py, PyDict>
     Some(module.then(read).flatten())
 }
 
+/// Are the code's locals in the frame? `None` where it does not say.
+fn is_optimized(code: &Bound<'_, PyAny>) -> Option<bool> {
+    let flags: u32 = code.getattr(intern!(code.py(), "co_flags")).ok()?.extract().ok()?;
+    Some(flags & OPTIMIZED != 0)
+}
+
 fn layout(py: Python<'_>) -> Option<Layout> {
+    static FOUND: OnceLock<Option<Layout>> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return *found;
+    }
+    // Found outside of the lock, as calls may let another thread run.
+    let found = find_layout(py);
+    *FOUND.get_or_init(|| found)
+}
+
+fn find_layout(py: Python<'_>) -> Option<Layout> {
     let size = || -> Option<usize> {
         // SAFETY: a static type of the interpreter; the reference is borrowed.
         let frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, symbols::frame_type()?.cast()) }?;
@@ -114,17 +198,6 @@ fn layout(py: Python<'_>) -> Option<Layout> {
         11 => (size() == Some(offsets_311::BASIC_SIZE)).then_some(Layout::Frame311),
         _ => symbols::frame_variable().map(|_| Layout::Function),
     }
-}
-
-fn read<'py>(
-    frame: &Bound<'py, PyAny>,
-    layout: Layout,
-    name: &Bound<'py, PyString>,
-) -> Option<Bound<'py, PyAny>> {
-    if let Layout::Function = layout {
-        return read_by_function(frame, name);
-    }
-    read_all(frame, layout).into_iter().find(|(other, _)| same(other, name)).map(|(_, value)| value)
 }
 
 fn read_by_function<'py>(
@@ -155,18 +228,28 @@ fn read_all<'py>(
             });
             return unseen.filter_map(|name| Some((name.clone(), read_by_function(frame, &name)?))).collect();
         }
-        Layout::Frame311 => names.slots_311(),
-        Layout::Frame310 => names.slots_310(),
+        layout => names.slots(layout),
     };
     let Some(values) = values(frame, &code, layout) else { return Vec::new() };
-    let values = slots.into_iter().enumerate().filter_map(|(index, slot)| {
-        // SAFETY: the array has one entry for each local, cell and free variable, and `slots` is no longer.
-        let value = unsafe { *values.add(index) };
-        // SAFETY: the entry is null or a reference that the frame owns; the GIL is held.
-        let value = unsafe { Bound::from_borrowed_ptr_or_opt(frame.py(), value) }?;
-        Some((slot.name, if slot.cell { contents(value)? } else { value }))
-    });
+    let values = slots
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, slot)| Some((slot.name, value_at(frame.py(), values, index, slot.cell)?)));
     values.collect()
+}
+
+/// An entry of a frame's array, that [`Names::slots`] of its code has.
+fn value_at(
+    py: Python<'_>,
+    values: *const *mut ffi::PyObject,
+    index: usize,
+    cell: bool,
+) -> Option<Bound<'_, PyAny>> {
+    // SAFETY: the array has one entry for each local, cell and free variable.
+    let value = unsafe { *values.add(index) };
+    // SAFETY: the entry is null or a reference that the frame owns; the GIL is held.
+    let value = unsafe { Bound::from_borrowed_ptr_or_opt(py, value) }?;
+    if cell { contents(value) } else { Some(value) }
 }
 
 /// The frame's array of variables, after the fields before it were held against what the interpreter says.
@@ -227,6 +310,15 @@ impl<'py> Names<'py> {
             cells: read(intern!(py, "co_cellvars"))?,
             free: read(intern!(py, "co_freevars"))?,
         })
+    }
+
+    /// Entries of a frame's array.
+    fn slots(self, layout: Layout) -> Vec<Slot<'py>> {
+        match layout {
+            Layout::Function => Vec::new(),
+            Layout::Frame311 => self.slots_311(),
+            Layout::Frame310 => self.slots_310(),
+        }
     }
 
     /// 3.11: a captured argument keeps its place among the locals, as a cell.

@@ -2,6 +2,7 @@
 
 use caulk_wire::{ContainerKind, Contents};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use super::Suspects;
 use super::item::{Place, Suspect, home_of};
@@ -128,9 +129,9 @@ impl Suspects {
 
 /// A local variable of the outermost running function of this name.
 fn local_of<'py>(py: Python<'py>, function: &str, name: &str) -> Option<Bound<'py, PyAny>> {
-    let threads = frames::all_frames(py);
+    let (threads, name) = (frames::all_frames(py), PyString::intern(py, name));
     let frames = threads.iter().flat_map(|(_, stack)| stack.iter().rev());
     frames
         .filter(|frame| frames::place(frame).function == function)
-        .find_map(|frame| frames::local(frame, name))
+        .find_map(|frame| frames::local(frame, &name))
 }

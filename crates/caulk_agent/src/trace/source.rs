@@ -230,7 +230,7 @@ impl Running {
                 return None;
             }
         }
-        Some(frames::local(&frame, &name.to_string_lossy()))
+        Some(frames::local(&frame, name))
     }
 }
 
