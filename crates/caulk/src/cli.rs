@@ -9,7 +9,9 @@ use camino::Utf8PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-pub(crate) use self::check::{CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs};
+pub(crate) use self::check::{
+    CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs, ServerArgs,
+};
 use crate::settings::{Boundary, Budget};
 
 const STYLES: Styles = Styles::styled()
@@ -69,6 +71,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Rule(RulePageArgs),
     Rules(RulesArgs),
+    Server(ServerArgs),
 }
 
 /// Run a command, watch its memory, and name what leaks

@@ -23,7 +23,7 @@ pub(crate) const UNUSABLE: i32 = 2;
 /// The exit code for an error.
 pub(crate) fn code(command: &Command, error: &anyhow::Error) -> i32 {
     match command {
-        Command::Check(_) | Command::Rule(_) | Command::Rules(_) => UNUSABLE,
+        Command::Check(_) | Command::Rule(_) | Command::Rules(_) | Command::Server(_) => UNUSABLE,
         _ => error.downcast_ref::<LaunchError>().map_or(FAILED, LaunchError::exit_code),
     }
 }

@@ -9,6 +9,7 @@ mod files;
 mod places;
 mod printer;
 mod recorder;
+mod server;
 mod settings;
 mod sources;
 mod summary;
@@ -29,6 +30,7 @@ fn main() {
         Command::Check(args) => commands::check::run(args),
         Command::Rule(args) => commands::rules::page(args),
         Command::Rules(args) => commands::rules::list(args),
+        Command::Server(_) => commands::server::run(),
     };
     let code = result.unwrap_or_else(|error| {
         printer.error(&error);

@@ -31,7 +31,7 @@ impl FromStr for Spot {
         let (before, line) = text.rsplit_once(':').ok_or(SpotError)?;
         let line = line.parse().ok().filter(|line| *line > 0).ok_or(SpotError)?;
         let cell = before.rsplit_once(':').and_then(|(file, cell)| Some((file, cell.parse().ok()?)));
-        match cell.filter(|(file, _)| file.ends_with(".ipynb")) {
+        match cell.filter(|(file, _)| Utf8Path::new(file).extension() == Some("ipynb")) {
             Some((file, cell)) => Ok(Self { file: file.into(), cell: Some(cell), line }),
             None if before.is_empty() => Err(SpotError),
             None => Ok(Self { file: before.into(), cell: None, line }),

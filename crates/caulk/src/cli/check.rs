@@ -42,6 +42,12 @@ Examples:
   caulk rule graph-kept-in-container    what it finds, why memory grows, what to do
   caulk rules                           all rules";
 
+const SERVER_HELP: &str = "\
+Point the editor's language client at `caulk server` for Python files; for example in Neovim:
+  vim.lsp.start({ name = \"caulk\", cmd = { \"caulk\", \"server\" }, root_dir = vim.fs.root(0, \"pyproject.toml\") })
+
+It shows findings as you type, unsaved files included, explains a rule under the pointer, and offers its fixes.";
+
 /// Find code that keeps memory alive for longer than it is needed
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
@@ -62,7 +68,7 @@ pub(crate) struct CheckArgs {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Say why a line is not reported; of a notebook FILE:CELL:LINE
+    /// Say why a line is not reported; for a notebook `FILE:CELL:LINE`
     #[arg(long, value_name = "FILE:LINE", conflicts_with_all = ["paths", "statistics", "output_format"])]
     pub(crate) explain_silence: Option<Spot>,
 
@@ -196,3 +202,8 @@ pub(crate) struct RulesArgs {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output_format: Format,
 }
+
+/// Serve an editor: the Language Server Protocol on standard input and output
+#[derive(Debug, Args)]
+#[command(after_help = SERVER_HELP)]
+pub(crate) struct ServerArgs {}

@@ -1,0 +1,71 @@
+//! `caulk server`: findings in an editor, by the Language Server Protocol over standard input and output.
+//!
+//! The main thread talks to the editor and never waits for an analysis: a worker looks at a snapshot of all unsaved
+//! buffers, and what it finds for an older snapshot is not shown.
+
+mod convert;
+mod look;
+mod position;
+mod requests;
+mod session;
+mod uri;
+
+use anyhow::Context;
+use camino::{Utf8Path, Utf8PathBuf};
+use lsp_server::Connection;
+use lsp_types::{
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, HoverProviderCapability,
+    InitializeParams, SaveOptions, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+};
+use serde_json::json;
+
+use self::position::Encoding;
+use self::session::Session;
+
+/// Serves one editor until it says goodbye.
+///
+/// # Errors
+/// If the editor does not speak the protocol, or goes away without a word.
+pub(crate) fn run(directory: &Utf8Path) -> anyhow::Result<()> {
+    let (connection, threads) = Connection::stdio();
+    let (id, params) = connection.initialize_start().context("the editor did not introduce itself")?;
+    let params: InitializeParams = serde_json::from_value(params).context("the editor's introduction")?;
+    let encoding = Encoding::negotiate(&params);
+    let answer = json!({
+        "capabilities": capabilities(encoding),
+        "serverInfo": {"name": "caulk", "version": env!("CARGO_PKG_VERSION")},
+    });
+    connection.initialize_finish(id, answer).context("the editor's introduction")?;
+    let folder = folder(&params).unwrap_or_else(|| directory.to_owned());
+    Session::new(&connection, folder, encoding).serve()?;
+    drop(connection);
+    threads.join().context("the connection to the editor")
+}
+
+fn capabilities(encoding: Encoding) -> ServerCapabilities {
+    ServerCapabilities {
+        position_encoding: Some(encoding.kind()),
+        text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
+            open_close: Some(true),
+            change: Some(TextDocumentSyncKind::INCREMENTAL),
+            save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions { include_text: Some(false) })),
+            ..TextDocumentSyncOptions::default()
+        })),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+            ..CodeActionOptions::default()
+        })),
+        ..ServerCapabilities::default()
+    }
+}
+
+/// The folder that the editor works in.
+fn folder(params: &InitializeParams) -> Option<Utf8PathBuf> {
+    let folders = params.workspace_folders.iter().flatten();
+    let first = folders.map(|folder| &folder.uri).next();
+    #[expect(deprecated, reason = "older editors send nothing else")]
+    let root = first.or(params.root_uri.as_ref());
+    root.and_then(uri::to_path)
+}
