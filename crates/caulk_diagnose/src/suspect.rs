@@ -16,6 +16,8 @@ use crate::units::Scale;
 use crate::verdicts::{Judged, unit_name};
 use crate::{Files, fix};
 
+/// Part of the process's growth from which on a graph may be charged with what nothing else explains.
+const SMALLEST_PART: f64 = 0.1;
 /// Boundaries below which bytes may be undecided for want of time alone.
 const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
@@ -78,14 +80,20 @@ fn of_caulk(holder: &Holder) -> bool {
     own(&holder.owner_type) || holder.path.iter().any(|step| own(&step.name) || own(&step.type_name))
 }
 
-/// Elements that are in a web of references (figures, modules) do not tell what dies with them. Where one line is left
-/// that stores such elements, and the rest accounts for less than half of the growth, what is left is its doing.
+/// Elements that are in a web of references (figures, modules) do not tell what dies with them, and what is found behind
+/// a graph is the least that it keeps: inputs with gradients, say, and what C++ alone refers to, are not seen. Where one
+/// line is left that stores such elements, and the rest accounts for less than half of the growth, what is left is its
+/// doing.
 fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
     let shares = |suspect: &Suspect<'_>| {
-        let contents =
-            suspect.contents.filter(|contents| contents.traits.iter().any(|fact| fact == "shared"));
-        contents.is_some() && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
+        let holds = |fact: &str| {
+            suspect.contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact))
+        };
+        let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
+        let graphs = suspect.kind != ContainerKind::Graph && holds("graph");
+        let open = holds("shared") || (graphs && (SMALLEST_PART..0.5).contains(&part));
+        open && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
     let (open, known): (Vec<&Suspect<'_>>, Vec<&Suspect<'_>>) =
         suspects.iter().partition(|suspect| shares(suspect));

@@ -153,6 +153,39 @@ fn elements_in_a_web_of_references_are_charged_by_elimination() {
 }
 
 #[test]
+fn what_is_seen_behind_a_graph_is_the_least_that_it_keeps() {
+    let run = |bytes: u64| {
+        Run::of(SOURCE)
+            .epochs(rising(400 * MB, 10 * MB, 8))
+            .grown(
+                ContainerKind::List,
+                attribute(1, "trainer", "Trainer", "ious"),
+                elements(bytes, &["tensor", "graph"]),
+                rising(4, 4, 8),
+            )
+            .finding()
+    };
+    let growth = run(MB / 2).growth.expect("it grows");
+    assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
+    // Too small a part of the whole to be taken for its cause.
+    let growth = run(MB / 8).growth.expect("it grows");
+    assert!(growth.bytes_per_unit < MB as f64, "{growth:?}");
+}
+
+#[test]
+fn a_long_run_without_epochs_is_judged_as_a_whole() {
+    // 32 KiB per step are below what one epoch must gain, and 94 MiB over 3,000 steps.
+    let step = 32 << 10;
+    let run = |step: u64| Run::of(SOURCE).boundaries(Unit::Steps, 32, rising(400 * MB, 32 * step, 94));
+    let state = |step: u64| run(step).diagnose().verdicts[0].state;
+    assert_eq!((state(step), state(64), state(0)), (State::Grows, State::Flat, State::Flat));
+    let verdict = &run(step).diagnose().verdicts[0];
+    assert!((verdict.bytes_per_unit / step as f64 - 1.0).abs() < 0.01, "{verdict:?}");
+    let steps = f64::from(verdict.boundaries + verdict.warmup) * verdict.boundary_units;
+    assert!((steps - 2976.0).abs() < 64.0, "{steps}");
+}
+
+#[test]
 fn a_finding_costs_what_the_machine_loses() {
     let run = ious(Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)), rising(4, 4, 8)).edit(|recording| {
         for (epoch, event) in (0..).zip(&mut recording.events) {
