@@ -3,6 +3,7 @@
 //! Rules ask here. Everything is a fact about a place in source, with the cases in which it was met: the same line may
 //! be reached from several callers with several values.
 
+mod call;
 mod silence;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, PlaceId, Traits, Value};
 use crate::project::{Location, Project};
+
+pub use call::CallFact;
 
 /// The result of looking at a whole project.
 #[derive(Debug)]
@@ -107,29 +110,6 @@ pub struct BindFact {
     pub root: Root,
 }
 
-/// A library's function that is called.
-#[derive(Debug, Clone)]
-pub struct CallFact {
-    /// The call.
-    pub at: Location,
-    /// The statement.
-    pub statement: Location,
-    /// The function around it.
-    pub function: FunctionId,
-    /// Whose method.
-    pub receiver: Value,
-    /// The first argument.
-    pub argument: Value,
-    /// What it gives.
-    pub result: Value,
-    /// The loops around it, with those of callers.
-    pub around: Chain,
-    /// Conditions around it.
-    pub guards: crate::flow::event::Guards,
-    /// Why it is run at all.
-    pub root: Root,
-}
-
 /// What holds a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
@@ -202,6 +182,14 @@ impl Analysis {
         self.run.function(id)
     }
 
+    /// The smallest function around a place.
+    pub fn function_around(&self, at: Location) -> Option<&FunctionFact> {
+        self.run.functions.iter().filter(|function| at.is_in(function.at)).min_by_key(|function| {
+            let range: ruff_text_size::TextRange = function.at.range.into();
+            range.len()
+        })
+    }
+
     /// A class.
     pub fn class(&self, id: ClassId) -> &ClassFact {
         self.run.class(id)
@@ -230,6 +218,11 @@ impl Analysis {
     /// A loop.
     pub fn a_loop(&self, id: LoopId) -> &Loop {
         &self.run.loops[id.0 as usize]
+    }
+
+    /// Loops inside a place.
+    pub fn loops_in(&self, place: Location) -> impl Iterator<Item = &Loop> {
+        self.run.loops.iter().filter(move |a_loop| a_loop.at.is_some_and(|at| at.is_in(place)))
     }
 
     /// A place.
@@ -340,36 +333,6 @@ impl Analysis {
                     place: self.place(place),
                     value,
                     around,
-                    root: way.root,
-                });
-            }
-        }
-        found
-    }
-
-    /// Every call of a library's function, by its canonical name, once for every way there.
-    pub fn calls(&self, names: &[&str]) -> Vec<CallFact> {
-        let wanted: Vec<Symbol> = names.iter().filter_map(|name| self.symbol(name)).collect();
-        let mut found = Vec::new();
-        for (id, activation, event) in self.events() {
-            let What::Library { name, receiver, argument, result } = event.what else { continue };
-            if !wanted.contains(&name) {
-                continue;
-            }
-            let [receiver, argument, result] =
-                [receiver, argument, result].map(|value| *self.run.values.get(value));
-            for way in &self.lifetimes.ways[id.0 as usize] {
-                let mut around = way.chain.clone();
-                around.extend(activation.loops(event));
-                found.push(CallFact {
-                    at: event.at,
-                    statement: event.statement,
-                    function: activation.function,
-                    receiver,
-                    argument,
-                    result,
-                    around,
-                    guards: way.guards.with(event.guards),
                     root: way.root,
                 });
             }

@@ -68,6 +68,10 @@ pub(crate) enum Gives {
     Video,
     /// All frames of a video.
     Frames,
+    /// One frame of a video.
+    Frame,
+    /// A random tensor.
+    Random,
     Profiler,
     SharedMemory,
     Exception,

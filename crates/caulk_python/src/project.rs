@@ -41,6 +41,13 @@ pub struct Location {
     pub range: Span,
 }
 
+impl Location {
+    /// Whether it is a part of another place.
+    pub fn is_in(self, other: Self) -> bool {
+        self.file == other.file && self.range.start >= other.range.start && self.range.end <= other.range.end
+    }
+}
+
 /// [`TextRange`] with an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
@@ -77,6 +84,11 @@ impl Parsed {
     /// The syntax tree.
     pub fn tree(&self) -> &ModModule {
         &self.tree
+    }
+
+    /// All of its text.
+    pub fn text(&self) -> &str {
+        self.source.text()
     }
 
     /// Text of a range.

@@ -80,6 +80,8 @@ impl Guards {
     pub const CAUGHT: Self = Self(32);
     /// Under a debugging or logging switch.
     pub const SWITCH: Self = Self(64);
+    /// Where something could be read at all.
+    pub const SUCCESS: Self = Self(128);
 
     /// Both.
     #[must_use]
@@ -140,9 +142,9 @@ pub(crate) enum What {
     Bind { place: PlaceId, value: ValueId },
     /// A function of the project is called: its activation.
     Call(ActivationId),
-    /// Something of a library that rules ask for is called, by its canonical dotted name; whose method, and the first
-    /// argument.
-    Library { name: Symbol, receiver: ValueId, argument: ValueId, result: ValueId },
+    /// Something of a library that rules ask for is called, by its canonical dotted name; whose method, the first
+    /// argument, and all arguments: a range in [`Activation::given`].
+    Library { name: Symbol, receiver: ValueId, argument: ValueId, given: (u32, u32), result: ValueId },
     /// A model is applied.
     Forward,
 }
@@ -187,10 +189,17 @@ pub(crate) struct Activation {
     pub receiver: Option<ObjectId>,
     pub events: Vec<Event>,
     pub(crate) loops: Vec<LoopId>,
+    /// Arguments of noted calls, by name where they have one.
+    pub(crate) given: Vec<(Option<Symbol>, ValueId)>,
     pub result: Value,
 }
 
 impl Activation {
+    /// Arguments of a noted call.
+    pub(crate) fn given(&self, range: (u32, u32)) -> &[(Option<Symbol>, ValueId)] {
+        &self.given[range.0 as usize..range.1 as usize]
+    }
+
     /// Loops of this function around an event, the outermost first.
     pub(crate) fn loops(&self, event: &Event) -> &[LoopId] {
         &self.loops[event.loops.0 as usize..event.loops.1 as usize]

@@ -15,6 +15,7 @@ mod outside;
 mod results;
 mod roots;
 mod statements;
+mod video;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -79,6 +80,8 @@ pub(crate) struct Machine<'p> {
     per_function: FxHashMap<FunctionId, Vec<ActivationId>>,
     /// What classes are derived from.
     pub(crate) bases: FxHashMap<ClassId, Vec<Value>>,
+    /// Loops that go through all frames of a video.
+    frame_loops: FxHashSet<LoopId>,
     /// Functions that were handed to somebody who may call them.
     pub(crate) handed: FxHashSet<ObjectId>,
     depth: usize,
@@ -138,6 +141,7 @@ impl<'p> Machine<'p> {
             memo: FxHashMap::default(),
             per_function: FxHashMap::default(),
             bases: FxHashMap::default(),
+            frame_loops: FxHashSet::default(),
             handed: FxHashSet::default(),
             depth: 0,
             steps: 0,
@@ -244,6 +248,7 @@ impl<'p> Machine<'p> {
             receiver,
             events: Vec::new(),
             loops: Vec::new(),
+            given: Vec::new(),
             result: Value::NOTHING,
         });
         self.memo.insert(key, id);
@@ -256,6 +261,7 @@ impl<'p> Machine<'p> {
         let activation = &mut self.activations[id.0 as usize];
         activation.events = frame.events;
         activation.loops = frame.event_loops;
+        activation.given = frame.given;
         activation.result = activation.result.join(&frame.result);
         Some(id)
     }

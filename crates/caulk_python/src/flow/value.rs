@@ -132,6 +132,28 @@ bits! { Traits:
     DATA,
     /// A Python float taken from a tensor.
     MEASURED,
+    /// As many as a video has frames.
+    FRAMES,
+    /// A frame of a video, or the number of one, where all are gone through.
+    FRAME,
+    /// All frames of a video, or the numbers of all.
+    WHOLE,
+}
+
+impl Kinds {
+    /// What has to be given back: closed, joined, released, stopped.
+    pub const GIVEN_BACK: Self = Self::FIGURE
+        .with(Self::FILE)
+        .with(Self::THREAD)
+        .with(Self::PROCESS)
+        .with(Self::VIDEO)
+        .with(Self::PROFILER)
+        .with(Self::SHARED_MEMORY);
+}
+
+impl Traits {
+    /// What is told of the frames of a video.
+    pub const OF_VIDEO: Self = Self::FRAMES.with(Self::FRAME).with(Self::WHOLE);
 }
 
 /// A constant, where it is one.

@@ -33,4 +33,8 @@ pub(super) const TABLE: &[Entry] = &[
     gives("matplotlib.axes.Axes.*", Gives::Axes),
     gives("matplotlib.*", Gives::Library),
     gives("seaborn.*", Gives::Axes),
+    noted("matplotlib.pyplot.pause", Gives::None),
+    noted("matplotlib.pyplot.draw", Gives::None),
+    noted("matplotlib.axes.Axes.hist", Gives::Axes),
+    noted("matplotlib.axes.Axes.bar", Gives::Axes),
 ];

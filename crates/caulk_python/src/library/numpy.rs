@@ -4,12 +4,12 @@ use super::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     gives("numpy.*", Gives::Array),
-    gives("numpy.random.*", Gives::Array),
+    gives("numpy.random.*", Gives::Random),
     gives("numpy.random.seed", Gives::None),
     gives("numpy.random.default_rng", Gives::Library),
     gives("numpy.random.RandomState", Gives::Library),
-    gives("numpy.random.default_rng.*", Gives::Array),
-    gives("numpy.random.RandomState.*", Gives::Array),
+    gives("numpy.random.default_rng.*", Gives::Random),
+    gives("numpy.random.RandomState.*", Gives::Random),
     gives("numpy.mean", Gives::Measured),
     gives("numpy.sum", Gives::Measured),
     gives("numpy.std", Gives::Measured),

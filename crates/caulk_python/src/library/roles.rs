@@ -84,6 +84,18 @@ const PARTS: &[&str] = &[
     "gpu",
 ];
 
+/// Names of what says how many frames a video has.
+const FRAME_COUNTS: &[&str] = &[
+    "frame_count",
+    "frames_count",
+    "n_frames",
+    "nframes",
+    "nb_frames",
+    "num_frames",
+    "total_frames",
+    "number_of_frames",
+];
+
 fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split('_').filter(|word| !word.is_empty())
 }
@@ -124,6 +136,11 @@ pub(crate) fn is_step(name: &str) -> bool {
 /// Does something of this name count folds?
 pub(crate) fn is_fold(name: &str) -> bool {
     any_word(name, FOLDS)
+}
+
+/// Is something of this name as many as a video has frames?
+pub(crate) fn is_frame_count(name: &str) -> bool {
+    FRAME_COUNTS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// Does something of this name count what a model has?

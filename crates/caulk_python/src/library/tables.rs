@@ -6,6 +6,7 @@ pub(super) const TABLE: &[Entry] = &[
     noted("pandas.DataFrame", Gives::Table),
     noted("pandas.DataFrame.from_records", Gives::Table),
     noted("pandas.DataFrame.from_dict", Gives::Table),
+    noted("pandas.json_normalize", Gives::Table),
     noted("pandas.concat", Gives::Table),
     gives("pandas.*", Gives::Table),
     gives("pandas.DataFrame.*", Gives::Table),

@@ -32,7 +32,12 @@ impl<'p> Machine<'p> {
             let value = Self::attribute_of_kind(owner, text);
             found = found.join(&value);
         }
-        if found.is_nothing() { Value::UNKNOWN } else { found }
+        if found.is_nothing() {
+            found = Value::UNKNOWN;
+        }
+        let counts =
+            found.kinds.has(Kinds::NUMBER.with(Kinds::UNKNOWN)) && counts_frames(&attribute.value, text);
+        if counts { found.with(Traits::FRAMES) } else { found }
     }
 
     fn attribute_of_kind(owner: &Value, name: &str) -> Value {
@@ -263,6 +268,17 @@ impl<'p> Machine<'p> {
     pub(crate) fn position(&mut self, position: usize) -> Symbol {
         self.symbols.intern(&position.to_string())
     }
+}
+
+/// Whether an attribute is as many as a video has frames; settings say how many are wanted.
+fn counts_frames(owner: &ast::Expr, name: &str) -> bool {
+    let settings = |owner: &str| {
+        let owner = owner.to_ascii_lowercase();
+        ["self", "cls", "args", "cfg", "config", "conf", "opt", "opts", "hparams", "params", "settings"]
+            .contains(&owner.as_str())
+    };
+    crate::library::roles::is_frame_count(name)
+        && super::last_name(owner).is_some_and(|owner| !settings(owner))
 }
 
 /// How a function in a class body is bound.

@@ -66,7 +66,11 @@ impl<'p> Machine<'p> {
 
     pub(super) fn unpack(&mut self, f: &mut Frame, targets: &'p [Expr], value: Value) {
         for (position, target) in targets.iter().enumerate() {
-            let part = if target.is_starred_expr() { value } else { self.part_of(f, value, position) };
+            let mut part = if target.is_starred_expr() { value } else { self.part_of(f, value, position) };
+            // The number that stands beside the parts of a split.
+            if value.traits.has(Traits::FOLD) && part.only(Kinds::NUMBER) {
+                part = part.with(Traits::FOLD);
+            }
             self.assign(f, target, part, false);
         }
     }

@@ -133,7 +133,11 @@ impl<'p> Machine<'p> {
     pub(crate) fn subscript(&mut self, f: &mut Frame, subscript: &'p ast::ExprSubscript) -> Value {
         let owner = self.eval(f, &subscript.value);
         let key = self.eval(f, &subscript.slice);
+        self.take_frames(f, &owner, key, subscript);
         let mut found = Value::NOTHING;
+        if owner.kinds.has(Kinds::AXES.with(Kinds::FIGURE)) {
+            return owner;
+        }
         for object in owner.objects.iter() {
             let value = self.item(f, object, &key, subscript);
             found = found.join(&value);
@@ -142,7 +146,7 @@ impl<'p> Machine<'p> {
         if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
             let mut part = Value { objects: Value::NOTHING.objects, literal: Literal::Any, ..owner };
             part.kinds = kinds;
-            part = part.without(Traits::LEAF);
+            part = part.without(Traits::LEAF.with(Traits::WHOLE));
             if owner.traits.has(Traits::LEAF) && f.recording {
                 part = part.with(Traits::GRAPH);
             }
@@ -234,6 +238,10 @@ impl<'p> Machine<'p> {
                 }
                 Shape::Instance(_) => self.iterate_instance(f, object),
                 Shape::Queue => Value::NOTHING,
+                // What gives frames, batches or axes is told by its kind.
+                Shape::Foreign(_) if value.kinds.has(Kinds::VIDEO.with(Kinds::LOADER).with(Kinds::AXES)) => {
+                    Value::NOTHING
+                }
                 _ => Value::UNKNOWN,
             };
             found = found.join(&element);
@@ -253,7 +261,9 @@ impl<'p> Machine<'p> {
         } else if kinds.has(Kinds::NUMBER) {
             found = found.join(&inherit(Value::of(Kinds::NUMBER), value.traits));
         } else if kinds.has(Kinds::VIDEO) {
-            found = found.join(&Value::of(Kinds::ARRAY));
+            found = found.join(&Value::of(Kinds::ARRAY).with(Traits::DATA.with(Traits::FRAME)));
+        } else if kinds.has(Kinds::AXES) {
+            found = value;
         } else if !kinds.is_empty() {
             found = found.join(&inherit(Value::UNKNOWN, value.traits));
         }

@@ -11,8 +11,13 @@ use crate::flow::scopes::{Body, located};
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 
 /// Traits that what is computed from a value has, too.
-const INHERITED: Traits =
-    Traits::COUNTER.with(Traits::UNIQUE).with(Traits::FOLD).with(Traits::DATA).with(Traits::MEASURED);
+const INHERITED: Traits = Traits::COUNTER
+    .with(Traits::UNIQUE)
+    .with(Traits::FOLD)
+    .with(Traits::DATA)
+    .with(Traits::MEASURED)
+    .with(Traits::FRAMES)
+    .with(Traits::FRAME);
 
 impl<'p> Machine<'p> {
     pub(crate) fn eval(&mut self, f: &mut Frame, expr: &'p Expr) -> Value {
@@ -107,10 +112,11 @@ impl<'p> Machine<'p> {
             | Expr::TString(_)
             | Expr::IpyEscapeCommand(_) => self.constant(expr),
             Expr::Slice(slice) => {
+                let mut traits = Traits::NONE_OF_ALL;
                 for part in slice.lower.iter().chain(&slice.upper).chain(&slice.step) {
-                    self.eval(f, part);
+                    traits = traits.with(self.eval(f, part).traits);
                 }
-                Value::of(Kinds::LIBRARY)
+                inherit(Value::of(Kinds::LIBRARY), traits)
             }
         }
     }
@@ -225,11 +231,12 @@ impl<'p> Machine<'p> {
         expr: &Expr,
     ) -> Value {
         let object = self.container(f, shape, expr);
+        let mut made = Value::NOTHING;
         self.comprehend(f, generators, &mut |machine, f| {
-            let value = machine.eval(f, element);
-            machine.heap.add_element(object, value);
+            made = machine.eval(f, element);
+            machine.heap.add_element(object, made);
         });
-        Value::object(object)
+        self.of_all_frames(f, Value::object(object), &made, element, generators)
     }
 
     fn dict_comprehension(&mut self, f: &mut Frame, comp: &'p ast::ExprDictComp) -> Value {
@@ -295,7 +302,7 @@ impl<'p> Machine<'p> {
     pub(crate) fn differentiable(&mut self, f: &Frame, inputs: &[Value], node: &impl Ranged) -> Value {
         let mut result = Value::of(Kinds::TENSOR);
         for input in inputs {
-            let kept = input.traits.without(Traits::VIEW);
+            let kept = input.traits.without(Traits::VIEW.with(Traits::OF_VIDEO));
             result.traits = result.traits.with(kept);
             for place in input.carried.iter() {
                 result.carried.insert(place);

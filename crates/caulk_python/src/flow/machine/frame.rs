@@ -5,7 +5,7 @@ use crate::flow::heap::{Maker, ObjectId, Shape};
 use crate::flow::machine::{Callee, Machine};
 use crate::flow::scopes::{Body, FunctionId};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::Value;
+use crate::flow::value::{Value, ValueId};
 use crate::project::{FileId, Location};
 
 pub(crate) struct Frame {
@@ -26,6 +26,8 @@ pub(crate) struct Frame {
     pub(crate) statement: Location,
     pub(crate) events: Vec<Event>,
     pub(crate) event_loops: Vec<LoopId>,
+    /// Arguments of noted calls.
+    pub(crate) given: Vec<(Option<Symbol>, ValueId)>,
     /// Where `loops` was last written into `event_loops`.
     noted: Option<(u32, u32)>,
     pub(crate) result: Value,
@@ -64,6 +66,7 @@ impl Frame {
             statement: location,
             events: Vec::new(),
             event_loops: Vec::new(),
+            given: Vec::new(),
             noted: None,
             result: Value::NOTHING,
             yielded: Value::NOTHING,

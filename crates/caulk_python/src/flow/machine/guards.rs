@@ -52,6 +52,8 @@ pub(crate) fn guard(test: &Expr) -> Guards {
                 condition.with(Guards::ONCE)
             } else if ["debug", "verbose", "log", "trace", "profile"].iter().any(|word| name.contains(word)) {
                 condition.with(Guards::SWITCH)
+            } else if ["ret", "ok", "success", "grabbed", "has_frame", "got_frame"].contains(&name.as_str()) {
+                Guards::SUCCESS
             } else {
                 condition
             }

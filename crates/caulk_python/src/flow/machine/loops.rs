@@ -32,7 +32,10 @@ impl<'p> Machine<'p> {
         let iterated = self.eval(f, &stmt.iter);
         let kind = self.loop_kind(f, &stmt.target, &stmt.iter, &iterated);
         let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.iter), kind);
-        let element = self.loop_element(f, &stmt.iter, &iterated, kind);
+        let element = self.loop_element(f, &stmt.target, &stmt.iter, &iterated, kind);
+        if element.traits.has(Traits::FRAME) {
+            self.frame_loops.insert(id);
+        }
         self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
             machine.assign(f, &stmt.target, element, false);
         });
@@ -117,7 +120,7 @@ impl<'p> Machine<'p> {
         let iterated = self.eval(f, &first.iter);
         let kind = self.loop_kind(f, &first.target, &first.iter, &iterated);
         let id = self.loop_id(f, located(f.file, first), located(f.file, &first.iter), kind);
-        let element = self.loop_element(f, &first.iter, &iterated, kind);
+        let element = self.loop_element(f, &first.target, &first.iter, &iterated, kind);
         f.loops.push(id);
         self.assign(f, &first.target, element, false);
         for test in &first.ifs {
@@ -198,7 +201,14 @@ impl<'p> Machine<'p> {
     }
 
     /// What a loop's variable holds.
-    fn loop_element(&mut self, f: &mut Frame, iter: &Expr, iterated: &Value, kind: LoopKind) -> Value {
+    fn loop_element(
+        &mut self,
+        f: &mut Frame,
+        target: &Expr,
+        iter: &Expr,
+        iterated: &Value,
+        kind: LoopKind,
+    ) -> Value {
         let mut element = self.element_of(f, *iterated);
         let (inner, wrapped) = unwrapped(iter);
         let counts = matches!(inner, Expr::Call(call) if matches!(last_name(&call.func), Some("range" | "trange" | "count")));
@@ -209,6 +219,10 @@ impl<'p> Machine<'p> {
                 _ => Traits::NONE_OF_ALL,
             });
         } else if kind == LoopKind::Folds {
+            element = element.with(Traits::FOLD);
+        }
+        // Whatever the loop counts up to.
+        if last_name(target).is_some_and(|name| name.to_ascii_lowercase().contains("fold")) {
             element = element.with(Traits::FOLD);
         }
         if kind == LoopKind::Batches {

@@ -28,7 +28,37 @@ impl<'p> Machine<'p> {
         let name = self.symbols.intern(name);
         let [receiver, argument, result] =
             [receiver, argument, result].map(|value| self.values.intern(value));
-        f.event(What::Library { name, receiver, argument, result }, located(f.file, node));
+        f.event(What::Library { name, receiver, argument, given: (0, 0), result }, located(f.file, node));
+    }
+
+    /// Notes a call with all its arguments.
+    fn call_event(
+        &mut self,
+        f: &mut Frame,
+        name: &str,
+        receiver: Value,
+        given: &Given,
+        result: Value,
+        node: &impl Ranged,
+    ) {
+        let name = self.symbols.intern(name);
+        let start = f.given.len() as u32;
+        let positional = given.positional.iter().map(|value| (None, *value));
+        let named = given.named.iter().map(|(name, value)| (Some(*name), *value));
+        f.given.extend(positional.chain(named).map(|(name, value)| (name, self.values.intern(value))));
+        let [receiver, argument, result] =
+            [receiver, given.first(), result].map(|value| self.values.intern(value));
+        let given = (start, f.given.len() as u32);
+        f.event(What::Library { name, receiver, argument, given, result }, located(f.file, node));
+    }
+
+    /// Notes that something that has to be given back went to somebody who may do that.
+    fn give_away(&mut self, f: &mut Frame, given: &Given, node: &impl Ranged) {
+        for value in given.all().copied().collect::<Vec<_>>() {
+            if value.kinds.has(Kinds::GIVEN_BACK) {
+                self.library_event(f, "handed on", Value::NOTHING, value, Value::NOTHING, node);
+            }
+        }
     }
 
     pub(super) fn call_library(
@@ -42,11 +72,12 @@ impl<'p> Machine<'p> {
         self.hand_over(given);
         let Some(entry) = self.library.entry(&name) else {
             // A library that nobody told us of.
+            self.give_away(f, given, call);
             return Self::unknown_result(given);
         };
         let result = self.result(f, entry.gives, &Value::NOTHING, given, &name, call);
         if entry.noted {
-            self.library_event(f, &name, Value::NOTHING, given.first(), result, call);
+            self.call_event(f, &name, Value::NOTHING, given, result, call);
         }
         result
     }
@@ -92,7 +123,10 @@ impl<'p> Machine<'p> {
             .collect();
         for object in receiver.objects.iter() {
             if let Shape::Foreign(class) = self.heap.shape(object) {
-                classes.push(self.symbols.name(class).to_owned());
+                let class = self.symbols.name(class).to_owned();
+                if !classes.contains(&class) {
+                    classes.push(class);
+                }
             }
         }
         let unknown = classes.is_empty() && !followed;
@@ -109,7 +143,7 @@ impl<'p> Machine<'p> {
             let Some(entry) = self.library.entry(&name) else { continue };
             let result = self.result(f, entry.gives, receiver, given, &name, call);
             if entry.noted {
-                self.library_event(f, &name, *receiver, given.first(), result, call);
+                self.call_event(f, &name, *receiver, given, result, call);
             }
             found = Some(found.map_or(result, |value| value.join(&result)));
         }
@@ -132,6 +166,9 @@ impl<'p> Machine<'p> {
         match attribute.attr.as_str() {
             "backward" | "manual_backward" | "item" | "detach" | "requires_grad_" | "detach_" | "numpy"
             | "retain_grad" => Some("torch.Tensor"),
+            "strip" | "rstrip" | "lstrip" | "lower" | "upper" | "splitlines" | "startswith" | "endswith" => {
+                Some("str")
+            }
             // `scaler.step(optimizer)`.
             "step" if given.first().kinds.has(Kinds::OPTIMIZER) => Some("torch.optim.Optimizer"),
             "step" | "zero_grad" if roles::is_optimizer(name) || name == "scaler" => {
@@ -156,6 +193,7 @@ impl<'p> Machine<'p> {
     pub(super) fn call_by_name(&mut self, f: &mut Frame, call: &'p ast::ExprCall, given: &Given) -> Value {
         let name = last_name(&call.func).unwrap_or("");
         self.hand_over(given);
+        self.give_away(f, given, call);
         let symbol = self.symbols.find(name);
         let used_as_model =
             symbol.is_some_and(|symbol| self.scopes.function(f.function).models.contains(&symbol));
@@ -181,7 +219,8 @@ impl<'p> Machine<'p> {
         }
         let mut result = Value::of(Kinds::TENSOR);
         for input in given.all() {
-            result.traits = result.traits.with(input.traits.without(Traits::VIEW.with(Traits::LEAF)));
+            let lost = Traits::VIEW.with(Traits::LEAF).with(Traits::OF_VIDEO);
+            result.traits = result.traits.with(input.traits.without(lost));
             for place in input.carried.iter() {
                 result.carried.insert(place);
             }

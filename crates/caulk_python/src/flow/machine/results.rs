@@ -7,6 +7,7 @@ use crate::flow::machine::Machine;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
+use crate::flow::machine::video;
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::Gives;
@@ -14,6 +15,19 @@ use crate::library::Gives;
 impl<'p> Machine<'p> {
     /// What a library's function gives.
     pub(super) fn result(
+        &mut self,
+        f: &mut Frame,
+        gives: Gives,
+        receiver: &Value,
+        given: &Given,
+        name: &str,
+        call: &'p ast::ExprCall,
+    ) -> Value {
+        let made = self.plain_result(f, gives, receiver, given, name, call);
+        self.of_video(f, receiver, given, made, name, call)
+    }
+
+    fn plain_result(
         &mut self,
         f: &mut Frame,
         gives: Gives,
@@ -43,25 +57,28 @@ impl<'p> Machine<'p> {
                 };
                 inherit(Value::of(Kinds::NUMBER), inherited.with(measured))
             }
-            Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(Traits::UNIQUE)),
+            Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(drawn(given))),
             Gives::Text => inherit(Value::of(Kinds::TEXT), inherited),
             Gives::Module => Value::of(Kinds::MODULE),
             Gives::Optimizer => Value::of(Kinds::OPTIMIZER),
-            Gives::Loader => {
-                // Iterating over it iterates over the data set.
-                Value::of(Kinds::LOADER)
-            }
-            Gives::Figure => Value::of(Kinds::FIGURE),
+            // Iterating over it iterates over the data set.
+            Gives::Loader => Value::of(Kinds::LOADER),
+            Gives::Figure => self.resource(f, FIGURE, Kinds::FIGURE, call),
             Gives::Axes => Value::of(Kinds::AXES),
             Gives::Table => Value::of(Kinds::TABLE),
             Gives::Handle => Value::of(Kinds::HANDLE),
-            Gives::File => Value::of(Kinds::FILE),
-            Gives::Thread => Value::of(Kinds::THREAD),
-            Gives::Process => Value::of(Kinds::PROCESS),
-            Gives::Video => Value::of(Kinds::VIDEO),
-            Gives::Frames => Value::of(Kinds::ARRAY.with(Kinds::TENSOR)).with(Traits::DATA),
-            Gives::Profiler => Value::of(Kinds::PROFILER),
-            Gives::SharedMemory => Value::of(Kinds::SHARED_MEMORY),
+            Gives::File => self.resource(f, name, Kinds::FILE, call),
+            Gives::Thread => self.resource(f, "threading.Thread", Kinds::THREAD, call),
+            Gives::Process => self.resource(f, "multiprocessing.Process", Kinds::PROCESS, call),
+            Gives::Video => self.resource(f, name, Kinds::VIDEO, call),
+            Gives::Frames => self.all_frames(f, name, call),
+            Gives::Frame => self.read_frame(f, call),
+            Gives::Random => {
+                let kind = if name.starts_with("torch") { Kinds::TENSOR } else { Kinds::ARRAY };
+                inherit(Value::of(kind), inherited.with(drawn(given)))
+            }
+            Gives::Profiler => self.resource(f, "torch.profiler.profile", Kinds::PROFILER, call),
+            Gives::SharedMemory => self.resource(f, name, Kinds::SHARED_MEMORY, call),
             Gives::Exception => Value::of(Kinds::EXCEPTION),
             _ => self
                 .tensor_result(f, gives, receiver, given, name, call)
@@ -152,15 +169,21 @@ impl<'p> Machine<'p> {
         match gives {
             Gives::FigureAndAxes => {
                 let pair = self.container(f, Shape::Tuple, call);
-                for (position, kind) in [Kinds::FIGURE, Kinds::AXES].into_iter().enumerate() {
+                let figure = self.resource(f, FIGURE, Kinds::FIGURE, call);
+                let axes = self.resource(f, AXES, Kinds::AXES, call);
+                let name = self.symbols.intern("figure");
+                for object in axes.objects.iter() {
+                    self.heap.set_field(object, name, figure);
+                }
+                for (position, part) in [figure, axes].into_iter().enumerate() {
                     let slot = self.position(position);
-                    self.heap.set_field(pair, slot, Value::of(kind));
-                    self.heap.add_element(pair, Value::of(kind));
+                    self.heap.set_field(pair, slot, part);
+                    self.heap.add_element(pair, part);
                 }
                 Value::object(pair)
             }
             Gives::List | Gives::Dict | Gives::Set | Gives::Tuple | Gives::Deque | Gives::Queue => {
-                self.make_container(f, gives, given, name, call)
+                self.make_container(f, gives, receiver, given, name, call)
             }
             Gives::Elements => self.iterator(f, &subject, call),
             Gives::Element => {
@@ -217,8 +240,8 @@ impl<'p> Machine<'p> {
             }
             Gives::Range => {
                 let iterator = self.container(f, Shape::Iterator, call);
-                self.heap.add_element(iterator, Value::of(Kinds::NUMBER));
-                Value::object(iterator)
+                self.heap.add_element(iterator, video::counted(given));
+                Value::object(iterator).with(video::counted_whole(given))
             }
             Gives::Loaded => {
                 let dict = self.container(f, Shape::Dict, call);
@@ -274,9 +297,16 @@ impl<'p> Machine<'p> {
         inputs
     }
 
+    /// Something that has to be given back, told apart by where it is made.
+    fn resource(&mut self, f: &Frame, class: &str, kind: Kinds, call: &ast::ExprCall) -> Value {
+        let class = self.symbols.intern(class);
+        let object = self.heap.object(Shape::Foreign(class), Some(located(f.file, call)), f.maker);
+        Value::object(object).or(kind)
+    }
+
     pub(super) fn iterator(&mut self, f: &mut Frame, subject: &Value, call: &ast::ExprCall) -> Value {
-        // What is told of a loader stays told.
-        if subject.objects.is_empty() {
+        // What is told of a loader or video stays told.
+        if subject.objects.is_empty() || subject.kinds.has(Kinds::VIDEO) {
             return *subject;
         }
         let element = self.element_of(f, *subject);
@@ -304,6 +334,7 @@ impl<'p> Machine<'p> {
         &mut self,
         f: &mut Frame,
         gives: Gives,
+        receiver: &Value,
         given: &Given,
         name: &str,
         call: &'p ast::ExprCall,
@@ -352,8 +383,17 @@ impl<'p> Machine<'p> {
                     self.put(object, Value::text(*name), *value);
                 }
             }
+            _ if receiver_like(name) => {
+                let of_receiver =
+                    given.all().fold(receiver.traits, |traits, value| traits.with(value.traits));
+                let kind = if name.starts_with("str.") { Kinds::TEXT } else { Kinds::NUMBER };
+                self.heap.add_element(object, inherit(Value::of(kind), of_receiver));
+            }
             _ => {
-                let element = self.element_of(f, source);
+                let mut element = self.element_of(f, source);
+                if name == "random.sample" {
+                    element = element.without(Traits::OF_VIDEO);
+                }
                 self.heap.add_element(object, element);
             }
         }
@@ -361,7 +401,24 @@ impl<'p> Machine<'p> {
     }
 }
 
+/// What is drawn hardly comes back, unless it is one of a few whole numbers.
+fn drawn(given: &Given) -> Traits {
+    const FEW: i64 = 16;
+    let bounds = given.positional.iter().take(2).map(|value| match value.literal {
+        Literal::Int(bound) => Some(bound),
+        _ => None,
+    });
+    match bounds.collect::<Option<Vec<i64>>>().as_deref() {
+        Some([low, high]) if (high - low).abs() <= FEW => Traits::NONE_OF_ALL,
+        Some([high]) if *high <= FEW => Traits::NONE_OF_ALL,
+        _ => Traits::UNIQUE,
+    }
+}
+
+const FIGURE: &str = "matplotlib.figure.Figure";
+const AXES: &str = "matplotlib.axes.Axes";
+
 /// A method that gives a list of something else than its receiver.
 fn receiver_like(name: &str) -> bool {
-    matches!(name, "torch.Tensor.tolist" | "numpy.ndarray.tolist" | "str.split")
+    matches!(name, "torch.Tensor.tolist" | "numpy.ndarray.tolist" | "str.split" | "str.splitlines")
 }

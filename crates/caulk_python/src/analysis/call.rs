@@ -1,0 +1,129 @@
+//! Calls of what libraries have: where, with what, in which loops; and things that are made and have to be given back.
+
+use crate::analysis::Analysis;
+use crate::flow::event::{Guards, LoopId, Root, What};
+use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::lifetime::{Chain, Duration};
+use crate::flow::scopes::FunctionId;
+use crate::flow::symbols::Symbol;
+use crate::flow::value::Value;
+use crate::project::Location;
+
+/// A library's function that is called.
+#[derive(Debug, Clone)]
+pub struct CallFact {
+    /// Canonical dotted name.
+    pub name: Symbol,
+    /// The call.
+    pub at: Location,
+    /// The statement.
+    pub statement: Location,
+    /// The function around it.
+    pub function: FunctionId,
+    /// Whose method.
+    pub receiver: Value,
+    /// The first argument.
+    pub argument: Value,
+    /// All arguments, by name where they have one.
+    pub given: Vec<(Option<Symbol>, Value)>,
+    /// What it gives.
+    pub result: Value,
+    /// The loops around it, with those of callers.
+    pub around: Chain,
+    /// Conditions around it.
+    pub guards: Guards,
+    /// Why it is run at all.
+    pub root: Root,
+}
+
+impl CallFact {
+    /// The argument at a position or with a name.
+    pub fn argument(&self, analysis: &Analysis, position: Option<usize>, name: &str) -> Option<Value> {
+        let positional = self.given.iter().filter(|(name, _)| name.is_none());
+        let by_position = position.and_then(|position| positional.map(|(_, value)| *value).nth(position));
+        by_position.or_else(|| {
+            let name = analysis.symbol(name)?;
+            self.given.iter().find(|(known, _)| *known == Some(name)).map(|(_, value)| *value)
+        })
+    }
+}
+
+impl Analysis {
+    /// Every call of a library's function, by its canonical name, once for every way there.
+    pub fn calls(&self, names: &[&str]) -> Vec<CallFact> {
+        let wanted: Vec<Symbol> = names.iter().filter_map(|name| self.symbol(name)).collect();
+        let mut found = Vec::new();
+        for (id, activation, event) in self.events() {
+            let What::Library { name, receiver, argument, given, result } = event.what else { continue };
+            if !wanted.contains(&name) {
+                continue;
+            }
+            let [receiver, argument, result] =
+                [receiver, argument, result].map(|value| *self.run.values.get(value));
+            let given: Vec<_> = activation
+                .given(given)
+                .iter()
+                .map(|(name, value)| (*name, *self.run.values.get(*value)))
+                .collect();
+            for way in &self.lifetimes.ways[id.0 as usize] {
+                let mut around = way.chain.clone();
+                around.extend(activation.loops(event));
+                found.push(CallFact {
+                    name,
+                    at: event.at,
+                    statement: event.statement,
+                    function: activation.function,
+                    receiver,
+                    argument,
+                    given: given.clone(),
+                    result,
+                    around,
+                    guards: way.guards.with(event.guards),
+                    root: way.root,
+                });
+            }
+        }
+        found
+    }
+
+    /// Objects of libraries that a value refers to, directly or in containers, attributes and variables.
+    pub fn resources(&self, value: &Value) -> Vec<ObjectId> {
+        const MOST: usize = 64;
+        let mut found = Vec::new();
+        let mut seen: Vec<ObjectId> = value.objects.iter().collect();
+        let mut next = 0;
+        while let Some(&id) = seen.get(next) {
+            next += 1;
+            let object = self.object(id);
+            match object.shape {
+                Shape::Foreign(_) => found.push(id),
+                Shape::Module(_) | Shape::Class(_) | Shape::External(_) => {}
+                _ => {
+                    for inner in object.fields.values().chain([&object.elements]) {
+                        for id in inner.objects.iter() {
+                            if seen.len() < MOST && !seen.contains(&id) {
+                                seen.push(id);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// For how long what a call makes piles up, when it is given back in these loops.
+    pub fn piling(&self, made: &CallFact, given_back: impl Iterator<Item = Chain>) -> Duration {
+        let shared = |other: &[LoopId]| {
+            made.around.iter().zip(other).take_while(|(mine, theirs)| mine == theirs).count()
+        };
+        let start = given_back.map(|chain| shared(&chain)).max().unwrap_or(0);
+        Duration {
+            growing: made.around[start..].to_vec(),
+            around: made.around.clone(),
+            guards: made.guards,
+            root: made.root,
+            released_by: None,
+        }
+    }
+}
