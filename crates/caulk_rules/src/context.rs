@@ -32,6 +32,11 @@ impl<'a> Context<'a> {
         &self.analysis.function(id).name
     }
 
+    /// Qualified name of the function around a place.
+    pub(crate) fn function_around(&self, at: Location) -> String {
+        self.analysis.function_around(at).map_or("<module>", |function| function.name.as_str()).to_owned()
+    }
+
     /// Reports a pattern at a place; what comes back can be told more of.
     pub(crate) fn report(&mut self, at: Location, function: &str, message: String) -> &mut Diagnostic {
         let site = self.project().site(SiteRole::Grows, at, function);
@@ -80,8 +85,13 @@ impl<'a> Context<'a> {
 
     /// The loop through which something goes on.
     pub(crate) fn through(&self, exposure: Exposure) -> Option<ChainStep> {
+        self.link_loop(exposure, "nothing empties it while this loop runs")
+    }
+
+    /// The same, in other words.
+    pub(crate) fn link_loop(&self, exposure: Exposure, note: &str) -> Option<ChainStep> {
         let header = self.analysis.a_loop(exposure.through).header?;
-        Some(self.link(header, "nothing empties it while this loop runs"))
+        Some(self.link(header, note))
     }
 
     /// What keeps an object, in words.

@@ -40,6 +40,15 @@ pub(crate) struct Exposure {
 impl Exposure {
     /// `None` where nothing repeats: it grows within one step, or in loops over a handful of things.
     pub(crate) fn of(analysis: &Analysis, duration: &Duration, holder: Holder) -> Option<Self> {
+        Self::judged(analysis, duration, holder == Holder::Local)
+    }
+
+    /// The same for what is kept outside of the program's own variables: by a library, by the system.
+    pub(crate) fn outside(analysis: &Analysis, duration: &Duration) -> Option<Self> {
+        Self::judged(analysis, duration, false)
+    }
+
+    fn judged(analysis: &Analysis, duration: &Duration, local: bool) -> Option<Self> {
         let start = duration.around.len() - duration.growing.len();
         let step = duration.around.iter().rposition(|id| analysis.trains(*id) && analysis.is_step(*id));
         if step.is_some_and(|step| start > step) {
@@ -59,7 +68,7 @@ impl Exposure {
         };
         let outside = duration.around[..start].iter().any(|id| analysis.repeats(*id));
         // A variable dies with its function: an evaluation's list is gone when it is done.
-        let evaluation = holder == Holder::Local && !duration.growing.iter().any(|id| analysis.trains(*id));
+        let evaluation = local && !duration.growing.iter().any(|id| analysis.trains(*id));
         let scope = if outside || evaluation { Scope::Epoch } else { Scope::Run };
         Some(Self { scope, pace, through, inner })
     }

@@ -5,8 +5,10 @@
 
 mod context;
 mod exposure;
+mod resource;
 mod rule;
 mod rules;
+mod source;
 
 use caulk_core::{Diagnostic, LeakClass};
 use caulk_python::{Analysis, with_room};
