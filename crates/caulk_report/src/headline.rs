@@ -148,7 +148,11 @@ pub(crate) fn headline(
             let per = Per::of(verdict.unit);
             let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
             let subject = words::subject(&verdict.process, verdict.series);
-            (Tone::Bad, format!("{subject} grows by {rate} per {}{}.", per.name, blame(suspects)), verdict)
+            (
+                Tone::Bad,
+                format!("{subject} grows by {rate} per {}{}.", per.name, blame(verdict, suspects)),
+                verdict,
+            )
         }
         Outlook::Retains(verdict) => {
             let per = Per::of(verdict.unit);
@@ -191,9 +195,16 @@ pub(crate) fn headline(
 }
 
 /// The line to look at, in the first sentence already.
-fn blame(suspects: &[&Finding]) -> String {
+fn blame(verdict: &Verdict, suspects: &[&Finding]) -> String {
     let Some(first) = suspects.first() else {
-        return ", and nothing was found that explains it".into();
+        // The whole tree is judged where nobody looked inside.
+        let outside = verdict.process.role == "tree";
+        let why = if outside {
+            "; from outside no line can be named"
+        } else {
+            ", and nothing was found that explains it"
+        };
+        return why.into();
     };
     let place = match first.sites.first() {
         Some(site) => format!("{}:{}", site.file, site.line),
@@ -336,6 +347,13 @@ mod tests {
         check(&[("main", Series::Rss, State::Grows)], |outlook| matches!(outlook, Outlook::Grows(_)));
         let open = [("main", Series::InUse, State::Undecided), ("main", Series::Rss, State::Grows)];
         check(&open, |outlook| matches!(outlook, Outlook::Grows(_)));
+    }
+
+    #[test]
+    fn what_is_seen_from_outside_alone_was_not_searched_in_vain() {
+        let of = |role| blame(&verdict(role, Series::Rss, State::Grows), &[]);
+        assert_eq!(of("tree"), "; from outside no line can be named");
+        assert_eq!(of("main"), ", and nothing was found that explains it");
     }
 
     #[test]
