@@ -159,7 +159,7 @@ impl Lifetimes {
         event: &Event,
         object: ObjectId,
     ) -> Vec<Duration> {
-        let births = self.births_of(run, object, 0);
+        let births = self.births_of(run, object);
         let nothing = Vec::new();
         let releases = self.releases.get(&object).unwrap_or(&nothing);
         self.durations(run, activation, event, &births, releases)
@@ -186,31 +186,39 @@ impl Lifetimes {
                     }
                 }
             }
-            Place::Field(object, _) => births = self.births_of(run, object, 0),
+            Place::Field(object, _) => births = self.births_of(run, object),
         }
         self.durations(run, activation, event, &births, resets)
     }
 
     /// Where an object begins to live. What is made when it is first asked for lives as long as what holds it.
-    fn births_of(&self, run: &Run, object: ObjectId, depth: usize) -> Vec<Chain> {
-        let births = self.births.get(&object).map_or(&[][..], Vec::as_slice);
-        let mut chains = Vec::new();
-        for birth in births {
-            let named = run.holders.get(&object).into_iter().flatten().map(|(owner, _)| *owner);
-            let elements = run.containers.get(&object).into_iter().flatten().copied();
-            let owners: Vec<ObjectId> = named.chain(elements).filter(|owner| *owner != object).collect();
-            if !birth.lazily || owners.is_empty() || depth > 4 {
-                chains.push(birth.chain.clone());
-                continue;
-            }
-            for owner in owners {
-                let of_owner = self.births_of(run, owner, depth + 1);
+    ///
+    /// Each owner is looked at once: there may be many ways to one.
+    fn births_of(&self, run: &Run, object: ObjectId) -> Vec<Chain> {
+        let (mut chains, mut todo) = (FxHashSet::default(), vec![object]);
+        let mut seen = FxHashSet::from_iter([object]);
+        while let Some(id) = todo.pop() {
+            let births = self.births.get(&id).map_or(&[][..], Vec::as_slice);
+            if births.is_empty() && id != object {
                 // Modules and classes are there from the start.
-                let from_start = of_owner.is_empty().then(Vec::new);
-                chains.extend(of_owner);
-                chains.extend(from_start);
+                chains.insert(Vec::new());
+            }
+            let named = run.holders.get(&id).into_iter().flatten().map(|(owner, _)| *owner);
+            let elements = run.containers.get(&id).into_iter().flatten().copied();
+            let owners: Vec<_> = named.chain(elements).filter(|owner| *owner != id).collect();
+            let lasting = births.iter().filter(|birth| !birth.lazily || owners.is_empty());
+            chains.extend(lasting.map(|birth| birth.chain.clone()));
+            if births.iter().any(|birth| birth.lazily) {
+                todo.extend(owners.into_iter().filter(|owner| seen.insert(*owner)));
             }
         }
+        if chains.is_empty() {
+            // Objects that hold each other, all made when they are first asked for.
+            let births = self.births.get(&object).into_iter().flatten();
+            chains.extend(births.map(|birth| birth.chain.clone()));
+        }
+        let mut chains: Vec<_> = chains.into_iter().collect();
+        chains.sort_unstable();
         chains
     }
 

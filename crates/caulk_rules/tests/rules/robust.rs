@@ -126,6 +126,18 @@ fn long_files_are_answered() {
 }
 
 #[test]
+fn a_web_of_containers_is_answered() {
+    // Thirty lists, each made when it is first asked for and each held by all others: owners of owners of owners.
+    let lists = 30;
+    let made = (0..lists).map(|at| format!("        if self.x{at} is None:\n            self.x{at} = []\n"));
+    let held =
+        (0..lists * lists).map(|at| format!("        self.x{}.append(self.x{})\n", at / lists, at % lists));
+    let body = made.chain(held).collect::<Vec<_>>().concat();
+    let head = "class Web:\n    def training_step(self, batch):\n";
+    examine_text(format!("{head}{body}        self.x0.append(self.model(batch))\n"));
+}
+
+#[test]
 fn circles_end() {
     for text in [
         "a = b\nb = a\na.append(1)\n",
