@@ -48,7 +48,9 @@ pub(crate) struct Released {
 #[derive(Debug, Default)]
 pub(crate) struct Lifetimes {
     pub ways: Vec<Vec<Way>>,
-    pub births: FxHashMap<ObjectId, Vec<Born>>,
+    births: FxHashMap<ObjectId, Vec<Born>>,
+    /// Where objects begin to live.
+    spans: FxHashMap<ObjectId, Vec<Chain>>,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,
     pub resets: FxHashMap<PlaceId, Vec<Released>>,
     /// Loops in which a backward pass or an optimizer step happens.
@@ -97,6 +99,7 @@ impl Lifetimes {
                 }
             }
         }
+        lifetimes.spans = lifetimes.births.keys().map(|id| (*id, lifetimes.births_of(run, *id))).collect();
         lifetimes
     }
 
@@ -159,10 +162,11 @@ impl Lifetimes {
         event: &Event,
         object: ObjectId,
     ) -> Vec<Duration> {
-        let births = self.births_of(run, object);
         let nothing = Vec::new();
+        let no_births = Vec::new();
+        let births = self.spans.get(&object).unwrap_or(&no_births);
         let releases = self.releases.get(&object).unwrap_or(&nothing);
-        self.durations(run, activation, event, &births, releases)
+        self.durations(run, activation, event, births, releases)
     }
 
     /// How long a place carries a graph on.
@@ -186,7 +190,7 @@ impl Lifetimes {
                     }
                 }
             }
-            Place::Field(object, _) => births = self.births_of(run, object),
+            Place::Field(object, _) => births.extend(self.spans.get(&object).into_iter().flatten().cloned()),
         }
         self.durations(run, activation, event, &births, resets)
     }

@@ -25,7 +25,7 @@ use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, ClassId, FunctionId, Scopes};
 use crate::flow::symbols::{Symbol, Symbols};
 use crate::flow::value::{OriginId, PlaceId, Value, Values};
-use crate::library::Library;
+use crate::library::{Entry, Library};
 use crate::project::{Location, Project};
 
 /// Different combinations of values that one function is followed with.
@@ -78,6 +78,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) activations: Vec<Activation>,
     memo: FxHashMap<Key, ActivationId>,
     per_function: FxHashMap<FunctionId, Vec<ActivationId>>,
+    members: FxHashMap<(Symbol, Symbol), ObjectId>,
+    entries: FxHashMap<Symbol, Option<Entry>>,
     /// What classes are derived from.
     pub(crate) bases: FxHashMap<ClassId, Vec<Value>>,
     /// Loops that go through all frames of a video.
@@ -140,6 +142,8 @@ impl<'p> Machine<'p> {
             activations: Vec::new(),
             memo: FxHashMap::default(),
             per_function: FxHashMap::default(),
+            members: FxHashMap::default(),
+            entries: FxHashMap::default(),
             bases: FxHashMap::default(),
             frame_loops: FxHashSet::default(),
             handed: FxHashSet::default(),
@@ -213,6 +217,27 @@ impl<'p> Machine<'p> {
     pub(crate) fn external(&mut self, name: &str) -> ObjectId {
         let symbol = self.symbols.intern(&crate::library::canonical(name));
         self.heap.unique(Shape::External(symbol))
+    }
+
+    /// A member of something of a library.
+    fn external_member(&mut self, of: Symbol, member: Symbol) -> ObjectId {
+        if let Some(&known) = self.members.get(&(of, member)) {
+            return known;
+        }
+        let dotted = format!("{}.{}", self.symbols.name(of), self.symbols.name(member));
+        let object = self.external(&dotted);
+        self.members.insert((of, member), object);
+        object
+    }
+
+    /// What is known of a library's name.
+    fn entry(&mut self, name: Symbol) -> Option<Entry> {
+        if let Some(&known) = self.entries.get(&name) {
+            return known;
+        }
+        let entry = self.library.entry(self.symbols.name(name));
+        self.entries.insert(name, entry);
+        entry
     }
 
     /// Runs a function with the values of its parameters, or finds what came of it before.

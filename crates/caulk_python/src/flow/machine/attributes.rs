@@ -117,10 +117,7 @@ impl<'p> Machine<'p> {
                     None => Value::UNKNOWN,
                 }
             }
-            Shape::External(symbol) => {
-                let dotted = format!("{}.{}", self.symbols.name(symbol), self.symbols.name(name));
-                Value::object(self.external(&dotted))
-            }
+            Shape::External(symbol) => Value::object(self.external_member(symbol, name)),
             Shape::Foreign(_) => {
                 let mut value = self.heap.field(object, name).unwrap_or(Value::UNKNOWN);
                 if value.kinds.has(Kinds::TENSOR) {

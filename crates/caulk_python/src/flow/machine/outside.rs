@@ -70,7 +70,7 @@ impl<'p> Machine<'p> {
     ) -> Value {
         let name = self.symbols.name(symbol).to_owned();
         self.hand_over(given);
-        let Some(entry) = self.library.entry(&name) else {
+        let Some(entry) = self.entry(symbol) else {
             // A library that nobody told us of.
             self.give_away(f, given, call);
             return Self::unknown_result(given);
