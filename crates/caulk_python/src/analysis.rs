@@ -4,7 +4,10 @@
 //! be reached from several callers with several values.
 
 mod call;
+mod graphs;
 mod silence;
+
+pub use graphs::ApplicationFact;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +19,7 @@ use crate::flow::lifetime::{Chain, Duration, Lifetimes};
 use crate::flow::run::{ClassFact, FunctionFact, Run};
 use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{Kinds, PlaceId, Traits, Value};
+use crate::flow::value::{Few, Kinds, OriginId, PlaceId, Traits, Value};
 use crate::project::{Location, Project};
 
 pub use call::CallFact;
@@ -70,6 +73,8 @@ pub struct GrowthFact {
 pub struct CarryCase {
     /// The new value.
     pub value: Value,
+    /// A model or a solver's step made it from the old one; else something is added to that.
+    pub fed: bool,
     /// For how long it goes on.
     pub duration: Duration,
 }
@@ -84,7 +89,7 @@ pub struct CarryFact {
     /// The function around it.
     pub function: FunctionId,
     /// What is carried.
-    pub place: Place,
+    pub place: PlaceId,
     /// `+=` and the like.
     pub augmented: bool,
     /// Every way in which that happens.
@@ -136,6 +141,10 @@ pub struct Contents {
     pub traits: Traits,
     /// The tensor whose graph is kept.
     pub graph: Option<Value>,
+    /// Loops through which a model or a solver's step made such a tensor from its own predecessor.
+    pub iterated: Few<LoopId, 4>,
+    /// Where the graphs of all tensors in it were made.
+    pub origins: Few<OriginId, 8>,
     /// A view of something larger.
     pub view: Option<Value>,
     /// A tensor on an accelerator.
@@ -227,7 +236,7 @@ impl Analysis {
 
     /// A place.
     pub fn place(&self, id: PlaceId) -> Place {
-        self.run.places[id.0 as usize]
+        self.run.places[id.index()]
     }
 
     /// Where a value's graph was made, else where it comes from.
@@ -304,13 +313,13 @@ impl Analysis {
                 target: event.at,
                 statement: event.statement,
                 function: activation.function,
-                place: self.place(place),
+                place,
                 augmented,
                 cases: Vec::new(),
             });
             for duration in self.lifetimes.of_place(&self.run, id, event, place) {
                 if duration.root != Root::Test {
-                    fact.cases.push(CarryCase { value, duration });
+                    fact.cases.push(CarryCase { value, fed: value.is_fed_from(place), duration });
                 }
             }
         }
@@ -353,6 +362,14 @@ impl Analysis {
         contents.traits = contents.traits.with(value.traits);
         if value.carries_graph() {
             contents.graph.get_or_insert(*value);
+            for place in value.carried.iter().filter(|place| place.is_fed()) {
+                if let Place::Variable(_, _, id) = self.place(place) {
+                    contents.iterated.insert(id);
+                }
+            }
+            if let Some(origin) = value.origin {
+                contents.origins.insert(origin);
+            }
         }
         if value.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
             if value.traits.has(Traits::VIEW) {
@@ -387,6 +404,15 @@ impl Analysis {
                 Shape::Method(function, receiver) => {
                     self.collect(&Value::object(function), contents, seen, depth + 1);
                     self.collect(&Value::object(receiver), contents, seen, depth + 1);
+                }
+                // What a list of an object collects is that list's own matter.
+                Shape::Instance(_) => {
+                    let grows = |value: &&Value| {
+                        value.objects.iter().any(|inner| self.object(inner).shape.is_container())
+                    };
+                    for inner in object.fields.values().filter(|value| !grows(value)) {
+                        self.collect(inner, contents, seen, depth + 1);
+                    }
                 }
                 _ => {
                     for inner in object.fields.values().chain([&object.elements]) {

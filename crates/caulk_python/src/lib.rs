@@ -38,7 +38,7 @@ pub use value::Value;
 /// Facts about a whole program, as [`Analysis`] finds them.
 pub mod program {
     pub use crate::analysis::{
-        BindFact, CallFact, CarryCase, CarryFact, Contents, GrowthCase, GrowthFact, Holder,
+        ApplicationFact, BindFact, CallFact, CarryCase, CarryFact, Contents, GrowthCase, GrowthFact, Holder,
     };
     pub use crate::flow::event::{Growth, Guards, Loop, LoopId, LoopKind, Place, Release, Root};
     pub use crate::flow::heap::{Maker, Object, ObjectId, Shape};

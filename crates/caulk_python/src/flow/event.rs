@@ -149,6 +149,16 @@ pub(crate) enum What {
     Forward,
 }
 
+impl What {
+    /// The place that is bound.
+    pub(crate) const fn bound(&self) -> Option<PlaceId> {
+        match self {
+            Self::Carry { place, .. } | Self::Reset { place } | Self::Bind { place, .. } => Some(*place),
+            _ => None,
+        }
+    }
+}
+
 /// One event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {

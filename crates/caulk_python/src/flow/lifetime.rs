@@ -40,6 +40,7 @@ pub(crate) struct Released {
     pub chain: Chain,
     pub how: Release,
     pub guards: Guards,
+    pub root: Root,
     pub activation: ActivationId,
     pub event: u32,
 }
@@ -94,8 +95,9 @@ impl Lifetimes {
                 }
                 for way in 0..lifetimes.ways[at].len() {
                     let chain = extended(&lifetimes.ways[at][way].chain, activation.loops(event));
-                    let guards = lifetimes.ways[at][way].guards.with(event.guards);
-                    lifetimes.note(run, event, chain, guards, ActivationId(at as u32), number as u32);
+                    let known = &lifetimes.ways[at][way];
+                    let way = Way { chain, guards: known.guards.with(event.guards), ..known.clone() };
+                    lifetimes.note(run, event, way, ActivationId(at as u32), number as u32);
                 }
             }
         }
@@ -103,15 +105,8 @@ impl Lifetimes {
         lifetimes
     }
 
-    fn note(
-        &mut self,
-        run: &Run,
-        event: &Event,
-        chain: Chain,
-        guards: Guards,
-        activation: ActivationId,
-        number: u32,
-    ) {
+    fn note(&mut self, run: &Run, event: &Event, way: Way, activation: ActivationId, number: u32) {
+        let Way { chain, guards, root, .. } = way;
         match event.what {
             What::Birth(object) => {
                 let births = self.births.entry(object).or_default();
@@ -123,13 +118,14 @@ impl Lifetimes {
             What::Release { object, how } => {
                 let releases = self.releases.entry(object).or_default();
                 if releases.len() < 64 {
-                    releases.push(Released { chain, how, guards, activation, event: number });
+                    releases.push(Released { chain, how, guards, root, activation, event: number });
                 }
             }
             What::Reset { place } => {
                 let resets = self.resets.entry(place).or_default();
                 if resets.len() < 64 {
-                    resets.push(Released { chain, how: Release::Rebind, guards, activation, event: number });
+                    let how = Release::Rebind;
+                    resets.push(Released { chain, how, guards, root, activation, event: number });
                 }
             }
             What::Library { name, .. } => {
@@ -180,7 +176,7 @@ impl Lifetimes {
         let nothing = Vec::new();
         let resets = self.resets.get(&place).unwrap_or(&nothing);
         let mut births = Vec::new();
-        match run.places[place.0 as usize] {
+        match run.places[place.index()] {
             Place::Variable(_, _, id) => {
                 // It is carried through that loop: it begins outside of it.
                 for way in &self.ways[activation.0 as usize] {
@@ -243,7 +239,8 @@ impl Lifetimes {
                 if release.guards.has(Guards::ONCE) && !release.guards.has(Guards::LENGTH) {
                     continue;
                 }
-                let until = shared(&release.chain, &around);
+                let left = way.root != Root::Module && left_to_users(run, release, activation);
+                let until = if left { around.len() } else { shared(&release.chain, &around) };
                 if until > start {
                     (start, by) = (until, Some(index));
                 }
@@ -269,6 +266,15 @@ impl Lifetimes {
             LoopKind::Times(_) | LoopKind::Parts => false,
         }
     }
+}
+
+/// A release in a method that nobody in the project calls, `reset` or `clear`: whoever uses the class calls it in time.
+fn left_to_users(run: &Run, release: &Released, growing: ActivationId) -> bool {
+    let function = |id: ActivationId| run.activations[id.0 as usize].function;
+    let releasing = function(release.activation);
+    release.root == Root::Uncalled
+        && releasing != function(growing)
+        && !run.function(releasing).name.ends_with("__init__")
 }
 
 /// A loop over a handful of things.

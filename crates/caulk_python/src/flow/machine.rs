@@ -11,6 +11,7 @@ mod guards;
 mod imports;
 mod invoke;
 mod loops;
+mod narrowing;
 mod outside;
 mod results;
 mod roots;

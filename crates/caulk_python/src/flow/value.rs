@@ -227,6 +227,24 @@ impl<T: Copy + Ord + Default, const N: usize> Few<T, N> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PlaceId(pub(crate) u32);
 
+impl PlaceId {
+    const FED: u32 = 1 << 31;
+
+    /// The same place, from which something came by way of a model or a solver's step, not by adding to it.
+    pub(crate) const fn fed(self) -> Self {
+        Self(self.0 | Self::FED)
+    }
+
+    pub(crate) const fn is_fed(self) -> bool {
+        self.0 & Self::FED != 0
+    }
+
+    /// Its number, however something came from it.
+    pub(crate) const fn index(self) -> usize {
+        (self.0 & !Self::FED) as usize
+    }
+}
+
 /// Where a value was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct OriginId(pub(crate) u32);
@@ -341,6 +359,25 @@ impl Value {
     /// May it be a tensor that carries a graph?
     pub const fn carries_graph(&self) -> bool {
         self.kinds.has(Kinds::TENSOR) && self.traits.has(Traits::GRAPH)
+    }
+
+    /// Was it computed from what a place held?
+    pub fn comes_from(&self, place: PlaceId) -> bool {
+        self.carried.contains(place) || self.is_fed_from(place)
+    }
+
+    /// Was a model or a solver's step applied to what a place held?
+    pub fn is_fed_from(&self, place: PlaceId) -> bool {
+        self.carried.contains(place.fed())
+    }
+
+    /// With all that it comes from as what a model or solver was applied to.
+    #[must_use]
+    pub fn fed(mut self) -> Self {
+        for place in std::mem::take(&mut self.carried).iter() {
+            self.carried.insert(place.fed());
+        }
+        self
     }
 
     /// Only of these kinds.

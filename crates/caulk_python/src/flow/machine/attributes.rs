@@ -43,7 +43,7 @@ impl<'p> Machine<'p> {
     fn attribute_of_kind(owner: &Value, name: &str) -> Value {
         if owner.kinds.has(Kinds::TENSOR) {
             return match name {
-                "data" => owner.detached().with(Traits::VIEW),
+                "data" => owner.detached(),
                 "grad" => Value::of(Kinds::TENSOR),
                 "shape" | "dtype" | "device" | "layout" | "grad_fn" | "names" => Value::of(Kinds::LIBRARY),
                 "ndim" | "is_cuda" | "requires_grad" | "is_leaf" | "nbytes" | "itemsize" => {
@@ -55,7 +55,7 @@ impl<'p> Machine<'p> {
         }
         if owner.kinds.has(Kinds::ARRAY) {
             return match name {
-                "T" | "real" | "imag" | "flat" => owner.with(Traits::VIEW),
+                "T" | "real" | "imag" | "flat" => *owner,
                 _ => Value::of(Kinds::LIBRARY),
             };
         }

@@ -104,7 +104,7 @@ impl<'p> Machine<'p> {
         let loops = if tensors { f.loops.clone() } else { Vec::new() };
         for &around in loops.iter().rev() {
             let place = self.place(Place::Variable(f.function, symbol, around));
-            if value.carried.contains(place) {
+            if value.comes_from(place) {
                 carried = true;
                 let value = self.values.intern(value);
                 f.event(What::Carry { place, value, augmented }, at);
@@ -174,7 +174,7 @@ impl<'p> Machine<'p> {
         self.release_held(f, &old, &value, at, false);
         let place = self.place(Place::Field(object, name));
         let told = self.values.intern(value);
-        if value.carried.contains(place) {
+        if value.comes_from(place) {
             f.event(What::Carry { place, value: told, augmented }, at);
         } else {
             // Only tensors take a graph along.

@@ -121,7 +121,7 @@ impl<'p> Machine<'p> {
     ) {
         let place = self.place(Place::Field(object, name));
         let at = located(f.file, target);
-        if value.carried.contains(place) {
+        if value.comes_from(place) {
             let value = self.values.intern(value);
             f.event(What::Carry { place, value, augmented }, at);
         } else {
@@ -150,8 +150,9 @@ impl<'p> Machine<'p> {
             if owner.traits.has(Traits::LEAF) && f.recording {
                 part = part.with(Traits::GRAPH);
             }
-            // Indices of a mask or list make a copy; anything else is a view.
-            if !key.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) && !subscript.slice.is_list_expr() {
+            // Indices of a mask make a copy. Of a batch that may be a list of tensors, an element is whole.
+            let indices = key.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY));
+            if !kinds.has(Kinds::UNKNOWN) && !indices && cuts(&subscript.slice) {
                 part = part.with(Traits::VIEW);
             }
             found = found.join(&part);
@@ -248,11 +249,8 @@ impl<'p> Machine<'p> {
         }
         let kinds = value.kinds.without(Kinds::OBJECT);
         if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
-            let mut element = Value { objects: Value::NOTHING.objects, literal: Literal::Any, ..value };
-            element.kinds = kinds;
-            if !value.traits.has(Traits::LEAF) {
-                element = element.with(Traits::VIEW);
-            }
+            let element = Value { kinds, objects: Value::NOTHING.objects, literal: Literal::Any, ..value };
+            // Whoever goes through all parts sees the whole storage.
             found = found.join(&element);
         } else if kinds.has(Kinds::LOADER) {
             found = found.join(&Value::of(Kinds::TENSOR).with(Traits::DATA));
@@ -308,11 +306,7 @@ impl<'p> Machine<'p> {
             rest.kinds = rest.kinds.without(Kinds::OBJECT);
         }
         if !rest.is_nothing() {
-            let mut part = self.element_of(f, rest);
-            // `loss, logits = model(batch)`: outputs, not rows of one.
-            if value.kinds.has(Kinds::TENSOR) && !value.traits.has(Traits::VIEW) {
-                part = part.without(Traits::VIEW);
-            }
+            let part = self.element_of(f, rest);
             found = found.join(&part);
         }
         if found.is_nothing() { Value::UNKNOWN } else { found }
@@ -477,5 +471,15 @@ impl<'p> Machine<'p> {
         let iterator = self.container(f, Shape::Iterator, node);
         self.heap.add_element(iterator, Value::object(pair));
         Value::object(iterator)
+    }
+}
+
+/// Whether an index gives a part, in the storage of the whole: `x[0]`, `x[:, 2:4]`, not `x[None]` or `x[[1, 2]]`.
+fn cuts(index: &Expr) -> bool {
+    match index {
+        Expr::Tuple(parts) => !parts.iter().any(Expr::is_list_expr) && parts.iter().any(cuts),
+        Expr::Slice(slice) => slice.lower.is_some() || slice.upper.is_some(),
+        Expr::NoneLiteral(_) | Expr::EllipsisLiteral(_) | Expr::List(_) => false,
+        _ => true,
     }
 }

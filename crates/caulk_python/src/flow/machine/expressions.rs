@@ -75,7 +75,13 @@ impl<'p> Machine<'p> {
             }
             Expr::If(choice) => {
                 self.eval(f, &choice.test);
-                let (body, orelse) = (self.eval(f, &choice.body), self.eval(f, &choice.orelse));
+                let before = f.slots.clone();
+                self.narrow(f, &choice.test, true);
+                let body = self.eval(f, &choice.body);
+                f.slots.clone_from(&before);
+                self.narrow(f, &choice.test, false);
+                let orelse = self.eval(f, &choice.orelse);
+                f.slots = before;
                 body.join(&orelse)
             }
             Expr::Lambda(lambda) => self.function_object(f, lambda).map_or(Value::UNKNOWN, Value::object),
@@ -273,7 +279,8 @@ impl<'p> Machine<'p> {
                 return Value::object(joined);
             }
         }
-        self.arithmetic(f, &left, &right, binary)
+        let result = self.arithmetic(f, &left, &right, binary);
+        if binary.op == Operator::MatMult { result.fed() } else { result }
     }
 
     /// Arithmetic with two values: a tensor where one is, with the graph of either.
@@ -302,7 +309,7 @@ impl<'p> Machine<'p> {
     pub(crate) fn differentiable(&mut self, f: &Frame, inputs: &[Value], node: &impl Ranged) -> Value {
         let mut result = Value::of(Kinds::TENSOR);
         for input in inputs {
-            let kept = input.traits.without(Traits::VIEW.with(Traits::OF_VIDEO));
+            let kept = input.traits.without(Traits::VIEW.with(Traits::OF_VIDEO).with(Traits::DEVICE));
             result.traits = result.traits.with(kept);
             for place in input.carried.iter() {
                 result.carried.insert(place);

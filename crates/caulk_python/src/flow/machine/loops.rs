@@ -1,6 +1,7 @@
 //! Loops: what they iterate over, how often they run, and what goes from one iteration into the next.
 
 use ruff_python_ast::{self as ast, Comprehension, Expr, Stmt};
+use rustc_hash::FxHashSet;
 
 use crate::flow::event::{Loop, LoopId, LoopKind, Place};
 use crate::flow::heap::Shape;
@@ -8,7 +9,7 @@ use crate::flow::machine::frame::Frame;
 use crate::flow::machine::guards::while_kind;
 use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
-use crate::flow::value::{Kinds, Literal, Traits, Value};
+use crate::flow::value::{Kinds, Literal, PlaceId, Traits, Value};
 use crate::library::roles;
 use crate::project::Location;
 
@@ -62,16 +63,15 @@ impl<'p> Machine<'p> {
         let guards = f.guards;
         f.guards = crate::flow::event::Guards::default();
         let passes = if f.loops.len() < MAX_CARRIED { 2 } else { 1 };
-        let begin = f.slots.clone();
         let noted = f.events.len();
         let mut breaks = Vec::new();
         f.loops.push(id);
         for pass in 0..passes {
-            f.events.truncate(noted);
             let start = f.slots.clone();
             if pass > 0 {
-                self.mark_carried(f, id, &begin);
+                self.mark_carried(f, id, noted);
             }
+            f.events.truncate(noted);
             f.breaks.push(Vec::new());
             f.continues.push(Vec::new());
             f.statement = statement;
@@ -93,15 +93,18 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// What variables hold at the start of another iteration comes from the one before.
-    fn mark_carried(&mut self, f: &mut Frame, id: LoopId, begin: &[Value]) {
+    /// What variables hold at the start of another iteration comes from the one before, if that one bound them.
+    fn mark_carried(&mut self, f: &mut Frame, id: LoopId, noted: usize) {
+        let bound: FxHashSet<PlaceId> =
+            f.events[noted..].iter().filter_map(|event| event.what.bound()).collect();
         let definition = self.scopes.function(f.function);
         let names: Vec<_> = definition.slots.iter().map(|(name, slot)| (*name, *slot as usize)).collect();
         for (name, slot) in names {
-            let value = f.slots[slot];
-            if value.kinds.has(Kinds::TENSOR) && value.untold() != begin[slot].untold() {
+            if f.slots[slot].kinds.has(Kinds::TENSOR) {
                 let place = self.place(Place::Variable(f.function, name, id));
-                f.slots[slot].carried.insert(place);
+                if bound.contains(&place) {
+                    f.slots[slot].carried.insert(place);
+                }
             }
         }
     }

@@ -222,8 +222,12 @@ impl<'p> Machine<'p> {
             let lost = Traits::VIEW.with(Traits::LEAF).with(Traits::OF_VIDEO);
             result.traits = result.traits.with(input.traits.without(lost));
             for place in input.carried.iter() {
-                result.carried.insert(place);
+                result.carried.insert(place.fed());
             }
+        }
+        // A loss is a number: of no account wherever it is.
+        if given.all().filter(|input| input.kinds.has(Kinds::TENSOR)).count() > 1 {
+            result = result.without(Traits::DEVICE);
         }
         if !f.recording {
             return result.detached();

@@ -3,11 +3,10 @@
 use ruff_python_ast as ast;
 
 use crate::flow::heap::Shape;
-use crate::flow::machine::Machine;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::video;
+use crate::flow::machine::{Machine, last_name, video};
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::Gives;
@@ -60,7 +59,10 @@ impl<'p> Machine<'p> {
             Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(drawn(given))),
             Gives::Text => inherit(Value::of(Kinds::TEXT), inherited),
             Gives::Module => Value::of(Kinds::MODULE),
-            Gives::Optimizer => Value::of(Kinds::OPTIMIZER),
+            // Which one it is is told by where it is made.
+            Gives::Optimizer => {
+                Value { origin: Some(self.origin(located(f.file, call))), ..Value::of(Kinds::OPTIMIZER) }
+            }
             // Iterating over it iterates over the data set.
             Gives::Loader => Value::of(Kinds::LOADER),
             Gives::Figure => self.resource(f, FIGURE, Kinds::FIGURE, call),
@@ -101,7 +103,14 @@ impl<'p> Machine<'p> {
         Some(match gives {
             Gives::Tensor | Gives::Tensors => {
                 let inputs = self.tensors_in(f, receiver, given);
-                self.differentiable(f, &inputs, call)
+                let value = self.differentiable(f, &inputs, call);
+                if name == "torch.autograd.grad" && !self.creates_graph(given) {
+                    value.detached()
+                } else if applies(name) {
+                    value.fed()
+                } else {
+                    value
+                }
             }
             Gives::View => {
                 let mut view = self.differentiable(f, &[subject], call);
@@ -123,10 +132,10 @@ impl<'p> Machine<'p> {
                 }
                 value
             }
-            Gives::Same => self.same(f, subject, given, name),
+            Gives::Same => self.same(f, subject, given, name, call),
             Gives::Parameters | Gives::State => {
                 let leaf = if gives == Gives::State {
-                    Value::of(Kinds::TENSOR).with(Traits::VIEW)
+                    Value::of(Kinds::TENSOR)
                 } else {
                     Value::of(Kinds::TENSOR).with(Traits::LEAF)
                 };
@@ -139,12 +148,9 @@ impl<'p> Machine<'p> {
             }
             Gives::Prediction => self.predict(f, &Value::of(Kinds::LIBRARY), given, call, true),
             Gives::Array => {
-                let views = if name == "torch.Tensor.numpy" || name.ends_with(".asarray") {
-                    Traits::VIEW
-                } else {
-                    Traits::NONE_OF_ALL
-                };
-                inherit(Value::of(Kinds::ARRAY), inherited).with(views)
+                let array = inherit(Value::of(Kinds::ARRAY), inherited);
+                let shares = name == "torch.Tensor.numpy" || name.ends_with(".asarray");
+                if shares && subject.traits.has(Traits::VIEW) { array.with(Traits::VIEW) } else { array }
             }
             Gives::Distribution => {
                 let graph = inherited.has(Traits::GRAPH.with(Traits::LEAF));
@@ -253,14 +259,33 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// `torch.autograd.grad(.., create_graph=True)`: gradients that carry a graph themselves.
+    fn creates_graph(&self, given: &Given) -> bool {
+        let asked = |(name, value): &(_, Value)| {
+            self.symbols.name(*name) == "create_graph" && value.literal != Literal::Bool(false)
+        };
+        given.named.iter().any(asked)
+    }
+
     /// `x.to(device)`, `torch.compile(model)`: the same thing, perhaps elsewhere.
-    pub(super) fn same(&mut self, f: &Frame, subject: Value, given: &Given, name: &str) -> Value {
+    pub(super) fn same(
+        &mut self,
+        f: &Frame,
+        subject: Value,
+        given: &Given,
+        name: &str,
+        call: &ast::ExprCall,
+    ) -> Value {
         let mut value = subject;
         if name == "torch.Tensor.cuda" {
             value = value.with(Traits::DEVICE);
         } else if name == "torch.Tensor.cpu" {
-            value = value.without(Traits::DEVICE.with(Traits::VIEW));
-        } else if name == "torch.Tensor.to" {
+            // What is on the host already is not copied.
+            let moved = if value.traits.has(Traits::DEVICE) { Traits::VIEW } else { Traits::NONE_OF_ALL };
+            value = value.without(Traits::DEVICE.with(moved));
+        } else if name == "torch.Tensor.pin_memory" {
+            value = value.without(Traits::VIEW).with(Traits::DEVICE);
+        } else if name == "torch.Tensor.to" && !converts(&call.arguments) {
             let text = given.all().find_map(|value| match value.literal {
                 Literal::Text(device) => Some(self.symbols.name(device).to_owned()),
                 _ => None,
@@ -421,4 +446,41 @@ const AXES: &str = "matplotlib.axes.Axes";
 /// A method that gives a list of something else than its receiver.
 fn receiver_like(name: &str) -> bool {
     matches!(name, "torch.Tensor.tolist" | "numpy.ndarray.tolist" | "str.split" | "str.splitlines")
+}
+
+/// `x.to(torch.float32)`, `x.to(dtype=y.dtype)`: another type, at the same place.
+fn converts(arguments: &ast::Arguments) -> bool {
+    let is_type = |expr: &ast::Expr| {
+        last_name(expr).is_some_and(|name| name.contains("dtype") || TYPES.contains(&name))
+    };
+    let by_name = |keyword: &ast::Keyword| keyword.arg.as_ref().is_some_and(|name| name.as_str() == "dtype");
+    arguments.args.first().is_some_and(is_type)
+        || arguments.args.is_empty() && arguments.keywords.iter().any(by_name)
+}
+
+const TYPES: &[&str] = &[
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "bfloat16",
+    "half",
+    "double",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "long",
+    "short",
+    "bool",
+    "complex64",
+    "complex128",
+];
+
+/// Applies something to its input, as a layer or a solver's step does: what comes out is no mere sum with it.
+fn applies(name: &str) -> bool {
+    const STEPS: &[&str] = &["matmul", "mm", "bmm", "mv", "addmm", "einsum", "linear", "bilinear", "grad"];
+    name.rsplit('.').next().is_some_and(|last| STEPS.contains(&last))
 }

@@ -89,25 +89,34 @@ impl<'p> Machine<'p> {
     fn branch(&mut self, f: &mut Frame, stmt: &'p ast::StmtIf) {
         self.eval(f, &stmt.test);
         let outer = f.guards;
-        let before = f.slots.clone();
+        let mut otherwise = f.slots.clone();
         let mut ends: Vec<(Vec<Value>, bool)> = Vec::new();
         let mut falls_through = true;
         f.guards = outer.with(guard(&stmt.test));
+        self.narrow(f, &stmt.test, true);
         self.suite(f, &stmt.body);
-        ends.push((std::mem::replace(&mut f.slots, before.clone()), f.live));
+        ends.push((std::mem::replace(&mut f.slots, otherwise.clone()), f.live));
         f.live = true;
+        self.narrow(f, &stmt.test, false);
+        otherwise.clone_from(&f.slots);
         for clause in &stmt.elif_else_clauses {
             if let Some(test) = &clause.test {
                 f.guards = outer;
                 self.eval(f, test);
                 f.guards = outer.with(guard(test));
+                otherwise.clone_from(&f.slots);
+                self.narrow(f, test, true);
             } else {
                 falls_through = false;
                 f.guards = outer.with(negated(guard(&stmt.test)));
             }
             self.suite(f, &clause.body);
-            ends.push((std::mem::replace(&mut f.slots, before.clone()), f.live));
+            ends.push((std::mem::replace(&mut f.slots, otherwise.clone()), f.live));
             f.live = true;
+            if let Some(test) = &clause.test {
+                self.narrow(f, test, false);
+                otherwise.clone_from(&f.slots);
+            }
         }
         f.guards = outer;
         f.live = falls_through && !is_main_guard(&stmt.test);

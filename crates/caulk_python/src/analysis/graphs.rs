@@ -1,0 +1,68 @@
+//! What becomes of autograd graphs: where models are applied, what loops carry, what leaves a function.
+
+use crate::analysis::{Analysis, Holder};
+use crate::flow::event::{Place, Root, What};
+use crate::flow::heap::Shape;
+use crate::flow::lifetime::Chain;
+use crate::flow::scopes::FunctionId;
+use crate::flow::value::PlaceId;
+use crate::project::Location;
+
+/// A model that is applied, once for every way there.
+#[derive(Debug, Clone)]
+pub struct ApplicationFact {
+    /// The call.
+    pub at: Location,
+    /// The statement.
+    pub statement: Location,
+    /// The function around it.
+    pub function: FunctionId,
+    /// The loops around it, with those of callers.
+    pub around: Chain,
+    /// Why it is run at all.
+    pub root: Root,
+    /// Graphs are recorded there.
+    pub recording: bool,
+}
+
+impl Analysis {
+    /// Every application of a model.
+    pub fn applications(&self) -> Vec<ApplicationFact> {
+        let mut found = Vec::new();
+        for (id, activation, event) in self.events() {
+            let What::Forward = event.what else { continue };
+            for way in &self.lifetimes.ways[id.0 as usize] {
+                let mut around = way.chain.clone();
+                around.extend(activation.loops(event));
+                found.push(ApplicationFact {
+                    at: event.at,
+                    statement: event.statement,
+                    function: activation.function,
+                    around,
+                    root: way.root,
+                    recording: event.recording,
+                });
+            }
+        }
+        found
+    }
+
+    /// Whether a function gives back tensors with their graphs, for its callers to use.
+    pub fn returns_graph(&self, function: FunctionId) -> bool {
+        let activations = self.run.activations.iter().filter(|activation| activation.function == function);
+        activations.map(|activation| &activation.result).any(|result| self.contents(result).graph.is_some())
+    }
+
+    /// What holds what a place holds.
+    pub fn holder_of(&self, place: PlaceId) -> Holder {
+        let Place::Field(object, name) = self.place(place) else { return Holder::Local };
+        match self.object(object).shape {
+            Shape::Instance(class) => Holder::Attribute(class, name),
+            Shape::Class(class) => Holder::ClassAttribute(class, name),
+            Shape::Module(_) => Holder::Global(name),
+            Shape::Function(function, _) => Holder::Default(function, name),
+            Shape::Variables(function, _) => Holder::Closure(function, name),
+            _ => self.holder(object),
+        }
+    }
+}

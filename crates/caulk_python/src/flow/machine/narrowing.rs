@@ -1,0 +1,67 @@
+//! What a condition says of the kind of a variable, where it holds and where it does not.
+
+use ruff_python_ast::{self as ast, Expr};
+
+use crate::flow::machine::frame::Frame;
+use crate::flow::machine::{Machine, last_name};
+use crate::flow::value::{Kinds, Value};
+
+impl Machine<'_> {
+    /// Takes what a condition rules out off a variable of the function.
+    pub(super) fn narrow(&mut self, f: &mut Frame, test: &Expr, holds: bool) {
+        match test {
+            Expr::UnaryOp(not) if not.op == ast::UnaryOp::Not => self.narrow(f, &not.operand, !holds),
+            Expr::BoolOp(both) if (both.op == ast::BoolOp::And) == holds => {
+                both.values.iter().for_each(|part| self.narrow(f, part, holds));
+            }
+            Expr::Call(call) => {
+                let Some((name, kind)) = asked(call) else { return };
+                let Some(symbol) = self.symbols.find(name) else { return };
+                let Some(&slot) = self.scopes.function(f.function).slots.get(&symbol) else { return };
+                let value = &mut f.slots[slot as usize];
+                *value = if holds { only(value, kind) } else { without(value, kind) };
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The variable whose kind a call asks for: `isinstance(x, torch.Tensor)`, `torch.is_tensor(x)`, `hasattr(x, "item")`.
+fn asked(call: &ast::ExprCall) -> Option<(&str, Kinds)> {
+    let [Expr::Name(name), rest @ ..] = &*call.arguments.args else { return None };
+    let kind = match (last_name(&call.func)?, rest) {
+        ("is_tensor", []) => Kinds::TENSOR,
+        ("isinstance", [Expr::Tuple(classes)]) => {
+            let kinds: Option<Vec<Kinds>> = classes.iter().map(class).collect();
+            kinds?.into_iter().fold(Kinds::NONE_OF_ALL, Kinds::with)
+        }
+        ("isinstance", [one]) => class(one)?,
+        ("hasattr", [Expr::StringLiteral(method)]) => match method.value.to_str() {
+            "detach" | "backward" | "requires_grad" | "grad_fn" => Kinds::TENSOR,
+            "item" | "cpu" | "numpy" | "tolist" => Kinds::TENSOR.with(Kinds::ARRAY),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((name.id.as_str(), kind))
+}
+
+fn class(expr: &Expr) -> Option<Kinds> {
+    Some(match last_name(expr)? {
+        "Tensor" => Kinds::TENSOR,
+        "ndarray" => Kinds::ARRAY,
+        "int" | "float" | "bool" | "Number" => Kinds::NUMBER,
+        "str" => Kinds::TEXT,
+        _ => return None,
+    })
+}
+
+fn only(value: &Value, kind: Kinds) -> Value {
+    if kind.has(Kinds::TENSOR) { *value } else { Value { kinds: kind, ..without(value, Kinds::TENSOR) } }
+}
+
+fn without(value: &Value, kind: Kinds) -> Value {
+    let left = value.kinds.without(kind);
+    let value = if kind.has(Kinds::TENSOR) { value.detached() } else { *value };
+    if left.is_empty() { Value::UNKNOWN } else { Value { kinds: left, ..value } }
+}
