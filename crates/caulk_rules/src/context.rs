@@ -1,21 +1,41 @@
 //! What a rule is handed: the analysis, how to tell a story, and where its diagnostics go.
 
 use caulk_core::{ChainStep, Confidence, Diagnostic, Scope, Severity, Site, SiteRole};
-use caulk_python::program::{FunctionId, Holder, ObjectId, Value};
+use caulk_python::program::{FunctionId, Holder, LoopKind, ObjectId, Value};
 use caulk_python::{Analysis, Location, Project};
 
+use crate::claims::{CarryClaim, Claim, Claims};
 use crate::exposure::Exposure;
 use crate::rule::Rule;
 
 pub(crate) struct Context<'a> {
     pub(crate) rule: &'a Rule,
     pub(crate) analysis: &'a Analysis,
+    /// What outlives its step, by class.
+    pub(crate) claims: &'a Claims,
     found: &'a mut Vec<Diagnostic>,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(rule: &'a Rule, analysis: &'a Analysis, found: &'a mut Vec<Diagnostic>) -> Self {
-        Self { rule, analysis, found }
+    pub(crate) fn new(
+        rule: &'a Rule,
+        analysis: &'a Analysis,
+        claims: &'a Claims,
+        found: &'a mut Vec<Diagnostic>,
+    ) -> Self {
+        Self { rule, analysis, claims, found }
+    }
+
+    /// Containers that grow, as far as they are this rule's.
+    pub(crate) fn growths(&self) -> impl Iterator<Item = &'a Claim> + use<'a> {
+        let class = self.rule.class;
+        self.claims.growths.iter().filter(move |claim| claim.class == class)
+    }
+
+    /// Places whose graph gets longer, as far as they are this rule's.
+    pub(crate) fn carries(&self) -> impl Iterator<Item = &'a CarryClaim> + use<'a> {
+        let class = self.rule.class;
+        self.claims.carries.iter().filter(move |claim| claim.class == class)
     }
 
     pub(crate) fn project(&self) -> &'a Project {
@@ -83,6 +103,14 @@ impl<'a> Context<'a> {
         Some(self.link(at, format!("made here, {held}")))
     }
 
+    /// The loop that evaluates and records graphs for nobody.
+    pub(crate) fn records(&self, exposure: Exposure) -> Option<ChainStep> {
+        let inner = self.analysis.a_loop(exposure.inner);
+        let evaluates = inner.kind == LoopKind::Batches && !self.analysis.trains(exposure.inner);
+        let note = "no `torch.no_grad()` around this loop: every output carries its graph";
+        inner.header.filter(|_| evaluates).map(|header| self.link(header, note))
+    }
+
     /// The loop through which something goes on.
     pub(crate) fn through(&self, exposure: Exposure) -> Option<ChainStep> {
         self.link_loop(exposure, "nothing empties it while this loop runs")
@@ -136,6 +164,11 @@ pub(crate) fn shortened(text: &str) -> String {
     }
     let head: String = text.chars().take(LONGEST - 3).collect();
     format!("{head}...")
+}
+
+/// Severity of something that holds graphs: even for a while they are worth an evaluation's activations.
+pub(crate) fn graph_severity(scope: Scope) -> Severity {
+    severity(scope).max(Severity::Warning)
 }
 
 /// Severity of something that holds tensors, graphs, figures or processes.

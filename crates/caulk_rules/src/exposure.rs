@@ -67,15 +67,28 @@ impl Exposure {
             Pace::Batch
         };
         let outside = duration.around[..start].iter().any(|id| analysis.repeats(*id));
-        // A variable dies with its function: an evaluation's list is gone when it is done.
-        let evaluation = local && !duration.growing.iter().any(|id| analysis.trains(*id));
-        let scope = if outside || evaluation { Scope::Epoch } else { Scope::Run };
+        let trains = duration.growing.iter().any(|id| analysis.trains(*id));
+        // A variable dies with its function, which goes through the batches of an evaluation, or of one epoch.
+        let passes_once = through == inner && matches!(analysis.a_loop(inner).kind, LoopKind::Batches);
+        let scope = match local {
+            true if !trains => Scope::Peak,
+            true if passes_once => Scope::Epoch,
+            _ if outside => Scope::Epoch,
+            _ => Scope::Run,
+        };
         Some(Self { scope, pace, through, inner })
     }
 
     /// The worse of two.
     pub(crate) fn worse(self, other: Self) -> Self {
-        let rank = |exposure: &Self| (exposure.scope == Scope::Run, exposure.pace);
+        let rank = |exposure: &Self| {
+            let long = match exposure.scope {
+                Scope::Run => 2,
+                Scope::Epoch => 1,
+                Scope::Peak => 0,
+            };
+            (long, exposure.pace)
+        };
         if rank(&other) > rank(&self) { other } else { self }
     }
 
@@ -84,7 +97,7 @@ impl Exposure {
         let long = match self.scope {
             Scope::Run => "for the whole run",
             Scope::Epoch => "until the epoch ends",
-            Scope::Peak => "for a while",
+            Scope::Peak => "until the function is done",
         };
         format!("{}, {long}", self.pace.words())
     }

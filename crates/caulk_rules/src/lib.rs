@@ -3,8 +3,11 @@
 //! Values in, values out: an [`Analysis`] gives [`Diagnostic`]s. A rule decides what a fact of the analysis means for
 //! memory; what is a fact (what grows, what goes in, how often, what releases it) is `caulk_python`'s business.
 
+mod claims;
 mod context;
 mod exposure;
+mod fixes;
+mod graphs;
 mod resource;
 mod rule;
 mod rules;
@@ -13,6 +16,7 @@ mod source;
 use caulk_core::{Diagnostic, LeakClass};
 use caulk_python::{Analysis, with_room};
 
+use crate::claims::Claims;
 use crate::context::Context;
 pub use crate::rule::Rule;
 pub use crate::rules::RULES;
@@ -26,8 +30,9 @@ pub fn rule(class: LeakClass) -> Option<&'static Rule> {
 pub fn check(analysis: &Analysis, rules: &[&Rule]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     with_room(|| {
+        let claims = Claims::new(analysis);
         for rule in rules {
-            let mut context = Context::new(rule, analysis, &mut found);
+            let mut context = Context::new(rule, analysis, &claims, &mut found);
             (rule.check)(&mut context);
         }
     });

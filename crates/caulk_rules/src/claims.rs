@@ -1,0 +1,173 @@
+//! What outlives its step, each place once: under the class that says most about it.
+//!
+//! Rules report what is claimed for them here, so that no place is reported twice. What kind of thing keeps it comes
+//! first, then what is kept: graphs, tensors on an accelerator, views. Graphs that somebody differentiates later, or
+//! that a function hands to its caller, are meant to be kept.
+
+use caulk_core::{LeakClass, Scope};
+use caulk_python::Analysis;
+use caulk_python::program::{
+    CallFact, CarryCase, CarryFact, Contents, FunctionId, Growth, GrowthCase, GrowthFact, Holder, Literal,
+    LoopKind, Shape, Traits,
+};
+
+use crate::exposure::{Exposure, Pace};
+
+/// Calls that differentiate: graphs are there for them.
+const BACKWARD: &[&str] = &["torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad"];
+
+/// A container that grows.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) class: LeakClass,
+    pub(crate) growth: GrowthFact,
+    /// The worst of its cases.
+    pub(crate) case: GrowthCase,
+    pub(crate) exposure: Exposure,
+}
+
+/// A variable, attribute or entry whose graph gets longer.
+#[derive(Debug)]
+pub(crate) struct CarryClaim {
+    pub(crate) class: LeakClass,
+    pub(crate) carry: CarryFact,
+    /// The worst of its cases.
+    pub(crate) case: CarryCase,
+    pub(crate) exposure: Exposure,
+}
+
+/// Everything that outlives its step.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    pub(crate) growths: Vec<Claim>,
+    pub(crate) carries: Vec<CarryClaim>,
+}
+
+impl Claims {
+    pub(crate) fn new(analysis: &Analysis) -> Self {
+        let judge = Judge {
+            analysis,
+            backward: analysis.calls(BACKWARD),
+            evaluations: analysis.calls(&["torch.nn.Module.eval"]),
+        };
+        let growths = analysis.growths().into_iter().filter_map(|growth| judge.growth(growth)).collect();
+        let carries = analysis.carries().into_iter().filter_map(|carry| judge.carry(carry)).collect();
+        Self { growths, carries }
+    }
+}
+
+/// Whether a call has an argument of this name that is not `False`.
+pub(crate) fn asks_for(analysis: &Analysis, call: &CallFact, name: &str) -> bool {
+    call.argument(analysis, None, name).is_some_and(|value| value.literal != Literal::Bool(false))
+}
+
+struct Judge<'a> {
+    analysis: &'a Analysis,
+    backward: Vec<CallFact>,
+    evaluations: Vec<CallFact>,
+}
+
+impl Judge<'_> {
+    fn growth(&self, growth: GrowthFact) -> Option<Claim> {
+        let judged = growth.cases.iter().filter_map(|case| {
+            let holder = self.analysis.holder(case.object);
+            let exposure = Exposure::of(self.analysis, &case.duration, holder)?;
+            Some((exposure, self.class_of(&growth, case, holder, exposure)?, case))
+        });
+        let (exposure, class, case) = judged.reduce(|worst, other| {
+            let same = worst.1 == other.1;
+            if worst.1 < other.1 || same && worst.0.worse(other.0) == worst.0 { worst } else { other }
+        })?;
+        let case = case.clone();
+        Some(Claim { class, growth, case, exposure })
+    }
+
+    fn class_of(
+        &self,
+        growth: &GrowthFact,
+        case: &GrowthCase,
+        holder: Holder,
+        exposure: Exposure,
+    ) -> Option<LeakClass> {
+        if self.analysis.object(case.object).shape == Shape::Queue {
+            return Some(LeakClass::UnboundedQueue);
+        }
+        let contents = self.analysis.contents(&case.value);
+        if contents.function.is_some() && contents.traits.has(Traits::GRAPH) {
+            return Some(LeakClass::CallbackKeepsTensor);
+        }
+        if contents.graph.is_some() {
+            let used = holder == Holder::Local && self.differentiated(growth.function, exposure);
+            let kept = !used && self.nobody_waits(growth.function, exposure);
+            return kept.then(|| self.class_of_graph(growth, case, &contents));
+        }
+        // What is stored under keys is a cache, with as many entries as keys.
+        if exposure.scope != Scope::Run || exposure.pace == Pace::Epoch || growth.how == Growth::Store {
+            return None;
+        }
+        if contents.on_device.is_some() {
+            return Some(LeakClass::DeviceTensorKept);
+        }
+        contents.view.map(|_| LeakClass::ViewPinsStorage)
+    }
+
+    fn class_of_graph(&self, growth: &GrowthFact, case: &GrowthCase, contents: &Contents) -> LeakClass {
+        let retained = self.backward.iter().any(|call| {
+            call.function == growth.function
+                && call.receiver.origin.is_some_and(|origin| contents.origins.contains(origin))
+                && ["retain_graph", "create_graph"].iter().any(|name| asks_for(self.analysis, call, name))
+        });
+        // An iterate of a loop that is done by now: all its iterations hang on it.
+        let iterated = contents.iterated.iter().any(|id| {
+            self.analysis.a_loop(id).function == Some(growth.function) && !case.duration.around.contains(&id)
+        });
+        if retained {
+            LeakClass::GraphRetained
+        } else if iterated {
+            LeakClass::StateNotDetached
+        } else {
+            LeakClass::GraphKeptInContainer
+        }
+    }
+
+    fn carry(&self, carry: CarryFact) -> Option<CarryClaim> {
+        let holder = self.analysis.holder_of(carry.place);
+        let judged = carry.cases.iter().filter_map(|case| {
+            let exposure = Exposure::of(self.analysis, &case.duration, holder)?;
+            let local = holder == Holder::Local && self.differentiated(carry.function, exposure);
+            let used = self.backward.iter().any(|call| {
+                call.receiver.comes_from(carry.place) && !call.around.contains(&exposure.through)
+            });
+            let kept = !local && !used && self.nobody_waits(carry.function, exposure);
+            kept.then_some((exposure, case))
+        });
+        let (exposure, case) =
+            judged.reduce(|worst, other| if worst.0.worse(other.0) == worst.0 { worst } else { other })?;
+        let class = if case.fed { LeakClass::StateNotDetached } else { LeakClass::LossKeptWithGraph };
+        let case = case.clone();
+        Some(CarryClaim { class, carry, case, exposure })
+    }
+
+    /// Whether a function differentiates once the loop is over.
+    fn differentiated(&self, function: FunctionId, exposure: Exposure) -> bool {
+        self.backward.iter().any(|call| call.function == function && !call.around.contains(&exposure.through))
+    }
+
+    /// What an evaluation gathers is not for a backward pass. Of other functions that is known only where they keep
+    /// what they gather to themselves.
+    fn nobody_waits(&self, function: FunctionId, exposure: Exposure) -> bool {
+        exposure.scope != Scope::Peak
+            || self.evaluates(function)
+            || self.analysis.a_loop(exposure.through).kind == LoopKind::Batches
+                && !self.analysis.returns_graph(function)
+    }
+
+    fn evaluates(&self, function: FunctionId) -> bool {
+        const WORDS: &[&str] =
+            &["eval", "evaluate", "evaluation", "val", "valid", "validate", "validation", "test"];
+        let name =
+            self.analysis.function(function).name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+        name.split('_').any(|word| WORDS.contains(&word))
+            || self.evaluations.iter().any(|call| call.function == function)
+    }
+}

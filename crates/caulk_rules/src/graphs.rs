@@ -1,0 +1,49 @@
+//! What the rules about autograd graphs tell in common.
+
+use caulk_python::Module;
+
+use crate::claims::{CarryClaim, Claim};
+use crate::context::{Context, graph_severity, shortened};
+use crate::fixes;
+
+/// Reports a container of tensors with their graphs; `note` says what happens where they are stored.
+pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
+    let Claim { growth, case, exposure, .. } = claim;
+    let Some(graph) = cx.analysis.contents(&case.value).graph else { return };
+    let container = cx.text(growth.container);
+    let made = cx.analysis.origin(&graph).map(|at| shortened(&cx.text(at)));
+    let of = made.map_or_else(|| "its tensor".to_owned(), |made| format!("`{made}`"));
+    let message = format!("`{container}` grows {}; each entry keeps the graph of {of}", exposure.words());
+    let mut chain = Vec::new();
+    chain.extend(cx.source(&graph));
+    chain.extend(cx.records(*exposure));
+    chain.push(cx.link(growth.statement, note));
+    chain.extend(cx.made(case.object));
+    chain.extend(cx.through(*exposure));
+    let fix = fixes::of_stored(cx.project(), growth.statement, growth.container, Module::detach_fix);
+    let function = cx.function(growth.function).to_owned();
+    let diagnostic = cx.report(growth.container, &function, message);
+    diagnostic.scope = exposure.scope;
+    diagnostic.severity = graph_severity(exposure.scope);
+    diagnostic.chain = chain;
+    diagnostic.fix = fix;
+}
+
+/// Reports a place that is bound to something made from what it held; `does` says of it what `note` says of the line.
+pub(crate) fn report_carry(cx: &mut Context<'_>, claim: &CarryClaim, does: &str, note: &str) {
+    let CarryClaim { carry, case, exposure, .. } = claim;
+    let target = cx.text(carry.target);
+    let message = format!("`{target}` {does}: its graph gets longer {}", exposure.words());
+    let mut chain = Vec::new();
+    chain.extend(cx.source(&case.value));
+    chain.extend(cx.records(*exposure));
+    chain.push(cx.link(carry.statement, note));
+    chain.extend(cx.through(*exposure));
+    let fix = fixes::of_stored(cx.project(), carry.statement, carry.target, Module::detach_fix);
+    let function = cx.function(carry.function).to_owned();
+    let diagnostic = cx.report(carry.target, &function, message);
+    diagnostic.scope = exposure.scope;
+    diagnostic.severity = graph_severity(exposure.scope);
+    diagnostic.chain = chain;
+    diagnostic.fix = fix;
+}

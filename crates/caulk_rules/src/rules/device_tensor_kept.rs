@@ -1,0 +1,38 @@
+//! Tensors on an accelerator, or in pinned memory, that are kept for the whole run.
+
+use caulk_core::{LeakClass, Severity};
+
+use crate::claims::Claim;
+use crate::context::{Context, severity};
+use crate::rule::Rule;
+
+pub(crate) static RULE: Rule = Rule {
+    class: LeakClass::DeviceTensorKept,
+    severity: Severity::Error,
+    default: true,
+    explanation: include_str!("device_tensor_kept.md"),
+    check,
+};
+
+fn check(cx: &mut Context<'_>) {
+    for claim in cx.growths() {
+        report(cx, claim);
+    }
+}
+
+fn report(cx: &mut Context<'_>, claim: &Claim) {
+    let Claim { growth, case, exposure, .. } = claim;
+    let container = cx.text(growth.container);
+    let message = format!(
+        "`{container}` grows {}; its tensors stay on the accelerator or in pinned memory",
+        exposure.words()
+    );
+    let mut chain = vec![cx.link(growth.statement, "stored where the accelerator or its driver keeps it")];
+    chain.extend(cx.made(case.object));
+    chain.extend(cx.through(*exposure));
+    let function = cx.function(growth.function).to_owned();
+    let diagnostic = cx.report(growth.container, &function, message);
+    diagnostic.scope = exposure.scope;
+    diagnostic.severity = severity(exposure.scope);
+    diagnostic.chain = chain;
+}
