@@ -92,3 +92,17 @@ fn cpu_time(clock: libc::clockid_t) -> Duration {
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_too_dear_is_tried_again_in_the_end() {
+        let mut budget = Budget::default();
+        budget.begin();
+        let mut price = Price::new(LONGEST_PAUSE * 2);
+        assert_eq!(price.pay(&budget, || ()), None);
+        assert!((0..20).any(|_| price.pay(&budget, || ()).is_some()));
+    }
+}
