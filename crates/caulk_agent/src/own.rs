@@ -108,12 +108,12 @@ mod tests {
     }
 
     #[test]
-    fn large_blocks_are_not_the_programs() {
-        let mut meter = crate::in_use::Meter::new();
-        let before = meter.malloc().0;
+    fn large_blocks_are_not_taken_from_malloc() {
+        // Other tests run beside this one.
+        let before = super::bytes();
         let block = std::hint::black_box(vec![1_u8; 64 << 20]);
-        let during = meter.malloc().0;
+        let during = super::bytes();
         drop(block);
-        assert!(during - before < 1 << 20, "{before} {during}");
+        assert!(during < before + (32 << 20), "{before} {during}");
     }
 }
