@@ -36,7 +36,8 @@ impl Checker {
 
     /// The command line that checks `path` in `folder`: nothing of the surroundings or of an earlier run counts.
     pub(crate) fn command(&self, folder: &Path, path: &str) -> Cmd {
-        Cmd::new(&self.caulk).args(["check", "--isolated", "--output-format", "json", path]).folder(folder)
+        let words = ["check", "--isolated", "--no-cache", "--output-format", "json", path];
+        Cmd::new(&self.caulk).args(words).folder(folder)
     }
 
     /// Applies fixes to what lies in `folder`.

@@ -232,3 +232,26 @@ fn silence_is_explained() {
     place.write("a.py", &LEAKY.replace("@cache\n", "@cache  # caulk: ignore\n"));
     say("a.py:3", &[]).code(0).prints("a comment silences it");
 }
+
+#[test]
+fn what_a_callee_does_decides_in_the_caller_whatever_the_cache_holds() {
+    let place = project(&[]);
+    place.write(
+        "train.py",
+        "import torch\nfrom keep import keep\n\nmodel = torch.nn.Linear(2, 2)\nkept = []\n\ndef main(loader):\n    \
+         for x in loader:\n        loss = model(x).sum()\n        loss.backward()\n        kept.append(keep(loss))\n\n\
+         main(torch.utils.data.DataLoader([1, 2, 3]))\n",
+    );
+    let with = |keep: &str, arguments: &[&str]| {
+        place.write("keep.py", &format!("def keep(loss):\n    return {keep}\n"));
+        found(&check(&place, &[&["train.py"], arguments].concat()))
+    };
+    for _ in 0..2 {
+        assert_eq!(with("loss", &[]), ["train.py"]);
+        assert_eq!(with("loss.item()", &["--ignore", "container"]), [""; 0]);
+    }
+    assert!(place.path("home/cache/check").is_dir());
+    std::fs::remove_dir_all(place.path("home")).expect("the cache");
+    assert_eq!(with("loss", &["--no-cache"]), ["train.py"]);
+    assert!(!place.path("home").exists());
+}

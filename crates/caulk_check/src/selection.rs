@@ -8,7 +8,7 @@ use caulk_rules::{RULES, Rule};
 use crate::nearest::nearest;
 
 /// Rules that are on, and how harmful their findings are taken for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
     classes: BTreeSet<LeakClass>,
     severities: BTreeMap<LeakClass, Severity>,

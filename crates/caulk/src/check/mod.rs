@@ -1,6 +1,7 @@
 //! Checking sources on disk: settings, projects, and what is found in them.
 
 pub(crate) mod baseline;
+mod cache;
 mod config;
 mod fixes;
 mod project;

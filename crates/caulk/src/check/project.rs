@@ -6,10 +6,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_check::{Job, Outcome};
 use caulk_core::{LeakClass, Problem};
 use caulk_python::SourceFile;
-use caulk_source::{Document, Group, Names};
+use caulk_source::{Document, Extent, Group, Names};
 
 use super::Settings;
 use super::baseline::Known;
+use super::cache::Cache;
 use super::targets::Buffers;
 
 /// What one look at a project found.
@@ -34,6 +35,8 @@ pub(crate) struct Project {
     pub(crate) reported: BTreeSet<String>,
     /// What could not be read.
     pub(crate) problems: Vec<Problem>,
+    /// What was found earlier; `None` for what is no project.
+    cache: Option<Cache>,
 }
 
 impl Project {
@@ -60,7 +63,9 @@ impl Project {
             documents.into_iter().map(|document| (names.internal(&document.path), document)).collect();
         let mut reported: BTreeSet<String> = reported.iter().map(|file| names.internal(file)).collect();
         reported.retain(|file| documents.contains_key(file));
-        Self { names, settings, documents, reported, problems }
+        let whole = group.root.extent == Extent::Folder;
+        let cache = whole.then(|| Cache::of(&group.root.folder));
+        Self { names, settings, documents, reported, problems, cache }
     }
 
     /// What is asked of the engine.
@@ -79,7 +84,18 @@ impl Project {
 
     /// What is found that the baseline does not know, in the names of the analysis, and how many it knows.
     pub(crate) fn check(&self, known: Option<&Known>) -> Found {
-        let mut outcome = caulk_check::check(&self.job());
+        self.found(caulk_check::check(&self.job()), known)
+    }
+
+    /// The same, from an earlier check where nothing has changed since.
+    pub(crate) fn check_cached(&self, known: Option<&Known>) -> Found {
+        let Some(cache) = &self.cache else { return self.check(known) };
+        let job = self.job();
+        let outcome = cache.get(&job, || caulk_check::check(&job));
+        self.found(outcome, known)
+    }
+
+    fn found(&self, mut outcome: Outcome, known: Option<&Known>) -> Found {
         let on_disk = |file: &str| self.names.on_disk(file);
         let known = known.map_or(0, |known| known.take_out(&mut outcome.diagnostics, on_disk));
         Found { outcome, known }

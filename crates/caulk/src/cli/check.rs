@@ -159,6 +159,10 @@ pub(crate) struct FileArgs {
     #[arg(long)]
     pub(crate) force_exclude: bool,
 
+    /// Look at everything anew, and keep nothing in `.caulk/cache`
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+
     /// Name of the file that comes from standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) stdin_filename: Option<Utf8PathBuf>,

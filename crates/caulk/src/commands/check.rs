@@ -50,7 +50,8 @@ fn find(args: &CheckArgs, directory: &Utf8Path, projects: &[Project]) -> anyhow:
     let mut collected = Collected::default();
     for project in projects {
         let known = known(args, directory, project)?;
-        collected.add(project, project.check(known.as_ref()));
+        let look = if args.files.no_cache { Project::check } else { Project::check_cached };
+        collected.add(project, look(project, known.as_ref()));
     }
     let report = collected.finish();
     if let Some(path) = &args.baseline.write_baseline {
