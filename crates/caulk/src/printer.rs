@@ -130,6 +130,14 @@ pub(crate) fn data(text: &str) -> io::Result<()> {
     }
 }
 
+/// Clears the screen, where standard output is one.
+///
+/// # Errors
+/// As [`data`].
+pub(crate) fn clear() -> io::Result<()> {
+    if io::stdout().is_terminal() { data("\x1b[2J\x1b[H") } else { Ok(()) }
+}
+
 /// How to write a report to standard output.
 pub(crate) fn data_options() -> TextOptions {
     TextOptions { color: color(&io::stdout()), width: width(&io::stdout()) }

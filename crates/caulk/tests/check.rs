@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "shared by several test programs, none of which needs all of it")]
 mod support;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use support::{Ended, Place};
@@ -254,4 +254,30 @@ fn what_a_callee_does_decides_in_the_caller_whatever_the_cache_holds() {
     std::fs::remove_dir_all(place.path("home")).expect("the cache");
     assert_eq!(with("loss", &["--no-cache"]), ["train.py"]);
     assert!(!place.path("home").exists());
+}
+
+#[test]
+fn changes_are_waited_for() {
+    let place = project(&["a.py"]);
+    let mut command = place.command(&["check", "--watch", "--output-format", "concise"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("a.py:3:5: warning[cached-method]")));
+    assert!(lines.any(|line| line.starts_with("Found 1 warning")));
+    place.write("a.py", "x = 1\n");
+    assert!(lines.any(|line| line == "No leak patterns in 1 file."));
+    place.write("b.py", LEAKY);
+    assert!(lines.any(|line| line.starts_with("b.py:3:5")));
+    child.kill().expect("it still runs");
+    child.wait().expect("an end");
+}
+
+#[test]
+fn a_run_that_is_not_there_is_an_error() {
+    let place = project(&["a.py"]);
+    place.caulk(&["check", "--with", "no-such-run"]).code(2).says("error: no runs recorded");
+    place.caulk(&["run", "true"]).code(0);
+    place.caulk(&["check", "--with", "no-such-run"]).code(2).says("error: no run `no-such-run`");
+    let run = place.runs()[0].file_name().expect("a name").to_string_lossy().into_owned();
+    place.caulk(&["check", "--with", &run]).code(1).prints("Found 1 warning");
 }

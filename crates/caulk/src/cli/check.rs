@@ -14,6 +14,7 @@ Examples:
   caulk check --fix                 apply fixes that cannot change what the program does
   caulk check --unsafe-fixes --diff look at all other fixes
   caulk check --explain-silence train.py:84    why nothing is reported there
+  caulk check --with 20261121-101500-train     what a run of `caulk run` saw comes first
   caulk check --output-format github    in continuous integration
   caulk check - --stdin-filename train.py < train.py    in an editor
 
@@ -71,6 +72,14 @@ pub(crate) struct CheckArgs {
     /// Say why a line is not reported; for a notebook `FILE:CELL:LINE`
     #[arg(long, value_name = "FILE:LINE", conflicts_with_all = ["paths", "statistics", "output_format"])]
     pub(crate) explain_silence: Option<Spot>,
+
+    /// Rank findings by what a recorded run saw: a folder, a name, or a part of a name
+    #[arg(long, value_name = "RUN")]
+    pub(crate) with: Option<String>,
+
+    /// Go on, and check again whenever a file changes
+    #[arg(long, conflicts_with_all = ["explain_silence", "fix", "unsafe_fixes", "diff", "write_baseline"])]
+    pub(crate) watch: bool,
 
     #[command(flatten)]
     pub(crate) rules: RuleArgs,

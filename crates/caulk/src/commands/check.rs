@@ -10,10 +10,13 @@ use caulk_report::check::{self, CheckReport, FixSummary};
 use caulk_source::absolute;
 
 use crate::check::baseline::{self, BaselineError, Known};
+use crate::check::observed::Observed;
 use crate::check::silence::{self, Spot};
+use crate::check::watch::Watch;
 use crate::check::{Buffers, Changes, Collected, Project, STDIN, targets};
 use crate::cli::{CheckArgs, OutputFormat};
 use crate::exit;
+use crate::places::Places;
 use crate::printer::{self, Printer};
 
 /// Checks and prints what was found.
@@ -25,11 +28,28 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<i32> {
     if let Some(spot) = &args.explain_silence {
         return explain(args, &directory, spot);
     }
+    if args.watch {
+        return watch(args, &directory);
+    }
     let (paths, buffers) = input(args, &directory)?;
     let projects = targets(&directory, &paths, &args.rules, &args.files, &buffers)?;
     match args.fixes.most() {
         Some(most) => fix(args, &directory, projects, &buffers, most),
         None => find(args, &directory, &projects),
+    }
+}
+
+/// Checks again whenever a file changes, until the user has seen enough.
+fn watch(args: &CheckArgs, directory: &Utf8Path) -> anyhow::Result<i32> {
+    loop {
+        let projects = targets(directory, &args.paths, &args.rules, &args.files, &Buffers::new())?;
+        // Watching begins before looking: a change meanwhile is not missed.
+        let watch = Watch::new(&projects)
+            .context("failed to watch the project's folders\nhint: name fewer paths, or raise fs.inotify.max_user_watches")?;
+        printer::clear().context("failed to write to standard output")?;
+        find(args, directory, &projects)?;
+        Printer::new(args.quiet).say("\nWaiting for changes; Ctrl-C ends.\n");
+        watch.wait();
     }
 }
 
@@ -52,6 +72,9 @@ fn find(args: &CheckArgs, directory: &Utf8Path, projects: &[Project]) -> anyhow:
         let known = known(args, directory, project)?;
         let look = if args.files.no_cache { Project::check } else { Project::check_cached };
         collected.add(project, look(project, known.as_ref()));
+    }
+    if let Some(run) = &args.with {
+        Observed::read(&Places::here().resolve(run)?)?.join(&mut collected.report, directory);
     }
     let report = collected.finish();
     if let Some(path) = &args.baseline.write_baseline {
