@@ -281,3 +281,86 @@ fn a_run_that_is_not_there_is_an_error() {
     let run = place.runs()[0].file_name().expect("a name").to_string_lossy().into_owned();
     place.caulk(&["check", "--with", &run]).code(1).prints("Found 1 warning");
 }
+
+/// A training whose `kept` keeps graphs; one fix, unsafe.
+const TRAINING: &str = "import torch\n\nmodel = torch.nn.Linear(2, 2)\nkept = []\n\ndef main(loader):\n    for x in loader:\n        loss = model(x).sum()\n        loss.backward()\n        kept.append(loss)\n\nmain(torch.utils.data.DataLoader([1, 2, 3]))\n";
+
+fn fixed(text: &str) -> String {
+    text.replace("kept.append(loss)", "kept.append(loss.detach())")
+}
+
+/// The graph rules alone, so that other rules may come and go.
+const GRAPH: [&str; 3] = ["check", "--select", "graph"];
+
+#[test]
+fn fixes_are_applied_on_request() {
+    let place = project(&[]);
+    place.write("train.py", TRAINING);
+    let caulk = |options: &[&str]| place.caulk(&[&GRAPH[..], options].concat());
+    caulk(&[]).code(1).prints("1 can be fixed with --unsafe-fixes");
+    caulk(&["--fix"]).code(1).prints("1 can be fixed with --unsafe-fixes");
+    assert_eq!(place.read("train.py"), TRAINING);
+    let diff = caulk(&["--unsafe-fixes", "--diff"]).code(1).says("Would fix 1 finding");
+    assert!(
+        diff.out.contains("-        kept.append(loss)\n+        kept.append(loss.detach())\n"),
+        "{diff:#?}"
+    );
+    assert_eq!(place.read("train.py"), TRAINING);
+    caulk(&["--unsafe-fixes"]).code(0).prints("Fixed 1 finding (1 graph-kept-in-container).");
+    assert_eq!(place.read("train.py"), fixed(TRAINING));
+    let again = caulk(&["--unsafe-fixes", "--diff"]).code(0);
+    assert_eq!(again.out, "");
+}
+
+#[test]
+fn fixes_keep_how_a_file_is_written() {
+    let place = project(&[]);
+    let windows = format!("\u{feff}{}", TRAINING.replace('\n', "\r\n"));
+    place.write("a.py", &windows);
+    let latin: Vec<u8> = [b"# coding: latin-1\n# \xe4\n", TRAINING.as_bytes()].concat();
+    std::fs::write(place.path("b.py"), &latin).expect("a writable folder");
+    let cell: Vec<String> =
+        TRAINING.split_inclusive('\n').map(|line| serde_json::to_string(line).expect("JSON")).collect();
+    let notebook = format!(
+        "{{\"cells\": [{{\"cell_type\": \"code\", \"outputs\": [1.50], \"source\": [\"%cd a\\n\", {}]}}],\n \"metadata\": {{}}}}",
+        cell.join(", ")
+    );
+    place.write("c.ipynb", &notebook);
+    place.caulk(&[&GRAPH[..], &["--unsafe-fixes"]].concat()).code(0).prints("Fixed 3 findings");
+    assert_eq!(place.read("a.py"), fixed(&windows));
+    let expected = [b"# coding: latin-1\n# \xe4\n", fixed(TRAINING).as_bytes()].concat();
+    assert_eq!(std::fs::read(place.path("b.py")).expect("a file"), expected);
+    assert_eq!(place.read("c.ipynb"), fixed(&notebook));
+}
+
+#[test]
+fn a_file_that_may_not_be_written_stays() {
+    let place = project(&[]);
+    let path = place.write("train.py", TRAINING);
+    place.caulk(&[&GRAPH[..], &["--write-baseline", "known.json"]].concat()).code(0);
+    let known = place.caulk(&[&GRAPH[..], &["--unsafe-fixes", "--baseline", "known.json"]].concat());
+    known.code(0).prints("1 known to the baseline");
+    assert_eq!(place.read("train.py"), TRAINING);
+    let mut permissions = std::fs::metadata(&path).expect("a file").permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&path, permissions).expect("an own file");
+    let writable = std::fs::OpenOptions::new().write(true).open(&path).is_ok();
+    let ended = place.caulk(&[&GRAPH[..], &["--unsafe-fixes"]].concat());
+    // The superuser may write everything.
+    assert!(writable || ended.out.contains("problem: train.py: failed to write"), "{ended:#?}");
+}
+
+#[test]
+fn what_comes_from_standard_input_goes_to_standard_output() {
+    let place = project(&[]);
+    let mut command = place.command(&[&GRAPH[..], &["--unsafe-fixes", "-"]].concat());
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    child.stdin.take().expect("a pipe").write_all(TRAINING.as_bytes()).expect("a reader");
+    let ended = Ended::from(child.wait_with_output().expect("an end")).code(0).says("Fixed 1 finding");
+    assert_eq!(ended.out, fixed(TRAINING));
+}
