@@ -18,6 +18,8 @@ use crate::{Files, fix};
 
 /// Part of the process's growth from which on a graph may be charged with what nothing else explains.
 const SMALLEST_PART: f64 = 0.1;
+/// Part of the smallest growth that counts below which something weighs nothing.
+const WEIGHTLESS: f64 = 64.0;
 /// Boundaries below which bytes may be undecided for want of time alone.
 const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
@@ -69,9 +71,20 @@ pub(crate) fn of_process<'a>(
     for suspect in &mut suspects {
         suspect.severity = severity(&suspect.rate, suspect.class, suspect.contents, judged, died);
     }
-    // Containers of libraries, and what nobody's line grows, are not worth a word unless they weigh.
-    suspects.retain(|suspect| suspect.severity > Severity::Info || suspect.located.is_some());
+    suspects.retain(|suspect| suspect.worth_a_word(judged));
     suspects
+}
+
+impl Suspect<'_> {
+    /// What nobody's line grows (containers of libraries) is worth one only if it weighs. Where the bytes have shown
+    /// that there is nothing to fear, so is what the source bounds, and what would take for ever to weigh.
+    fn worth_a_word(&self, judged: &Judged) -> bool {
+        let Some(located) = &self.located else { return self.severity > Severity::Info };
+        let settled = matches!(judged.in_use_state(), Some(State::Flat | State::Plateaus | State::Sawtooth));
+        let bounded = located.facts.bounds.iter().any(|bound| bound.called);
+        let weightless = self.rate.bytes_per_unit < judged.least / WEIGHTLESS;
+        self.severity > Severity::Info || !settled || !(bounded || weightless)
+    }
 }
 
 /// Caulk's own bookkeeping in the process is nobody's leak.

@@ -15,6 +15,8 @@ pub type Chain = Vec<LoopId>;
 const MAX_WAYS: usize = 8;
 /// Loops inside one another that are told apart.
 const MAX_LOOPS: usize = 10;
+/// Holders, and holders of these, that are asked for how long they live.
+const MAX_OWNERS: usize = 64;
 
 /// How an activation is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -208,7 +210,7 @@ impl Lifetimes {
             let owners: Vec<_> = named.chain(elements).filter(|owner| *owner != id).collect();
             let lasting = births.iter().filter(|birth| !birth.lazily || owners.is_empty());
             chains.extend(lasting.map(|birth| birth.chain.clone()));
-            if births.iter().any(|birth| birth.lazily) {
+            if births.iter().any(|birth| birth.lazily) && seen.len() < MAX_OWNERS {
                 todo.extend(owners.into_iter().filter(|owner| seen.insert(*owner)));
             }
         }
