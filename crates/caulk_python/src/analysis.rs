@@ -4,25 +4,28 @@
 //! be reached from several callers with several values.
 
 mod call;
+mod contents;
 mod graphs;
+mod memo;
 mod silence;
 
-pub use graphs::ApplicationFact;
-
 use std::collections::BTreeMap;
+
+pub use call::CallFact;
+pub use contents::Contents;
+pub use graphs::ApplicationFact;
+pub use memo::{MemoCall, MemoFact};
 
 use crate::flow::event::{
     Activation, ActivationId, Event, Growth, Loop, LoopId, LoopKind, Place, Root, What,
 };
 use crate::flow::heap::{Object, ObjectId, Shape};
-use crate::flow::lifetime::{Chain, Duration, Lifetimes};
+use crate::flow::lifetime::{Chain, Duration, Lifetimes, Released};
 use crate::flow::run::{ClassFact, FunctionFact, Run};
 use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{Few, Kinds, OriginId, PlaceId, Traits, Value};
+use crate::flow::value::{Kinds, PlaceId, Value};
 use crate::project::{Location, Project};
-
-pub use call::CallFact;
 
 /// The result of looking at a whole project.
 #[derive(Debug)]
@@ -130,35 +133,6 @@ pub enum Holder {
     Closure(FunctionId, Symbol),
     /// A variable of a function.
     Local,
-}
-
-/// What a value keeps alive, as far as it is known: itself and what is reached from it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Contents {
-    /// All kinds of what is in it.
-    pub kinds: Kinds,
-    /// All traits of what is in it.
-    pub traits: Traits,
-    /// The tensor whose graph is kept.
-    pub graph: Option<Value>,
-    /// Loops through which a model or a solver's step made such a tensor from its own predecessor.
-    pub iterated: Few<LoopId, 4>,
-    /// Where the graphs of all tensors in it were made.
-    pub origins: Few<OriginId, 8>,
-    /// A view of something larger.
-    pub view: Option<Value>,
-    /// A tensor on an accelerator.
-    pub on_device: Option<Value>,
-    /// A function that keeps variables.
-    pub function: Option<FunctionId>,
-}
-
-impl Contents {
-    /// Nothing but numbers, text and `None`.
-    pub fn is_plain(&self) -> bool {
-        self.kinds.without(Kinds::NUMBER.with(Kinds::TEXT).with(Kinds::NONE).with(Kinds::OBJECT)).is_empty()
-            && self.function.is_none()
-    }
 }
 
 impl Analysis {
@@ -349,78 +323,34 @@ impl Analysis {
         found
     }
 
-    /// What a value keeps alive: itself, what it contains, the variables of functions.
-    pub fn contents(&self, value: &Value) -> Contents {
-        let mut contents = Contents::default();
-        let mut seen = Vec::new();
-        self.collect(value, &mut contents, &mut seen, 0);
-        contents
+    /// Every object.
+    pub fn objects(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
+        self.run.heap.ids().map(|id| (id, self.object(id)))
     }
 
-    fn collect(&self, value: &Value, contents: &mut Contents, seen: &mut Vec<ObjectId>, depth: usize) {
-        contents.kinds = contents.kinds.with(value.kinds);
-        contents.traits = contents.traits.with(value.traits);
-        if value.carries_graph() {
-            contents.graph.get_or_insert(*value);
-            for place in value.carried.iter().filter(|place| place.is_fed()) {
-                if let Place::Variable(_, _, id) = self.place(place) {
-                    contents.iterated.insert(id);
-                }
-            }
-            if let Some(origin) = value.origin {
-                contents.origins.insert(origin);
-            }
+    /// Every time that a container gives back.
+    pub fn releases(&self, object: ObjectId) -> &[Released] {
+        self.lifetimes.releases.get(&object).map_or(&[], Vec::as_slice)
+    }
+
+    /// The loops around every place at which an object begins to live.
+    pub fn births(&self, object: ObjectId) -> Vec<Chain> {
+        self.lifetimes.births_of(&self.run, object)
+    }
+
+    /// Whether an object is made anew in every turn of a loop.
+    pub fn made_in(&self, object: ObjectId, id: LoopId) -> bool {
+        match self.lifetimes.births.get(&object) {
+            Some(births) => births.iter().any(|birth| birth.chain.contains(&id)),
+            // Nobody in the project makes it: it is there from the start.
+            None => !matches!(self.object(object).shape, Shape::Instance(_)),
         }
-        if value.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
-            if value.traits.has(Traits::VIEW) {
-                contents.view.get_or_insert(*value);
-            }
-            if value.traits.has(Traits::DEVICE) {
-                contents.on_device.get_or_insert(*value);
-            }
-        }
-        for id in value.objects.iter() {
-            if seen.contains(&id) || seen.len() >= 32 || depth > 4 {
-                continue;
-            }
-            seen.push(id);
-            let object = self.object(id);
-            match object.shape {
-                // What a model or module holds is there anyway.
-                Shape::Module(_)
-                | Shape::Class(_)
-                | Shape::External(_)
-                | Shape::Foreign(_)
-                | Shape::Super(..) => {}
-                Shape::Instance(_) if value.kinds.has(Kinds::MODULE) => {}
-                Shape::Function(function, closure) => {
-                    contents.function = Some(function);
-                    let defaults = object.fields.values();
-                    defaults.for_each(|value| self.collect(value, contents, seen, depth + 1));
-                    if let Some(closure) = closure {
-                        self.collect(&Value::object(closure), contents, seen, depth + 1);
-                    }
-                }
-                Shape::Method(function, receiver) => {
-                    self.collect(&Value::object(function), contents, seen, depth + 1);
-                    self.collect(&Value::object(receiver), contents, seen, depth + 1);
-                }
-                // What a list of an object collects is that list's own matter.
-                Shape::Instance(_) => {
-                    let grows = |value: &&Value| {
-                        value.objects.iter().any(|inner| self.object(inner).shape.is_container())
-                    };
-                    for inner in object.fields.values().filter(|value| !grows(value)) {
-                        self.collect(inner, contents, seen, depth + 1);
-                    }
-                }
-                _ => {
-                    for inner in object.fields.values().chain([&object.elements]) {
-                        self.collect(inner, contents, seen, depth + 1);
-                    }
-                }
-            }
-        }
+    }
+
+    /// Whether models are made in a loop.
+    pub fn makes_models(&self, id: LoopId) -> bool {
+        self.run.modules.iter().any(|object| self.made_in(*object, id))
+            || self.calls_giving(Kinds::MODULE).iter().any(|call| call.around.contains(&id))
     }
 
     /// What holds an object: the longest-lived of all that do.

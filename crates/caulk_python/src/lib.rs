@@ -39,10 +39,11 @@ pub use value::Value;
 pub mod program {
     pub use crate::analysis::{
         ApplicationFact, BindFact, CallFact, CarryCase, CarryFact, Contents, GrowthCase, GrowthFact, Holder,
+        MemoCall, MemoFact,
     };
     pub use crate::flow::event::{Growth, Guards, Loop, LoopId, LoopKind, Place, Release, Root};
     pub use crate::flow::heap::{Maker, Object, ObjectId, Shape};
-    pub use crate::flow::lifetime::{Chain, Duration};
+    pub use crate::flow::lifetime::{Chain, Duration, Released};
     pub use crate::flow::run::{ClassFact, FunctionFact};
     pub use crate::flow::scopes::{ClassId, FunctionId};
     pub use crate::flow::symbols::Symbol;

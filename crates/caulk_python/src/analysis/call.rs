@@ -6,7 +6,7 @@ use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::lifetime::{Chain, Duration};
 use crate::flow::scopes::FunctionId;
 use crate::flow::symbols::Symbol;
-use crate::flow::value::Value;
+use crate::flow::value::{Kinds, Value};
 use crate::project::Location;
 
 /// A library's function that is called.
@@ -52,10 +52,19 @@ impl Analysis {
     /// Every call of a library's function, by its canonical name, once for every way there.
     pub fn calls(&self, names: &[&str]) -> Vec<CallFact> {
         let wanted: Vec<Symbol> = names.iter().filter_map(|name| self.symbol(name)).collect();
+        self.calls_that(|name, _| wanted.contains(&name))
+    }
+
+    /// Every noted call of a library's function that gives something of these kinds, once for every way there.
+    pub fn calls_giving(&self, kinds: Kinds) -> Vec<CallFact> {
+        self.calls_that(|_, result| result.kinds.has(kinds))
+    }
+
+    fn calls_that(&self, fits: impl Fn(Symbol, &Value) -> bool) -> Vec<CallFact> {
         let mut found = Vec::new();
         for (id, activation, event) in self.events() {
             let What::Library { name, receiver, argument, given, result } = event.what else { continue };
-            if !wanted.contains(&name) {
+            if !fits(name, self.run.values.get(result)) {
                 continue;
             }
             let [receiver, argument, result] =
@@ -78,7 +87,7 @@ impl Analysis {
                     given: given.clone(),
                     result,
                     around,
-                    guards: way.guards.with(event.guards),
+                    guards: way.guards_at(activation.loops(event), event),
                     root: way.root,
                 });
             }

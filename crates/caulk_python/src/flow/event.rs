@@ -197,6 +197,8 @@ pub(crate) struct Activation {
     pub function: FunctionId,
     pub root: Option<Root>,
     pub receiver: Option<ObjectId>,
+    /// Values of its parameters, in order, where it has a decorator.
+    pub parameters: Vec<Value>,
     pub events: Vec<Event>,
     pub(crate) loops: Vec<LoopId>,
     /// Arguments of noted calls, by name where they have one.

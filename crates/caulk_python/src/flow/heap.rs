@@ -85,6 +85,8 @@ pub struct Object {
     pub maker: Maker,
     /// It has a largest size.
     pub bounded: bool,
+    /// It is asked for keys that may be missing, as caches are.
+    pub looked_up: bool,
     /// What is in it.
     pub elements: Value,
     /// Its keys.
@@ -132,6 +134,7 @@ impl Heap {
             at,
             maker,
             bounded: false,
+            looked_up: false,
             elements: Value::NOTHING,
             keys: Value::NOTHING,
             fields: FxHashMap::default(),
@@ -142,6 +145,11 @@ impl Heap {
     /// Something that is the same everywhere: a class, a module, a library's function.
     pub(crate) fn unique(&mut self, shape: Shape) -> ObjectId {
         self.object(shape, None, Maker::Anyone)
+    }
+
+    /// Something that is the same everywhere, where it was met.
+    pub(crate) fn find(&self, shape: Shape) -> Option<ObjectId> {
+        self.known.get(&Key { shape, at: None, maker: Maker::Anyone }).copied()
     }
 
     /// One object.
@@ -189,6 +197,11 @@ impl Heap {
         let joined = object.keys.join(&value);
         self.changed |= joined.untold() != object.keys.untold();
         object.keys = joined;
+    }
+
+    /// It is asked for keys that may be missing.
+    pub(crate) fn set_looked_up(&mut self, id: ObjectId) {
+        self.objects[id.0 as usize].looked_up = true;
     }
 
     /// It has a largest size.

@@ -28,6 +28,13 @@ pub(crate) struct Way {
     pub from: Option<(ActivationId, u32)>,
 }
 
+impl Way {
+    /// Conditions around an event inside the innermost loop: what is asked before a loop says nothing of its turns.
+    pub(crate) fn guards_at(&self, loops: &[LoopId], event: &Event) -> Guards {
+        if loops.is_empty() { self.guards.with(event.guards) } else { event.guards }
+    }
+}
+
 /// The making of an object with the loops around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Born {
@@ -38,13 +45,17 @@ pub(crate) struct Born {
 
 /// A release with the loops around it.
 #[derive(Debug, Clone)]
-pub(crate) struct Released {
+pub struct Released {
+    /// The loops around it.
     pub chain: Chain,
+    /// How much is given back.
     pub how: Release,
+    /// Conditions around it.
     pub guards: Guards,
+    /// Why it is run at all.
     pub root: Root,
-    pub activation: ActivationId,
-    pub event: u32,
+    pub(crate) activation: ActivationId,
+    pub(crate) event: u32,
 }
 
 /// Everything that is known of when things happen.
@@ -98,7 +109,8 @@ impl Lifetimes {
                 for way in 0..lifetimes.ways[at].len() {
                     let chain = extended(&lifetimes.ways[at][way].chain, activation.loops(event));
                     let known = &lifetimes.ways[at][way];
-                    let way = Way { chain, guards: known.guards.with(event.guards), ..known.clone() };
+                    let guards = known.guards_at(activation.loops(event), event);
+                    let way = Way { chain, guards, ..known.clone() };
                     lifetimes.note(run, event, way, ActivationId(at as u32), number as u32);
                 }
             }
@@ -196,7 +208,7 @@ impl Lifetimes {
     /// Where an object begins to live. What is made when it is first asked for lives as long as what holds it.
     ///
     /// Each owner is looked at once: there may be many ways to one.
-    fn births_of(&self, run: &Run, object: ObjectId) -> Vec<Chain> {
+    pub(crate) fn births_of(&self, run: &Run, object: ObjectId) -> Vec<Chain> {
         let (mut chains, mut todo) = (FxHashSet::default(), vec![object]);
         let mut seen = FxHashSet::from_iter([object]);
         while let Some(id) = todo.pop() {
@@ -248,7 +260,7 @@ impl Lifetimes {
                 }
             }
             let growing = around[start..].to_vec();
-            let guards = way.guards.with(event.guards);
+            let guards = way.guards_at(run.activations[activation.0 as usize].loops(event), event);
             let duration = Duration { growing, around, guards, root: way.root, released_by: by };
             if !found.contains(&duration) {
                 found.push(duration);
@@ -318,7 +330,7 @@ fn ways(run: &Run) -> Vec<Vec<Way>> {
             let What::Call(callee) = event.what else { continue };
             let callee = callee.0 as usize;
             let chain = extended(&here.chain, activation.loops(event));
-            let guards = here.guards.with(event.guards);
+            let guards = here.guards_at(activation.loops(event), event);
             let known = ways[callee].iter().any(|known| known.chain == chain && known.guards == guards);
             if !known && ways[callee].len() < MAX_WAYS {
                 let from = Some((ActivationId(at as u32), number as u32));

@@ -272,6 +272,7 @@ impl<'p> Machine<'p> {
             function,
             root,
             receiver,
+            parameters: if self.is_decorated(function) { given.clone() } else { Vec::new() },
             events: Vec::new(),
             loops: Vec::new(),
             given: Vec::new(),

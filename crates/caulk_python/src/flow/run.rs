@@ -21,6 +21,19 @@ pub struct FunctionFact {
     pub class: Option<ClassId>,
     /// It is a test.
     pub test: bool,
+    /// Variables of functions around it that it uses.
+    pub free: Vec<Symbol>,
+    /// It remembers its results.
+    pub memo: Option<Memo>,
+}
+
+/// A decorator that remembers a function's results.
+#[derive(Debug, Clone, Copy)]
+pub struct Memo {
+    /// The decorator.
+    pub decorator: Location,
+    /// Nothing is ever dropped.
+    pub unbounded: bool,
 }
 
 /// A class of the project.
@@ -52,6 +65,8 @@ pub(crate) struct Run {
     pub classes: Vec<ClassFact>,
     /// What holds an object under a name.
     pub holders: FxHashMap<ObjectId, Vec<(ObjectId, Symbol)>>,
+    /// Objects that are models.
+    pub modules: Vec<ObjectId>,
     /// What contains an object as an element.
     pub containers: FxHashMap<ObjectId, Vec<ObjectId>>,
     /// The budget did not last: calls were not followed any more.
@@ -71,6 +86,8 @@ impl Run {
                     at: function.location,
                     class: function.class,
                     test: machine.is_test(id),
+                    free: function.free.keys().copied().collect(),
+                    memo: machine.memo_of(id),
                 }
             })
             .collect();
@@ -87,6 +104,7 @@ impl Run {
                 }
             })
             .collect();
+        let modules = machine.models();
         let (holders, containers) = holders(&machine.heap);
         Self {
             symbols: machine.symbols,
@@ -99,6 +117,7 @@ impl Run {
             functions,
             classes,
             holders,
+            modules,
             containers,
             exhausted: machine.exhausted,
         }

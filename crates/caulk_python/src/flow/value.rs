@@ -138,6 +138,8 @@ bits! { Traits:
     FRAME,
     /// All frames of a video, or the numbers of all.
     WHOLE,
+    /// Counts from the start again whenever its loop does.
+    RESTARTS,
 }
 
 impl Kinds {

@@ -1,6 +1,7 @@
 //! What names say where nothing else does, and what frameworks call by name.
 
 use crate::flow::event::LoopId;
+use crate::flow::value::Kinds;
 
 /// Words in names of models and losses, which are called for tensors with a graph.
 const MODELS: &[&str] = &[
@@ -169,20 +170,23 @@ pub(crate) struct Hook {
     pub(crate) loops: &'static [LoopId],
     /// Graphs are recorded in it.
     pub(crate) recording: bool,
+    /// What its first argument is, where that is known.
+    pub(crate) argument: Option<Kinds>,
 }
 
 const fn hook(base: &'static str, method: &'static str, loops: &'static [LoopId]) -> Hook {
-    Hook { base, method, loops, recording: true }
+    Hook { base, method, loops, recording: true, argument: None }
 }
 
 const fn evaluating(base: &'static str, method: &'static str, loops: &'static [LoopId]) -> Hook {
-    Hook { base, method, loops, recording: false }
+    Hook { base, method, loops, recording: false, argument: None }
 }
 
 const TRAINING: &[LoopId] = &[LoopId::EPOCHS, LoopId::STEPS];
 const VALIDATING: &[LoopId] = &[LoopId::EPOCHS, LoopId::VALIDATION];
 const EPOCHLY: &[LoopId] = &[LoopId::EPOCHS];
 const SAMPLING: &[LoopId] = &[LoopId::EPOCHS, LoopId::SAMPLES];
+const STARTING: &[LoopId] = &[];
 const CALLED: &[LoopId] = &[LoopId::CALLBACKS];
 
 /// What frameworks call; the first that fits counts.
@@ -198,18 +202,33 @@ pub(crate) const HOOKS: &[Hook] = &[
     evaluating(".LightningModule", "predict_step", VALIDATING),
     evaluating(".LightningModule", "on_validation_batch_*", VALIDATING),
     evaluating(".LightningModule", "on_test_batch_*", VALIDATING),
+    hook(".LightningModule", "setup", STARTING),
+    hook(".LightningModule", "on_fit_*", STARTING),
+    hook(".LightningModule", "on_train_start", STARTING),
+    hook(".LightningModule", "on_train_end", STARTING),
+    hook(".LightningModule", "on_sanity_check_*", STARTING),
     hook(".LightningModule", "on_train_epoch_*", EPOCHLY),
     evaluating(".LightningModule", "on_validation_epoch_*", EPOCHLY),
     evaluating(".LightningModule", "on_validation_start", EPOCHLY),
     evaluating(".LightningModule", "on_validation_end", EPOCHLY),
-    evaluating(".LightningModule", "on_test_epoch_*", EPOCHLY),
+    evaluating(".LightningModule", "on_test_*", EPOCHLY),
+    evaluating(".LightningModule", "on_predict_*", EPOCHLY),
     evaluating(".LightningModule", "validation_epoch_end", EPOCHLY),
     hook(".LightningModule", "training_epoch_end", EPOCHLY),
     hook(".Callback", "on_train_batch_*", TRAINING),
+    hook(".Callback", "on_fit_*", STARTING),
+    hook(".Callback", "on_train_start", STARTING),
+    hook(".Callback", "on_train_end", STARTING),
+    hook(".Callback", "on_sanity_check_*", STARTING),
     hook(".Callback", "on_train_epoch_*", EPOCHLY),
     evaluating(".Callback", "on_validation_batch_*", VALIDATING),
     evaluating(".Callback", "on_validation_epoch_*", EPOCHLY),
+    evaluating(".Callback", "on_validation_start", EPOCHLY),
     evaluating(".Callback", "on_validation_end", EPOCHLY),
+    evaluating(".Callback", "on_test_batch_*", VALIDATING),
+    evaluating(".Callback", "on_test_*", EPOCHLY),
+    evaluating(".Callback", "on_predict_batch_*", VALIDATING),
+    evaluating(".Callback", "on_predict_*", EPOCHLY),
     // Source: Transformers, "Callbacks" and "Trainer".
     hook(".TrainerCallback", "on_step_*", TRAINING),
     hook(".TrainerCallback", "on_substep_end", TRAINING),
@@ -227,5 +246,6 @@ pub(crate) const HOOKS: &[Hook] = &[
     evaluating("torch.autograd.Function", "backward", TRAINING),
     hook("torch.nn.Module", "forward", TRAINING),
     // Python.
-    hook("logging.Handler", "emit", CALLED),
+    Hook { argument: Some(Kinds::RECORD), ..hook("logging.*Handler", "emit", CALLED) },
+    Hook { argument: Some(Kinds::RECORD), ..hook("logging.*Handler", "handle", CALLED) },
 ];

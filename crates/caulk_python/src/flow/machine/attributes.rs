@@ -66,6 +66,20 @@ impl<'p> Machine<'p> {
                 _ => Value::of(Kinds::UNKNOWN),
             };
         }
+        if owner.kinds.has(Kinds::RECORD) {
+            return match name {
+                "args" | "exc_info" | "__dict__" => Value::of(Kinds::RECORD),
+                "msg" => Value::UNKNOWN,
+                "levelno" | "lineno" | "created" | "process" | "thread" => Value::of(Kinds::NUMBER),
+                _ => Value::of(Kinds::TEXT),
+            };
+        }
+        if owner.kinds.has(Kinds::EXCEPTION) {
+            return match name {
+                "__traceback__" | "__context__" | "__cause__" => Value::of(Kinds::EXCEPTION),
+                _ => Value::UNKNOWN,
+            };
+        }
         if owner.kinds.has(Kinds::TABLE) {
             return Value::of(Kinds::TABLE);
         }

@@ -375,6 +375,11 @@ impl<'p> Machine<'p> {
                 self.release_inner(f, object, Release::Clear, at);
                 none
             }
+            // Waits until everything was taken out.
+            (Shape::Queue, "join") => {
+                f.event(What::Release { object, how: Release::Clear }, at);
+                none
+            }
             (Shape::Queue, "get" | "get_nowait")
             | (_, "pop" | "popleft" | "popitem" | "remove" | "discard") => {
                 f.event(What::Release { object, how: Release::Remove }, at);
@@ -436,6 +441,9 @@ impl<'p> Machine<'p> {
                 none
             }
             "get" => {
+                if first.literal == Literal::Any {
+                    self.heap.set_looked_up(object);
+                }
                 let value = match first.literal {
                     Literal::Text(name) => self.heap.field(object, name).unwrap_or(elements),
                     _ => elements,

@@ -6,8 +6,10 @@ use ruff_text_size::Ranged;
 use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
-use crate::flow::scopes::located;
+use crate::flow::run::Memo;
+use crate::flow::scopes::{FunctionId, located};
 use crate::flow::value::Value;
+use crate::project::FileId;
 
 impl<'p> Machine<'p> {
     /// The function as an object, with the variables around it and the defaults of its parameters.
@@ -29,7 +31,7 @@ impl<'p> Machine<'p> {
     pub(super) fn define_function(&mut self, f: &mut Frame, definition: &'p ast::StmtFunctionDef) {
         let Some(object) = self.function_object(f, definition) else { return };
         for decorator in &definition.decorator_list {
-            self.eval(f, &decorator.expression);
+            self.decorate(f, &decorator.expression, object);
             // `@engine.on(Events.ITERATION_COMPLETED)`, `@app.route(..)`: somebody else calls it.
             if matches!(&decorator.expression, Expr::Call(call) if matches!(&*call.func, Expr::Attribute(attribute) if attribute.attr.as_str() == "on"))
             {
@@ -38,6 +40,16 @@ impl<'p> Machine<'p> {
         }
         let name = self.symbols.intern(definition.name.as_str());
         self.set_name(f, name, Value::object(object));
+    }
+
+    /// Calls a decorator of the project: it may put the function down somewhere. The function stays what the name means.
+    fn decorate(&mut self, f: &mut Frame, decorator: &'p Expr, function: ObjectId) {
+        let value = self.eval(f, decorator);
+        for object in value.objects.iter() {
+            if matches!(self.heap.shape(object), Shape::Function(..)) {
+                self.call_function(f, object, None, &[Value::object(function)], &[], decorator);
+            }
+        }
     }
 
     pub(super) fn define_class(&mut self, f: &mut Frame, definition: &'p ast::StmtClassDef) {
@@ -62,7 +74,7 @@ impl<'p> Machine<'p> {
                 Stmt::FunctionDef(method) => {
                     if let Some(object) = self.function_object(f, method) {
                         for decorator in &method.decorator_list {
-                            self.eval(f, &decorator.expression);
+                            self.decorate(f, &decorator.expression, object);
                         }
                         let name = self.symbols.intern(method.name.as_str());
                         self.heap.set_field(class, name, Value::object(object));
@@ -99,5 +111,57 @@ impl<'p> Machine<'p> {
                 _ => {}
             }
         }
+    }
+
+    pub(super) fn is_decorated(&self, function: FunctionId) -> bool {
+        let definition = self.scopes.function(function).definition();
+        definition.is_some_and(|definition| !definition.decorator_list.is_empty())
+    }
+
+    /// The decorator that remembers a function's results, if it has one of Python's own.
+    pub(crate) fn memo_of(&self, function: FunctionId) -> Option<Memo> {
+        let known = self.scopes.function(function);
+        known.definition()?.decorator_list.iter().find_map(|decorator| {
+            let (name, arguments) = match &decorator.expression {
+                Expr::Call(call) => (&*call.func, Some(&call.arguments)),
+                plain => (plain, None),
+            };
+            let unbounded = match self.dotted(known.file, name)?.as_str() {
+                "functools.cache" => true,
+                "functools.lru_cache" => {
+                    let limit = arguments.and_then(|given| given.find_argument_value("maxsize", 0));
+                    limit.is_some_and(Expr::is_none_literal_expr)
+                }
+                _ => return None,
+            };
+            Some(Memo { decorator: located(known.file, decorator), unbounded })
+        })
+    }
+
+    /// The canonical name that an expression at the top of a module has in a library.
+    fn dotted(&self, file: FileId, expr: &Expr) -> Option<String> {
+        match expr {
+            Expr::Name(name) => {
+                let module = self.heap.find(Shape::Module(file))?;
+                let known = self.heap.field(module, self.symbols.find(name.id.as_str())?)?;
+                known.objects.iter().find_map(|object| match self.heap.shape(object) {
+                    Shape::External(symbol) => Some(self.symbols.name(symbol).to_owned()),
+                    _ => None,
+                })
+            }
+            Expr::Attribute(attribute) => {
+                Some(format!("{}.{}", self.dotted(file, &attribute.value)?, attribute.attr))
+            }
+            _ => None,
+        }
+    }
+
+    /// Objects that are models.
+    pub(crate) fn models(&self) -> Vec<ObjectId> {
+        let is_model = |object: &ObjectId| match self.heap.shape(*object) {
+            Shape::Instance(class) => self.is_module_class(class),
+            _ => false,
+        };
+        self.heap.ids().filter(is_model).collect()
     }
 }

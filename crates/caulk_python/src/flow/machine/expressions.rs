@@ -12,6 +12,7 @@ use crate::flow::value::{Kinds, Literal, Traits, Value};
 
 /// Traits that what is computed from a value has, too.
 const INHERITED: Traits = Traits::COUNTER
+    .with(Traits::RESTARTS)
     .with(Traits::UNIQUE)
     .with(Traits::FOLD)
     .with(Traits::DATA)
@@ -65,8 +66,12 @@ impl<'p> Machine<'p> {
             }
             Expr::Compare(compare) => {
                 let mut tensors = self.eval(f, &compare.left).kinds.has(Kinds::TENSOR);
-                for right in &compare.comparators {
-                    tensors |= self.eval(f, right).kinds.has(Kinds::TENSOR);
+                for (op, right) in compare.ops.iter().zip(&compare.comparators) {
+                    let right = self.eval(f, right);
+                    tensors |= right.kinds.has(Kinds::TENSOR);
+                    if matches!(op, ast::CmpOp::In | ast::CmpOp::NotIn) {
+                        right.objects.iter().for_each(|object| self.heap.set_looked_up(object));
+                    }
                 }
                 let of_identity = compare.ops.iter().all(|op| {
                     matches!(op, ast::CmpOp::Is | ast::CmpOp::IsNot | ast::CmpOp::In | ast::CmpOp::NotIn)

@@ -21,7 +21,7 @@ pub(crate) fn guard(test: &Expr) -> Guards {
         Expr::Compare(compare) => {
             let sides = || std::iter::once(&*compare.left).chain(&compare.comparators);
             let mut guards = condition;
-            if sides().any(|side| matches!(side, Expr::Call(call) if matches!(last_name(&call.func), Some("len" | "qsize" | "__len__")))) {
+            if limits(compare) {
                 guards = guards.with(Guards::LENGTH);
             }
             if sides().any(|side| matches!(side, Expr::BinOp(binary) if binary.op == Operator::Mod)) {
@@ -30,7 +30,11 @@ pub(crate) fn guard(test: &Expr) -> Guards {
             for (op, right) in compare.ops.iter().zip(&compare.comparators) {
                 match op {
                     ast::CmpOp::NotIn | ast::CmpOp::In => guards = guards.with(Guards::MISSING),
-                    ast::CmpOp::Is if right.is_none_literal_expr() => guards = guards.with(Guards::ONCE),
+                    // A variable may be asked for again and again, as what a cache gave.
+                    ast::CmpOp::Is if right.is_none_literal_expr() => {
+                        let kept = !compare.left.is_name_expr();
+                        guards = guards.with(if kept { Guards::ONCE } else { Guards::MISSING });
+                    }
                     ast::CmpOp::Eq
                         if matches!(right, Expr::NumberLiteral(_)) && !guards.has(Guards::MODULO) =>
                     {
@@ -60,6 +64,21 @@ pub(crate) fn guard(test: &Expr) -> Guards {
         }
         _ => condition,
     }
+}
+
+/// Whether a comparison is of a length, or of anything with a limit. `len(x) > 0` limits nothing.
+fn limits(compare: &ast::ExprCompare) -> bool {
+    const LENGTHS: &[&str] = &["len", "qsize", "__len__"];
+    const LIMITS: &[&str] = &["max", "limit", "capacity", "maxlen", "maxsize", "budget", "keep"];
+    let sides = || std::iter::once(&*compare.left).chain(&compare.comparators);
+    let empty = |side: &Expr| matches!(side, Expr::NumberLiteral(ast::ExprNumberLiteral { value: ast::Number::Int(int), .. }) if *int == 0u8);
+    let length = |side: &Expr| matches!(side, Expr::Call(call) if last_name(&call.func).is_some_and(|name| LENGTHS.contains(&name)));
+    let limit = |side: &Expr| {
+        matches!(side, Expr::Name(_) | Expr::Attribute(_))
+            && last_name(side)
+                .is_some_and(|name| name.to_ascii_lowercase().split('_').any(|word| LIMITS.contains(&word)))
+    };
+    sides().any(limit) || sides().any(length) && !sides().any(empty)
 }
 
 /// What the `else` of a condition says.

@@ -217,8 +217,8 @@ impl<'p> Machine<'p> {
         let counts = matches!(inner, Expr::Call(call) if matches!(last_name(&call.func), Some("range" | "trange" | "count")));
         if counts && !wrapped {
             element = element.with(match kind {
-                LoopKind::Folds => Traits::FOLD.with(Traits::COUNTER),
-                LoopKind::Epochs | LoopKind::Steps => Traits::COUNTER,
+                LoopKind::Folds => Traits::FOLD.with(Traits::COUNTER).with(Traits::RESTARTS),
+                LoopKind::Epochs | LoopKind::Steps => Traits::COUNTER.with(Traits::RESTARTS),
                 _ => Traits::NONE_OF_ALL,
             });
         } else if kind == LoopKind::Folds {

@@ -113,6 +113,7 @@ impl<'p> Machine<'p> {
             (Kinds::THREAD, "threading.Thread"),
             (Kinds::PROCESS, "multiprocessing.Process"),
             (Kinds::VIDEO, "cv2.VideoCapture"),
+            (Kinds::RECORD, "logging.LogRecord"),
             (Kinds::SHARED_MEMORY, "multiprocessing.shared_memory.SharedMemory"),
         ];
         let method = attribute.attr.as_str();
@@ -180,7 +181,9 @@ impl<'p> Machine<'p> {
             | "state_dict"
             | "register_forward_hook"
             | "register_forward_pre_hook"
-            | "register_full_backward_hook" => Some("torch.nn.Module"),
+            | "register_full_backward_hook"
+            | "register_full_backward_pre_hook"
+            | "register_backward_hook" => Some("torch.nn.Module"),
             "eval" | "train" if given.positional.is_empty() && roles::is_model(name) => {
                 Some("torch.nn.Module")
             }

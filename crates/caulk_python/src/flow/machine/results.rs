@@ -12,6 +12,17 @@ use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::Gives;
 
 impl<'p> Machine<'p> {
+    /// A name with what it stands for.
+    fn named_pair(&mut self, f: &mut Frame, value: Value, call: &ast::ExprCall) -> Value {
+        let pair = self.container(f, Shape::Tuple, call);
+        for (position, part) in [Value::of(Kinds::TEXT), value].into_iter().enumerate() {
+            let slot = self.position(position);
+            self.heap.set_field(pair, slot, part);
+            self.heap.add_element(pair, part);
+        }
+        Value::object(pair)
+    }
+
     /// What a library's function gives.
     pub(super) fn result(
         &mut self,
@@ -49,7 +60,10 @@ impl<'p> Machine<'p> {
                 inherit(Value::of(Kinds::NUMBER), inherited.without(Traits::UNIQUE.with(Traits::MEASURED)))
             }
             Gives::Measured => {
-                let measured = if subject.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
+                // Labels and counts are numbers in tensors, too, and come back.
+                let real = subject.carries_graph()
+                    || !matches!(name, "torch.Tensor.item" | "numpy.ndarray.item" | "int");
+                let measured = if real && subject.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
                     Traits::MEASURED
                 } else {
                     Traits::NONE_OF_ALL
@@ -68,7 +82,8 @@ impl<'p> Machine<'p> {
             Gives::Figure => self.resource(f, FIGURE, Kinds::FIGURE, call),
             Gives::Axes => Value::of(Kinds::AXES),
             Gives::Table => Value::of(Kinds::TABLE),
-            Gives::Handle => Value::of(Kinds::HANDLE),
+            // Told apart from others: each is to be removed.
+            Gives::Handle => self.resource(f, "torch.utils.hooks.RemovableHandle", Kinds::HANDLE, call),
             Gives::File => self.resource(f, name, Kinds::FILE, call),
             Gives::Thread => self.resource(f, "threading.Thread", Kinds::THREAD, call),
             Gives::Process => self.resource(f, "multiprocessing.Process", Kinds::PROCESS, call),
@@ -141,12 +156,15 @@ impl<'p> Machine<'p> {
                 };
                 let shape = if gives == Gives::State { Shape::Dict } else { Shape::Iterator };
                 let object = self.container(f, shape, call);
-                self.heap.add_element(object, leaf);
+                let named = name.ends_with(".named_parameters");
+                let element = if named { self.named_pair(f, leaf, call) } else { leaf };
+                self.heap.add_element(object, element);
                 self.heap.add_key(object, Value::of(Kinds::TEXT));
                 let traits = if gives == Gives::Parameters { Traits::LEAF } else { Traits::NONE_OF_ALL };
                 Value::object(object).with(traits)
             }
             Gives::Prediction => self.predict(f, &Value::of(Kinds::LIBRARY), given, call, true),
+            Gives::Array if computes_a_number(name, given) => inherit(Value::of(Kinds::NUMBER), inherited),
             Gives::Array => {
                 let array = inherit(Value::of(Kinds::ARRAY), inherited);
                 let shares = name == "torch.Tensor.numpy" || name.ends_with(".asarray");
@@ -206,7 +224,7 @@ impl<'p> Machine<'p> {
                 let element = self.element_of(f, subject);
                 let mut number = Value::of(Kinds::NUMBER);
                 if subject.kinds.has(Kinds::LOADER) {
-                    number = number.with(Traits::COUNTER);
+                    number = number.with(Traits::COUNTER).with(Traits::RESTARTS);
                 }
                 self.tuples(f, &[number, element], call)
             }
@@ -483,4 +501,15 @@ const TYPES: &[&str] = &[
 fn applies(name: &str) -> bool {
     const STEPS: &[&str] = &["matmul", "mm", "bmm", "mv", "addmm", "einsum", "linear", "bilinear", "grad"];
     name.rsplit('.').next().is_some_and(|last| STEPS.contains(&last))
+}
+
+/// What `numpy` computes from numbers alone, or from what may be one.
+fn computes_a_number(name: &str, given: &Given) -> bool {
+    const ELEMENTWISE: &[&str] = &[
+        "abs", "absolute", "ceil", "clip", "cos", "exp", "floor", "isfinite", "isnan", "log", "log10",
+        "log1p", "log2", "maximum", "minimum", "power", "rint", "round", "sign", "sin", "sqrt", "square",
+        "tanh",
+    ];
+    name.strip_prefix("numpy.").is_some_and(|function| ELEMENTWISE.contains(&function))
+        && given.all().all(|value| !value.kinds.has(Kinds::ARRAY.with(Kinds::TENSOR)))
 }

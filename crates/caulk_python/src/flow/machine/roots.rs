@@ -5,6 +5,7 @@ use crate::flow::heap::{Maker, ObjectId, Shape};
 use crate::flow::machine::attributes::MethodKind;
 use crate::flow::machine::{Callee, Machine};
 use crate::flow::scopes::{ClassId, FunctionId};
+use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Traits, Value};
 use crate::library::roles::{HOOKS, Hook};
 
@@ -40,9 +41,24 @@ impl Machine<'_> {
     }
 
     fn run_method(&mut self, function: ObjectId, receiver: ObjectId, root: Root, recording: bool) {
+        self.run_given(function, receiver, None, root, recording);
+    }
+
+    /// As [`Self::run_method`], where the kinds of the first argument are known.
+    fn run_given(
+        &mut self,
+        function: ObjectId,
+        receiver: ObjectId,
+        argument: Option<Kinds>,
+        root: Root,
+        recording: bool,
+    ) {
         let Shape::Function(id, closure) = self.heap.shape(function) else { return };
         let bound = (self.method_kind(id) != MethodKind::Static).then_some(receiver);
-        let given = self.outside_arguments(function, id, bound);
+        let mut given = self.outside_arguments(function, id, bound);
+        if let (Some(kinds), Some(first)) = (argument, given.get_mut(usize::from(bound.is_some()))) {
+            *first = Value::of(kinds);
+        }
         let maker = Maker::Receiver(receiver);
         let callee = Callee { function: id, closure, maker, receiver: bound, recording };
         self.activate(callee, given, Some(root));
@@ -146,11 +162,7 @@ impl Machine<'_> {
 
     fn run_hooks(&mut self) {
         for class in (0..self.scopes.classes.len() as u32).map(ClassId) {
-            let methods: Vec<FunctionId> = self.scopes.class(class).methods.values().copied().collect();
-            let mut methods: Vec<_> =
-                methods.into_iter().map(|id| (id, self.scopes.function(id).name)).collect();
-            methods.sort_unstable();
-            for (id, name) in methods {
+            for (id, name) in self.methods_with_inherited(class) {
                 let name = self.symbols.name(name).to_owned();
                 let Some(hook) =
                     HOOKS.iter().find(|hook| fits(hook, &name) && self.is_based_on(class, hook.base))
@@ -162,17 +174,37 @@ impl Machine<'_> {
                     continue;
                 }
                 let object = self.anybody(class);
+                let root = if self.is_test(id) { Root::Test } else { Root::Framework(hook.loops) };
                 if let Some(function) = self.method(class, &name) {
-                    self.run_method(function, object, Root::Framework(hook.loops), hook.recording);
+                    self.run_given(function, object, hook.argument, root, hook.recording);
                 }
             }
         }
     }
 
+    /// Methods that objects of a class have, those of its bases in the project included.
+    fn methods_with_inherited(&self, class: ClassId) -> Vec<(FunctionId, Symbol)> {
+        let mut found = Vec::new();
+        let mut classes = vec![class];
+        let mut at = 0;
+        while let Some(&class) = classes.get(at) {
+            found.extend(self.scopes.class(class).methods.iter().map(|(name, id)| (*id, *name)));
+            let bases = self.bases_of(class).into_iter().filter(|base| !classes.contains(base));
+            classes.extend(bases.collect::<Vec<_>>());
+            at += 1;
+        }
+        found.sort_unstable();
+        found.dedup_by_key(|(_, name)| *name);
+        found
+    }
+
     fn is_based_on(&self, class: ClassId, base: &str) -> bool {
         self.derives(class, |name| match base.strip_prefix('.') {
             Some(_) => name.ends_with(base),
-            None => name == base,
+            None => match base.split_once('*') {
+                Some((before, after)) => name.starts_with(before) && name.ends_with(after),
+                None => name == base,
+            },
         })
     }
 
