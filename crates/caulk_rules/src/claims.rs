@@ -8,9 +8,10 @@ use caulk_core::{LeakClass, Scope};
 use caulk_python::Analysis;
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, FunctionId, Growth, GrowthCase, GrowthFact, Holder, Literal,
-    LoopKind, Shape, Traits,
+    LoopKind,
 };
 
+use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
 use crate::exposure::{Exposure, Pace};
 
 /// Calls that differentiate: graphs are there for them.
@@ -24,6 +25,9 @@ pub(crate) struct Claim {
     /// The worst of its cases.
     pub(crate) case: GrowthCase,
     pub(crate) exposure: Exposure,
+    /// What one turn of the loop adds.
+    pub(crate) contents: Contents,
+    pub(crate) holder: Holder,
 }
 
 /// A variable, attribute or entry whose graph gets longer.
@@ -61,6 +65,14 @@ pub(crate) fn asks_for(analysis: &Analysis, call: &CallFact, name: &str) -> bool
     call.argument(analysis, None, name).is_some_and(|value| value.literal != Literal::Bool(false))
 }
 
+/// What is made of one case.
+struct Judgment {
+    class: LeakClass,
+    exposure: Exposure,
+    contents: Contents,
+    holder: Holder,
+}
+
 struct Judge<'a> {
     analysis: &'a Analysis,
     backward: Vec<CallFact>,
@@ -69,46 +81,61 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn growth(&self, growth: GrowthFact) -> Option<Claim> {
-        let judged = growth.cases.iter().filter_map(|case| {
-            let holder = self.analysis.holder(case.object);
-            let exposure = Exposure::of(self.analysis, &case.duration, holder)?;
-            Some((exposure, self.class_of(&growth, case, holder, exposure)?, case))
-        });
-        let (exposure, class, case) = judged.reduce(|worst, other| {
-            let same = worst.1 == other.1;
-            if worst.1 < other.1 || same && worst.0.worse(other.0) == worst.0 { worst } else { other }
+        let judged = growth.cases.iter().filter_map(|case| Some((self.claim(&growth, case)?, case)));
+        let (judgment, case) = judged.reduce(|worst, other| {
+            let (one, two) = (&worst.0, &other.0);
+            let same = one.class == two.class;
+            if one.class < two.class || same && one.exposure.worse(two.exposure) == one.exposure {
+                worst
+            } else {
+                other
+            }
         })?;
+        let Judgment { class, exposure, contents, holder } = judgment;
         let case = case.clone();
-        Some(Claim { class, growth, case, exposure })
+        Some(Claim { class, growth, case, exposure, contents, holder })
     }
 
-    fn class_of(
-        &self,
-        growth: &GrowthFact,
-        case: &GrowthCase,
-        holder: Holder,
-        exposure: Exposure,
-    ) -> Option<LeakClass> {
-        if self.analysis.object(case.object).shape == Shape::Queue {
-            return Some(LeakClass::UnboundedQueue);
+    fn claim(&self, growth: &GrowthFact, case: &GrowthCase) -> Option<Judgment> {
+        if is_limited(case) {
+            return None;
         }
-        let contents = self.analysis.contents(&case.value);
-        if contents.function.is_some() && contents.traits.has(Traits::GRAPH) {
-            return Some(LeakClass::CallbackKeepsTensor);
+        let analysis = self.analysis;
+        let holder = analysis.holder(case.object);
+        let mut exposure = Exposure::of(analysis, &case.duration, holder)?;
+        if is_short_lived(analysis, case) {
+            exposure.scope = exposure.scope.max(Scope::Epoch);
         }
+        let contents = analysis.contents_made_in(&case.value, exposure.inner);
+        let growing = Growing { analysis, growth, case, holder, exposure, contents: &contents };
+        let class = match growing.purpose() {
+            Purpose::Known(class) => class,
+            Purpose::Finite => return None,
+            Purpose::Numbered => {
+                contents.graph?;
+                exposure.scope = exposure.scope.max(Scope::Epoch);
+                self.class_by_contents(&growing)?
+            }
+            Purpose::Any => self.class_by_contents(&growing)?,
+        };
+        Some(Judgment { class, exposure, contents, holder })
+    }
+
+    fn class_by_contents(&self, growing: &Growing<'_>) -> Option<LeakClass> {
+        let Growing { growth, case, holder, exposure, contents, .. } = *growing;
         if contents.graph.is_some() {
             let used = holder == Holder::Local && self.differentiated(growth.function, exposure);
             let kept = !used && self.nobody_waits(growth.function, exposure);
-            return kept.then(|| self.class_of_graph(growth, case, &contents));
+            return kept.then(|| self.class_of_graph(growth, case, contents));
         }
+        let often = exposure.scope == Scope::Run && exposure.pace != Pace::Epoch;
         // What is stored under keys is a cache, with as many entries as keys.
-        if exposure.scope != Scope::Run || exposure.pace == Pace::Epoch || growth.how == Growth::Store {
-            return None;
-        }
-        if contents.on_device.is_some() {
-            return Some(LeakClass::DeviceTensorKept);
-        }
-        contents.view.map(|_| LeakClass::ViewPinsStorage)
+        let gathered = often && growth.how != Growth::Store;
+        Some(match (contents.on_device, contents.view) {
+            (Some(_), _) if gathered => LeakClass::DeviceTensorKept,
+            (_, Some(_)) if gathered => LeakClass::ViewPinsStorage,
+            _ => growing.place(),
+        })
     }
 
     fn class_of_graph(&self, growth: &GrowthFact, case: &GrowthCase, contents: &Contents) -> LeakClass {

@@ -2,7 +2,7 @@
 
 use caulk_core::Scope;
 use caulk_python::Analysis;
-use caulk_python::program::{Duration, Holder, LoopId, LoopKind};
+use caulk_python::program::{Chain, Duration, Guards, Holder, LoopId, LoopKind, Root};
 
 /// How often something grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +46,18 @@ impl Exposure {
     /// The same for what is kept outside of the program's own variables: by a library, by the system.
     pub(crate) fn outside(analysis: &Analysis, duration: &Duration) -> Option<Self> {
         Self::judged(analysis, duration, false)
+    }
+
+    /// Of what happens in loops and is never undone.
+    pub(crate) fn around(analysis: &Analysis, loops: &Chain) -> Option<Self> {
+        let duration = Duration {
+            growing: loops.clone(),
+            around: loops.clone(),
+            guards: Guards::default(),
+            root: Root::Module,
+            released_by: None,
+        };
+        Self::outside(analysis, &duration)
     }
 
     fn judged(analysis: &Analysis, duration: &Duration, local: bool) -> Option<Self> {

@@ -1,7 +1,7 @@
 //! What to change, as the tool's other half makes it: the edits of [`caulk_python::Module`] at the place of a pattern.
 
 use caulk_core::Fix;
-use caulk_python::{GrowSite, Location, Module, Project};
+use caulk_python::{GrowSite, Location, Module, Project, Window};
 
 /// The file of a place, indexed for edits.
 pub(crate) fn module(project: &Project, at: Location) -> Module {
@@ -21,4 +21,10 @@ pub(crate) fn of_stored(
     let sites = module.grows_at(project.line(statement));
     let same = |site: &&GrowSite| site.container.split_whitespace().eq(written.split_whitespace());
     change(&module, sites.iter().find(same)?)
+}
+
+/// A limit that the code sets for a container and never reads.
+pub(crate) fn unused_window(project: &Project, container: Location, function: &str) -> Option<Window> {
+    let facts = module(project, container).facts(project.text(container), function);
+    facts.windows.into_iter().next().filter(|_| facts.bounds.iter().all(|bound| !bound.called))
 }

@@ -4,10 +4,13 @@
 //! memory; what is a fact (what grows, what goes in, how often, what releases it) is `caulk_python`'s business.
 
 mod claims;
+mod classify;
+mod container;
 mod context;
 mod exposure;
 mod fixes;
 mod graphs;
+mod memo;
 mod resource;
 mod rule;
 mod rules;

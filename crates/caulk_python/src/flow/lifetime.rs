@@ -62,7 +62,7 @@ pub struct Released {
 #[derive(Debug, Default)]
 pub(crate) struct Lifetimes {
     pub ways: Vec<Vec<Way>>,
-    births: FxHashMap<ObjectId, Vec<Born>>,
+    pub births: FxHashMap<ObjectId, Vec<Born>>,
     /// Where objects begin to live.
     spans: FxHashMap<ObjectId, Vec<Chain>>,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,

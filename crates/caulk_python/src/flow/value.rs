@@ -140,6 +140,8 @@ bits! { Traits:
     WHOLE,
     /// Counts from the start again whenever its loop does.
     RESTARTS,
+    /// A whole number drawn at random, of more than a few.
+    DRAWN,
 }
 
 impl Kinds {

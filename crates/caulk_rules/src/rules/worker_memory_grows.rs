@@ -50,7 +50,7 @@ fn never_comes_back(cx: &Context<'_>, key: &Value) -> bool {
             let object = cx.analysis.object(object);
             object.shape == Shape::Tuple && object.fields.len() > 1
         });
-    key.traits.has(Traits::UNIQUE) && composed
+    key.traits.has(Traits::UNIQUE.with(Traits::DRAWN)) && composed
 }
 
 fn report(cx: &mut Context<'_>, growth: &GrowthFact, case: &GrowthCase, exposure: Exposure) {

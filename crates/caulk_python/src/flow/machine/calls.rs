@@ -3,7 +3,7 @@
 use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::flow::event::What;
+use crate::flow::event::{Guards, What};
 use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
@@ -49,7 +49,13 @@ impl<'p> Machine<'p> {
             }
             other => (None, self.eval(f, other)),
         };
+        let outer = f.guards;
+        if last_name(&call.func) == Some("setdefault") {
+            // What it is given stays where nothing was there before.
+            f.guards = outer.with(Guards::MISSING);
+        }
         let given = self.arguments(f, call);
+        f.guards = outer;
         if let Some(special) = self.special(f, call, &callee, &given) {
             return special;
         }

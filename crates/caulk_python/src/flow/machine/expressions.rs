@@ -13,6 +13,7 @@ use crate::flow::value::{Kinds, Literal, Traits, Value};
 /// Traits that what is computed from a value has, too.
 const INHERITED: Traits = Traits::COUNTER
     .with(Traits::RESTARTS)
+    .with(Traits::DRAWN)
     .with(Traits::UNIQUE)
     .with(Traits::FOLD)
     .with(Traits::DATA)
@@ -64,20 +65,7 @@ impl<'p> Machine<'p> {
                 let values = both.values.iter().map(|value| self.eval(f, value));
                 values.fold(Value::NOTHING, |joined, value| joined.join(&value))
             }
-            Expr::Compare(compare) => {
-                let mut tensors = self.eval(f, &compare.left).kinds.has(Kinds::TENSOR);
-                for (op, right) in compare.ops.iter().zip(&compare.comparators) {
-                    let right = self.eval(f, right);
-                    tensors |= right.kinds.has(Kinds::TENSOR);
-                    if matches!(op, ast::CmpOp::In | ast::CmpOp::NotIn) {
-                        right.objects.iter().for_each(|object| self.heap.set_looked_up(object));
-                    }
-                }
-                let of_identity = compare.ops.iter().all(|op| {
-                    matches!(op, ast::CmpOp::Is | ast::CmpOp::IsNot | ast::CmpOp::In | ast::CmpOp::NotIn)
-                });
-                Value::of(if tensors && !of_identity { Kinds::TENSOR } else { Kinds::NUMBER })
-            }
+            Expr::Compare(compare) => self.compare(f, compare),
             Expr::If(choice) => {
                 self.eval(f, &choice.test);
                 let before = f.slots.clone();
@@ -152,6 +140,22 @@ impl<'p> Machine<'p> {
             Expr::EllipsisLiteral(_) => Value::of(Kinds::LIBRARY),
             _ => Value::of(Kinds::TEXT),
         }
+    }
+
+    fn compare(&mut self, f: &mut Frame, compare: &'p ast::ExprCompare) -> Value {
+        let mut tensors = self.eval(f, &compare.left).kinds.has(Kinds::TENSOR);
+        for (op, right) in compare.ops.iter().zip(&compare.comparators) {
+            let right = self.eval(f, right);
+            tensors |= right.kinds.has(Kinds::TENSOR);
+            if matches!(op, ast::CmpOp::In | ast::CmpOp::NotIn) {
+                right.objects.iter().for_each(|object| self.heap.set_looked_up(object));
+            }
+        }
+        let of_identity = compare
+            .ops
+            .iter()
+            .all(|op| matches!(op, ast::CmpOp::Is | ast::CmpOp::IsNot | ast::CmpOp::In | ast::CmpOp::NotIn));
+        Value::of(if tensors && !of_identity { Kinds::TENSOR } else { Kinds::NUMBER })
     }
 
     fn name(&mut self, f: &mut Frame, name: &ast::ExprName) -> Value {

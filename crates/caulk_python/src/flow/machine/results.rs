@@ -68,9 +68,10 @@ impl<'p> Machine<'p> {
                 } else {
                     Traits::NONE_OF_ALL
                 };
-                inherit(Value::of(Kinds::NUMBER), inherited.with(measured))
+                let unlike = if real { Traits::NONE_OF_ALL } else { Traits::UNIQUE };
+                inherit(Value::of(Kinds::NUMBER), inherited.without(unlike).with(measured))
             }
-            Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(drawn(given))),
+            Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(drawn(name, given))),
             Gives::Text => inherit(Value::of(Kinds::TEXT), inherited),
             Gives::Module => Value::of(Kinds::MODULE),
             // Which one it is is told by where it is made.
@@ -92,7 +93,7 @@ impl<'p> Machine<'p> {
             Gives::Frame => self.read_frame(f, call),
             Gives::Random => {
                 let kind = if name.starts_with("torch") { Kinds::TENSOR } else { Kinds::ARRAY };
-                inherit(Value::of(kind), inherited.with(drawn(given)))
+                inherit(Value::of(kind), inherited.with(drawn(name, given)))
             }
             Gives::Profiler => self.resource(f, "torch.profiler.profile", Kinds::PROFILER, call),
             Gives::SharedMemory => self.resource(f, name, Kinds::SHARED_MEMORY, call),
@@ -444,9 +445,13 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// What is drawn hardly comes back, unless it is one of a few whole numbers.
-fn drawn(given: &Given) -> Traits {
+/// What is drawn hardly comes back, unless it is a whole number.
+fn drawn(name: &str, given: &Given) -> Traits {
     const FEW: i64 = 16;
+    let whole = name.rsplit('.').next().is_some_and(|last| WHOLE_NUMBERS.contains(&last));
+    if !whole {
+        return Traits::UNIQUE;
+    }
     let bounds = given.positional.iter().take(2).map(|value| match value.literal {
         Literal::Int(bound) => Some(bound),
         _ => None,
@@ -454,9 +459,12 @@ fn drawn(given: &Given) -> Traits {
     match bounds.collect::<Option<Vec<i64>>>().as_deref() {
         Some([low, high]) if (high - low).abs() <= FEW => Traits::NONE_OF_ALL,
         Some([high]) if *high <= FEW => Traits::NONE_OF_ALL,
-        _ => Traits::UNIQUE,
+        _ => Traits::DRAWN,
     }
 }
+
+/// What draws whole numbers.
+const WHOLE_NUMBERS: &[&str] = &["randint", "randrange", "integers", "randint_like", "getrandbits"];
 
 const FIGURE: &str = "matplotlib.figure.Figure";
 const AXES: &str = "matplotlib.axes.Axes";

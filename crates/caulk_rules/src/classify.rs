@@ -1,0 +1,142 @@
+//! Which class a growing container belongs to by what it is for: a queue, a cache, a list of optimizers, outputs of
+//! steps; and by what holds it, where nothing else says more.
+
+use caulk_core::LeakClass;
+use caulk_python::Analysis;
+use caulk_python::program::{
+    Contents, Growth, GrowthCase, GrowthFact, Guards, Holder, Kinds, Literal, LoopId, LoopKind, Root, Shape,
+    Traits, Value,
+};
+
+use crate::exposure::Exposure;
+
+/// What a container is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// What one rule speaks of.
+    Known(LeakClass),
+    /// Its keys come back: entries are replaced.
+    Finite,
+    /// Keys count through a loop and come back with the next: a step's entry stays until then.
+    Numbered,
+    Any,
+}
+
+/// A growth that is looked at.
+pub(crate) struct Growing<'a> {
+    pub(crate) analysis: &'a Analysis,
+    pub(crate) growth: &'a GrowthFact,
+    pub(crate) case: &'a GrowthCase,
+    pub(crate) holder: Holder,
+    pub(crate) exposure: Exposure,
+    /// What one turn of the loop adds.
+    pub(crate) contents: &'a Contents,
+}
+
+/// Something limits a container, or what happens once makes it grow.
+pub(crate) fn is_limited(case: &GrowthCase) -> bool {
+    case.duration.guards.has(Guards::LENGTH.with(Guards::ONCE))
+}
+
+/// Whether a container goes with what is made anew in a loop, though a hook or thread fills it; or grows for the handful
+/// of folds that a cross-validation has.
+pub(crate) fn is_short_lived(analysis: &Analysis, case: &GrowthCase) -> bool {
+    let births = analysis.births(case.object);
+    let goes_with_owner = matches!(case.duration.root, Root::Framework([LoopId::CALLBACKS]))
+        && !births.is_empty()
+        && births.iter().all(|chain| chain.iter().any(|id| analysis.repeats(*id)));
+    let mut repeating = case.duration.growing.iter().filter(|id| analysis.repeats(**id));
+    goes_with_owner || repeating.all(|id| analysis.a_loop(*id).kind == LoopKind::Folds)
+}
+
+impl Growing<'_> {
+    /// What the container is for.
+    pub(crate) fn purpose(&self) -> Purpose {
+        let kinds = self.contents.kinds;
+        if self.analysis.object(self.case.object).shape == Shape::Queue {
+            Purpose::Known(LeakClass::UnboundedQueue)
+        } else if self.case.duration.growing.contains(&LoopId::SAMPLES) {
+            Purpose::Known(LeakClass::WorkerMemoryGrows)
+        } else if kinds.has(Kinds::OPTIMIZER) && self.makes_optimizers() {
+            Purpose::Known(LeakClass::OptimizerRecreated)
+        } else if kinds.has(Kinds::FIGURE.with(Kinds::AXES)) {
+            Purpose::Known(LeakClass::FigureNotClosed)
+        } else if kinds.has(Kinds::RECORD) {
+            Purpose::Known(LeakClass::LogRecordsKept)
+        } else if kinds.has(Kinds::EXCEPTION) {
+            Purpose::Known(LeakClass::ExceptionKeepsFrames)
+        } else if self.gathers_step_outputs() {
+            Purpose::Known(LeakClass::StepOutputsNotCleared)
+        } else if self.contents.function.is_some() && self.holds_tensors() {
+            Purpose::Known(LeakClass::CallbackKeepsTensor)
+        } else if self.growth.how == Growth::Store {
+            self.keyed()
+        } else {
+            Purpose::Any
+        }
+    }
+
+    /// By its keys.
+    fn keyed(&self) -> Purpose {
+        let key = &self.case.key;
+        let cached = self.analysis.object(self.case.object).looked_up;
+        if cached && key.traits.has(Traits::FOLD) {
+            Purpose::Known(LeakClass::AugmentationPerFold)
+        } else if is_fresh(self.analysis, key, &self.case.duration.growing) {
+            if cached { Purpose::Known(LeakClass::UnboundedCache) } else { Purpose::Any }
+        } else if !cached && key.traits.has(Traits::COUNTER.with(Traits::DATA)) {
+            Purpose::Numbered
+        } else {
+            Purpose::Finite
+        }
+    }
+
+    /// By what holds it.
+    pub(crate) fn place(&self) -> LeakClass {
+        match self.holder {
+            Holder::Default(..) => LeakClass::MutableDefaultGrows,
+            Holder::Global(_) | Holder::ClassAttribute(..) => LeakClass::GlobalAccumulation,
+            Holder::Attribute(..) | Holder::Closure(..) | Holder::Local => LeakClass::UnboundedHistory,
+        }
+    }
+
+    fn holds_tensors(&self) -> bool {
+        let tensor = |value: Value| value.kinds.has(Kinds::TENSOR);
+        self.contents.graph.is_some() || self.contents.heavy.is_some_and(tensor)
+    }
+
+    fn makes_optimizers(&self) -> bool {
+        let inner = self.exposure.inner;
+        self.analysis.calls_giving(Kinds::OPTIMIZER).iter().any(|call| call.around.contains(&inner))
+            || self.case.value.objects.iter().any(|object| self.analysis.made_in(object, inner))
+    }
+
+    /// An attribute of a Lightning module or callback that its step hooks fill.
+    fn gathers_step_outputs(&self) -> bool {
+        let (Holder::Attribute(class, name), Root::Framework([LoopId::EPOCHS, ..])) =
+            (self.holder, self.case.duration.root)
+        else {
+            return false;
+        };
+        let lightning = |base: &String| base.ends_with(".LightningModule") || base.ends_with(".Callback");
+        let told = self.holds_tensors() || self.contents.heavy.is_some();
+        self.analysis.class(class).libraries.iter().any(lightning)
+            && self.growth.how != Growth::Store
+            && (told || !self.contents.is_plain() && self.analysis.name(name).contains("output"))
+    }
+}
+
+/// Whether a key hardly comes back: random, a clock, measured, a tensor (which is equal to nothing but itself), a number
+/// that goes on counting.
+pub(crate) fn is_fresh(analysis: &Analysis, key: &Value, growing: &[LoopId]) -> bool {
+    if key.literal != Literal::Any {
+        return false;
+    }
+    if key.kinds.has(Kinds::TENSOR) && !key.kinds.has(Kinds::UNKNOWN)
+        || key.traits.has(Traits::UNIQUE.with(Traits::MEASURED))
+    {
+        return true;
+    }
+    let loops = growing.iter().filter(|id| analysis.repeats(**id)).count();
+    key.traits.has(Traits::COUNTER) && (!key.traits.has(Traits::RESTARTS) || loops == 1)
+}

@@ -1,0 +1,153 @@
+//! What the rules on containers share: how heavy one entry is, which growths are one story, how it is told.
+
+use caulk_core::{Confidence, Fix, Scope, Severity, SiteRole};
+use caulk_python::program::{Guards, Holder, Kinds};
+use caulk_python::{GrowSite, Module, Window};
+
+use crate::claims::Claim;
+use crate::context::Context;
+use crate::exposure::Pace;
+use crate::fixes;
+
+/// What one entry costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// Nothing is known.
+    Unknown,
+    /// Numbers and text.
+    Plain,
+    /// Arrays, tables.
+    Host,
+    /// Tensors, with or without graph.
+    Tensors,
+}
+
+impl Weight {
+    pub(crate) fn of(kept: &Claim) -> Self {
+        match kept.contents.heavy.or(kept.contents.graph) {
+            Some(value) if value.kinds.has(Kinds::TENSOR) => Self::Tensors,
+            Some(_) => Self::Host,
+            None if kept.contents.is_plain() => Self::Plain,
+            None => Self::Unknown,
+        }
+    }
+
+    /// What it is, in words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Tensors => "tensors",
+            Self::Host => "arrays",
+            Self::Plain => "numbers",
+            Self::Unknown => "objects",
+        }
+    }
+
+    /// How harmful it is to keep this for the whole run; `None` where it does not matter.
+    pub(crate) fn severity(self, pace: Pace) -> Option<Severity> {
+        match (self, pace) {
+            (Self::Tensors, Pace::Batch | Pace::Step) => Some(Severity::Error),
+            (Self::Tensors, Pace::Epoch) | (Self::Host, Pace::Batch | Pace::Step) => Some(Severity::Warning),
+            (Self::Host, Pace::Epoch) => Some(Severity::Info),
+            (Self::Plain | Self::Unknown, _) => None,
+        }
+    }
+}
+
+/// What a rule has to say of a container.
+pub(crate) struct Told {
+    pub(crate) severity: Severity,
+    /// One sentence.
+    pub(crate) message: String,
+    /// What happens at the line.
+    pub(crate) note: &'static str,
+    pub(crate) fix: Option<Fix>,
+}
+
+/// Reports the containers of a class that grow for the whole run, each once with all lines that grow it.
+pub(crate) fn report(cx: &mut Context<'_>, tell: impl Fn(&Context<'_>, &Claim) -> Option<Told>) {
+    let lasting = cx.growths().filter(|claim| claim.exposure.scope == Scope::Run);
+    let mut stories: Vec<(Vec<&Claim>, Told)> = Vec::new();
+    for kept in lasting.filter(|kept| !cx.is_emptied_outside(kept.case.object)) {
+        let known = stories.iter_mut().find(|(story, _)| is_same(story[0], kept));
+        if let Some((story, _)) = known {
+            story.push(kept);
+        } else if let Some(told) = tell(cx, kept) {
+            stories.push((vec![kept], told));
+        }
+    }
+    for (story, told) in stories {
+        report_one(cx, &story, told);
+    }
+}
+
+/// Whether two lines grow the same container.
+fn is_same(one: &Claim, other: &Claim) -> bool {
+    match one.holder {
+        Holder::Local => one.case.object == other.case.object,
+        holder => holder == other.holder && one.growth.how == other.growth.how,
+    }
+}
+
+fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
+    let kept = story[0];
+    let mut chain = Vec::new();
+    chain.extend(kept.contents.graph.and_then(|graph| cx.source(&graph)));
+    chain.push(cx.link(kept.growth.statement, told.note));
+    chain.extend(cx.made(kept.case.object));
+    chain.extend(cx.through(kept.exposure));
+    let more: Vec<_> = story[1..]
+        .iter()
+        .map(|other| cx.site(SiteRole::Grows, other.growth.container, other.growth.function))
+        .collect();
+    let captured = kept.contents.function.map(|function| cx.defined(function));
+    let function = cx.function(kept.growth.function);
+    let diagnostic = cx.report(kept.growth.container, function, told.message);
+    diagnostic.severity = told.severity;
+    diagnostic.confidence = Confidence::Likely;
+    diagnostic.scope = kept.exposure.scope;
+    diagnostic.chain = chain;
+    diagnostic.sites.extend(more);
+    diagnostic.sites.extend(captured);
+    diagnostic.fix = told.fix;
+}
+
+/// The change that the engine of fixes makes of a growth.
+pub(crate) fn fix(
+    cx: &Context<'_>,
+    kept: &Claim,
+    change: impl Fn(&Module, &GrowSite) -> Option<Fix>,
+) -> Option<Fix> {
+    fixes::of_stored(cx.project(), kept.growth.statement, kept.growth.container, change)
+}
+
+fn unused_window(cx: &Context<'_>, kept: &Claim) -> Option<Window> {
+    fixes::unused_window(cx.project(), kept.growth.container, cx.function(kept.growth.function))
+}
+
+/// Bounds a container by the limit that the code sets for it, else says how it could be bounded.
+pub(crate) fn bound(cx: &Context<'_>, kept: &Claim) -> Option<Fix> {
+    fix(cx, kept, Module::bound_fix)
+}
+
+/// A history that grows for the whole run: heavy, or with a limit that nothing reads.
+pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told> {
+    let container = cx.text(kept.growth.container);
+    let weight = Weight::of(kept);
+    let named = !matches!(kept.holder, Holder::Local | Holder::Closure(..));
+    let sampled = kept.case.duration.guards.has(Guards::MODULO);
+    let by_weight = weight.severity(kept.exposure.pace).map(|severity| match kept.exposure.pace {
+        // Kept on purpose, to be shown or used at the end.
+        _ if sampled => Severity::Info,
+        Pace::Epoch if !named => Severity::Info,
+        _ if !named => severity.min(Severity::Warning),
+        _ => severity,
+    });
+    let often = kept.exposure.pace > Pace::Epoch;
+    let window = if named && often { unused_window(cx, kept) } else { None };
+    let severity = by_weight.or(window.as_ref().map(|_| Severity::Warning))?;
+    let limit = window.map_or(String::new(), |window| format!("; nothing reads `{}`", window.expression));
+    let message =
+        format!("{what} `{container}` gathers {}: it grows {}{limit}", weight.words(), kept.exposure.words());
+    let fix = bound(cx, kept).filter(|_| named);
+    Some(Told { severity, message, note: "added here", fix })
+}

@@ -1,0 +1,37 @@
+//! A functools cache on a function that is called with tensors.
+
+use caulk_core::{LeakClass, Severity};
+
+use crate::context::Context;
+use crate::fixes;
+use crate::memo::remembered;
+use crate::rule::Rule;
+
+pub(crate) static RULE: Rule = Rule {
+    class: LeakClass::CacheKeyedByTensor,
+    severity: Severity::Error,
+    default: true,
+    explanation: include_str!("cache_keyed_by_tensor.md"),
+    check,
+};
+
+fn check(cx: &mut Context<'_>) {
+    for memo in cx.analysis.memos() {
+        let Some(found) = remembered(cx, &memo).filter(|found| found.class == LeakClass::CacheKeyedByTensor)
+        else {
+            continue;
+        };
+        let name = cx.function(memo.function);
+        let message = format!(
+            "the cache of `{name}` is keyed by tensors, which are equal to nothing but themselves: it never hits and grows {}",
+            found.exposure.words()
+        );
+        let chain: Vec<_> = cx.through(found.exposure).into_iter().collect();
+        let fix = fixes::module(cx.project(), memo.decorator).uncache_fix(name);
+        let short = name.rsplit('.').next().unwrap_or(name).to_owned();
+        let diagnostic = cx.report(memo.decorator, name, message);
+        diagnostic.container = short;
+        diagnostic.chain = chain;
+        diagnostic.fix = fix;
+    }
+}

@@ -1,0 +1,66 @@
+//! Hooks that are registered again and again on a model that stays, and never removed.
+
+use caulk_core::{LeakClass, Severity};
+use caulk_python::program::{CallFact, Guards, Kinds, Root, Traits};
+
+use crate::context::Context;
+use crate::exposure::Exposure;
+use crate::fixes;
+use crate::rule::Rule;
+use crate::source::callee;
+
+pub(crate) static RULE: Rule = Rule {
+    class: LeakClass::HookNeverRemoved,
+    severity: Severity::Error,
+    default: true,
+    explanation: include_str!("hook_never_removed.md"),
+    check,
+};
+
+fn check(cx: &mut Context<'_>) {
+    let removed = cx.analysis.calls(&["torch.utils.hooks.RemovableHandle.remove"]);
+    for call in cx.analysis.calls_giving(Kinds::HANDLE) {
+        if call.root == Root::Test || call.guards.has(Guards::ONCE) {
+            continue;
+        }
+        let Some(exposure) = Exposure::around(cx.analysis, &call.around) else { continue };
+        if !goes_with_its_model(cx, &call, exposure) && !is_removed(&call, &removed) {
+            report(cx, &call, exposure);
+        }
+    }
+}
+
+/// The model, or tensor, that has the hook is made anew as often as the hook is.
+fn goes_with_its_model(cx: &Context<'_>, call: &CallFact, exposure: Exposure) -> bool {
+    let receiver = &call.receiver;
+    if receiver.kinds.has(Kinds::TENSOR) && !receiver.kinds.has(Kinds::MODULE) {
+        return !receiver.traits.has(Traits::LEAF);
+    }
+    match receiver.objects.iter().next() {
+        Some(_) => receiver.objects.iter().all(|object| cx.analysis.made_in(object, exposure.through)),
+        None => cx.analysis.makes_models(exposure.through),
+    }
+}
+
+/// Whether its handle is removed in one of the loops around it.
+fn is_removed(call: &CallFact, removed: &[CallFact]) -> bool {
+    removed.iter().any(|remove| {
+        let same = remove.receiver.objects.iter().any(|handle| call.result.objects.contains(handle));
+        same && remove.around.first() == call.around.first()
+    })
+}
+
+fn report(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
+    let registered = callee(cx.project(), call.at);
+    let message = format!(
+        "a hook is registered {} and never removed: all of them stay, and run",
+        exposure.pace.words()
+    );
+    let mut chain = vec![cx.link(call.statement, "registered here; its handle is never told to `remove()`")];
+    chain.extend(cx.through(exposure));
+    let fix = fixes::module(cx.project(), call.at).remove_handle_fix(cx.project().line(call.at));
+    let diagnostic = cx.report(call.at, cx.function(call.function), message);
+    diagnostic.container = registered;
+    diagnostic.chain = chain;
+    diagnostic.fix = fix;
+}

@@ -1,0 +1,92 @@
+//! Objects with tensors that point at each other and are made again and again.
+
+use caulk_core::{LeakClass, Severity, SiteRole};
+use caulk_python::program::{BindFact, CallFact, ObjectId, Place, Root, Shape, Symbol, Value};
+
+use crate::context::Context;
+use crate::exposure::Exposure;
+use crate::rule::Rule;
+
+pub(crate) static RULE: Rule = Rule {
+    class: LeakClass::ReferenceCycle,
+    severity: Severity::Info,
+    default: true,
+    explanation: include_str!("reference_cycle.md"),
+    check,
+};
+
+/// An object that refers back to what holds it.
+struct Back {
+    bind: BindFact,
+    exposure: Exposure,
+}
+
+fn check(cx: &mut Context<'_>) {
+    let off = collector_off(cx);
+    let mut told = Vec::new();
+    for bind in cx.analysis.binds() {
+        let target = bind.target;
+        if let Some(back) = back_reference(cx, bind)
+            && !told.contains(&target)
+        {
+            told.push(target);
+            report(cx, &back, off.as_ref());
+        }
+    }
+}
+
+/// Where the collector is switched off for good.
+fn collector_off(cx: &Context<'_>) -> Option<CallFact> {
+    let again = cx.analysis.calls(&["gc.enable", "gc.collect"]);
+    let off = cx.analysis.calls(&["gc.disable"]).into_iter().find(|call| call.root != Root::Test);
+    off.filter(|_| again.is_empty())
+}
+
+fn back_reference(cx: &Context<'_>, bind: BindFact) -> Option<Back> {
+    let Place::Field(child, name) = bind.place else { return None };
+    if bind.root == Root::Test || !matches!(cx.analysis.object(child).shape, Shape::Instance(_)) {
+        return None;
+    }
+    let held = bind.value.objects.iter().any(|parent| gathers(cx, parent, child, name));
+    let contents = cx.analysis.contents(&Value::object(child));
+    if !held || contents.heavy.or(contents.graph).is_none() {
+        return None;
+    }
+    let births = cx.analysis.births(child).into_iter();
+    let exposure =
+        births.filter_map(|chain| Exposure::around(cx.analysis, &chain)).reduce(Exposure::worse)?;
+    Some(Back { bind, exposure })
+}
+
+/// Whether an object has a container, under another name, that an object is put into.
+fn gathers(cx: &Context<'_>, parent: ObjectId, child: ObjectId, back: Symbol) -> bool {
+    let known = cx.analysis.object(parent);
+    matches!(known.shape, Shape::Instance(_))
+        && known.fields.iter().filter(|(name, _)| **name != back).any(|(_, value)| {
+            value.objects.iter().any(|inner| {
+                let inner = cx.analysis.object(inner);
+                inner.shape.is_container() && inner.elements.objects.contains(child)
+            })
+        })
+}
+
+fn report(cx: &mut Context<'_>, back: &Back, off: Option<&CallFact>) {
+    let target = cx.text(back.bind.target);
+    let until = match off {
+        Some(_) => "nothing frees them: the collector is switched off",
+        None => "their tensors stay until the collector comes by",
+    };
+    let message = format!(
+        "`{target}` points back at what holds its object: such objects are made {}, and {until}",
+        back.exposure.pace.words()
+    );
+    let mut chain = vec![cx.link(back.bind.statement, "closes the cycle")];
+    chain.extend(off.map(|call| cx.link(call.at, "cycles are not collected from here on")));
+    chain.extend(cx.through(back.exposure));
+    let more = off.map(|call| cx.site(SiteRole::ReleasesMissing, call.at, call.function));
+    let diagnostic = cx.report(back.bind.target, cx.function(back.bind.function), message);
+    diagnostic.severity = if off.is_some() { Severity::Error } else { Severity::Info };
+    diagnostic.scope = back.exposure.scope;
+    diagnostic.chain = chain;
+    diagnostic.sites.extend(more);
+}

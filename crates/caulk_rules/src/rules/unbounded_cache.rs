@@ -1,0 +1,43 @@
+//! A cache whose keys do not come back.
+
+use caulk_core::{LeakClass, Severity};
+
+use crate::container::{Told, Weight, bound, report};
+use crate::context::Context;
+use crate::memo::remembered;
+use crate::rule::Rule;
+
+pub(crate) static RULE: Rule = Rule {
+    class: LeakClass::UnboundedCache,
+    severity: Severity::Error,
+    default: true,
+    explanation: include_str!("unbounded_cache.md"),
+    check,
+};
+
+fn check(cx: &mut Context<'_>) {
+    report(cx, |cx, kept| {
+        let severity = if Weight::of(kept) == Weight::Tensors { Severity::Error } else { Severity::Warning };
+        let message = format!(
+            "the cache `{}` gets keys that hardly come back: it grows {}",
+            cx.text(kept.growth.container),
+            kept.exposure.words()
+        );
+        Some(Told { severity, message, note: "stored under a key of its own", fix: bound(cx, kept) })
+    });
+    for memo in cx.analysis.memos() {
+        let Some(found) = remembered(cx, &memo).filter(|found| found.class == LeakClass::UnboundedCache)
+        else {
+            continue;
+        };
+        let name = cx.function(memo.function);
+        let message = format!(
+            "`{name}` is called with values that hardly come back: its cache grows {}",
+            found.exposure.words()
+        );
+        let chain: Vec<_> = cx.through(found.exposure).into_iter().collect();
+        let diagnostic = cx.report(memo.decorator, name, message);
+        diagnostic.severity = Severity::Warning;
+        diagnostic.chain = chain;
+    }
+}

@@ -1,0 +1,60 @@
+//! A queue without a limit between a training loop and a reader that may be slower.
+
+use caulk_core::{LeakClass, Scope, Severity, SiteRole};
+use caulk_python::program::{Release, Shape};
+
+use crate::claims::Claim;
+use crate::container::Weight;
+use crate::context::Context;
+use crate::fixes;
+use crate::rule::Rule;
+
+pub(crate) static RULE: Rule = Rule {
+    class: LeakClass::UnboundedQueue,
+    severity: Severity::Error,
+    default: true,
+    explanation: include_str!("unbounded_queue.md"),
+    check,
+};
+
+fn check(cx: &mut Context<'_>) {
+    for kept in cx.growths() {
+        let heavy = Weight::of(kept) >= Weight::Host;
+        if heavy && kept.exposure.scope == Scope::Run && is_filled_by_training(cx, kept) && !waits(cx, kept) {
+            report(cx, kept);
+        }
+    }
+}
+
+fn is_filled_by_training(cx: &Context<'_>, kept: &Claim) -> bool {
+    kept.case.duration.growing.iter().any(|id| cx.analysis.trains(*id))
+}
+
+/// Whether the loop that fills it waits for an answer or for the reader.
+fn waits(cx: &Context<'_>, kept: &Claim) -> bool {
+    let queues = cx.analysis.objects().filter(|(_, object)| object.shape == Shape::Queue);
+    queues.into_iter().any(|(id, _)| {
+        let mut releases = cx.analysis.releases(id).iter();
+        releases.any(|release| release.how != Release::Rebind && release.chain.contains(&kept.exposure.inner))
+    })
+}
+
+fn report(cx: &mut Context<'_>, kept: &Claim) {
+    let container = cx.text(kept.growth.container);
+    let message = format!(
+        "the queue `{container}` has no limit: what its reader does not keep up with waits in memory, and it is filled {}",
+        kept.exposure.pace.words()
+    );
+    let made = cx.analysis.object(kept.case.object).at.unwrap_or(kept.growth.container);
+    let mut chain = vec![cx.link(kept.growth.statement, "put in here")];
+    chain.extend(cx.made(kept.case.object));
+    chain.extend(cx.through(kept.exposure));
+    let put = cx.site(SiteRole::Grows, kept.growth.container, kept.growth.function);
+    let fix = fixes::module(cx.project(), made).queue_fix(cx.project().line(made));
+    let function = cx.function_around(made);
+    let diagnostic = cx.report(made, &function, message);
+    diagnostic.container = container;
+    diagnostic.sites.push(put);
+    diagnostic.chain = chain;
+    diagnostic.fix = fix;
+}
