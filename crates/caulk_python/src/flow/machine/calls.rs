@@ -50,7 +50,7 @@ impl<'p> Machine<'p> {
             other => (None, self.eval(f, other)),
         };
         let outer = f.guards;
-        if last_name(&call.func) == Some("setdefault") {
+        if receiver.is_some_and(|(_, attribute)| attribute.attr.as_str() == "setdefault") {
             // What it is given stays where nothing was there before.
             f.guards = outer.with(Guards::MISSING);
         }
