@@ -85,10 +85,10 @@ def test_marks_do_without_torch(run):
 def test_steps_are_marked_ever_more_rarely(train):
     told = train("for step in range(1000):\n    train_step()")
     marks = [call[1] for call in told.of("boundary") if call[0] == STEPS]
-    assert marks[:64] == list(range(2, 66))
-    assert marks[64:68] == [66, 68, 70, 72]
+    assert marks[:32] == list(range(2, 34))
+    assert marks[32:36] == [34, 36, 38, 40]
     assert marks[-1] - marks[-2] == 16
-    assert len(marks) < 5 * 64
+    assert len(marks) < 6 * 32
 
 
 def test_short_epochs_are_marked_ever_more_rarely(train):
