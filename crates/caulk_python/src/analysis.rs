@@ -208,6 +208,13 @@ impl Analysis {
         self.run.loops.iter().filter(move |a_loop| a_loop.at.is_some_and(|at| at.is_in(place)))
     }
 
+    /// Loops inside a place that are a training's.
+    pub fn training_loops_in(&self, place: Location) -> impl Iterator<Item = &Loop> {
+        let loops = self.run.loops.iter().enumerate();
+        let trains = loops.filter(|(at, _)| self.trains(LoopId(*at as u32))).map(|(_, a_loop)| a_loop);
+        trains.filter(move |a_loop| a_loop.at.is_some_and(|at| at.is_in(place)))
+    }
+
     /// A place.
     pub fn place(&self, id: PlaceId) -> Place {
         self.run.places[id.index()]

@@ -70,6 +70,8 @@ pub(crate) enum Gives {
     Frames,
     /// One frame of a video.
     Frame,
+    /// A picture as it was read.
+    Picture,
     /// A random tensor.
     Random,
     Profiler,

@@ -44,8 +44,10 @@ impl Exposure {
     }
 
     /// The same for what is kept outside of the program's own variables: by a library, by the system.
+    ///
+    /// What somebody may call back, is not known to be called again and again.
     pub(crate) fn outside(analysis: &Analysis, duration: &Duration) -> Option<Self> {
-        Self::judged(analysis, duration, false)
+        Self::judged(analysis, duration, false).filter(|exposure| exposure.through != LoopId::CALLBACKS)
     }
 
     /// Of what happens in loops and is never undone.

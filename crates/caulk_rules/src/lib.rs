@@ -3,6 +3,7 @@
 //! Values in, values out: an [`Analysis`] gives [`Diagnostic`]s. A rule decides what a fact of the analysis means for
 //! memory; what is a fact (what grows, what goes in, how often, what releases it) is `caulk_python`'s business.
 
+mod advice;
 mod claims;
 mod classify;
 mod container;

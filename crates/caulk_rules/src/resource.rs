@@ -1,12 +1,40 @@
 //! Things that are made again and again and never given back: closed, joined, released, stopped.
 
-use caulk_python::program::CallFact;
+use caulk_core::Diagnostic;
+use caulk_python::program::{CallFact, Root};
 
-use crate::context::Context;
+use crate::context::{Context, severity};
 use crate::exposure::Exposure;
+use crate::source;
+
+/// What makes and what gives back one kind of thing, by canonical names.
+pub(crate) struct Kind {
+    pub(crate) made: &'static [&'static str],
+    pub(crate) given_back: &'static [&'static str],
+}
 
 /// Whoever got it may give it back.
 const ELSEWHERE: &[&str] = &["with", "handed on"];
+
+/// Calls whose things pile up, each with the worst of the ways there.
+pub(crate) fn piling(
+    cx: &Context<'_>,
+    kind: &Kind,
+    counts: impl Fn(&CallFact) -> bool,
+) -> Vec<(CallFact, Exposure)> {
+    let back = given_back(cx, kind.given_back);
+    let mut found: Vec<(CallFact, Exposure)> = Vec::new();
+    for made in cx.analysis.calls(kind.made) {
+        if made.root == Root::Test || !counts(&made) || reaches(cx, &made, &back) {
+            continue;
+        }
+        let duration = cx.analysis.piling(&made, std::iter::empty());
+        if let Some(exposure) = Exposure::outside(cx.analysis, &duration) {
+            keep_worst(&mut found, made, exposure);
+        }
+    }
+    found
+}
 
 /// Calls that give something back, or hand it to somebody who may.
 pub(crate) fn given_back(cx: &Context<'_>, names: &[&str]) -> Vec<CallFact> {
@@ -14,9 +42,9 @@ pub(crate) fn given_back(cx: &Context<'_>, names: &[&str]) -> Vec<CallFact> {
 }
 
 /// Whether what a call makes reaches one of these calls.
-pub(crate) fn is_given_back(cx: &Context<'_>, made: &CallFact, back: &[CallFact]) -> bool {
+pub(crate) fn reaches(cx: &Context<'_>, made: &CallFact, calls: &[CallFact]) -> bool {
     let objects = cx.analysis.resources(&made.result);
-    back.iter().any(|call| {
+    calls.iter().any(|call| {
         [&call.receiver, &call.argument]
             .into_iter()
             .any(|value| cx.analysis.resources(value).iter().any(|object| objects.contains(object)))
@@ -29,4 +57,25 @@ pub(crate) fn keep_worst(found: &mut Vec<(CallFact, Exposure)>, made: CallFact, 
         Some((_, known)) => *known = known.worse(exposure),
         None => found.push((made, exposure)),
     }
+}
+
+/// Reports a call whose things pile up. `what` is said after the call and how often it is made.
+pub(crate) fn report<'c>(
+    cx: &'c mut Context<'_>,
+    made: &CallFact,
+    exposure: Exposure,
+    what: &str,
+    note: &str,
+) -> &'c mut Diagnostic {
+    let container = source::callee(cx.project(), made.at);
+    let message = format!("`{container}` is called {}, {what}", exposure.words());
+    let mut chain = vec![cx.link(made.at, note)];
+    chain.extend(cx.link_loop(exposure, "made again each time this loop turns"));
+    let function = cx.function(made.function).to_owned();
+    let diagnostic = cx.report(made.at, &function, message);
+    diagnostic.container = container;
+    diagnostic.scope = exposure.scope;
+    diagnostic.severity = severity(exposure.scope);
+    diagnostic.chain = chain;
+    diagnostic
 }

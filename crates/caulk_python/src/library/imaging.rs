@@ -4,6 +4,8 @@ use super::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     gives("cv2.*", Gives::Array),
+    gives("cv2.imread", Gives::Picture),
+    noted("cv2.imwrite", Gives::Number),
     noted("cv2.VideoCapture", Gives::Video),
     noted("cv2.VideoCapture.read", Gives::Frame),
     noted("cv2.VideoCapture.release", Gives::None),

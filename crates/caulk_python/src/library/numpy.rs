@@ -19,7 +19,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("numpy.float32", Gives::Measured),
     gives("numpy.float64", Gives::Measured),
     gives("numpy.int64", Gives::Number),
-    gives("numpy.save", Gives::None),
+    noted("numpy.save", Gives::None),
     gives("numpy.savez", Gives::None),
     gives("numpy.dtype", Gives::Library),
     noted("numpy.load", Gives::Array),

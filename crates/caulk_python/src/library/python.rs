@@ -157,6 +157,7 @@ pub(super) const TABLE: &[Entry] = &[
     noted("multiprocessing.Process.join", Gives::None),
     noted("multiprocessing.Process.close", Gives::None),
     noted("multiprocessing.Process.terminate", Gives::None),
+    noted("multiprocessing.Process.kill", Gives::None),
     noted("multiprocessing.Process.shutdown", Gives::None),
     gives("multiprocessing.Process.map", Gives::List),
     gives("multiprocessing.Process.*", Gives::Library),

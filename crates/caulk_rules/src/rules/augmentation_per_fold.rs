@@ -1,8 +1,9 @@
 //! Augmented data that is kept once for every fold although no fold changes it.
 
-use caulk_core::{Applicability, Fix, LeakClass, Severity};
+use caulk_core::{LeakClass, Severity};
 use caulk_python::program::{Growth, GrowthCase, GrowthFact, Guards, Kinds, LoopKind, Shape, Traits, Value};
 
+use crate::advice::advice;
 use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::rule::Rule;
@@ -65,11 +66,6 @@ fn report(cx: &mut Context<'_>, growth: &GrowthFact, case: &GrowthCase, exposure
     let diagnostic = cx.report(growth.container, &function, message);
     diagnostic.scope = exposure.scope;
     diagnostic.chain = chain;
-    diagnostic.fix = Some(Fix {
-        applicability: Applicability::DisplayOnly,
-        description:
-            "Leave the fold out of the key: split by original video, and let all folds share one copy."
-                .to_owned(),
-        edits: Vec::new(),
-    });
+    diagnostic.fix =
+        advice("Leave the fold out of the key: split by original video, and let all folds share one copy.");
 }

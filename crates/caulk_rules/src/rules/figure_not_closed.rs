@@ -4,9 +4,10 @@ use caulk_core::{Applicability, Fix, LeakClass, Severity};
 use caulk_python::Module;
 use caulk_python::program::{CallFact, Chain, Kinds, Literal, Root};
 
+use crate::advice::advice;
 use crate::context::{Context, severity};
 use crate::exposure::{Exposure, Pace};
-use crate::resource::{given_back, is_given_back, keep_worst};
+use crate::resource::{given_back, keep_worst, reaches};
 use crate::rule::Rule;
 use crate::source;
 
@@ -76,7 +77,7 @@ fn figures(cx: &Context<'_>) -> Vec<(CallFact, Exposure)> {
         closing.iter().filter(|call| closes_any(cx, call)).map(|call| call.around.clone()).collect();
     let mut found = Vec::new();
     for made in cx.analysis.calls(MAKES) {
-        let closed = is_given_back(cx, &made, &closing) || logged(cx, &made, &logging);
+        let closed = reaches(cx, &made, &closing) || logged(cx, &made, &logging);
         if made.root == Root::Test || closed || is_named(cx, &made) {
             continue;
         }
@@ -174,13 +175,9 @@ fn report_drawing(cx: &mut Context<'_>, drawn: &CallFact, exposure: Exposure) {
     diagnostic.scope = exposure.scope;
     diagnostic.severity = severity(exposure.scope).min(at_least);
     diagnostic.chain = chain;
-    diagnostic.fix = Some(Fix {
-        applicability: Applicability::DisplayOnly,
-        description:
-            "Wipe the Axes before drawing again, `ax.clear()`, or change what is drawn: `line.set_data(..)`."
-                .to_owned(),
-        edits: Vec::new(),
-    });
+    diagnostic.fix = advice(
+        "Wipe the Axes before drawing again, `ax.clear()`, or change what is drawn: `line.set_data(..)`.",
+    );
 }
 
 /// `plt.close(fig)` where it is used last: safe where nothing after it looks at the figure.

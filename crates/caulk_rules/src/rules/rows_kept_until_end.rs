@@ -1,8 +1,9 @@
 //! Rows that are gathered step by step for one table at the end.
 
-use caulk_core::{Applicability, Fix, LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::program::{CallFact, GrowthCase, GrowthFact, ObjectId, Shape, Value};
 
+use crate::advice::advice;
 use crate::context::Context;
 use crate::exposure::{Exposure, Pace};
 use crate::rule::Rule;
@@ -77,10 +78,7 @@ fn report(cx: &mut Context<'_>, growth: &GrowthFact, exposure: Exposure, object:
     let diagnostic = cx.report(growth.container, &function, message);
     diagnostic.scope = exposure.scope;
     diagnostic.chain = chain;
-    diagnostic.fix = Some(Fix {
-        applicability: Applicability::DisplayOnly,
-        description: "Write each row when it is there, `csv.DictWriter(file, columns).writerow(row)`, and read the file at the end."
-            .to_owned(),
-        edits: Vec::new(),
-    });
+    diagnostic.fix = advice(
+        "Write each row when it is there, `csv.DictWriter(file, columns).writerow(row)`, and read the file at the end.",
+    );
 }

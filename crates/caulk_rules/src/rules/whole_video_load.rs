@@ -1,12 +1,13 @@
 //! A whole video in memory of which a few frames are used.
 
-use caulk_core::{Applicability, Fix, LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::Location;
 use caulk_python::program::{CallFact, GrowthFact, Guards, Root, Traits, Value};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
+use crate::advice::advice;
 use crate::context::Context;
 use crate::rule::Rule;
 use crate::source::{body_around, expression_at, last_name, located, statement_at};
@@ -235,9 +236,5 @@ fn report(cx: &mut Context<'_>, sampled: &Sampled) {
     diagnostic.container.clone_from(&sampled.container);
     diagnostic.scope = Scope::Peak;
     diagnostic.chain = chain;
-    diagnostic.fix = Some(Fix {
-        applicability: Applicability::DisplayOnly,
-        description: "Choose the frames first, by their number, and decode only these.".to_owned(),
-        edits: Vec::new(),
-    });
+    diagnostic.fix = advice("Choose the frames first, by their number, and decode only these.");
 }

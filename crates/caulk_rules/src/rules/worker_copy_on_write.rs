@@ -1,11 +1,12 @@
 //! Python objects in a data set that forked workers copy page by page when they read them.
 
-use caulk_core::{Applicability, Fix, LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::Location;
 use caulk_python::program::{
     CallFact, GrowthFact, Kinds, Literal, LoopKind, Object, ObjectId, Root, Shape, Symbol, Value,
 };
 
+use crate::advice::advice;
 use crate::context::Context;
 use crate::rule::Rule;
 
@@ -131,11 +132,7 @@ fn report(cx: &mut Context<'_>, shared: &Shared) {
     diagnostic.container.clone_from(container);
     diagnostic.scope = Scope::Run;
     diagnostic.chain = chain;
-    diagnostic.fix = Some(Fix {
-        applicability: Applicability::DisplayOnly,
-        description:
-            "Keep the index in few large buffers: numpy arrays, one `bytes` with offsets, pyarrow, a memory-mapped file."
-                .to_owned(),
-        edits: Vec::new(),
-    });
+    diagnostic.fix = advice(
+        "Keep the index in few large buffers: numpy arrays, one `bytes` with offsets, pyarrow, a memory-mapped file.",
+    );
 }

@@ -1,8 +1,11 @@
 //! What a data set keeps of every sample that it is asked for: each worker of a `DataLoader` has its own.
 
-use caulk_core::{Applicability, Fix, LeakClass, Severity};
-use caulk_python::program::{Growth, GrowthCase, GrowthFact, Holder, Kinds, LoopId, Shape, Traits, Value};
+use caulk_core::{LeakClass, Severity};
+use caulk_python::program::{
+    Growth, GrowthCase, GrowthFact, Guards, Holder, Kinds, LoopId, Shape, Traits, Value,
+};
 
+use crate::advice::advice;
 use crate::context::{Context, severity};
 use crate::exposure::Exposure;
 use crate::rule::Rule;
@@ -30,7 +33,8 @@ pub(crate) fn kept(cx: &Context<'_>, growth: &GrowthFact, case: &GrowthCase) -> 
         return None;
     }
     let new = match growth.how {
-        Growth::Append | Growth::Extend => true,
+        // What is put in when it is missing is put in once.
+        Growth::Append | Growth::Extend => !case.duration.guards.has(Guards::MISSING),
         Growth::Store | Growth::Add => {
             let key = if growth.how == Growth::Store { &case.key } else { &case.value };
             never_comes_back(cx, key)
@@ -70,10 +74,7 @@ fn report(cx: &mut Context<'_>, growth: &GrowthFact, case: &GrowthCase, exposure
     diagnostic.scope = exposure.scope;
     diagnostic.severity = if contents.is_plain() { Severity::Warning } else { severity(exposure.scope) };
     diagnostic.chain = chain;
-    diagnostic.fix = Some(Fix {
-        applicability: Applicability::DisplayOnly,
-        description: "Give the sample back without keeping it, or cache what comes before anything random, by its index."
-            .to_owned(),
-        edits: Vec::new(),
-    });
+    diagnostic.fix = advice(
+        "Give the sample back without keeping it, or cache what comes before anything random, by its index.",
+    );
 }

@@ -91,6 +91,7 @@ impl<'p> Machine<'p> {
             Gives::Video => self.resource(f, name, Kinds::VIDEO, call),
             Gives::Frames => self.all_frames(f, name, call),
             Gives::Frame => self.read_frame(f, call),
+            Gives::Picture => Value::of(Kinds::ARRAY).with(Traits::DATA),
             Gives::Random => {
                 let kind = if name.starts_with("torch") { Kinds::TENSOR } else { Kinds::ARRAY };
                 inherit(Value::of(kind), inherited.with(drawn(name, given)))

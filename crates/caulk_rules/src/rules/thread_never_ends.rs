@@ -1,0 +1,88 @@
+//! Threads that are started again and again and run for ever.
+
+use caulk_core::{LeakClass, Severity};
+use caulk_python::Location;
+use caulk_python::program::{CallFact, Shape};
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, Stmt};
+
+use crate::advice::advice;
+use crate::context::Context;
+use crate::resource::{Kind, piling, reaches, report};
+use crate::rule::Rule;
+use crate::source::statement_at;
+
+pub(crate) static RULE: Rule = Rule {
+    class: LeakClass::ThreadNeverEnds,
+    severity: Severity::Error,
+    default: true,
+    explanation: include_str!("thread_never_ends.md"),
+    check,
+};
+
+const THREADS: Kind = Kind { made: &["threading.Thread"], given_back: &[] };
+
+fn check(cx: &mut Context<'_>) {
+    let started = cx.analysis.calls(&["threading.Thread.start"]);
+    let runs = |made: &CallFact| reaches(cx, made, &started) && endless(cx, made).is_some();
+    for (made, exposure) in piling(cx, &THREADS, runs) {
+        let target = endless(cx, &made).map(|target| cx.link(target, "this function never returns"));
+        let diagnostic = report(
+            cx,
+            &made,
+            exposure,
+            "and its threads never end: each keeps its stack, its arguments and what its function refers to",
+            "a thread lives until its function returns, whoever forgets it",
+        );
+        diagnostic.chain.splice(1..1, target);
+        diagnostic.fix = advice(
+            "Start one thread before the loop, or let it end: `while not stop.is_set():` and `stop.set()`.",
+        );
+    }
+}
+
+/// The target, where it has a loop that nothing leaves.
+fn endless(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
+    let target = made.argument(cx.analysis, Some(1), "target")?;
+    let function = target.objects.iter().find_map(|object| {
+        let object = match cx.analysis.object(object).shape {
+            Shape::Method(function, _) | Shape::Partial(function) => function,
+            _ => object,
+        };
+        match cx.analysis.object(object).shape {
+            Shape::Function(function, _) => Some(cx.analysis.function(function).at),
+            _ => None,
+        }
+    })?;
+    let Stmt::FunctionDef(definition) = statement_at(cx.project(), function)? else { return None };
+    definition.body.iter().any(never_left).then_some(function)
+}
+
+/// `while True:` without a way out.
+fn never_left(stmt: &Stmt) -> bool {
+    struct Exits(bool);
+    impl<'a> Visitor<'a> for Exits {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            match stmt {
+                Stmt::Break(_) | Stmt::Return(_) | Stmt::Raise(_) => self.0 = true,
+                Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
+                _ => visitor::walk_stmt(self, stmt),
+            }
+        }
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Call(call) = expr {
+                self.0 |= matches!(crate::source::last_name(&call.func), Some("exit" | "_exit"));
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let Stmt::While(repeated) = stmt else { return false };
+    let forever = match &*repeated.test {
+        Expr::BooleanLiteral(literal) => literal.value,
+        Expr::NumberLiteral(_) => true,
+        _ => false,
+    };
+    let mut exits = Exits(false);
+    exits.visit_body(&repeated.body);
+    forever && !exits.0
+}
