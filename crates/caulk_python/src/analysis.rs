@@ -255,7 +255,7 @@ impl Analysis {
         let mut found: BTreeMap<(Location, Location), GrowthFact> = BTreeMap::new();
         for (id, activation, event) in self.events() {
             let What::Grow { object, how, value, key, stored } = event.what else { continue };
-            if self.object(object).bounded {
+            if self.object(object).bounded || self.is_emptied_elsewhere(object) {
                 continue;
             }
             let fact = found.entry((event.statement, event.at)).or_insert_with(|| GrowthFact {

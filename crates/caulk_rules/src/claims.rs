@@ -8,7 +8,7 @@ use caulk_core::{LeakClass, Scope};
 use caulk_python::Analysis;
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, FunctionId, Growth, GrowthCase, GrowthFact, Holder, Literal,
-    LoopKind,
+    LoopKind, Root, Value,
 };
 
 use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
@@ -123,7 +123,9 @@ impl Judge<'_> {
 
     fn class_by_contents(&self, growing: &Growing<'_>) -> Option<LeakClass> {
         let Growing { growth, case, holder, exposure, contents, .. } = *growing;
-        if contents.graph.is_some() {
+        // Under `no_grad`, only a tensor that was made before it in the same function is known to carry a graph.
+        let known = |graph: &Value| case.recording || self.is_made_in(growth.function, graph);
+        if contents.graph.is_some_and(|graph| known(&graph)) {
             let used = holder == Holder::Local && self.differentiated(growth.function, exposure);
             let kept = !used && self.nobody_waits(growth.function, exposure);
             return kept.then(|| self.class_of_graph(growth, case, contents));
@@ -161,6 +163,9 @@ impl Judge<'_> {
         let holder = self.analysis.holder_of(carry.place);
         let judged = carry.cases.iter().filter_map(|case| {
             let exposure = Exposure::of(self.analysis, &case.duration, holder)?;
+            if self.is_left_to_users(holder, case.duration.root) {
+                return None;
+            }
             let local = holder == Holder::Local && self.differentiated(carry.function, exposure);
             let used = self.backward.iter().any(|call| {
                 call.receiver.comes_from(carry.place) && !call.around.contains(&exposure.through)
@@ -173,6 +178,18 @@ impl Judge<'_> {
         let class = if case.fed { LeakClass::StateNotDetached } else { LeakClass::LossKeptWithGraph };
         let case = case.clone();
         Some(CarryClaim { class, carry, case, exposure })
+    }
+
+    fn is_made_in(&self, function: FunctionId, value: &Value) -> bool {
+        let body = self.analysis.function(function).at;
+        self.analysis.origin(value).is_some_and(|origin| origin.is_in(body))
+    }
+
+    /// State of a model that nobody in the project applies: who does may reset it, and may do so without gradients.
+    fn is_left_to_users(&self, holder: Holder, root: Root) -> bool {
+        let Holder::Attribute(class, _) = holder else { return false };
+        let bases = &self.analysis.class(class).libraries;
+        root != Root::Module && bases.iter().any(|base| base.starts_with("torch.nn."))
     }
 
     /// Whether a function differentiates once the loop is over.

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Analysis, Holder};
 use crate::flow::event::{Place, Root, What};
-use crate::flow::heap::Shape;
+use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::lifetime::Chain;
 use crate::flow::scopes::FunctionId;
 use crate::flow::value::PlaceId;
@@ -51,6 +51,11 @@ impl Analysis {
     pub fn returns_graph(&self, function: FunctionId) -> bool {
         let activations = self.run.activations.iter().filter(|activation| activation.function == function);
         activations.map(|activation| &activation.result).any(|result| self.contents(result).graph.is_some())
+    }
+
+    /// Whether an attribute of that name is emptied where it is not known whose it is.
+    pub(super) fn is_emptied_elsewhere(&self, object: ObjectId) -> bool {
+        matches!(self.holder(object), Holder::Attribute(_, name) if self.run.emptied.contains(&name))
     }
 
     /// What holds what a place holds.

@@ -176,7 +176,8 @@ impl Lifetimes {
         let no_births = Vec::new();
         let births = self.spans.get(&object).unwrap_or(&no_births);
         let releases = self.releases.get(&object).unwrap_or(&nothing);
-        self.durations(run, activation, event, births, releases)
+        let anew = made_in(run, activation, object);
+        self.durations(run, activation, event, births, anew, releases)
     }
 
     /// How long a place carries a graph on.
@@ -187,9 +188,9 @@ impl Lifetimes {
         event: &Event,
         place: PlaceId,
     ) -> Vec<Duration> {
-        let nothing = Vec::new();
-        let resets = self.resets.get(&place).unwrap_or(&nothing);
+        let mut resets: Vec<Released> = self.resets.get(&place).cloned().unwrap_or_default();
         let mut births = Vec::new();
+        let mut anew = None;
         match run.places[place.index()] {
             Place::Variable(_, _, id) => {
                 // It is carried through that loop: it begins outside of it.
@@ -200,9 +201,14 @@ impl Lifetimes {
                     }
                 }
             }
-            Place::Field(object, _) => births.extend(self.spans.get(&object).into_iter().flatten().cloned()),
+            Place::Field(object, _) => {
+                births.extend(self.spans.get(&object).into_iter().flatten().cloned());
+                anew = made_in(run, activation, object);
+                let emptied = |release: &&Released| matches!(release.how, Release::Clear | Release::Rebind);
+                resets.extend(self.releases.get(&object).into_iter().flatten().filter(emptied).cloned());
+            }
         }
-        self.durations(run, activation, event, &births, resets)
+        self.durations(run, activation, event, &births, anew, &resets)
     }
 
     /// Where an object begins to live. What is made when it is first asked for lives as long as what holds it.
@@ -242,12 +248,16 @@ impl Lifetimes {
         activation: ActivationId,
         event: &Event,
         births: &[Chain],
+        anew: Option<&[LoopId]>,
         releases: &[Released],
     ) -> Vec<Duration> {
         let mut found = Vec::new();
+        let here = &run.activations[activation.0 as usize];
         for way in &self.ways[activation.0 as usize] {
-            let around = extended(&way.chain, run.activations[activation.0 as usize].loops(event));
-            let born = births.iter().map(|birth| shared(birth, &around)).max().unwrap_or(0);
+            let around = extended(&way.chain, here.loops(event));
+            // Made in the same call: only the ways that are told apart are known of the births of all calls.
+            let anew = anew.map_or(0, |loops| shared(&extended(&way.chain, loops), &around));
+            let born = births.iter().map(|birth| shared(birth, &around)).max().unwrap_or(0).max(anew);
             let (mut start, mut by) = (born, None);
             for (index, release) in releases.iter().enumerate() {
                 if release.guards.has(Guards::ONCE) && !release.guards.has(Guards::LENGTH) {
@@ -280,6 +290,15 @@ impl Lifetimes {
             LoopKind::Times(_) | LoopKind::Parts => false,
         }
     }
+}
+
+/// The loops around the making of an object in a call, where it is made there and not only when it is first asked for.
+fn made_in(run: &Run, activation: ActivationId, object: ObjectId) -> Option<&[LoopId]> {
+    let activation = &run.activations[activation.0 as usize];
+    let mut births =
+        activation.events.iter().filter(|event| matches!(event.what, What::Birth(id) if id == object));
+    let birth = births.find(|event| !event.guards.has(Guards::ONCE.with(Guards::MISSING)))?;
+    Some(activation.loops(birth))
 }
 
 /// A release in a method that nobody in the project calls, `reset` or `clear`: whoever uses the class calls it in time.

@@ -87,6 +87,8 @@ pub(crate) struct Machine<'p> {
     frame_loops: FxHashSet<LoopId>,
     /// Functions that were handed to somebody who may call them.
     pub(crate) handed: FxHashSet<ObjectId>,
+    /// Attributes of objects nobody knows that are emptied or bound anew.
+    pub(crate) emptied: FxHashSet<Symbol>,
     depth: usize,
     steps: u64,
     budget: u64,
@@ -148,6 +150,7 @@ impl<'p> Machine<'p> {
             bases: FxHashMap::default(),
             frame_loops: FxHashSet::default(),
             handed: FxHashSet::default(),
+            emptied: FxHashSet::default(),
             depth: 0,
             steps: 0,
             budget: STEPS_PER_BYTE * bytes as u64 + 1_000_000,

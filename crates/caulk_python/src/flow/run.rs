@@ -1,6 +1,6 @@
 //! What is left of a run of the interpreter: values that no longer refer to the syntax trees.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::flow::event::{Activation, Loop, Place};
 use crate::flow::heap::{Heap, ObjectId, Shape};
@@ -67,6 +67,8 @@ pub(crate) struct Run {
     pub holders: FxHashMap<ObjectId, Vec<(ObjectId, Symbol)>>,
     /// Objects that are models.
     pub modules: Vec<ObjectId>,
+    /// Attributes of objects nobody knows that are emptied or bound anew.
+    pub(crate) emptied: FxHashSet<Symbol>,
     /// What contains an object as an element.
     pub containers: FxHashMap<ObjectId, Vec<ObjectId>>,
     /// The budget did not last: calls were not followed any more.
@@ -118,6 +120,7 @@ impl Run {
             classes,
             holders,
             modules,
+            emptied: machine.emptied,
             containers,
             exhausted: machine.exhausted,
         }

@@ -47,6 +47,8 @@ const STEPS: &[&str] = &[
     "updates",
     "generation",
 ];
+/// Words in names of numbers that stand beside tensors.
+const COUNTS: &[&str] = &["count", "counts", "num", "n", "size", "length", "len"];
 /// Words in names of what counts folds.
 const FOLDS: &[&str] = &["fold", "folds", "kfold", "split"];
 /// Words in names of what a model has a fixed number of.
@@ -132,6 +134,13 @@ pub(crate) fn is_epoch(name: &str) -> bool {
 /// Does something of this name count steps?
 pub(crate) fn is_step(name: &str) -> bool {
     any_word(name, STEPS)
+}
+
+/// Is something of this name a number of things?
+pub(crate) fn is_count(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    words(&lower).next_back_word().is_some_and(|last| COUNTS.contains(&last))
+        || words(&lower).next().is_some_and(|first| matches!(first, "num" | "n"))
 }
 
 /// Does something of this name count folds?

@@ -127,6 +127,7 @@ pub(super) const TABLE: &[Entry] = &[
     // Neural networks.
     gives("torch.nn.A*", Gives::Module),
     gives("torch.nn.Parameter", Gives::Leaf),
+    gives("torch.nn.Buffer", Gives::Same),
     gives("torch.nn.ModuleList", Gives::Module),
     noted("torch.nn.Sequential", Gives::Module),
     gives("torch.nn.functional.*", Gives::Tensor),

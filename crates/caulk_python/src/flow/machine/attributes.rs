@@ -86,7 +86,8 @@ impl<'p> Machine<'p> {
         if owner.kinds.has(Kinds::LIBRARY) {
             return Value::of(Kinds::UNKNOWN);
         }
-        Value::UNKNOWN
+        // A gradient, whoever has one.
+        if name == "grad" { Value::of(Kinds::TENSOR) } else { Value::UNKNOWN }
     }
 
     /// An attribute of an object.

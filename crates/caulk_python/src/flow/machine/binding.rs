@@ -3,13 +3,14 @@
 use ruff_python_ast::{self as ast, Expr, Operator};
 
 use crate::flow::event::{Growth, Place, Release, What};
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::heap::{Heap, ObjectId, Shape};
 use crate::flow::machine::Machine;
 use crate::flow::machine::containers::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, located};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
+use crate::library::roles;
 use crate::project::Location;
 
 /// What costs nothing to keep.
@@ -46,7 +47,11 @@ impl<'p> Machine<'p> {
                 for object in owner.objects.iter() {
                     self.bind_field(f, object, name, value, augmented, target);
                 }
-                if owner.kinds.has(Kinds::TENSOR) && attribute.attr.as_str() == "grad" {
+                if owner.objects.is_empty() && is_empty_display(&value, &self.heap) {
+                    self.emptied.insert(name);
+                }
+                let tensor = owner.kinds.has(Kinds::TENSOR.with(Kinds::UNKNOWN));
+                if tensor && attribute.attr.as_str() == "grad" {
                     self.library_event(f, "torch.Tensor.grad =", owner, value, Value::NOTHING, target);
                 }
             }
@@ -70,6 +75,10 @@ impl<'p> Machine<'p> {
             // The number that stands beside the parts of a split.
             if value.traits.has(Traits::FOLD) && part.only(Kinds::NUMBER) {
                 part = part.with(Traits::FOLD);
+            }
+            // `loss, count = model(batch)`.
+            if part.carries_graph() && target.as_name_expr().is_some_and(|name| roles::is_count(&name.id)) {
+                part = Value::of(Kinds::NUMBER);
             }
             self.assign(f, target, part, false);
         }
@@ -197,9 +206,13 @@ impl<'p> Machine<'p> {
         at: Location,
         local: bool,
     ) {
-        for object in old.objects.iter().filter(|object| !new.objects.contains(*object)) {
+        let constructs = self.scopes.function(f.function).name == self.names.init;
+        for object in old.objects.iter() {
             let known = self.heap.get(object);
-            if !known.shape.is_container() {
+            // `self.rows = []` in a method: another list of the same kind, made here and empty.
+            let anew = !constructs
+                && known.at.is_some_and(|made| within(made, f.statement) && self.is_empty_literal(made));
+            if !known.shape.is_container() || new.objects.contains(object) && !anew {
                 continue;
             }
             // Another variable's list: dropping a name for it does not drop the list.
@@ -210,6 +223,12 @@ impl<'p> Machine<'p> {
             f.event(What::Release { object, how: Release::Rebind }, at);
             self.release_inner(f, object, Release::Rebind, at);
         }
+    }
+
+    /// Whether something that is made at a place begins empty.
+    fn is_empty_literal(&self, at: Location) -> bool {
+        let text = self.project.text(at);
+        ["[]", "{}", "()"].iter().any(|end| text.ends_with(end))
     }
 
     /// What only a released container holds goes with it.
@@ -290,6 +309,12 @@ impl<'p> Machine<'p> {
             _ => {}
         }
     }
+}
+
+/// A container that was made just now.
+fn is_empty_display(value: &Value, heap: &Heap) -> bool {
+    let mut made = value.objects.iter();
+    made.any(|object| heap.shape(object).is_container() && heap.get(object).elements.is_nothing())
 }
 
 /// Whether a place lies inside another.

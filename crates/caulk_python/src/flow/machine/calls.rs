@@ -62,6 +62,12 @@ impl<'p> Machine<'p> {
         let mut found = Value::NOTHING;
         let mut followed = false;
         if let Some((receiver, attribute)) = &receiver {
+            if let (true, Expr::Attribute(held)) = (receiver.objects.is_empty(), &*attribute.value)
+                && matches!(attribute.attr.as_str(), "clear" | "pop" | "popleft")
+            {
+                let name = self.symbols.intern(held.attr.as_str());
+                self.emptied.insert(name);
+            }
             for object in receiver.objects.iter() {
                 let shape = self.heap.shape(object);
                 let container = shape.is_container() || matches!(shape, Shape::Tuple | Shape::Iterator);

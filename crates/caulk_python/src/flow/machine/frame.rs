@@ -80,8 +80,13 @@ impl Frame {
         let Some(parameters) = machine.scopes.function(self.function).parameters() else { return };
         let names: Vec<Symbol> =
             parameters.iter().map(|parameter| machine.symbols.intern(parameter.name().as_str())).collect();
+        let variadic = parameters.kwarg.as_ref().map(|parameter| parameter.name.id.as_str());
         for (name, value) in names.into_iter().zip(given) {
             self.set(machine, name, *value);
+            // `**kwargs` is made for every call.
+            if variadic == Some(machine.symbols.name(name)) {
+                value.objects.iter().for_each(|object| self.event(What::Birth(object), self.statement));
+            }
         }
     }
 

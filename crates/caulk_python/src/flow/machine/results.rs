@@ -135,6 +135,7 @@ impl<'p> Machine<'p> {
                 view.with(Traits::VIEW)
             }
             Gives::Fresh => inherit(Value::of(Kinds::TENSOR), inherited),
+            Gives::Leaf if given.first().literal == Literal::Bool(false) => subject.detached(),
             Gives::Leaf => Value::of(Kinds::TENSOR).with(Traits::LEAF),
             Gives::Detached => {
                 let mut value = subject.detached();
