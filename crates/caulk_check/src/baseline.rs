@@ -128,7 +128,7 @@ mod tests {
 
     fn found(source: &str) -> Vec<Diagnostic> {
         let selection = Selection::standard();
-        crate::check(&Job::of_text("a.py", source, &selection)).diagnostics
+        crate::check(Job::of_text("a.py", source, &selection)).diagnostics
     }
 
     /// How many findings of `later` are new to a baseline of `before`.

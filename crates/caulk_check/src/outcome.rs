@@ -48,16 +48,25 @@ pub struct Outcome {
 }
 
 /// Analyses a project and reports on the files that were asked for.
-pub fn check(job: &Job<'_>) -> Outcome {
-    outcome(job, &Analysis::new(Project::new(job.sources.clone())))
+pub fn check(mut job: Job<'_>) -> Outcome {
+    let suppressions = suppressions(&job);
+    // Sources of a large project are not held twice.
+    let project = Project::new(std::mem::take(&mut job.sources));
+    report(&job, suppressions, &Analysis::new(project))
 }
 
 /// Reports on an analysis of the job's sources.
 pub fn outcome(job: &Job<'_>, analysis: &Analysis) -> Outcome {
-    let mut outcome = Outcome::default();
+    report(job, suppressions(job), analysis)
+}
+
+fn suppressions(job: &Job<'_>) -> BTreeMap<String, Suppressions> {
     let sources = job.sources.iter().filter(|source| job.reported.contains(&source.path));
-    let mut suppressions: BTreeMap<&str, Suppressions> =
-        sources.map(|source| (source.path.as_str(), Suppressions::new(&source.path, &source.text))).collect();
+    sources.map(|source| (source.path.clone(), Suppressions::new(&source.path, &source.text))).collect()
+}
+
+fn report(job: &Job<'_>, mut suppressions: BTreeMap<String, Suppressions>, analysis: &Analysis) -> Outcome {
+    let mut outcome = Outcome::default();
     for mut diagnostic in caulk_rules::check(analysis, &job.selection.rules()) {
         let Some(file) = diagnostic.sites.first().map(|site| site.file.as_str()) else { continue };
         let Some(comments) = suppressions.get_mut(file) else { continue };
@@ -74,19 +83,25 @@ pub fn outcome(job: &Job<'_>, analysis: &Analysis) -> Outcome {
         outcome.diagnostics.push(diagnostic);
     }
     outcome.notices = suppressions.values().flat_map(|comments| comments.notices(job.selection)).collect();
-    let known = |file: &str| job.reported.contains(file);
-    outcome.problems = analysis.problems().iter().filter_map(|text| problem(text, known)).collect();
+    let known = |file: &str| {
+        job.reported.contains(file) || [".py", ".pyw", ".ipynb"].iter().any(|end| file.ends_with(end))
+    };
+    let problems = analysis.problems().iter().map(|text| problem(text, known));
+    let wanted = |problem: &Problem| problem.file.is_empty() || job.reported.contains(&problem.file);
+    outcome.problems = problems.filter(wanted).collect();
     outcome
 }
 
-/// A problem of the analysis, `file:line:column: message` or `file: message`, if it is about a known file.
-fn problem(text: &str, known: impl Fn(&str) -> bool) -> Option<Problem> {
-    let (at, _) = text.match_indices(':').find(|(at, _)| known(&text[..*at]))?;
+/// A problem of the analysis, `file:line:column: message` or `file: message`; of no file where it names none.
+fn problem(text: &str, known: impl Fn(&str) -> bool) -> Problem {
+    let Some((at, _)) = text.match_indices(':').find(|(at, _)| known(&text[..*at])) else {
+        return Problem::of_file("", text);
+    };
     let (file, rest) = (&text[..at], &text[at + 1..]);
     let mut numbers = rest.splitn(3, ':');
     let line = numbers.next().and_then(|number| number.parse().ok());
     let column = numbers.next().and_then(|number| number.parse().ok());
-    Some(match (line, column, numbers.next()) {
+    match (line, column, numbers.next()) {
         (Some(line), Some(column), Some(message)) => Problem {
             file: file.to_owned(),
             line: Some(line),
@@ -94,7 +109,7 @@ fn problem(text: &str, known: impl Fn(&str) -> bool) -> Option<Problem> {
             message: message.trim().to_owned(),
         },
         _ => Problem::of_file(file, rest.trim()),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -110,18 +125,18 @@ mod tests {
         let selection = Selection::standard();
         let mut job = Job::of_text("a.py", LEAKY, &selection);
         job.sources.push(SourceFile { path: "b.py".into(), text: LEAKY.into() });
-        assert_eq!(check(&job).diagnostics.len(), 1);
+        assert_eq!(check(job.clone()).diagnostics.len(), 1);
         job.reported.insert("b.py".into());
-        assert_eq!(check(&job).diagnostics.len(), 2);
+        assert_eq!(check(job.clone()).diagnostics.len(), 2);
         job.off.insert("a.py".into(), [LeakClass::CachedMethod].into());
-        assert_eq!(check(&job).diagnostics.len(), 1);
+        assert_eq!(check(job).diagnostics.len(), 1);
     }
 
     #[test]
     fn severities_are_the_user_s() {
         let mut selection = Selection::standard();
         assert_eq!(selection.rate("cached-method", Severity::Info), Ok(()));
-        let outcome = check(&Job::of_text("a.py", LEAKY, &selection));
+        let outcome = check(Job::of_text("a.py", LEAKY, &selection));
         assert_eq!(outcome.diagnostics[0].severity, Severity::Info);
     }
 
@@ -129,7 +144,7 @@ mod tests {
     fn a_broken_file_is_a_problem_with_a_place() {
         let selection = Selection::standard();
         let broken = format!("{LEAKY}def (:\n");
-        let outcome = check(&Job::of_text("c:/a.py", &broken, &selection));
+        let outcome = check(Job::of_text("c:/a.py", &broken, &selection));
         assert_eq!(outcome.diagnostics.len(), 1);
         assert_eq!(outcome.problems[0].file, "c:/a.py");
         assert_eq!(outcome.problems[0].line, Some(5));

@@ -182,7 +182,7 @@ mod tests {
     /// Lines with a finding, and notices.
     fn check(source: &str, found: &[u32], notices: &[(u32, &str)]) {
         let selection = Selection::standard();
-        let outcome = check_project(&Job::of_text("a.py", source, &selection));
+        let outcome = check_project(Job::of_text("a.py", source, &selection));
         let lines: Vec<u32> = outcome.diagnostics.iter().map(|diagnostic| diagnostic.sites[0].line).collect();
         assert_eq!(lines, found, "{source}");
         let said: Vec<_> = outcome

@@ -18,7 +18,7 @@ fn fixed(text: &str) -> Fixed<Outcome> {
     assert_eq!(selection.add(&["all".to_owned()]), Ok(()));
     let look = |texts: &Texts| {
         let source = SourceFile { path: FILE.to_owned(), text: texts[FILE].clone() };
-        check(&Job { sources: vec![source], ..Job::of_text(FILE, "", &selection) })
+        check(Job { sources: vec![source], ..Job::of_text(FILE, "", &selection) })
     };
     let texts = Texts::from([(FILE.to_owned(), text.to_owned())]);
     fix(texts, Applicability::Unsafe, look, |outcome| &outcome.diagnostics)

@@ -34,12 +34,12 @@ impl Cache {
     }
 
     /// What was found for the same job, else what `look` finds now.
-    pub(crate) fn get(&self, job: &Job<'_>, look: impl FnOnce() -> Outcome) -> Outcome {
-        let Some(key) = key(job) else { return look() };
+    pub(crate) fn get(&self, job: Job<'_>, look: impl FnOnce(Job<'_>) -> Outcome) -> Outcome {
+        let Some(key) = key(&job) else { return look(job) };
         let path = self.folder.join(format!("{key}.json"));
         let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         kept.unwrap_or_else(|| {
-            let outcome = look();
+            let outcome = look(job);
             self.keep(&path, &outcome);
             outcome
         })
@@ -116,11 +116,11 @@ mod tests {
         let mut looked = 0;
         for text in texts {
             let job = Job::of_text("a.py", text, &selection);
-            let outcome = cache.get(&job, || {
+            let outcome = cache.get(job.clone(), |job| {
                 looked += 1;
-                caulk_check::check(&job)
+                caulk_check::check(job)
             });
-            assert_eq!(outcome, caulk_check::check(&job));
+            assert_eq!(outcome, caulk_check::check(job));
         }
         assert_eq!(looked, looks, "{texts:?}");
         assert!(fs::read_dir(cache.folder).unwrap().count() <= MOST);
@@ -139,7 +139,7 @@ mod tests {
     fn a_folder_that_cannot_be_written_is_no_error() {
         let selection = Selection::standard();
         let job = Job::of_text("a.py", "x = 1", &selection);
-        let outcome = Cache::new("/proc/none".into()).get(&job, || caulk_check::check(&job));
+        let outcome = Cache::new("/proc/none".into()).get(job, caulk_check::check);
         assert_eq!(outcome, Outcome::default());
     }
 }

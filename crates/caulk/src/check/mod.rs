@@ -22,5 +22,5 @@ pub(crate) use targets::{Buffers, STDIN, targets};
 #[cfg(test)]
 pub(crate) fn found_in(path: &str, text: &str) -> Vec<caulk_core::Diagnostic> {
     let selection = caulk_check::Selection::standard();
-    caulk_check::check(&caulk_check::Job::of_text(path, text, &selection)).diagnostics
+    caulk_check::check(caulk_check::Job::of_text(path, text, &selection)).diagnostics
 }

@@ -84,15 +84,13 @@ impl Project {
 
     /// What is found that the baseline does not know, in the names of the analysis, and how many it knows.
     pub(crate) fn check(&self, known: Option<&Known>) -> Found {
-        self.found(caulk_check::check(&self.job()), known)
+        self.found(caulk_check::check(self.job()), known)
     }
 
     /// The same, from an earlier check where nothing has changed since.
     pub(crate) fn check_cached(&self, known: Option<&Known>) -> Found {
         let Some(cache) = &self.cache else { return self.check(known) };
-        let job = self.job();
-        let outcome = cache.get(&job, || caulk_check::check(&job));
-        self.found(outcome, known)
+        self.found(cache.get(self.job(), caulk_check::check), known)
     }
 
     fn found(&self, mut outcome: Outcome, known: Option<&Known>) -> Found {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::{Applicability, LeakClass};
-use caulk_report::check::{self, CheckReport, FixSummary};
+use caulk_report::check::{self as formats, CheckReport, FixSummary};
 use caulk_source::absolute;
 
 use crate::check::baseline::{self, BaselineError, Known};
@@ -24,6 +25,13 @@ use crate::printer::{self, Printer};
 /// # Errors
 /// If a path is not there, settings cannot be used, or the findings cannot be written.
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<i32> {
+    // A defect of caulk is no finding: it must not end as one.
+    catch_unwind(AssertUnwindSafe(|| check(args))).unwrap_or_else(|_| {
+        Err(anyhow::anyhow!("caulk failed on this code; see above\nhint: `--exclude` leaves a file out; please report the message"))
+    })
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<i32> {
     let directory = directory()?;
     if let Some(spot) = &args.explain_silence {
         return explain(args, &directory, spot);
@@ -117,7 +125,7 @@ fn fix(
     report.fixed = Some(FixSummary { applied, only_shown: args.fixes.diff });
     if args.fixes.diff {
         data(&out)?;
-        let summary = check::summary(&report, &printer::file_options());
+        let summary = formats::summary(&report, &printer::file_options());
         Printer::new(args.quiet).say(&summary);
         return Ok(if any { exit::FOUND } else { exit::SUCCESS });
     }
@@ -185,14 +193,14 @@ fn data(text: &str) -> anyhow::Result<()> {
 fn render(report: &CheckReport, args: &CheckArgs) -> String {
     let options = printer::data_options();
     match args.output_format {
-        OutputFormat::Json if args.statistics => check::statistics_json(report),
-        _ if args.statistics => check::statistics(report),
-        OutputFormat::Text => check::text(report, &options, args.quiet),
-        OutputFormat::Concise => check::concise(report, &options, args.quiet),
-        OutputFormat::Json => check::json(report),
-        OutputFormat::Sarif => check::sarif(report),
-        OutputFormat::Github => check::github(report),
-        OutputFormat::Gitlab => check::gitlab(report),
+        OutputFormat::Json if args.statistics => formats::statistics_json(report),
+        _ if args.statistics => formats::statistics(report),
+        OutputFormat::Text => formats::text(report, &options, args.quiet),
+        OutputFormat::Concise => formats::concise(report, &options, args.quiet),
+        OutputFormat::Json => formats::json(report),
+        OutputFormat::Sarif => formats::sarif(report),
+        OutputFormat::Github => formats::github(report),
+        OutputFormat::Gitlab => formats::gitlab(report),
     }
 }
 

@@ -24,6 +24,9 @@ use super::{requests, uri};
 /// Time without a change after which it is worth looking.
 const QUIET: Duration = Duration::from_millis(150);
 
+/// Stack of a worker, in bytes.
+const STACK: usize = 16 << 20;
+
 /// An open file.
 #[derive(Debug)]
 struct Open {
@@ -192,16 +195,16 @@ impl<'a> Session<'a> {
         let (generation, folder, encoding) = (self.generation, self.folder.clone(), self.encoding);
         let snapshot = Snapshot { generation, folder, buffers, encoding };
         let results = self.results.0.clone();
-        self.looking = true;
-        std::thread::spawn(move || {
+        let work = move || {
             // A defect of caulk must not end the editor's session.
             let seen = catch_unwind(AssertUnwindSafe(|| look(&snapshot)));
-            results.send(seen.unwrap_or_else(|_| Seen {
-                generation: snapshot.generation,
-                files: BTreeMap::new(),
-                error: Some("failed on this code; the log has more".to_owned()),
-            }))
-        });
+            let failed = Some("failed on this code; the log has more".to_owned());
+            let none = Seen { generation: snapshot.generation, files: BTreeMap::new(), error: failed };
+            results.send(seen.unwrap_or(none))
+        };
+        // Deeply nested code needs the room that a main thread has.
+        let started = std::thread::Builder::new().stack_size(STACK).spawn(work);
+        self.looking = started.is_ok();
     }
 
     fn show(&mut self, seen: Seen) -> anyhow::Result<()> {
