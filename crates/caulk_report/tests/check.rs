@@ -140,10 +140,16 @@ fn json() {
 
 #[test]
 fn sarif() {
-    insta::assert_snapshot!(
-        "check_sarif",
-        check::sarif(&report()).replace(env!("CARGO_PKG_VERSION"), "[version]")
-    );
+    let mut document: serde_json::Value = serde_json::from_str(&check::sarif(&report())).unwrap();
+    let driver = &mut document["runs"][0]["tool"]["driver"];
+    driver["version"] = "[version]".into();
+    for rule in driver["rules"].as_array_mut().unwrap() {
+        // Whether there is a page, and what it says, is the rule's business.
+        let rule = rule.as_object_mut().unwrap();
+        rule.remove("help");
+        rule.remove("defaultConfiguration");
+    }
+    insta::assert_json_snapshot!("check_sarif", document);
 }
 
 #[test]
