@@ -13,6 +13,7 @@ use caulk_python::program::{
 
 use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
 use crate::exposure::{Exposure, Pace};
+use crate::rules::TABLES;
 
 /// Calls that differentiate: graphs are there for them.
 const BACKWARD: &[&str] = &["torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad"];
@@ -53,6 +54,7 @@ impl Claims {
             analysis,
             backward: analysis.calls(BACKWARD),
             evaluations: analysis.calls(&["torch.nn.Module.eval"]),
+            tables: analysis.calls(TABLES),
         };
         let growths = analysis.growths().into_iter().filter_map(|growth| judge.growth(growth)).collect();
         let carries = analysis.carries().into_iter().filter_map(|carry| judge.carry(carry)).collect();
@@ -77,6 +79,7 @@ struct Judge<'a> {
     analysis: &'a Analysis,
     backward: Vec<CallFact>,
     evaluations: Vec<CallFact>,
+    tables: Vec<CallFact>,
 }
 
 impl Judge<'_> {
@@ -107,7 +110,8 @@ impl Judge<'_> {
             exposure.scope = exposure.scope.max(Scope::Epoch);
         }
         let contents = analysis.contents_made_in(&case.value, exposure.inner);
-        let growing = Growing { analysis, growth, case, holder, exposure, contents: &contents };
+        let growing =
+            Growing { analysis, growth, case, holder, exposure, contents: &contents, tables: &self.tables };
         let class = match growing.purpose() {
             Purpose::Known(class) => class,
             Purpose::Finite => return None,

@@ -4,11 +4,12 @@
 use caulk_core::LeakClass;
 use caulk_python::Analysis;
 use caulk_python::program::{
-    Contents, Growth, GrowthCase, GrowthFact, Guards, Holder, Kinds, Literal, LoopId, LoopKind, Root, Shape,
-    Traits, Value,
+    CallFact, Contents, Growth, GrowthCase, GrowthFact, Guards, Holder, Kinds, Literal, LoopId, LoopKind,
+    Root, Shape, Traits, Value,
 };
 
 use crate::exposure::Exposure;
+use crate::rules::table_of_rows;
 
 /// What a container is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) struct Growing<'a> {
     pub(crate) exposure: Exposure,
     /// What one turn of the loop adds.
     pub(crate) contents: &'a Contents,
+    /// Calls that make tables.
+    pub(crate) tables: &'a [CallFact],
 }
 
 /// Something limits a container, or what happens once makes it grow.
@@ -61,6 +64,10 @@ impl Growing<'_> {
             Purpose::Known(LeakClass::OptimizerRecreated)
         } else if kinds.has(Kinds::FIGURE.with(Kinds::AXES)) {
             Purpose::Known(LeakClass::FigureNotClosed)
+        } else if kinds.has(Kinds::FILE.with(Kinds::VIDEO)) {
+            Purpose::Known(LeakClass::FileHandlesGrow)
+        } else if table_of_rows(self.analysis, self.case, self.exposure, self.tables).is_some() {
+            Purpose::Known(LeakClass::RowsKeptUntilEnd)
         } else if kinds.has(Kinds::RECORD) {
             Purpose::Known(LeakClass::LogRecordsKept)
         } else if kinds.has(Kinds::EXCEPTION) {

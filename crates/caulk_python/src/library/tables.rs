@@ -10,6 +10,8 @@ pub(super) const TABLE: &[Entry] = &[
     noted("pandas.concat", Gives::Table),
     gives("pandas.*", Gives::Table),
     gives("pandas.DataFrame.*", Gives::Table),
+    noted("pandas.DataFrame.plot", Gives::Axes),
+    noted("pandas.DataFrame.boxplot", Gives::Axes),
     gives("pandas.DataFrame.to_csv", Gives::None),
     gives("pandas.DataFrame.to_parquet", Gives::None),
     gives("pandas.DataFrame.to_dict", Gives::Dict),

@@ -20,8 +20,20 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 /// What makes a figure that pyplot keeps until it is closed.
-pub(crate) const MAKES: &[&str] =
-    &["matplotlib.pyplot.figure", "matplotlib.pyplot.subplots", "matplotlib.pyplot.subplot_mosaic"];
+pub(crate) const MAKES: &[&str] = &[
+    "matplotlib.pyplot.figure",
+    "matplotlib.pyplot.subplots",
+    "matplotlib.pyplot.subplot_mosaic",
+    "pandas.DataFrame.plot",
+    "pandas.DataFrame.boxplot",
+    "seaborn.catplot",
+    "seaborn.clustermap",
+    "seaborn.displot",
+    "seaborn.jointplot",
+    "seaborn.lmplot",
+    "seaborn.pairplot",
+    "seaborn.relplot",
+];
 /// What gives the current figure, or a named one, back. An interactive `show` comes back when windows are closed.
 const CLOSES: &[&str] = &[
     "matplotlib.pyplot.close",
@@ -78,7 +90,7 @@ fn figures(cx: &Context<'_>) -> Vec<(CallFact, Exposure)> {
     let mut found = Vec::new();
     for made in cx.analysis.calls(MAKES) {
         let closed = reaches(cx, &made, &closing) || logged(cx, &made, &logging);
-        if made.root == Root::Test || closed || is_named(cx, &made) {
+        if made.root == Root::Test || closed || is_named(cx, &made) || draws_elsewhere(cx, &made) {
             continue;
         }
         let duration = cx.analysis.piling(&made, unnamed.iter().cloned());
@@ -115,6 +127,11 @@ fn is_named(cx: &Context<'_>, made: &CallFact) -> bool {
     let position = (cx.analysis.name(made.name) == MAKES[0]).then_some(0);
     let number = made.argument(cx.analysis, position, "num");
     number.is_some_and(|number| matches!(number.literal, Literal::Int(_) | Literal::Text(_)))
+}
+
+/// `table.plot(ax=ax)`: on Axes that are there.
+fn draws_elsewhere(cx: &Context<'_>, made: &CallFact) -> bool {
+    made.argument(cx.analysis, None, "ax").is_some_and(|ax| !ax.only(Kinds::NONE))
 }
 
 /// Calls that draw on one Axes again and again, and show it in between.

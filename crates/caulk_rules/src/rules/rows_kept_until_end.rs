@@ -1,9 +1,11 @@
 //! Rows that are gathered step by step for one table at the end.
 
 use caulk_core::{LeakClass, Scope, Severity};
+use caulk_python::Analysis;
 use caulk_python::program::{CallFact, GrowthCase, GrowthFact, ObjectId, Shape, Value};
 
 use crate::advice::advice;
+use crate::claims::Claim;
 use crate::context::Context;
 use crate::exposure::{Exposure, Pace};
 use crate::rule::Rule;
@@ -17,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 /// What makes a table from rows.
-const TABLES: &[&str] = &[
+pub(crate) const TABLES: &[&str] = &[
     "pandas.DataFrame",
     "pandas.DataFrame.from_records",
     "pandas.DataFrame.from_dict",
@@ -29,39 +31,32 @@ const TABLES: &[&str] = &[
 
 fn check(cx: &mut Context<'_>) {
     let tables = cx.analysis.calls(TABLES);
-    if tables.is_empty() {
-        return;
-    }
-    for growth in cx.analysis.growths() {
-        let found = growth.cases.iter().find_map(|case| gathered(cx, case, &tables));
-        if let Some((exposure, object, table)) = found {
-            report(cx, &growth, exposure, object, table);
+    for claim in cx.growths() {
+        let Claim { growth, case, exposure, .. } = claim;
+        if let Some(table) = table_of_rows(cx.analysis, case, *exposure, &tables) {
+            report(cx, growth, *exposure, case.object, table);
         }
     }
 }
 
 /// The table that a case's rows are gathered for, when that is made after all loops.
-fn gathered<'t>(
-    cx: &Context<'_>,
+pub(crate) fn table_of_rows<'t>(
+    analysis: &Analysis,
     case: &GrowthCase,
+    exposure: Exposure,
     tables: &'t [CallFact],
-) -> Option<(Exposure, ObjectId, &'t CallFact)> {
-    if !is_row(cx, &case.value) {
-        return None;
-    }
-    let exposure = Exposure::of(cx.analysis, &case.duration, cx.analysis.holder(case.object))?;
+) -> Option<&'t CallFact> {
     // A row for each epoch is nothing.
-    if exposure.scope != Scope::Run || exposure.pace == Pace::Epoch {
+    if exposure.scope != Scope::Run || exposure.pace == Pace::Epoch || !is_row(analysis, &case.value) {
         return None;
     }
-    let table = tables.iter().find(|table| {
+    tables.iter().find(|table| {
         table.argument.objects.contains(case.object) && !table.around.contains(&exposure.through)
-    })?;
-    Some((exposure, case.object, table))
+    })
 }
 
-fn is_row(cx: &Context<'_>, value: &Value) -> bool {
-    value.objects.iter().any(|object| cx.analysis.object(object).shape == Shape::Dict)
+fn is_row(analysis: &Analysis, value: &Value) -> bool {
+    value.objects.iter().any(|object| analysis.object(object).shape == Shape::Dict)
 }
 
 fn report(cx: &mut Context<'_>, growth: &GrowthFact, exposure: Exposure, object: ObjectId, table: &CallFact) {
