@@ -340,6 +340,11 @@ impl Analysis {
         self.lifetimes.releases.get(&object).map_or(&[], Vec::as_slice)
     }
 
+    /// Where something is given back.
+    pub fn released_at(&self, release: &Released) -> Location {
+        self.run.activations[release.activation.0 as usize].events[release.event as usize].at
+    }
+
     /// The loops around every place at which an object begins to live.
     pub fn births(&self, object: ObjectId) -> Vec<Chain> {
         self.lifetimes.births_of(&self.run, object)

@@ -20,6 +20,7 @@ mod loader_per_epoch;
 mod log_records_kept;
 mod loss_kept_with_graph;
 mod mutable_default_grows;
+mod no_release_after_validation;
 mod optimizer_recreated;
 mod orphan_process;
 mod pinned_memory_unneeded;
@@ -66,6 +67,7 @@ pub static RULES: &[&Rule] = &[
     &log_records_kept::RULE,
     &loss_kept_with_graph::RULE,
     &mutable_default_grows::RULE,
+    &no_release_after_validation::RULE,
     &optimizer_recreated::RULE,
     &orphan_process::RULE,
     &pinned_memory_unneeded::RULE,
