@@ -330,6 +330,13 @@ impl Analysis {
         found
     }
 
+    /// The loops of a function.
+    pub fn loops(&self, function: FunctionId) -> impl Iterator<Item = LoopId> {
+        let loops =
+            self.run.loops.iter().enumerate().filter(move |(_, known)| known.function == Some(function));
+        loops.map(|(at, _)| LoopId(at as u32))
+    }
+
     /// Every object.
     pub fn objects(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
         self.run.heap.ids().map(|id| (id, self.object(id)))

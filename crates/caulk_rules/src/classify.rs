@@ -45,22 +45,38 @@ pub(crate) fn is_limited(case: &GrowthCase) -> bool {
 /// of folds that a cross-validation has.
 pub(crate) fn is_short_lived(analysis: &Analysis, case: &GrowthCase) -> bool {
     let births = analysis.births(case.object);
-    let goes_with_owner = matches!(case.duration.root, Root::Framework([LoopId::CALLBACKS]))
+    let handed = matches!(case.duration.root, Root::Framework([LoopId::CALLBACKS]));
+    let goes_with_owner = handed
         && !births.is_empty()
         && births.iter().all(|chain| chain.iter().any(|id| analysis.repeats(*id)));
     let mut repeating = case.duration.growing.iter().filter(|id| analysis.repeats(**id));
-    goes_with_owner || repeating.all(|id| analysis.a_loop(*id).kind == LoopKind::Folds)
+    // A variable that a function shares with hooks goes with the function, which may be done after one pass.
+    let goes_with_function = match analysis.holder(case.object) {
+        Holder::Closure(function, _) if handed => !analysis.loops(function).any(|id| analysis.trains(id)),
+        _ => false,
+    };
+    goes_with_owner || goes_with_function || repeating.all(|id| analysis.a_loop(*id).kind == LoopKind::Folds)
 }
 
 impl Growing<'_> {
     /// What the container is for.
     pub(crate) fn purpose(&self) -> Purpose {
-        let kinds = self.contents.kinds;
         if self.analysis.object(self.case.object).shape == Shape::Queue {
-            Purpose::Known(LeakClass::UnboundedQueue)
-        } else if self.case.duration.growing.contains(&LoopId::SAMPLES) {
-            Purpose::Known(LeakClass::WorkerMemoryGrows)
-        } else if kinds.has(Kinds::OPTIMIZER) && self.makes_optimizers() {
+            return Purpose::Known(LeakClass::UnboundedQueue);
+        }
+        if self.case.duration.growing.contains(&LoopId::SAMPLES) {
+            return Purpose::Known(LeakClass::WorkerMemoryGrows);
+        }
+        match if self.growth.how == Growth::Store { self.keyed() } else { Purpose::Any } {
+            Purpose::Any => self.by_kinds(),
+            known => known,
+        }
+    }
+
+    /// By what goes in.
+    fn by_kinds(&self) -> Purpose {
+        let kinds = self.contents.kinds;
+        if kinds.has(Kinds::OPTIMIZER) && self.makes_optimizers() {
             Purpose::Known(LeakClass::OptimizerRecreated)
         } else if kinds.has(Kinds::FIGURE.with(Kinds::AXES)) {
             Purpose::Known(LeakClass::FigureNotClosed)
@@ -76,8 +92,6 @@ impl Growing<'_> {
             Purpose::Known(LeakClass::StepOutputsNotCleared)
         } else if self.contents.function.is_some() && self.holds_tensors() {
             Purpose::Known(LeakClass::CallbackKeepsTensor)
-        } else if self.growth.how == Growth::Store {
-            self.keyed()
         } else {
             Purpose::Any
         }
@@ -139,9 +153,8 @@ pub(crate) fn is_fresh(analysis: &Analysis, key: &Value, growing: &[LoopId]) -> 
     if key.literal != Literal::Any {
         return false;
     }
-    if key.kinds.has(Kinds::TENSOR) && !key.kinds.has(Kinds::UNKNOWN)
-        || key.traits.has(Traits::UNIQUE.with(Traits::MEASURED))
-    {
+    let tensor = key.only(Kinds::TENSOR) && !key.traits.has(Traits::LEAF);
+    if tensor || !key.kinds.has(Kinds::UNKNOWN) && key.traits.has(Traits::UNIQUE.with(Traits::MEASURED)) {
         return true;
     }
     let loops = growing.iter().filter(|id| analysis.repeats(**id)).count();

@@ -133,6 +133,11 @@ pub(crate) fn bound(cx: &Context<'_>, kept: &Claim) -> Option<Fix> {
 pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told> {
     let container = cx.text(kept.growth.container);
     let weight = Weight::of(kept);
+    let passes = kept.case.duration.growing.iter().filter(|id| cx.analysis.repeats(**id)).count();
+    // A function that gathers in one loop is about to use, or to give, what it gathered.
+    if matches!(kept.holder, Holder::Local) && passes < 2 {
+        return None;
+    }
     let named = !matches!(kept.holder, Holder::Local | Holder::Closure(..));
     let sampled = kept.case.duration.guards.has(Guards::MODULO);
     let by_weight = weight.severity(kept.exposure.pace).map(|severity| match kept.exposure.pace {

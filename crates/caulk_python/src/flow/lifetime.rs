@@ -258,7 +258,9 @@ impl Lifetimes {
             // Made in the same call: only the ways that are told apart are known of the births of all calls.
             let anew = anew.map_or(0, |loops| shared(&extended(&way.chain, loops), &around));
             let born = births.iter().map(|birth| shared(birth, &around)).max().unwrap_or(0).max(anew);
-            let (mut start, mut by) = (born, None);
+            // What is called once in a loop is not repeated by it.
+            let once = way.guards.has(Guards::ONCE) && !way.guards.has(Guards::LENGTH);
+            let (mut start, mut by) = (if once { born.max(way.chain.len()) } else { born }, None);
             for (index, release) in releases.iter().enumerate() {
                 if release.guards.has(Guards::ONCE) && !release.guards.has(Guards::LENGTH) {
                     continue;

@@ -154,6 +154,11 @@ pub(super) const TABLE: &[Entry] = &[
     gives("torch.Tensor.*", Gives::Tensor),
     gives("torch.Tensor.item", Gives::Measured),
     gives("torch.Tensor.tolist", Gives::List),
+    // Outputs of models may be dicts.
+    gives("torch.Tensor.items", Gives::Unknown),
+    gives("torch.Tensor.keys", Gives::Unknown),
+    gives("torch.Tensor.get", Gives::Unknown),
+    gives("torch.Tensor.pop", Gives::Unknown),
     gives("torch.Tensor.numpy", Gives::Array),
     gives("torch.Tensor.detach", Gives::Detached),
     gives("torch.Tensor.detach_", Gives::Detached),

@@ -216,14 +216,21 @@ impl Machine<'_> {
             match self.heap.shape(object) {
                 Shape::Function(id, closure) => {
                     let given = self.outside_arguments(object, id, None);
-                    self.activate(outermost(id, closure), given, Some(Root::Framework(CALLBACKS)));
+                    let root = self.handed_root(id);
+                    self.activate(outermost(id, closure), given, Some(root));
                 }
                 Shape::Method(function, receiver) => {
-                    self.run_method(function, receiver, Root::Framework(CALLBACKS), true);
+                    let Shape::Function(id, _) = self.heap.shape(function) else { continue };
+                    let root = self.handed_root(id);
+                    self.run_method(function, receiver, root, true);
                 }
                 _ => {}
             }
         }
+    }
+
+    fn handed_root(&self, function: FunctionId) -> Root {
+        if self.is_test(function) { Root::Test } else { Root::Framework(CALLBACKS) }
     }
 
     /// The rest: first what no call names, then whatever is left.

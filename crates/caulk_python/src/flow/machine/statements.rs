@@ -12,13 +12,15 @@ use crate::flow::value::{Kinds, Literal, Value};
 
 impl<'p> Machine<'p> {
     pub(crate) fn suite(&mut self, f: &mut Frame, body: &'p [Stmt]) {
+        let guards = f.guards;
         for stmt in body {
             if !f.live {
-                return;
+                break;
             }
             f.statement = located(f.file, stmt);
             stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.statement(f, stmt));
         }
+        f.guards = guards;
     }
 
     fn statement(&mut self, f: &mut Frame, stmt: &'p Stmt) {
@@ -118,7 +120,9 @@ impl<'p> Machine<'p> {
                 otherwise.clone_from(&f.slots);
             }
         }
-        f.guards = outer;
+        // `if len(x) > most: return` guards what follows.
+        let left = ends.first().is_some_and(|(_, live)| !live) && guard(&stmt.test).has(Guards::LENGTH);
+        f.guards = if left { outer.with(negated(guard(&stmt.test))) } else { outer };
         f.live = falls_through && !is_main_guard(&stmt.test);
         for (slots, live) in ends {
             f.join(&slots, live);
