@@ -103,6 +103,8 @@ impl Growing<'_> {
         let cached = self.analysis.object(self.case.object).looked_up;
         if cached && key.traits.has(Traits::FOLD) {
             Purpose::Known(LeakClass::AugmentationPerFold)
+        } else if cached && is_computed(key) {
+            Purpose::Known(LeakClass::CacheKeyedByTensor)
         } else if is_fresh(self.analysis, key, &self.case.duration.growing) {
             if cached { Purpose::Known(LeakClass::UnboundedCache) } else { Purpose::Any }
         } else if !cached && key.traits.has(Traits::COUNTER.with(Traits::DATA)) {
@@ -147,14 +149,20 @@ impl Growing<'_> {
     }
 }
 
+/// A tensor that was computed just now, and is equal to nothing but itself. Parameters come back.
+fn is_computed(key: &Value) -> bool {
+    key.only(Kinds::TENSOR) && key.carries_graph() && !key.traits.has(Traits::LEAF)
+}
+
 /// Whether a key hardly comes back: random, a clock, measured, a tensor (which is equal to nothing but itself), a number
 /// that goes on counting.
 pub(crate) fn is_fresh(analysis: &Analysis, key: &Value, growing: &[LoopId]) -> bool {
     if key.literal != Literal::Any {
         return false;
     }
-    let tensor = key.only(Kinds::TENSOR) && !key.traits.has(Traits::LEAF);
-    if tensor || !key.kinds.has(Kinds::UNKNOWN) && key.traits.has(Traits::UNIQUE.with(Traits::MEASURED)) {
+    if is_computed(key)
+        || !key.kinds.has(Kinds::UNKNOWN) && key.traits.has(Traits::UNIQUE.with(Traits::MEASURED))
+    {
         return true;
     }
     let loops = growing.iter().filter(|id| analysis.repeats(**id)).count();

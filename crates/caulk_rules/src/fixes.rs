@@ -26,5 +26,12 @@ pub(crate) fn of_stored(
 /// A limit that the code sets for a container and never reads.
 pub(crate) fn unused_window(project: &Project, container: Location, function: &str) -> Option<Window> {
     let facts = module(project, container).facts(project.text(container), function);
-    facts.windows.into_iter().next().filter(|_| facts.bounds.iter().all(|bound| !bound.called))
+    facts.windows.into_iter().find(names_a_limit).filter(|_| facts.bounds.iter().all(|bound| !bound.called))
+}
+
+/// `self.loss_window`, `MAX_ROWS`, but not `value_max`.
+fn names_a_limit(window: &Window) -> bool {
+    const LIMITS: &[&str] = &["window", "maxlen", "maxsize", "limit", "capacity", "keep"];
+    let name = window.expression.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    name.trim_start_matches('_').starts_with("max") || name.split('_').any(|word| LIMITS.contains(&word))
 }

@@ -1,7 +1,8 @@
-//! A functools cache on a function that is called with tensors.
+//! Caches whose keys are tensors: functions that remember, and dicts.
 
 use caulk_core::{LeakClass, Severity};
 
+use crate::container::{Told, report};
 use crate::context::Context;
 use crate::fixes;
 use crate::memo::remembered;
@@ -16,6 +17,18 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(cx: &mut Context<'_>) {
+    report(cx, |cx, kept| {
+        let message = format!(
+            "the cache `{}` is keyed by tensors, which are equal to nothing but themselves: it never hits and grows {}",
+            cx.text(kept.growth.container),
+            kept.exposure.words()
+        );
+        Some(Told { severity: Severity::Error, message, note: "the key is a new tensor", fix: None })
+    });
+    functions(cx);
+}
+
+fn functions(cx: &mut Context<'_>) {
     for memo in cx.analysis.memos() {
         let Some(found) = remembered(cx, &memo).filter(|found| found.class == LeakClass::CacheKeyedByTensor)
         else {
