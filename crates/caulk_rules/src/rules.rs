@@ -5,6 +5,7 @@ mod cache_keyed_by_tensor;
 mod cached_method;
 mod callback_keeps_tensor;
 mod cleanup_as_plaster;
+mod context_attribute_tensor;
 mod device_tensor_kept;
 mod evaluation_with_grad;
 mod exception_keeps_frames;
@@ -52,6 +53,7 @@ pub static RULES: &[&Rule] = &[
     &cached_method::RULE,
     &callback_keeps_tensor::RULE,
     &cleanup_as_plaster::RULE,
+    &context_attribute_tensor::RULE,
     &device_tensor_kept::RULE,
     &evaluation_with_grad::RULE,
     &exception_keeps_frames::RULE,

@@ -1,0 +1,167 @@
+//! Tensors that a custom autograd function stores as attributes of its context.
+
+use std::collections::BTreeSet;
+
+use caulk_core::{LeakClass, Scope, Severity};
+use caulk_python::Location;
+use caulk_python::program::FunctionId;
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, ExprName, Stmt, StmtFunctionDef};
+
+use crate::context::Context;
+use crate::rule::Rule;
+use crate::source::{last_name, located, statement_at};
+
+pub(crate) static RULE: Rule = Rule {
+    class: LeakClass::ContextAttributeTensor,
+    severity: Severity::Warning,
+    default: true,
+    explanation: include_str!("context_attribute_tensor.md"),
+    check,
+};
+
+fn check(cx: &mut Context<'_>) {
+    for (function, at) in forwards(cx) {
+        let Some(Stmt::FunctionDef(definition)) = statement_at(cx.project(), at) else { continue };
+        let Some(context) = definition.parameters.iter_non_variadic_params().next() else { continue };
+        let mut forward = Forward { context: context.name().as_str(), ..Forward::default() };
+        forward.visit_body(&definition.body);
+        let inputs = inputs(definition);
+        for stored in &forward.stored {
+            let name = stored.value.id.as_str();
+            if forward.returned.contains(name) {
+                report(cx, function, at, stored, true);
+            } else if inputs.contains(name) && forward.tensors.contains(name) {
+                report(cx, function, at, stored, false);
+            }
+        }
+    }
+}
+
+/// `forward` of every custom autograd function.
+fn forwards(cx: &Context<'_>) -> Vec<(FunctionId, Location)> {
+    let Some(forward) = cx.analysis.symbol("forward") else { return Vec::new() };
+    let is_function = |base: &String| base.starts_with("torch.autograd.") && base.ends_with("Function");
+    let classes = cx.analysis.classes().filter(|(_, class)| class.libraries.iter().any(is_function));
+    let methods = classes.filter_map(|(_, class)| class.methods.get(&forward).copied());
+    methods.map(|id| (id, cx.analysis.function(id).at)).collect()
+}
+
+fn inputs(definition: &StmtFunctionDef) -> BTreeSet<&str> {
+    let parameters = definition.parameters.iter_non_variadic_params().skip(1);
+    parameters.map(|parameter| parameter.name().as_str()).collect()
+}
+
+/// `ctx.name = value`.
+struct Stored<'a> {
+    target: &'a Expr,
+    value: &'a ExprName,
+}
+
+/// What happens in a `forward`.
+#[derive(Default)]
+struct Forward<'a> {
+    context: &'a str,
+    stored: Vec<Stored<'a>>,
+    /// Names that are used as only tensors are.
+    tensors: BTreeSet<&'a str>,
+    returned: BTreeSet<&'a str>,
+}
+
+impl<'a> Visitor<'a> for Forward<'a> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::FunctionDef(_) | Stmt::ClassDef(_) => return,
+            Stmt::Assign(assign) => {
+                if let ([Expr::Attribute(target)], Expr::Name(value)) = (&*assign.targets, &*assign.value)
+                    && target.value.as_name_expr().is_some_and(|name| name.id == self.context)
+                {
+                    self.stored.push(Stored { target: &assign.targets[0], value });
+                }
+            }
+            Stmt::Return(returned) => match returned.value.as_deref() {
+                Some(Expr::Tuple(parts)) => self.returned.extend(parts.iter().filter_map(name)),
+                Some(one) => self.returned.extend(name(one)),
+                None => {}
+            },
+            _ => {}
+        }
+        visitor::walk_stmt(self, stmt);
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Call(call) => {
+                let root = match &*call.func {
+                    Expr::Attribute(attribute) => name(&attribute.value),
+                    _ => None,
+                };
+                let saves = last_name(&call.func) == Some("save_for_backward");
+                // The first argument of a function is what it is about; others may be numbers.
+                let most = match root {
+                    _ if saves => usize::MAX,
+                    Some("torch" | "F") => 1,
+                    _ => 0,
+                };
+                self.tensors.extend(call.arguments.args.iter().take(most).filter_map(name));
+            }
+            Expr::Attribute(attribute) => {
+                const OF_TENSORS: &[&str] = &[
+                    "shape",
+                    "device",
+                    "dtype",
+                    "size",
+                    "detach",
+                    "clone",
+                    "contiguous",
+                    "view",
+                    "reshape",
+                    "new_zeros",
+                    "new_empty",
+                    "matmul",
+                    "sum",
+                    "mean",
+                    "permute",
+                    "transpose",
+                    "requires_grad",
+                ];
+                if OF_TENSORS.contains(&attribute.attr.as_str()) {
+                    self.tensors.extend(name(&attribute.value));
+                }
+            }
+            _ => {}
+        }
+        visitor::walk_expr(self, expr);
+    }
+}
+
+fn name(expr: &Expr) -> Option<&str> {
+    expr.as_name_expr().map(|name| name.id.as_str())
+}
+
+fn report(cx: &mut Context<'_>, function: FunctionId, at: Location, stored: &Stored<'_>, output: bool) {
+    let value = stored.value.id.as_str();
+    let target = located(at.file, stored.target);
+    let written = cx.text(target);
+    let (message, note) = if output {
+        (
+            format!(
+                "`{written}` keeps the output `{value}`, which keeps the context: neither goes before the collector runs"
+            ),
+            "the output's `grad_fn` is the context, and the context keeps the output",
+        )
+    } else {
+        (
+            format!(
+                "`{written}` keeps the input `{value}` as long as the graph lives: no backward pass frees it"
+            ),
+            "`save_for_backward` frees it with the backward pass, and notices changes in place",
+        )
+    };
+    let chain = vec![cx.link(target, note)];
+    let function = cx.function(function).to_owned();
+    let diagnostic = cx.report(target, &function, message);
+    diagnostic.scope = if output { Scope::Run } else { Scope::Peak };
+    diagnostic.severity = if output { Severity::Warning } else { Severity::Info };
+    diagnostic.chain = chain;
+}
