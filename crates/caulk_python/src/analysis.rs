@@ -269,7 +269,9 @@ impl Analysis {
             let (value, key) = (*self.run.values.get(value), *self.run.values.get(key));
             let recording = event.recording;
             for duration in self.lifetimes.of_container(&self.run, id, event, object) {
-                if duration.root == Root::Test || fact.cases.len() >= MAX_CASES {
+                let left =
+                    duration.root != Root::Module && self.is_left_to_users(object, activation.function);
+                if duration.root == Root::Test || left || fact.cases.len() >= MAX_CASES {
                     continue;
                 }
                 let case = GrowthCase { object, value, key, duration, recording };
@@ -299,7 +301,9 @@ impl Analysis {
                 cases: Vec::new(),
             });
             for duration in self.lifetimes.of_place(&self.run, id, event, place) {
-                if duration.root != Root::Test {
+                let left =
+                    duration.root != Root::Module && self.lifetimes.is_reset_by_users(&self.run, place, id);
+                if duration.root != Root::Test && !left {
                     fact.cases.push(CarryCase { value, fed: value.is_fed_from(place), duration });
                 }
             }

@@ -7,8 +7,8 @@
 use caulk_core::{LeakClass, Scope};
 use caulk_python::Analysis;
 use caulk_python::program::{
-    CallFact, CarryCase, CarryFact, Contents, FunctionId, Growth, GrowthCase, GrowthFact, Holder, Literal,
-    LoopKind, Root, Value,
+    CallFact, CarryCase, CarryFact, Contents, Duration, FunctionId, Growth, GrowthCase, GrowthFact, Holder,
+    Literal, LoopKind, Root, Value,
 };
 
 use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
@@ -167,7 +167,7 @@ impl Judge<'_> {
         let holder = self.analysis.holder_of(carry.place);
         let judged = carry.cases.iter().filter_map(|case| {
             let exposure = Exposure::of(self.analysis, &case.duration, holder)?;
-            if self.is_left_to_users(holder, case.duration.root) {
+            if self.is_left_to_users(holder, case.duration.root) || !self.goes_on(&case.duration) {
                 return None;
             }
             let local = holder == Holder::Local && self.differentiated(carry.function, exposure);
@@ -194,6 +194,14 @@ impl Judge<'_> {
         let Holder::Attribute(class, _) = holder else { return false };
         let bases = &self.analysis.class(class).libraries;
         root != Root::Module && bases.iter().any(|base| base.starts_with("torch.nn."))
+    }
+
+    /// Loops that train, or go through batches, steps or epochs: others may be those of a solver, which mean to carry on.
+    fn goes_on(&self, duration: &Duration) -> bool {
+        duration.growing.iter().any(|id| {
+            let weak = matches!(self.analysis.a_loop(*id).kind, LoopKind::While | LoopKind::Items);
+            self.analysis.repeats(*id) && (self.analysis.trains(*id) || !weak)
+        })
     }
 
     /// Whether a function differentiates once the loop is over.

@@ -58,6 +58,15 @@ impl Analysis {
         matches!(self.holder(object), Holder::Attribute(_, name) if self.run.emptied.contains(&name))
     }
 
+    /// Whether another method that nobody in the project calls, `reset` or `clear`, empties the attribute that holds an
+    /// object: whoever uses the class calls it in time.
+    pub(super) fn is_left_to_users(&self, object: ObjectId, growing: FunctionId) -> bool {
+        let made = self.object(object).at;
+        let mut left = self.lifetimes.left_to_users.iter();
+        matches!(self.holder(object), Holder::Attribute(..))
+            && left.any(|(at, by)| Some(*at) == made && *by != growing)
+    }
+
     /// What holds what a place holds.
     pub fn holder_of(&self, place: PlaceId) -> Holder {
         let Place::Field(object, name) = self.place(place) else { return Holder::Local };

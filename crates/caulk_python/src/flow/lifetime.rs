@@ -6,7 +6,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::flow::event::{ActivationId, Event, Guards, LoopId, LoopKind, Place, Release, Root, What};
 use crate::flow::heap::ObjectId;
 use crate::flow::run::Run;
+use crate::flow::scopes::FunctionId;
 use crate::flow::value::PlaceId;
+use crate::project::Location;
 
 /// Loops around something, from the program's start.
 pub type Chain = Vec<LoopId>;
@@ -65,6 +67,8 @@ pub(crate) struct Lifetimes {
     pub births: FxHashMap<ObjectId, Vec<Born>>,
     /// Where objects begin to live.
     spans: FxHashMap<ObjectId, Vec<Chain>>,
+    /// Where objects are made that functions empty which nobody in the project calls, with these functions.
+    pub left_to_users: FxHashSet<(Location, FunctionId)>,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,
     pub resets: FxHashMap<PlaceId, Vec<Released>>,
     /// Loops in which a backward pass or an optimizer step happens.
@@ -115,6 +119,17 @@ impl Lifetimes {
                 }
             }
         }
+        let outside = |release: &&Released| {
+            let all = matches!(release.how, Release::Clear | Release::Rebind);
+            all && release.root == Root::Uncalled && !constructs(run, release.activation)
+        };
+        for (id, releases) in &lifetimes.releases {
+            let functions = releases.iter().filter(outside).map(|release| function(run, release.activation));
+            let made = run.heap.get(*id).at;
+            lifetimes
+                .left_to_users
+                .extend(made.into_iter().flat_map(|at| functions.clone().map(move |by| (at, by))));
+        }
         lifetimes.spans = lifetimes.births.keys().map(|id| (*id, lifetimes.births_of(run, *id))).collect();
         lifetimes
     }
@@ -162,6 +177,15 @@ impl Lifetimes {
             What::Forward => self.applied.extend(chain),
             _ => {}
         }
+    }
+
+    /// Whether another method that nobody in the project calls, `reset`, binds a place anew.
+    pub(crate) fn is_reset_by_users(&self, run: &Run, place: PlaceId, carrying: ActivationId) -> bool {
+        self.resets.get(&place).into_iter().flatten().any(|reset| {
+            reset.root == Root::Uncalled
+                && !constructs(run, reset.activation)
+                && function(run, reset.activation) != function(run, carrying)
+        })
     }
 
     /// How long a container grows when it grows at an event, once for every way there.
@@ -265,8 +289,7 @@ impl Lifetimes {
                 if release.guards.has(Guards::ONCE) && !release.guards.has(Guards::LENGTH) {
                     continue;
                 }
-                let left = way.root != Root::Module && left_to_users(run, release, activation);
-                let until = if left { around.len() } else { shared(&release.chain, &around) };
+                let until = shared(&release.chain, &around);
                 if until > start {
                     (start, by) = (until, Some(index));
                 }
@@ -303,13 +326,14 @@ fn made_in(run: &Run, activation: ActivationId, object: ObjectId) -> Option<&[Lo
     Some(activation.loops(birth))
 }
 
-/// A release in a method that nobody in the project calls, `reset` or `clear`: whoever uses the class calls it in time.
-fn left_to_users(run: &Run, release: &Released, growing: ActivationId) -> bool {
-    let function = |id: ActivationId| run.activations[id.0 as usize].function;
-    let releasing = function(release.activation);
-    release.root == Root::Uncalled
-        && releasing != function(growing)
-        && !run.function(releasing).name.ends_with("__init__")
+/// The function that is called.
+fn function(run: &Run, activation: ActivationId) -> FunctionId {
+    run.activations[activation.0 as usize].function
+}
+
+/// Whether a call is a constructor's.
+fn constructs(run: &Run, activation: ActivationId) -> bool {
+    run.function(function(run, activation)).name.ends_with("__init__")
 }
 
 /// A loop over a handful of things.
