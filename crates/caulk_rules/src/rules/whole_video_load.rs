@@ -52,25 +52,32 @@ fn sampled(cx: &Context<'_>, taken: &CallFact, growths: &[GrowthFact]) -> Option
     if takes_all(&subscript.slice) {
         return None;
     }
-    let name = subscript.value.as_name_expr()?.id.as_str();
-    let body = body_around(cx.project(), taken.at);
+    let function = cx.function(taken.function).to_owned();
+    let Some(name) = subscript.value.as_name_expr() else {
+        // Nobody else can look at what has no name.
+        let blamed = located(taken.at.file, &*subscript.value);
+        let container = made_by(cx, blamed)?;
+        return Some(Sampled { taken: taken.at, blamed, container, function });
+    };
+    let (name, body) = (name.id.as_str(), body_around(cx.project(), taken.at));
     if !only_sampled(body, name) {
         return None;
     }
-    let function = cx.function(taken.function).to_owned();
     if let Some(growth) = filled(cx, &taken.receiver, growths) {
-        let container = cx.text(growth.container);
-        return Some(Sampled { taken: taken.at, blamed: growth.container, container, function });
-    }
-    if !taken.receiver.traits.has(Traits::WHOLE) {
+        if growth.function == taken.function {
+            let container = cx.text(growth.container);
+            return Some(Sampled { taken: taken.at, blamed: growth.container, container, function });
+        }
+    } else if !taken.receiver.traits.has(Traits::WHOLE) {
         return None;
     }
-    let bound = binding(body, name, subscript.range())?;
-    let decoded = cx.analysis.origin(&taken.receiver)?;
-    let blamed = located(taken.at.file, &bound);
-    let here = decoded.is_in(blamed);
-    let container = if here { cx.text(decoded) } else { callee_text(cx, blamed)? };
-    Some(Sampled { taken: taken.at, blamed: if here { decoded } else { blamed }, container, function })
+    let bound = located(taken.at.file, &binding(body, name, subscript.range())?);
+    let decoded = cx.analysis.origin(&taken.receiver).filter(|decoded| decoded.is_in(bound));
+    let container = match decoded {
+        Some(decoded) => cx.text(decoded),
+        None => made_by(cx, bound)?,
+    };
+    Some(Sampled { taken: taken.at, blamed: decoded.unwrap_or(bound), container, function })
 }
 
 /// `[:]`.
@@ -217,9 +224,13 @@ fn binds(target: &Expr, name: &str) -> bool {
     }
 }
 
-fn callee_text(cx: &Context<'_>, at: Location) -> Option<String> {
-    let Some(Expr::Call(call)) = expression_at(cx.project(), at) else { return None };
-    Some(cx.text(located(at.file, &*call.func)))
+/// What is called or cut there.
+fn made_by(cx: &Context<'_>, at: Location) -> Option<String> {
+    match expression_at(cx.project(), at)? {
+        Expr::Call(call) => Some(cx.text(located(at.file, &*call.func))),
+        Expr::Subscript(subscript) => Some(cx.text(located(at.file, &*subscript.value))),
+        _ => None,
+    }
 }
 
 fn report(cx: &mut Context<'_>, sampled: &Sampled) {

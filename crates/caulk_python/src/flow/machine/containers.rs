@@ -138,6 +138,9 @@ impl<'p> Machine<'p> {
         if owner.kinds.has(Kinds::AXES.with(Kinds::FIGURE)) {
             return owner;
         }
+        if owner.kinds.has(Kinds::VIDEO) {
+            return self.frames_at(f, subscript);
+        }
         for object in owner.objects.iter() {
             let value = self.item(f, object, &key, subscript);
             found = found.join(&value);

@@ -436,7 +436,9 @@ impl<'p> Machine<'p> {
                 self.heap.add_element(object, inherit(Value::of(kind), of_receiver));
             }
             _ => {
-                let mut element = self.element_of(f, source);
+                // The parts of a data set are that data set.
+                let parts = name == "torch.utils.data.random_split";
+                let mut element = if parts { source } else { self.element_of(f, source) };
                 if name == "random.sample" {
                     element = element.without(Traits::OF_VIDEO);
                 }

@@ -166,6 +166,18 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// `reader[3]`, `reader[:]`.
+    pub(super) fn frames_at(&mut self, f: &Frame, subscript: &ast::ExprSubscript) -> Value {
+        let frames = Value::of(Kinds::ARRAY).or(Kinds::TENSOR).with(Traits::DATA);
+        let all = matches!(&*subscript.slice, Expr::Slice(slice)
+            if slice.lower.is_none() && slice.upper.is_none() && slice.step.is_none());
+        if !all {
+            return frames;
+        }
+        let origin = Some(self.origin(located(f.file, &*subscript.value)));
+        Value { origin, ..frames }.with(Traits::WHOLE)
+    }
+
     fn tuple(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
         let tuple = self.container(f, Shape::Tuple, call);
         for (position, value) in parts.iter().enumerate() {
