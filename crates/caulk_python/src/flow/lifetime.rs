@@ -15,6 +15,8 @@ pub type Chain = Vec<LoopId>;
 
 /// Ways to reach one activation that are told apart.
 const MAX_WAYS: usize = 8;
+/// Chains of loops around the making of one object that are told apart: of those not noted it would seem to come from outside.
+const MAX_BIRTHS: usize = 256;
 /// Loops inside one another that are told apart.
 const MAX_LOOPS: usize = 10;
 /// Holders, and holders of these, that are asked for how long they live.
@@ -140,7 +142,7 @@ impl Lifetimes {
             What::Birth(object) => {
                 let births = self.births.entry(object).or_default();
                 let born = Born { chain, lazily: guards.has(Guards::ONCE.with(Guards::MISSING)) };
-                if !births.contains(&born) && births.len() < MAX_WAYS {
+                if !births.contains(&born) && births.len() < MAX_BIRTHS {
                     births.push(born);
                 }
             }
