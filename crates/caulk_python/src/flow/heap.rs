@@ -100,6 +100,7 @@ struct Key {
     shape: Shape,
     at: Option<Location>,
     maker: Maker,
+    recording: bool,
 }
 
 /// All abstract objects.
@@ -114,11 +115,23 @@ pub(crate) struct Heap {
 impl Heap {
     /// The object that is made at a place for somebody.
     pub(crate) fn object(&mut self, shape: Shape, at: Option<Location>, maker: Maker) -> ObjectId {
+        self.container(shape, at, maker, true)
+    }
+
+    /// As [`Self::object`], apart from what is made at the same place while autograd records, or does not: what a model
+    /// returns in a dict has a graph in training and none under `no_grad`.
+    pub(crate) fn container(
+        &mut self,
+        shape: Shape,
+        at: Option<Location>,
+        maker: Maker,
+        recording: bool,
+    ) -> ObjectId {
         if self.objects.is_empty() {
             // Identity zero is nobody's.
             self.push(Shape::Tuple, None, Maker::Anyone);
         }
-        let key = Key { shape, at, maker };
+        let key = Key { shape, at, maker, recording };
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
@@ -149,7 +162,7 @@ impl Heap {
 
     /// Something that is the same everywhere, where it was met.
     pub(crate) fn find(&self, shape: Shape) -> Option<ObjectId> {
-        self.known.get(&Key { shape, at: None, maker: Maker::Anyone }).copied()
+        self.known.get(&Key { shape, at: None, maker: Maker::Anyone, recording: true }).copied()
     }
 
     /// One object.

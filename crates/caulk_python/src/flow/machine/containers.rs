@@ -24,7 +24,7 @@ impl<'p> Machine<'p> {
     /// A container that is made here.
     pub(crate) fn container(&mut self, f: &mut Frame, shape: Shape, node: &impl Ranged) -> ObjectId {
         let at = located(f.file, node);
-        let object = self.heap.object(shape, Some(at), f.maker);
+        let object = self.heap.container(shape, Some(at), f.maker, f.recording);
         if shape.is_container() {
             f.event(What::Birth(object), at);
         }
