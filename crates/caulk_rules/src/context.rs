@@ -118,7 +118,8 @@ impl<'a> Context<'a> {
     /// The loop that evaluates and records graphs for nobody.
     pub(crate) fn records(&self, exposure: Exposure) -> Option<ChainStep> {
         let inner = self.analysis.a_loop(exposure.inner);
-        let evaluates = inner.kind == LoopKind::Batches && !self.analysis.trains(exposure.inner);
+        let counts = matches!(inner.kind, LoopKind::Epochs | LoopKind::Folds);
+        let evaluates = !counts && !self.analysis.trains(exposure.inner);
         let note = "no `torch.no_grad()` around this loop: every output carries its graph";
         inner.header.filter(|_| evaluates).map(|header| self.link(header, note))
     }

@@ -69,12 +69,17 @@ impl<'p> Machine<'p> {
         });
         let given = self.parameters(object, function, receiver, arguments, named);
         let maker = receiver.map_or(Maker::Caller(at), Maker::Receiver);
+        // What came in with a graph tells the better story of the graph that comes out.
+        let source = given.iter().filter(|value| value.carries_graph()).find_map(|value| value.origin);
         let callee = Callee { function, closure, maker, receiver, recording: f.recording };
         let Some(id) = self.activate(callee, given, None) else {
             return Value::UNKNOWN;
         };
         f.event(What::Call(id), at);
-        let result = self.activations[id.0 as usize].result;
+        let mut result = self.activations[id.0 as usize].result;
+        if result.carries_graph() {
+            result.origin = source.or(result.origin);
+        }
         // A call of itself that is still under way.
         if result.is_nothing() { Value::UNKNOWN } else { result }
     }
