@@ -3,6 +3,7 @@
 mod attributes;
 mod binding;
 mod calls;
+mod constructors;
 mod containers;
 mod definitions;
 mod expressions;

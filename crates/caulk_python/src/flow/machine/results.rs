@@ -342,111 +342,6 @@ impl<'p> Machine<'p> {
         inputs.retain(|value| value.kinds.has(Kinds::TENSOR));
         inputs
     }
-
-    /// Something that has to be given back, told apart by where it is made.
-    fn resource(&mut self, f: &Frame, class: &str, kind: Kinds, call: &ast::ExprCall) -> Value {
-        let class = self.symbols.intern(class);
-        let object = self.heap.object(Shape::Foreign(class), Some(located(f.file, call)), f.maker);
-        Value::object(object).or(kind)
-    }
-
-    pub(super) fn iterator(&mut self, f: &mut Frame, subject: &Value, call: &ast::ExprCall) -> Value {
-        // What is told of a loader or video stays told.
-        if subject.objects.is_empty() || subject.kinds.has(Kinds::VIDEO) {
-            return *subject;
-        }
-        let element = self.element_of(f, *subject);
-        let iterator = self.container(f, Shape::Iterator, call);
-        self.heap.add_element(iterator, element);
-        Value::object(iterator).or(subject.kinds.without(Kinds::OBJECT)).with(subject.traits)
-    }
-
-    pub(super) fn tuples(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
-        let tuple = self.container(f, Shape::Tuple, call);
-        let mut kinds = Kinds::NONE_OF_ALL;
-        for (position, value) in parts.iter().enumerate() {
-            let slot = self.position(position);
-            self.heap.set_field(tuple, slot, *value);
-            self.heap.add_element(tuple, *value);
-            kinds = kinds.with(value.kinds);
-        }
-        let iterator = self.container(f, Shape::Iterator, call);
-        self.heap.add_element(iterator, Value::object(tuple));
-        Value::object(iterator)
-    }
-
-    /// `list(x)`, `deque(maxlen=8)`, `Queue(4)`.
-    pub(super) fn make_container(
-        &mut self,
-        f: &mut Frame,
-        gives: Gives,
-        receiver: &Value,
-        given: &Given,
-        name: &str,
-        call: &'p ast::ExprCall,
-    ) -> Value {
-        let shape = match gives {
-            Gives::Dict => Shape::Dict,
-            Gives::Set => Shape::Set,
-            Gives::Tuple => Shape::Tuple,
-            Gives::Deque => Shape::Deque,
-            Gives::Queue => Shape::Queue,
-            _ => Shape::List,
-        };
-        let object = self.container(f, shape, call);
-        let limit = |machine: &mut Self, wanted: &str| {
-            let wanted = machine.symbols.intern(wanted);
-            given.named.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value)
-        };
-        let bound = match shape {
-            Shape::Deque => limit(self, "maxlen").or(given.positional.get(1).copied()),
-            Shape::Queue => limit(self, "maxsize").or(given.positional.first().copied()),
-            _ => None,
-        };
-        // `maxlen=None` and `maxsize=0` are no bounds.
-        let bounded = bound.is_some_and(|bound| {
-            !bound.only(Kinds::NONE) && !matches!(bound.literal, Literal::Int(0)) && !bound.is_nothing()
-        });
-        if bounded {
-            self.heap.set_bounded(object);
-        }
-        let source = if receiver_like(name) { Value::NOTHING } else { given.first() };
-        match shape {
-            Shape::Queue => {}
-            Shape::Dict if name.ends_with("defaultdict") => {
-                // What the factory makes is what it holds.
-                let factory = given.first();
-                let made = Given { positional: Vec::new(), named: Vec::new() };
-                for function in factory.objects.iter() {
-                    if let Some(value) = self.call_object(f, function, &made, call, &factory) {
-                        self.heap.add_element(object, value);
-                    }
-                }
-            }
-            Shape::Dict => {
-                self.put_all(object, &source);
-                for (name, value) in &given.named {
-                    self.put(object, Value::text(*name), *value);
-                }
-            }
-            _ if receiver_like(name) => {
-                let of_receiver =
-                    given.all().fold(receiver.traits, |traits, value| traits.with(value.traits));
-                let kind = if name.starts_with("str.") { Kinds::TEXT } else { Kinds::NUMBER };
-                self.heap.add_element(object, inherit(Value::of(kind), of_receiver));
-            }
-            _ => {
-                // The parts of a data set are that data set.
-                let parts = name == "torch.utils.data.random_split";
-                let mut element = if parts { source } else { self.element_of(f, source) };
-                if name == "random.sample" {
-                    element = element.without(Traits::OF_VIDEO);
-                }
-                self.heap.add_element(object, element);
-            }
-        }
-        Value::object(object)
-    }
 }
 
 /// What is drawn hardly comes back, unless it is a whole number.
@@ -472,11 +367,6 @@ const WHOLE_NUMBERS: &[&str] = &["randint", "randrange", "integers", "randint_li
 
 const FIGURE: &str = "matplotlib.figure.Figure";
 const AXES: &str = "matplotlib.axes.Axes";
-
-/// A method that gives a list of something else than its receiver.
-fn receiver_like(name: &str) -> bool {
-    matches!(name, "torch.Tensor.tolist" | "numpy.ndarray.tolist" | "str.split" | "str.splitlines")
-}
 
 /// `x.to(torch.float32)`, `x.to(dtype=y.dtype)`: another type, at the same place.
 fn converts(arguments: &ast::Arguments) -> bool {

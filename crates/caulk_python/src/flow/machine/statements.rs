@@ -89,13 +89,14 @@ impl<'p> Machine<'p> {
     }
 
     fn branch(&mut self, f: &mut Frame, stmt: &'p ast::StmtIf) {
-        self.eval(f, &stmt.test);
+        let test = self.eval(f, &stmt.test);
         let outer = f.guards;
         let mut otherwise = f.slots.clone();
         let mut ends: Vec<(Vec<Value>, bool)> = Vec::new();
         let mut falls_through = true;
         f.guards = outer.with(guard(&stmt.test));
         self.narrow(f, &stmt.test, true);
+        f.live = !self.is_switched_off(f, &stmt.test, &test);
         self.suite(f, &stmt.body);
         ends.push((std::mem::replace(&mut f.slots, otherwise.clone()), f.live));
         f.live = true;
@@ -127,6 +128,15 @@ impl<'p> Machine<'p> {
         for (slots, live) in ends {
             f.join(&slots, live);
         }
+    }
+
+    /// A parameter that is `False` in this call: `plot(x, show=False)`.
+    fn is_switched_off(&self, f: &Frame, test: &Expr, value: &Value) -> bool {
+        let Expr::Name(name) = test else { return false };
+        let parameters = self.scopes.function(f.function).parameters();
+        value.literal == Literal::Bool(false)
+            && value.only(Kinds::NUMBER)
+            && parameters.is_some_and(|parameters| parameters.includes(&name.id))
     }
 
     fn with(&mut self, f: &mut Frame, stmt: &'p ast::StmtWith) {
