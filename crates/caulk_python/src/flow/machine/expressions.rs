@@ -68,13 +68,12 @@ impl<'p> Machine<'p> {
             Expr::Compare(compare) => self.compare(f, compare),
             Expr::If(choice) => {
                 self.eval(f, &choice.test);
-                let before = f.slots.clone();
-                self.narrow(f, &choice.test, true);
+                let narrowed = self.narrow(f, &choice.test, true);
                 let body = self.eval(f, &choice.body);
-                f.slots.clone_from(&before);
-                self.narrow(f, &choice.test, false);
+                f.widen(narrowed);
+                let narrowed = self.narrow(f, &choice.test, false);
                 let orelse = self.eval(f, &choice.orelse);
-                f.slots = before;
+                f.widen(narrowed);
                 body.join(&orelse)
             }
             Expr::Lambda(lambda) => self.function_object(f, lambda).map_or(Value::UNKNOWN, Value::object),

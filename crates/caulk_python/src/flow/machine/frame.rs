@@ -125,6 +125,13 @@ impl Frame {
         });
     }
 
+    /// Takes back what a condition told of variables.
+    pub(crate) fn widen(&mut self, narrowed: Vec<(u32, Value)>) {
+        for (slot, value) in narrowed.into_iter().rev() {
+            self.slots[slot as usize] = value;
+        }
+    }
+
     /// What the variables may be on either of two ways.
     pub(crate) fn join(&mut self, other: &[Value], live: bool) {
         if !live {

@@ -8,20 +8,25 @@ use crate::flow::value::{Kinds, Value};
 
 impl Machine<'_> {
     /// Takes what a condition rules out off a variable of the function.
-    pub(super) fn narrow(&mut self, f: &mut Frame, test: &Expr, holds: bool) {
+    ///
+    /// Gives what the variables were before, for [`Frame::widen`].
+    pub(super) fn narrow(&mut self, f: &mut Frame, test: &Expr, holds: bool) -> Vec<(u32, Value)> {
         match test {
             Expr::UnaryOp(not) if not.op == ast::UnaryOp::Not => self.narrow(f, &not.operand, !holds),
             Expr::BoolOp(both) if (both.op == ast::BoolOp::And) == holds => {
-                both.values.iter().for_each(|part| self.narrow(f, part, holds));
+                both.values.iter().flat_map(|part| self.narrow(f, part, holds)).collect()
             }
             Expr::Call(call) => {
-                let Some((name, kind)) = asked(call) else { return };
-                let Some(symbol) = self.symbols.find(name) else { return };
-                let Some(&slot) = self.scopes.function(f.function).slots.get(&symbol) else { return };
+                let Some((name, kind)) = asked(call) else { return Vec::new() };
+                let Some(symbol) = self.symbols.find(name) else { return Vec::new() };
+                let Some(&slot) = self.scopes.function(f.function).slots.get(&symbol) else {
+                    return Vec::new();
+                };
                 let value = &mut f.slots[slot as usize];
-                *value = if holds { only(value, kind) } else { without(value, kind) };
+                let narrowed = if holds { only(value, kind) } else { without(value, kind) };
+                vec![(slot, std::mem::replace(value, narrowed))]
             }
-            _ => {}
+            _ => Vec::new(),
         }
     }
 }
