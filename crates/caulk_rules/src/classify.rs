@@ -90,7 +90,7 @@ impl Growing<'_> {
             Purpose::Known(LeakClass::ExceptionKeepsFrames)
         } else if self.gathers_step_outputs() {
             Purpose::Known(LeakClass::StepOutputsNotCleared)
-        } else if self.contents.function.is_some() && self.holds_tensors() {
+        } else if self.contents.callable && self.holds_tensors() {
             Purpose::Known(LeakClass::CallbackKeepsTensor)
         } else {
             Purpose::Any

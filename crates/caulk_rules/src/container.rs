@@ -68,7 +68,7 @@ pub(crate) fn report(cx: &mut Context<'_>, tell: impl Fn(&Context<'_>, &Claim) -
     let lasting = cx.growths().filter(|claim| claim.exposure.scope == Scope::Run);
     let mut stories: Vec<(Vec<&Claim>, Told)> = Vec::new();
     for kept in lasting.filter(|kept| !cx.is_emptied_outside(kept.case.object)) {
-        let known = stories.iter_mut().find(|(story, _)| is_same(story[0], kept));
+        let known = stories.iter_mut().find(|(story, _)| is_same(cx, story[0], kept));
         if let Some((story, _)) = known {
             story.push(kept);
         } else if let Some(told) = tell(cx, kept) {
@@ -81,11 +81,10 @@ pub(crate) fn report(cx: &mut Context<'_>, tell: impl Fn(&Context<'_>, &Claim) -
 }
 
 /// Whether two lines grow the same container.
-fn is_same(one: &Claim, other: &Claim) -> bool {
-    match one.holder {
-        Holder::Local => one.case.object == other.case.object,
-        holder => holder == other.holder && one.growth.how == other.growth.how,
-    }
+fn is_same(cx: &Context<'_>, one: &Claim, other: &Claim) -> bool {
+    let written = || cx.text(one.growth.container) == cx.text(other.growth.container);
+    one.case.object == other.case.object
+        || one.holder != Holder::Local && one.holder == other.holder && written()
 }
 
 fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {

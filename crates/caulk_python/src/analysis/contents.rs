@@ -30,8 +30,10 @@ pub struct Contents {
     pub view: Option<Value>,
     /// A tensor on an accelerator.
     pub on_device: Option<Value>,
-    /// A function that keeps variables.
+    /// A function of the project, which keeps variables.
     pub function: Option<FunctionId>,
+    /// A function of any kind.
+    pub callable: bool,
 }
 
 impl Contents {
@@ -135,10 +137,12 @@ impl Collector<'_> {
             Shape::Instance(_) if model => {}
             Shape::Function(function, closure) => {
                 self.contents.function = Some(function);
+                self.contents.callable = true;
                 object.fields.values().for_each(|default| self.value(default, depth));
                 self.captured(function, closure, depth);
             }
             Shape::Partial(function) => {
+                self.contents.callable = true;
                 if let Shape::Function(function, _) = analysis.object(function).shape {
                     self.contents.function = Some(function);
                 }

@@ -12,6 +12,7 @@ use crate::flow::machine::{Callee, Machine};
 use crate::flow::scopes::{ClassId, FunctionId, located};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Value};
+use crate::project::Location;
 
 impl<'p> Machine<'p> {
     /// Calls a method of an object of the project by name.
@@ -161,6 +162,7 @@ impl<'p> Machine<'p> {
             self.call_method_named(f, object, self.names.init, &given.positional, &given.named, call);
         } else {
             self.fill_fields(class, object, given);
+            self.fill_defaults(f, class, object, at);
         }
         value
     }
@@ -185,5 +187,37 @@ impl<'p> Machine<'p> {
         for (name, value) in &given.named {
             self.heap.set_field(object, *name, *value);
         }
+    }
+
+    /// Containers that a dataclass makes for each object: `field(default_factory=list)`.
+    fn fill_defaults(&mut self, f: &mut Frame, class: ClassId, object: ObjectId, at: Location) {
+        let definition = self.scopes.class(class);
+        let file = definition.file;
+        for stmt in &definition.definition.body {
+            let ast::Stmt::AnnAssign(field) = stmt else { continue };
+            let (Expr::Name(name), Some(Expr::Call(call))) = (&*field.target, field.value.as_deref()) else {
+                continue;
+            };
+            let factory = call.arguments.find_keyword("default_factory");
+            let Some(shape) = factory.and_then(|factory| factory_shape(&factory.value)) else { continue };
+            let made = self.heap.object(shape, Some(located(file, call)), Maker::Receiver(object));
+            f.event(What::Birth(made), at);
+            let name = self.symbols.intern(name.id.as_str());
+            self.heap.set_field(object, name, Value::object(made));
+        }
+    }
+}
+
+/// What a factory makes, by its name.
+fn factory_shape(factory: &Expr) -> Option<Shape> {
+    match factory {
+        Expr::Name(name) => match name.id.as_str() {
+            "list" => Some(Shape::List),
+            "dict" | "OrderedDict" => Some(Shape::Dict),
+            "set" => Some(Shape::Set),
+            "deque" => Some(Shape::Deque),
+            _ => None,
+        },
+        _ => None,
     }
 }

@@ -12,7 +12,7 @@ use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Traits, Value};
-use crate::library::roles;
+use crate::library::{Gives, roles};
 
 impl<'p> Machine<'p> {
     /// Notes a call that rules ask for.
@@ -142,6 +142,9 @@ impl<'p> Machine<'p> {
             }
             let name = format!("{class}.{method}");
             let Some(entry) = self.library.entry(&name) else { continue };
+            if entry.gives == Gives::Handle {
+                self.hand_over(given);
+            }
             let result = self.result(f, entry.gives, receiver, given, &name, call);
             if entry.noted {
                 self.call_event(f, &name, *receiver, given, result, call);
