@@ -2,7 +2,7 @@
 
 use caulk_core::{Applicability, Fix, LeakClass, Severity};
 use caulk_python::Module;
-use caulk_python::program::{CallFact, Chain, Kinds, Literal, Root};
+use caulk_python::program::{CallFact, Kinds, Literal, Root};
 
 use crate::advice::advice;
 use crate::context::{Context, severity};
@@ -85,15 +85,16 @@ fn check(cx: &mut Context<'_>) {
 fn figures(cx: &Context<'_>) -> Vec<(CallFact, Exposure)> {
     let closing = given_back(cx, CLOSES);
     let logging: Vec<_> = cx.analysis.calls(LOGS).into_iter().filter(|call| !kept_open(cx, call)).collect();
-    let unnamed: Vec<Chain> =
-        closing.iter().filter(|call| closes_any(cx, call)).map(|call| call.around.clone()).collect();
+    let making = cx.analysis.calls(MAKES);
+    let unnamed: Vec<&CallFact> = closing.iter().filter(|call| closes_any(cx, call)).collect();
     let mut found = Vec::new();
-    for made in cx.analysis.calls(MAKES) {
+    for made in making.iter().cloned() {
         let closed = reaches(cx, &made, &closing) || logged(cx, &made, &logging);
         if made.root == Root::Test || closed || is_named(cx, &made) || draws_elsewhere(cx, &made) {
             continue;
         }
-        let duration = cx.analysis.piling(&made, unnamed.iter().cloned());
+        let closes = unnamed.iter().filter(|call| may_close(cx, call, &made, &making));
+        let duration = cx.analysis.piling(&made, closes.map(|call| call.around.clone()));
         if let Some(exposure) = Exposure::outside(cx.analysis, &duration) {
             keep_worst(&mut found, made, exposure);
         }
@@ -120,6 +121,12 @@ fn logged(cx: &Context<'_>, made: &CallFact, logging: &[CallFact]) -> bool {
 fn closes_any(cx: &Context<'_>, call: &CallFact) -> bool {
     let name = cx.analysis.name(call.name);
     name.starts_with("matplotlib.pyplot.") && !call.argument.kinds.has(Kinds::FIGURE)
+}
+
+/// `plt.close()` in a function that makes a figure closes that one, not those of other functions.
+fn may_close(cx: &Context<'_>, close: &CallFact, made: &CallFact, making: &[CallFact]) -> bool {
+    let current = cx.analysis.name(close.name) != "matplotlib.pyplot.show" && close.given.is_empty();
+    !current || close.function == made.function || making.iter().all(|other| other.function != close.function)
 }
 
 /// `plt.figure(1)`, `plt.figure("loss")`, `plt.subplots(num=3)`: the same figure each time.
