@@ -3,9 +3,10 @@
 use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::flow::event::{Guards, What};
+use crate::flow::event::{Growth, Guards, Release, What};
 use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::machine::Machine;
+use crate::flow::machine::containers::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{ClassId, FunctionId, located};
 use crate::flow::symbols::Symbol;
@@ -165,6 +166,23 @@ impl<'p> Machine<'p> {
                     }
                 }
                 Some(if found.is_nothing() { Value::UNKNOWN } else { found })
+            }
+            "heapq.heappush" => {
+                let (heap, item) = (given.first(), call.arguments.args.get(1));
+                let value = given.positional.get(1).copied()?;
+                for object in heap.objects.iter() {
+                    let entry = Entry { value, key: Value::NOTHING, stored: item };
+                    self.grow(f, object, Growth::Append, entry, call.arguments.args.first()?);
+                }
+                Some(Value::of(Kinds::NONE))
+            }
+            "heapq.heappop" => {
+                let at = located(f.file, call);
+                let elements = given.first().objects.iter().map(|object| {
+                    f.event(What::Release { object, how: Release::Remove }, at);
+                    self.heap.get(object).elements
+                });
+                Some(elements.fold(Value::UNKNOWN, |joined, value| joined.join(&value)))
             }
             "setattr" => {
                 let Literal::Text(attribute) = given.positional.get(1)?.literal else { return None };

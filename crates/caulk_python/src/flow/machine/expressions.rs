@@ -85,6 +85,7 @@ impl<'p> Machine<'p> {
             Expr::DictComp(comp) => self.dict_comprehension(f, comp),
             Expr::Named(named) => {
                 let value = self.eval(f, &named.value);
+                let value = self.named_role(f, &named.target, value, &named.value);
                 self.assign(f, &named.target, value, false);
                 value
             }
