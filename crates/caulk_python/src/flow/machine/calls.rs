@@ -66,8 +66,12 @@ impl<'p> Machine<'p> {
             if let (true, Expr::Attribute(held)) = (receiver.objects.is_empty(), &*attribute.value)
                 && matches!(attribute.attr.as_str(), "clear" | "pop" | "popleft")
             {
-                let name = self.symbols.intern(held.attr.as_str());
-                self.emptied.insert(name);
+                // Of `self` it is known whose attribute that is.
+                let known = held.value.is_name_expr() && !self.eval(f, &held.value).objects.is_empty();
+                if !known {
+                    let name = self.symbols.intern(held.attr.as_str());
+                    self.emptied.insert(name);
+                }
             }
             for object in receiver.objects.iter() {
                 let shape = self.heap.shape(object);
