@@ -67,7 +67,7 @@ pub(crate) struct Told {
 pub(crate) fn report(cx: &mut Context<'_>, tell: impl Fn(&Context<'_>, &Claim) -> Option<Told>) {
     let lasting = cx.growths().filter(|claim| claim.exposure.scope == Scope::Run);
     let mut stories: Vec<(Vec<&Claim>, Told)> = Vec::new();
-    for kept in lasting.filter(|kept| !cx.is_emptied_outside(kept.case.object)) {
+    for kept in lasting {
         let known = stories.iter_mut().find(|(story, _)| is_same(cx, story[0], kept));
         if let Some((story, _)) = known {
             story.push(kept);

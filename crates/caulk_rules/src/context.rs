@@ -1,7 +1,7 @@
 //! What a rule is handed: the analysis, how to tell a story, and where its diagnostics go.
 
 use caulk_core::{ChainStep, Confidence, Diagnostic, Scope, Severity, Site, SiteRole};
-use caulk_python::program::{FunctionId, Guards, Holder, LoopKind, ObjectId, Released, Root, Value};
+use caulk_python::program::{FunctionId, Holder, LoopKind, ObjectId, Value};
 use caulk_python::{Analysis, Location, Project};
 
 use crate::claims::{CarryClaim, Claim, Claims};
@@ -36,13 +36,6 @@ impl<'a> Context<'a> {
     pub(crate) fn carries(&self) -> impl Iterator<Item = &'a CarryClaim> + use<'a> {
         let class = self.rule.class;
         self.claims.carries.iter().filter(move |claim| claim.class == class)
-    }
-
-    /// Whether a method that nobody in the project calls empties a container: whoever uses the class may.
-    pub(crate) fn is_emptied_outside(&self, object: ObjectId) -> bool {
-        let outside =
-            |release: &Released| matches!(release.root, Root::Uncalled) && !release.guards.has(Guards::ONCE);
-        self.analysis.releases(object).iter().any(outside)
     }
 
     /// Where a function is defined, as another place to blame.
