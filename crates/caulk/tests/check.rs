@@ -9,7 +9,7 @@ use std::process::Stdio;
 use support::{Ended, Place};
 
 /// A file with one finding, at line 3.
-const LEAKY: &str = "from functools import cache\nclass A:\n    @cache\n    def f(self): pass\n";
+const LEAKY: &str = "from functools import cache; run = lambda loader: [(A().f(), A().g()) for batch in loader]\nclass A:\n    @cache\n    def f(self): pass\n";
 
 /// A project with these files, each with one finding.
 fn project(files: &[&str]) -> Place {
@@ -117,18 +117,18 @@ fn a_broken_file_is_a_problem_and_the_rest_goes_on() {
 
 #[test]
 fn the_project_s_settings_count() {
-    let place = project(&["a.py", "tests/b.py", "old/c.py"]);
+    let place = project(&["a.py", "lib/b.py", "old/c.py"]);
     let with = |settings: &str, arguments: &[&str]| {
         place.write("pyproject.toml", &format!("[tool.caulk]\n{settings}\n"));
         check(&place, arguments)
     };
-    assert_eq!(found(&with("", &[]).code(1)), ["a.py", "old/c.py", "tests/b.py"]);
+    assert_eq!(found(&with("", &[]).code(1)), ["a.py", "lib/b.py", "old/c.py"]);
     assert_eq!(found(&with("select = ['figure']", &[]).code(0)), [""; 0]);
     assert_eq!(found(&with("ignore = ['cached-method']", &[]).code(0)), [""; 0]);
     assert_eq!(found(&with("ignore = ['all']", &["--isolated"]).code(1)).len(), 3);
     assert_eq!(found(&with("ignore = ['all']", &["--select", "cached-method"]).code(1)).len(), 3);
-    assert_eq!(found(&with("exclude = ['old']", &["--exclude", "tests"])), ["a.py"]);
-    assert_eq!(found(&with("per-file-ignores = {'tests/*' = ['container']}", &[])), ["a.py", "old/c.py"]);
+    assert_eq!(found(&with("exclude = ['old']", &["--exclude", "lib"])), ["a.py"]);
+    assert_eq!(found(&with("per-file-ignores = {'lib/*' = ['container']}", &[])), ["a.py", "old/c.py"]);
     let info = with("severity = {cached-method = 'info'}", &["a.py"]).code(0);
     assert_eq!(info.json()["findings"][0]["severity"], "info");
     with("selct = []", &[]).code(2).says("did you mean `select`?").says("pyproject.toml");
@@ -196,7 +196,7 @@ fn a_baseline_knows_what_was_there() {
 fn places_in_notebooks_carry_their_cell() {
     let place = project(&[]);
     let cells = r##"{"cells": [{"cell_type": "markdown", "source": ["# A"]},
-        {"cell_type": "code", "source": ["%matplotlib inline\n", "from functools import cache"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "from functools import cache; run = lambda loader: [(A().f(), A().g()) for batch in loader]"]},
         {"cell_type": "code", "source": ["class A:\n", "    @cache\n", "    def f(self): pass\n", "!ls"]}],
         "metadata": {}, "nbformat": 4}"##;
     place.write("a.ipynb", cells);
@@ -211,10 +211,12 @@ fn places_in_notebooks_carry_their_cell() {
 
 #[test]
 fn without_fixes_nothing_is_written() {
-    let place = project(&["a.py"]);
-    place.caulk(&["check", "--unsafe-fixes"]).code(1).prints("Left 1 warning");
-    assert_eq!(place.read("a.py"), LEAKY);
-    let ended = place.caulk(&["check", "--diff"]).code(0).says("Left 1 warning");
+    let place = project(&[]);
+    let advice = "for batch in loader:\n    handle = model.register_forward_hook(print)\n";
+    place.write("a.py", advice);
+    place.caulk(&["check", "--unsafe-fixes"]).code(1).prints("Left 1 error");
+    assert_eq!(place.read("a.py"), advice);
+    let ended = place.caulk(&["check", "--diff"]).code(0).says("Left 1 error");
     assert_eq!(ended.out, "");
 }
 
@@ -226,7 +228,7 @@ fn silence_is_explained() {
     };
     say("a.py:3", &[]).code(0).prints("@cache\n").prints("is reported as `cached-method`");
     say("a.py:3", &["--ignore", "all"]).code(0).prints("`--select cached-method` turns it on");
-    say("a.py:1", &[]).code(0).prints("from functools import cache\n  ");
+    say("a.py:1", &[]).code(0).prints("for batch in loader]\n  ");
     say("a.py:99", &[]).code(2).says("`a.py` has no line 99");
     say("a.py", &[]).code(2).says("write for example train.py:84");
     place.write("a.py", &LEAKY.replace("@cache\n", "@cache  # caulk: ignore\n"));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::{Job, Selection};
 
-    const ONE: &str = "from functools import cache\nclass A:\n    @cache\n    def f(self): pass\n";
+    const ONE: &str = "from functools import cache; run = lambda loader: [(A().f(), A().g()) for batch in loader]\nclass A:\n    @cache\n    def f(self): pass\n";
 
     fn found(source: &str) -> Vec<Diagnostic> {
         let selection = Selection::standard();
@@ -151,7 +151,7 @@ mod tests {
     fn what_is_new_is_reported() {
         check(ONE, &format!("{ONE}\n    @cache\n    def g(self): pass\n"), 1);
         check("", ONE, 1);
-        check(ONE, &ONE.replace("class A", "class B"), 1);
+        check(ONE, &ONE.replace("A()", "B()").replace("class A", "class B"), 1);
     }
 
     #[test]

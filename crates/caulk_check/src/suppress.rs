@@ -194,7 +194,9 @@ mod tests {
     }
 
     fn method(decorator: &str) -> String {
-        format!("from functools import cache, lru_cache\nclass A:\n{decorator}\n    def f(self): pass\n")
+        format!(
+            "from functools import cache, lru_cache; run = lambda loader: [(A().f(), A().g()) for batch in loader]\nclass A:\n{decorator}\n    def f(self): pass\n"
+        )
     }
 
     #[test]

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::check::found_in;
 
-    const LEAKY: &str = "from functools import cache\nclass A:\n    @cache\n    def f(self): pass\n    @cache\n    def g(self): pass\n";
+    const LEAKY: &str = "from functools import cache; run = lambda loader: [(A().f(), A().g()) for batch in loader]\nclass A:\n    @cache\n    def f(self): pass\n    @cache\n    def g(self): pass\n";
 
     fn seen(pattern: &Diagnostic) -> Finding {
         Finding {
