@@ -40,7 +40,8 @@ fn rust(workspace: &Workspace, environment: &Environment) -> anyhow::Result<()> 
         }
     };
     let nextest = Cmd::cargo().args(["nextest", "--version"]).works();
-    let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test", "--lib", "--bins", "--tests"] };
+    let runner: &[&str] =
+        if nextest { &["nextest", "run", "--no-fail-fast"] } else { &["test", "--lib", "--bins", "--tests"] };
     cargo()
         .args(runner.iter().copied())
         .args(["--workspace"])
