@@ -88,6 +88,8 @@ pub(crate) struct Scopes<'p> {
     pub functions: Vec<Function<'p>>,
     pub classes: Vec<Class<'p>>,
     pub modules: Vec<FunctionId>,
+    /// Names of everything that is called somewhere.
+    pub called: FxHashSet<Symbol>,
     by_place: FxHashMap<Location, FunctionId>,
     class_by_place: FxHashMap<Location, ClassId>,
 }
@@ -412,6 +414,14 @@ impl<'p> Visitor<'p> for Collector<'_, 'p> {
                 visitor::walk_expr(self, expr);
             }
             Expr::Call(call) => {
+                if let Expr::Name(ast::ExprName { id: name, .. })
+                | Expr::Attribute(ast::ExprAttribute {
+                    attr: ast::Identifier { id: name, .. }, ..
+                }) = &*call.func
+                {
+                    let name = self.symbols.intern(name.as_str());
+                    self.scopes.called.insert(name);
+                }
                 self.call(call);
                 visitor::walk_expr(self, expr);
             }

@@ -235,27 +235,37 @@ impl Machine<'_> {
 
     /// The rest: first what no call names, then whatever is left.
     fn run_uncalled(&mut self) {
-        for id in (0..self.scopes.functions.len() as u32).map(FunctionId) {
-            if self.per_function.contains_key(&id) {
-                continue;
+        let all = || (0..u32::MAX).map(FunctionId);
+        let count = self.scopes.functions.len();
+        // What somebody calls by name is met better from there.
+        for id in all().take(count) {
+            if !self.scopes.called.contains(&self.scopes.function(id).name) {
+                self.run_alone(id);
             }
-            let definition = self.scopes.function(id);
-            let test = self.is_test(id);
-            let root = if test { Root::Test } else { Root::Uncalled };
-            match definition.class {
-                Some(class) => {
-                    let object = self.anybody(class);
-                    let function = self.heap.unique(Shape::Function(id, None));
-                    self.run_method(function, object, root, true);
-                }
-                None if definition.free.is_empty() => {
-                    let function = self.heap.unique(Shape::Function(id, None));
-                    let given = self.outside_arguments(function, id, None);
-                    self.activate(outermost(id, None), given, Some(root));
-                }
-                // Inner functions run where their variables are known.
-                None => {}
+        }
+        all().take(count).for_each(|id| self.run_alone(id));
+    }
+
+    /// Runs a function as somebody outside would, unless it was met before.
+    fn run_alone(&mut self, id: FunctionId) {
+        if self.per_function.contains_key(&id) {
+            return;
+        }
+        let definition = self.scopes.function(id);
+        let root = if self.is_test(id) { Root::Test } else { Root::Uncalled };
+        match definition.class {
+            Some(class) => {
+                let object = self.anybody(class);
+                let function = self.heap.unique(Shape::Function(id, None));
+                self.run_method(function, object, root, true);
             }
+            None if definition.free.is_empty() => {
+                let function = self.heap.unique(Shape::Function(id, None));
+                let given = self.outside_arguments(function, id, None);
+                self.activate(outermost(id, None), given, Some(root));
+            }
+            // Inner functions run where their variables are known.
+            None => {}
         }
     }
 
