@@ -1,9 +1,11 @@
-//! Python source, as far as leaks need it: functions, the places where containers grow, what bounds them, and edits.
+//! Python source, as far as leaks need it. Text in, values out: knows no files, processes or clocks; no input makes it panic.
 //!
-//! Text in, values out: knows no files, processes or clocks. Broken source gives what can still be said and
-//! [`Module::problems`]; no input makes it panic. Names are resolved by Python's rules inside one file: through
-//! `self`, aliases, bound methods, properties and helper functions. Other files are not looked at, types are not
-//! inferred beyond what a name was last bound to.
+//! Two ways to look at it:
+//! - [`Module`] is one file: functions, the places where containers grow, what bounds them, and edits. `caulk run` asks it
+//!   for the lines that were seen at run time. Names are resolved by Python's rules inside that file (through `self`,
+//!   aliases, bound methods, properties and helper functions); other files are not looked at.
+//! - [`Analysis`] is a whole [`Project`], run in the abstract: calls are followed across files with the values that go in.
+//!   `caulk check` asks it, through the facts in [`program`]: what grows, in which loops, what goes in, what holds it.
 
 mod analysis;
 mod bind;

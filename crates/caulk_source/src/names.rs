@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn names_are_short_below_the_working_directory() {
-        check("/work", "/work", "/work/pkg/a.py", "pkg/a.py", "pkg/a.py");
-        check("/work", "/work/job", "/work/job/a.py", "job/a.py", "job/a.py");
-        check("/work/job/tools", "/work/job", "/work/job/tools/a.py", "tools/a.py", "a.py");
-        check("/work/job/tools", "/work/job", "/work/job/b.py", "b.py", "/work/job/b.py");
-        check("/home", "/work", "/work/a.py", "a.py", "/work/a.py");
+        check("/srv", "/srv", "/srv/pkg/a.py", "pkg/a.py", "pkg/a.py");
+        check("/srv", "/srv/job", "/srv/job/a.py", "job/a.py", "job/a.py");
+        check("/srv/job/tools", "/srv/job", "/srv/job/tools/a.py", "tools/a.py", "a.py");
+        check("/srv/job/tools", "/srv/job", "/srv/job/b.py", "b.py", "/srv/job/b.py");
+        check("/home", "/srv", "/srv/a.py", "a.py", "/srv/a.py");
     }
 
     #[test]

@@ -60,11 +60,11 @@ fn names_are_unique_and_need_no_quoting() {
 
 #[test]
 fn home_is_where_the_variable_says() {
-    let check = |variable, expected: &str| assert_eq!(home(Utf8Path::new("/work"), variable), expected);
-    check(None, "/work/.caulk");
-    check(Some(""), "/work/.caulk");
+    let check = |variable, expected: &str| assert_eq!(home(Utf8Path::new("/srv"), variable), expected);
+    check(None, "/srv/.caulk");
+    check(Some(""), "/srv/.caulk");
     check(Some("/data"), "/data");
-    check(Some("data"), "/work/data");
+    check(Some("data"), "/srv/data");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Binding names, attributes and entries, and what that means for what they held.
 
 use ruff_python_ast::{self as ast, Expr, Operator};
+use ruff_text_size::Ranged;
 
 use crate::flow::event::{Growth, Place, Release, What};
 use crate::flow::heap::{Heap, ObjectId, Shape};
@@ -164,7 +165,7 @@ impl<'p> Machine<'p> {
         name: Symbol,
         value: Value,
         augmented: bool,
-        target: &Expr,
+        target: &impl Ranged,
     ) {
         let holds = matches!(
             self.heap.shape(object),

@@ -192,7 +192,7 @@ impl<'p> Machine<'p> {
                 let Literal::Text(attribute) = given.positional.get(1)?.literal else { return None };
                 let value = *given.positional.get(2)?;
                 for object in given.first().objects.iter() {
-                    self.bind_field(f, object, attribute, value, false, &Expr::Call(call.clone()));
+                    self.bind_field(f, object, attribute, value, false, call);
                 }
                 Some(Value::of(Kinds::NONE))
             }
