@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 /// CPU time that a process may spend before the share applies.
-const CREDIT: Duration = Duration::from_millis(500);
+///
+/// Leaks are found early or late in a run at the same cost; early, the answer is there before the memory is gone.
+const CREDIT: Duration = Duration::from_millis(750);
 /// Share of the process's CPU time beyond the credit.
-const SHARE: f64 = 0.01;
+const SHARE: f64 = 0.005;
 /// Longest pause at one boundary that is knowingly taken.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -23,11 +25,20 @@ pub(crate) struct Budget {
 impl Budget {
     /// May work of about this length be done now, and leave `reserve` for later?
     pub(crate) fn allows(&self, predicted: Duration, reserve: Duration) -> bool {
+        self.now() + predicted <= LONGEST_PAUSE && self.affords(predicted, reserve)
+    }
+
+    /// The same, however long the pause is already.
+    fn affords(&self, predicted: Duration, reserve: Duration) -> bool {
         // A pause stops the thread that trains: many busy threads do not make it cheaper.
         let wall = self.first.map_or(Duration::ZERO, |first| monotonic().saturating_sub(first));
         let earned = CREDIT + cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID).min(wall).mul_f64(SHARE);
-        let now = self.begun.map_or(Duration::ZERO, |begun| thread_time().saturating_sub(begun));
-        now + predicted <= LONGEST_PAUSE && self.spent + now + predicted + reserve <= earned
+        self.spent + self.now() + predicted + reserve <= earned
+    }
+
+    /// What this boundary has cost so far.
+    fn now(&self) -> Duration {
+        self.begun.map_or(Duration::ZERO, |begun| thread_time().saturating_sub(begun))
     }
 
     /// Work at a boundary begins.
@@ -69,10 +80,19 @@ impl Price {
             self.0 = self.0 * 7 / 8;
             return None;
         }
+        Some(self.measure(work))
+    }
+
+    /// Does the short work that a long pause was made for.
+    pub(crate) fn pay_at_last<R>(&mut self, budget: &Budget, work: impl FnOnce() -> R) -> Option<R> {
+        budget.affords(self.0, Duration::ZERO).then(|| self.measure(work))
+    }
+
+    fn measure<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let started = thread_time();
         let result = work();
         self.0 = thread_time().saturating_sub(started).max(self.0 * 3 / 4);
-        Some(result)
+        result
     }
 }
 

@@ -301,7 +301,7 @@ impl Session {
         // Nothing but the program itself may seem to hold what is looked into next.
         drop(tensors);
         suspects.look(heap, seq, self.epochs, budget, channel);
-        prices.arming.pay(budget, || suspects.arm(heap, channel));
+        prices.arming.pay_at_last(budget, || suspects.arm(heap, channel));
     }
 
     /// The largest types and as many of the fastest growing, kept alive.
