@@ -3,8 +3,14 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
+use std::panic::catch_unwind;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
+
+use camino::Utf8PathBuf;
+use caulk_core::Diagnostic;
+
+use crate::check;
 
 /// Longest source file that is read, in bytes: longer ones are data.
 const LONGEST: u64 = 16 << 20;
@@ -42,6 +48,14 @@ impl Disk {
 }
 
 impl caulk_diagnose::Sources for Disk {
+    fn patterns(&self, files: &BTreeSet<String>) -> Vec<Diagnostic> {
+        let directory = Utf8PathBuf::from_path_buf(self.directory.clone()).unwrap_or_default();
+        let python = |file: &Utf8PathBuf| file.extension() == Some("py") && directory.join(file).is_file();
+        let there = files.iter().map(Utf8PathBuf::from).filter(python);
+        // A run is explained although its sources are too much for the analysis.
+        catch_unwind(|| check::patterns(&directory, &there.collect::<Vec<_>>())).unwrap_or_default()
+    }
+
     fn read(&self, path: &str) -> Option<String> {
         self.text(path).map(|text| text.to_string())
     }

@@ -11,6 +11,7 @@ mod growth;
 mod limits;
 mod merge;
 mod outside;
+mod patterns;
 mod peaks;
 mod place;
 mod process;
@@ -20,10 +21,10 @@ mod units;
 mod verdicts;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use caulk_core::{Finding, Recording, Scope, Severity, State, Verdict};
+use caulk_core::{Diagnostic, Finding, Recording, Scope, Severity, State, Verdict};
 use caulk_python::Module;
 
 use crate::process::Process;
@@ -34,6 +35,8 @@ pub trait Sources {
     fn read(&self, path: &str) -> Option<String>;
     /// The name as reports write it: relative to where caulk was started, when below it.
     fn display(&self, path: &str) -> String;
+    /// Leak patterns that source alone shows in the projects of these files, under the names that reports write.
+    fn patterns(&self, files: &BTreeSet<String>) -> Vec<Diagnostic>;
 }
 
 /// What a recording says.
@@ -55,9 +58,11 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     let files = Files { sources, parsed: RefCell::default() };
     let processes = Process::all(recording);
     let mut diagnosis = Diagnosis::default();
+    let mut unexplained = false;
     for process in &processes {
         let judged = verdicts::of_process(recording, process);
         let findings = of_process(&files, process, &judged, recording);
+        unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
         let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
         diagnosis.verdicts.extend(judged.told(within));
@@ -66,6 +71,12 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     if let Some(verdict) = outside::of_tree(recording, &processes) {
         diagnosis.notes.extend(outside::note(&verdict, &processes));
         diagnosis.verdicts.push(verdict);
+    }
+    if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
+        let patterns = sources.patterns(&files_of(&processes));
+        patterns::join(&mut diagnosis.findings, &patterns);
+        let suspects = patterns::suspects(&diagnosis.findings, &patterns).filter(|_| unexplained);
+        diagnosis.notes.extend(suspects);
     }
     let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
     diagnosis.findings.sort_by(|a, b| {
@@ -94,13 +105,24 @@ fn of_process(
 
 fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding]) -> Vec<String> {
     let mut notes: Vec<String> = process.notes.iter().map(|note| note.text.clone()).collect();
-    let grows = judged.in_use_state() == Some(State::Grows);
-    let explained = findings.iter().any(|finding| finding.severity > Severity::Info);
     let cannot_look = process.notes.iter().any(|note| note.code.starts_with("census-"));
-    if grows && !explained && !cannot_look {
+    if is_unexplained(judged, findings) && !cannot_look {
         notes.push(unexplained(process.censuses(), process.ids().len()));
     }
     notes
+}
+
+/// Memory grows, and nothing was found that accounts for it.
+fn is_unexplained(judged: &verdicts::Judged, findings: &[Finding]) -> bool {
+    let explained = findings.iter().any(|finding| finding.severity > Severity::Info);
+    judged.in_use_state() == Some(State::Grows) && !explained
+}
+
+/// Files of the user that are known to run.
+fn files_of(processes: &[Process<'_>]) -> BTreeSet<String> {
+    let ran = processes.iter().flat_map(Process::files);
+    let scripts = processes.iter().filter_map(|process| process.hello?.argv.first()).map(String::as_str);
+    ran.chain(scripts).map(str::to_owned).collect()
 }
 
 /// What to make of growth for which nothing was found, after so many looks at all containers.

@@ -380,7 +380,8 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
         ),
     );
     if let Some((times, count)) = first.located.as_ref().and_then(|located| located.traced) {
-        add("armed-trace", format!("seen growing at this line {count} times while traced (+{times})"));
+        let count = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        add("armed-trace", format!("seen growing at this line {count} while traced (+{times})"));
     }
     if let Some(located) = first.located.as_ref().filter(|located| located.grow.is_some()) {
         add("source", format!("`{}` grows `{}`", located.spot.text, located.container));

@@ -43,7 +43,8 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
     }
     for (index, link) in finding.chain.iter().enumerate() {
         let label = if index == 0 { "flow" } else { "" };
-        rows.text(label, &format!("{}:{} {}: {}", link.file, link.line, link.text.trim(), link.note));
+        let text = link.text.trim().trim_end_matches(':');
+        rows.text(label, &format!("{}:{} {text}: {}", link.file, link.line, link.note));
     }
     for (index, evidence) in finding.evidence.iter().take(MOST).enumerate() {
         let kind = evidence.kind.replace('-', " ");

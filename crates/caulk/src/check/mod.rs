@@ -1,5 +1,8 @@
 //! Checking sources on disk: settings, projects, and what is found in them.
 
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::Diagnostic;
+
 pub(crate) mod baseline;
 mod cache;
 mod config;
@@ -17,6 +20,20 @@ pub(crate) use project::{Found, Project};
 pub(crate) use report::Collected;
 pub(crate) use settings::Settings;
 pub(crate) use targets::{Buffers, STDIN, targets};
+
+use crate::cli::{FileArgs, RuleArgs};
+
+/// Patterns in the whole projects of some files, whatever their settings leave out; none where a project cannot be read.
+pub(crate) fn patterns(directory: &Utf8Path, files: &[Utf8PathBuf]) -> Vec<Diagnostic> {
+    let rules = RuleArgs { isolated: true, ..RuleArgs::default() };
+    let mut collected = Collected::default();
+    let projects = targets(directory, files, &rules, &FileArgs::default(), &Buffers::new());
+    for mut project in projects.unwrap_or_default() {
+        project.reported = project.documents.keys().cloned().collect();
+        collected.add(&project, project.check_cached(None));
+    }
+    collected.finish().findings
+}
 
 /// What is found in one text, for tests.
 #[cfg(test)]

@@ -1,20 +1,23 @@
 //! A run made up in memory: what agents would have said, and the sources that they would have said it of.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use caulk_check::{Job, Selection};
 use caulk_core::wire::{
     BackwardSite, Boundary, ContainerKind, ContainerLen, Contents, Holder, Message, PathStep, Peak, Phase,
     StepKind, TraceHit, Unit,
 };
-use caulk_core::{AgentEvent, Finding, Limits, ProcessRecord, Recording, Role, Sample, SystemSample};
+use caulk_core::{
+    AgentEvent, Diagnostic, Finding, Limits, ProcessRecord, Recording, Role, Sample, SystemSample,
+};
 use caulk_diagnose::{Diagnosis, Sources, diagnose};
 
 pub(crate) const MB: u64 = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
 const FILE: &str = "/job/train.py";
 
-/// One file, `train.py`.
-struct Text(HashMap<String, String>);
+/// One file, `train.py`, and what source alone shows of it.
+struct Text(HashMap<String, String>, Vec<Diagnostic>);
 
 impl Sources for Text {
     fn read(&self, path: &str) -> Option<String> {
@@ -23,6 +26,10 @@ impl Sources for Text {
 
     fn display(&self, path: &str) -> String {
         path.trim_start_matches("/job/").to_owned()
+    }
+
+    fn patterns(&self, files: &BTreeSet<String>) -> Vec<Diagnostic> {
+        if files.contains(FILE) { self.1.clone() } else { Vec::new() }
     }
 }
 
@@ -137,7 +144,18 @@ impl Run {
     }
 
     pub(crate) fn diagnose(&self) -> Diagnosis {
-        let sources = Text(HashMap::from([(FILE.to_owned(), self.source.clone())]));
+        self.diagnose_with(Vec::new())
+    }
+
+    /// The same, joined with what `caulk check` finds in the source.
+    pub(crate) fn diagnose_checked(&self) -> Diagnosis {
+        let selection = Selection::standard();
+        let found = caulk_check::check(Job::of_text("train.py", &self.source, &selection));
+        self.diagnose_with(found.diagnostics)
+    }
+
+    fn diagnose_with(&self, patterns: Vec<Diagnostic>) -> Diagnosis {
+        let sources = Text(HashMap::from([(FILE.to_owned(), self.source.clone())]), patterns);
         diagnose(&self.recording, &sources)
     }
 

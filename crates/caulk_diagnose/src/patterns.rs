@@ -1,0 +1,125 @@
+//! What the source alone shows of what the run saw: the whole story behind a line, its twins, an edit; the line itself
+//! where nobody saw it; and suspects where nothing was found.
+
+use caulk_core::{
+    ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, LeakClass, Place, Scope, Severity, Site,
+};
+
+/// Suspects that are named for growth that nothing explains.
+const SUSPECTS: usize = 3;
+
+/// Tells of each finding what the patterns know of it.
+pub(crate) fn join(findings: &mut [Finding], patterns: &[Diagnostic]) {
+    for finding in findings {
+        let Some(pattern) = at_line(finding, patterns).or_else(|| only_one(finding, patterns)) else {
+            continue;
+        };
+        if finding.sites.is_empty() || !overlaps(&finding.sites[0], &pattern.sites[0]) {
+            locate(finding, pattern);
+        }
+        if pattern.class == finding.class {
+            tell(finding, pattern);
+            twins(finding, pattern, patterns);
+        }
+    }
+}
+
+/// Patterns that could explain growth for which nothing was found.
+pub(crate) fn suspects(findings: &[Finding], patterns: &[Diagnostic]) -> Option<String> {
+    let told = |pattern: &Diagnostic| {
+        let sites = findings.iter().filter_map(|finding| finding.sites.first());
+        sites.into_iter().any(|site| overlaps(site, &pattern.sites[0]))
+    };
+    let grows = |pattern: &&Diagnostic| pattern.severity > Severity::Info && pattern.scope == Scope::Run;
+    let named: Vec<String> = patterns
+        .iter()
+        .filter(grows)
+        .filter(|pattern| !told(pattern))
+        .take(SUSPECTS)
+        .map(|pattern| {
+            let site = &pattern.sites[0];
+            format!("{}:{} ({})", site.file, site.line, pattern.class)
+        })
+        .collect();
+    let named = named.join(", ");
+    (!named.is_empty()).then(|| {
+        format!("the source shows patterns that may be it, though the run did not see them grow: {named}")
+    })
+}
+
+/// The pattern at the line to blame, that of the same class first.
+fn at_line<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
+    let site = finding.sites.first()?;
+    let here = patterns.iter().filter(|pattern| overlaps(site, &pattern.sites[0]));
+    here.min_by_key(|pattern| pattern.class != finding.class)
+}
+
+/// The one pattern of the class in all of the source, for what was seen to grow by a line that nobody saw.
+fn only_one<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
+    let open = finding.sites.is_empty() || finding.confidence == Confidence::Suspected;
+    let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class);
+    let names_it = |pattern: &&Diagnostic| {
+        last_name(&pattern.container) == last_name(&finding.holder) || of_library(finding.class)
+    };
+    match (same.next(), same.next()) {
+        (Some(only), None) => Some(only).filter(names_it),
+        _ => None,
+    }
+}
+
+/// What grows is the library's own; the line to blame is a call into it.
+fn of_library(class: LeakClass) -> bool {
+    matches!(
+        class,
+        LeakClass::FigureNotClosed
+            | LeakClass::HookNeverRemoved
+            | LeakClass::OptimizerRecreated
+            | LeakClass::LogRecordsKept
+            | LeakClass::GraphRetained
+    )
+}
+
+fn locate(finding: &mut Finding, pattern: &Diagnostic) {
+    finding.sites.clone_from(&pattern.sites);
+    finding.container.clone_from(&pattern.container);
+    if finding.severity > Severity::Info {
+        finding.confidence = finding.confidence.min(Confidence::Likely);
+    }
+    let text = "the one place in source that does what was seen; nobody watched the line itself";
+    finding.evidence.push(Evidence { kind: "source".into(), text: text.into() });
+}
+
+fn tell(finding: &mut Finding, pattern: &Diagnostic) {
+    let seen = std::mem::replace(&mut finding.chain, pattern.chain.clone());
+    let new = |place: &ChainStep| {
+        !pattern.chain.iter().any(|step| (&step.file, step.line) == (&place.file, place.line))
+    };
+    finding.chain.extend(seen.into_iter().filter(new));
+    let edits = |fix: &Option<Fix>| fix.as_ref().is_some_and(|fix| !fix.edits.is_empty());
+    if !edits(&finding.fix) && edits(&pattern.fix) {
+        finding.fix.clone_from(&pattern.fix);
+    }
+}
+
+/// Other places with the same pattern.
+fn twins(finding: &mut Finding, pattern: &Diagnostic, patterns: &[Diagnostic]) {
+    let others = patterns.iter().filter(|other| other.class == pattern.class && *other != pattern);
+    for site in others.map(|other| &other.sites[0]) {
+        let known = |twin: &Place| (&twin.file, twin.line) == (&site.file, site.line);
+        if !finding.twins.iter().any(known) {
+            finding.twins.push(Place { file: site.file.clone(), line: site.line, text: site.text.clone() });
+        }
+    }
+}
+
+fn overlaps(one: &Site, other: &Site) -> bool {
+    one.file == other.file
+        && one.line <= other.end_line.max(other.line)
+        && other.line <= one.end_line.max(one.line)
+}
+
+/// `ious` of `trainer.metrics.ious`.
+fn last_name(expression: &str) -> &str {
+    let end = expression.trim_end_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    end.rsplit(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or(end)
+}

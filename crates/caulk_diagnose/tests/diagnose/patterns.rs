@@ -1,0 +1,93 @@
+//! What source alone shows is told with what the run saw.
+
+use caulk_core::wire::{ContainerKind, Contents, Hello};
+use caulk_core::{Confidence, Severity};
+
+use crate::run::{MB, Run, attribute, elements, library, rising};
+
+const TRAINER: &str = "\
+import matplotlib.pyplot as plt
+import torch
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.ious = []
+        self.losses = []
+
+    def validate(self, loader):
+        for batch in loader:
+            iou = self.model(batch)
+            self.ious.append(iou)
+            self.losses.append(iou.mean())
+
+    def fit(self, loader):
+        for epoch in range(10):
+            self.validate(loader)
+            plt.figure()
+            plt.savefig('out.png')
+
+
+def main(loader):
+    trainer = Trainer(torch.nn.Linear(2, 2))
+    trainer.fit(loader)
+
+
+main(torch.utils.data.DataLoader([]))
+";
+
+fn started(run: Run) -> Run {
+    run.say(Hello { argv: vec!["/job/train.py".into()], ..Hello::default() })
+}
+
+fn leak() -> Run {
+    started(Run::of(TRAINER)).epochs(rising(400 * MB, 10 * MB, 8))
+}
+
+#[test]
+fn a_line_that_was_seen_gets_its_story_and_its_twins() {
+    let ious = attribute(0, "trainer", "Trainer", "ious");
+    let run = leak()
+        .grown(ContainerKind::List, ious, elements(5 * MB / 2, &["tensor", "graph"]), rising(4, 4, 8))
+        .traced(0, "self.ious.append", "Trainer.validate");
+    let (alone, joined) = (run.finding(), run.diagnose_checked().findings.remove(0));
+    assert_eq!((joined.class, joined.confidence), (alone.class, Confidence::Proved));
+    assert_eq!(joined.sites, alone.sites);
+    let has = |line: &str| joined.chain.iter().any(|step| step.line == run.line(line));
+    assert!(has("iou = self.model(batch)") && has("for batch in loader"), "{:#?}", joined.chain);
+    assert!(
+        joined.twins.iter().any(|twin| twin.line == run.line("self.losses.append")),
+        "{:#?}",
+        joined.twins
+    );
+}
+
+#[test]
+fn the_only_line_that_does_it_is_named_though_nobody_watched() {
+    let figures = library(0, "matplotlib._pylab_helpers", "figs");
+    let contents = elements(5 * MB / 2, &["figure"]);
+    let run = leak().grown(ContainerKind::Dict, figures, contents, rising(4, 4, 8));
+    assert_eq!(run.finding().sites, []);
+    let joined = run.diagnose_checked().findings.remove(0);
+    let site = joined.sites.first().expect("a line");
+    assert_eq!((site.line, joined.confidence), (run.line("plt.figure()"), Confidence::Likely));
+}
+
+#[test]
+fn growth_that_nothing_explains_names_the_suspects() {
+    let diagnosis = leak().diagnose_checked();
+    let text = diagnosis.notes.join("; ");
+    assert!(text.contains(&format!("train.py:{}", leak().line("self.ious.append"))), "{text}");
+    let steady = started(Run::of(TRAINER)).epochs([400 * MB; 8]).diagnose_checked();
+    assert!(steady.notes.is_empty(), "{:#?}", steady.notes);
+}
+
+#[test]
+fn a_pattern_of_another_name_is_not_taken_for_what_grew() {
+    let other = attribute(0, "other", "Other", "rows");
+    let run = leak().grown(ContainerKind::List, other, Contents::default(), rising(4, 4, 8));
+    for finding in run.diagnose_checked().findings {
+        assert!(finding.severity <= Severity::Error && finding.sites.is_empty(), "{finding:#?}");
+    }
+}
