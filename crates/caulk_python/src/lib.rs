@@ -22,6 +22,7 @@ mod loads;
 mod module;
 mod path;
 mod project;
+mod proof;
 mod query;
 mod resolve;
 mod sites;
@@ -34,6 +35,7 @@ pub use edit::apply;
 pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
 pub use module::Module;
 pub use project::{FileId, Location, Parsed, Project, SourceFile, Span};
+pub use proof::detaches_safely;
 pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};
 pub use value::Value;
 

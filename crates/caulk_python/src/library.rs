@@ -5,6 +5,7 @@
 
 mod imaging;
 mod matplotlib;
+pub(crate) mod numbers;
 mod numpy;
 mod python;
 pub(crate) mod roles;

@@ -1,7 +1,7 @@
 //! What to change, as the tool's other half makes it: the edits of [`caulk_python::Module`] at the place of a pattern.
 
-use caulk_core::Fix;
-use caulk_python::{GrowSite, Location, Module, Project, Window};
+use caulk_core::{Applicability, Fix};
+use caulk_python::{GrowSite, Location, Module, Project, Window, detaches_safely};
 
 /// The file of a place, indexed for edits.
 pub(crate) fn module(project: &Project, at: Location) -> Module {
@@ -21,6 +21,15 @@ pub(crate) fn of_stored(
     let sites = module.grows_at(project.line(statement));
     let same = |site: &&GrowSite| site.container.split_whitespace().eq(written.split_whitespace());
     change(&module, sites.iter().find(same)?)
+}
+
+/// What a statement stores, without its graph: safe where it is proved that nothing looks at the graph.
+pub(crate) fn detached(project: &Project, statement: Location, container: Location) -> Option<Fix> {
+    let mut fix = of_stored(project, statement, container, Module::detach_fix)?;
+    if fix.applicability == Applicability::Unsafe && detaches_safely(project, &fix) {
+        fix.applicability = Applicability::Safe;
+    }
+    Some(fix)
 }
 
 /// A limit that the code sets for a container and never reads.

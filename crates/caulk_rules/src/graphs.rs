@@ -1,7 +1,5 @@
 //! What the rules about autograd graphs tell in common.
 
-use caulk_python::Module;
-
 use crate::claims::{CarryClaim, Claim};
 use crate::context::{Context, graph_severity, shortened};
 use crate::fixes;
@@ -20,7 +18,7 @@ pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
     chain.push(cx.link(growth.statement, note));
     chain.extend(cx.made(case.object));
     chain.extend(cx.through(*exposure));
-    let fix = fixes::of_stored(cx.project(), growth.statement, growth.container, Module::detach_fix);
+    let fix = fixes::detached(cx.project(), growth.statement, growth.container);
     let function = cx.function(growth.function).to_owned();
     let diagnostic = cx.report(growth.container, &function, message);
     diagnostic.scope = exposure.scope;
@@ -39,7 +37,7 @@ pub(crate) fn report_carry(cx: &mut Context<'_>, claim: &CarryClaim, does: &str,
     chain.extend(cx.records(*exposure));
     chain.push(cx.link(carry.statement, note));
     chain.extend(cx.through(*exposure));
-    let fix = fixes::of_stored(cx.project(), carry.statement, carry.target, Module::detach_fix);
+    let fix = fixes::detached(cx.project(), carry.statement, carry.target);
     let function = cx.function(carry.function).to_owned();
     let diagnostic = cx.report(carry.target, &function, message);
     diagnostic.scope = exposure.scope;
