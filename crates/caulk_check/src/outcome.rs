@@ -83,33 +83,9 @@ fn report(job: &Job<'_>, mut suppressions: BTreeMap<String, Suppressions>, analy
         outcome.diagnostics.push(diagnostic);
     }
     outcome.notices = suppressions.values().flat_map(|comments| comments.notices(job.selection)).collect();
-    let known = |file: &str| {
-        job.reported.contains(file) || [".py", ".pyw", ".ipynb"].iter().any(|end| file.ends_with(end))
-    };
-    let problems = analysis.problems().iter().map(|text| problem(text, known));
-    let wanted = |problem: &Problem| problem.file.is_empty() || job.reported.contains(&problem.file);
-    outcome.problems = problems.filter(wanted).collect();
+    let wanted = |problem: &&Problem| problem.file.is_empty() || job.reported.contains(&problem.file);
+    outcome.problems = analysis.problems().iter().filter(wanted).cloned().collect();
     outcome
-}
-
-/// A problem of the analysis, `file:line:column: message` or `file: message`; of no file where it names none.
-fn problem(text: &str, known: impl Fn(&str) -> bool) -> Problem {
-    let Some((at, _)) = text.match_indices(':').find(|(at, _)| known(&text[..*at])) else {
-        return Problem::of_file("", text);
-    };
-    let (file, rest) = (&text[..at], &text[at + 1..]);
-    let mut numbers = rest.splitn(3, ':');
-    let line = numbers.next().and_then(|number| number.parse().ok());
-    let column = numbers.next().and_then(|number| number.parse().ok());
-    match (line, column, numbers.next()) {
-        (Some(line), Some(column), Some(message)) => Problem {
-            file: file.to_owned(),
-            line: Some(line),
-            column: Some(column),
-            message: message.trim().to_owned(),
-        },
-        _ => Problem::of_file(file, rest.trim()),
-    }
 }
 
 #[cfg(test)]

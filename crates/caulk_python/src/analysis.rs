@@ -11,6 +11,8 @@ mod silence;
 
 use std::collections::BTreeMap;
 
+use caulk_core::Problem;
+
 pub use call::CallFact;
 pub use contents::Contents;
 pub use graphs::ApplicationFact;
@@ -31,11 +33,13 @@ use crate::project::{Location, Project};
 #[derive(Debug)]
 pub struct Analysis {
     project: Project,
-    problems: Vec<String>,
+    problems: Vec<Problem>,
     run: Run,
     lifetimes: Lifetimes,
 }
 
+const ENTANGLED: &str =
+    "this project is too entangled: not all calls were followed, patterns across functions may be missed";
 /// Ways in which one thing happens that are told apart.
 const MAX_CASES: usize = 48;
 
@@ -142,10 +146,8 @@ impl Analysis {
         let lifetimes = Lifetimes::new(&run);
         let mut problems = project.problems().to_vec();
         if run.exhausted {
-            problems.push(
-                "this project is too entangled: not all calls were followed, patterns across functions may be missed"
-                    .to_owned(),
-            );
+            // Of no file: the files together are too much.
+            problems.push(Problem::of_file("", ENTANGLED));
         }
         Self { project, problems, run, lifetimes }
     }
@@ -155,8 +157,8 @@ impl Analysis {
         &self.project
     }
 
-    /// Files that could not be read whole, or took more than their budget; for people.
-    pub fn problems(&self) -> &[String] {
+    /// Files that could not be read whole, or took more than their budget.
+    pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 

@@ -1,6 +1,6 @@
 //! One parsed file, and what can be asked of it.
 
-use caulk_core::Fix;
+use caulk_core::{Fix, Problem};
 use ruff_python_ast::PySourceType;
 use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::Ranged;
@@ -23,7 +23,7 @@ const MAX_PROBLEMS: usize = 20;
 #[derive(Debug)]
 pub struct Module {
     path: String,
-    problems: Vec<String>,
+    problems: Vec<Problem>,
     pub(crate) source: Source,
     pub(crate) index: Index,
     pub(crate) resolver: Resolver,
@@ -36,17 +36,15 @@ impl Module {
     pub fn parse(path: &str, text: &str) -> Self {
         let mut problems = Vec::new();
         let readable = if text.len() > MAX_BYTES {
-            problems.push(format!("{path}: {} MB of source are not looked at", text.len() >> 20));
+            let message = format!("{} MB of source are not looked at", text.len() >> 20);
+            problems.push(Problem::of_file(path, message));
             ""
         } else {
             text
         };
         let source = Source::new(readable);
         let parsed = parse_unchecked_source(source.text(), PySourceType::Python);
-        for error in parsed.errors().iter().take(MAX_PROBLEMS) {
-            let place = source.position(error.location.start());
-            problems.push(format!("{path}:{}:{}: {}", place.line, place.column, error.error));
-        }
+        problems.extend(parsed.errors().iter().take(MAX_PROBLEMS).map(|error| source.problem(path, error)));
         let tree = parsed.into_syntax();
         let mut index = collect(&source, &tree.body, tree.range());
         // The tree is dropped recursively: a deep one needs stack.
@@ -73,8 +71,8 @@ impl Module {
         &self.path
     }
 
-    /// What could not be parsed, for people; everything around it is indexed all the same.
-    pub fn problems(&self) -> &[String] {
+    /// What could not be parsed; everything around it is indexed all the same.
+    pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 

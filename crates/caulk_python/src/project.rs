@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use caulk_core::{Site, SiteRole};
+use caulk_core::{Problem, Site, SiteRole};
 use ruff_python_ast::{ModModule, PySourceType};
 use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::TextRange;
@@ -102,7 +102,7 @@ impl Parsed {
 pub struct Project {
     files: Vec<Parsed>,
     by_path: HashMap<String, FileId>,
-    problems: Vec<String>,
+    problems: Vec<Problem>,
 }
 
 impl Project {
@@ -117,16 +117,13 @@ impl Project {
 
     fn add(&mut self, file: SourceFile) {
         if file.text.len() > MAX_BYTES {
-            self.problems.push(format!(
-                "{}: {} MB of source are not looked at",
-                file.path,
-                file.text.len() >> 20
-            ));
+            let message = format!("{} MB of source are not looked at", file.text.len() >> 20);
+            self.problems.push(Problem::of_file(&file.path, message));
             return;
         }
         if depth::may_hang(&file.text) {
-            let most = depth::MAX_FORMATTED;
-            self.problems.push(format!("{}: not looked at, more than {most} f-strings", file.path));
+            let message = format!("not looked at, more than {} f-strings", depth::MAX_FORMATTED);
+            self.problems.push(Problem::of_file(&file.path, message));
             return;
         }
         let source = Source::new(&file.text);
@@ -134,22 +131,20 @@ impl Project {
             source.text(),
             PySourceType::try_from_path(&file.path).unwrap_or_default(),
         );
-        for error in parsed.errors().iter().take(MAX_PROBLEMS) {
-            let place = source.position(error.location.start());
-            self.problems.push(format!("{}:{}:{}: {}", file.path, place.line, place.column, error.error));
-        }
+        let errors = parsed.errors().iter().take(MAX_PROBLEMS);
+        self.problems.extend(errors.map(|error| source.problem(&file.path, error)));
         let id = FileId(self.files.len() as u32);
         self.by_path.insert(file.path.clone(), id);
         let mut tree = parsed.into_syntax();
         if depth::bound(&mut tree) {
-            let levels = depth::MAX_LEVELS;
-            self.problems.push(format!("{}: not looked at, nested deeper than {levels} levels", file.path));
+            let message = format!("not looked at, nested deeper than {} levels", depth::MAX_LEVELS);
+            self.problems.push(Problem::of_file(&file.path, message));
         }
         self.files.push(Parsed { path: file.path, source, tree });
     }
 
-    /// What could not be parsed, for people.
-    pub fn problems(&self) -> &[String] {
+    /// What could not be parsed.
+    pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 

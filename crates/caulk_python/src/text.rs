@@ -1,6 +1,7 @@
 //! The text of a file, its lines and its positions.
 
-use caulk_core::Position;
+use caulk_core::{Position, Problem};
+use ruff_python_parser::ParseError;
 use ruff_source_file::{LineIndex, OneIndexed};
 use ruff_text_size::{TextRange, TextSize};
 
@@ -75,6 +76,17 @@ impl Source {
         let text = self.line(start.line).unwrap_or("").trim().to_owned();
         let end_line = self.line_of(range.end()).max(start.line);
         Spot { line: start.line, end_line, column: start.column, function, text }
+    }
+
+    /// What the parser does not understand.
+    pub(crate) fn problem(&self, path: &str, error: &ParseError) -> Problem {
+        let place = self.position(error.location.start());
+        Problem {
+            file: path.to_owned(),
+            line: Some(place.line),
+            column: Some(place.column),
+            message: error.error.to_string(),
+        }
     }
 
     /// Blanks before the first character of the line at `offset`.

@@ -4,7 +4,7 @@ use caulk_python::{BoundKind, Facts, Module, Owner};
 
 fn facts(name: &str, function: &str, source: &str) -> Facts {
     let module = Module::parse("train.py", source);
-    assert_eq!(module.problems(), &[] as &[String], "{source}");
+    assert_eq!(module.problems(), &[], "{source}");
     module.facts(name, function)
 }
 

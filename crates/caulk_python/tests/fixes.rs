@@ -8,7 +8,7 @@ use caulk_python::{GrowSite, Module, apply};
 /// Applies what `fix` proposes; `expected` is the changed text, or the advice where there are no edits.
 fn check(source: &str, fix: impl Fn(&Module) -> Option<Fix>, expected: &str) {
     let module = Module::parse("train.py", source);
-    assert_eq!(module.problems(), &[] as &[String], "{source}");
+    assert_eq!(module.problems(), &[], "{source}");
     let Some(found) = fix(&module) else {
         assert_eq!("", expected, "no fix for\n{source}");
         return;
@@ -23,7 +23,7 @@ fn check(source: &str, fix: impl Fn(&Module) -> Option<Fix>, expected: &str) {
     let changed = apply(source, &found.edits).unwrap();
     assert_eq!(changed, expected);
     let again = Module::parse("train.py", &changed);
-    assert_eq!(again.problems(), &[] as &[String], "{changed}");
+    assert_eq!(again.problems(), &[], "{changed}");
     if let Some(second) = fix(&again) {
         assert_eq!(second.edits, [], "not idempotent: {second:?}\n{changed}");
     }

@@ -80,7 +80,7 @@ fn boundary(text: &str, mut at: usize) -> usize {
 #[test]
 fn whole_programs_are_interrogated() {
     for program in PROGRAMS {
-        assert_eq!(Module::parse("p.py", program).problems(), &[] as &[String]);
+        assert_eq!(Module::parse("p.py", program).problems(), &[]);
         interrogate(program);
         interrogate(&program.replace('\n', "\r\n"));
         interrogate(&format!("\u{feff}{program}"));

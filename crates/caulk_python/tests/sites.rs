@@ -11,7 +11,7 @@ fn check(name: &str, source: &str, expected: &[&str]) {
 
 fn check_of(name: &str, owner: &Owner, source: &str, expected: &[&str]) {
     let module = Module::parse("train.py", source);
-    assert_eq!(module.problems(), &[] as &[String], "{source}");
+    assert_eq!(module.problems(), &[], "{source}");
     let found: Vec<String> = module
         .grow_sites_of(name, owner)
         .iter()
@@ -616,7 +616,8 @@ class A:
         self.xs.append(
 ";
     let module = Module::parse("broken.py", source);
-    assert!(module.problems()[0].starts_with("broken.py:4:"), "{:?}", module.problems());
+    let problem = &module.problems()[0];
+    assert_eq!((problem.file.as_str(), problem.line), ("broken.py", Some(4)), "{problem:?}");
     let lines: Vec<u32> = module.grow_sites("xs").iter().map(|site| site.spot.line).collect();
     assert!(lines.contains(&3), "{lines:?}");
     assert_eq!(module.function_at(3), "A.f");

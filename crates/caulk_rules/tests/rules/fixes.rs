@@ -59,7 +59,7 @@ fn edited(sources: &[SourceFile], edits: &[Edit]) -> Option<Vec<SourceFile>> {
 fn verify(changed: &[SourceFile], before: &[Diagnostic], fixed: &Diagnostic) -> Result<(), String> {
     let project = Project::new(changed.to_vec());
     if let Some(problem) = project.problems().first() {
-        return Err(format!("it does not parse: {problem}"));
+        return Err(format!("it does not parse: {}", problem.message));
     }
     let (before, after) = (counts(before), counts(&find(changed)));
     let of = |counts: &HashMap<_, usize>, class| counts.get(&class).copied().unwrap_or(0);

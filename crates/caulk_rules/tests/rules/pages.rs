@@ -60,8 +60,11 @@ fn marked(program: &Program, class: LeakClass) -> bool {
 
 fn compare(rule: &Rule, program: &Program) -> Vec<String> {
     let analysis = Analysis::new(Project::new(program.sources()));
-    let mut wrong: Vec<_> =
-        analysis.problems().iter().map(|problem| format!("`{}`: {problem}", program.section)).collect();
+    let mut wrong: Vec<_> = analysis
+        .problems()
+        .iter()
+        .map(|problem| format!("`{}`: {}", program.section, problem.message))
+        .collect();
     let marks: BTreeSet<_> = program.marks().into_iter().collect();
     if program.section == "Use instead" && marked(program, rule.class) {
         wrong.push("`Use instead` has a marked line".to_owned());
