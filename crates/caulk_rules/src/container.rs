@@ -8,6 +8,7 @@ use crate::claims::Claim;
 use crate::context::Context;
 use crate::exposure::Pace;
 use crate::fixes;
+use crate::twins::Cause;
 
 /// What one entry costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +101,8 @@ fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
         .collect();
     let captured = kept.contents.function.map(|function| cx.defined(function));
     let function = cx.function(kept.growth.function);
-    let diagnostic = cx.report(kept.growth.container, function, told.message);
+    let diagnostic =
+        cx.report_due_to(Cause::held(kept.holder), kept.growth.container, function, told.message);
     diagnostic.severity = told.severity;
     diagnostic.confidence = Confidence::Likely;
     diagnostic.scope = kept.exposure.scope;

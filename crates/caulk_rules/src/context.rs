@@ -7,13 +7,14 @@ use caulk_python::{Analysis, Location, Project};
 use crate::claims::{CarryClaim, Claim, Claims};
 use crate::exposure::Exposure;
 use crate::rule::Rule;
+use crate::twins::{Cause, Found};
 
 pub(crate) struct Context<'a> {
     pub(crate) rule: &'a Rule,
     pub(crate) analysis: &'a Analysis,
     /// What outlives its step, by class.
     pub(crate) claims: &'a Claims,
-    found: &'a mut Vec<Diagnostic>,
+    found: &'a mut Vec<Found>,
 }
 
 impl<'a> Context<'a> {
@@ -21,7 +22,7 @@ impl<'a> Context<'a> {
         rule: &'a Rule,
         analysis: &'a Analysis,
         claims: &'a Claims,
-        found: &'a mut Vec<Diagnostic>,
+        found: &'a mut Vec<Found>,
     ) -> Self {
         Self { rule, analysis, claims, found }
     }
@@ -64,9 +65,20 @@ impl<'a> Context<'a> {
 
     /// Reports a pattern at a place; what comes back can be told more of.
     pub(crate) fn report(&mut self, at: Location, function: &str, message: String) -> &mut Diagnostic {
+        self.report_due_to(None, at, function, message)
+    }
+
+    /// The same, where others may be due to the same: these are its twins.
+    pub(crate) fn report_due_to(
+        &mut self,
+        cause: Option<Cause>,
+        at: Location,
+        function: &str,
+        message: String,
+    ) -> &mut Diagnostic {
         let site = self.project().site(SiteRole::Grows, at, function);
         let index = self.found.len();
-        self.found.push(Diagnostic {
+        let diagnostic = Diagnostic {
             class: self.rule.class,
             confidence: Confidence::Likely,
             scope: Scope::Run,
@@ -77,8 +89,9 @@ impl<'a> Context<'a> {
             chain: Vec::new(),
             fix: None,
             twins: Vec::new(),
-        });
-        &mut self.found[index]
+        };
+        self.found.push(Found { diagnostic, cause });
+        &mut self.found[index].diagnostic
     }
 
     /// Another place that is equally to blame.

@@ -3,6 +3,7 @@
 use crate::claims::{CarryClaim, Claim};
 use crate::context::{Context, graph_severity, shortened};
 use crate::fixes;
+use crate::twins::Cause;
 
 /// Reports a container of tensors with their graphs; `note` says what happens where they are stored.
 pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
@@ -20,7 +21,7 @@ pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
     chain.extend(cx.through(*exposure));
     let fix = fixes::detached(cx.project(), growth.statement, growth.container);
     let function = cx.function(growth.function).to_owned();
-    let diagnostic = cx.report(growth.container, &function, message);
+    let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
     diagnostic.severity = graph_severity(exposure.scope);
     diagnostic.chain = chain;
@@ -39,7 +40,8 @@ pub(crate) fn report_carry(cx: &mut Context<'_>, claim: &CarryClaim, does: &str,
     chain.extend(cx.through(*exposure));
     let fix = fixes::detached(cx.project(), carry.statement, carry.target);
     let function = cx.function(carry.function).to_owned();
-    let diagnostic = cx.report(carry.target, &function, message);
+    let cause = Cause::held(cx.analysis.holder_of(carry.place));
+    let diagnostic = cx.report_due_to(cause, carry.target, &function, message);
     diagnostic.scope = exposure.scope;
     diagnostic.severity = graph_severity(exposure.scope);
     diagnostic.chain = chain;

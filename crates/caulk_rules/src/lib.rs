@@ -16,6 +16,7 @@ mod resource;
 mod rule;
 mod rules;
 mod source;
+mod twins;
 
 use caulk_core::{Diagnostic, LeakClass};
 use caulk_python::{Analysis, with_room};
@@ -40,9 +41,9 @@ pub fn check(analysis: &Analysis, rules: &[&Rule]) -> Vec<Diagnostic> {
             (rule.check)(&mut context);
         }
     });
-    found.sort_by(|a, b| place(a).cmp(&place(b)));
-    found.dedup_by(|a, b| a.class == b.class && place(a) == place(b));
-    found
+    found.sort_by(|a, b| place(&a.diagnostic).cmp(&place(&b.diagnostic)));
+    found.dedup_by(|a, b| place(&a.diagnostic) == place(&b.diagnostic));
+    twins::named(found)
 }
 
 fn place(diagnostic: &Diagnostic) -> Option<(&str, u32, u32, LeakClass)> {

@@ -6,6 +6,7 @@ use caulk_python::program::{CallFact, Root};
 use crate::context::{Context, severity};
 use crate::exposure::Exposure;
 use crate::source;
+use crate::twins::Cause;
 
 /// What makes and what gives back one kind of thing, by canonical names.
 pub(crate) struct Kind {
@@ -72,7 +73,8 @@ pub(crate) fn report<'c>(
     let mut chain = vec![cx.link(made.at, note)];
     chain.extend(cx.link_loop(exposure, "made again each time this loop turns"));
     let function = cx.function(made.function).to_owned();
-    let diagnostic = cx.report(made.at, &function, message);
+    let cause = Some(Cause::Called(made.name));
+    let diagnostic = cx.report_due_to(cause, made.at, &function, message);
     diagnostic.container = container;
     diagnostic.scope = exposure.scope;
     diagnostic.severity = severity(exposure.scope);

@@ -5,6 +5,7 @@ use caulk_core::{LeakClass, Severity};
 use crate::claims::Claim;
 use crate::context::{Context, severity};
 use crate::rule::Rule;
+use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::DeviceTensorKept,
@@ -31,7 +32,7 @@ fn report(cx: &mut Context<'_>, claim: &Claim) {
     chain.extend(cx.made(case.object));
     chain.extend(cx.through(*exposure));
     let function = cx.function(growth.function).to_owned();
-    let diagnostic = cx.report(growth.container, &function, message);
+    let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
     diagnostic.severity = severity(exposure.scope);
     diagnostic.chain = chain;

@@ -10,6 +10,7 @@ use crate::exposure::{Exposure, Pace};
 use crate::resource::{given_back, keep_worst, reaches};
 use crate::rule::Rule;
 use crate::source;
+use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::FigureNotClosed,
@@ -176,7 +177,7 @@ fn report_figure(cx: &mut Context<'_>, made: &CallFact, exposure: Exposure) {
     chain.extend(cx.link_loop(exposure, "no figure is closed in this loop"));
     let fix = close(cx, made);
     let function = cx.function(made.function).to_owned();
-    let diagnostic = cx.report(made.at, &function, message);
+    let diagnostic = cx.report_due_to(Some(Cause::Called(made.name)), made.at, &function, message);
     diagnostic.container = container;
     diagnostic.scope = exposure.scope;
     diagnostic.severity = severity(exposure.scope);

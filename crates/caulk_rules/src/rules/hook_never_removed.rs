@@ -8,6 +8,7 @@ use crate::exposure::Exposure;
 use crate::fixes;
 use crate::rule::Rule;
 use crate::source::callee;
+use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::HookNeverRemoved,
@@ -59,7 +60,8 @@ fn report(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
     let mut chain = vec![cx.link(call.statement, "registered here; its handle is never told to `remove()`")];
     chain.extend(cx.through(exposure));
     let fix = fixes::module(cx.project(), call.at).remove_handle_fix(cx.project().line(call.at));
-    let diagnostic = cx.report(call.at, cx.function(call.function), message);
+    let diagnostic =
+        cx.report_due_to(Some(Cause::Called(call.name)), call.at, cx.function(call.function), message);
     diagnostic.container = registered;
     diagnostic.chain = chain;
     diagnostic.fix = fix;

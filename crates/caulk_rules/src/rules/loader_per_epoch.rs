@@ -9,6 +9,7 @@ use crate::exposure::Exposure;
 use crate::rule::Rule;
 use crate::rules::worker_copy_on_write::has_workers;
 use crate::source::callee;
+use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::LoaderPerEpoch,
@@ -78,7 +79,8 @@ fn report(cx: &mut Context<'_>, made: &CallFact, epochs: LoopId, kept: bool) {
     let header = cx.analysis.a_loop(epochs).header;
     chain.extend(header.map(|header| cx.link(header, "the epochs")));
     let function = cx.function(made.function).to_owned();
-    let diagnostic = cx.report(made.at, &function, message);
+    let cause = Some(Cause::Called(made.name));
+    let diagnostic = cx.report_due_to(cause, made.at, &function, message);
     diagnostic.container = container;
     diagnostic.scope = if kept { Scope::Run } else { Scope::Peak };
     diagnostic.severity = if kept { Severity::Error } else { Severity::Info };

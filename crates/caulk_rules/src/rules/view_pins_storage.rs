@@ -7,6 +7,7 @@ use crate::claims::Claim;
 use crate::context::{Context, severity, shortened};
 use crate::fixes;
 use crate::rule::Rule;
+use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ViewPinsStorage,
@@ -39,7 +40,7 @@ fn report(cx: &mut Context<'_>, claim: &Claim) {
     chain.extend(cx.through(*exposure));
     let fix = fixes::of_stored(cx.project(), growth.statement, growth.container, Module::clone_fix);
     let function = cx.function(growth.function).to_owned();
-    let diagnostic = cx.report(growth.container, &function, message);
+    let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
     diagnostic.severity = severity(exposure.scope);
     diagnostic.chain = chain;

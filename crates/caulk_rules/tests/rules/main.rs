@@ -5,3 +5,4 @@ mod mangle;
 mod page;
 mod pages;
 mod robust;
+mod twins;

@@ -1,0 +1,51 @@
+//! Places that share the cause of a finding: who mends one will want to see the others.
+//!
+//! The same container grown by several lines that are no one story, or the same function of a library called in
+//! several places.
+
+use caulk_core::{Diagnostic, Place};
+use caulk_python::program::{Holder, Symbol};
+
+/// What a finding is due to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Something that outlives functions holds on.
+    Held(Holder),
+    /// A function of a library is called.
+    Called(Symbol),
+}
+
+impl Cause {
+    /// A variable of a function has nothing to do with those of others.
+    pub(crate) fn held(holder: Holder) -> Option<Self> {
+        (holder != Holder::Local).then_some(Self::Held(holder))
+    }
+}
+
+/// A finding, with what it is due to where others may be due to the same.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) diagnostic: Diagnostic,
+    pub(crate) cause: Option<Cause>,
+}
+
+/// Names each finding's twins.
+pub(crate) fn named(found: Vec<Found>) -> Vec<Diagnostic> {
+    let twins: Vec<Vec<Place>> = found.iter().map(|one| twins_of(one, &found)).collect();
+    let named = found.into_iter().zip(twins);
+    named.map(|(found, twins)| Diagnostic { twins, ..found.diagnostic }).collect()
+}
+
+fn twins_of(one: &Found, all: &[Found]) -> Vec<Place> {
+    let own = |place: &Place| {
+        one.diagnostic.sites.iter().any(|site| site.file == place.file && site.line == place.line)
+    };
+    let same = |other: &&Found| {
+        one.cause.is_some() && other.cause == one.cause && other.diagnostic.class == one.diagnostic.class
+    };
+    let places = all.iter().filter(same).filter_map(|other| {
+        let site = other.diagnostic.sites.first()?;
+        Some(Place { file: site.file.clone(), line: site.line, text: site.text.clone() })
+    });
+    places.filter(|place| !own(place)).collect()
+}
