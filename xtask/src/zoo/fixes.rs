@@ -1,5 +1,5 @@
-//! What fixes do to the zoo's leaking programs: every finding with a fix is gone, what is left parses, and after safe
-//! fixes the program prints exactly what it printed before.
+//! What fixes do to the zoo's leaking programs: every finding with a fix is gone, fixing again would change nothing, what
+//! is left parses and runs, and after safe fixes the program prints exactly what it printed before.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,9 +70,15 @@ impl Fixer {
         let folder = self.fixed(truth, source, Level::All)?;
         let after = self.report(&folder, &format!("{}-after", truth.id))?;
         let left = after.findings.iter().filter(|found| offers(found, "safe") || offers(found, "unsafe"));
-        let mut wrong: Vec<_> = left.map(|found| format!("still there: {}", found.told())).collect();
+        let mut wrong: Vec<_> = left.map(|found| format!("fixed again: {}", found.told())).collect();
+        let fixed = before.findings.iter().filter(|found| offers(found, "safe") || offers(found, "unsafe"));
+        let still = fixed.filter(|found| after.findings.iter().any(|other| is_same(found, other)));
+        wrong.extend(still.map(|found| format!("still there: {}", found.told())));
         if after.problems.len() > before.problems.len() {
             wrong.extend(after.problems.iter().map(|problem| format!("does not parse: {}", problem.message)));
+        }
+        if let Err(error) = self.output_of(truth, &folder) {
+            wrong.push(format!("does not run: {error:#}"));
         }
         Ok(wrong)
     }
@@ -122,6 +128,13 @@ impl Fixer {
 
 fn offers(finding: &Finding, applicability: &str) -> bool {
     finding.fix.as_ref().is_some_and(|fix| fix.applicability == applicability && !fix.edits.is_empty())
+}
+
+/// Edits move lines: what is told is of the same container in the same function.
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    let place =
+        |finding: &Finding| finding.sites.first().map(|site| (site.file.clone(), site.function.clone()));
+    one.class == other.class && one.container == other.container && place(one) == place(other)
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
