@@ -349,8 +349,11 @@ impl Analysis {
     }
 
     /// Every time that a container gives back.
-    pub fn releases(&self, object: ObjectId) -> &[Released] {
-        self.lifetimes.releases.get(&object).map_or(&[], Vec::as_slice)
+    pub fn releases(&self, object: ObjectId) -> Vec<Released> {
+        match self.object(object).shape {
+            Shape::Held(_) => self.lifetimes.releases_of_held(&self.run, object),
+            _ => self.lifetimes.releases.get(&object).cloned().unwrap_or_default(),
+        }
     }
 
     /// Where something is given back.
@@ -380,6 +383,9 @@ impl Analysis {
 
     /// What holds an object: the longest-lived of all that do.
     pub fn holder(&self, object: ObjectId) -> Holder {
+        if let Shape::Held(place) = self.object(object).shape {
+            return self.holder_of(place);
+        }
         let mut best = Holder::Local;
         let mut seen = vec![object];
         let mut open = vec![object];

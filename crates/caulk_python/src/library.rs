@@ -4,6 +4,7 @@
 //! capital: classes. The most exact entry counts.
 
 mod imaging;
+pub(crate) mod joins;
 mod matplotlib;
 pub(crate) mod numbers;
 mod numpy;

@@ -56,8 +56,12 @@ impl Claims {
             evaluations: analysis.calls(&["torch.nn.Module.eval"]),
             tables: analysis.calls(TABLES),
         };
-        let growths = analysis.growths().into_iter().filter_map(|growth| judge.growth(growth)).collect();
-        let carries = analysis.carries().into_iter().filter_map(|carry| judge.carry(carry)).collect();
+        let mut growths: Vec<Claim> =
+            analysis.growths().into_iter().filter_map(|growth| judge.growth(growth)).collect();
+        let carries: Vec<CarryClaim> =
+            analysis.carries().into_iter().filter_map(|carry| judge.carry(carry)).collect();
+        // `x = torch.cat([x, y])` grows and takes its graph along, which is the worse.
+        growths.retain(|claim| !carries.iter().any(|carry| carry.carry.target == claim.growth.container));
         Self { growths, carries }
     }
 }

@@ -67,7 +67,8 @@ impl Growing<'_> {
         if self.case.duration.growing.contains(&LoopId::SAMPLES) {
             return Purpose::Known(LeakClass::WorkerMemoryGrows);
         }
-        match if self.growth.how == Growth::Store { self.keyed() } else { Purpose::Any } {
+        let merged = self.growth.how == Growth::Concatenate && !self.case.key.is_nothing();
+        match if merged || self.growth.how == Growth::Store { self.keyed() } else { Purpose::Any } {
             Purpose::Any => self.by_kinds(),
             known => known,
         }

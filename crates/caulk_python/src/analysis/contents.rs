@@ -133,7 +133,8 @@ impl Collector<'_> {
             | Shape::Class(_)
             | Shape::External(_)
             | Shape::Foreign(_)
-            | Shape::Super(..) => {}
+            | Shape::Super(..)
+            | Shape::Held(_) => {}
             Shape::Instance(_) if model => {}
             Shape::Function(function, closure) => {
                 self.contents.function = Some(function);

@@ -61,6 +61,9 @@ impl Analysis {
     /// Whether another method that nobody in the project calls, `reset` or `clear`, empties the attribute that holds an
     /// object: whoever uses the class calls it in time.
     pub(super) fn is_left_to_users(&self, object: ObjectId, growing: FunctionId) -> bool {
+        if let Shape::Held(_) = self.object(object).shape {
+            return self.lifetimes.is_cut_by_users(&self.run, object, growing);
+        }
         let made = self.object(object).at;
         let mut left = self.lifetimes.left_to_users.iter();
         matches!(self.holder(object), Holder::Attribute(..))

@@ -84,7 +84,8 @@ impl Analysis {
             return Some("it is a test".to_owned());
         }
         if let Some(release) = duration.released_by {
-            let released = self.lifetimes.releases.get(&object)?.get(release)?;
+            let releases = self.releases(object);
+            let released = releases.get(release)?;
             let event = &self.run.activations[released.activation.0 as usize].events[released.event as usize];
             let how = match released.how {
                 Release::Clear => "emptied",

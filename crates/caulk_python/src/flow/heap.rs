@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::Value;
+use crate::flow::value::{PlaceId, Value};
 use crate::project::{FileId, Location};
 
 /// An abstract object.
@@ -65,6 +65,8 @@ pub enum Shape {
     Foreign(Symbol),
     /// `super()` of a class in a method of an object.
     Super(ClassId, ObjectId),
+    /// Whatever a place holds that is made longer by binding it anew.
+    Held(PlaceId),
 }
 
 impl Shape {

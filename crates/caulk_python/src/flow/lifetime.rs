@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::flow::event::{ActivationId, Event, Guards, LoopId, LoopKind, Place, Release, Root, What};
-use crate::flow::heap::ObjectId;
+use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::run::Run;
 use crate::flow::scopes::FunctionId;
 use crate::flow::value::PlaceId;
@@ -190,6 +190,15 @@ impl Lifetimes {
         })
     }
 
+    /// Whether a method that nobody in the project calls binds anew what another function makes longer.
+    pub(crate) fn is_cut_by_users(&self, run: &Run, held: ObjectId, growing: FunctionId) -> bool {
+        self.releases_of_held(run, held).iter().any(|cut| {
+            cut.root == Root::Uncalled
+                && !constructs(run, cut.activation)
+                && function(run, cut.activation) != growing
+        })
+    }
+
     /// How long a container grows when it grows at an event, once for every way there.
     pub(crate) fn of_container(
         &self,
@@ -198,6 +207,10 @@ impl Lifetimes {
         event: &Event,
         object: ObjectId,
     ) -> Vec<Duration> {
+        if let Shape::Held(place) = run.heap.shape(object) {
+            let releases = self.releases_of_held(run, object);
+            return self.of_place_with(run, activation, event, place, releases);
+        }
         let nothing = Vec::new();
         let no_births = Vec::new();
         let births = self.spans.get(&object).unwrap_or(&no_births);
@@ -214,7 +227,25 @@ impl Lifetimes {
         event: &Event,
         place: PlaceId,
     ) -> Vec<Duration> {
-        let mut resets: Vec<Released> = self.resets.get(&place).cloned().unwrap_or_default();
+        let resets = self.resets.get(&place).cloned().unwrap_or_default();
+        self.of_place_with(run, activation, event, place, resets)
+    }
+
+    /// Where a place that is made longer is bound to something else, or what it holds is emptied.
+    pub(crate) fn releases_of_held(&self, run: &Run, object: ObjectId) -> Vec<Released> {
+        let inner = run.heap.get(object).elements.objects.iter();
+        let objects = std::iter::once(object).chain(inner);
+        objects.flat_map(|object| self.releases.get(&object).into_iter().flatten().cloned()).collect()
+    }
+
+    fn of_place_with(
+        &self,
+        run: &Run,
+        activation: ActivationId,
+        event: &Event,
+        place: PlaceId,
+        mut resets: Vec<Released>,
+    ) -> Vec<Duration> {
         let mut births = Vec::new();
         let mut anew = None;
         match run.places[place.index()] {
@@ -241,6 +272,13 @@ impl Lifetimes {
     ///
     /// Each owner is looked at once: there may be many ways to one.
     pub(crate) fn births_of(&self, run: &Run, object: ObjectId) -> Vec<Chain> {
+        let object = match run.heap.shape(object) {
+            Shape::Held(place) => match run.places[place.index()] {
+                Place::Field(owner, _) => owner,
+                Place::Variable(..) => return Vec::new(),
+            },
+            _ => object,
+        };
         let (mut chains, mut todo) = (FxHashSet::default(), vec![object]);
         let mut seen = FxHashSet::from_iter([object]);
         while let Some(id) = todo.pop() {

@@ -14,6 +14,7 @@ mod invoke;
 mod loops;
 mod narrowing;
 mod outside;
+pub(crate) mod rebinding;
 mod results;
 mod roots;
 mod statements;

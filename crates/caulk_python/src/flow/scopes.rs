@@ -8,6 +8,7 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::flow::machine::rebinding::{joined, name_of};
 use crate::flow::symbols::{Symbol, Symbols};
 use crate::project::{FileId, Location, Project};
 
@@ -90,6 +91,8 @@ pub(crate) struct Scopes<'p> {
     pub modules: Vec<FunctionId>,
     /// Names of everything that is called somewhere.
     pub called: FxHashSet<Symbol>,
+    /// Names of what is made longer by binding it anew somewhere.
+    pub lengthened: FxHashSet<Symbol>,
     by_place: FxHashMap<Location, FunctionId>,
     class_by_place: FxHashMap<Location, ClassId>,
 }
@@ -377,6 +380,13 @@ impl<'p> Visitor<'p> for Collector<'_, 'p> {
                     let name = self.symbols.intern(bound);
                     self.bind(name);
                 }
+            }
+            Stmt::Assign(assign) => {
+                for target in assign.targets.iter().filter(|target| joined(target, &assign.value).is_some()) {
+                    let name = name_of(target).map(|name| self.symbols.intern(name));
+                    self.scopes.lengthened.extend(name);
+                }
+                visitor::walk_stmt(self, stmt);
             }
             _ => visitor::walk_stmt(self, stmt),
         });

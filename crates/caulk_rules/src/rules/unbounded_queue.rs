@@ -34,7 +34,7 @@ fn is_filled_by_training(cx: &Context<'_>, kept: &Claim) -> bool {
 fn waits(cx: &Context<'_>, kept: &Claim) -> bool {
     let queues = cx.analysis.objects().filter(|(_, object)| object.shape == Shape::Queue);
     queues.into_iter().any(|(id, _)| {
-        let mut releases = cx.analysis.releases(id).iter();
+        let mut releases = cx.analysis.releases(id).into_iter();
         releases.any(|release| release.how != Release::Rebind && release.chain.contains(&kept.exposure.inner))
     })
 }

@@ -68,11 +68,15 @@ pub(crate) fn guard(test: &Expr) -> Guards {
 
 /// Whether a comparison is of a length, or of anything with a limit. `len(x) > 0` limits nothing.
 fn limits(compare: &ast::ExprCompare) -> bool {
-    const LENGTHS: &[&str] = &["len", "qsize", "__len__"];
+    const LENGTHS: &[&str] = &["len", "qsize", "__len__", "size", "numel"];
     const LIMITS: &[&str] = &["max", "limit", "capacity", "maxlen", "maxsize", "budget", "keep"];
     let sides = || std::iter::once(&*compare.left).chain(&compare.comparators);
     let empty = |side: &Expr| matches!(side, Expr::NumberLiteral(ast::ExprNumberLiteral { value: ast::Number::Int(int), .. }) if *int == 0u8);
-    let length = |side: &Expr| matches!(side, Expr::Call(call) if last_name(&call.func).is_some_and(|name| LENGTHS.contains(&name)));
+    let length = |side: &Expr| match side {
+        Expr::Call(call) => last_name(&call.func).is_some_and(|name| LENGTHS.contains(&name)),
+        Expr::Subscript(subscript) => last_name(&subscript.value) == Some("shape"),
+        _ => false,
+    };
     let limit = |side: &Expr| {
         matches!(side, Expr::Name(_) | Expr::Attribute(_))
             && last_name(side)

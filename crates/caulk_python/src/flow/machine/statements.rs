@@ -37,6 +37,7 @@ impl<'p> Machine<'p> {
                 let value = self.eval(f, &assign.value);
                 for target in &assign.targets {
                     let value = self.named_role(f, target, value, &assign.value);
+                    self.relength(f, target, &assign.value, &value);
                     self.assign(f, target, value, false);
                 }
             }
@@ -44,6 +45,7 @@ impl<'p> Machine<'p> {
                 if let Some(expr) = &assign.value {
                     let value = self.eval(f, expr);
                     let value = self.named_role(f, &assign.target, value, expr);
+                    self.relength(f, &assign.target, expr, &value);
                     self.assign(f, &assign.target, value, false);
                 }
             }

@@ -1,0 +1,269 @@
+//! Growth by binding anew: `x = x + [y]`, `x = torch.cat([x, y])`, `d = {**d, k: v}`.
+//!
+//! No container grows there: each turn makes another one, with all of the last in it. What is followed is the place, by
+//! an object of its own that stands for whatever the place holds.
+
+use ruff_python_ast::comparable::ComparableExpr;
+use ruff_python_ast::{self as ast, Expr, Operator};
+
+use crate::flow::event::{Growth, Guards, Place, Release, What};
+use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::machine::frame::Frame;
+use crate::flow::machine::{Machine, last_name};
+use crate::flow::scopes::{Body, located};
+use crate::flow::value::{Kinds, Literal, Value};
+use crate::library::joins;
+
+/// The part of an assignment's right side that joins what its target holds with something else.
+pub(crate) fn joined<'e>(target: &Expr, value: &'e Expr) -> Option<&'e Expr> {
+    match value {
+        Expr::If(choice) => joined(target, &choice.body).or_else(|| joined(target, &choice.orelse)),
+        Expr::Named(named) => joined(target, &named.value),
+        other => {
+            let whole = whole(other);
+            parts(whole).iter().any(|part| is_same(target, part)).then_some(whole)
+        }
+    }
+}
+
+/// Whether an expression gives all that a target holds.
+fn is_same(target: &Expr, part: &Expr) -> bool {
+    ComparableExpr::from(whole(part)) == ComparableExpr::from(target)
+}
+
+/// `x` of `x.detach().cpu()`.
+fn whole(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(method) if joins::WHOLE.contains(&method.attr.as_str()) => whole(&method.value),
+            _ => expr,
+        },
+        _ => expr,
+    }
+}
+
+/// What an expression puts together, whole; nothing where it puts nothing together.
+fn parts(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::BinOp(binary) if matches!(binary.op, Operator::Add | Operator::BitOr) => {
+            let side = |side: &'_ Expr| -> bool { !parts(side).is_empty() };
+            [&*binary.left, &*binary.right]
+                .into_iter()
+                .flat_map(|part| if side(part) && part.is_bin_op_expr() { parts(part) } else { vec![part] })
+                .collect()
+        }
+        Expr::List(ast::ExprList { elts, .. })
+        | Expr::Tuple(ast::ExprTuple { elts, .. })
+        | Expr::Set(ast::ExprSet { elts, .. }) => {
+            elts.iter().filter_map(Expr::as_starred_expr).map(|starred| &*starred.value).collect()
+        }
+        Expr::Dict(dict) => {
+            dict.items.iter().filter(|item| item.key.is_none()).map(|item| &item.value).collect()
+        }
+        Expr::Call(call) if last_name(&call.func).is_some_and(joins::may_join) => {
+            let receiver = call.func.as_attribute_expr().map(|method| &*method.value);
+            receiver.into_iter().chain(call.arguments.args.iter().flat_map(listed)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Elements of a list that is written out, else the expression itself.
+fn listed(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::List(ast::ExprList { elts, .. }) | Expr::Tuple(ast::ExprTuple { elts, .. }) => {
+            elts.iter().collect()
+        }
+        other => vec![other],
+    }
+}
+
+impl<'p> Machine<'p> {
+    /// Tells what an assignment does to the length of what its target holds.
+    pub(super) fn relength(&mut self, f: &mut Frame, target: &'p Expr, expr: &'p Expr, value: &Value) {
+        if let Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) = target {
+            for part in elts {
+                self.cut(f, part);
+            }
+            return;
+        }
+        if !self.is_lengthened(target) {
+            return;
+        }
+        let join = joined(target, expr).filter(|join| self.is_longer(f, join, value));
+        match join {
+            Some(join) => self.lengthen(f, target, join, value),
+            None => self.cut(f, target),
+        }
+    }
+
+    /// A place is bound to something that does not contain what it held.
+    fn cut(&mut self, f: &mut Frame, target: &'p Expr) {
+        // Bound for the first time: whatever is there stays.
+        if f.guards.has(Guards::ONCE.with(Guards::MISSING)) || !self.is_lengthened(target) {
+            return;
+        }
+        let at = located(f.file, target);
+        for object in self.held(f, target) {
+            f.event(What::Release { object, how: Release::Rebind }, at);
+        }
+    }
+
+    fn lengthen(&mut self, f: &mut Frame, target: &'p Expr, join: &'p Expr, value: &Value) {
+        let (added, key) = self.added(f, target, join, value);
+        // `torch.cat([x, y]).detach()`.
+        let whole = value.kinds.has(Kinds::TENSOR) && !value.carries_graph();
+        let added = if whole { added.detached() } else { added };
+        let at = located(f.file, target);
+        for object in self.held(f, target) {
+            self.heap.add_element(object, *value);
+            let [value, key] = [added, key].map(|value| self.values.intern(value));
+            f.event(What::Grow { object, how: Growth::Concatenate, value, key, stored: None }, at);
+        }
+    }
+
+    /// Whether something lengthens what is held under the last name of a target anywhere.
+    fn is_lengthened(&self, target: &Expr) -> bool {
+        name_of(target)
+            .and_then(|name| self.symbols.find(name))
+            .is_some_and(|name| self.scopes.lengthened.contains(&name))
+    }
+
+    /// Whether parts are put one behind the other, and not added up.
+    fn is_longer(&mut self, f: &mut Frame, join: &'p Expr, value: &Value) -> bool {
+        let has = |machine: &Self, shapes: &[Shape]| {
+            value.objects.iter().any(|object| shapes.contains(&machine.heap.shape(object)))
+        };
+        match join {
+            Expr::BinOp(binary) if binary.op == Operator::BitOr => has(self, &[Shape::Dict, Shape::Set]),
+            Expr::BinOp(_) => has(self, &[Shape::List, Shape::Tuple]),
+            Expr::Call(call) => self.is_join(f, call),
+            _ => true,
+        }
+    }
+
+    fn is_join(&mut self, f: &mut Frame, call: &'p ast::ExprCall) -> bool {
+        let callee = self.peek(f, &call.func);
+        let function = callee.objects.iter().any(|object| match self.heap.shape(object) {
+            Shape::External(name) => joins::JOINS.contains(&self.symbols.name(name)),
+            _ => false,
+        });
+        let Some(method) = call.func.as_attribute_expr().filter(|_| !function) else { return function };
+        joins::TABLE_METHODS.contains(&method.attr.as_str())
+            && self.peek(f, &method.value).kinds.has(Kinds::TABLE)
+    }
+
+    /// What one turn adds, and under which keys.
+    fn added(&mut self, f: &mut Frame, target: &Expr, join: &'p Expr, value: &Value) -> (Value, Value) {
+        let mut added = Value::NOTHING;
+        let mut key = Value::NOTHING;
+        match join {
+            Expr::Dict(dict) => {
+                for item in &dict.items {
+                    if let Some(name) = &item.key {
+                        key = key.join(&self.peek(f, name));
+                        added = added.join(&self.peek(f, &item.value));
+                    }
+                }
+            }
+            Expr::List(ast::ExprList { elts, .. })
+            | Expr::Tuple(ast::ExprTuple { elts, .. })
+            | Expr::Set(ast::ExprSet { elts, .. }) => {
+                for element in elts.iter().filter(|element| !element.is_starred_expr()) {
+                    added = added.join(&self.peek(f, element));
+                }
+            }
+            _ => {
+                for part in parts(join).into_iter().filter(|part| !is_same(target, part)) {
+                    let part = self.peek(f, part);
+                    let containers = part.objects.iter().filter(|object| {
+                        self.heap.shape(*object).is_container() || self.heap.shape(*object) == Shape::Tuple
+                    });
+                    for object in containers.collect::<Vec<_>>() {
+                        let known = self.heap.get(object);
+                        added = added.join(&known.elements);
+                        key = key.join(&known.keys);
+                    }
+                    if part.objects.is_empty() {
+                        added = added.join(&part);
+                    }
+                }
+            }
+        }
+        (if added.is_nothing() { *value } else { added }, key)
+    }
+
+    /// The value of an expression that is evaluated at another time, too.
+    fn peek(&mut self, f: &mut Frame, expr: &'p Expr) -> Value {
+        let noted = f.events.len();
+        let value = self.eval(f, expr);
+        f.events.truncate(noted);
+        value
+    }
+
+    /// Objects that stand for what the places hold that a target means.
+    fn held(&mut self, f: &mut Frame, target: &'p Expr) -> Vec<ObjectId> {
+        let places = self.places_of(f, target);
+        places
+            .into_iter()
+            .map(|place| {
+                let place = self.place(place);
+                self.heap.unique(Shape::Held(place))
+            })
+            .collect()
+    }
+
+    fn places_of(&mut self, f: &mut Frame, target: &'p Expr) -> Vec<Place> {
+        match target {
+            Expr::Name(name) => {
+                let symbol = self.symbols.intern(name.id.as_str());
+                let definition = self.scopes.function(f.function);
+                let own = definition.slots.contains_key(&symbol);
+                let shared =
+                    matches!(definition.body, Body::Module(_)) || definition.shared.contains(&symbol);
+                let owner = match own {
+                    true if !shared => {
+                        // Outside of loops it is bound once for every call.
+                        let outer = f.loops.first();
+                        return outer
+                            .map(|outer| Place::Variable(f.function, symbol, *outer))
+                            .into_iter()
+                            .collect();
+                    }
+                    true => f.variables,
+                    false => self.outer_variables(f, symbol),
+                };
+                owner.map(|owner| Place::Field(owner, symbol)).into_iter().collect()
+            }
+            Expr::Attribute(attribute) => {
+                let name = self.symbols.intern(attribute.attr.as_str());
+                let owner = self.peek(f, &attribute.value);
+                let keeps = |object: &ObjectId| {
+                    matches!(
+                        self.heap.shape(*object),
+                        Shape::Instance(_) | Shape::Module(_) | Shape::Class(_) | Shape::Foreign(_)
+                    )
+                };
+                owner.objects.iter().filter(keeps).map(|object| Place::Field(object, name)).collect()
+            }
+            Expr::Subscript(subscript) => {
+                let owner = self.peek(f, &subscript.value);
+                let name = match self.peek(f, &subscript.slice).literal {
+                    Literal::Text(name) => name,
+                    _ => self.names.any,
+                };
+                let keeps = |object: &ObjectId| self.heap.shape(*object).is_container();
+                owner.objects.iter().filter(keeps).map(|object| Place::Field(object, name)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The name under which something is held: `x` of `x`, `self.x` and `x[0]`.
+pub(crate) fn name_of(target: &Expr) -> Option<&str> {
+    match target {
+        Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) => last_name(target),
+        _ => None,
+    }
+}
