@@ -14,7 +14,7 @@ mod tables;
 mod torch;
 mod trainers;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a call gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub(crate) enum Gives {
     Copied,
     /// The receiver, or the first argument of a function.
     Same,
+    /// The first argument, whoever is asked.
+    Argument,
     /// A tuple of tensors with the graphs of what goes in.
     Tensors,
     /// Parameters, one after another.
@@ -122,6 +124,8 @@ const fn noted(name: &'static str, gives: Gives) -> Entry {
 #[derive(Debug)]
 pub(crate) struct Library {
     entries: FxHashMap<&'static str, Entry>,
+    /// Last parts of all names.
+    last_names: FxHashSet<&'static str>,
 }
 
 impl Library {
@@ -135,7 +139,15 @@ impl Library {
             imaging::TABLE,
             trainers::TABLE,
         ];
-        Self { entries: tables.into_iter().flatten().map(|entry| (entry.name, *entry)).collect() }
+        let entries: FxHashMap<_, _> =
+            tables.into_iter().flatten().map(|entry| (entry.name, *entry)).collect();
+        let last_names = entries.keys().filter_map(|name| name.rsplit('.').next()).collect();
+        Self { entries, last_names }
+    }
+
+    /// Whether some library has a function or method of this name.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.last_names.contains(name) || roles::COMMON_METHODS.contains(&name)
     }
 
     /// The entry for a canonical name.

@@ -108,8 +108,15 @@ impl Judge<'_> {
             return None;
         }
         let analysis = self.analysis;
-        let holder = analysis.holder(case.object);
-        let mut exposure = Exposure::of(analysis, &case.duration, holder)?;
+        let holder = match analysis.holder(case.object) {
+            // Inner functions use it, too; it grows in the function whose variable it is.
+            Holder::Closure(owner, _) if owner == growth.function => Holder::Local,
+            holder => holder,
+        };
+        let mut duration = case.duration.clone();
+        // The storage behind a view is too much even while a function runs.
+        duration.of_call &= analysis.contents(&case.value).view.is_none();
+        let mut exposure = Exposure::of(analysis, &duration, holder)?;
         if is_short_lived(analysis, case) {
             exposure.scope = exposure.scope.max(Scope::Epoch);
         }

@@ -8,6 +8,7 @@ use crate::claims::Claim;
 use crate::context::Context;
 use crate::exposure::Pace;
 use crate::fixes;
+use crate::source;
 use crate::twins::Cause;
 
 /// What one entry costs.
@@ -130,6 +131,17 @@ pub(crate) fn bound(cx: &Context<'_>, kept: &Claim) -> Option<Fix> {
     fix(cx, kept, Module::bound_fix)
 }
 
+/// Whether all that was gathered becomes one tensor, array or table once the loops are over: it is needed until then.
+fn is_joined_later(cx: &Context<'_>, kept: &Claim) -> bool {
+    let loops = cx.analysis.a_loop(kept.exposure.through).at;
+    let container = cx.text(kept.growth.container);
+    loops.is_some_and(|at| {
+        source::statements_after(cx.project(), at)
+            .iter()
+            .any(|stmt| source::joins(cx.project(), at.file, stmt, &container))
+    })
+}
+
 /// A history that grows for the whole run: heavy, or with a limit that nothing reads.
 pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told> {
     let container = cx.text(kept.growth.container);
@@ -137,6 +149,9 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
     let passes = kept.case.duration.growing.iter().filter(|id| cx.analysis.repeats(**id)).count();
     // A function that gathers in one loop is about to use, or to give, what it gathered.
     if matches!(kept.holder, Holder::Local) && passes < 2 {
+        return None;
+    }
+    if matches!(kept.holder, Holder::Local) && is_joined_later(cx, kept) {
         return None;
     }
     let named = !matches!(kept.holder, Holder::Local | Holder::Closure(..));

@@ -4,6 +4,8 @@ use caulk_core::Scope;
 use caulk_python::Analysis;
 use caulk_python::program::{Chain, Duration, Guards, Holder, LoopId, LoopKind, Root};
 
+use crate::source::{never_left, statement_at};
+
 /// How often something grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pace {
@@ -58,6 +60,7 @@ impl Exposure {
             guards: Guards::default(),
             root: Root::Module,
             released_by: None,
+            of_call: false,
         };
         Self::outside(analysis, &duration)
     }
@@ -82,6 +85,14 @@ impl Exposure {
         };
         let outside = duration.around[..start].iter().any(|id| analysis.repeats(*id));
         let trains = duration.growing.iter().any(|id| analysis.trains(*id));
+        // So does an object that only a function has which is still running.
+        let ends = |id: &LoopId| {
+            let at = analysis.a_loop(*id).at;
+            at.is_some_and(|at| {
+                statement_at(analysis.project(), at).is_none_or(|statement| !never_left(statement))
+            })
+        };
+        let local = local || duration.of_call && !trains && duration.growing.iter().all(ends);
         // A variable dies with its function, which goes through the batches of an evaluation, or of one epoch.
         let passes_once = through == inner && matches!(analysis.a_loop(inner).kind, LoopKind::Batches);
         let scope = match local {

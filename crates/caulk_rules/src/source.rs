@@ -4,7 +4,7 @@ use caulk_python::Project;
 use caulk_python::{FileId, Location};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// The smallest function's body around a place, else the module's.
 pub(crate) fn body_around(project: &Project, at: Location) -> &[Stmt] {
@@ -48,6 +48,56 @@ pub(crate) fn statement_at(project: &Project, at: Location) -> Option<&Stmt> {
     }
     let mut search = At { at: at.range.into(), found: None };
     search.visit_body(&project.file(at.file).tree().body);
+    search.found
+}
+
+/// The statements that follow one in the same body.
+pub(crate) fn statements_after(project: &Project, at: Location) -> &[Stmt] {
+    struct After<'a> {
+        at: TextRange,
+        found: &'a [Stmt],
+    }
+    impl<'a> Visitor<'a> for After<'a> {
+        fn visit_body(&mut self, body: &'a [Stmt]) {
+            for (index, stmt) in body.iter().enumerate() {
+                if stmt.range() == self.at {
+                    self.found = &body[index + 1..];
+                } else if stmt.range().contains_range(self.at) {
+                    visitor::walk_stmt(self, stmt);
+                }
+            }
+        }
+    }
+    let mut search = After { at: at.range.into(), found: &[] };
+    search.visit_body(&project.file(at.file).tree().body);
+    search.found
+}
+
+/// Whether a statement makes one tensor, array or table of all that an expression holds.
+pub(crate) fn joins(project: &Project, file: FileId, stmt: &Stmt, wanted: &str) -> bool {
+    const JOINS: &[&str] =
+        &["cat", "concat", "concatenate", "stack", "vstack", "hstack", "pad_sequence", "array", "DataFrame"];
+    struct Joins<'a> {
+        project: &'a Project,
+        file: FileId,
+        wanted: &'a str,
+        inside: bool,
+        found: bool,
+    }
+    impl<'a> Visitor<'a> for Joins<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            let at = Location { file: self.file, range: expr.range().into() };
+            let is_wanted = self.inside && expr.range().len() == TextSize::of(self.wanted);
+            self.found |= is_wanted && self.project.text(at) == self.wanted;
+            let outer = self.inside;
+            let call = expr.as_call_expr().and_then(|call| last_name(&call.func));
+            self.inside |= call.is_some_and(|name| JOINS.contains(&name));
+            visitor::walk_expr(self, expr);
+            self.inside = outer;
+        }
+    }
+    let mut search = Joins { project, file, wanted, inside: false, found: false };
+    search.visit_stmt(stmt);
     search.found
 }
 
@@ -96,4 +146,33 @@ pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
         Expr::Call(call) => last_name(&call.func),
         _ => None,
     }
+}
+
+/// `while True:` without a way out.
+pub(crate) fn never_left(stmt: &Stmt) -> bool {
+    struct Exits(bool);
+    impl<'a> Visitor<'a> for Exits {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            match stmt {
+                Stmt::Break(_) | Stmt::Return(_) | Stmt::Raise(_) => self.0 = true,
+                Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
+                _ => visitor::walk_stmt(self, stmt),
+            }
+        }
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Call(call) = expr {
+                self.0 |= matches!(last_name(&call.func), Some("exit" | "_exit"));
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let Stmt::While(repeated) = stmt else { return false };
+    let forever = match &*repeated.test {
+        Expr::BooleanLiteral(literal) => literal.value,
+        Expr::NumberLiteral(_) => true,
+        _ => false,
+    };
+    let mut exits = Exits(false);
+    exits.visit_body(&repeated.body);
+    forever && !exits.0
 }

@@ -133,6 +133,7 @@ impl Analysis {
             guards: made.guards,
             root: made.root,
             released_by: None,
+            of_call: false,
         }
     }
 }

@@ -153,10 +153,12 @@ impl Collector<'_> {
                 self.value(&Value::object(function), depth);
                 self.value(&Value::object(receiver), depth);
             }
-            // What a list of an object collects is that list's own matter.
+            // What a list of an object collects is that list's own matter, unless both are made in the loop.
             Shape::Instance(_) => {
+                let lasting = self.inner.is_none();
                 let grows = |value: &&Value| {
-                    value.objects.iter().any(|inner| analysis.object(inner).shape.is_container())
+                    let mut inner = value.objects.iter();
+                    lasting && inner.any(|id| analysis.object(id).shape.is_container())
                 };
                 object
                     .fields

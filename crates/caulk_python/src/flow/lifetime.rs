@@ -21,6 +21,8 @@ const MAX_BIRTHS: usize = 256;
 const MAX_LOOPS: usize = 10;
 /// Holders, and holders of these, that are asked for how long they live.
 const MAX_OWNERS: usize = 64;
+/// Calls inside one another that a constructor is looked for in.
+const MAX_SETUP: usize = 4;
 
 /// How an activation is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -58,6 +60,8 @@ pub struct Released {
     pub guards: Guards,
     /// Why it is run at all.
     pub root: Root,
+    /// It is a part of making the object.
+    pub(crate) constructing: bool,
     pub(crate) activation: ActivationId,
     pub(crate) event: u32,
 }
@@ -94,6 +98,8 @@ pub struct Duration {
     pub root: Root,
     /// What limits it, if anything does: index into the container's releases.
     pub released_by: Option<usize>,
+    /// The container is made by a call that is still under way: its loops are all that it sees.
+    pub of_call: bool,
 }
 
 impl Lifetimes {
@@ -123,7 +129,7 @@ impl Lifetimes {
         }
         let outside = |release: &&Released| {
             let all = matches!(release.how, Release::Clear | Release::Rebind);
-            all && release.root == Root::Uncalled && !constructs(run, release.activation)
+            all && release.root == Root::Uncalled && !release.constructing
         };
         for (id, releases) in &lifetimes.releases {
             let functions = releases.iter().filter(outside).map(|release| function(run, release.activation));
@@ -137,6 +143,7 @@ impl Lifetimes {
     }
 
     fn note(&mut self, run: &Run, event: &Event, way: Way, activation: ActivationId, number: u32) {
+        let constructing = self.constructs(run, activation, &way);
         let Way { chain, guards, root, .. } = way;
         match event.what {
             What::Birth(object) => {
@@ -149,14 +156,30 @@ impl Lifetimes {
             What::Release { object, how } => {
                 let releases = self.releases.entry(object).or_default();
                 if releases.len() < 64 {
-                    releases.push(Released { chain, how, guards, root, activation, event: number });
+                    releases.push(Released {
+                        chain,
+                        how,
+                        guards,
+                        root,
+                        constructing,
+                        activation,
+                        event: number,
+                    });
                 }
             }
             What::Reset { place } => {
                 let resets = self.resets.entry(place).or_default();
                 if resets.len() < 64 {
                     let how = Release::Rebind;
-                    resets.push(Released { chain, how, guards, root, activation, event: number });
+                    resets.push(Released {
+                        chain,
+                        how,
+                        guards,
+                        root,
+                        constructing,
+                        activation,
+                        event: number,
+                    });
                 }
             }
             What::Library { name, .. } => {
@@ -181,11 +204,25 @@ impl Lifetimes {
         }
     }
 
+    /// Whether a constructor runs something, itself or by a method that sets up.
+    fn constructs(&self, run: &Run, activation: ActivationId, way: &Way) -> bool {
+        let (mut at, mut from) = (activation, way.from);
+        for _ in 0..MAX_SETUP {
+            if constructs(run, at) {
+                return true;
+            }
+            let Some((caller, _)) = from else { return false };
+            at = caller;
+            from = self.ways[caller.0 as usize].first().and_then(|way| way.from);
+        }
+        false
+    }
+
     /// Whether another method that nobody in the project calls, `reset`, binds a place anew.
     pub(crate) fn is_reset_by_users(&self, run: &Run, place: PlaceId, carrying: ActivationId) -> bool {
         self.resets.get(&place).into_iter().flatten().any(|reset| {
             reset.root == Root::Uncalled
-                && !constructs(run, reset.activation)
+                && !reset.constructing
                 && function(run, reset.activation) != function(run, carrying)
         })
     }
@@ -193,9 +230,7 @@ impl Lifetimes {
     /// Whether a method that nobody in the project calls binds anew what another function makes longer.
     pub(crate) fn is_cut_by_users(&self, run: &Run, held: ObjectId, growing: FunctionId) -> bool {
         self.releases_of_held(run, held).iter().any(|cut| {
-            cut.root == Root::Uncalled
-                && !constructs(run, cut.activation)
-                && function(run, cut.activation) != growing
+            cut.root == Root::Uncalled && !cut.constructing && function(run, cut.activation) != growing
         })
     }
 
@@ -209,14 +244,42 @@ impl Lifetimes {
     ) -> Vec<Duration> {
         if let Shape::Held(place) = run.heap.shape(object) {
             let releases = self.releases_of_held(run, object);
-            return self.of_place_with(run, activation, event, place, releases);
+            let mut durations = self.of_place_with(run, activation, event, place, releases);
+            if let Place::Field(owner, _) = run.places[place.index()] {
+                let of_call = is_alone(run, owner) && self.is_made_by_caller(run, activation, owner);
+                for duration in &mut durations {
+                    duration.of_call = of_call;
+                }
+            }
+            return durations;
         }
         let nothing = Vec::new();
         let no_births = Vec::new();
         let births = self.spans.get(&object).unwrap_or(&no_births);
         let releases = self.releases.get(&object).unwrap_or(&nothing);
         let anew = made_in(run, activation, object);
-        self.durations(run, activation, event, births, anew, releases)
+        let mut durations = self.durations(run, activation, event, births, anew, releases);
+        let owner = only_owner(run, object);
+        for duration in &mut durations {
+            duration.of_call =
+                anew.is_some() || owner.is_some_and(|owner| self.is_made_by_caller(run, activation, owner));
+        }
+        durations
+    }
+
+    /// Whether a function made an object that is calling this one, by the first way that leads here.
+    fn is_made_by_caller(&self, run: &Run, mut activation: ActivationId, owner: ObjectId) -> bool {
+        let Some(made) = run.heap.get(owner).at else { return false };
+        for _ in 0..MAX_SETUP {
+            let Some((caller, _)) = self.ways[activation.0 as usize].first().and_then(|way| way.from) else {
+                return false;
+            };
+            if made.is_in(run.function(function(run, caller)).at) {
+                return run.function(function(run, caller)).name != "<module>";
+            }
+            activation = caller;
+        }
+        false
     }
 
     /// How long a place carries a graph on.
@@ -336,7 +399,8 @@ impl Lifetimes {
             }
             let growing = around[start..].to_vec();
             let guards = way.guards_at(run.activations[activation.0 as usize].loops(event), event);
-            let duration = Duration { growing, around, guards, root: way.root, released_by: by };
+            let duration =
+                Duration { growing, around, guards, root: way.root, released_by: by, of_call: false };
             if !found.contains(&duration) {
                 found.push(duration);
             }
@@ -364,6 +428,20 @@ fn made_in(run: &Run, activation: ActivationId, object: ObjectId) -> Option<&[Lo
         activation.events.iter().filter(|event| matches!(event.what, What::Birth(id) if id == object));
     let birth = births.find(|event| !event.guards.has(Guards::ONCE.with(Guards::MISSING)))?;
     Some(activation.loops(birth))
+}
+
+/// The object whose attribute a container is, where nothing else holds either of them.
+fn only_owner(run: &Run, container: ObjectId) -> Option<ObjectId> {
+    let [(owner, _)] = run.holders.get(&container)?.as_slice() else { return None };
+    let element = run.containers.get(&container).is_some_and(|outer| !outer.is_empty());
+    (!element && is_alone(run, *owner)).then_some(*owner)
+}
+
+/// An instance that nothing but variables of functions holds.
+fn is_alone(run: &Run, owner: ObjectId) -> bool {
+    let held = run.holders.get(&owner).is_some_and(|holders| !holders.is_empty());
+    let element = run.containers.get(&owner).is_some_and(|outer| !outer.is_empty());
+    !held && !element && matches!(run.heap.shape(owner), Shape::Instance(_))
 }
 
 /// The function that is called.

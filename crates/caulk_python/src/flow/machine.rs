@@ -85,6 +85,8 @@ pub(crate) struct Machine<'p> {
     entries: FxHashMap<Symbol, Option<Entry>>,
     /// What classes are derived from.
     pub(crate) bases: FxHashMap<ClassId, Vec<Value>>,
+    /// Calls that made generators, by what iterates over these.
+    generators: FxHashMap<ObjectId, ActivationId>,
     /// Loops that go through all frames of a video.
     frame_loops: FxHashSet<LoopId>,
     /// Functions that were handed to somebody who may call them.
@@ -150,6 +152,7 @@ impl<'p> Machine<'p> {
             members: FxHashMap::default(),
             entries: FxHashMap::default(),
             bases: FxHashMap::default(),
+            generators: FxHashMap::default(),
             frame_loops: FxHashSet::default(),
             handed: FxHashSet::default(),
             emptied: FxHashSet::default(),
@@ -179,6 +182,7 @@ impl<'p> Machine<'p> {
         self.heap.changed = false;
         self.activations.clear();
         self.memo.clear();
+        self.generators.clear();
         self.per_function.clear();
         self.steps = 0;
         self.run_roots();
@@ -290,6 +294,9 @@ impl<'p> Machine<'p> {
         self.depth += 1;
         stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || self.run_body(&mut frame));
         self.depth -= 1;
+        if self.scopes.function(function).yields {
+            self.generators.extend(frame.result.objects.iter().map(|iterator| (iterator, id)));
+        }
         let activation = &mut self.activations[id.0 as usize];
         activation.events = frame.events;
         activation.loops = frame.event_loops;

@@ -8,6 +8,7 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::flow::machine::last_name;
 use crate::flow::machine::rebinding::{joined, name_of};
 use crate::flow::symbols::{Symbol, Symbols};
 use crate::project::{FileId, Location, Project};
@@ -93,6 +94,10 @@ pub(crate) struct Scopes<'p> {
     pub called: FxHashSet<Symbol>,
     /// Names of what is made longer by binding it anew somewhere.
     pub lengthened: FxHashSet<Symbol>,
+    /// Names of properties that can be bound.
+    pub setters: FxHashSet<Symbol>,
+    /// Methods by their names, where only one class has one of that name.
+    only_methods: FxHashMap<Symbol, Option<(ClassId, FunctionId)>>,
     by_place: FxHashMap<Location, FunctionId>,
     class_by_place: FxHashMap<Location, ClassId>,
 }
@@ -126,6 +131,11 @@ impl<'p> Scopes<'p> {
 
     pub(crate) fn class(&self, id: ClassId) -> &Class<'p> {
         &self.classes[id.0 as usize]
+    }
+
+    /// The method of a name that one class alone defines.
+    pub(crate) fn only_method(&self, name: Symbol) -> Option<(ClassId, FunctionId)> {
+        self.only_methods.get(&name).copied().flatten()
     }
 
     /// The function or lambda that is defined at a place.
@@ -255,6 +265,11 @@ impl<'p> Collector<'_, 'p> {
         let id = self.enter(Body::Function(definition), name, qualified.clone(), location);
         if let Some(class) = class {
             self.scopes.classes[class.0 as usize].methods.insert(name, id);
+            if definition.decorator_list.iter().any(|known| last_name(&known.expression) == Some("setter")) {
+                self.scopes.setters.insert(name);
+            }
+            let only = self.scopes.only_methods.entry(name);
+            only.and_modify(|known| *known = None).or_insert(Some((class, id)));
         }
         let prefix = std::mem::replace(&mut self.prefix, format!("{qualified}."));
         self.visit_body(&definition.body);

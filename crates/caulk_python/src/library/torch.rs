@@ -111,6 +111,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("torch.fx.*", Gives::Unknown),
     gives("torch.onnx.*", Gives::Library),
     gives("torch.amp.*", Gives::Library),
+    gives("torch.amp.GradScaler.scale", Gives::Argument),
     noted("torch.hub.load", Gives::Module),
     gives("torch.profiler.*", Gives::Library),
     noted("torch.profiler.profile", Gives::Profiler),

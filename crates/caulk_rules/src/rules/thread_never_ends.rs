@@ -3,14 +3,13 @@
 use caulk_core::{LeakClass, Severity};
 use caulk_python::Location;
 use caulk_python::program::{CallFact, Shape};
-use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, Stmt};
+use ruff_python_ast::Stmt;
 
 use crate::advice::advice;
 use crate::context::Context;
 use crate::resource::{Kind, piling, reaches, report};
 use crate::rule::Rule;
-use crate::source::statement_at;
+use crate::source::{never_left, statement_at};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ThreadNeverEnds,
@@ -56,33 +55,4 @@ fn endless(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
     })?;
     let Stmt::FunctionDef(definition) = statement_at(cx.project(), function)? else { return None };
     definition.body.iter().any(never_left).then_some(function)
-}
-
-/// `while True:` without a way out.
-fn never_left(stmt: &Stmt) -> bool {
-    struct Exits(bool);
-    impl<'a> Visitor<'a> for Exits {
-        fn visit_stmt(&mut self, stmt: &'a Stmt) {
-            match stmt {
-                Stmt::Break(_) | Stmt::Return(_) | Stmt::Raise(_) => self.0 = true,
-                Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
-                _ => visitor::walk_stmt(self, stmt),
-            }
-        }
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if let Expr::Call(call) = expr {
-                self.0 |= matches!(crate::source::last_name(&call.func), Some("exit" | "_exit"));
-            }
-            visitor::walk_expr(self, expr);
-        }
-    }
-    let Stmt::While(repeated) = stmt else { return false };
-    let forever = match &*repeated.test {
-        Expr::BooleanLiteral(literal) => literal.value,
-        Expr::NumberLiteral(_) => true,
-        _ => false,
-    };
-    let mut exits = Exits(false);
-    exits.visit_body(&repeated.body);
-    forever && !exits.0
 }

@@ -178,6 +178,7 @@ impl<'p> Machine<'p> {
                     let result = self.call_function(f, object, Some(receiver), &[], &[], attribute);
                     bound = bound.join(&result);
                 }
+                MethodKind::Setter => {}
                 MethodKind::Plain | MethodKind::Class => {
                     let method = self.heap.unique(Shape::Method(object, receiver));
                     bound.objects.insert(method);
@@ -197,6 +198,7 @@ impl<'p> Machine<'p> {
                 Some("staticmethod") => return MethodKind::Static,
                 Some("classmethod") => return MethodKind::Class,
                 Some("property" | "cached_property" | "getter") => return MethodKind::Property,
+                Some("setter") => return MethodKind::Setter,
                 _ => {}
             }
         }
@@ -300,4 +302,6 @@ pub(crate) enum MethodKind {
     Static,
     Class,
     Property,
+    /// What is called when a property is bound.
+    Setter,
 }

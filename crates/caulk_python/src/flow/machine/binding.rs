@@ -6,11 +6,12 @@ use ruff_text_size::Ranged;
 use crate::flow::event::{Growth, Place, Release, What};
 use crate::flow::heap::{Heap, ObjectId, Shape};
 use crate::flow::machine::Machine;
+use crate::flow::machine::attributes::MethodKind;
 use crate::flow::machine::containers::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, located};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{Kinds, Literal, Traits, Value};
+use crate::flow::value::{Few, Kinds, Literal, Traits, Value};
 use crate::library::roles;
 use crate::project::Location;
 
@@ -176,7 +177,7 @@ impl<'p> Machine<'p> {
                 | Shape::Function(..)
                 | Shape::Foreign(_)
         );
-        if !holds {
+        if !holds || self.set_property(f, object, name, value, target) {
             return;
         }
         let at = located(f.file, target);
@@ -196,6 +197,29 @@ impl<'p> Machine<'p> {
             }
         }
         self.heap.set_field(object, name, value);
+    }
+
+    /// Calls what a class defines for binding a property; false where it defines nothing.
+    fn set_property(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        name: Symbol,
+        value: Value,
+        target: &impl Ranged,
+    ) -> bool {
+        let Shape::Instance(class) = self.heap.shape(object) else { return false };
+        if !self.scopes.setters.contains(&name) {
+            return false;
+        }
+        let members = self.class_member(class, name).map(|member| member.objects);
+        let setter = members.iter().flat_map(Few::iter).find(|member| match self.heap.shape(*member) {
+            Shape::Function(function, _) => self.method_kind(function) == MethodKind::Setter,
+            _ => false,
+        });
+        let Some(setter) = setter else { return false };
+        self.call_function(f, setter, Some(object), &[value], &[], target);
+        true
     }
 
     /// A place that held containers is bound to something else: these are let go.

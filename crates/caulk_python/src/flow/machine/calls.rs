@@ -6,6 +6,7 @@ use ruff_text_size::{Ranged, TextRange};
 use crate::flow::event::{Growth, Guards, Release, What};
 use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::machine::Machine;
+use crate::flow::machine::attributes::MethodKind;
 use crate::flow::machine::containers::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{ClassId, FunctionId, located};
@@ -102,10 +103,61 @@ impl<'p> Machine<'p> {
             let value = self.predict(f, &callee, &given, call, true);
             found = found.join(&value);
         }
+        if !followed
+            && let Some((receiver, attribute)) = &receiver
+            && let Some(value) = self.call_only_method(f, receiver, attribute, &given, call)
+        {
+            followed = true;
+            found = value;
+        }
         if !followed {
             found = self.call_by_name(f, call, &given);
         }
         found
+    }
+
+    /// A method of an object nobody knows, where only one class of the project has a method of that name and no library
+    /// is known to: `tracker.observe_batch(x)` in a function that is given the tracker.
+    fn call_only_method(
+        &mut self,
+        f: &mut Frame,
+        receiver: &Value,
+        attribute: &'p ast::ExprAttribute,
+        given: &Given,
+        call: &'p ast::ExprCall,
+    ) -> Option<Value> {
+        let name = attribute.attr.as_str();
+        let unknown = receiver.objects.is_empty() && receiver.only(Kinds::UNKNOWN);
+        if !unknown || self.library.has_name(name) || !self.is_handed_in(f, &attribute.value) {
+            return None;
+        }
+        let (class, function) = self.scopes.only_method(self.symbols.find(name)?)?;
+        if self.method_kind(function) != MethodKind::Plain {
+            return None;
+        }
+        let anybody = self.anybody(class);
+        let function = self.heap.unique(Shape::Function(function, None));
+        Some(self.call_function(f, function, Some(anybody), &given.positional, &given.named, call))
+    }
+
+    /// Whether something comes from outside of a function: a parameter, an attribute of one. What the function makes
+    /// itself, in a way that is not understood, may be new in each turn of its loops.
+    fn is_handed_in(&self, f: &Frame, expr: &Expr) -> bool {
+        match expr {
+            Expr::Name(name) => {
+                let mut at = Some(f.function);
+                while let Some(function) = at {
+                    let definition = self.scopes.function(function);
+                    if definition.parameters().is_some_and(|parameters| parameters.includes(&name.id)) {
+                        return true;
+                    }
+                    at = definition.parent;
+                }
+                false
+            }
+            Expr::Attribute(attribute) => self.is_handed_in(f, &attribute.value),
+            _ => false,
+        }
     }
 
     pub(super) fn arguments(&mut self, f: &mut Frame, call: &'p ast::ExprCall) -> Given {

@@ -421,6 +421,14 @@ impl<'p> Machine<'p> {
                 self.grow(f, object, Growth::Store, Entry { value, key: first, stored }, container);
                 Some(value.join(&elements))
             }
+            "pop"
+                if let Literal::Text(name) = first.literal
+                    && let Some(value) = self.heap.field(object, name) =>
+            {
+                f.event(What::Release { object, how: Release::Remove }, at);
+                let other = arguments.get(1).copied().unwrap_or(nothing);
+                Some(value.join(&other))
+            }
             "update" => {
                 self.put_all(object, &first);
                 for keyword in &call.arguments.keywords {

@@ -76,7 +76,10 @@ impl<'p> Machine<'p> {
         let Some(id) = self.activate(callee, given, None) else {
             return Value::UNKNOWN;
         };
-        f.event(What::Call(id), at);
+        // One that stands in for too many others tells what comes back, not what happens to whom.
+        if self.activations[id.0 as usize].receiver == callee.receiver {
+            f.event(What::Call(id), at);
+        }
         let mut result = self.activations[id.0 as usize].result;
         if result.carries_graph() {
             result.origin = source.or(result.origin);

@@ -3,7 +3,7 @@
 use ruff_python_ast::{self as ast, Comprehension, Expr, Stmt};
 use rustc_hash::FxHashSet;
 
-use crate::flow::event::{Loop, LoopId, LoopKind, Place};
+use crate::flow::event::{Loop, LoopId, LoopKind, Place, What};
 use crate::flow::heap::Shape;
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::guards::while_kind;
@@ -37,7 +37,14 @@ impl<'p> Machine<'p> {
         if element.traits.has(Traits::FRAME) {
             self.frame_loops.insert(id);
         }
+        // A generator's body runs on with each turn.
+        let running: Vec<_> =
+            iterated.objects.iter().filter_map(|object| self.generators.get(&object).copied()).collect();
         self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
+            let at = located(f.file, &*stmt.iter);
+            for generator in &running {
+                f.event(What::Call(*generator), at);
+            }
             machine.assign(f, &stmt.target, element, false);
         });
     }

@@ -130,9 +130,13 @@ impl<'p> Machine<'p> {
                 }
             }
         }
-        let unknown = classes.is_empty() && !followed;
-        if unknown {
-            classes.extend(Self::class_by_name(receiver, attribute, given).map(str::to_owned));
+        let mut receiver = *receiver;
+        if classes.is_empty() && !followed {
+            let class = Self::class_by_name(&receiver, attribute, given);
+            if class == Some("torch.Tensor") {
+                receiver.kinds = receiver.kinds.without(Kinds::UNKNOWN).with(Kinds::TENSOR);
+            }
+            classes.extend(class.map(str::to_owned));
         }
         let mut found = None::<Value>;
         for class in classes {
@@ -145,9 +149,9 @@ impl<'p> Machine<'p> {
             if entry.gives == Gives::Handle {
                 self.hand_over(given);
             }
-            let result = self.result(f, entry.gives, receiver, given, &name, call);
+            let result = self.result(f, entry.gives, &receiver, given, &name, call);
             if entry.noted {
-                self.call_event(f, &name, *receiver, given, result, call);
+                self.call_event(f, &name, receiver, given, result, call);
             }
             found = Some(found.map_or(result, |value| value.join(&result)));
         }
@@ -191,6 +195,8 @@ impl<'p> Machine<'p> {
                 Some("torch.nn.Module")
             }
             "savefig" => Some("matplotlib.figure.Figure"),
+            "cpu" | "cuda" if !roles::is_model(name) => Some("torch.Tensor"),
+            method if roles::TENSOR_METHODS.contains(&method) => Some("torch.Tensor"),
             _ => None,
         }
     }

@@ -56,6 +56,7 @@ impl<'p> Machine<'p> {
                 Value::object(object).or(Kinds::LIBRARY)
             }
             Gives::None => Value::of(Kinds::NONE),
+            Gives::Argument => given.first(),
             Gives::Number => {
                 inherit(Value::of(Kinds::NUMBER), inherited.without(Traits::UNIQUE.with(Traits::MEASURED)))
             }
