@@ -85,14 +85,10 @@ impl Exposure {
         };
         let outside = duration.around[..start].iter().any(|id| analysis.repeats(*id));
         let trains = duration.growing.iter().any(|id| analysis.trains(*id));
-        // So does an object that only a function has which is still running.
-        let ends = |id: &LoopId| {
-            let at = analysis.a_loop(*id).at;
-            at.is_some_and(|at| {
-                statement_at(analysis.project(), at).is_none_or(|statement| !never_left(statement))
-            })
-        };
-        let local = local || duration.of_call && !trains && duration.growing.iter().all(ends);
+        // So does an object that only a function has which is still running, when it goes through its loop once.
+        let once = through == inner && analysis.a_loop(inner).kind != LoopKind::Epochs;
+        let gathers = duration.of_call && once && !trains;
+        let local = local || gathers && duration.growing.iter().all(|id| ends(analysis, *id));
         // A variable dies with its function, which goes through the batches of an evaluation, or of one epoch.
         let passes_once = through == inner && matches!(analysis.a_loop(inner).kind, LoopKind::Batches);
         let scope = match local {
@@ -126,4 +122,10 @@ impl Exposure {
         };
         format!("{}, {long}", self.pace.words())
     }
+}
+
+/// Whether a loop comes to an end.
+fn ends(analysis: &Analysis, id: LoopId) -> bool {
+    let statement = |at| statement_at(analysis.project(), at);
+    analysis.a_loop(id).at.is_some_and(|at| statement(at).is_none_or(|stmt| !never_left(stmt)))
 }
