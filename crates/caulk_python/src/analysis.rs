@@ -10,6 +10,7 @@ mod memo;
 mod silence;
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use caulk_core::Problem;
 
@@ -36,6 +37,9 @@ pub struct Analysis {
     problems: Vec<Problem>,
     run: Run,
     lifetimes: Lifetimes,
+    /// Calls of libraries' functions: few among all events, and asked for by every rule.
+    noted: Vec<(ActivationId, u32)>,
+    growths: OnceLock<Vec<GrowthFact>>,
 }
 
 const ENTANGLED: &str =
@@ -149,7 +153,8 @@ impl Analysis {
             // Of no file: the files together are too much.
             problems.push(Problem::of_file("", ENTANGLED));
         }
-        Self { project, problems, run, lifetimes }
+        let noted = noted(&run);
+        Self { project, problems, run, lifetimes, noted, growths: OnceLock::new() }
     }
 
     /// The files.
@@ -253,7 +258,11 @@ impl Analysis {
     }
 
     /// Every place at which a container grows.
-    pub fn growths(&self) -> Vec<GrowthFact> {
+    pub fn growths(&self) -> &[GrowthFact] {
+        self.growths.get_or_init(|| self.find_growths())
+    }
+
+    fn find_growths(&self) -> Vec<GrowthFact> {
         let mut found: BTreeMap<(Location, Location), GrowthFact> = BTreeMap::new();
         for (id, activation, event) in self.events() {
             let What::Grow { object, how, value, key, stored } = event.what else { continue };
@@ -386,6 +395,9 @@ impl Analysis {
         if let Shape::Held(place) = self.object(object).shape {
             return self.holder_of(place);
         }
+        if !self.run.holders.contains_key(&object) && !self.run.containers.contains_key(&object) {
+            return Holder::Local;
+        }
         let mut best = Holder::Local;
         let mut seen = vec![object];
         let mut open = vec![object];
@@ -412,6 +424,17 @@ impl Analysis {
         }
         best
     }
+}
+
+/// Where libraries' functions are called.
+fn noted(run: &Run) -> Vec<(ActivationId, u32)> {
+    let mut noted = Vec::new();
+    for (at, activation) in run.activations.iter().enumerate() {
+        let calls = activation.events.iter().enumerate();
+        let calls = calls.filter(|(_, event)| matches!(event.what, What::Library { .. }));
+        noted.extend(calls.map(|(number, _)| (ActivationId(at as u32), number as u32)));
+    }
+    noted
 }
 
 /// How long a holder lives, compared with others.

@@ -8,7 +8,7 @@ use crate::text::Source;
 
 /// Text with edits applied; their `file` is not looked at. `None` where a position does not exist or edits overlap.
 pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
-    let source = Source::new(text);
+    let source = Source::new(text.to_owned());
     let mut ranges = Vec::new();
     for edit in edits {
         let (start, end) = (source.offset(edit.start)?, source.offset(edit.end)?);

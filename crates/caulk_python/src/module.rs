@@ -42,7 +42,7 @@ impl Module {
         } else {
             text
         };
-        let source = Source::new(readable);
+        let source = Source::new(readable.to_owned());
         let parsed = parse_unchecked_source(source.text(), PySourceType::Python);
         problems.extend(parsed.errors().iter().take(MAX_PROBLEMS).map(|error| source.problem(path, error)));
         let tree = parsed.into_syntax();

@@ -4,7 +4,7 @@
 //! it, in a `src` folder beside that, and in the folders further up. The nearest wins, so that folders side by side may
 //! hold modules of the same name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use caulk_core::{Problem, Site, SiteRole};
 use ruff_python_ast::{ModModule, PySourceType};
@@ -102,6 +102,8 @@ impl Parsed {
 pub struct Project {
     files: Vec<Parsed>,
     by_path: HashMap<String, FileId>,
+    /// What files and folders are called: most imports are of libraries, whose names are none of these.
+    parts: HashSet<String>,
     problems: Vec<Problem>,
 }
 
@@ -126,7 +128,7 @@ impl Project {
             self.problems.push(Problem::of_file(&file.path, message));
             return;
         }
-        let source = Source::new(&file.text);
+        let source = Source::new(file.text);
         let parsed = parse_unchecked_source(
             source.text(),
             PySourceType::try_from_path(&file.path).unwrap_or_default(),
@@ -135,6 +137,11 @@ impl Project {
         self.problems.extend(errors.map(|error| source.problem(&file.path, error)));
         let id = FileId(self.files.len() as u32);
         self.by_path.insert(file.path.clone(), id);
+        for part in file.path.trim_end_matches(".py").split('/') {
+            if !self.parts.contains(part) {
+                self.parts.insert(part.to_owned());
+            }
+        }
         let mut tree = parsed.into_syntax();
         if depth::bound(&mut tree) {
             let message = format!("not looked at, nested deeper than {} levels", depth::MAX_LEVELS);
@@ -199,6 +206,9 @@ impl Project {
 
     /// The file that `import name` means in a file; the package itself for a package.
     pub(crate) fn module(&self, from: FileId, name: &str) -> Option<FileId> {
+        if !name.split('.').all(|part| self.parts.contains(part)) {
+            return None;
+        }
         let relative = name.replace('.', "/");
         let mut folder = parent(&self.file(from).path);
         loop {

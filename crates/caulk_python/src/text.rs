@@ -15,8 +15,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), index: LineIndex::from_source_text(text) }
+    pub(crate) fn new(text: String) -> Self {
+        Self { index: LineIndex::from_source_text(&text), text }
     }
 
     pub(crate) fn text(&self) -> &str {

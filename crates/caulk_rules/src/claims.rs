@@ -57,7 +57,7 @@ impl Claims {
             tables: analysis.calls(TABLES),
         };
         let mut growths: Vec<Claim> =
-            analysis.growths().into_iter().filter_map(|growth| judge.growth(growth)).collect();
+            analysis.growths().iter().filter_map(|growth| judge.growth(growth)).collect();
         let carries: Vec<CarryClaim> =
             analysis.carries().into_iter().filter_map(|carry| judge.carry(carry)).collect();
         // `x = torch.cat([x, y])` grows and takes its graph along, which is the worse.
@@ -87,8 +87,8 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn growth(&self, growth: GrowthFact) -> Option<Claim> {
-        let judged = growth.cases.iter().filter_map(|case| Some((self.claim(&growth, case)?, case)));
+    fn growth(&self, growth: &GrowthFact) -> Option<Claim> {
+        let judged = growth.cases.iter().filter_map(|case| Some((self.claim(growth, case)?, case)));
         let (judgment, case) = judged.reduce(|worst, other| {
             let (one, two) = (&worst.0, &other.0);
             let same = one.class == two.class;
@@ -100,7 +100,7 @@ impl Judge<'_> {
         })?;
         let Judgment { class, exposure, contents, holder } = judgment;
         let case = case.clone();
-        Some(Claim { class, growth, case, exposure, contents, holder })
+        Some(Claim { class, growth: growth.clone(), case, exposure, contents, holder })
     }
 
     fn claim(&self, growth: &GrowthFact, case: &GrowthCase) -> Option<Judgment> {

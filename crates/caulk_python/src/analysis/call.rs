@@ -62,7 +62,9 @@ impl Analysis {
 
     fn calls_that(&self, fits: impl Fn(Symbol, &Value) -> bool) -> Vec<CallFact> {
         let mut found = Vec::new();
-        for (id, activation, event) in self.events() {
+        for (id, number) in &self.noted {
+            let activation = &self.run.activations[id.0 as usize];
+            let event = &activation.events[*number as usize];
             let What::Library { name, receiver, argument, given, result } = event.what else { continue };
             if !fits(name, self.run.values.get(result)) {
                 continue;

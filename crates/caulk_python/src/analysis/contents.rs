@@ -183,7 +183,7 @@ impl Collector<'_> {
             let shared = self.inner.and_then(|inner| analysis.a_loop(inner).function) == Some(owner);
             if !shared {
                 for name in &analysis.function(function).free {
-                    if let Some(value) = analysis.object(id).fields.get(name) {
+                    if let Some(value) = analysis.object(id).fields.get(*name) {
                         self.value(value, depth);
                     }
                 }

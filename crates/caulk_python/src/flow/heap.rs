@@ -1,8 +1,11 @@
 //! Abstract objects: one for every place in source that makes one, told apart by who made it there (the receiver of
 //! the method, or the caller). What an object holds is joined over the whole run.
 
+mod fields;
+
 use rustc_hash::FxHashMap;
 
+pub(crate) use crate::flow::heap::fields::Fields;
 use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{PlaceId, Value};
@@ -94,7 +97,7 @@ pub struct Object {
     /// Its keys.
     pub keys: Value,
     /// Attributes; entries under constant keys; positions of a tuple.
-    pub fields: FxHashMap<Symbol, Value>,
+    pub fields: Fields,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,10 +108,45 @@ struct Key {
     recording: bool,
 }
 
+/// Objects by number, in blocks: one vector would hold them twice whenever it grows.
+#[derive(Debug, Default)]
+struct Objects {
+    blocks: Vec<Vec<Object>>,
+}
+
+impl Objects {
+    const BLOCK: usize = 1024;
+
+    fn len(&self) -> usize {
+        self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * Self::BLOCK + last.len())
+    }
+
+    fn get(&self, id: ObjectId) -> &Object {
+        &self.blocks[id.0 as usize / Self::BLOCK][id.0 as usize % Self::BLOCK]
+    }
+
+    fn get_mut(&mut self, id: ObjectId) -> &mut Object {
+        &mut self.blocks[id.0 as usize / Self::BLOCK][id.0 as usize % Self::BLOCK]
+    }
+
+    fn push(&mut self, object: Object) {
+        match self.blocks.last_mut() {
+            Some(last) if last.len() < Self::BLOCK => last.push(object),
+            // A small project has few.
+            None => self.blocks.push(vec![object]),
+            Some(_) => {
+                let mut block = Vec::with_capacity(Self::BLOCK);
+                block.push(object);
+                self.blocks.push(block);
+            }
+        }
+    }
+}
+
 /// All abstract objects.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    objects: Vec<Object>,
+    objects: Objects,
     known: FxHashMap<Key, ObjectId>,
     /// Something was learnt since this was last cleared.
     pub changed: bool,
@@ -129,7 +167,7 @@ impl Heap {
         maker: Maker,
         recording: bool,
     ) -> ObjectId {
-        if self.objects.is_empty() {
+        if self.objects.len() == 0 {
             // Identity zero is nobody's.
             self.push(Shape::Tuple, None, Maker::Anyone);
         }
@@ -152,7 +190,7 @@ impl Heap {
             looked_up: false,
             elements: Value::NOTHING,
             keys: Value::NOTHING,
-            fields: FxHashMap::default(),
+            fields: Fields::default(),
         });
         id
     }
@@ -169,7 +207,13 @@ impl Heap {
 
     /// One object.
     pub(crate) fn get(&self, id: ObjectId) -> &Object {
-        &self.objects[id.0 as usize]
+        self.objects.get(id)
+    }
+
+    /// Nothing is added any more: how to find what is made again is not needed.
+    pub(crate) fn complete(mut self) -> Self {
+        self.known = FxHashMap::default();
+        self
     }
 
     /// Its shape.
@@ -184,12 +228,12 @@ impl Heap {
 
     /// A field, as far as it is known.
     pub(crate) fn field(&self, id: ObjectId, name: Symbol) -> Option<Value> {
-        self.get(id).fields.get(&name).copied()
+        self.get(id).fields.get(name).copied()
     }
 
     /// Adds to what a field may hold.
     pub(crate) fn set_field(&mut self, id: ObjectId, name: Symbol, value: Value) {
-        let field = self.objects[id.0 as usize].fields.entry(name).or_insert(Value::NOTHING);
+        let field = self.objects.get_mut(id).fields.slot(name);
         let joined = field.join(&value);
         if joined != *field {
             // Another story of the same value teaches nothing.
@@ -200,7 +244,7 @@ impl Heap {
 
     /// Adds to what it may hold.
     pub(crate) fn add_element(&mut self, id: ObjectId, value: Value) {
-        let object = &mut self.objects[id.0 as usize];
+        let object = self.objects.get_mut(id);
         let joined = object.elements.join(&value);
         self.changed |= joined.untold() != object.elements.untold();
         object.elements = joined;
@@ -208,7 +252,7 @@ impl Heap {
 
     /// Adds to what its keys may be.
     pub(crate) fn add_key(&mut self, id: ObjectId, value: Value) {
-        let object = &mut self.objects[id.0 as usize];
+        let object = self.objects.get_mut(id);
         let joined = object.keys.join(&value);
         self.changed |= joined.untold() != object.keys.untold();
         object.keys = joined;
@@ -216,11 +260,11 @@ impl Heap {
 
     /// It is asked for keys that may be missing.
     pub(crate) fn set_looked_up(&mut self, id: ObjectId) {
-        self.objects[id.0 as usize].looked_up = true;
+        self.objects.get_mut(id).looked_up = true;
     }
 
     /// It has a largest size.
     pub(crate) fn set_bounded(&mut self, id: ObjectId) {
-        self.objects[id.0 as usize].bounded = true;
+        self.objects.get_mut(id).bounded = true;
     }
 }

@@ -27,7 +27,7 @@ use crate::flow::heap::{Heap, Maker, ObjectId, Shape};
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, ClassId, FunctionId, Scopes};
 use crate::flow::symbols::{Symbol, Symbols};
-use crate::flow::value::{OriginId, PlaceId, Value, Values};
+use crate::flow::value::{OriginId, PlaceId, Value, ValueId, Values};
 use crate::library::{Entry, Library};
 use crate::project::{Location, Project};
 
@@ -49,7 +49,7 @@ struct Key {
     maker: Maker,
     closure: Option<ObjectId>,
     recording: bool,
-    given: Vec<Value>,
+    given: Box<[ValueId]>,
 }
 
 /// A function as it is called.
@@ -98,6 +98,8 @@ pub(crate) struct Machine<'p> {
     budget: u64,
     pub(crate) exhausted: bool,
     names: Names,
+    /// Names of the first slots of tuples.
+    positions: Vec<Symbol>,
 }
 
 /// Symbols that the interpreter asks for all the time.
@@ -161,6 +163,7 @@ impl<'p> Machine<'p> {
             budget: STEPS_PER_BYTE * bytes as u64 + 1_000_000,
             exhausted: false,
             names,
+            positions: Vec::new(),
         };
         for _ in 0..LoopId::SYNTHETIC {
             machine.loops.push(Loop { at: None, header: None, kind: LoopKind::Steps, function: None });
@@ -260,8 +263,9 @@ impl<'p> Machine<'p> {
         let Callee { function, closure, maker, receiver, recording } = callee;
         let recording = recording && !self.switches_recording_off(function);
         callee.recording = recording;
-        let given: Vec<Value> = given.into_iter().map(super::value::Value::untold).collect();
-        let key = Key { function, maker, closure, recording, given };
+        let given: Vec<Value> = given.into_iter().map(Value::untold).collect();
+        let numbers = given.iter().map(|value| self.values.intern(*value)).collect();
+        let key = Key { function, maker, closure, recording, given: numbers };
         if let Some(&known) = self.memo.get(&key) {
             return Some(known);
         }
@@ -276,7 +280,6 @@ impl<'p> Machine<'p> {
             return before.and_then(|before| before.last().copied());
         }
         let id = ActivationId(self.activations.len() as u32);
-        let given = key.given.clone();
         self.activations.push(Activation {
             function,
             root,
@@ -298,6 +301,8 @@ impl<'p> Machine<'p> {
             self.generators.extend(frame.result.objects.iter().map(|iterator| (iterator, id)));
         }
         let activation = &mut self.activations[id.0 as usize];
+        // They stay until the end; what is spare in them would, too.
+        frame.events.shrink_to_fit();
         activation.events = frame.events;
         activation.loops = frame.event_loops;
         activation.given = frame.given;

@@ -110,8 +110,8 @@ impl Run {
         let (holders, containers) = holders(&machine.heap);
         Self {
             symbols: machine.symbols,
-            heap: machine.heap,
-            values: machine.values,
+            heap: machine.heap.complete(),
+            values: machine.values.complete(),
             places: machine.places,
             origins: machine.origins,
             loops: machine.loops,

@@ -195,7 +195,7 @@ impl<'p> Collector<'_, 'p> {
         });
         if let Some(parameters) = self.scopes.functions[id.0 as usize].parameters() {
             for parameter in parameters {
-                let name = self.symbols.intern(parameter.name().as_str());
+                let name = self.symbols.at(&parameter.name().node_index, parameter.name().as_str());
                 self.bind(name);
             }
         }
@@ -255,7 +255,7 @@ impl<'p> Collector<'_, 'p> {
             self.visit_expr(&decorator.expression);
         }
         self.defaults(&definition.parameters);
-        let name = self.symbols.intern(definition.name.as_str());
+        let name = self.symbols.at(&definition.name.node_index, definition.name.as_str());
         if self.class.is_none() {
             self.bind(name);
         }
@@ -293,7 +293,7 @@ impl<'p> Collector<'_, 'p> {
         for base in definition.arguments.iter().flat_map(|arguments| arguments.iter_source_order()) {
             self.visit_expr(base.value());
         }
-        let name = self.symbols.intern(definition.name.as_str());
+        let name = self.symbols.at(&definition.name.node_index, definition.name.as_str());
         if self.class.is_none() {
             self.bind(name);
         }
@@ -359,8 +359,10 @@ impl<'p> Collector<'_, 'p> {
             _ => None,
         };
         let symbol = match subject {
-            Some(Expr::Name(name)) => self.symbols.intern(name.id.as_str()),
-            Some(Expr::Attribute(attribute)) => self.symbols.intern(attribute.attr.as_str()),
+            Some(Expr::Name(name)) => self.symbols.at(&name.node_index, name.id.as_str()),
+            Some(Expr::Attribute(attribute)) => {
+                self.symbols.at(&attribute.attr.node_index, attribute.attr.as_str())
+            }
             _ => return,
         };
         let function = &mut self.scopes.functions[id.0 as usize];
@@ -410,7 +412,7 @@ impl<'p> Visitor<'p> for Collector<'_, 'p> {
     fn visit_expr(&mut self, expr: &'p Expr) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || match expr {
             Expr::Name(name) => {
-                let symbol = self.symbols.intern(name.id.as_str());
+                let symbol = self.symbols.at(&name.node_index, name.id.as_str());
                 if name.ctx == ExprContext::Load {
                     if let Some(open) = self.open.last_mut() {
                         open.used.insert(symbol);

@@ -1,5 +1,6 @@
 //! Names as numbers.
 
+use ruff_python_ast::{AtomicNodeIndex, NodeIndex};
 use rustc_hash::FxHashMap;
 
 /// An interned name.
@@ -22,6 +23,17 @@ impl Symbols {
         let symbol = Symbol(self.names.len() as u32);
         self.names.push(name.into());
         self.known.insert(name.into(), symbol);
+        symbol
+    }
+
+    /// The symbol of the name at a node of a syntax tree, which remembers it. One analysis looks at a tree, no other.
+    pub(crate) fn at(&mut self, node: &AtomicNodeIndex, name: &str) -> Symbol {
+        if let Some(known) = node.load().as_u32() {
+            debug_assert_eq!(&*self.names[known as usize], name, "the tree is another analysis's");
+            return Symbol(known);
+        }
+        let symbol = self.intern(name);
+        node.set(NodeIndex::from(symbol.0));
         symbol
     }
 

@@ -275,6 +275,12 @@ impl Values {
         id
     }
 
+    /// Nothing is added any more: how to find what is there is not needed.
+    pub(crate) fn complete(mut self) -> Self {
+        self.known = FxHashMap::default();
+        self
+    }
+
     /// A value by its number.
     pub(crate) fn get(&self, id: ValueId) -> &Value {
         &self.values[id.0 as usize]

@@ -241,21 +241,24 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 }
 
 fn any_word(name: &str, known: &[&str]) -> bool {
-    let lower = name.to_ascii_lowercase();
-    words(&lower).any(|word| known.contains(&word))
+    words(name).any(|word| is_any(word, known))
+}
+
+fn is_any(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Is something of this name called for a prediction or a loss?
 pub(crate) fn is_model(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let whole = lower.trim_matches('_');
-    MODELS.contains(&whole) || words(&lower).next_back_word().is_some_and(|last| MODELS.contains(&last))
+    is_any(name.trim_matches('_'), MODELS)
+        || words(name).next_back_word().is_some_and(|last| is_any(last, MODELS))
 }
 
 /// Does something of this name give batches?
 pub(crate) fn is_loader(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    any_word(name, LOADERS) || lower.ends_with("loader")
+    const END: &str = "loader";
+    let end = name.len().checked_sub(END.len()).and_then(|start| name.get(start..));
+    any_word(name, LOADERS) || end.is_some_and(|end| end.eq_ignore_ascii_case(END))
 }
 
 /// Is something of this name an optimizer?
@@ -287,7 +290,7 @@ pub(crate) fn is_fold(name: &str) -> bool {
 
 /// Is something of this name as many as a video has frames?
 pub(crate) fn is_frame_count(name: &str) -> bool {
-    FRAME_COUNTS.contains(&name.to_ascii_lowercase().as_str())
+    is_any(name, FRAME_COUNTS)
 }
 
 /// Does something of this name count what a model has?

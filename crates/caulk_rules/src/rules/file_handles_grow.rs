@@ -38,7 +38,7 @@ fn check(cx: &mut Context<'_>) {
     for growth in cx.analysis.growths() {
         let found = growth.cases.iter().find_map(|case| kept(cx, case, &closed).map(|found| (found, case)));
         if let Some((exposure, case)) = found {
-            report_kept(cx, &growth, case, exposure);
+            report_kept(cx, growth, case, exposure);
         }
     }
 }

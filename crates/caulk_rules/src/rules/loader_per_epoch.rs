@@ -28,7 +28,7 @@ fn check(cx: &mut Context<'_>) {
         }
         if let Some(epochs) = epochs_around(cx, &made) {
             seen.push(made.at);
-            let kept = is_kept(cx, &made, &growths);
+            let kept = is_kept(cx, &made, growths);
             report(cx, &made, epochs, kept);
         }
     }

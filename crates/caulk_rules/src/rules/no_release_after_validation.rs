@@ -22,9 +22,9 @@ const STARTS: &[&str] =
 
 fn check(cx: &mut Context<'_>) {
     for growth in cx.analysis.growths() {
-        let found = growth.cases.iter().find_map(|case| emptied_first(cx, &growth, case));
+        let found = growth.cases.iter().find_map(|case| emptied_first(cx, growth, case));
         if let Some(emptied) = found {
-            report(cx, &growth, emptied);
+            report(cx, growth, emptied);
         }
     }
 }

@@ -35,7 +35,7 @@ fn check(cx: &mut Context<'_>) {
         if taken.root == Root::Test || taken.argument.traits.has(Traits::FRAME.with(Traits::FRAMES)) {
             continue;
         }
-        if let Some(sampled) = sampled(cx, &taken, &growths)
+        if let Some(sampled) = sampled(cx, &taken, growths)
             && found.iter().all(|known| known.blamed != sampled.blamed)
         {
             found.push(sampled);

@@ -33,7 +33,7 @@ fn check(cx: &mut Context<'_>) {
             continue;
         }
         for data in loader.argument.objects.iter() {
-            for shared in large_containers(cx, data, &growths, &loader) {
+            for shared in large_containers(cx, data, growths, &loader) {
                 if found.iter().all(|known| known.at != shared.at) {
                     found.push(shared);
                 }

@@ -20,9 +20,9 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(cx: &mut Context<'_>) {
     for growth in cx.analysis.growths() {
-        let found = growth.cases.iter().find_map(|case| kept(cx, &growth, case).map(|found| (found, case)));
+        let found = growth.cases.iter().find_map(|case| kept(cx, growth, case).map(|found| (found, case)));
         if let Some((exposure, case)) = found {
-            report(cx, &growth, case, exposure);
+            report(cx, growth, case, exposure);
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::flow::value::{Kinds, Traits, Value};
 
 /// Classes that are looked through for one attribute.
 const MAX_BASES: usize = 24;
+/// Slots of tuples further back are asked for too rarely to be remembered.
+const MAX_POSITION: usize = 64;
 
 impl<'p> Machine<'p> {
     pub(crate) fn attribute(
@@ -21,7 +23,7 @@ impl<'p> Machine<'p> {
         attribute: &'p ast::ExprAttribute,
     ) -> Value {
         let text = attribute.attr.as_str();
-        let name = self.symbols.intern(text);
+        let name = self.symbols.at(&attribute.attr.node_index, text);
         let mut found = Value::NOTHING;
         for object in owner.objects.iter() {
             let value = self.member(f, object, name, attribute);
@@ -207,6 +209,11 @@ impl<'p> Machine<'p> {
 
     /// An attribute of a class or its bases in the project.
     pub(crate) fn class_member(&mut self, class: ClassId, name: Symbol) -> Option<Value> {
+        // Most members are the class's own.
+        let own = self.class_object(class);
+        if let Some(value) = self.heap.field(own, name) {
+            return Some(value);
+        }
         let mut seen = Vec::new();
         let mut open = vec![class];
         while let Some(class) = open.pop() {
@@ -238,6 +245,9 @@ impl<'p> Machine<'p> {
 
     /// Whether a class is derived from a library's class whose canonical name fits.
     pub(crate) fn derives(&self, class: ClassId, fits: impl Fn(&str) -> bool) -> bool {
+        if self.bases.get(&class).is_none_or(Vec::is_empty) {
+            return false;
+        }
         let mut seen = Vec::new();
         let mut open = vec![class];
         while let Some(class) = open.pop() {
@@ -280,7 +290,14 @@ impl<'p> Machine<'p> {
 
     /// The name of a slot of a tuple.
     pub(crate) fn position(&mut self, position: usize) -> Symbol {
-        self.symbols.intern(&position.to_string())
+        while self.positions.len() <= position.min(MAX_POSITION) {
+            let next = self.positions.len().to_string();
+            self.positions.push(self.symbols.intern(&next));
+        }
+        match self.positions.get(position) {
+            Some(known) => *known,
+            None => self.symbols.intern(&position.to_string()),
+        }
     }
 }
 

@@ -40,12 +40,12 @@ impl<'p> Machine<'p> {
     pub(crate) fn assign(&mut self, f: &mut Frame, target: &'p Expr, value: Value, augmented: bool) {
         match target {
             Expr::Name(name) => {
-                let symbol = self.symbols.intern(name.id.as_str());
+                let symbol = self.symbols.at(&name.node_index, name.id.as_str());
                 self.rebind(f, symbol, value, augmented, target);
             }
             Expr::Attribute(attribute) => {
                 let owner = self.eval(f, &attribute.value);
-                let name = self.symbols.intern(attribute.attr.as_str());
+                let name = self.symbols.at(&attribute.attr.node_index, attribute.attr.as_str());
                 for object in owner.objects.iter() {
                     self.bind_field(f, object, name, value, augmented, target);
                 }
@@ -300,7 +300,7 @@ impl<'p> Machine<'p> {
     pub(super) fn delete(&mut self, f: &mut Frame, target: &'p Expr) {
         match target {
             Expr::Name(name) => {
-                let symbol = self.symbols.intern(name.id.as_str());
+                let symbol = self.symbols.at(&name.node_index, name.id.as_str());
                 if let Some(&slot) = self.scopes.function(f.function).slots.get(&symbol) {
                     let old = f.slots[slot as usize];
                     self.release_held(f, &old, &Value::NOTHING, located(f.file, target), true);
@@ -309,7 +309,7 @@ impl<'p> Machine<'p> {
             }
             Expr::Attribute(attribute) => {
                 let owner = self.eval(f, &attribute.value);
-                let name = self.symbols.intern(attribute.attr.as_str());
+                let name = self.symbols.at(&attribute.attr.node_index, attribute.attr.as_str());
                 for object in owner.objects.iter() {
                     let old = self.heap.field(object, name).unwrap_or(Value::NOTHING);
                     let at = located(f.file, target);

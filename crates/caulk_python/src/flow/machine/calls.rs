@@ -70,7 +70,7 @@ impl<'p> Machine<'p> {
                 // Of `self` it is known whose attribute that is.
                 let known = held.value.is_name_expr() && !self.eval(f, &held.value).objects.is_empty();
                 if !known {
-                    let name = self.symbols.intern(held.attr.as_str());
+                    let name = self.symbols.at(&held.attr.node_index, held.attr.as_str());
                     self.emptied.insert(name);
                 }
             }
@@ -331,7 +331,7 @@ impl<'p> Machine<'p> {
                 let mut positional = Vec::new();
                 while let Some(value) = {
                     let name = self.position(positional.len());
-                    known.get(&name)
+                    known.get(name)
                 } {
                     positional.push(*value);
                 }

@@ -46,8 +46,8 @@ impl<'p> Machine<'p> {
             let known = self.heap.get(source).clone();
             self.heap.add_element(dict, known.elements);
             self.heap.add_key(dict, known.keys);
-            for (name, value) in known.fields {
-                self.heap.set_field(dict, name, value);
+            for (name, value) in known.fields.iter() {
+                self.heap.set_field(dict, *name, *value);
             }
         }
     }

@@ -21,7 +21,7 @@ impl<'p> Machine<'p> {
         for parameter in parameters.iter().flat_map(|parameters| parameters.iter_non_variadic_params()) {
             if let Some(default) = parameter.default() {
                 let value = self.eval(f, default);
-                let name = self.symbols.intern(parameter.name().as_str());
+                let name = self.symbols.at(&parameter.name().node_index, parameter.name().as_str());
                 self.heap.set_field(object, name, value);
             }
         }
@@ -38,7 +38,7 @@ impl<'p> Machine<'p> {
                 self.handed.insert(object);
             }
         }
-        let name = self.symbols.intern(definition.name.as_str());
+        let name = self.symbols.at(&definition.name.node_index, definition.name.as_str());
         self.set_name(f, name, Value::object(object));
     }
 
@@ -63,7 +63,7 @@ impl<'p> Machine<'p> {
             self.bases.insert(id, bases);
         }
         self.class_body(f, class, &definition.body);
-        let name = self.symbols.intern(definition.name.as_str());
+        let name = self.symbols.at(&definition.name.node_index, definition.name.as_str());
         self.set_name(f, name, Value::object(class));
     }
 
@@ -76,7 +76,7 @@ impl<'p> Machine<'p> {
                         for decorator in &method.decorator_list {
                             self.decorate(f, &decorator.expression, object);
                         }
-                        let name = self.symbols.intern(method.name.as_str());
+                        let name = self.symbols.at(&method.name.node_index, method.name.as_str());
                         self.heap.set_field(class, name, Value::object(object));
                     }
                 }
@@ -87,7 +87,7 @@ impl<'p> Machine<'p> {
                         let bases: Vec<Value> = bases.map(|base| self.eval(f, base)).collect();
                         self.bases.insert(id, bases);
                         self.class_body(f, object, &inner.body);
-                        let name = self.symbols.intern(inner.name.as_str());
+                        let name = self.symbols.at(&inner.name.node_index, inner.name.as_str());
                         self.heap.set_field(class, name, Value::object(object));
                     }
                 }
@@ -95,7 +95,7 @@ impl<'p> Machine<'p> {
                     let value = self.eval(f, &assign.value);
                     for target in &assign.targets {
                         if let Expr::Name(name) = target {
-                            let name = self.symbols.intern(name.id.as_str());
+                            let name = self.symbols.at(&name.node_index, name.id.as_str());
                             self.heap.set_field(class, name, value);
                         }
                     }
@@ -103,7 +103,7 @@ impl<'p> Machine<'p> {
                 Stmt::AnnAssign(assign) => {
                     if let (Expr::Name(name), Some(expr)) = (&*assign.target, &assign.value) {
                         let value = self.eval(f, expr);
-                        let name = self.symbols.intern(name.id.as_str());
+                        let name = self.symbols.at(&name.node_index, name.id.as_str());
                         self.heap.set_field(class, name, value);
                     }
                 }

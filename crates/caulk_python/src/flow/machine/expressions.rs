@@ -10,6 +10,9 @@ use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, located};
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 
+/// Longer texts are not told apart, in bytes.
+const LONGEST_NAME: usize = 128;
+
 /// Traits that what is computed from a value has, too.
 const INHERITED: Traits = Traits::COUNTER
     .with(Traits::RESTARTS)
@@ -132,8 +135,9 @@ impl<'p> Machine<'p> {
             Expr::BooleanLiteral(boolean) => {
                 Value { literal: Literal::Bool(boolean.value), ..Value::of(Kinds::NUMBER) }
             }
-            Expr::StringLiteral(string) => {
-                let symbol = self.symbols.intern(string.value.to_str());
+            // A key or a name, no prose.
+            Expr::StringLiteral(string) if string.value.len() <= LONGEST_NAME => {
+                let symbol = self.symbols.at(&string.node_index, string.value.to_str());
                 Value::text(symbol)
             }
             Expr::NoneLiteral(_) => Value::of(Kinds::NONE),
@@ -160,7 +164,7 @@ impl<'p> Machine<'p> {
 
     fn name(&mut self, f: &mut Frame, name: &ast::ExprName) -> Value {
         let text = name.id.as_str();
-        let symbol = self.symbols.intern(text);
+        let symbol = self.symbols.at(&name.node_index, text);
         let definition = self.scopes.function(f.function);
         let is_module = matches!(definition.body, Body::Module(_));
         if let Some(&slot) = definition.slots.get(&symbol) {

@@ -78,8 +78,10 @@ impl Frame {
     /// Gives the parameters their values, in the order of [`ruff_python_ast::Parameters`]' iterator.
     pub(crate) fn bind_parameters(&mut self, machine: &mut Machine<'_>, given: &[Value]) {
         let Some(parameters) = machine.scopes.function(self.function).parameters() else { return };
-        let names: Vec<Symbol> =
-            parameters.iter().map(|parameter| machine.symbols.intern(parameter.name().as_str())).collect();
+        let names: Vec<Symbol> = parameters
+            .iter()
+            .map(|parameter| machine.symbols.at(&parameter.name().node_index, parameter.name().as_str()))
+            .collect();
         let variadic = parameters.kwarg.as_ref().map(|parameter| parameter.name.id.as_str());
         for (name, value) in names.into_iter().zip(given) {
             self.set(machine, name, *value);

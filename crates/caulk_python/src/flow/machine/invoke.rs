@@ -103,7 +103,7 @@ impl<'p> Machine<'p> {
         let mut given = Vec::new();
         let mut extra = Value::NOTHING;
         for parameter in parameters {
-            let name = self.symbols.intern(parameter.name().as_str());
+            let name = self.symbols.at(&parameter.name().node_index, parameter.name().as_str());
             let by_name = named.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
             let value = if parameter.is_variadic() {
                 let is_args =
@@ -205,7 +205,7 @@ impl<'p> Machine<'p> {
             let Some(shape) = factory.and_then(|factory| factory_shape(&factory.value)) else { continue };
             let made = self.heap.object(shape, Some(located(file, call)), Maker::Receiver(object));
             f.event(What::Birth(made), at);
-            let name = self.symbols.intern(name.id.as_str());
+            let name = self.symbols.at(&name.node_index, name.id.as_str());
             self.heap.set_field(object, name, Value::object(made));
         }
     }

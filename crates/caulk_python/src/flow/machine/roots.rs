@@ -103,7 +103,7 @@ impl Machine<'_> {
                     _ => {}
                 }
                 let module = self.module_object(file);
-                let symbol = self.symbols.intern(name.id.as_str());
+                let symbol = self.symbols.at(&name.node_index, name.id.as_str());
                 let known = self.heap.field(module, symbol)?;
                 self.instance_of(&known)
             }
@@ -116,7 +116,7 @@ impl Machine<'_> {
                 }
                 let Expr::Name(root) = at else { return None };
                 let module = self.module_object(file);
-                let symbol = self.symbols.intern(root.id.as_str());
+                let symbol = self.symbols.at(&root.node_index, root.id.as_str());
                 let known = self.heap.field(module, symbol)?;
                 let object = known.objects.iter().next()?;
                 let Shape::External(root) = self.heap.shape(object) else { return None };
