@@ -27,6 +27,8 @@ pub(crate) enum Gives {
     Number,
     /// A number taken out of a tensor.
     Measured,
+    /// Where something is: of what is made again and again, a number that hardly comes twice.
+    Address,
     /// A number that hardly comes twice.
     Unique,
     Text,
@@ -74,6 +76,8 @@ pub(crate) enum Gives {
     Frames,
     /// One frame of a video.
     Frame,
+    /// Sound as it was read, with its rate.
+    Sound,
     /// A picture as it was read.
     Picture,
     /// A random tensor.
@@ -95,6 +99,8 @@ pub(crate) enum Gives {
     Zipped,
     /// Results of calling the first argument with elements of the others.
     Mapped,
+    /// Names with the tensors that the receiver holds under them.
+    Items,
     /// An element of the receiver or first argument.
     Element,
     /// Whole numbers.

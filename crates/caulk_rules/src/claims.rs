@@ -223,7 +223,10 @@ impl Judge<'_> {
     /// What an evaluation gathers is not for a backward pass. Of other functions that is known only where they keep
     /// what they gather to themselves.
     fn nobody_waits(&self, function: FunctionId, exposure: Exposure) -> bool {
+        // Graphs of epoch after epoch are more than anybody means to differentiate.
+        let epochs = self.analysis.a_loop(exposure.through).kind == LoopKind::Epochs;
         exposure.scope != Scope::Peak
+            || epochs && exposure.through != exposure.inner
             || self.evaluates(function)
             || self.analysis.a_loop(exposure.through).kind == LoopKind::Batches
                 && !self.analysis.returns_graph(function)

@@ -40,7 +40,7 @@ pub(crate) fn unused_window(project: &Project, container: Location, function: &s
 
 /// `self.loss_window`, `MAX_ROWS`, but not `value_max`.
 fn names_a_limit(window: &Window) -> bool {
-    const LIMITS: &[&str] = &["window", "maxlen", "maxsize", "limit", "capacity", "keep"];
+    const LIMITS: &[&str] = &["window", "maxlen", "maxsize", "limit", "capacity", "keep", "horizon"];
     let name = window.expression.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     name.trim_start_matches('_').starts_with("max") || name.split('_').any(|word| LIMITS.contains(&word))
 }

@@ -1,7 +1,7 @@
 //! Which rule speaks of a function that remembers its results: by what its keys hold.
 
 use caulk_core::LeakClass;
-use caulk_python::program::{Kinds, MemoCall, MemoFact, ObjectId, Root, Shape, Traits, Value};
+use caulk_python::program::{Kinds, MemoCall, MemoFact, Object, ObjectId, Root, Shape, Traits, Value};
 
 use crate::classify::is_fresh;
 use crate::context::Context;
@@ -56,11 +56,22 @@ fn by_instance(cx: &Context<'_>, memo: &MemoFact, receiver: ObjectId) -> Option<
     if !matches!(cx.analysis.object(receiver).shape, Shape::Instance(_)) {
         return None;
     }
-    let exposures = cx.analysis.births(receiver).into_iter();
+    let made = instances_like(cx, receiver).into_iter();
+    let chains = made.flat_map(|object| cx.analysis.births(object));
     let exposure =
-        exposures.filter_map(|chain| Exposure::around(cx.analysis, &chain)).reduce(Exposure::worse)?;
+        chains.filter_map(|chain| Exposure::around(cx.analysis, &chain)).reduce(Exposure::worse)?;
     let held = cx.analysis.contents(&Value::object(receiver));
     let tensors = held.kinds.has(Kinds::TENSOR.with(Kinds::MODULE));
     // A bounded cache holds as many instances as it has entries: nothing, unless they are large.
     (memo.unbounded || tensors).then_some(Remembered { class: LeakClass::CachedMethod, exposure, tensors })
+}
+
+/// The object, or all of its class where it stands for any.
+fn instances_like(cx: &Context<'_>, receiver: ObjectId) -> Vec<ObjectId> {
+    let known = cx.analysis.object(receiver);
+    if known.at.is_some() {
+        return vec![receiver];
+    }
+    let same = |(id, object): (ObjectId, &Object)| (object.shape == known.shape).then_some(id);
+    cx.analysis.objects().filter_map(same).collect()
 }

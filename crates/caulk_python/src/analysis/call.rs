@@ -34,6 +34,8 @@ pub struct CallFact {
     pub guards: Guards,
     /// Why it is run at all.
     pub root: Root,
+    /// Nobody in the project calls the function around it.
+    pub is_left_to_users: bool,
 }
 
 impl CallFact {
@@ -91,6 +93,7 @@ impl Analysis {
                     around,
                     guards: way.guards_at(activation.loops(event), event),
                     root: way.root,
+                    is_left_to_users: way.root == Root::Uncalled && way.from.is_none(),
                 });
             }
         }

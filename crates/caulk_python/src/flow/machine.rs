@@ -22,12 +22,12 @@ mod video;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::flow::event::{Activation, ActivationId, Loop, LoopId, LoopKind, Place, Root};
+use crate::flow::event::{Activation, ActivationId, Loop, LoopId, LoopKind, Place, Root, What};
 use crate::flow::heap::{Heap, Maker, ObjectId, Shape};
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, ClassId, FunctionId, Scopes};
 use crate::flow::symbols::{Symbol, Symbols};
-use crate::flow::value::{OriginId, PlaceId, Value, ValueId, Values};
+use crate::flow::value::{Kinds, OriginId, PlaceId, Value, ValueId, Values};
 use crate::library::{Entry, Library};
 use crate::project::{Location, Project};
 
@@ -91,6 +91,10 @@ pub(crate) struct Machine<'p> {
     frame_loops: FxHashSet<LoopId>,
     /// Functions that were handed to somebody who may call them.
     pub(crate) handed: FxHashSet<ObjectId>,
+    /// What hooks are called with, and which function registered them.
+    hooks: FxHashMap<ObjectId, (FunctionId, Vec<Value>)>,
+    /// Functions that apply models, and whether any of them records graphs then.
+    applies: FxHashMap<FunctionId, bool>,
     /// Attributes of objects nobody knows that are emptied or bound anew.
     pub(crate) emptied: FxHashSet<Symbol>,
     depth: usize,
@@ -157,6 +161,8 @@ impl<'p> Machine<'p> {
             generators: FxHashMap::default(),
             frame_loops: FxHashSet::default(),
             handed: FxHashSet::default(),
+            hooks: FxHashMap::default(),
+            applies: FxHashMap::default(),
             emptied: FxHashSet::default(),
             depth: 0,
             steps: 0,
@@ -297,9 +303,13 @@ impl<'p> Machine<'p> {
         self.depth += 1;
         stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || self.run_body(&mut frame));
         self.depth -= 1;
+        for event in frame.events.iter().filter(|event| matches!(event.what, What::Forward)) {
+            *self.applies.entry(function).or_default() |= event.recording;
+        }
         if self.scopes.function(function).yields {
             self.generators.extend(frame.result.objects.iter().map(|iterator| (iterator, id)));
         }
+        self.prove_parameters(&frame, id);
         let activation = &mut self.activations[id.0 as usize];
         // They stay until the end; what is spare in them would, too.
         frame.events.shrink_to_fit();
@@ -308,6 +318,19 @@ impl<'p> Machine<'p> {
         activation.given = frame.given;
         activation.result = activation.result.join(&frame.result);
         Some(id)
+    }
+
+    /// What a decorated function treated as tensors was given as tensors.
+    fn prove_parameters(&mut self, frame: &Frame, id: ActivationId) {
+        let definition = self.scopes.function(frame.function);
+        let names = definition.parameters().into_iter().flatten().map(|parameter| parameter.name().as_str());
+        for (value, name) in self.activations[id.0 as usize].parameters.iter_mut().zip(names) {
+            let slot = self.symbols.find(name).and_then(|name| definition.slots.get(&name));
+            let at_end = slot.map(|slot| frame.slots[*slot as usize]);
+            if at_end.is_some_and(|at_end| at_end == Value { kinds: Kinds::TENSOR, ..*value }) {
+                value.kinds = Kinds::TENSOR;
+            }
+        }
     }
 
     fn run_body(&mut self, frame: &mut Frame) {

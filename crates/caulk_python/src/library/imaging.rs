@@ -39,4 +39,18 @@ pub(super) const TABLE: &[Entry] = &[
     noted("PIL.Image.open", Gives::Library),
     gives("PIL.*", Gives::Library),
     noted("h5py.File", Gives::File),
+    noted("netCDF4.Dataset", Gives::File),
+    noted("rasterio.open", Gives::File),
+    noted("lmdb.open", Gives::File),
+    noted("tifffile.TiffFile", Gives::File),
+    noted("nibabel.load", Gives::Library),
+    noted("soundfile.SoundFile", Gives::File),
+    noted("wave.open", Gives::File),
+    // Sound.
+    noted("soundfile.read", Gives::Sound),
+    noted("librosa.load", Gives::Sound),
+    gives("librosa.*", Gives::Array),
+    noted("torchaudio.load", Gives::Sound),
+    gives("torchaudio.functional.*", Gives::Tensor),
+    gives("torchaudio.transforms.A*", Gives::Module),
 ];

@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("all", Gives::Number),
     gives("ord", Gives::Number),
     gives("hash", Gives::Number),
-    gives("id", Gives::Number),
+    gives("id", Gives::Address),
     gives("isinstance", Gives::Number),
     gives("issubclass", Gives::Number),
     gives("hasattr", Gives::Number),

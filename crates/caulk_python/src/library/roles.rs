@@ -254,6 +254,11 @@ pub(crate) fn is_model(name: &str) -> bool {
         || words(name).next_back_word().is_some_and(|last| is_any(last, MODELS))
 }
 
+/// Is a model applied by a method of this name?
+pub(crate) fn applies(method: &str) -> bool {
+    method == "forward" || method.starts_with("forward_")
+}
+
 /// Does something of this name give batches?
 pub(crate) fn is_loader(name: &str) -> bool {
     const END: &str = "loader";
@@ -305,6 +310,16 @@ trait LastWord<'a> {
 impl<'a, I: Iterator<Item = &'a str>> LastWord<'a> for I {
     fn next_back_word(self) -> Option<&'a str> {
         self.last()
+    }
+}
+
+/// What a hook is called with, by the last name of what registers it.
+pub(crate) fn hook_arguments(register: &str) -> &'static [Kinds] {
+    const TENSORS: Kinds = Kinds::TENSOR.with(Kinds::UNKNOWN);
+    match register {
+        "register_forward_hook" | "register_module_forward_hook" => &[Kinds::MODULE, TENSORS, TENSORS],
+        "register_forward_pre_hook" | "register_module_forward_pre_hook" => &[Kinds::MODULE, TENSORS],
+        _ => &[],
     }
 }
 

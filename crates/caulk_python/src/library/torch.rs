@@ -156,7 +156,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("torch.Tensor.item", Gives::Measured),
     gives("torch.Tensor.tolist", Gives::List),
     // Outputs of models may be dicts.
-    gives("torch.Tensor.items", Gives::Unknown),
+    gives("torch.Tensor.items", Gives::Items),
     gives("torch.Tensor.keys", Gives::Unknown),
     gives("torch.Tensor.get", Gives::Unknown),
     gives("torch.Tensor.pop", Gives::Unknown),

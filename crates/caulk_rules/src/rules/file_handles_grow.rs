@@ -49,18 +49,21 @@ fn kept(cx: &Context<'_>, case: &GrowthCase, closed: &[CallFact]) -> Option<Expo
         return None;
     }
     let handles = cx.analysis.resources(&case.value);
+    let holder = cx.analysis.holder(case.object);
+    let exposure = Exposure::of(cx.analysis, &case.duration, holder)?;
     let given_back = closed.iter().any(|call| {
         [&call.receiver, &call.argument]
             .into_iter()
             .any(|value| cx.analysis.resources(value).iter().any(|handle| handles.contains(handle)))
+            // Once all loops are over it is too late.
+            && (call.around.contains(&exposure.through) || call.is_left_to_users)
     });
-    let holder = cx.analysis.holder(case.object);
     let keyed = !case.key.is_nothing();
     // A handle for each file that there is, found again by its name, is a cache that fills up.
     if given_back || keyed || holder == Holder::Local && handles.is_empty() {
         return None;
     }
-    Exposure::of(cx.analysis, &case.duration, holder)
+    Some(exposure)
 }
 
 fn report_kept(cx: &mut Context<'_>, growth: &GrowthFact, case: &GrowthCase, exposure: Exposure) {

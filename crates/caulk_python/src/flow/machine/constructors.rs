@@ -3,10 +3,10 @@
 use ruff_python_ast as ast;
 
 use crate::flow::heap::Shape;
-use crate::flow::machine::Machine;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
+use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::Gives;
@@ -20,6 +20,13 @@ impl<'p> Machine<'p> {
     }
 
     pub(super) fn iterator(&mut self, f: &mut Frame, subject: &Value, call: &ast::ExprCall) -> Value {
+        // A few of all frames.
+        if subject.kinds.has(Kinds::VIDEO) && last_name(&call.func) == Some("islice") {
+            let element = self.element_of(f, *subject).without(Traits::OF_VIDEO);
+            let iterator = self.container(f, Shape::Iterator, call);
+            self.heap.add_element(iterator, element);
+            return Value::object(iterator);
+        }
         // What is told of a loader or video stays told.
         if subject.objects.is_empty() || subject.kinds.has(Kinds::VIDEO) {
             return *subject;
@@ -114,7 +121,12 @@ impl<'p> Machine<'p> {
                 self.heap.add_element(object, element);
             }
         }
-        Value::object(object)
+        // A tuple as a key is as unique as what it is made from.
+        if shape == Shape::Tuple {
+            inherit(Value::object(object), source.traits)
+        } else {
+            Value::object(object)
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::Ranged;
 
-use crate::flow::event::{Growth, Place, Release, What};
+use crate::flow::event::{Growth, Guards, Place, Release, What};
 use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::machine::Machine;
 use crate::flow::machine::expressions::inherit;
@@ -61,7 +61,11 @@ impl<'p> Machine<'p> {
         entry: Entry<'_>,
         container: &impl Ranged,
     ) {
-        let Entry { value, key, stored } = entry;
+        let Entry { mut value, key, stored } = entry;
+        // Not every frame.
+        if f.guards.has(Guards::CONDITION) {
+            value = value.without(Traits::FRAME);
+        }
         if how == Growth::Store {
             self.put(object, key, value);
         } else {
@@ -430,6 +434,11 @@ impl<'p> Machine<'p> {
                 Some(value.join(&other))
             }
             "update" => {
+                let pairs = self.pairs_in(f, &first);
+                if let Some((key, value)) = pairs {
+                    self.grow(f, object, Growth::Store, Entry { value, key, stored: None }, container);
+                    return none;
+                }
                 self.put_all(object, &first);
                 for keyword in &call.arguments.keywords {
                     if let Some(name) = &keyword.arg {
@@ -476,6 +485,17 @@ impl<'p> Machine<'p> {
             }
             _ => None,
         }
+    }
+
+    /// Keys and values of something that gives pairs: `zip(names, losses)`.
+    fn pairs_in(&mut self, f: &mut Frame, source: &Value) -> Option<(Value, Value)> {
+        let gives_pairs =
+            |object| matches!(self.heap.shape(object), Shape::Iterator | Shape::List | Shape::Tuple);
+        if source.objects.is_empty() || !source.objects.iter().all(gives_pairs) {
+            return None;
+        }
+        let pair = self.element_of(f, *source);
+        Some((self.part_of(f, pair, 0), self.part_of(f, pair, 1)))
     }
 
     /// Keys with their values, as tuples.

@@ -118,7 +118,7 @@ impl<'p> Machine<'p> {
         definition.is_some_and(|definition| !definition.decorator_list.is_empty())
     }
 
-    /// The decorator that remembers a function's results, if it has one of Python's own.
+    /// The decorator that remembers a function's results, if it has one.
     pub(crate) fn memo_of(&self, function: FunctionId) -> Option<Memo> {
         let known = self.scopes.function(function);
         known.definition()?.decorator_list.iter().find_map(|decorator| {
@@ -126,15 +126,39 @@ impl<'p> Machine<'p> {
                 Expr::Call(call) => (&*call.func, Some(&call.arguments)),
                 plain => (plain, None),
             };
-            let unbounded = match self.dotted(known.file, name)?.as_str() {
-                "functools.cache" => true,
-                "functools.lru_cache" => {
-                    let limit = arguments.and_then(|given| given.find_argument_value("maxsize", 0));
-                    limit.is_some_and(Expr::is_none_literal_expr)
-                }
-                _ => return None,
-            };
+            let unbounded = self
+                .remembers(known.file, name, arguments)
+                .or_else(|| self.hands_to_memo(known.file, name))?;
             Some(Memo { decorator: located(known.file, decorator), unbounded })
+        })
+    }
+
+    /// Whether a decorator of Python's own drops nothing that it remembers; `None` where it does not remember.
+    fn remembers(&self, file: FileId, name: &Expr, arguments: Option<&ast::Arguments>) -> Option<bool> {
+        match self.dotted(file, name)?.as_str() {
+            "functools.cache" => Some(true),
+            "functools.lru_cache" => {
+                let limit = arguments.and_then(|given| given.find_argument_value("maxsize", 0));
+                Some(limit.is_some_and(Expr::is_none_literal_expr))
+            }
+            _ => None,
+        }
+    }
+
+    /// The same of a decorator of the project: `def memo(function): return functools.lru_cache(None)(function)`.
+    fn hands_to_memo(&self, file: FileId, name: &Expr) -> Option<bool> {
+        let name = self.symbols.find(name.as_name_expr()?.id.as_str())?;
+        let known = self.heap.field(self.heap.find(Shape::Module(file))?, name)?;
+        let function = known.objects.iter().find_map(|object| match self.heap.shape(object) {
+            Shape::Function(function, _) => Some(self.scopes.function(function)),
+            _ => None,
+        })?;
+        function.definition()?.body.iter().find_map(|stmt| {
+            let Expr::Call(call) = stmt.as_return_stmt()?.value.as_deref()? else { return None };
+            match &*call.func {
+                Expr::Call(inner) => self.remembers(function.file, &inner.func, Some(&inner.arguments)),
+                plain => self.remembers(function.file, plain, None),
+            }
         })
     }
 

@@ -31,7 +31,11 @@ impl<'p> Machine<'p> {
 
     pub(crate) fn for_loop(&mut self, f: &mut Frame, stmt: &'p ast::StmtFor) {
         let iterated = self.eval(f, &stmt.iter);
-        let kind = self.loop_kind(f, &stmt.target, &stmt.iter, &iterated);
+        let kind = match self.loop_kind(f, &stmt.target, &stmt.iter, &iterated) {
+            // Requests, messages: as many as somebody sends.
+            LoopKind::Items if stmt.is_async => LoopKind::Batches,
+            kind => kind,
+        };
         let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.iter), kind);
         let element = self.loop_element(f, &stmt.target, &stmt.iter, &iterated, kind);
         if element.traits.has(Traits::FRAME) {
@@ -235,6 +239,13 @@ impl<'p> Machine<'p> {
         if last_name(target).is_some_and(|name| name.to_ascii_lowercase().contains("fold")) {
             element = element.with(Traits::FOLD);
         }
+        if kind == LoopKind::Batches && is_numbered(iter) {
+            let number = Value::of(Kinds::NUMBER).with(Traits::COUNTER.with(Traits::RESTARTS));
+            let first = self.position(0);
+            for pair in element.objects.iter() {
+                self.heap.set_field(pair, first, number);
+            }
+        }
         if kind == LoopKind::Batches {
             let number = element.objects.iter().any(|object| self.heap.shape(object) == Shape::Tuple);
             if element.kinds.has(Kinds::UNKNOWN) || element.is_nothing() && !number {
@@ -272,4 +283,9 @@ fn unwrapped(iter: &Expr) -> (&Expr, bool) {
         return (inner, wrapped || counts);
     }
     (iter, false)
+}
+
+/// `enumerate(loader)`.
+fn is_numbered(iter: &Expr) -> bool {
+    matches!(iter, Expr::Call(call) if last_name(&call.func) == Some("enumerate"))
 }

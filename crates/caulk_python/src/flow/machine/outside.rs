@@ -75,11 +75,25 @@ impl<'p> Machine<'p> {
             self.give_away(f, given, call);
             return Self::unknown_result(given);
         };
+        if entry.gives == Gives::Tensor && name.starts_with("torch.") {
+            self.prove_tensor(f, call);
+        }
         let result = self.result(f, entry.gives, &Value::NOTHING, given, &name, call);
         if entry.noted {
             self.call_event(f, &name, Value::NOTHING, given, result, call);
         }
         result
+    }
+
+    /// What may be a tensor is one, once a function took it that takes nothing else.
+    fn prove_tensor(&mut self, f: &mut Frame, call: &ast::ExprCall) {
+        let Some(ast::Expr::Name(name)) = call.arguments.args.first() else { return };
+        let Some(symbol) = self.symbols.find(name.id.as_str()) else { return };
+        let Some(&slot) = self.scopes.function(f.function).slots.get(&symbol) else { return };
+        let value = &mut f.slots[slot as usize];
+        if value.only(Kinds::TENSOR.with(Kinds::UNKNOWN)) && value.kinds.has(Kinds::TENSOR) {
+            value.kinds = Kinds::TENSOR;
+        }
     }
 
     pub(super) fn unknown_result(given: &Given) -> Value {
@@ -131,6 +145,10 @@ impl<'p> Machine<'p> {
             }
         }
         let mut receiver = *receiver;
+        // What such a method is called on is a tensor.
+        if receiver.kinds.has(Kinds::TENSOR) && receiver.objects.is_empty() && is_of_tensors(method) {
+            receiver.kinds = receiver.kinds.without(Kinds::UNKNOWN);
+        }
         if classes.is_empty() && !followed {
             let class = Self::class_by_name(&receiver, attribute, given);
             if class == Some("torch.Tensor") {
@@ -148,6 +166,7 @@ impl<'p> Machine<'p> {
             let Some(entry) = self.library.entry(&name) else { continue };
             if entry.gives == Gives::Handle {
                 self.hand_over(given);
+                self.hook(f, method, given);
             }
             let result = self.result(f, entry.gives, &receiver, given, &name, call);
             if entry.noted {
@@ -195,8 +214,7 @@ impl<'p> Machine<'p> {
                 Some("torch.nn.Module")
             }
             "savefig" => Some("matplotlib.figure.Figure"),
-            "cpu" | "cuda" if !roles::is_model(name) => Some("torch.Tensor"),
-            method if roles::TENSOR_METHODS.contains(&method) => Some("torch.Tensor"),
+            method if is_of_tensors(method) && !roles::is_model(name) => Some("torch.Tensor"),
             _ => None,
         }
     }
@@ -209,7 +227,13 @@ impl<'p> Machine<'p> {
         let symbol = self.symbols.find(name);
         let used_as_model =
             symbol.is_some_and(|symbol| self.scopes.function(f.function).models.contains(&symbol));
-        if used_as_model || roles::is_model(name) {
+        let applied = match &*call.func {
+            ast::Expr::Attribute(method) => {
+                roles::applies(method.attr.as_str()) && last_name(&method.value).is_some_and(roles::is_model)
+            }
+            _ => false,
+        };
+        if used_as_model || applied || roles::is_model(name) {
             let model = Value::of(Kinds::MODULE);
             f.event(What::Forward, located(f.file, call));
             return self.predict(f, &model, given, call, used_as_model);
@@ -249,6 +273,22 @@ impl<'p> Machine<'p> {
         result.with(Traits::GRAPH.with(proof))
     }
 
+    /// Functions that are called with what a module is given and gives.
+    fn hook(&mut self, f: &Frame, register: &str, given: &Given) {
+        let graph = if f.recording { Traits::GRAPH } else { Traits::NONE_OF_ALL };
+        let arguments: Vec<Value> = roles::hook_arguments(register)
+            .iter()
+            .map(|kinds| {
+                let tensors =
+                    if kinds.has(Kinds::TENSOR) { graph.with(Traits::DATA) } else { Traits::NONE_OF_ALL };
+                Value::of(*kinds).with(tensors)
+            })
+            .collect();
+        for object in given.first().objects.iter() {
+            self.hooks.insert(object, (f.function, arguments.clone()));
+        }
+    }
+
     /// Functions that somebody else gets and may call: they are run with arguments that nothing is known of.
     pub(super) fn hand_over(&mut self, given: &Given) {
         let values: Vec<Value> = given.all().copied().collect();
@@ -266,4 +306,9 @@ impl<'p> Machine<'p> {
             }
         }
     }
+}
+
+/// Whether nothing but tensors, and models, has a method.
+fn is_of_tensors(method: &str) -> bool {
+    matches!(method, "cpu" | "cuda" | "detach" | "detach_") || roles::TENSOR_METHODS.contains(&method)
 }

@@ -57,6 +57,14 @@ impl<'p> Machine<'p> {
             }
             Gives::None => Value::of(Kinds::NONE),
             Gives::Argument => given.first(),
+            // `rows[len(rows)] = row`.
+            Gives::Number if name == "len" && self.is_dict(&subject) => {
+                Value::of(Kinds::NUMBER).with(Traits::COUNTER)
+            }
+            Gives::Address if subject.kinds.has(Kinds::TENSOR) && !subject.traits.has(Traits::LEAF) => {
+                Value::of(Kinds::NUMBER).with(Traits::UNIQUE)
+            }
+            Gives::Address => Value::of(Kinds::NUMBER),
             Gives::Number => {
                 inherit(Value::of(Kinds::NUMBER), inherited.without(Traits::UNIQUE.with(Traits::MEASURED)))
             }
@@ -92,6 +100,11 @@ impl<'p> Machine<'p> {
             Gives::Video => self.resource(f, name, Kinds::VIDEO, call),
             Gives::Frames => self.all_frames(f, name, call),
             Gives::Frame => self.read_frame(f, call),
+            Gives::Sound => {
+                let kind = if name.starts_with("torch") { Kinds::TENSOR } else { Kinds::ARRAY };
+                let parts = [Value::of(kind).with(Traits::DATA), Value::of(Kinds::NUMBER)];
+                self.tuple(f, &parts, call)
+            }
             Gives::Picture => Value::of(Kinds::ARRAY).with(Traits::DATA),
             Gives::Random => {
                 let kind = if name.starts_with("torch") { Kinds::TENSOR } else { Kinds::ARRAY };
@@ -266,6 +279,12 @@ impl<'p> Machine<'p> {
                 self.heap.add_element(iterator, if element.is_nothing() { Value::UNKNOWN } else { element });
                 Value::object(iterator)
             }
+            Gives::Items => {
+                let pair = self.named_pair(f, subject, call);
+                let iterator = self.container(f, Shape::Iterator, call);
+                self.heap.add_element(iterator, pair);
+                Value::object(iterator)
+            }
             Gives::Range => {
                 let iterator = self.container(f, Shape::Iterator, call);
                 self.heap.add_element(iterator, video::counted(given));
@@ -279,6 +298,10 @@ impl<'p> Machine<'p> {
 
             _ => inherit(Value::UNKNOWN, inherited),
         }
+    }
+
+    fn is_dict(&self, value: &Value) -> bool {
+        value.objects.iter().any(|object| self.heap.shape(object) == Shape::Dict)
     }
 
     /// `torch.autograd.grad(.., create_graph=True)`: gradients that carry a graph themselves.

@@ -41,23 +41,23 @@ impl Machine<'_> {
     }
 
     fn run_method(&mut self, function: ObjectId, receiver: ObjectId, root: Root, recording: bool) {
-        self.run_given(function, receiver, None, root, recording);
+        self.run_given(function, receiver, &[], root, recording);
     }
 
-    /// As [`Self::run_method`], where the kinds of the first argument are known.
+    /// As [`Self::run_method`], where the first arguments are known.
     fn run_given(
         &mut self,
         function: ObjectId,
         receiver: ObjectId,
-        argument: Option<Kinds>,
+        arguments: &[Value],
         root: Root,
         recording: bool,
     ) {
         let Shape::Function(id, closure) = self.heap.shape(function) else { return };
         let bound = (self.method_kind(id) != MethodKind::Static).then_some(receiver);
         let mut given = self.outside_arguments(function, id, bound);
-        if let (Some(kinds), Some(first)) = (argument, given.get_mut(usize::from(bound.is_some()))) {
-            *first = Value::of(kinds);
+        for (value, known) in given.iter_mut().skip(usize::from(bound.is_some())).zip(arguments) {
+            *value = *known;
         }
         let maker = Maker::Receiver(receiver);
         let callee = Callee { function: id, closure, maker, receiver: bound, recording };
@@ -176,7 +176,8 @@ impl Machine<'_> {
                 let object = self.anybody(class);
                 let root = if self.is_test(id) { Root::Test } else { Root::Framework(hook.loops) };
                 if let Some(function) = self.method(class, &name) {
-                    self.run_given(function, object, hook.argument, root, hook.recording);
+                    let argument: Vec<Value> = hook.argument.map(Value::of).into_iter().collect();
+                    self.run_given(function, object, &argument, root, hook.recording);
                 }
             }
         }
@@ -213,20 +214,33 @@ impl Machine<'_> {
         let mut handed: Vec<ObjectId> = self.handed.iter().copied().collect();
         handed.sort_unstable();
         for object in handed {
+            let arguments = self.hook_arguments(object);
             match self.heap.shape(object) {
                 Shape::Function(id, closure) => {
-                    let given = self.outside_arguments(object, id, None);
+                    let mut given = self.outside_arguments(object, id, None);
+                    for (value, known) in given.iter_mut().zip(&arguments) {
+                        *value = *known;
+                    }
                     let root = self.handed_root(id);
                     self.activate(outermost(id, closure), given, Some(root));
                 }
                 Shape::Method(function, receiver) => {
                     let Shape::Function(id, _) = self.heap.shape(function) else { continue };
                     let root = self.handed_root(id);
-                    self.run_method(function, receiver, root, true);
+                    self.run_given(function, receiver, &arguments, root, true);
                 }
                 _ => {}
             }
         }
+    }
+
+    /// What a hook is called with; without graphs where the function that registered it applies models without.
+    fn hook_arguments(&self, object: ObjectId) -> Vec<Value> {
+        let Some((function, arguments)) = self.hooks.get(&object) else { return Vec::new() };
+        if self.applies.get(function) == Some(&false) {
+            return arguments.iter().map(|value| value.detached()).collect();
+        }
+        arguments.clone()
     }
 
     fn handed_root(&self, function: FunctionId) -> Root {

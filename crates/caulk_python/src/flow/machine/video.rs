@@ -178,7 +178,7 @@ impl<'p> Machine<'p> {
         Value { origin, ..frames }.with(Traits::WHOLE)
     }
 
-    fn tuple(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
+    pub(super) fn tuple(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
         let tuple = self.container(f, Shape::Tuple, call);
         for (position, value) in parts.iter().enumerate() {
             let slot = self.position(position);
