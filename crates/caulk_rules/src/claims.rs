@@ -8,7 +8,7 @@ use caulk_core::{LeakClass, Scope};
 use caulk_python::Analysis;
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, Duration, FunctionId, Growth, GrowthCase, GrowthFact, Holder,
-    Literal, LoopKind, Root, Value,
+    Literal, LoopKind, Root, Shape, Value,
 };
 
 use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
@@ -116,6 +116,8 @@ impl Judge<'_> {
         let mut duration = case.duration.clone();
         // The storage behind a view is too much even while a function runs.
         duration.of_call &= analysis.contents(&case.value).view.is_none();
+        // Whoever reads a queue reads it meanwhile.
+        duration.of_call &= analysis.object(case.object).shape != Shape::Queue;
         let mut exposure = Exposure::of(analysis, &duration, holder)?;
         if is_short_lived(analysis, case) {
             exposure.scope = exposure.scope.max(Scope::Epoch);
@@ -178,7 +180,7 @@ impl Judge<'_> {
         let holder = self.analysis.holder_of(carry.place);
         let judged = carry.cases.iter().filter_map(|case| {
             let exposure = Exposure::of(self.analysis, &case.duration, holder)?;
-            if self.is_left_to_users(holder, case.duration.root) || !self.goes_on(&case.duration) {
+            if self.is_left_to_users(holder, &case.duration) || !self.goes_on(&case.duration) {
                 return None;
             }
             let local = holder == Holder::Local && self.differentiated(carry.function, exposure);
@@ -201,10 +203,11 @@ impl Judge<'_> {
     }
 
     /// State of a model that nobody in the project applies: who does may reset it, and may do so without gradients.
-    fn is_left_to_users(&self, holder: Holder, root: Root) -> bool {
+    fn is_left_to_users(&self, holder: Holder, duration: &Duration) -> bool {
         let Holder::Attribute(class, _) = holder else { return false };
         let bases = &self.analysis.class(class).libraries;
-        root != Root::Module && bases.iter().any(|base| base.starts_with("torch.nn."))
+        let own = duration.growing.iter().any(|id| self.analysis.a_loop(*id).at.is_some());
+        duration.root != Root::Module && !own && bases.iter().any(|base| base.starts_with("torch.nn."))
     }
 
     /// Loops that train, or go through batches, steps or epochs: others may be those of a solver, which mean to carry on.

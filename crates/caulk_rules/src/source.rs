@@ -148,8 +148,26 @@ pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// `while True:` without a way out.
-pub(crate) fn never_left(stmt: &Stmt) -> bool {
+/// Whether a method is called on something of a name anywhere: `trainer.stop.set()`.
+pub(crate) fn calls_method(project: &Project, name: &str, method: &str) -> bool {
+    struct Calls<'a>(&'a str, &'a str, bool);
+    impl<'a> Visitor<'a> for Calls<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Attribute(attribute) = expr {
+                self.2 |= attribute.attr.as_str() == self.1 && last_name(&attribute.value) == Some(self.0);
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    project.ids().any(|file| {
+        let mut search = Calls(name, method, false);
+        search.visit_body(&project.file(file).tree().body);
+        search.2
+    })
+}
+
+/// Whether a loop's body has a way out of it.
+pub(crate) fn leaves(body: &[Stmt]) -> bool {
     struct Exits(bool);
     impl<'a> Visitor<'a> for Exits {
         fn visit_stmt(&mut self, stmt: &'a Stmt) {
@@ -166,13 +184,18 @@ pub(crate) fn never_left(stmt: &Stmt) -> bool {
             visitor::walk_expr(self, expr);
         }
     }
+    let mut exits = Exits(false);
+    exits.visit_body(body);
+    exits.0
+}
+
+/// `while True:` without a way out.
+pub(crate) fn never_left(stmt: &Stmt) -> bool {
     let Stmt::While(repeated) = stmt else { return false };
     let forever = match &*repeated.test {
         Expr::BooleanLiteral(literal) => literal.value,
         Expr::NumberLiteral(_) => true,
         _ => false,
     };
-    let mut exits = Exits(false);
-    exits.visit_body(&repeated.body);
-    forever && !exits.0
+    forever && !leaves(&repeated.body)
 }

@@ -119,6 +119,8 @@ pub(crate) struct Names {
     iter: Symbol,
     next: Symbol,
     any: Symbol,
+    /// What a decorator puts around a function.
+    around: Symbol,
 }
 
 impl<'p> Machine<'p> {
@@ -137,6 +139,7 @@ impl<'p> Machine<'p> {
             iter: symbols.intern("__iter__"),
             next: symbols.intern("__next__"),
             any: symbols.intern("[]"),
+            around: symbols.intern("<around>"),
         };
         let bytes: usize = project.ids().map(|id| project.file(id).source.text().len()).sum();
         let mut machine = Self {

@@ -3,13 +3,13 @@
 use caulk_core::{LeakClass, Severity};
 use caulk_python::Location;
 use caulk_python::program::{CallFact, Shape};
-use ruff_python_ast::Stmt;
+use ruff_python_ast::{Expr, Stmt};
 
 use crate::advice::advice;
 use crate::context::Context;
 use crate::resource::{Kind, piling, reaches, report};
 use crate::rule::Rule;
-use crate::source::{never_left, statement_at};
+use crate::source::{calls_method, last_name, leaves, never_left, statement_at};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ThreadNeverEnds,
@@ -54,5 +54,16 @@ fn endless(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
         }
     })?;
     let Stmt::FunctionDef(definition) = statement_at(cx.project(), function)? else { return None };
-    definition.body.iter().any(never_left).then_some(function)
+    let endless = |stmt: &Stmt| never_left(stmt) || is_never_stopped(cx, stmt);
+    definition.body.iter().any(endless).then_some(function)
+}
+
+/// `while not self.stop.is_set():`, and nobody sets it.
+fn is_never_stopped(cx: &Context<'_>, stmt: &Stmt) -> bool {
+    let Stmt::While(repeated) = stmt else { return false };
+    let Expr::UnaryOp(not) = &*repeated.test else { return false };
+    let Expr::Call(asked) = &*not.operand else { return false };
+    let Expr::Attribute(method) = &*asked.func else { return false };
+    let event = last_name(&method.value).filter(|_| matches!(method.attr.as_str(), "is_set" | "wait"));
+    event.is_some_and(|event| !leaves(&repeated.body) && !calls_method(cx.project(), event, "set"))
 }

@@ -1,7 +1,7 @@
 //! A queue without a limit between a training loop and a reader that may be slower.
 
 use caulk_core::{LeakClass, Scope, Severity, SiteRole};
-use caulk_python::program::{Release, Shape};
+use caulk_python::program::{LoopId, LoopKind, Release, Root, Shape};
 
 use crate::claims::Claim;
 use crate::container::Weight;
@@ -20,14 +20,33 @@ pub(crate) static RULE: Rule = Rule {
 fn check(cx: &mut Context<'_>) {
     for kept in cx.growths() {
         let heavy = Weight::of(kept) >= Weight::Host;
-        if heavy && kept.exposure.scope == Scope::Run && is_filled_by_training(cx, kept) && !waits(cx, kept) {
+        let lasts = match kept.exposure.scope {
+            Scope::Run => is_filled_by_batches(cx, kept) || is_filled_by_thread(cx, kept),
+            Scope::Epoch => is_filled_by_thread(cx, kept),
+            Scope::Peak => false,
+        };
+        if heavy && lasts && !waits(cx, kept) {
             report(cx, kept);
         }
     }
 }
 
-fn is_filled_by_training(cx: &Context<'_>, kept: &Claim) -> bool {
-    kept.case.duration.growing.iter().any(|id| cx.analysis.trains(*id))
+/// By a training, or what is computed from one batch after another.
+fn is_filled_by_batches(cx: &Context<'_>, kept: &Claim) -> bool {
+    let batches = |id| cx.analysis.a_loop(id).kind == LoopKind::Batches;
+    kept.case.duration.growing.iter().any(|id| cx.analysis.trains(*id) || batches(*id))
+}
+
+/// By a thread that goes through its work as fast as it can, without waiting for anybody.
+fn is_filled_by_thread(cx: &Context<'_>, kept: &Claim) -> bool {
+    const WAITS: &[&str] = &[".acquire(", ".wait(", ".sleep(", ".qsize(", ".full("];
+    let threads = kept.case.duration.root == Root::Framework(&[LoopId::CALLBACKS]);
+    let mut loops = kept.case.duration.growing.iter().filter_map(|id| cx.analysis.a_loop(*id).at);
+    let hurries = |at| {
+        let text = cx.project().text(at);
+        !WAITS.iter().any(|wait| text.contains(wait))
+    };
+    threads && loops.next_back().is_some_and(hurries)
 }
 
 /// Whether the loop that fills it waits for an answer or for the reader.

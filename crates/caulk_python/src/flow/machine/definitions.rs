@@ -42,12 +42,19 @@ impl<'p> Machine<'p> {
         self.set_name(f, name, Value::object(object));
     }
 
-    /// Calls a decorator of the project: it may put the function down somewhere. The function stays what the name means.
+    /// Calls a decorator of the project: it may put the function down somewhere. The function stays what the name means,
+    /// and a function that the decorator puts around it is called beside it.
     fn decorate(&mut self, f: &mut Frame, decorator: &'p Expr, function: ObjectId) {
         let value = self.eval(f, decorator);
         for object in value.objects.iter() {
             if matches!(self.heap.shape(object), Shape::Function(..)) {
-                self.call_function(f, object, None, &[Value::object(function)], &[], decorator);
+                let made = self.call_function(f, object, None, &[Value::object(function)], &[], decorator);
+                let around = made.objects.iter().filter(|around| {
+                    *around != function && matches!(self.heap.shape(*around), Shape::Function(..))
+                });
+                for around in around.collect::<Vec<_>>() {
+                    self.heap.set_field(function, self.names.around, Value::object(around));
+                }
             }
         }
     }

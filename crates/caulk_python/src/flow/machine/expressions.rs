@@ -162,7 +162,7 @@ impl<'p> Machine<'p> {
         Value::of(if tensors && !of_identity { Kinds::TENSOR } else { Kinds::NUMBER })
     }
 
-    fn name(&mut self, f: &mut Frame, name: &ast::ExprName) -> Value {
+    pub(super) fn name(&mut self, f: &mut Frame, name: &ast::ExprName) -> Value {
         let text = name.id.as_str();
         let symbol = self.symbols.at(&name.node_index, text);
         let definition = self.scopes.function(f.function);

@@ -68,6 +68,7 @@ impl<'p> Machine<'p> {
             },
             _ => receiver,
         });
+        self.call_around(f, object, receiver, arguments, named, node);
         let given = self.parameters(object, function, receiver, arguments, named);
         let maker = receiver.map_or(Maker::Caller(at), Maker::Receiver);
         // What came in with a graph tells the better story of the graph that comes out.
@@ -86,6 +87,27 @@ impl<'p> Machine<'p> {
         }
         // A call of itself that is still under way.
         if result.is_nothing() { Value::UNKNOWN } else { result }
+    }
+
+    /// Calls what a decorator put around a function, unless that is what calls it.
+    fn call_around(
+        &mut self,
+        f: &mut Frame,
+        function: ObjectId,
+        receiver: Option<ObjectId>,
+        arguments: &[Value],
+        named: &[(Symbol, Value)],
+        node: &impl Ranged,
+    ) {
+        let Some(around) = self.heap.field(function, self.names.around) else { return };
+        let mut given: Vec<Value> = receiver.map(Value::object).into_iter().collect();
+        given.extend(arguments);
+        for outer in around.objects.iter() {
+            let Shape::Function(id, _) = self.heap.shape(outer) else { continue };
+            if id != f.function {
+                self.call_function(f, outer, None, &given, named, node);
+            }
+        }
     }
 
     /// Values for the parameters of a function, in their order.

@@ -197,6 +197,7 @@ impl<'p> Machine<'p> {
         }
         match inner {
             Expr::Tuple(_) | Expr::List(_) | Expr::Set(_) | Expr::Dict(_) => LoopKind::Times(0),
+            Expr::Name(name) if is_constant(&name.id) && self.is_written_out(f, name) => LoopKind::Times(0),
             _ => {
                 let names = || last_name(inner).into_iter().chain([target_name]);
                 if last_name(inner) == Some("split") && !wrapped || names().any(roles::is_fold) {
@@ -212,6 +213,18 @@ impl<'p> Machine<'p> {
                 }
             }
         }
+    }
+
+    /// Whether something is made by listing what is in it.
+    fn is_written_out(&mut self, f: &mut Frame, name: &ast::ExprName) -> bool {
+        let value = self.name(f, name);
+        !value.objects.is_empty()
+            && value.objects.iter().all(|object| {
+                let known = self.heap.get(object);
+                let text = known.at.map_or("", |at| self.project.text(at));
+                let displayed = text.starts_with(['[', '(', '{']) && !text.contains(" for ");
+                matches!(known.shape, Shape::List | Shape::Tuple | Shape::Dict | Shape::Set) && displayed
+            })
     }
 
     /// What a loop's variable holds.
@@ -288,4 +301,10 @@ fn unwrapped(iter: &Expr) -> (&Expr, bool) {
 /// `enumerate(loader)`.
 fn is_numbered(iter: &Expr) -> bool {
     matches!(iter, Expr::Call(call) if last_name(&call.func) == Some("enumerate"))
+}
+
+/// `CLASSES`.
+fn is_constant(name: &str) -> bool {
+    name.len() > 1
+        && name.chars().all(|letter| letter.is_ascii_uppercase() || matches!(letter, '_' | '0'..='9'))
 }
