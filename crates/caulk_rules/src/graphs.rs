@@ -1,5 +1,8 @@
 //! What the rules about autograd graphs tell in common.
 
+use caulk_python::Module;
+use caulk_python::program::Kinds;
+
 use crate::claims::{CarryClaim, Claim};
 use crate::context::{Context, graph_severity, shortened};
 use crate::fixes;
@@ -19,7 +22,13 @@ pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
     chain.push(cx.link(growth.statement, note));
     chain.extend(cx.made(case.object));
     chain.extend(cx.through(*exposure));
-    let fix = fixes::detached(cx.project(), growth.statement, growth.container);
+    // What one caller calls a loss is a number of another's: it has no `detach`.
+    let mixed = growth.cases.iter().any(|case| case.value.kinds.has(Kinds::NUMBER));
+    let fix = if mixed {
+        fixes::of_stored(cx.project(), growth.statement, growth.container, Module::float_fix)
+    } else {
+        fixes::detached(cx.project(), growth.statement, growth.container)
+    };
     let function = cx.function(growth.function).to_owned();
     let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;

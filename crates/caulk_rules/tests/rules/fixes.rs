@@ -81,3 +81,21 @@ fn counts(found: &[Diagnostic]) -> HashMap<caulk_core::LeakClass, usize> {
     }
     counts
 }
+
+#[test]
+fn what_is_a_number_of_other_callers_is_not_told_to_detach() {
+    let meter = |update: &str| {
+        let text = format!(
+            "import torch.nn.functional as F\n\n\nclass Meter:\n    def __init__(self):\n        self.values = []\n\n    \
+             def update(self, value, n):\n        self.values.append(value * n)\n\n\n\
+             def main(model, loader, optimizer, epochs):\n    train, meter = Meter(), Meter()\n    for epoch in range(epochs):\n        \
+             for x, y in loader:\n            loss = F.mse_loss(model(x), y)\n            loss.backward()\n            {update}\n        \
+             for x, y in loader:\n            meter.update(F.mse_loss(model(x), y), len(x))\n"
+        );
+        let found = find(&[SourceFile { path: "a.py".into(), text }]);
+        let kept = found.iter().find(|found| found.class == caulk_core::LeakClass::GraphKeptInContainer);
+        kept.expect("the meter keeps graphs").fix.as_ref().map(|fix| fix.applicability)
+    };
+    assert_eq!(meter("train.update(loss.item(), len(x))"), Some(Applicability::DisplayOnly));
+    assert_eq!(meter("optimizer.step()"), Some(Applicability::Unsafe));
+}
