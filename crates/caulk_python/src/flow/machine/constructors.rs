@@ -6,6 +6,7 @@ use crate::flow::heap::Shape;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
+use crate::flow::machine::results::Called;
 use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
@@ -52,15 +53,8 @@ impl<'p> Machine<'p> {
     }
 
     /// `list(x)`, `deque(maxlen=8)`, `Queue(4)`.
-    pub(super) fn make_container(
-        &mut self,
-        f: &mut Frame,
-        gives: Gives,
-        receiver: &Value,
-        given: &Given,
-        name: &str,
-        call: &'p ast::ExprCall,
-    ) -> Value {
+    pub(super) fn make_container(&mut self, f: &mut Frame, gives: Gives, called: Called<'_, 'p>) -> Value {
+        let Called { receiver, given, name, call } = called;
         let shape = match gives {
             Gives::Dict => Shape::Dict,
             Gives::Set => Shape::Set,

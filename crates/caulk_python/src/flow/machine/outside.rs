@@ -8,6 +8,7 @@ use crate::flow::heap::Shape;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
+use crate::flow::machine::results::Called;
 use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
@@ -78,7 +79,8 @@ impl<'p> Machine<'p> {
         if entry.gives == Gives::Tensor && name.starts_with("torch.") {
             self.prove_tensor(f, call);
         }
-        let result = self.result(f, entry.gives, &Value::NOTHING, given, &name, call);
+        let result =
+            self.result(f, entry.gives, Called { receiver: &Value::NOTHING, given, name: &name, call });
         if entry.noted {
             self.call_event(f, &name, Value::NOTHING, given, result, call);
         }
@@ -168,7 +170,8 @@ impl<'p> Machine<'p> {
                 self.hand_over(given);
                 self.hook(f, method, given);
             }
-            let result = self.result(f, entry.gives, &receiver, given, &name, call);
+            let result =
+                self.result(f, entry.gives, Called { receiver: &receiver, given, name: &name, call });
             if entry.noted {
                 self.call_event(f, &name, receiver, given, result, call);
             }

@@ -11,6 +11,29 @@ use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::Gives;
 
+/// A library's function as it is called.
+#[derive(Clone, Copy)]
+pub(super) struct Called<'c, 'p> {
+    /// Whose method; nothing of a function.
+    pub receiver: &'c Value,
+    pub given: &'c Given,
+    /// Canonical dotted name.
+    pub name: &'c str,
+    pub call: &'p ast::ExprCall,
+}
+
+impl Called<'_, '_> {
+    /// What it is about: the receiver, else the first argument.
+    fn subject(&self) -> Value {
+        if self.receiver.is_nothing() { self.given.first() } else { *self.receiver }
+    }
+
+    /// What matters about everything that goes in.
+    fn inherited(&self) -> Traits {
+        self.given.all().fold(self.receiver.traits, |traits, value| traits.with(value.traits))
+    }
+}
+
 impl<'p> Machine<'p> {
     /// A name with what it stands for.
     fn named_pair(&mut self, f: &mut Frame, value: Value, call: &ast::ExprCall) -> Value {
@@ -24,30 +47,14 @@ impl<'p> Machine<'p> {
     }
 
     /// What a library's function gives.
-    pub(super) fn result(
-        &mut self,
-        f: &mut Frame,
-        gives: Gives,
-        receiver: &Value,
-        given: &Given,
-        name: &str,
-        call: &'p ast::ExprCall,
-    ) -> Value {
-        let made = self.plain_result(f, gives, receiver, given, name, call);
-        self.of_video(f, receiver, given, made, name, call)
+    pub(super) fn result(&mut self, f: &mut Frame, gives: Gives, called: Called<'_, 'p>) -> Value {
+        let made = self.plain_result(f, gives, called);
+        self.of_video(f, made, called)
     }
 
-    fn plain_result(
-        &mut self,
-        f: &mut Frame,
-        gives: Gives,
-        receiver: &Value,
-        given: &Given,
-        name: &str,
-        call: &'p ast::ExprCall,
-    ) -> Value {
-        let inherited = given.all().fold(receiver.traits, |traits, value| traits.with(value.traits));
-        let subject = if receiver.is_nothing() { given.first() } else { *receiver };
+    fn plain_result(&mut self, f: &mut Frame, gives: Gives, called: Called<'_, 'p>) -> Value {
+        let Called { given, name, call, .. } = called;
+        let (subject, inherited) = (called.subject(), called.inherited());
         match gives {
             Gives::Unknown => inherit(Value::UNKNOWN, inherited),
             Gives::Library => {
@@ -113,24 +120,16 @@ impl<'p> Machine<'p> {
             Gives::Profiler => self.resource(f, "torch.profiler.profile", Kinds::PROFILER, call),
             Gives::SharedMemory => self.resource(f, name, Kinds::SHARED_MEMORY, call),
             Gives::Exception => Value::of(Kinds::EXCEPTION),
-            _ => self
-                .tensor_result(f, gives, receiver, given, name, call)
-                .unwrap_or_else(|| self.iterable_result(f, gives, receiver, given, name, call)),
+            _ => {
+                self.tensor_result(f, gives, called).unwrap_or_else(|| self.iterable_result(f, gives, called))
+            }
         }
     }
 
     /// Tensors, arrays and what they come from.
-    fn tensor_result(
-        &mut self,
-        f: &mut Frame,
-        gives: Gives,
-        receiver: &Value,
-        given: &Given,
-        name: &str,
-        call: &'p ast::ExprCall,
-    ) -> Option<Value> {
-        let subject = if receiver.is_nothing() { given.first() } else { *receiver };
-        let inherited = given.all().fold(receiver.traits, |traits, value| traits.with(value.traits));
+    fn tensor_result(&mut self, f: &mut Frame, gives: Gives, called: Called<'_, 'p>) -> Option<Value> {
+        let Called { receiver, given, name, call } = called;
+        let (subject, inherited) = (called.subject(), called.inherited());
         Some(match gives {
             Gives::Tensor | Gives::Tensors => {
                 let inputs = self.tensors_in(f, receiver, given);
@@ -196,17 +195,9 @@ impl<'p> Machine<'p> {
     }
 
     /// Containers, iterators, and what is taken out of them.
-    fn iterable_result(
-        &mut self,
-        f: &mut Frame,
-        gives: Gives,
-        receiver: &Value,
-        given: &Given,
-        name: &str,
-        call: &'p ast::ExprCall,
-    ) -> Value {
-        let subject = if receiver.is_nothing() { given.first() } else { *receiver };
-        let inherited = given.all().fold(receiver.traits, |traits, value| traits.with(value.traits));
+    fn iterable_result(&mut self, f: &mut Frame, gives: Gives, called: Called<'_, 'p>) -> Value {
+        let Called { receiver, given, name, call } = called;
+        let (subject, inherited) = (called.subject(), called.inherited());
         match gives {
             Gives::FigureAndAxes => {
                 let pair = self.container(f, Shape::Tuple, call);
@@ -224,7 +215,7 @@ impl<'p> Machine<'p> {
                 Value::object(pair)
             }
             Gives::List | Gives::Dict | Gives::Set | Gives::Tuple | Gives::Deque | Gives::Queue => {
-                self.make_container(f, gives, receiver, given, name, call)
+                self.make_container(f, gives, called)
             }
             Gives::Elements => self.iterator(f, &subject, call),
             Gives::Element => {

@@ -9,6 +9,7 @@ use crate::flow::heap::Shape;
 use crate::flow::machine::Machine;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::frame::Frame;
+use crate::flow::machine::results::Called;
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 
@@ -54,15 +55,8 @@ const COUNTING: &[&str] = &["int", "min", "max", "round", "abs", "floor", "ceil"
 
 impl<'p> Machine<'p> {
     /// What a call gives, with what it says of a video's frames.
-    pub(super) fn of_video(
-        &mut self,
-        f: &Frame,
-        receiver: &Value,
-        given: &Given,
-        mut made: Value,
-        name: &str,
-        call: &'p ast::ExprCall,
-    ) -> Value {
+    pub(super) fn of_video(&mut self, f: &Frame, mut made: Value, called: Called<'_, 'p>) -> Value {
+        let Called { receiver, given, name, call } = called;
         let function = name.rsplit('.').next().unwrap_or(name);
         let source = if receiver.is_nothing() { given.first() } else { *receiver };
         if !COUNTING.contains(&function) {
