@@ -12,7 +12,9 @@
 )]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program tells what it found")]
 
-#[path = "../tests/rules/mangle.rs"]
+#[path = "../tests/rules/examine.rs"]
+mod examine;
+#[path = "../../caulk_python/tests/mangle/mod.rs"]
 mod mangle;
 
 use std::fs;
@@ -24,7 +26,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use caulk_python::SourceFile;
-use mangle::{Mangler, examine};
+use examine::examine;
+use mangle::Mangler;
 
 /// A project of some thousand lines that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,7 +49,7 @@ fn main() -> ExitCode {
     let (end, mut panics) = (Instant::now() + Duration::from_secs_f64(60.0 * minutes), 0);
     let mut seed = first;
     while Instant::now() < end {
-        let project = Mangler::new(seed).project(&corpus);
+        let project = examine::project(&mut Mangler::new(seed), &corpus);
         keep(Path::new(folder), &project);
         if catch_unwind(|| examine(&project)).is_err() {
             panics += 1;

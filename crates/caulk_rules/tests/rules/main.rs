@@ -1,6 +1,8 @@
 //! Every rule against its page: what the page says is what the rule does.
 
+mod examine;
 mod fixes;
+#[path = "../../../caulk_python/tests/mangle/mod.rs"]
 mod mangle;
 mod page;
 mod pages;

@@ -3,7 +3,8 @@
 use caulk_python::SourceFile;
 use caulk_rules::RULES;
 
-use crate::mangle::{Mangler, examine};
+use crate::examine::{examine, project};
+use crate::mangle::Mangler;
 use crate::page::Page;
 
 /// Every program of every page.
@@ -21,7 +22,7 @@ fn mangled_programs_are_answered() {
     let programs = corpus();
     let corpus: Vec<_> = programs.iter().map(String::as_str).collect();
     for seed in 0..400 {
-        examine(&Mangler::new(seed).project(&corpus));
+        examine(&project(&mut Mangler::new(seed), &corpus));
     }
 }
 
