@@ -15,19 +15,29 @@ const QUIET: Duration = Duration::from_millis(100);
 /// Watches the folders of some projects.
 pub(crate) struct Watch {
     changes: Receiver<notify::Result<Event>>,
-    /// Watches as long as it is there.
-    _watcher: RecommendedWatcher,
+    watcher: RecommendedWatcher,
+    folders: BTreeSet<Utf8PathBuf>,
 }
 
 impl Watch {
-    /// Begins to watch. Folders without files of a project are not watched: there may be very many.
-    pub(crate) fn new(projects: &[Project]) -> notify::Result<Self> {
+    /// Watches nothing yet.
+    pub(crate) fn new() -> notify::Result<Self> {
         let (send, changes) = channel();
-        let mut watcher = notify::recommended_watcher(send)?;
-        for folder in folders(projects) {
-            watcher.watch(folder.as_std_path(), RecursiveMode::NonRecursive)?;
+        Ok(Self { changes, watcher: notify::recommended_watcher(send)?, folders: BTreeSet::new() })
+    }
+
+    /// Watches the folders of projects, too, and says whether there were any that it did not watch yet: what was read
+    /// from these may have changed meanwhile. Folders without files of a project are not watched: there may be very
+    /// many.
+    pub(crate) fn add(&mut self, projects: &[Project]) -> notify::Result<bool> {
+        let wanted = folders(projects);
+        let new: Vec<Utf8PathBuf> = wanted.difference(&self.folders).cloned().collect();
+        for folder in &new {
+            self.watcher.watch(folder.as_std_path(), RecursiveMode::NonRecursive)?;
         }
-        Ok(Self { changes, _watcher: watcher })
+        let any = !new.is_empty();
+        self.folders.extend(new);
+        Ok(any)
     }
 
     /// Returns when a file has changed and no other change follows at once.

@@ -49,11 +49,15 @@ fn check(args: &CheckArgs) -> anyhow::Result<i32> {
 
 /// Checks again whenever a file changes, until the user has seen enough.
 fn watch(args: &CheckArgs, directory: &Utf8Path) -> anyhow::Result<i32> {
+    const FAILED: &str =
+        "failed to watch the project's folders\nhint: name fewer paths, or raise fs.inotify.max_user_watches";
+    let mut watch = Watch::new().context(FAILED)?;
     loop {
         let projects = targets(directory, &args.paths, &args.rules, &args.files, &Buffers::new())?;
-        // Watching begins before looking: a change meanwhile is not missed.
-        let watch = Watch::new(&projects)
-            .context("failed to watch the project's folders\nhint: name fewer paths, or raise fs.inotify.max_user_watches")?;
+        // What is looked at was read when its folder was watched already: no change falls in between.
+        if watch.add(&projects).context(FAILED)? {
+            continue;
+        }
         printer::clear().context("failed to write to standard output")?;
         find(args, directory, &projects)?;
         Printer::new(args.quiet).say("\nWaiting for changes; Ctrl-C ends.\n");
