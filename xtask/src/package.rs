@@ -10,8 +10,11 @@ use crate::environment::{Environment, Tools};
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
-/// Where `pyproject.toml` looks for wheel data: what lies in `scripts` lands in the environment's `bin`.
+/// Where `pyproject.toml` looks for wheel data: what lies in `scripts` lands in the environment's `bin`, what lies in
+/// `platlib` beside the packages.
 const SCRIPTS: &str = "target/package/caulk.data/scripts";
+const PACKAGE: &str = "target/package/caulk.data/platlib/caulk";
+const SAMPLER: &str = "libcaulk_preload.so";
 const WHEELS: &str = "target/package/dist";
 const BUILD_HINT: &str = "the compiler's message above says what is wrong; caulk needs the rustc that `rust-version` \
     in Cargo.toml names, or newer, and a C linker (Debian: `apt-get install gcc libc6-dev`)";
@@ -20,6 +23,7 @@ const BUILD_HINT: &str = "the compiler's message above says what is wrong; caulk
 pub(crate) fn install(workspace: &Workspace, tools: &Tools, environment: &Environment) -> anyhow::Result<()> {
     console::step("building the command and the agent (release; minutes the first time)");
     place_command(workspace)?;
+    place(&build_sampler(workspace)?, &workspace.path(PACKAGE), SAMPLER)?;
     let wheel = build_wheel(workspace, tools, environment)?;
     let installed = environment.file("caulk.whl.installed");
     let bytes = fs::read(&wheel).with_context(|| format!("failed to read `{}`", wheel.display()))?;
@@ -47,10 +51,24 @@ pub(crate) fn build_command(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 }
 
 fn place_command(workspace: &Workspace) -> anyhow::Result<()> {
-    let scripts = workspace.path(SCRIPTS);
-    fs::create_dir_all(&scripts).with_context(|| format!("failed to make `{}`", scripts.display()))?;
-    let (built, placed) = (build_command(workspace)?, scripts.join("caulk"));
-    fs::copy(&built, &placed)
+    place(&build_command(workspace)?, &workspace.path(SCRIPTS), "caulk")
+}
+
+/// Builds the heap sampler. It is loaded into any program: what it needs of the compiler's runtime is linked in.
+fn build_sampler(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    Cmd::cargo()
+        .args(["rustc", "--release", "--package", "caulk_preload", "--lib", "--"])
+        .args(["-C", "link-arg=-static-libgcc"])
+        .folder(workspace.root())
+        .run()
+        .or_hint("failed to build the heap sampler", BUILD_HINT)?;
+    Ok(workspace.target().join("release").join(SAMPLER))
+}
+
+fn place(built: &Path, folder: &Path, name: &str) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("failed to make `{}`", folder.display()))?;
+    let placed = folder.join(name);
+    fs::copy(built, &placed)
         .with_context(|| format!("failed to copy `{}` to `{}`", built.display(), placed.display()))?;
     Ok(())
 }

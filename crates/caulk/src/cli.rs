@@ -110,6 +110,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) no_agent: bool,
 
+    /// Do not sample the heap: memory that native code allocates is not told by line
+    #[arg(long)]
+    pub(crate) no_heap: bool,
+
     /// Print neither report nor notes on standard error; warnings and errors stay
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -16,6 +16,7 @@ mod exclusive;
 mod frames;
 mod graphs;
 mod heap;
+mod heap_profile;
 mod holders;
 mod in_use;
 mod label;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use caulk_wire::heap::Refusal;
 use caulk_wire::{Boundary, Note, Phase, TypeCount, Types, Unit};
 use pyo3::prelude::*;
 
@@ -20,6 +21,7 @@ use crate::channel::Channel;
 use crate::cuda;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
+use crate::heap_profile::Sampler;
 use crate::in_use::{Meter, Reading};
 use crate::replaced::Replaced;
 use crate::suspects::Suspects;
@@ -58,6 +60,8 @@ impl Default for Prices {
 /// What one process has told so far.
 struct Session {
     channel: Channel,
+    /// The heap sampler, where it is loaded.
+    sampler: Option<Sampler>,
     meter: Meter,
     budget: Budget,
     tracker: Tracker,
@@ -86,6 +90,7 @@ impl Session {
     fn new(path: String) -> Self {
         Self {
             channel: Channel::new(path),
+            sampler: None,
             meter: Meter::new(),
             budget: Budget::default(),
             tracker: Tracker::default(),
@@ -154,6 +159,9 @@ impl Session {
         }
         let seq = self.seq;
         self.seq += 1;
+        if let Some(sampler) = self.sampler {
+            sampler.snapshot(seq);
+        }
         let _paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
         let reserve = if unit == Unit::Epoch { Duration::ZERO } else { RESERVE };
@@ -208,6 +216,16 @@ impl Session {
             shm_bytes: reading.shm,
             rss_bytes: reading.rss,
             ..Boundary::default()
+        }
+    }
+
+    /// Lets the heap sampler begin, where it is loaded.
+    fn begin_sampling(&mut self, py: Python<'_>) {
+        let Some((sampler, refusal)) = Sampler::begin(py) else { return };
+        self.sampler = Some(sampler);
+        if let Some(reason) = why_no_lines(refusal) {
+            let text = format!("memory that native code allocates is not told by line: {reason}");
+            self.note("heap-without-stacks", &text);
         }
     }
 
@@ -339,4 +357,17 @@ impl Session {
 /// What a first census is taken to cost, by the number of pymalloc's blocks.
 fn predicted_cost(blocks: u64) -> Duration {
     CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX)
+}
+
+fn why_no_lines(refusal: Refusal) -> Option<&'static str> {
+    Some(match refusal {
+        Refusal::None => return None,
+        Refusal::NoPython | Refusal::UnknownVersion => "the frames of this version of Python are not known",
+        Refusal::SelfCheck => "the frames of this build of Python are not where its version has them",
+        Refusal::NotFirst => {
+            "another allocator is preloaded before caulk's sampler; leave LD_PRELOAD to `caulk run`, which keeps what \
+             is in it"
+        }
+        Refusal::FreeThreaded => "this build of Python runs without a global interpreter lock",
+    })
 }

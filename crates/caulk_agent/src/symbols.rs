@@ -89,7 +89,7 @@ types! {
     cell_type = c"PyCell_Type";
 }
 
-fn find(name: &CStr) -> Option<*mut c_void> {
+pub(crate) fn find(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a name; looks it up among what is loaded.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)

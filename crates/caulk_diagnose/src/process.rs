@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{
-    BackwardSite, Boundary, ContainerLen, Contents, Hello, Holder, LoopSite, Message, Note, Peak, TraceHit,
+    BackwardSite, Boundary, ContainerLen, Contents, HeapLive, HeapStack, Hello, Holder, LoopSite, Message, Note, Peak, TraceHit,
     TraceState, Unit,
 };
 use caulk_core::{ProcessRecord, ProcessRef, Recording, Role};
@@ -22,6 +22,10 @@ pub(crate) struct Process<'a> {
     /// The newest count of each line.
     pub(crate) backwards: Vec<&'a BackwardSite>,
     pub(crate) peaks: Vec<&'a Peak>,
+    /// Stacks of the heap profile.
+    pub(crate) stacks: BTreeMap<u32, &'a HeapStack>,
+    /// The heap profile at each boundary.
+    pub(crate) heaps: Vec<&'a HeapLive>,
     pub(crate) notes: Vec<&'a Note>,
 }
 
@@ -53,6 +57,8 @@ impl<'a> Process<'a> {
             loops: Vec::new(),
             backwards: Vec::new(),
             peaks: Vec::new(),
+            stacks: BTreeMap::new(),
+            heaps: Vec::new(),
             notes: Vec::new(),
         };
         for event in recording.events.iter().filter(|event| event.pid == pid) {
@@ -82,6 +88,8 @@ impl<'a> Process<'a> {
                 }
             }
             Message::Peak(peak) => self.peaks.push(peak),
+            Message::HeapStack(stack) => drop(self.stacks.insert(stack.id, stack)),
+            Message::HeapLive(live) => self.heaps.push(live),
             Message::Note(note) => self.notes.push(note),
             Message::Types(_) | Message::Bye(_) => {}
         }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::wire::heap::HEAP_VARIABLE;
 use caulk_core::wire::{RUN_VARIABLE, SETTINGS_VARIABLE, SOCKET_VARIABLE};
 
 use crate::signals::Before;
@@ -24,8 +25,11 @@ pub(crate) const INJECTED: &str = "_inject";
 /// What the command finds in its environment that the user did not set.
 pub(crate) type Variables = Vec<(&'static str, OsString)>;
 
-/// Variables for the command; without a package only the mark of the run.
-pub(crate) fn variables(options: &Options, runtime: &Runtime) -> Variables {
+/// Libraries that the loader loads before a program's own.
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// Variables for the command; without a package only the mark of the run. `heap` is where the sampler is to write.
+pub(crate) fn variables(options: &Options, runtime: &Runtime, heap: Option<&str>) -> Variables {
     let mut variables = vec![(RUN_VARIABLE, runtime.mark().into())];
     let (Some(package), Some(socket)) = (&options.package, runtime.socket()) else {
         return variables;
@@ -41,10 +45,24 @@ pub(crate) fn variables(options: &Options, runtime: &Runtime) -> Variables {
     variables.push((SETTINGS_VARIABLE, settings.into()));
     variables.push((SOCKET_VARIABLE, socket.as_str().into()));
     variables.push((PYTHON_PATH, prefixed(&package.join(INJECTED), env::var_os(PYTHON_PATH))));
+    if let (Some(sampler), Some(heap)) = (&options.sampler, heap) {
+        let sampler = loadable(sampler, runtime);
+        variables.push((PRELOAD, prefixed(&sampler, env::var_os(PRELOAD))));
+        variables.push((HEAP_VARIABLE, heap.into()));
+    }
     variables
 }
 
-/// The folder before the user's own list, which stays as it is. An empty entry would mean the working directory.
+/// The library under a name without the characters that separate entries for the loader.
+fn loadable(library: &Utf8Path, runtime: &Runtime) -> Utf8PathBuf {
+    let folder = runtime.folder().filter(|_| library.as_str().contains([':', ' ', '\t', '\n']));
+    match folder.map(|folder| folder.join("libcaulk_preload.so")) {
+        Some(link) if symlink(library, &link).is_ok() => link,
+        _ => library.to_owned(),
+    }
+}
+
+/// The path before the user's own list, which stays as it is. An empty entry would mean the working directory.
 fn prefixed(folder: &Utf8Path, list: Option<OsString>) -> OsString {
     let mut path = OsString::from(folder.as_str());
     if let Some(list) = list.filter(|list| !list.is_empty()) {

@@ -10,6 +10,7 @@ mod cgroup;
 mod clock;
 mod death;
 mod error;
+mod heaps;
 mod launch;
 mod package;
 mod proc;
@@ -31,7 +32,7 @@ use camino::Utf8PathBuf;
 use caulk_core::{AgentEvent, Death, Limits, ProcessRecord, Sample, SystemSample};
 
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
-pub use package::{PACKAGE_VARIABLE, find_package};
+pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 
 /// Whether lines on standard error say how the run is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// The folder `caulk` of the Python package, with `_inject` in it; without it nothing is seen from inside.
     pub package: Option<Utf8PathBuf>,
+    /// The heap sampler that is preloaded; `None` for no heap profile.
+    pub sampler: Option<Utf8PathBuf>,
     /// To be seen from outside alone is what the user asked for.
     pub outside_only: bool,
     /// Working directory of the command; `None` for that of the caller.
@@ -78,6 +81,7 @@ impl Options {
         Self {
             command,
             package: None,
+            sampler: None,
             outside_only: false,
             directory: None,
             progress: Progress::Auto,

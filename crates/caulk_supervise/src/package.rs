@@ -4,10 +4,13 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 /// Environment variable with the folder `caulk` of the Python package, for layouts that are not known.
 pub const PACKAGE_VARIABLE: &str = "CAULK_PACKAGE";
+
+/// File name of the heap sampler.
+const SAMPLER: &str = "libcaulk_preload.so";
 
 /// Folders next to `bin` that hold `python3.X`.
 const LIBRARIES: [&str; 4] = ["lib", "lib64", "local/lib", "local/lib64"];
@@ -26,6 +29,13 @@ pub fn find_package(exe: &Path) -> Option<Utf8PathBuf> {
     }
     let real = fs::canonicalize(exe).unwrap_or_else(|_| exe.to_path_buf());
     installed(exe).or_else(|| installed(&real)).or_else(|| checkout(&real))
+}
+
+/// The heap sampler of a package, or of the build that made `exe`; `None` where there is none.
+pub fn find_sampler(package: &Utf8Path, exe: &Path) -> Option<Utf8PathBuf> {
+    let installed = package.join(SAMPLER);
+    let built = || Utf8PathBuf::from_path_buf(fs::canonicalize(exe).ok()?.with_file_name(SAMPLER)).ok();
+    [Some(installed), built()].into_iter().flatten().find(|library| library.is_file())
 }
 
 /// The package in the prefix to whose `bin` the executable belongs.

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::time::Timespec;
 
 use crate::death::{self, Ending};
+use crate::heaps::Heaps;
 use crate::progress::Lines;
 use crate::sampler::Sampler;
 use crate::signals::{Arrived, Signals};
@@ -60,6 +61,8 @@ struct Supervisor<'a> {
     tree: Tree,
     sampler: Sampler,
     surroundings: Surroundings,
+    /// Heap profiles, where the sampler is loaded.
+    heaps: Option<Heaps>,
     lines: Lines,
     silence: Silence,
     notes: Vec<String>,
@@ -81,7 +84,10 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
     let surroundings = Surroundings::new(&options.proc_root, &options.cgroup_root, options.budget);
     let mut tree = Tree::new(runtime.mark());
     let start_ns = clock::now_ns();
-    let child = launch::spawn(options, &launch::variables(options, &runtime), signals.before())?;
+    let heaps = options.sampler.as_ref().and_then(|_| Heaps::open().ok());
+    let heap = heaps.as_ref().map(Heaps::path);
+    let variables = launch::variables(options, &runtime, heap.as_deref());
+    let child = launch::spawn(options, &variables, signals.before())?;
     let start = RunStart { root_pid: child.id(), start_ns, limits: surroundings.limits() };
     sink.started(&start);
     tree.plant(start.root_pid, start_ns);
@@ -95,6 +101,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         tree,
         sampler: Sampler::new(),
         surroundings,
+        heaps,
         lines: Lines::new(options.progress),
         silence: Silence::default(),
         notes: Vec::new(),
@@ -215,7 +222,19 @@ impl Supervisor<'_> {
         {
             self.lines.boundary(pid, boundary, now, || self.surroundings.rooms());
         }
+        let cut = matches!(message, Message::Boundary(_));
         self.sink.event(&AgentEvent { time_ns: now, pid, message });
+        if cut {
+            self.look_at_heap(pid, now);
+        }
+    }
+
+    /// Takes in what a process's heap sampler has noted at its boundary.
+    fn look_at_heap(&mut self, pid: u32, now: u64) {
+        let told = self.heaps.as_mut().map(|heaps| heaps.look(pid));
+        for message in told.unwrap_or_default() {
+            self.sink.event(&AgentEvent { time_ns: now, pid, message });
+        }
     }
 
     /// The main process, or the first rank.
@@ -309,6 +328,11 @@ impl Supervisor<'_> {
     fn tell_changes(&mut self) {
         for record in self.tree.changes.drain(..) {
             self.sink.process(&record);
+        }
+        for pid in self.tree.gone.drain(..) {
+            if let Some(heaps) = &mut self.heaps {
+                heaps.release(pid);
+            }
         }
     }
 

@@ -55,6 +55,8 @@ pub(crate) struct Tree {
     pub(crate) processes: BTreeMap<u32, Process>,
     /// Records that are new or have changed.
     pub(crate) changes: Vec<ProcessRecord>,
+    /// Processes that have ended, of which nothing more is to be expected.
+    pub(crate) gone: Vec<u32>,
     pub(crate) reader: Reader,
     roles: Roles,
     environment_mark: Vec<u8>,
@@ -89,6 +91,7 @@ impl Tree {
         Self {
             processes: BTreeMap::new(),
             changes: Vec::new(),
+            gone: Vec::new(),
             reader: Reader::new(),
             roles: Roles::new(0),
             environment_mark: format!("{RUN_VARIABLE}={mark}").into_bytes(),
@@ -337,6 +340,7 @@ impl Tree {
         for pid in pids {
             self.tell(pid);
             self.processes.remove(&pid);
+            self.gone.push(pid);
         }
     }
 

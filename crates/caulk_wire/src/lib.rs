@@ -5,12 +5,13 @@
 //! frame, and a tag that it does not know decodes to [`DecodeError::UnknownTag`], which is safe to skip.
 
 mod codec;
+pub mod heap;
 mod message;
 
 pub use codec::{DecodeError, FrameBuffer};
 pub use message::{
-    BackwardSite, Boundary, Bye, Command, ContainerKind, ContainerLen, Contents, Finish, Hello, Holder,
-    LoopSite, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
+    BackwardSite, Boundary, Bye, Command, ContainerKind, ContainerLen, Contents, Finish, HeapFrame, HeapLive,
+    HeapRow, HeapStack, Hello, Holder, LoopSite, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
 };
 
 /// Version of the protocol; both sides print it when they disagree.

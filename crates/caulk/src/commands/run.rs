@@ -72,9 +72,16 @@ fn package(args: &RunArgs) -> Option<Utf8PathBuf> {
     caulk_supervise::find_package(&exe)
 }
 
+/// The heap sampler that goes with the package, unless the user wants none.
+fn sampler(args: &RunArgs, package: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
+    let exe = std::env::current_exe().ok().filter(|_| !args.no_heap)?;
+    caulk_supervise::find_sampler(package?, &exe)
+}
+
 fn options(args: &RunArgs) -> caulk_supervise::Options {
     let mut options = caulk_supervise::Options::new(args.command.clone());
     options.package = package(args);
+    options.sampler = sampler(args, options.package.as_deref());
     options.outside_only = args.no_agent;
     options.progress = args.progress.into();
     options.period = PERIOD;

@@ -58,6 +58,7 @@ fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, w
     let connected = !session.channel.is_closed();
     // Tried out now: later the heap's addresses may be held, while no Python code may run.
     frames::usable(py);
+    session.begin_sampling(py);
     SESSION.put(session);
     connected
 }

@@ -39,6 +39,7 @@ fn summary(message: &Message) -> Summary<'_> {
         Message::Boundary(_) => plain("boundary", String::new()),
         Message::Types(_) | Message::ContainerLen(_) => plain("census", String::new()),
         Message::Holder(_) | Message::Contents(_) => plain("holder", String::new()),
+        Message::HeapStack(_) | Message::HeapLive(_) => plain("heap", String::new()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod census;
 mod events;
+mod heap;
 mod holders;
 mod phases;
 mod processes;
@@ -27,17 +28,19 @@ pub(crate) enum Table {
     Phases,
     Census,
     Holders,
+    Heap,
     Events,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Samples,
         Self::System,
         Self::Processes,
         Self::Phases,
         Self::Census,
         Self::Holders,
+        Self::Heap,
         Self::Events,
     ];
 
@@ -49,6 +52,7 @@ impl Table {
             Self::Phases => "phases",
             Self::Census => "census",
             Self::Holders => "holders",
+            Self::Heap => "heap",
             Self::Events => "events",
         }
     }
@@ -72,6 +76,7 @@ impl Table {
                 Message::Boundary(_) => Self::Phases,
                 Message::Types(_) | Message::ContainerLen(_) => Self::Census,
                 Message::Holder(_) | Message::Contents(_) => Self::Holders,
+                Message::HeapStack(_) | Message::HeapLive(_) => Self::Heap,
                 _ => Self::Events,
             },
         }
@@ -90,6 +95,7 @@ impl Table {
             Self::Phases => phases::encode(rows),
             Self::Census => census::encode(rows),
             Self::Holders => holders::encode(rows),
+            Self::Heap => heap::encode(rows),
             Self::Events => events::encode(rows),
         };
         columns.finish(HashMap::from([
@@ -109,6 +115,7 @@ impl Table {
             Self::Phases => phases::decode(cells, rows),
             Self::Census => census::decode(cells, rows),
             Self::Holders => holders::decode(cells, rows),
+            Self::Heap => heap::decode(cells, rows),
             Self::Events => events::decode(cells, rows),
         }
     }

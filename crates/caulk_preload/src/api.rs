@@ -1,0 +1,66 @@
+//! What the agent calls, found by name, with the interpreter's lock held.
+
+use caulk_wire::heap::Refusal;
+
+use crate::python::{self, Raw};
+use crate::segment;
+use crate::{pymalloc, real};
+
+/// Finds out how this interpreter's data can be read. 0, or a [`Refusal`].
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn caulk_heap_prepare() -> u32 {
+    let prepared = if real::is_first() { python::prepare() } else { Err(Refusal::NotFirst) };
+    prepared.err().unwrap_or(Refusal::None) as u32
+}
+
+/// The calling thread's frames, innermost first, as pairs of code object and offset: their number, at most `most`.
+///
+/// # Safety
+/// `codes` and `offsets` have room for `most`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn caulk_heap_walk(codes: *mut usize, offsets: *mut u32, most: usize) -> usize {
+    let mut raw = [Raw::default(); 8];
+    let (count, _) = python::walk_unchecked(&mut raw);
+    for (index, raw) in raw.iter().take(count.min(most)).enumerate() {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            codes.add(index).write(raw.code);
+            offsets.add(index).write(raw.offset);
+        }
+    }
+    count.min(most)
+}
+
+/// The qualified name of a code object as the sampler reads it: its length in bytes, of which at most `room` are
+/// written; `usize::MAX` where it cannot be read.
+///
+/// # Safety
+/// `code` is a code object and `out` has that room.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn caulk_heap_name(code: usize, out: *mut u8, room: usize) -> usize {
+    // SAFETY: as promised by the caller.
+    let out = unsafe { std::slice::from_raw_parts_mut(out, room) };
+    python::qualified_name(code, out).unwrap_or(usize::MAX)
+}
+
+/// Says that stacks can be read (0), or why not (a [`Refusal`]). Where they can, small objects are sampled too.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
+    let refusal = Refusal::of(refusal).unwrap_or(Refusal::SelfCheck);
+    python::set_refusal(refusal);
+    let small = refusal == Refusal::None && pymalloc::hook();
+    if let Some(segment) = segment::current() {
+        segment.refuse(refusal);
+        segment.small_objects(small);
+    }
+}
+
+/// Copies what lives aside, as it is at this boundary; false where nothing is sampled.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn caulk_heap_snapshot(boundary: u32) -> bool {
+    let segment = segment::active();
+    if let Some(segment) = segment {
+        segment.snapshot(boundary);
+    }
+    segment.is_some()
+}

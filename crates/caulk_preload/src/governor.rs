@@ -1,0 +1,39 @@
+//! What sampling may cost: where it takes more than its share of the process's time, samples become rarer.
+
+use crate::local::Local;
+use crate::segment::Segment;
+
+/// Share of the process's CPU time.
+const SHARE: f64 = 0.01;
+/// Samples of one thread between two looks at the clock of the process, which takes a system call.
+const LOOK: u32 = 64;
+/// Cost below which nothing is done, in nanoseconds: a process that has just begun has no time to share.
+const CREDIT: u64 = 20_000_000;
+/// Longest mean interval, in bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// Nanoseconds since the machine started.
+pub(crate) fn now() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid clock and a valid place for its answer.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+/// A sample has cost this much.
+pub(crate) fn spent(segment: Segment, own: &mut Local, nanoseconds: u64) {
+    let cost = segment.spend(nanoseconds);
+    own.since_look += 1;
+    if own.since_look < LOOK || cost < CREDIT {
+        return;
+    }
+    own.since_look = 0;
+    let share = cost as f64 / read(libc::CLOCK_PROCESS_CPUTIME_ID).max(1) as f64;
+    if share > SHARE && segment.interval() < LONGEST {
+        segment.set_interval(segment.interval() * 2);
+    }
+}

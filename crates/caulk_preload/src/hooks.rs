@@ -1,0 +1,115 @@
+//! The functions that the program calls instead of its allocator's. This is the list of all that is hooked.
+
+use std::ffi::{c_int, c_void};
+
+use crate::{filter, real, sampler};
+
+/// # Safety
+/// As in the C library; so for all of these.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    // SAFETY: handed on as it came; so for all of these.
+    let block = unsafe { real::malloc(size) };
+    sampler::allocated(block, size);
+    block
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    // SAFETY: see `malloc`.
+    let block = unsafe { real::calloc(count, size) };
+    sampler::allocated(block, count.wrapping_mul(size));
+    block
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    let record = if filter::may_know(block as usize) { sampler::take(block) } else { None };
+    // SAFETY: see `malloc`.
+    let new = unsafe { real::realloc(block, size) };
+    sampler::moved(block, new, size, record);
+    new
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    match count.checked_mul(size) {
+        // SAFETY: see `malloc`.
+        Some(size) => unsafe { realloc(block, size) },
+        None => {
+            // SAFETY: this thread's own.
+            unsafe { *libc::__errno_location() = libc::ENOMEM };
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
+    if filter::may_know(block as usize) {
+        sampler::freed(block);
+    }
+    // SAFETY: see `malloc`.
+    unsafe { real::free(block) };
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
+    // SAFETY: see `malloc`.
+    let block = unsafe { real::aligned(&real::MEMALIGN, alignment, size) };
+    sampler::allocated(block, size);
+    block
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
+    // SAFETY: see `malloc`.
+    let block = unsafe { real::aligned(&real::ALIGNED_ALLOC, alignment, size) };
+    sampler::allocated(block, size);
+    block
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
+    // SAFETY: see `malloc`.
+    let result = unsafe { real::posix_memalign(out, alignment, size) };
+    if result == 0 {
+        // SAFETY: a success has written there.
+        sampler::allocated(unsafe { *out }, size);
+    }
+    result
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
+    // SAFETY: see `malloc`.
+    let block = unsafe { real::sized(&real::VALLOC, size) };
+    sampler::allocated(block, size);
+    block
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    // SAFETY: see `malloc`.
+    let block = unsafe { real::sized(&real::PVALLOC, size) };
+    sampler::allocated(block, size);
+    block
+}

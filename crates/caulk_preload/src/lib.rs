@@ -1,0 +1,39 @@
+//! A sampled heap profiler inside somebody else's process, by `LD_PRELOAD`.
+//!
+//! Every allocation goes to the allocator as it came: same function, alignment and size. One in so many bytes is noted
+//! with the Python stack that asked for it, and taken off when it is given back. What lives, by stack, stands in shared
+//! memory that the supervisor made, and outlives the process.
+//!
+//! Nothing here allocates through malloc, waits for a lock, unwinds or calls into Python, but for [`api`], which the
+//! agent calls with the interpreter's lock held. Where anything is amiss, samples are left out and counted.
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("the heap sampler is for 64-bit Linux");
+
+mod api;
+mod filter;
+mod fork;
+mod governor;
+mod hooks;
+mod live;
+mod local;
+mod maps;
+mod maths;
+mod pymalloc;
+mod python;
+mod real;
+mod sampler;
+mod segment;
+mod stacks;
+mod threads;
+
+/// Runs when the library is loaded, before any of the program's own code.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+extern "C" fn start() {
+    real::resolve();
+    segment::start();
+    fork::watch();
+}

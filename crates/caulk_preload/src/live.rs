@@ -1,0 +1,156 @@
+//! Sampled blocks that were not given back: a table by address, without locks.
+//!
+//! An address is in it at most once: it is taken out before the allocator can hand it out again.
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::maps;
+
+/// Places in the table: 32 bytes each.
+const PLACES: usize = 1 << 16;
+/// Blocks that are kept at most: beyond that looking becomes long.
+const MOST: usize = PLACES / 4 * 3;
+/// Places looked at for one address.
+const PROBES: usize = 256;
+
+const EMPTY: usize = 0;
+/// Being filled.
+const TAKEN: usize = 1;
+/// Was one.
+const GONE: usize = 2;
+
+/// What is known of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Bytes that the sample stands for.
+    pub(crate) weight: u64,
+    /// Blocks that it stands for.
+    pub(crate) blocks: u32,
+    pub(crate) stack: u32,
+    /// In KiB².
+    pub(crate) variance: u64,
+}
+
+#[repr(C)]
+struct Place {
+    address: AtomicUsize,
+    weight: AtomicU64,
+    stack: AtomicU32,
+    blocks: AtomicU32,
+    variance: AtomicU64,
+}
+
+static TABLE: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+const BYTES: usize = PLACES * size_of::<Place>();
+
+/// Starts with an empty table; false where there is no memory for one.
+pub(crate) fn start() -> bool {
+    let Some(new) = maps::anonymous(BYTES) else { return false };
+    TABLE.store(new.as_ptr().cast(), Ordering::Release);
+    LIVE.store(0, Ordering::Relaxed);
+    true
+}
+
+/// In a forked child: what is in the table is the parent's.
+pub(crate) fn forget() {
+    if let Some(old) = NonNull::new(TABLE.swap(ptr::null_mut(), Ordering::Relaxed)) {
+        // SAFETY: a forked child has one thread, and it is not in here.
+        unsafe { maps::unmap(old.cast(), BYTES) };
+    }
+}
+
+fn places(address: usize) -> impl Iterator<Item = &'static Place> {
+    let table = TABLE.load(Ordering::Acquire);
+    let start = ((address as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    let probes = if table.is_null() { 0 } else { PROBES };
+    // SAFETY: the table has this many places, zeroed when it was mapped, and stays.
+    (0..probes).map(move |step| unsafe { &*table.add((start + step) % PLACES) })
+}
+
+/// Notes a block; false where there is no room for it.
+pub(crate) fn insert(address: usize, record: Record) -> bool {
+    if LIVE.load(Ordering::Relaxed) >= MOST {
+        return false;
+    }
+    for place in places(address) {
+        let found = place.address.load(Ordering::Relaxed);
+        if found != EMPTY && found != GONE {
+            continue;
+        }
+        let won = place.address.compare_exchange(found, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        if won.is_err() {
+            continue;
+        }
+        place.weight.store(record.weight, Ordering::Relaxed);
+        place.stack.store(record.stack, Ordering::Relaxed);
+        place.blocks.store(record.blocks, Ordering::Relaxed);
+        place.variance.store(record.variance, Ordering::Relaxed);
+        place.address.store(address, Ordering::Release);
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        return true;
+    }
+    false
+}
+
+/// Takes a block out; `None` where it is not known.
+pub(crate) fn remove(address: usize) -> Option<Record> {
+    for place in places(address) {
+        let found = place.address.load(Ordering::Acquire);
+        if found == EMPTY {
+            return None;
+        }
+        if found != address {
+            continue;
+        }
+        let record = Record {
+            weight: place.weight.load(Ordering::Relaxed),
+            blocks: place.blocks.load(Ordering::Relaxed),
+            stack: place.stack.load(Ordering::Relaxed),
+            variance: place.variance.load(Ordering::Relaxed),
+        };
+        // A program that frees a block twice may meet itself here.
+        place.address.compare_exchange(address, GONE, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+        return Some(record);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test: the table is one for the process.
+    #[test]
+    fn blocks_are_found_again_until_it_is_full() {
+        assert!(start());
+        let record = |stack: u32| Record { weight: 7, blocks: 1, stack, variance: 3 };
+        let address = |index: usize| 0x7000_0000_0000 + index * 4096;
+        assert!((0..MOST).all(|index| insert(address(index), record(index as u32))));
+        assert!(!insert(address(MOST), record(0)), "full");
+        for index in 0..MOST {
+            assert_eq!(remove(address(index)), Some(record(index as u32)));
+            assert_eq!(remove(address(index)), None);
+        }
+        // Places of what has gone are used again.
+        for round in 0..20 {
+            assert!((0..MOST).all(|index| insert(address(index + round), record(1))));
+            assert!((0..MOST).all(|index| remove(address(index + round)).is_some()));
+        }
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                scope.spawn(move || {
+                    for index in 0..20_000 {
+                        let address = address(thread * 20_000 + index);
+                        assert!(insert(address, record(thread as u32)));
+                        assert_eq!(remove(address), Some(record(thread as u32)));
+                    }
+                });
+            }
+        });
+        assert_eq!(LIVE.load(Ordering::Relaxed), 0);
+    }
+}

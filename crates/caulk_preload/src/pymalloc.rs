@@ -1,0 +1,148 @@
+//! Small Python objects: they come out of pymalloc's pools, which malloc never sees.
+//!
+//! A sampled object is taken from malloc instead; pymalloc hands addresses that are not of its pools back to `free` and
+//! `realloc` by itself. Only where the allocator is pymalloc and nothing else (`PYTHONMALLOC`).
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem;
+use std::sync::OnceLock;
+
+use crate::python::symbol;
+use crate::local::local;
+use crate::{real, sampler};
+
+/// Largest request that pymalloc serves from its pools, in bytes (Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
+const SMALL: usize = 512;
+
+type Malloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+type Calloc = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
+
+/// `PyMemAllocatorEx`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Allocator {
+    context: *mut c_void,
+    malloc: Option<Malloc>,
+    calloc: Option<Calloc>,
+    realloc: *mut c_void,
+    free: *mut c_void,
+}
+
+// SAFETY: functions and a context that belongs to the interpreter; only ever copied.
+unsafe impl Send for Allocator {}
+// SAFETY: as above.
+unsafe impl Sync for Allocator {}
+
+/// Domains of `PyMem_SetAllocator` (pymem.h): `PyMem_Malloc` and `PyObject_Malloc`.
+const MEM: c_int = 1;
+const OBJ: c_int = 2;
+
+static OLD_MEM: OnceLock<Allocator> = OnceLock::new();
+static OLD_OBJ: OnceLock<Allocator> = OnceLock::new();
+
+/// Samples small objects from now on; false where these are not pymalloc's. With the interpreter's lock held.
+pub(crate) fn hook() -> bool {
+    let found = (symbol(c"PyMem_GetAllocator"), symbol(c"PyMem_SetAllocator"));
+    let (Some(get), Some(set)) = found else { return false };
+    if OLD_OBJ.get().is_some() {
+        // In a forked child: so it was in the parent.
+        return true;
+    }
+    if !is_pymalloc() {
+        return false;
+    }
+    type Access = unsafe extern "C" fn(c_int, *mut Allocator);
+    // SAFETY: the symbols' types.
+    let (get, set) =
+        unsafe { (mem::transmute::<*mut c_void, Access>(get), mem::transmute::<*mut c_void, Access>(set)) };
+    let hooks: [(c_int, &OnceLock<Allocator>, Malloc, Calloc); 2] =
+        [(MEM, &OLD_MEM, malloc_mem, calloc_mem), (OBJ, &OLD_OBJ, malloc_obj, calloc_obj)];
+    for (domain, old, malloc, calloc) in hooks {
+        let none = std::ptr::null_mut();
+        let mut now = Allocator { context: none, malloc: None, calloc: None, realloc: none, free: none };
+        // SAFETY: a valid domain and a place for its answer.
+        unsafe { get(domain, &raw mut now) };
+        if now.malloc.is_none() || now.calloc.is_none() || old.set(now).is_err() {
+            return false;
+        }
+        let mut hooked = Allocator { malloc: Some(malloc), calloc: Some(calloc), ..now };
+        // SAFETY: functions that keep the contract of the domain; what they hand out is freed by the old ones.
+        unsafe { set(domain, &raw mut hooked) };
+    }
+    true
+}
+
+fn is_pymalloc() -> bool {
+    let Some(name) = symbol(c"_PyMem_GetCurrentAllocatorName") else { return false };
+    // SAFETY: the symbol's type; returns a constant, or null.
+    let name = unsafe { mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(name)() };
+    // SAFETY: a string that ends with zero.
+    !name.is_null() && unsafe { CStr::from_ptr(name) } == c"pymalloc"
+}
+
+/// A small object from malloc, where it is one to be sampled.
+fn sampled(size: usize) -> Option<*mut c_void> {
+    // SAFETY: this thread's own.
+    let inside = unsafe { local().as_ref() }.inside > 0;
+    if size > SMALL || inside || !sampler::due(size) {
+        return None;
+    }
+    // SAFETY: a size; zero bytes are one, as pymalloc has it.
+    let block = unsafe { real::malloc(size.max(1)) };
+    sampler::note(block, size.max(1), None);
+    (!block.is_null()).then_some(block)
+}
+
+/// # Safety
+/// As `PyMemAllocatorEx.malloc`.
+unsafe fn malloc(old: &OnceLock<Allocator>, context: *mut c_void, size: usize) -> *mut c_void {
+    if let Some(block) = sampled(size) {
+        return block;
+    }
+    match old.get().and_then(|old| old.malloc) {
+        // SAFETY: handed on as it came.
+        Some(next) => unsafe { next(context, size) },
+        None => std::ptr::null_mut(),
+    }
+}
+
+/// # Safety
+/// As `PyMemAllocatorEx.calloc`.
+unsafe fn calloc(
+    old: &OnceLock<Allocator>,
+    context: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
+    let whole = count.saturating_mul(size);
+    if let Some(block) = sampled(whole) {
+        // SAFETY: as long as was asked for.
+        unsafe { block.cast::<u8>().write_bytes(0, whole.max(1)) };
+        return block;
+    }
+    match old.get().and_then(|old| old.calloc) {
+        // SAFETY: handed on as it came.
+        Some(next) => unsafe { next(context, count, size) },
+        None => std::ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn malloc_mem(context: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: our caller keeps the contract; so for the others.
+    unsafe { malloc(&OLD_MEM, context, size) }
+}
+
+unsafe extern "C" fn malloc_obj(context: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: see above.
+    unsafe { malloc(&OLD_OBJ, context, size) }
+}
+
+unsafe extern "C" fn calloc_mem(context: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    // SAFETY: see above.
+    unsafe { calloc(&OLD_MEM, context, count, size) }
+}
+
+unsafe extern "C" fn calloc_obj(context: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    // SAFETY: see above.
+    unsafe { calloc(&OLD_OBJ, context, count, size) }
+}

@@ -1,0 +1,59 @@
+//! The interpreter's own data, read as it lies in memory: no lock, no call but for the address of the thread's state.
+//!
+//! A thread's frames change only by what the thread itself does, and it is in here meanwhile. Nothing is read before the
+//! agent has seen that a known call comes back as it was made.
+
+mod code;
+mod frames;
+mod layout;
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub(crate) use code::{copy_code, qualified_name, signature};
+pub(crate) use frames::{Raw, walk, walk_unchecked};
+
+use caulk_wire::heap::Refusal;
+
+static REFUSAL: AtomicU32 = AtomicU32::new(Refusal::NoPython as u32);
+
+/// Why there are no Python stacks.
+pub(crate) fn refusal() -> Refusal {
+    Refusal::of(REFUSAL.load(Ordering::Relaxed)).unwrap_or(Refusal::NoPython)
+}
+
+/// Says that there are, or why there are none.
+pub(crate) fn set_refusal(refusal: Refusal) {
+    REFUSAL.store(refusal as u32, Ordering::Relaxed);
+}
+
+/// A symbol of the program or of a library that it has loaded.
+pub(crate) fn symbol(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a name that ends with zero.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Does this process run Python?
+pub(crate) fn is_there() -> bool {
+    symbol(c"PyGILState_GetThisThreadState").is_some()
+}
+
+/// The minor version of Python 3; 0 where there is none.
+pub(crate) fn minor() -> u32 {
+    layout::version().map_or(0, |(_, minor)| minor)
+}
+
+/// Finds out how this version lays its data out.
+pub(crate) fn prepare() -> Result<(), Refusal> {
+    layout::choose()
+}
+
+/// Reads a value at an address.
+///
+/// # Safety
+/// There is such a value.
+unsafe fn read<T: Copy>(address: usize) -> T {
+    // SAFETY: as promised by the caller.
+    unsafe { (address as *const T).read() }
+}

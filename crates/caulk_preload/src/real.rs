@@ -1,0 +1,196 @@
+//! The allocator behind the hooks: the next library's functions, and a little memory for what is asked for before these
+//! are known.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::filter;
+
+/// One function of the next library.
+pub(crate) struct Next {
+    name: &'static CStr,
+    address: AtomicUsize,
+}
+
+impl Next {
+    const fn new(name: &'static CStr) -> Self {
+        Self { name, address: AtomicUsize::new(0) }
+    }
+
+    fn resolve(&self) {
+        // SAFETY: a name that ends with zero.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.address.store(found as usize, Ordering::Relaxed);
+    }
+
+    /// Its address; 0 where it is not known (yet).
+    pub(crate) fn get(&self) -> usize {
+        self.address.load(Ordering::Relaxed)
+    }
+}
+
+/// Functions with a next one: name of the static, name of the symbol.
+macro_rules! next {
+    ($($function:ident $symbol:literal)*) => {
+        $(pub(crate) static $function: Next = Next::new($symbol);)*
+        /// Finds all of them.
+        pub(crate) fn resolve() { $($function.resolve();)* }
+    };
+}
+
+next! {
+    MALLOC c"malloc"
+    CALLOC c"calloc"
+    REALLOC c"realloc"
+    FREE c"free"
+    MEMALIGN c"memalign"
+    ALIGNED_ALLOC c"aligned_alloc"
+    POSIX_MEMALIGN c"posix_memalign"
+    VALLOC c"valloc"
+    PVALLOC c"pvalloc"
+    REALLOCARRAY c"reallocarray"
+    PTHREAD_CREATE c"pthread_create"
+}
+
+type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
+type Calloc = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+type Free = unsafe extern "C" fn(*mut c_void);
+type Aligned = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+type PosixMemalign = unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int;
+
+/// # Safety
+/// As `malloc`.
+pub(crate) unsafe fn malloc(size: usize) -> *mut c_void {
+    match MALLOC.get() {
+        0 => boot(size),
+        // SAFETY: the symbol's type; the caller upholds its contract.
+        next => unsafe { mem::transmute::<usize, Malloc>(next)(size) },
+    }
+}
+
+/// # Safety
+/// As `calloc`.
+pub(crate) unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
+    match CALLOC.get() {
+        0 => count.checked_mul(size).map_or(ptr::null_mut(), boot),
+        // SAFETY: as above.
+        next => unsafe { mem::transmute::<usize, Calloc>(next)(count, size) },
+    }
+}
+
+/// # Safety
+/// As `realloc`.
+pub(crate) unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    if let Some(old) = boot_size(block) {
+        // SAFETY: as above.
+        let new = unsafe { malloc(size) };
+        if !new.is_null() {
+            // SAFETY: two blocks, both as long as the shorter of them.
+            unsafe { ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast(), old.min(size)) };
+        }
+        return new;
+    }
+    match REALLOC.get() {
+        0 if block.is_null() => boot(size),
+        0 => ptr::null_mut(),
+        // SAFETY: as above.
+        next => unsafe { mem::transmute::<usize, Realloc>(next)(block, size) },
+    }
+}
+
+/// # Safety
+/// As `free`.
+pub(crate) unsafe fn free(block: *mut c_void) {
+    if let (next @ 1.., None) = (FREE.get(), boot_size(block)) {
+        // SAFETY: as above.
+        unsafe { mem::transmute::<usize, Free>(next)(block) };
+    }
+}
+
+/// `memalign`, `aligned_alloc`: those that take an alignment and a size.
+///
+/// # Safety
+/// As the function.
+pub(crate) unsafe fn aligned(function: &Next, alignment: usize, size: usize) -> *mut c_void {
+    match function.get() {
+        0 => ptr::null_mut(),
+        // SAFETY: as above.
+        next => unsafe { mem::transmute::<usize, Aligned>(next)(alignment, size) },
+    }
+}
+
+/// `valloc`, `pvalloc`: those that take a size.
+///
+/// # Safety
+/// As the function.
+pub(crate) unsafe fn sized(function: &Next, size: usize) -> *mut c_void {
+    match function.get() {
+        0 => ptr::null_mut(),
+        // SAFETY: as above.
+        next => unsafe { mem::transmute::<usize, Malloc>(next)(size) },
+    }
+}
+
+/// # Safety
+/// As `posix_memalign`.
+pub(crate) unsafe fn posix_memalign(out: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
+    match POSIX_MEMALIGN.get() {
+        0 => libc::ENOMEM,
+        // SAFETY: as above.
+        next => unsafe { mem::transmute::<usize, PosixMemalign>(next)(out, alignment, size) },
+    }
+}
+
+/// Memory for what the loader asks for while the functions are being found.
+const BOOT_BYTES: usize = 64 << 10;
+/// Before each block, its size: blocks are aligned to 16 as malloc's are.
+const BOOT_HEAD: usize = 16;
+
+#[repr(C, align(16))]
+struct Boot(std::cell::UnsafeCell<[u8; BOOT_BYTES]>);
+// SAFETY: every byte is handed out once.
+unsafe impl Sync for Boot {}
+
+static BOOT: Boot = Boot(std::cell::UnsafeCell::new([0; BOOT_BYTES]));
+static BOOT_USED: AtomicUsize = AtomicUsize::new(0);
+
+fn boot(size: usize) -> *mut c_void {
+    let Some(whole) = size.checked_add(BOOT_HEAD + 15).map(|whole| whole & !15) else {
+        return ptr::null_mut();
+    };
+    let fits = |used: usize| used.checked_add(whole).filter(|used| *used <= BOOT_BYTES);
+    let Ok(at) = BOOT_USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) else {
+        return ptr::null_mut();
+    };
+    // SAFETY: within the memory, and nobody else's.
+    unsafe {
+        let head = BOOT.0.get().cast::<u8>().add(at);
+        head.cast::<usize>().write(size);
+        let block = head.add(BOOT_HEAD);
+        filter::enter(block as usize);
+        block.cast()
+    }
+}
+
+/// Size of a block that was handed out before the allocator was known.
+pub(crate) fn boot_size(block: *mut c_void) -> Option<usize> {
+    let (start, address) = (BOOT.0.get() as usize, block as usize);
+    if address < start + BOOT_HEAD || address >= start + BOOT_BYTES {
+        return None;
+    }
+    // SAFETY: the size stands before each block.
+    Some(unsafe { (address as *const usize).byte_sub(BOOT_HEAD).read() })
+}
+
+/// Is what the program calls `malloc` and `free` this library's? Another one may have been loaded first.
+pub(crate) fn is_first() -> bool {
+    let global = |name: &CStr| {
+        // SAFETY: a name that ends with zero.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast::<c_char>()) as usize }
+    };
+    global(c"malloc") == crate::hooks::malloc as *const () as usize
+        && global(c"free") == crate::hooks::free as *const () as usize
+}

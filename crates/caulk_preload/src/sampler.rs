@@ -1,0 +1,163 @@
+//! Which blocks are noted, and what is noted of them.
+//!
+//! A Poisson process over the bytes that a thread asks for, with a mean of `T` between events: a block of `s` bytes is
+//! noted with probability `p = 1 - exp(-s / T)`, and stands for `s / p` bytes (Horvitz-Thompson), whose variance is
+//! `s² (1 - p) / p²`. So sums over blocks are unbiased, and blocks well above `T` are exact.
+
+use std::ffi::c_void;
+
+use crate::governor;
+use crate::live::{self, Record};
+use crate::local::{Inside, Local, local};
+use crate::maths::{ln, one_minus_exp};
+use crate::segment::{self, Segment};
+use crate::{filter, stacks};
+
+/// A countdown that never ends: nothing is sampled.
+const NEVER: i64 = i64::MAX / 2;
+
+/// A block was handed out.
+#[inline]
+pub(crate) fn allocated(block: *mut c_void, size: usize) {
+    if due(size) {
+        note(block, size, None);
+    }
+}
+
+/// Counts bytes; true where they cross the next event.
+#[inline]
+pub(crate) fn due(size: usize) -> bool {
+    let mut own = local();
+    // SAFETY: this thread's own; a signal handler in between may cost or save an event.
+    let own = unsafe { own.as_mut() };
+    own.countdown -= size as i64;
+    own.countdown < 0
+}
+
+/// A block is about to be given back.
+#[cold]
+pub(crate) fn freed(block: *mut c_void) {
+    if let Some(record) = take(block)
+        && let Some(segment) = segment::active()
+    {
+        segment.give_back(&record);
+    }
+}
+
+/// Takes the record of a block that may move.
+#[cold]
+pub(crate) fn take(block: *mut c_void) -> Option<Record> {
+    let record = live::remove(block as usize)?;
+    filter::leave(block as usize);
+    Some(record)
+}
+
+/// `realloc` is a free and an allocation; who asked for the block first stays to blame.
+#[inline]
+pub(crate) fn moved(old: *mut c_void, new: *mut c_void, size: usize, record: Option<Record>) {
+    let due = due(size);
+    if due || record.is_some() {
+        settle(old, new, size, record, due);
+    }
+}
+
+#[cold]
+fn settle(old: *mut c_void, new: *mut c_void, size: usize, record: Option<Record>, due: bool) {
+    if let Some(record) = record {
+        if new.is_null() && size > 0 {
+            // It failed: the block is where it was.
+            keep(old, record);
+            return;
+        }
+        if let Some(segment) = segment::active() {
+            segment.give_back(&record);
+        }
+    }
+    if due {
+        note(new, size, record.map(|record| record.stack));
+    }
+}
+
+fn keep(block: *mut c_void, record: Record) -> bool {
+    filter::enter(block as usize);
+    let kept = live::insert(block as usize, record);
+    if !kept {
+        filter::leave(block as usize);
+    }
+    kept
+}
+
+/// Notes a block that an event fell into.
+#[cold]
+pub(crate) fn note(block: *mut c_void, size: usize, first: Option<u32>) {
+    // SAFETY: this thread's own.
+    let errno = unsafe { *libc::__errno_location() };
+    if let Some(mut inside) = Inside::enter() {
+        let fresh = inside.local().random == 0;
+        match segment::current() {
+            None => inside.local().countdown = NEVER,
+            Some(segment) => {
+                inside.local().countdown = next(inside.local(), segment.interval());
+                // The first event of a thread is none: its countdown had not begun.
+                if !block.is_null() && size > 0 && !fresh {
+                    let started = governor::now();
+                    sample(segment, &mut inside, block, size, first);
+                    governor::spent(segment, inside.local(), governor::now().saturating_sub(started));
+                }
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn sample(segment: Segment, inside: &mut Inside, block: *mut c_void, size: usize, first: Option<u32>) {
+    let Some(stack) = first.or_else(|| stacks::current(segment, inside.local().creator)) else {
+        return segment.drop_one();
+    };
+    let (size, interval) = (size as f64, segment.interval() as f64);
+    let probability = one_minus_exp(size / interval);
+    let kib = size / 1024.0;
+    let record = Record {
+        weight: (size / probability) as u64,
+        blocks: (1.0 / probability).min(f64::from(u32::MAX)) as u32,
+        stack,
+        variance: (kib * kib * (1.0 - probability) / (probability * probability)) as u64,
+    };
+    if live::remove(block as usize).is_some() {
+        filter::leave(block as usize);
+        segment.stale();
+    }
+    if keep(block, record) { segment.take(&record) } else { segment.drop_one() }
+}
+
+/// Bytes until the next event: exponentially distributed.
+fn next(own: &mut Local, interval: u64) -> i64 {
+    if own.random == 0 {
+        // Different in every thread and run.
+        own.random = (std::ptr::from_mut(own) as u64 ^ governor::now().rotate_left(32)) | 1;
+    }
+    // xorshift64*: S. Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016).
+    own.random ^= own.random >> 12;
+    own.random ^= own.random << 25;
+    own.random ^= own.random >> 27;
+    let bits = own.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11;
+    let uniform = (bits as f64 + 0.5) / (1_u64 << 53) as f64;
+    (-ln(uniform) * interval as f64) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_as_far_apart_as_asked() {
+        let mut own = Local { countdown: 0, random: 12345, inside: 0, creator: 0, since_look: 0 };
+        let drawn: Vec<f64> = (0..200_000).map(|_| next(&mut own, 1 << 19) as f64).collect();
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        let spread = (drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / drawn.len() as f64).sqrt();
+        let wanted = f64::from(1 << 19);
+        assert!((mean / wanted - 1.0).abs() < 0.01, "{mean}");
+        assert!((spread / wanted - 1.0).abs() < 0.01, "{spread}");
+    }
+}

@@ -1,0 +1,220 @@
+//! The process's slot of the shared memory: claimed at its first sample, written by all of its threads.
+
+use std::ffi::{CStr, c_char};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use caulk_wire::heap::{
+    ARENA, ARENA_BYTES, MAGIC, MAX_STACKS, Refusal, SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW,
+    TOTAL_BYTES, TOTALS, header,
+};
+
+use crate::live::Record;
+use crate::{live, maps, python, stacks};
+
+/// Mean bytes between samples.
+const INTERVAL: u64 = 512 << 10;
+
+const OFF: u8 = 0;
+const LAZY: u8 = 1;
+const ON: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(OFF);
+static SLOT: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+
+/// Path of the shared memory, kept so that a forked child need not read its environment.
+const PATH_BYTES: usize = 64;
+static PATH: [AtomicU8; PATH_BYTES] = [const { AtomicU8::new(0) }; PATH_BYTES];
+
+/// The slot of this process.
+#[derive(Clone, Copy)]
+pub(crate) struct Segment(NonNull<u8>);
+
+/// Looks whether this process is to be sampled: it runs Python, and there is memory to write to.
+pub(crate) fn start() {
+    // SAFETY: a name that ends with zero; at this time there is one thread.
+    let path = unsafe { libc::getenv(c"CAULK_HEAP".as_ptr()) };
+    if path.is_null() || !python::is_there() {
+        return;
+    }
+    // SAFETY: a string of the environment.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if path.len() >= PATH_BYTES {
+        return;
+    }
+    for (place, byte) in PATH.iter().zip(path) {
+        place.store(*byte, Ordering::Relaxed);
+    }
+    STATE.store(LAZY, Ordering::Release);
+}
+
+/// A forked child has no slot yet: what it inherits stands in its parent's.
+pub(crate) fn start_anew() {
+    if STATE.load(Ordering::Relaxed) == ON {
+        SLOT.store(ptr::null_mut(), Ordering::Relaxed);
+        live::forget();
+        stacks::forget();
+        STATE.store(LAZY, Ordering::Relaxed);
+    }
+}
+
+/// The slot, where there is one.
+pub(crate) fn active() -> Option<Segment> {
+    NonNull::new(SLOT.load(Ordering::Acquire)).map(Segment)
+}
+
+/// The slot; claims one for the first who asks.
+pub(crate) fn current() -> Option<Segment> {
+    match STATE.load(Ordering::Acquire) {
+        ON => active(),
+        LAZY => {
+            // Whoever comes second meanwhile goes without.
+            STATE.compare_exchange(LAZY, OFF, Ordering::Acquire, Ordering::Relaxed).ok()?;
+            let slot = claim()?;
+            SLOT.store(slot.0.as_ptr(), Ordering::Release);
+            STATE.store(ON, Ordering::Release);
+            Some(slot)
+        }
+        _ => None,
+    }
+}
+
+fn claim() -> Option<Segment> {
+    let mut path = [0_u8; PATH_BYTES + 1];
+    for (byte, place) in path.iter_mut().zip(&PATH) {
+        *byte = place.load(Ordering::Relaxed);
+    }
+    let flags = libc::O_RDWR | libc::O_CLOEXEC;
+    // SAFETY: a path that ends with zero.
+    let file =
+        unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr().cast::<c_char>(), flags) };
+    let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
+    // SAFETY: no pointers.
+    let pid = unsafe { libc::getpid() }.cast_unsigned();
+    let slot = (0..SLOTS).find_map(|index| try_claim(file, index, pid));
+    // SAFETY: opened above.
+    unsafe { libc::syscall(libc::SYS_close, file) };
+    let slot = slot.filter(|_| live::start() && stacks::start())?;
+    slot.set_interval(INTERVAL);
+    slot.word(header::REFUSAL).store(python::refusal() as u32, Ordering::Relaxed);
+    slot.word(header::PYTHON).store(python::minor(), Ordering::Relaxed);
+    slot.long(header::MAGIC).store(MAGIC, Ordering::Release);
+    Some(slot)
+}
+
+fn try_claim(file: i32, index: usize, pid: u32) -> Option<Segment> {
+    let slot = Segment(maps::shared(SLOT_BYTES, file, index * SLOT_BYTES)?);
+    let owner = slot.word(header::PID);
+    if owner.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        return Some(slot);
+    }
+    // SAFETY: mapped above and known to nobody else.
+    unsafe { maps::unmap(slot.0, SLOT_BYTES) };
+    None
+}
+
+impl Segment {
+    pub(crate) fn word(self, at: usize) -> &'static AtomicU32 {
+        debug_assert!(at.is_multiple_of(4) && at + 4 <= SLOT_BYTES);
+        // SAFETY: within the slot, aligned, and mapped until the process ends.
+        unsafe { self.0.byte_add(at).cast().as_ref() }
+    }
+
+    pub(crate) fn long(self, at: usize) -> &'static AtomicU64 {
+        debug_assert!(at.is_multiple_of(8) && at + 8 <= SLOT_BYTES);
+        // SAFETY: as above.
+        unsafe { self.0.byte_add(at).cast().as_ref() }
+    }
+
+    fn total(self, stack: u32, field: usize) -> &'static AtomicI64 {
+        let at = TOTALS + stack as usize % MAX_STACKS * TOTAL_BYTES + field * 8;
+        // SAFETY: as above.
+        unsafe { self.0.byte_add(at).cast().as_ref() }
+    }
+
+    pub(crate) fn interval(self) -> u64 {
+        self.long(header::INTERVAL).load(Ordering::Relaxed).max(1)
+    }
+
+    pub(crate) fn set_interval(self, bytes: u64) {
+        self.long(header::INTERVAL).store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refuse(self, refusal: Refusal) {
+        self.word(header::REFUSAL).store(refusal as u32, Ordering::Relaxed);
+    }
+
+    pub(crate) fn small_objects(self, sampled: bool) {
+        self.word(header::SMALL_OBJECTS).store(u32::from(sampled), Ordering::Relaxed);
+    }
+
+    /// A block that was noted lives.
+    pub(crate) fn take(self, record: &Record) {
+        self.add(record, 1);
+        self.total(record.stack, 3).fetch_add(record.weight.cast_signed(), Ordering::Relaxed);
+        self.long(header::SAMPLES).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It does not any more.
+    pub(crate) fn give_back(self, record: &Record) {
+        self.add(record, -1);
+        self.long(header::FREES).fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn add(self, record: &Record, sign: i64) {
+        self.total(record.stack, 0).fetch_add(sign * record.weight.cast_signed(), Ordering::Relaxed);
+        self.total(record.stack, 1).fetch_add(sign * i64::from(record.blocks), Ordering::Relaxed);
+        self.total(record.stack, 2).fetch_add(sign * record.variance.cast_signed(), Ordering::Relaxed);
+    }
+
+    /// A sample was left out.
+    pub(crate) fn drop_one(self) {
+        self.long(header::DROPPED).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A record was found at an address that was handed out again.
+    pub(crate) fn stale(self) {
+        self.long(header::STALE).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds to the cost, and returns the whole.
+    pub(crate) fn spend(self, nanoseconds: u64) -> u64 {
+        self.long(header::COST).fetch_add(nanoseconds, Ordering::Relaxed) + nanoseconds
+    }
+
+    /// Room for a record in the arena: its offset there and where to write.
+    pub(crate) fn reserve(self, bytes: usize) -> Option<(u32, NonNull<u8>)> {
+        let whole = bytes.checked_add(7)? & !7;
+        let fits = |used: u64| used.checked_add(whole as u64).filter(|used| *used <= ARENA_BYTES as u64);
+        let used = self.long(header::ARENA_USED);
+        let at = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()? as usize;
+        // SAFETY: within the arena.
+        Some((at as u32, unsafe { self.0.byte_add(ARENA + at) }))
+    }
+
+    /// Enters a record into an index; `None` where it is full.
+    pub(crate) fn publish(self, count: usize, index: usize, most: usize, offset: u32) -> Option<u32> {
+        let fits = |count: u32| ((count as usize) < most).then(|| count + 1);
+        let id = self.word(count).fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
+        self.word(index + id as usize * 4).store(offset + 1, Ordering::Release);
+        Some(id)
+    }
+
+    /// Copies the totals aside, as they are at this boundary. One thread at a time.
+    pub(crate) fn snapshot(self, boundary: u32) {
+        let lock = self.long(SNAPSHOT);
+        let before = lock.load(Ordering::Relaxed) & !1;
+        lock.store(before + 1, Ordering::SeqCst);
+        let stacks = self.word(header::STACKS).load(Ordering::Acquire).min(MAX_STACKS as u32);
+        self.long(SNAPSHOT + 8).store(u64::from(boundary), Ordering::Relaxed);
+        self.long(SNAPSHOT + 16).store(u64::from(stacks), Ordering::Relaxed);
+        for stack in 0..stacks {
+            for field in 0..3 {
+                let value = self.total(stack, field).load(Ordering::Relaxed).cast_unsigned();
+                let at = SNAPSHOT + SNAPSHOT_HEAD + stack as usize * SNAPSHOT_ROW + field * 8;
+                self.long(at).store(value, Ordering::Relaxed);
+            }
+        }
+        lock.store(before + 2, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,159 @@
+//! Stacks and code objects under a number each, written down once.
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use caulk_wire::heap::{CODE_INDEX, Frame, MAX_CODES, MAX_FRAMES, MAX_STACKS, STACK_INDEX, header, stack};
+
+use crate::maps;
+use crate::python::{self, Raw};
+use crate::segment::Segment;
+
+/// Numbers by key: open addressing, keys other than 0, without locks.
+#[repr(C)]
+struct Place {
+    key: AtomicU64,
+    /// 0 while the record is being written, [`FAILED`] where that failed, else the number plus 1.
+    number: AtomicU32,
+}
+
+const FAILED: u32 = u32::MAX;
+/// Looks at a number that another thread is about to write.
+const PATIENCE: usize = 200;
+
+/// A table of numbers.
+struct Table<const PLACES: usize>(AtomicPtr<Place>);
+
+static STACKS: Table<{ MAX_STACKS * 2 }> = Table(AtomicPtr::new(ptr::null_mut()));
+static CODES: Table<{ MAX_CODES * 2 }> = Table(AtomicPtr::new(ptr::null_mut()));
+
+impl<const PLACES: usize> Table<PLACES> {
+    const BYTES: usize = PLACES * size_of::<Place>();
+
+    fn start(&self) -> bool {
+        let Some(new) = maps::anonymous(Self::BYTES) else { return false };
+        self.0.store(new.as_ptr().cast(), Ordering::Release);
+        true
+    }
+
+    fn forget(&self) {
+        if let Some(old) = NonNull::new(self.0.swap(ptr::null_mut(), Ordering::Relaxed)) {
+            // SAFETY: a forked child has one thread, and it is not in here.
+            unsafe { maps::unmap(old.cast(), Self::BYTES) };
+        }
+    }
+
+    /// The number of a key; `make` writes its record where it is new.
+    fn number(&self, key: u64, make: impl FnOnce() -> Option<u32>) -> Option<u32> {
+        let (table, key) = (NonNull::new(self.0.load(Ordering::Acquire))?, key.max(1));
+        for step in 0..PLACES {
+            // SAFETY: the table has this many places, zeroed when it was mapped, and stays.
+            let place = unsafe { table.add((key as usize).wrapping_add(step) % PLACES).as_ref() };
+            let found = match place.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => {
+                    let made = make();
+                    place.number.store(made.map_or(FAILED, |number| number + 1), Ordering::Release);
+                    return made;
+                }
+                Err(found) => found,
+            };
+            if found == key {
+                return read(&place.number);
+            }
+        }
+        None
+    }
+}
+
+fn read(number: &AtomicU32) -> Option<u32> {
+    for _ in 0..PATIENCE {
+        match number.load(Ordering::Acquire) {
+            0 => std::hint::spin_loop(),
+            FAILED => return None,
+            number => return Some(number - 1),
+        }
+    }
+    None
+}
+
+/// Makes the tables; false where there is no memory.
+pub(crate) fn start() -> bool {
+    STACKS.start() && CODES.start()
+}
+
+/// In a forked child: the numbers are the parent's.
+pub(crate) fn forget() {
+    STACKS.forget();
+    CODES.forget();
+}
+
+/// The number of the calling thread's stack. Of a thread without one, that of its maker: `creator` is its number plus 1.
+pub(crate) fn current(segment: Segment, creator: u32) -> Option<u32> {
+    let mut raw = [Raw::default(); MAX_FRAMES];
+    let (count, truncated) = python::walk(&mut raw);
+    if count == 0 && creator > 0 {
+        return borrowed(segment, creator - 1);
+    }
+    let mut frames = [Frame { code: 0, offset: 0 }; MAX_FRAMES];
+    for (frame, raw) in frames.iter_mut().zip(raw.iter().take(count)) {
+        *frame = Frame { code: code(segment, raw.code)?, offset: raw.offset };
+    }
+    intern(segment, frames.get(..count)?, if truncated { stack::TRUNCATED } else { 0 })
+}
+
+/// The same stack, marked as lent to another thread.
+fn borrowed(segment: Segment, of: u32) -> Option<u32> {
+    let key = mix(u64::from(of) ^ 0x00b0_44ed);
+    STACKS.number(key, || {
+        let offset = segment.word(STACK_INDEX + of as usize * 4).load(Ordering::Acquire).checked_sub(1)?;
+        let at = caulk_wire::heap::ARENA + offset as usize;
+        let count = (segment.word(at).load(Ordering::Relaxed) as usize).min(MAX_FRAMES);
+        let mut frames = [Frame { code: 0, offset: 0 }; MAX_FRAMES];
+        for (index, frame) in frames.iter_mut().take(count).enumerate() {
+            let at = at + 8 + index * 8;
+            let word = |at| segment.word(at).load(Ordering::Relaxed);
+            *frame = Frame { code: word(at), offset: word(at + 4) };
+        }
+        let flags = segment.word(at + 4).load(Ordering::Relaxed) | stack::BORROWED;
+        write(segment, frames.get(..count)?, flags)
+    })
+}
+
+fn intern(segment: Segment, frames: &[Frame], flags: u32) -> Option<u32> {
+    let mut key = u64::from(flags) + 1;
+    for frame in frames {
+        key = mix(key ^ (u64::from(frame.code) << 32 | u64::from(frame.offset)));
+    }
+    STACKS.number(key, || write(segment, frames, flags))
+}
+
+fn write(segment: Segment, frames: &[Frame], flags: u32) -> Option<u32> {
+    let (offset, start) = segment.reserve(8 + frames.len() * 8)?;
+    let mut at = start.cast::<u32>();
+    let words = frames.iter().flat_map(|frame| [frame.code, frame.offset]);
+    for word in [frames.len() as u32, flags].into_iter().chain(words) {
+        // SAFETY: as many words as were reserved; arena records are aligned to 8.
+        unsafe {
+            at.write(word);
+            at = at.add(1);
+        }
+    }
+    segment.publish(header::STACKS, STACK_INDEX, MAX_STACKS, offset)
+}
+
+/// The number of a code object. Another one at the same address has another signature.
+fn code(segment: Segment, address: usize) -> Option<u32> {
+    let signature = python::signature(address)?;
+    let key = signature.iter().fold(1, |key, part| mix(key ^ part));
+    CODES.number(key, || {
+        let offset = python::copy_code(segment, address)?;
+        segment.publish(header::CODES, CODE_INDEX, MAX_CODES, offset)
+    })
+}
+
+/// Mixes all bits (`SplitMix64`'s finaliser: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
