@@ -38,8 +38,9 @@ impl Sampler {
         let (walk, name) = (find(c"caulk_heap_walk")?, find(c"caulk_heap_name")?);
         let (begin, snapshot) = (find(c"caulk_heap_begin")?, find(c"caulk_heap_snapshot")?);
         // SAFETY: the types of the sampler's functions.
-        let (prepare, begin) =
-            unsafe { (mem::transmute::<*mut c_void, Prepare>(prepare), mem::transmute::<*mut c_void, Begin>(begin)) };
+        let (prepare, begin) = unsafe {
+            (mem::transmute::<*mut c_void, Prepare>(prepare), mem::transmute::<*mut c_void, Begin>(begin))
+        };
         // SAFETY: as above.
         let (walk, name) =
             unsafe { (mem::transmute::<*mut c_void, Walk>(walk), mem::transmute::<*mut c_void, Name>(name)) };

@@ -82,6 +82,9 @@ fn advice(class: LeakClass) -> Option<&'static str> {
         LeakClass::ViewPinsStorage => {
             "store a copy: `.clone()` (numpy: `.copy()`), so that the large storage goes"
         }
+        LeakClass::NativeGrowth => {
+            "give back what is allocated here: call the library's free, close or release function when done"
+        }
         LeakClass::GradientsNeverCleared => "call `optimizer.zero_grad()` before each backward pass",
         _ => return None,
     })

@@ -10,6 +10,7 @@ mod fix;
 mod growth;
 mod limits;
 mod merge;
+mod native;
 mod outside;
 mod patterns;
 mod peaks;
@@ -98,6 +99,7 @@ fn of_process(
         recording.info.death.as_ref().is_none_or(|death| death.signal.is_some() || death.kill.is_some());
     let suspects = suspect::of_process(files, process, judged, died);
     let mut findings = suspect::findings(files, process, judged, suspects);
+    findings.extend(native::findings(files, process, judged, &findings));
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
     findings

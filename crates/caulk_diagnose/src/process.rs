@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{
-    BackwardSite, Boundary, ContainerLen, Contents, HeapLive, HeapStack, Hello, Holder, LoopSite, Message, Note, Peak, TraceHit,
-    TraceState, Unit,
+    BackwardSite, Boundary, ContainerLen, Contents, HeapLive, HeapStack, Hello, Holder, LoopSite, Message,
+    Note, Peak, TraceHit, TraceState, Types, Unit,
 };
 use caulk_core::{ProcessRecord, ProcessRef, Recording, Role};
 
@@ -22,6 +22,8 @@ pub(crate) struct Process<'a> {
     /// The newest count of each line.
     pub(crate) backwards: Vec<&'a BackwardSite>,
     pub(crate) peaks: Vec<&'a Peak>,
+    /// Every census, by type.
+    pub(crate) types: Vec<&'a Types>,
     /// Stacks of the heap profile.
     pub(crate) stacks: BTreeMap<u32, &'a HeapStack>,
     /// The heap profile at each boundary.
@@ -57,6 +59,7 @@ impl<'a> Process<'a> {
             loops: Vec::new(),
             backwards: Vec::new(),
             peaks: Vec::new(),
+            types: Vec::new(),
             stacks: BTreeMap::new(),
             heaps: Vec::new(),
             notes: Vec::new(),
@@ -91,7 +94,8 @@ impl<'a> Process<'a> {
             Message::HeapStack(stack) => drop(self.stacks.insert(stack.id, stack)),
             Message::HeapLive(live) => self.heaps.push(live),
             Message::Note(note) => self.notes.push(note),
-            Message::Types(_) | Message::Bye(_) => {}
+            Message::Types(types) => self.types.push(types),
+            Message::Bye(_) => {}
         }
     }
 

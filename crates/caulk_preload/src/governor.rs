@@ -9,6 +9,8 @@ const SHARE: f64 = 0.01;
 const LOOK: u32 = 64;
 /// Cost below which nothing is done, in nanoseconds: a process that has just begun has no time to share.
 const CREDIT: u64 = 20_000_000;
+/// Longest time that one sample is taken to cost, in nanoseconds: beyond that the thread was waiting for a core.
+const LONGEST_SAMPLE: u64 = 20_000;
 /// Longest mean interval, in bytes.
 const LONGEST: u64 = 64 << 20;
 
@@ -26,7 +28,7 @@ fn read(clock: libc::clockid_t) -> u64 {
 
 /// A sample has cost this much.
 pub(crate) fn spent(segment: Segment, own: &mut Local, nanoseconds: u64) {
-    let cost = segment.spend(nanoseconds);
+    let cost = segment.spend(nanoseconds.min(LONGEST_SAMPLE));
     own.since_look += 1;
     if own.since_look < LOOK || cost < CREDIT {
         return;

@@ -39,15 +39,13 @@ pub(crate) unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut
 /// See [`malloc`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
-    match count.checked_mul(size) {
+    if let Some(size) = count.checked_mul(size) {
         // SAFETY: see `malloc`.
-        Some(size) => unsafe { realloc(block, size) },
-        None => {
-            // SAFETY: this thread's own.
-            unsafe { *libc::__errno_location() = libc::ENOMEM };
-            std::ptr::null_mut()
-        }
+        return unsafe { realloc(block, size) };
     }
+    // SAFETY: this thread's own.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    std::ptr::null_mut()
 }
 
 /// # Safety
@@ -84,7 +82,11 @@ pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> 
 /// # Safety
 /// See [`malloc`].
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
+pub(crate) unsafe extern "C" fn posix_memalign(
+    out: *mut *mut c_void,
+    alignment: usize,
+    size: usize,
+) -> c_int {
     // SAFETY: see `malloc`.
     let result = unsafe { real::posix_memalign(out, alignment, size) };
     if result == 0 {

@@ -28,7 +28,7 @@ pub(crate) struct Record {
     /// Blocks that it stands for.
     pub(crate) blocks: u32,
     pub(crate) stack: u32,
-    /// In KiB².
+    /// In squared KiB.
     pub(crate) variance: u64,
 }
 

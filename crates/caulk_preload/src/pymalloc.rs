@@ -7,14 +7,15 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::sync::OnceLock;
 
-use crate::python::symbol;
 use crate::local::local;
+use crate::python::symbol;
 use crate::{real, sampler};
 
 /// Largest request that pymalloc serves from its pools, in bytes (Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
 const SMALL: usize = 512;
 
 type Malloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+type Access = unsafe extern "C" fn(c_int, *mut Allocator);
 type Calloc = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
 
 /// `PyMemAllocatorEx`.
@@ -51,7 +52,6 @@ pub(crate) fn hook() -> bool {
     if !is_pymalloc() {
         return false;
     }
-    type Access = unsafe extern "C" fn(c_int, *mut Allocator);
     // SAFETY: the symbols' types.
     let (get, set) =
         unsafe { (mem::transmute::<*mut c_void, Access>(get), mem::transmute::<*mut c_void, Access>(set)) };
@@ -108,12 +108,7 @@ unsafe fn malloc(old: &OnceLock<Allocator>, context: *mut c_void, size: usize) -
 
 /// # Safety
 /// As `PyMemAllocatorEx.calloc`.
-unsafe fn calloc(
-    old: &OnceLock<Allocator>,
-    context: *mut c_void,
-    count: usize,
-    size: usize,
-) -> *mut c_void {
+unsafe fn calloc(old: &OnceLock<Allocator>, context: *mut c_void, count: usize, size: usize) -> *mut c_void {
     let whole = count.saturating_mul(size);
     if let Some(block) = sampled(whole) {
         // SAFETY: as long as was asked for.

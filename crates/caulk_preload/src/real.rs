@@ -168,7 +168,7 @@ fn boot(size: usize) -> *mut c_void {
     // SAFETY: within the memory, and nobody else's.
     unsafe {
         let head = BOOT.0.get().cast::<u8>().add(at);
-        head.cast::<usize>().write(size);
+        head.cast::<usize>().write_unaligned(size);
         let block = head.add(BOOT_HEAD);
         filter::enter(block as usize);
         block.cast()

@@ -93,13 +93,11 @@ pub(crate) fn note(block: *mut c_void, size: usize, first: Option<u32>) {
     // SAFETY: this thread's own.
     let errno = unsafe { *libc::__errno_location() };
     if let Some(mut inside) = Inside::enter() {
-        let fresh = inside.local().random == 0;
         match segment::current() {
             None => inside.local().countdown = NEVER,
             Some(segment) => {
-                inside.local().countdown = next(inside.local(), segment.interval());
-                // The first event of a thread is none: its countdown had not begun.
-                if !block.is_null() && size > 0 && !fresh {
+                let hit = is_hit(inside.local(), segment.interval(), size);
+                if hit && !block.is_null() && size > 0 {
                     let started = governor::now();
                     sample(segment, &mut inside, block, size, first);
                     governor::spent(segment, inside.local(), governor::now().saturating_sub(started));
@@ -109,6 +107,18 @@ pub(crate) fn note(block: *mut c_void, size: usize, first: Option<u32>) {
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+}
+
+/// Starts the next countdown. The first one of a thread had not begun: it begins with this block.
+fn is_hit(own: &mut Local, interval: u64, size: usize) -> bool {
+    if own.random == 0 {
+        own.countdown = next(own, interval) - size as i64;
+        if own.countdown >= 0 {
+            return false;
+        }
+    }
+    own.countdown = next(own, interval);
+    true
 }
 
 fn sample(segment: Segment, inside: &mut Inside, block: *mut c_void, size: usize, first: Option<u32>) {

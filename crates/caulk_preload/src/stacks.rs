@@ -49,13 +49,10 @@ impl<const PLACES: usize> Table<PLACES> {
         for step in 0..PLACES {
             // SAFETY: the table has this many places, zeroed when it was mapped, and stays.
             let place = unsafe { table.add((key as usize).wrapping_add(step) % PLACES).as_ref() };
-            let found = match place.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => {
-                    let made = make();
-                    place.number.store(made.map_or(FAILED, |number| number + 1), Ordering::Release);
-                    return made;
-                }
-                Err(found) => found,
+            let Err(found) = place.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) else {
+                let made = make();
+                place.number.store(made.map_or(FAILED, |number| number + 1), Ordering::Release);
+                return made;
             };
             if found == key {
                 return read(&place.number);

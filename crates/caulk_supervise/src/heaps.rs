@@ -120,7 +120,8 @@ impl Known {
 
     /// The stacks that hold most, and those that have grown most since they were first seen.
     fn rows(&self, totals: &[Total]) -> Vec<HeapRow> {
-        let mut order: Vec<u32> = (0..totals.len() as u32).filter(|id| totals[*id as usize].bytes > 0).collect();
+        let mut order: Vec<u32> =
+            (0..totals.len() as u32).filter(|id| totals[*id as usize].bytes > 0).collect();
         let bytes = |id: &u32| totals[*id as usize].bytes;
         let grown = |id: &u32| bytes(id).saturating_sub(self.first.get(id).copied().unwrap_or(0));
         order.sort_by_key(|id| std::cmp::Reverse(bytes(id)));
@@ -135,7 +136,7 @@ impl Known {
     }
 }
 
-/// From KiB² to bytes.
+/// From a variance in squared KiB to bytes.
 fn deviation(variance: u64) -> u64 {
     ((variance as f64).sqrt() * 1024.0) as u64
 }

@@ -55,7 +55,7 @@ pub mod header {
 pub const HEADER_BYTES: usize = 4096;
 /// Totals by stack: [`TOTAL_BYTES`] each.
 pub const TOTALS: usize = HEADER_BYTES;
-/// Estimated live bytes, estimated live blocks, variance of the bytes in KiB², all bytes ever; each of 64 bits.
+/// Estimated live bytes, estimated live blocks, variance of the bytes in squared KiB, all bytes ever; each of 64 bits.
 pub const TOTAL_BYTES: usize = 32;
 /// The totals as they were at the last boundary: sequence lock, boundary, stacks, then live bytes, blocks and variance.
 pub const SNAPSHOT: usize = TOTALS + MAX_STACKS * TOTAL_BYTES;
@@ -151,7 +151,7 @@ pub struct Total {
     pub bytes: u64,
     /// Estimated blocks.
     pub blocks: u64,
-    /// Variance of the bytes, in KiB².
+    /// Variance of the bytes, in squared KiB.
     pub variance: u64,
 }
 
@@ -202,9 +202,8 @@ impl<'a> Slot<'a> {
         let (file, name, lines) = (length(0)?, length(1)?, length(2)?);
         let start = at + 16;
         let bytes = |from: usize, length: usize| self.0.get(from..from.checked_add(length)?);
-        let text = |from: usize, length: usize| {
-            Some(String::from_utf8_lossy(bytes(from, length)?).into_owned())
-        };
+        let text =
+            |from: usize, length: usize| Some(String::from_utf8_lossy(bytes(from, length)?).into_owned());
         Some(Code {
             first_line: self.word(at)?,
             file: text(start, file)?,
@@ -253,8 +252,8 @@ impl<'a> Slot<'a> {
 impl Code {
     /// Line of the instruction at this offset in bytes; the first line where the table does not know it.
     ///
-    /// `minor` is the version of Python 3: until 3.10 the table has pairs of deltas (Objects/lnotab_notes.txt), from 3.11
-    /// on entries of varying length (Objects/locations.md).
+    /// `minor` is the version of Python 3: until 3.10 the table has pairs of deltas (`Objects/lnotab_notes.txt`), from 3.11
+    /// on entries of varying length (`Objects/locations.md`).
     pub fn line(&self, minor: u32, offset: u32) -> u32 {
         let found = if minor < 11 { self.by_pairs(offset) } else { self.by_entries(offset) };
         found.unwrap_or(self.first_line)
@@ -348,7 +347,22 @@ mod tests {
         // RESUME on the first line, two units one line on, one unit in the long form 100 lines on, one in none, one back.
         let code = code(
             7,
-            &[0x80, 0x00, 0x80 | 11 << 3 | 1, 0, 9, 0x80 | 14 << 3, 0x40 | 8, 3, 0, 1, 1, 0x80 | 15 << 3, 0x80 | 13 << 3, 3],
+            &[
+                0x80,
+                0x00,
+                0x80 | 11 << 3 | 1,
+                0,
+                9,
+                0x80 | 14 << 3,
+                0x40 | 8,
+                3,
+                0,
+                1,
+                1,
+                0x80 | 15 << 3,
+                0x80 | 13 << 3,
+                3,
+            ],
         );
         let lines: Vec<u32> = [0, 2, 4, 6, 8, 10, 12].map(|offset| code.line(11, offset)).into();
         assert_eq!(lines, [7, 8, 8, 108, 7, 107, 7]);

@@ -11,7 +11,8 @@ mod message;
 pub use codec::{DecodeError, FrameBuffer};
 pub use message::{
     BackwardSite, Boundary, Bye, Command, ContainerKind, ContainerLen, Contents, Finish, HeapFrame, HeapLive,
-    HeapRow, HeapStack, Hello, Holder, LoopSite, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
+    HeapRow, HeapStack, Hello, Holder, LoopSite, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit,
+    TraceState, TypeCount, Types, Unit,
 };
 
 /// Version of the protocol; both sides print it when they disagree.

@@ -14,7 +14,7 @@ use caulk_diagnose::{Diagnosis, Sources, diagnose};
 
 pub(crate) const MB: u64 = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
-const FILE: &str = "/job/train.py";
+pub(crate) const FILE: &str = "/job/train.py";
 
 /// One file, `train.py`, and what source alone shows of it.
 struct Text(HashMap<String, String>, Vec<Diagnostic>);

@@ -110,7 +110,8 @@ impl Text {
             };
             let mut buffer = [0; 4];
             // Lone surrogates stand for bytes of a path that are no text.
-            let bytes = char::from_u32(character).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut buffer);
+            let bytes =
+                char::from_u32(character).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut buffer);
             if written + bytes.len() > LONGEST_NAME {
                 break;
             }

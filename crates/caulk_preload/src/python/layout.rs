@@ -1,7 +1,7 @@
 //! Where things lie in the memory of each version of CPython, as data.
 //!
 //! Offsets in bytes, for 64-bit builds: from the headers of 3.10.13, 3.11.7 and 3.12.1, which did not change within
-//! their minor versions; from 3.13 on the interpreter says them itself (`_Py_DebugOffsets`, pycore_debug_offsets.h).
+//! their minor versions; from 3.13 on the interpreter says them itself (`_Py_DebugOffsets`, `pycore_debug_offsets.h`).
 
 use std::ffi::{CStr, c_char};
 use std::mem;
@@ -199,10 +199,7 @@ fn of_runtime(minor: u32) -> Result<Layout, Refusal> {
         frame: Frame {
             previous: field(at.previous),
             code: field(at.executable),
-            instruction: Instruction::Pointer {
-                frame: field(at.instruction),
-                bytecode: field(at.bytecode),
-            },
+            instruction: Instruction::Pointer { frame: field(at.instruction), bytecode: field(at.bytecode) },
         },
         code: Code {
             file: field(at.file),

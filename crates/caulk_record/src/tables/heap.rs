@@ -80,11 +80,15 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
     let events: Vec<(u64, AgentEvent)> = events_of(rows).map(of_event).collect();
     let lines: Vec<(u64, &AgentEvent, Line<'_>)> = events
         .iter()
-        .flat_map(|(order, event)| Line::of(&event.message).into_iter().map(move |line| (*order, event, line)))
+        .flat_map(|(order, event)| {
+            Line::of(&event.message).into_iter().map(move |line| (*order, event, line))
+        })
         .collect();
     let numbers: Vec<Option<Vec<Cow<'_, str>>>> = lines
         .iter()
-        .map(|(.., line)| Some(line.stack()?.frames.iter().map(|frame| frame.line.to_string().into()).collect()))
+        .map(|(.., line)| {
+            Some(line.stack()?.frames.iter().map(|frame| frame.line.to_string().into()).collect())
+        })
         .collect();
     let frames = lines.iter().zip(&numbers).map(|((.., line), numbers)| {
         let pairs = line.stack()?.frames.iter().zip(numbers.as_ref()?);

@@ -23,7 +23,7 @@ fn check(story: &[Vec<Item>]) {
     let mut names: Vec<String> =
         folder.read_dir_utf8().unwrap().map(|file| file.unwrap().file_name().into()).collect();
     names.sort();
-    assert_eq!(names.iter().filter(|name| name.ends_with(".parquet")).count(), 7, "{names:?}");
+    assert_eq!(names.iter().filter(|name| name.ends_with(".parquet")).count(), 8, "{names:?}");
     assert!(
         names
             .iter()

@@ -2,8 +2,9 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::{
-    BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, Hello, Holder, LoopSite, Message,
-    Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
+    BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow,
+    HeapStack, Hello, Holder, LoopSite, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState,
+    TypeCount, Types, Unit,
 };
 use caulk_core::{AgentEvent, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target};
 use caulk_record::{WriteError, Writer};
@@ -158,6 +159,28 @@ pub(crate) fn one_of_each() -> Vec<Item> {
         .into(),
         Peak { boundary: 3, in_use_bytes: 9, baseline_bytes: 4, file, line, function, ids: vec![4, 5] }
             .into(),
+        HeapStack {
+            id: 3,
+            flags: 1,
+            frames: vec![
+                HeapFrame { file: "/job/net.py".into(), line: 7, function: "Net.forward".into() },
+                HeapFrame { file: "/job/train.py".into(), line: 19, function: "<module>".into() },
+            ],
+        }
+        .into(),
+        HeapStack { id: 4, flags: 0, frames: Vec::new() }.into(),
+        HeapLive {
+            boundary: 3,
+            interval: 524_288,
+            bytes: 900,
+            deviation: 30,
+            rows: vec![
+                HeapRow { id: 3, bytes: 600, blocks: 6, deviation: 20 },
+                HeapRow { id: 4, bytes: 300, blocks: 1, deviation: 0 },
+            ],
+        }
+        .into(),
+        HeapLive { boundary: 4, interval: 524_288, ..HeapLive::default() }.into(),
         Note { code: "tracer-in-use".into(), text: "a debugger is active".into() }.into(),
         Bye { steps: 100, epochs: 10, cost_ns: 1, longest_pause_ns: 2 }.into(),
     ];

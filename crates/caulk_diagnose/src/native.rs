@@ -1,0 +1,222 @@
+//! Growth that no container accounts for: the lines that allocate what is never given back, by the heap profile.
+
+use std::collections::BTreeMap;
+
+use caulk_core::wire::{HeapFrame, HeapRow, HeapStack, Types};
+use caulk_core::{
+    Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Severity, Site, SiteRole,
+    State,
+};
+use caulk_growth::{Judgement, Point};
+
+use crate::Files;
+use crate::baselines::Baselines;
+use crate::fix;
+use crate::process::Process;
+use crate::units::{self, Scale, position};
+use crate::verdicts::{Judged, unit_name};
+
+/// Part of the process's growth that must be open before lines are named for it, and part of what is open that a line
+/// must account for.
+const OPEN: f64 = 0.25;
+/// Lines that grow faster than what is open by this factor belong to what is explained: a container pins what other lines
+/// have allocated.
+const MOST: f64 = 1.5;
+/// Lines that are named.
+const LINES: usize = 3;
+
+/// What is allocated at one line of the user's.
+struct Line<'a> {
+    frame: &'a HeapFrame,
+    stacks: Vec<&'a HeapStack>,
+    judgement: Judgement,
+    blocks_per_unit: f64,
+    /// Standard deviation of its bytes at the end.
+    deviation: f64,
+}
+
+/// Findings for the growth of a process that `found` leaves open.
+pub(crate) fn findings(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    found: &[Finding],
+) -> Vec<Finding> {
+    let grows = |verdict: &&caulk_core::Verdict| verdict.state == State::Grows;
+    let (Some(scale), Some(in_use)) = (judged.scale, judged.in_use().filter(grows)) else {
+        return Vec::new();
+    };
+    let weighing = found.iter().filter(|finding| finding.severity > Severity::Info);
+    let explained: f64 =
+        weighing.filter_map(|finding| finding.growth.as_ref()).map(|growth| growth.bytes_per_unit).sum();
+    let open = in_use.bytes_per_unit - explained;
+    if open < judged.least || open < OPEN * in_use.bytes_per_unit {
+        return Vec::new();
+    }
+    let arrays = arrays_per_unit(process, scale);
+    let mut lines = lines(process, scale);
+    lines.retain(|line| {
+        let slope = line.judgement.slope;
+        let grows = line.judgement.state == State::Grows && slope >= judged.least;
+        let fits = explained == 0.0 || slope <= MOST * open;
+        grows && fits && slope >= OPEN * open && line.blocks_per_unit > 2.0 * arrays
+    });
+    lines.sort_by(|a, b| b.judgement.slope.total_cmp(&a.judgement.slope));
+    lines.iter().take(LINES).map(|line| finding(files, process, scale, line)).collect()
+}
+
+/// Tensors and arrays that more are alive of per unit, by the censuses. As many blocks that are never given back are
+/// theirs: what grows then are objects that Python knows, which wait for the collector, or are held in a way that was not
+/// found, but no native memory.
+fn arrays_per_unit(process: &Process<'_>, scale: Scale) -> f64 {
+    let counted = |types: &&Types| {
+        let at = units::interpolated(process, scale, process.boundary(types.boundary)?)?;
+        let arrays =
+            types.rows.iter().filter(|row| row.name.contains("Tensor") || row.name.ends_with("ndarray"));
+        Some((at, arrays.map(|row| row.count).sum::<u64>() as f64))
+    };
+    let counts: Vec<(f64, f64)> = process.types.iter().filter_map(counted).collect();
+    // The first census may see what the first steps alone have made.
+    match (counts.get(1), counts.last()) {
+        (Some(first), Some(last)) if last.0 > first.0 => ((last.1 - first.1) / (last.0 - first.0)).max(0.0),
+        _ => 0.0,
+    }
+}
+
+fn lines<'a>(process: &'a Process<'_>, scale: Scale) -> Vec<Line<'a>> {
+    let mut by_line: BTreeMap<(&str, u32), Vec<u32>> = BTreeMap::new();
+    for (id, stack) in &process.stacks {
+        if let Some(frame) = blamed(stack) {
+            by_line.entry((&frame.file, frame.line)).or_default().push(*id);
+        }
+    }
+    let of = |ids: &Vec<u32>| {
+        let stacks: Vec<&HeapStack> = ids.iter().map(|id| process.stacks[id]).collect();
+        let frame = blamed(stacks.first()?)?;
+        let points = points(process, scale, ids, |row| row.bytes);
+        let last = process.heaps.last()?;
+        let of_line = last.rows.iter().filter(|row| ids.contains(&row.id));
+        let variance: f64 = of_line.map(|row| (row.deviation as f64).powi(2)).sum();
+        let judgement = Baselines::of(points, scale).judge();
+        Some(Line {
+            frame,
+            stacks,
+            judgement,
+            blocks_per_unit: blocks_per_unit(process, scale, ids),
+            deviation: variance.sqrt(),
+        })
+    };
+    by_line.values().filter_map(of).collect()
+}
+
+/// Blocks that some stacks gain per unit.
+fn blocks_per_unit(process: &Process<'_>, scale: Scale, ids: &[u32]) -> f64 {
+    let points = points(process, scale, ids, |row| row.blocks);
+    match (points.first(), points.last()) {
+        (Some(first), Some(last)) if last.at > first.at => (last.value - first.value) / (last.at - first.at),
+        _ => 0.0,
+    }
+}
+
+/// What some stacks held together at the boundaries of a scale. What is not told of a stack has not changed enough.
+fn points(process: &Process<'_>, scale: Scale, ids: &[u32], value: impl Fn(&HeapRow) -> u64) -> Vec<Point> {
+    let mut held: BTreeMap<u32, u64> = ids.iter().map(|id| (*id, 0)).collect();
+    let mut points = Vec::new();
+    for heap in &process.heaps {
+        for row in &heap.rows {
+            if let Some(known) = held.get_mut(&row.id) {
+                *known = value(row);
+            }
+        }
+        if let Some(boundary) = process.boundary(heap.boundary).filter(|cut| cut.unit == scale.unit) {
+            points.push(Point { at: position(boundary), value: held.values().sum::<u64>() as f64 });
+        }
+    }
+    points
+}
+
+/// The frame to blame: the innermost of the user's own, else the innermost.
+fn blamed(stack: &HeapStack) -> Option<&HeapFrame> {
+    let own = stack.frames.iter().find(|frame| is_of_user(&frame.file));
+    let blamed = own.or(stack.frames.first())?;
+    let of_caulk = stack.frames.first().is_some_and(|frame| frame.file.contains("/caulk/_"));
+    (!of_caulk).then_some(blamed)
+}
+
+/// Files that are not of the standard library, an installed package or the interpreter itself.
+fn is_of_user(file: &str) -> bool {
+    let installed = ["/site-packages/", "/dist-packages/", "/lib/python3"];
+    !file.starts_with('<') && !installed.iter().any(|folder| file.contains(folder))
+}
+
+fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Finding {
+    let class = LeakClass::NativeGrowth;
+    let Judgement { slope, interval, .. } = line.judgement;
+    let unit = unit_name(scale.verdict_unit());
+    let HeapFrame { file, line: number, function } = line.frame;
+    let spot = files.module(file).and_then(|module| module.statement_at(*number)).map(|found| found.spot);
+    let display = files.display(file);
+    let site = spot.map_or_else(
+        || Site {
+            role: SiteRole::Grows,
+            file: display.clone(),
+            line: *number,
+            end_line: *number,
+            column: 1,
+            function: function.clone(),
+            text: String::new(),
+            cell: None,
+        },
+        |spot| spot.site(&display, SiteRole::Grows),
+    );
+    let growth = Growth {
+        unit: scale.verdict_unit(),
+        bytes_per_epoch: scale.per_epoch(slope),
+        bytes_per_unit: slope,
+        elements_per_epoch: None,
+        elements_per_unit: 0.0,
+        interval,
+        elements: 0,
+    };
+    let deviation = Bytes(line.deviation as u64);
+    let text = format!(
+        "{} allocated by this line live at the end, give or take {deviation} (sampled)",
+        Bytes(line.judgement.last as u64)
+    );
+    Finding {
+        class,
+        confidence: Confidence::Likely,
+        scope: Scope::Run,
+        severity: Severity::Error,
+        message: format!(
+            "memory that is allocated here is never given back, {} per {unit}, and no Python container holds it",
+            Bytes::signed(slope)
+        ),
+        container: site.text.clone(),
+        sites: vec![site],
+        holder: String::new(),
+        holder_path: Vec::new(),
+        chain: callers(files, line),
+        process: process.reference(),
+        growth: Some(growth),
+        pinned: None,
+        evidence: vec![Evidence { kind: "heap-profile".into(), text }],
+        fix: fix::of(class, None, ""),
+        twins: Vec::new(),
+    }
+}
+
+/// How the program came there, by its first stack.
+fn callers(files: &Files<'_>, line: &Line<'_>) -> Vec<ChainStep> {
+    let Some(stack) = line.stacks.first() else { return Vec::new() };
+    let at = stack.frames.iter().position(|frame| frame == line.frame).unwrap_or(0);
+    let inner = stack.frames.get(at.wrapping_sub(1));
+    let step = |frame: &HeapFrame, note: String| {
+        let statement = files.module(&frame.file).and_then(|module| module.statement_at(frame.line));
+        let text = statement.map_or_else(|| frame.function.clone(), |statement| statement.spot.text);
+        ChainStep { file: files.display(&frame.file), line: frame.line, text, note }
+    };
+    let inner = inner.map(|frame| step(frame, "allocates".into()));
+    let outer = stack.frames.iter().skip(at + 1).filter(|frame| is_of_user(&frame.file)).take(3);
+    inner.into_iter().chain(outer.map(|frame| step(frame, "called from here".into()))).collect()
+}

@@ -1,0 +1,90 @@
+//! What native code keeps is told by the line that allocated it, unless something else accounts for the growth.
+
+use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, TypeCount, Types};
+use caulk_core::{Confidence, LeakClass, Severity};
+
+use crate::run::{FILE, MB, Run, elements, global, rising};
+
+const PROGRAM: &str = "\
+import library
+
+KEPT = []
+
+
+def load(path):
+    handle = library.open(path)
+    return handle.read()
+
+
+def train():
+    for epoch in range(8):
+        load('a')
+        KEPT.append(step())
+";
+
+fn stack(id: u32, frames: &[(&str, u32, &str)]) -> HeapStack {
+    let frame = |(file, line, function): &(&str, u32, &str)| HeapFrame {
+        file: (*file).into(),
+        line: *line,
+        function: (*function).into(),
+    };
+    HeapStack { id, flags: 0, frames: frames.iter().map(frame).collect() }
+}
+
+/// Eight epochs of 10 MB more, `native` of them allocated in a library below `load`, in blocks of 1 MB.
+fn leak(native: u64) -> Run {
+    let mut run = Run::of(PROGRAM).epochs(rising(400 * MB, 10 * MB, 8));
+    let open = run.line("library.open");
+    let package = "/env/lib/python3.11/site-packages/library/core.py";
+    run = run
+        .say(stack(0, &[(package, 12, "open"), (FILE, open, "load"), (FILE, open + 6, "train")]))
+        .say(stack(1, &[("/env/lib/python3.11/site-packages/torch/nn.py", 5, "forward")]));
+    for boundary in 0..8_u32 {
+        let live = |id: u32, bytes: u64| HeapRow { id, bytes, blocks: bytes / MB, deviation: MB / 10 };
+        let rows = vec![live(0, native * u64::from(boundary) * MB), live(1, 50 * MB)];
+        run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+    }
+    run
+}
+
+#[test]
+fn what_no_container_holds_is_told_by_the_users_line_that_allocates_it() {
+    let run = leak(10);
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::NativeGrowth, Severity::Error));
+    assert_eq!((finding.sites[0].line, finding.confidence), (run.line("library.open"), Confidence::Likely));
+    assert_eq!(finding.sites[0].text, "handle = library.open(path)");
+    let growth = finding.growth.expect("it grows");
+    assert!((growth.bytes_per_unit / (10 * MB) as f64 - 1.0).abs() < 0.05, "{growth:?}");
+    let places: Vec<(&str, u32)> = finding.chain.iter().map(|step| (step.file.as_str(), step.line)).collect();
+    assert_eq!(places[0].1, 12, "the library's own line comes first");
+    assert_eq!(places[1], ("train.py", run.line("library.open") + 6));
+}
+
+#[test]
+fn what_a_container_accounts_for_is_not_told_twice() {
+    let kept = elements(10 * MB, &["tensor"]);
+    let run = leak(10).grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8));
+    assert_eq!(run.finding().class, LeakClass::GlobalAccumulation);
+    // Both, each with its share.
+    let kept = elements(4 * MB, &["tensor"]);
+    let run = leak(6).grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8));
+    let classes: Vec<LeakClass> = run.diagnose().findings.iter().map(|finding| finding.class).collect();
+    assert!(classes.contains(&LeakClass::NativeGrowth) && classes.len() == 2, "{classes:?}");
+}
+
+#[test]
+fn memory_of_tensors_that_pile_up_is_not_native() {
+    let mut run = leak(10);
+    for boundary in 0..8_u32 {
+        let tensors =
+            TypeCount { name: "torch.Tensor".into(), count: 100 + u64::from(boundary) * 10, bytes: 0 };
+        run = run.say(Types { boundary, rows: vec![tensors] });
+    }
+    assert_eq!(run.diagnose().findings, []);
+}
+
+#[test]
+fn a_level_line_is_not_blamed() {
+    assert_eq!(leak(0).diagnose().findings, []);
+}

@@ -1,0 +1,69 @@
+"""Allocates known amounts in every kind of frame."""
+import ctypes
+import os
+import threading
+
+library = ctypes.CDLL(None)
+library.caulk_heap_begin(library.caulk_heap_prepare())
+MB = 1_000_000
+kept = []
+
+
+def inner():
+    return bytearray(20 * MB)  # nested
+
+
+def outer():
+    return inner()
+
+
+def spread():
+    return bytearray(  # several lines
+        20
+        * MB
+    )
+
+
+def generate():
+    yield bytearray(20 * MB)  # generator
+
+
+class Holder:
+    def __init__(self):
+        self.data = bytearray(20 * MB)  # init
+
+
+def work():
+    kept.append(bytearray(20 * MB))  # thread
+
+
+def middle():
+    for _ in range(400):
+        kept.append(bytearray(100_000))  # middle
+
+
+def small():
+    objects = []
+    for number in range(200_000):
+        objects.append(b"%0167d" % number)  # small
+    return objects
+
+
+def freed():
+    for _ in range(300):
+        bytearray(1 * MB)  # freed
+
+
+kept.append(outer())
+kept.append(spread())
+kept.append(next(generate()))
+kept.append((lambda: bytearray(20 * MB))())  # lambda
+kept.append(Holder())
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+middle()
+kept.append(small())
+freed()
+library.caulk_heap_snapshot(1)
+os._exit(0)

@@ -1,0 +1,90 @@
+//! Real interpreters: the stack of every sample is the one that asked for it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use caulk_wire::heap::{Refusal, header};
+
+use crate::program::{run, written};
+
+const PROGRAM: &str = include_str!("program.py");
+
+/// Interpreters that `CAULK_TEST_PYTHONS` names (with `:` between), those on the path otherwise.
+fn pythons() -> Vec<PathBuf> {
+    let named = std::env::var_os("CAULK_TEST_PYTHONS").filter(|named| !named.is_empty());
+    if let Some(named) = named {
+        return std::env::split_paths(&named).collect();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let names = ["python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
+    let found =
+        |name: &str| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    let runs = |python: &PathBuf| {
+        Command::new(python).arg("--version").output().is_ok_and(|out| out.status.success())
+    };
+    names.iter().filter_map(|name| found(name)).filter(runs).collect()
+}
+
+/// The line of the program that a comment marks, from 1.
+fn marked(mark: &str) -> u32 {
+    let mark = format!("# {mark}");
+    let at = PROGRAM.lines().position(|line| line.ends_with(&mark));
+    at.unwrap_or_else(|| panic!("`{mark}` is in the program")) as u32 + 1
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "what was skipped is said")]
+fn lines_get_what_they_have_allocated() {
+    let (_folder, path) = written("program.py", PROGRAM);
+    let pythons = pythons();
+    assert!(!pythons.is_empty(), "no python3 on the path: Debian's `python3` is one");
+    for python in pythons {
+        let run = run(Command::new(&python).arg(&path));
+        let profile = run.first();
+        profile.is_sound();
+        let slot = profile.slot();
+        if Refusal::of(slot.field(header::REFUSAL)) == Some(Refusal::UnknownVersion) {
+            println!("skipped: the frames of {} are not known", python.display());
+            continue;
+        }
+        assert_eq!(slot.field(header::REFUSAL), Refusal::None as u32, "{}", python.display());
+        let lines = profile.lines(&path);
+        let check = |mark: &str, function: &str, bytes: f64| {
+            let line = marked(mark);
+            let of_line = lines.iter().filter(|(_, number, _)| *number == line);
+            let (mut live, mut variance, mut named) = (0.0, 0.0, false);
+            for (name, _, total) in of_line {
+                live += total.bytes as f64;
+                variance += total.variance as f64;
+                named |= name.rsplit('.').next() == Some(function);
+            }
+            let deviation = variance.sqrt() * 1024.0;
+            let error = live - bytes;
+            let most = 5.0 * deviation.max(0.02 * bytes);
+            assert!(error.abs() <= most && live > 0.0, "{mark}: {live} of {bytes} in {}", python.display());
+            assert!(named, "{mark}: {function} in {lines:?}");
+        };
+        check("nested", "inner", 20e6);
+        check("several lines", "spread", 20e6);
+        check("generator", "generate", 20e6);
+        check("lambda", "<lambda>", 20e6);
+        check("init", "__init__", 20e6);
+        check("thread", "work", 20e6);
+        check("middle", "middle", 40e6);
+        if slot.field(header::SMALL_OBJECTS) == 1 {
+            check("small", "small", 40e6);
+        }
+        assert!(!lines.iter().any(|(_, line, total)| *line == marked("freed") && total.bytes > 1 << 20));
+    }
+}
+
+#[test]
+fn debug_allocators_are_left_alone() {
+    let (_folder, path) = written("program.py", PROGRAM);
+    let python = pythons().remove(0);
+    for (allocator, small) in [("malloc", 0), ("debug", 0), ("pymalloc", 1)] {
+        let run = run(Command::new(&python).arg(&path).env("PYTHONMALLOC", allocator));
+        let slot = run.first().slot();
+        assert_eq!(slot.field(header::SMALL_OBJECTS), small, "{allocator}");
+    }
+}
