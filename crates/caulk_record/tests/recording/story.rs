@@ -159,6 +159,14 @@ pub(crate) fn one_of_each() -> Vec<Item> {
         .into(),
         Peak { boundary: 3, in_use_bytes: 9, baseline_bytes: 4, file, line, function, ids: vec![4, 5] }
             .into(),
+        Note { code: "tracer-in-use".into(), text: "a debugger is active".into() }.into(),
+        Bye { steps: 100, epochs: 10, cost_ns: 1, longest_pause_ns: 2 }.into(),
+    ];
+    messages.into_iter().chain(heap_profile()).map(|message| event(1, message)).collect()
+}
+
+fn heap_profile() -> [Message; 4] {
+    [
         HeapStack {
             id: 3,
             flags: 1,
@@ -181,10 +189,7 @@ pub(crate) fn one_of_each() -> Vec<Item> {
         }
         .into(),
         HeapLive { boundary: 4, interval: 524_288, ..HeapLive::default() }.into(),
-        Note { code: "tracer-in-use".into(), text: "a debugger is active".into() }.into(),
-        Bye { steps: 100, epochs: 10, cost_ns: 1, longest_pause_ns: 2 }.into(),
-    ];
-    messages.into_iter().map(|message| event(1, message)).collect()
+    ]
 }
 
 fn count(name: &str, count: u64) -> TypeCount {
