@@ -15,6 +15,7 @@ LEAKS = [
     ("figures.py", {"figure-not-closed"}, ""),
     ("step_outputs.py", {"step-outputs-not-cleared", "graph-kept-in-container"}, "validation_step_outputs"),
     ("state_fed_back.py", {"state-not-detached"}, "state"),
+    ("native_buffers.py", {"native-growth"}, "malloc"),
     ("global_results.py", {"global-accumulation"}, "RESULTS"),
 ]
 

@@ -5,12 +5,16 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{Finding, RunInfo};
+use caulk_core::{Finding, LineUse, RunInfo};
+use caulk_diagnose::Sources;
 use caulk_report::{Excerpts, Report};
 use jiff::Timestamp;
 
 use crate::sources::Disk;
 use crate::summary;
+
+/// Longest file that is shown line by line.
+const MOST_LINES: u32 = 20_000;
 
 /// Reads and judges the run in `folder`.
 ///
@@ -43,6 +47,45 @@ pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
         excerpts,
         info: recording.info,
     })
+}
+
+/// What each line of a run's program holds of the heap, the name that reports give to the one `file` that is wanted, and
+/// the source to show beside.
+///
+/// # Errors
+/// If there is no recording, or the file is none of the program's.
+pub(crate) fn lines(
+    folder: &Utf8Path,
+    file: Option<&str>,
+) -> anyhow::Result<(Vec<LineUse>, Option<String>, Excerpts)> {
+    let recording = caulk_record::read(folder)?;
+    let sources = Disk::new(&recording.info.target.directory);
+    let mut rows = caulk_diagnose::lines(&recording, &sources);
+    let mut excerpts = Excerpts::default();
+    let mut bring = |file: &str, wanted: &BTreeSet<u32>| {
+        for (line, text) in sources.lines(file, wanted) {
+            excerpts.insert(file, line, &text);
+        }
+    };
+    let Some(file) = file else {
+        for row in &rows {
+            bring(&row.file, &BTreeSet::from([row.line]));
+        }
+        return Ok((rows, None, excerpts));
+    };
+    // As the run names it, or as it is seen from here.
+    let here = fs::canonicalize(file).ok().map(|path| sources.display(&path.to_string_lossy()));
+    let names = [Some(sources.display(file)), here];
+    let known = |name: &&String| rows.iter().any(|row| row.file == **name);
+    let Some(name) = names.iter().flatten().find(known).cloned() else {
+        let files: BTreeSet<&str> = rows.iter().map(|row| row.file.as_str()).collect();
+        let files =
+            if files.is_empty() { "none".into() } else { files.into_iter().collect::<Vec<_>>().join(", ") };
+        anyhow::bail!("no line of `{file}` holds memory in this run\nhint: files with memory: {files}");
+    };
+    rows.retain(|row| row.file == name);
+    bring(&name, &(1..=MOST_LINES).collect());
+    Ok((rows, Some(name), excerpts))
 }
 
 /// Whether the supervisor of an unfinished recording is still at work.

@@ -52,6 +52,7 @@ Examples:
   caulk report                          the latest run
   caulk report 20261121-101500-train    a run by its name, or a part of it that only one run has
   caulk report .caulk/runs/20261121-101500-train --format json --output leak.json
+  caulk report --lines=train.py         what each line of train.py holds, native memory included
 
 It also works on a run that is still going on, and on one whose supervisor was killed.";
 
@@ -152,6 +153,10 @@ pub(crate) struct ReportArgs {
     /// Run to show: a folder, a name, or a part of a name [default: the latest]
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
+
+    /// Show what each source line has allocated and not given back: of FILE, or of the lines that hold most
+    #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::FilePath)]
+    pub(crate) lines: Option<Option<String>>,
 
     /// Format of the report
     #[arg(long, value_enum, default_value_t)]

@@ -7,6 +7,7 @@ mod bytes;
 mod diagnostic;
 mod finding;
 mod leak_class;
+mod line_use;
 mod problem;
 mod recording;
 mod verdict;
@@ -19,6 +20,7 @@ pub use finding::{
     Scope, Severity, Site, SiteRole,
 };
 pub use leak_class::{Group, LeakClass};
+pub use line_use::LineUse;
 pub use problem::Problem;
 pub use recording::{
     AgentEvent, Death, Kill, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,

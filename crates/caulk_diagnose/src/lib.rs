@@ -8,6 +8,7 @@ mod baselines;
 mod class;
 mod fix;
 mod growth;
+mod heap;
 mod limits;
 mod merge;
 mod native;
@@ -28,6 +29,7 @@ use std::rc::Rc;
 use caulk_core::{Diagnostic, Finding, Recording, Scope, Severity, State, Verdict};
 use caulk_python::Module;
 
+pub use crate::heap::lines;
 use crate::process::Process;
 
 /// Where the text of the program's files comes from.

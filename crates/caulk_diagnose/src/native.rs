@@ -1,19 +1,17 @@
 //! Growth that no container accounts for: the lines that allocate what is never given back, by the heap profile.
 
-use std::collections::BTreeMap;
-
-use caulk_core::wire::{HeapFrame, HeapRow, HeapStack, Types};
+use caulk_core::wire::{HeapFrame, Types};
 use caulk_core::{
     Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Severity, Site, SiteRole,
     State,
 };
-use caulk_growth::{Judgement, Point};
+use caulk_growth::Judgement;
 
 use crate::Files;
-use crate::baselines::Baselines;
 use crate::fix;
+use crate::heap::{self, Line, is_of_user};
 use crate::process::Process;
-use crate::units::{self, Scale, position};
+use crate::units::{self, Scale};
 use crate::verdicts::{Judged, unit_name};
 
 /// Part of the process's growth that must be open before lines are named for it, and part of what is open that a line
@@ -24,16 +22,6 @@ const OPEN: f64 = 0.25;
 const MOST: f64 = 1.5;
 /// Lines that are named.
 const LINES: usize = 3;
-
-/// What is allocated at one line of the user's.
-struct Line<'a> {
-    frame: &'a HeapFrame,
-    stacks: Vec<&'a HeapStack>,
-    judgement: Judgement,
-    blocks_per_unit: f64,
-    /// Standard deviation of its bytes at the end.
-    deviation: f64,
-}
 
 /// Findings for the growth of a process that `found` leaves open.
 pub(crate) fn findings(
@@ -54,7 +42,7 @@ pub(crate) fn findings(
         return Vec::new();
     }
     let arrays = arrays_per_unit(process, scale);
-    let mut lines = lines(process, scale);
+    let mut lines = heap::of_process(process, scale);
     lines.retain(|line| {
         let slope = line.judgement.slope;
         let grows = line.judgement.state == State::Grows && slope >= judged.least;
@@ -81,72 +69,6 @@ fn arrays_per_unit(process: &Process<'_>, scale: Scale) -> f64 {
         (Some(first), Some(last)) if last.0 > first.0 => ((last.1 - first.1) / (last.0 - first.0)).max(0.0),
         _ => 0.0,
     }
-}
-
-fn lines<'a>(process: &'a Process<'_>, scale: Scale) -> Vec<Line<'a>> {
-    let mut by_line: BTreeMap<(&str, u32), Vec<u32>> = BTreeMap::new();
-    for (id, stack) in &process.stacks {
-        if let Some(frame) = blamed(stack) {
-            by_line.entry((&frame.file, frame.line)).or_default().push(*id);
-        }
-    }
-    let of = |ids: &Vec<u32>| {
-        let stacks: Vec<&HeapStack> = ids.iter().map(|id| process.stacks[id]).collect();
-        let frame = blamed(stacks.first()?)?;
-        let points = points(process, scale, ids, |row| row.bytes);
-        let last = process.heaps.last()?;
-        let of_line = last.rows.iter().filter(|row| ids.contains(&row.id));
-        let variance: f64 = of_line.map(|row| (row.deviation as f64).powi(2)).sum();
-        let judgement = Baselines::of(points, scale).judge();
-        Some(Line {
-            frame,
-            stacks,
-            judgement,
-            blocks_per_unit: blocks_per_unit(process, scale, ids),
-            deviation: variance.sqrt(),
-        })
-    };
-    by_line.values().filter_map(of).collect()
-}
-
-/// Blocks that some stacks gain per unit.
-fn blocks_per_unit(process: &Process<'_>, scale: Scale, ids: &[u32]) -> f64 {
-    let points = points(process, scale, ids, |row| row.blocks);
-    match (points.first(), points.last()) {
-        (Some(first), Some(last)) if last.at > first.at => (last.value - first.value) / (last.at - first.at),
-        _ => 0.0,
-    }
-}
-
-/// What some stacks held together at the boundaries of a scale. What is not told of a stack has not changed enough.
-fn points(process: &Process<'_>, scale: Scale, ids: &[u32], value: impl Fn(&HeapRow) -> u64) -> Vec<Point> {
-    let mut held: BTreeMap<u32, u64> = ids.iter().map(|id| (*id, 0)).collect();
-    let mut points = Vec::new();
-    for heap in &process.heaps {
-        for row in &heap.rows {
-            if let Some(known) = held.get_mut(&row.id) {
-                *known = value(row);
-            }
-        }
-        if let Some(boundary) = process.boundary(heap.boundary).filter(|cut| cut.unit == scale.unit) {
-            points.push(Point { at: position(boundary), value: held.values().sum::<u64>() as f64 });
-        }
-    }
-    points
-}
-
-/// The frame to blame: the innermost of the user's own, else the innermost.
-fn blamed(stack: &HeapStack) -> Option<&HeapFrame> {
-    let own = stack.frames.iter().find(|frame| is_of_user(&frame.file));
-    let blamed = own.or(stack.frames.first())?;
-    let of_caulk = stack.frames.first().is_some_and(|frame| frame.file.contains("/caulk/_"));
-    (!of_caulk).then_some(blamed)
-}
-
-/// Files that are not of the standard library, an installed package or the interpreter itself.
-fn is_of_user(file: &str) -> bool {
-    let installed = ["/site-packages/", "/dist-packages/", "/lib/python3"];
-    !file.starts_with('<') && !installed.iter().any(|folder| file.contains(folder))
 }
 
 fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Finding {

@@ -36,6 +36,11 @@ impl Excerpts {
         self.0.get(file)?.get(&line).map(String::as_str)
     }
 
+    /// All lines of a file that were brought along.
+    pub(crate) fn of_file(&self, file: &str) -> impl Iterator<Item = (u32, &str)> {
+        self.0.get(file).into_iter().flatten().map(|(line, text)| (*line, text.as_str()))
+    }
+
     /// The statement to blame with its neighbours, if it still begins with `text`: a file that was edited since the
     /// run must not be quoted as if it had run.
     pub(crate) fn around(&self, site: &Site) -> Option<Vec<(u32, &str)>> {

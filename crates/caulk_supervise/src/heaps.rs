@@ -25,8 +25,8 @@ pub(crate) struct Heaps {
 /// What is known of one process's profile.
 struct Known {
     slot: u64,
-    /// Stacks that were described.
-    told: BTreeSet<u32>,
+    /// Stacks that were described, and the bytes that were told of each last.
+    told: BTreeMap<u32, u64>,
     /// What each stack held when it was first seen.
     first: BTreeMap<u32, u64>,
     boundary: Option<u32>,
@@ -52,7 +52,7 @@ impl Heaps {
     pub(crate) fn look(&mut self, pid: u32) -> Vec<Message> {
         if !self.known.contains_key(&pid) {
             let Some(slot) = self.find(pid) else { return Vec::new() };
-            let (told, first) = (BTreeSet::new(), BTreeMap::new());
+            let (told, first) = (BTreeMap::new(), BTreeMap::new());
             self.known.insert(pid, Known { slot, told, first, boundary: None });
         }
         let Some(known) = self.known.get_mut(&pid) else { return Vec::new() };
@@ -104,10 +104,9 @@ impl Known {
         let rows = self.rows(&totals);
         let mut messages = Vec::new();
         for row in &rows {
-            if !self.told.contains(&row.id)
+            if self.told.insert(row.id, row.bytes).is_none()
                 && let Some(stack) = slot.stack(row.id)
             {
-                self.told.insert(row.id);
                 messages.push(describe(slot, row.id, &stack, minor).into());
             }
         }
@@ -118,7 +117,8 @@ impl Known {
         messages
     }
 
-    /// The stacks that hold most, and those that have grown most since they were first seen.
+    /// The stacks that hold most, those that have grown most since they were first seen, and those of which something
+    /// else was told last.
     fn rows(&self, totals: &[Total]) -> Vec<HeapRow> {
         let mut order: Vec<u32> =
             (0..totals.len() as u32).filter(|id| totals[*id as usize].bytes > 0).collect();
@@ -128,6 +128,9 @@ impl Known {
         let mut rest = order.split_off(TOLD.min(order.len()));
         rest.sort_by_key(|id| std::cmp::Reverse(grown(id)));
         order.extend(rest.into_iter().take(TOLD));
+        let known: BTreeSet<u32> = order.iter().copied().collect();
+        let changed = self.told.iter().filter(|(id, told)| !known.contains(id) && bytes(id) != **told);
+        order.extend(changed.map(|(id, _)| *id));
         let row = |id: u32| {
             let Total { bytes, blocks, variance } = totals[id as usize];
             HeapRow { id, bytes, blocks, deviation: deviation(variance) }
