@@ -155,8 +155,8 @@ pub(crate) struct ReportArgs {
     pub(crate) run: Option<String>,
 
     /// Show what each source line has allocated and not given back: of FILE, or of the lines that hold most
-    #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::FilePath)]
-    pub(crate) lines: Option<Option<String>>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_hint = ValueHint::FilePath)]
+    pub(crate) lines: Option<String>,
 
     /// Format of the report
     #[arg(long, value_enum, default_value_t)]

@@ -21,7 +21,9 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<i32> {
     };
     let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
     let text = match &args.lines {
-        Some(file) => by_line(&folder, file.as_deref(), args.format, &options)?,
+        Some(file) => {
+            by_line(&folder, Some(file.as_str()).filter(|file| !file.is_empty()), args.format, &options)?
+        }
         None => whole(&folder, args.format, &options)?,
     };
     match &args.output {
