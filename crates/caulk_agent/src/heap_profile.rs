@@ -24,11 +24,13 @@ type Walk = unsafe extern "C" fn(*mut usize, *mut u32, usize) -> usize;
 type Name = unsafe extern "C" fn(usize, *mut u8, usize) -> usize;
 type Begin = extern "C" fn(u32);
 type Snapshot = extern "C" fn(u32) -> bool;
+type Shared = extern "C" fn() -> usize;
 
 /// The sampler's functions.
 #[derive(Clone, Copy)]
 pub(crate) struct Sampler {
     snapshot: Snapshot,
+    shared: Shared,
 }
 
 impl Sampler {
@@ -46,12 +48,19 @@ impl Sampler {
             unsafe { (mem::transmute::<*mut c_void, Walk>(walk), mem::transmute::<*mut c_void, Name>(name)) };
         // SAFETY: as above.
         let snapshot = unsafe { mem::transmute::<*mut c_void, Snapshot>(snapshot) };
+        // SAFETY: as above.
+        let shared = unsafe { mem::transmute::<*mut c_void, Shared>(find(c"caulk_heap_shared")?) };
         let mut refusal = Refusal::of(prepare()).unwrap_or(Refusal::SelfCheck);
         if refusal == Refusal::None && !reads_right(py, walk, name).unwrap_or(false) {
             refusal = Refusal::SelfCheck;
         }
         begin(refusal as u32);
-        Some((Self { snapshot }, refusal))
+        Some((Self { snapshot, shared }, refusal))
+    }
+
+    /// Shared memory that the sampler itself uses, in bytes.
+    pub(crate) fn shared_bytes(self) -> u64 {
+        (self.shared)() as u64
     }
 
     /// Notes what lives now, under the number of a boundary.

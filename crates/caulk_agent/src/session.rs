@@ -128,7 +128,9 @@ impl Session {
         }
         self.budget.begin();
         let started = thread_time();
-        let reading = self.meter.read(py, &self.budget);
+        let mut reading = self.meter.read(py, &self.budget);
+        let own = self.sampler.map_or(0, Sampler::shared_bytes);
+        reading.shm = reading.shm.saturating_sub(own);
         let (cuda_allocated_bytes, cuda_reserved_bytes) = cuda::memory(py)?;
         if unit == Unit::Epoch {
             self.epochs += 1;

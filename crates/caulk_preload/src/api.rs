@@ -55,6 +55,12 @@ pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
     }
 }
 
+/// Bytes of the shared memory that this process has touched, in whole pages: they are no memory of the program's.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn caulk_heap_shared() -> usize {
+    segment::active().map_or(0, segment::Segment::touched)
+}
+
 /// Copies what lives aside, as it is at this boundary; false where nothing is sampled.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_snapshot(boundary: u32) -> bool {

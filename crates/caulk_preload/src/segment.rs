@@ -5,8 +5,8 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use caulk_wire::heap::{
-    ARENA, ARENA_BYTES, MAGIC, MAX_STACKS, Refusal, SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW,
-    TOTAL_BYTES, TOTALS, header,
+    ARENA, ARENA_BYTES, HEADER_BYTES, MAGIC, MAX_STACKS, Refusal, SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD,
+    SNAPSHOT_ROW, TOTAL_BYTES, TOTALS, header,
 };
 
 use crate::live::Record;
@@ -198,6 +198,16 @@ impl Segment {
         let id = self.word(count).fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
         self.word(index + id as usize * 4).store(offset + 1, Ordering::Release);
         Some(id)
+    }
+
+    /// Bytes that were written to, in whole pages.
+    pub(crate) fn touched(self) -> usize {
+        let stacks = self.word(header::STACKS).load(Ordering::Relaxed) as usize;
+        let codes = self.word(header::CODES).load(Ordering::Relaxed) as usize;
+        let arena = self.long(header::ARENA_USED).load(Ordering::Relaxed) as usize;
+        let snapshot = if self.long(SNAPSHOT).load(Ordering::Relaxed) == 0 { 0 } else { SNAPSHOT_ROW };
+        let areas = [HEADER_BYTES, stacks * TOTAL_BYTES, stacks * snapshot, stacks * 4, codes * 4, arena];
+        areas.into_iter().map(|bytes| bytes.next_multiple_of(HEADER_BYTES)).sum()
     }
 
     /// Copies the totals aside, as they are at this boundary. One thread at a time.

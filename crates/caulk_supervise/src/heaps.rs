@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 use caulk_core::wire::heap::{ARENA, SLOT_BYTES, SLOTS, Slot, Stack, Total, header};
 use caulk_core::wire::{HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+use rustix::process::{Resource, getrlimit};
 
 /// Stacks that are told of at a boundary: so many of those that hold most, and of those that have grown most.
 const TOLD: usize = 48;
@@ -38,8 +39,13 @@ impl Heaps {
     /// # Errors
     /// What the system says.
     pub(crate) fn open() -> io::Result<Self> {
+        let bytes = (SLOTS * SLOT_BYTES) as u64;
+        // Beyond this limit the system would not refuse but kill.
+        if getrlimit(Resource::Fsize).current.is_some_and(|most| most < bytes) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let memory = memfd_create("caulk-heap", MemfdFlags::CLOEXEC)?;
-        ftruncate(&memory, (SLOTS * SLOT_BYTES) as u64)?;
+        ftruncate(&memory, bytes)?;
         Ok(Self { memory: memory.into(), known: BTreeMap::new() })
     }
 
