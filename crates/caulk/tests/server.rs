@@ -180,6 +180,32 @@ fn rules_are_explained_and_fixes_offered() {
     editor.goodbye();
 }
 
+/// Two losses whose graphs nobody looks at, and one that is given away.
+const GATHERS: &str = "import torch.nn.functional as F\n\n\ndef validate(model, loader):\n    losses, errors, kept = [], [], []\n    for x, y in loader:\n        losses.append(F.mse_loss(model(x), y))\n        errors.append(F.l1_loss(model(x), y))\n        kept.append(F.l1_loss(model(x), y))\n    print(sum(losses).item(), sum(errors).item())\n    return kept\n";
+
+#[test]
+fn what_is_safe_is_fixed_all_at_once() {
+    let place = project();
+    let (mut editor, capabilities) = Editor::new(&place, &[]);
+    assert_eq!(capabilities["codeActionProvider"]["codeActionKinds"][1], "source.fixAll.caulk");
+    editor.open(GATHERS);
+    assert_eq!(editor.findings(1).len(), 3);
+    let zero = json!({"line": 0, "character": 0});
+    let question = json!({
+        "textDocument": {"uri": editor.uri},
+        "range": {"start": zero, "end": zero},
+        "context": {"diagnostics": [], "only": ["source.fixAll"]},
+    });
+    let actions = editor.ask("textDocument/codeAction", &question)["result"].clone();
+    assert_eq!(actions.as_array().expect("a list").len(), 1);
+    assert_eq!(actions[0]["kind"], "source.fixAll.caulk");
+    let edits = actions[0]["edit"]["changes"][&editor.uri].as_array().expect("edits").clone();
+    let mut lines: Vec<_> = edits.iter().map(|edit| edit["range"]["start"]["line"].clone()).collect();
+    lines.sort_by_key(Value::as_u64);
+    assert_eq!(lines, [6, 7]);
+    editor.goodbye();
+}
+
 #[test]
 fn other_files_of_the_project_are_looked_at_again_when_one_is_saved() {
     let place = project();
