@@ -299,10 +299,10 @@ impl Analysis {
         let mut found: BTreeMap<(Location, PlaceId), CarryFact> = BTreeMap::new();
         for (id, activation, event) in self.events() {
             let What::Carry { place, value, augmented } = event.what else { continue };
-            let value = *self.run.values.get(value);
-            if !value.carries_graph() {
-                continue;
-            }
+            let state = *self.run.values.get(value);
+            // Of a tuple, the part that has a graph.
+            let graph = if state.carries_graph() { Some(state) } else { self.contents(&state).graph };
+            let Some(value) = graph else { continue };
             let fact = found.entry((event.at, place)).or_insert_with(|| CarryFact {
                 target: event.at,
                 statement: event.statement,
@@ -315,7 +315,7 @@ impl Analysis {
                 let left =
                     duration.root != Root::Module && self.lifetimes.is_reset_by_users(&self.run, place, id);
                 if duration.root != Root::Test && !left {
-                    fact.cases.push(CarryCase { value, fed: value.is_fed_from(place), duration });
+                    fact.cases.push(CarryCase { value, fed: state.is_fed_from(place), duration });
                 }
             }
         }

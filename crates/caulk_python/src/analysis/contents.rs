@@ -5,6 +5,7 @@ use crate::flow::event::{LoopId, Place};
 use crate::flow::heap::{ObjectId, Shape};
 use crate::flow::scopes::FunctionId;
 use crate::flow::value::{Few, Kinds, OriginId, Traits, Value};
+use crate::project::Location;
 
 /// Objects that are looked at for one value.
 const MAX_OBJECTS: usize = 32;
@@ -80,6 +81,13 @@ impl Analysis {
         self.collect(value, Some(id))
     }
 
+    /// Whether something is made in the function that has a loop, outside of that loop.
+    fn is_made_before(&self, made: Location, id: LoopId) -> bool {
+        let a_loop = self.a_loop(id);
+        let function = a_loop.function.map(|function| self.function(function).at);
+        function.is_some_and(|function| made.is_in(function)) && a_loop.at.is_some_and(|at| !made.is_in(at))
+    }
+
     fn collect(&self, value: &Value, inner: Option<LoopId>) -> Contents {
         let mut collector =
             Collector { analysis: self, inner, contents: Contents::default(), seen: Vec::new() };
@@ -97,7 +105,7 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     fn value(&mut self, value: &Value, depth: usize) {
-        self.contents.take(value);
+        self.contents.take(&self.without_lasting_resources(value));
         if value.carries_graph() {
             self.story(value);
         }
@@ -110,6 +118,23 @@ impl Collector<'_> {
                 self.object(id, value.kinds.has(Kinds::MODULE), depth + 1);
             }
         }
+    }
+
+    /// A writer that was opened before the loop is there anyway.
+    fn without_lasting_resources(&self, value: &Value) -> Value {
+        let lasting = |id: ObjectId| {
+            let object = self.analysis.object(id);
+            let foreign = matches!(object.shape, Shape::Foreign(_));
+            foreign
+                && self
+                    .inner
+                    .zip(object.at)
+                    .is_some_and(|(inner, at)| self.analysis.is_made_before(at, inner))
+        };
+        if value.objects.is_empty() || !value.objects.iter().all(lasting) {
+            return *value;
+        }
+        Value { kinds: value.kinds.without(Kinds::GIVEN_BACK), ..*value }
     }
 
     /// How a graph came about.

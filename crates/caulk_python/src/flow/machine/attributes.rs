@@ -103,7 +103,7 @@ impl<'p> Machine<'p> {
         match self.heap.shape(object) {
             Shape::Instance(class) => {
                 if let Some(mut value) = self.heap.field(object, name) {
-                    if value.kinds.has(Kinds::TENSOR) {
+                    if self.is_state(&value) {
                         let place = self.place(Place::Field(object, name));
                         value.carried.insert(place);
                     }

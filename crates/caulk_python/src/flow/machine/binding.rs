@@ -189,7 +189,7 @@ impl<'p> Machine<'p> {
             f.event(What::Carry { place, value: told, augmented }, at);
         } else {
             // Only tensors take a graph along.
-            if old.kinds.has(Kinds::TENSOR) || value.kinds.has(Kinds::TENSOR) {
+            if self.is_state(&old) || self.is_state(&value) {
                 f.event(What::Reset { place }, at);
             }
             if !value.only(PLAIN) {

@@ -517,7 +517,7 @@ impl<'p> Machine<'p> {
 fn cuts(index: &Expr) -> bool {
     match index {
         Expr::Tuple(parts) => !parts.iter().any(Expr::is_list_expr) && parts.iter().any(cuts),
-        Expr::Slice(slice) => slice.lower.is_some() || slice.upper.is_some(),
+        Expr::Slice(slice) => slice.lower.is_some() || slice.upper.is_some() || slice.step.is_some(),
         Expr::NoneLiteral(_) | Expr::EllipsisLiteral(_) | Expr::List(_) => false,
         _ => true,
     }

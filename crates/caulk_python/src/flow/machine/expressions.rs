@@ -206,6 +206,7 @@ impl<'p> Machine<'p> {
     fn display(&mut self, f: &mut Frame, shape: Shape, elements: &'p [Expr], expr: &Expr) -> Value {
         let object = self.container(f, shape, expr);
         let mut traits = Traits::NONE_OF_ALL;
+        let mut carried = Value::NOTHING.carried;
         for (position, element) in elements.iter().enumerate() {
             let value = match element {
                 Expr::Starred(starred) => {
@@ -215,14 +216,28 @@ impl<'p> Machine<'p> {
                 plain => self.eval(f, plain),
             };
             traits = traits.with(value.traits);
+            for place in value.carried.iter() {
+                carried.insert(place);
+            }
             self.heap.add_element(object, value);
             if shape == Shape::Tuple {
                 let name = self.position(position);
                 self.heap.set_field(object, name, value);
             }
         }
-        // A tuple as a key is as unique as what is in it.
-        if shape == Shape::Tuple { inherit(Value::object(object), traits) } else { Value::object(object) }
+        if shape != Shape::Tuple {
+            return Value::object(object);
+        }
+        // A tuple as a key is as unique as what is in it, and state as what it is made from.
+        Value { carried, ..inherit(Value::object(object), traits) }
+    }
+
+    /// A tensor, or a tuple of them: `(hidden, cell)`.
+    pub(super) fn is_state(&self, value: &Value) -> bool {
+        let tuple = |object| {
+            self.heap.shape(object) == Shape::Tuple && self.heap.get(object).elements.kinds.has(Kinds::TENSOR)
+        };
+        value.kinds.has(Kinds::TENSOR) || value.objects.iter().any(tuple)
     }
 
     fn dict(&mut self, f: &mut Frame, dict: &'p ast::ExprDict) -> Value {
