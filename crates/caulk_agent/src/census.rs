@@ -1,7 +1,7 @@
 //! The census: every object the collector knows, counted by type, and the length of every container.
 //!
-//! One pass that runs no Python code. Dicts that the collector does not track (plain rows) and numpy arrays are met as
-//! referents. What grows is told by comparing with the census before; addresses are compared, never dereferenced.
+//! One pass that runs no Python code. Dicts that the collector does not track (plain rows), byte arrays, which it never
+//! does, and numpy arrays are met as referents, and as locals of the user's functions. What grows is told by comparing with the census before; addresses are compared, never dereferenced.
 //!
 //! Bounded in what it keeps and in time, whatever the program holds: of too many containers the shortest are left out,
 //! of a container with millions of elements most are not looked at.
@@ -16,6 +16,7 @@ pub(crate) use pause::{CollectorPaused, resume_collector_after_fork};
 pub(crate) use tracker::{Grown, HISTORY, Tracker};
 
 use crate::budget::thread_time;
+use crate::frames;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, TypeInfo, type_address, visit_tracked};
 
 /// A container met in a census.
@@ -41,6 +42,8 @@ const SAMPLED: u32 = 16;
 const MOST_CONTAINERS: usize = 1 << 18;
 /// Tensors, arrays and untracked dicts that are noted, each.
 const MOST_NOTED: usize = 1 << 18;
+/// Shortest byte array that is noted, in bytes: programs hold very many small ones.
+const SHORTEST_BYTES: usize = 4096;
 /// Elements of containers that are looked at, over all containers.
 const MOST_ELEMENTS: usize = 1 << 22;
 /// A census that takes longer than this, in CPU time of the thread, is given up.
@@ -81,12 +84,25 @@ impl From<TryReserveError> for Failure {
 /// Walks the heap once. `asked` are addresses of an older census. Nothing is made or called meanwhile.
 pub(crate) fn take(heap: &mut Heap<'_>, asked: &AddressSet) -> Result<Census, Failure> {
     let py = heap.py;
+    let locals = untracked_locals(heap);
     let mut walk = Walk::new(heap, asked)?;
+    for local in locals {
+        walk.meet_untracked(local);
+    }
     let complete = visit_tracked(py, &mut |object| walk.visit(object));
     if walk.too_long {
         return Err(Failure::TooLong);
     }
     if complete { Ok(walk.finish()) } else { Err(Failure::Unavailable) }
+}
+
+/// What only running functions refer to is no object's referent. Kept alive: reading locals calls.
+fn untracked_locals(heap: &mut Heap<'_>) -> Vec<Address> {
+    let mut locals = frames::user_locals(heap.py);
+    locals.retain(|local| is_untracked(local.as_ptr() as Address));
+    let addresses: Vec<Address> = locals.iter().map(|local| local.as_ptr() as Address).collect();
+    heap.keep(addresses.iter().copied());
+    addresses
 }
 
 /// A census that is being taken.
@@ -97,8 +113,8 @@ struct Walk<'a, 'py> {
     tallies: Vec<(Address, TypeInfo, Tally)>,
     index: AddressMap<u32>,
     untracked: AddressSet,
-    /// Dicts that the object at hand owns.
-    dicts: Vec<Address>,
+    /// Untracked containers that the object at hand refers to.
+    referents: Vec<Address>,
     /// Elements of containers that may still be looked at.
     elements: usize,
     /// Shortest container that is noted.
@@ -119,7 +135,7 @@ impl<'a, 'py> Walk<'a, 'py> {
             tallies: Vec::new(),
             index: AddressMap::default(),
             untracked: AddressSet::default(),
-            dicts: Vec::new(),
+            referents: Vec::new(),
             elements: MOST_ELEMENTS,
             shortest: 1,
             started: thread_time(),
@@ -143,12 +159,12 @@ impl<'a, 'py> Walk<'a, 'py> {
             self.census.alive.insert(object, object_type);
         }
         self.meet(object, info);
-        let owns_dicts = match info.shape {
+        let owns_untracked = match info.shape {
             Shape::Dict | Shape::List | Shape::Deque => true,
             Shape::Plain => info.instance,
             _ => false,
         };
-        if owns_dicts && self.elements > 0 {
+        if owns_untracked && self.elements > 0 {
             self.look_into(object, info);
         }
         self.too_long = self.census.objects.is_multiple_of(OBJECTS_PER_LOOK)
@@ -156,27 +172,32 @@ impl<'a, 'py> Walk<'a, 'py> {
         !self.too_long
     }
 
-    /// Rows and attributes whose dicts hold only plain values are not tracked: they are met through their owners.
+    /// Rows and attributes whose dicts hold only plain values are not tracked, nor are byte arrays: they are met through
+    /// their owners.
     fn look_into(&mut self, object: Address, info: TypeInfo) {
-        let mut dicts = std::mem::take(&mut self.dicts);
+        let mut untracked = std::mem::take(&mut self.referents);
         let (elements, arrays) = (&mut self.elements, &mut self.census.arrays);
-        let (plain_dict, ndarray) = (&raw mut pyo3::ffi::PyDict_Type as Address, self.heap.ndarray());
+        let ndarray = self.heap.ndarray();
         self.heap.referents_of(object, info, &mut |referent| {
             *elements = elements.saturating_sub(1);
-            let referent_type = type_address(referent);
-            if referent_type == plain_dict {
-                dicts.push(referent);
-            } else if referent_type == ndarray && arrays.len() < MOST_NOTED {
+            if is_untracked(referent) {
+                untracked.push(referent);
+            } else if type_address(referent) == ndarray && arrays.len() < MOST_NOTED {
                 arrays.push(referent);
             }
         });
-        for dict in dicts.drain(..) {
-            if !is_tracked(dict) && self.untracked.len() < MOST_NOTED && self.untracked.insert(dict) {
-                let info = self.heap.type_of(dict);
-                self.meet(dict, info);
-            }
+        for container in untracked.drain(..) {
+            self.meet_untracked(container);
         }
-        self.dicts = dicts;
+        self.referents = untracked;
+    }
+
+    /// Each once, however many refer to it.
+    fn meet_untracked(&mut self, container: Address) {
+        if self.untracked.len() < MOST_NOTED && self.untracked.insert(container) {
+            let info = self.heap.type_of(container);
+            self.meet(container, info);
+        }
     }
 
     fn meet(&mut self, object: Address, info: TypeInfo) {
@@ -235,7 +256,13 @@ pub(crate) fn mean_small_object(heap: &mut Heap<'_>) -> f64 {
     if count == 0 { 64.0 } else { bytes as f64 / count as f64 }
 }
 
-fn is_tracked(object: Address) -> bool {
+/// A dict that the collector does not track, or a byte array worth noting?
+fn is_untracked(object: Address) -> bool {
+    let object_type = type_address(object);
+    if object_type == &raw mut pyo3::ffi::PyByteArray_Type as Address {
+        return Heap::length_of(object, Shape::Buffer).is_some_and(|length| length >= SHORTEST_BYTES);
+    }
     // SAFETY: `object` is alive; reads a header bit.
-    unsafe { pyo3::ffi::PyObject_GC_IsTracked(object as *mut pyo3::ffi::PyObject) != 0 }
+    object_type == &raw mut pyo3::ffi::PyDict_Type as Address
+        && unsafe { pyo3::ffi::PyObject_GC_IsTracked(object as *mut pyo3::ffi::PyObject) == 0 }
 }

@@ -153,6 +153,17 @@ pub(crate) fn all_frames(py: Python<'_>) -> Vec<(u64, Vec<Bound<'_, PyAny>>)> {
     threads.map(|(thread, frame)| (thread, stack_of(Some(frame)).collect())).collect()
 }
 
+/// What the locals of the user's functions refer to, in all threads.
+pub(crate) fn user_locals(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
+    let mut locals = Vec::new();
+    for frame in all_frames(py).iter().flat_map(|(_, stack)| stack) {
+        if is_user_file(&file_of(&code_of(frame))) {
+            for_each_local(frame, &mut |_, value| locals.push(value.clone()));
+        }
+    }
+    locals
+}
+
 /// Name of a thread, as `threading` has it; empty where it has none.
 pub(crate) fn thread_name(py: Python<'_>, thread: u64) -> String {
     let find = || -> Option<String> {
