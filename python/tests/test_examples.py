@@ -17,6 +17,10 @@ LEAKS = [
     ("state_fed_back.py", {"state-not-detached"}, "state"),
     ("native_buffers.py", {"native-growth"}, "malloc"),
     ("global_results.py", {"global-accumulation"}, "RESULTS"),
+    ("transitions.py", {"global-accumulation"}, "memory"),
+    ("model_snapshots.py", {"unbounded-history"}, "members"),
+    ("byte_log.py", {"unbounded-history"}, "raw"),
+    ("text_log.py", {"unbounded-history"}, "texts"),
 ]
 
 

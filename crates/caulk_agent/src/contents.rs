@@ -206,9 +206,14 @@ impl Owned {
                     let Some(torch) = torch.as_ref().filter(|torch| torch.is_plain(&tensor)) else {
                         continue;
                     };
-                    if let Some(storage) = Torch::storage(&tensor).filter(|_| !torch.is_parameter(&tensor)) {
-                        let entry = storages.entry(storage.pointer as Address).or_insert((storage.bytes, 0));
-                        entry.1 += Torch::view_bytes(&tensor);
+                    // Parameters as well: those that others use are not among what dies. Their gradients are held from
+                    // C++, where the trial does not come.
+                    for held in Torch::grad(&tensor).iter().chain([&tensor]) {
+                        if let Some(storage) = Torch::storage(held) {
+                            let entry =
+                                storages.entry(storage.pointer as Address).or_insert((storage.bytes, 0));
+                            entry.1 += Torch::view_bytes(held);
+                        }
                     }
                     if Torch::is_cuda(&tensor) {
                         facts.add("device:cuda");

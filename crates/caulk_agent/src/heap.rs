@@ -58,6 +58,9 @@ pub(crate) type AddressSet = std::collections::HashSet<Address, BuildHasherDefau
 /// References of one object that are visited: the rest of a list of millions is left out.
 pub(crate) const MOST_REFERENTS: usize = 200_000;
 
+/// Variables of a frame or generator, with its value stack: what most functions have.
+const VARIABLES: usize = 8;
+
 /// A view of the heap for the length of one call.
 pub(crate) struct Heap<'py> {
     pub(crate) py: Python<'py>,
@@ -137,6 +140,9 @@ impl<'py> Heap<'py> {
             Shape::Dict => (length.max(5).next_power_of_two() * 3 / 2) * 24,
             Shape::Set => length.max(8).next_power_of_two() * 2 * 16,
             Shape::Buffer => length,
+            // One byte for each character: what is not Latin-1 takes two or four.
+            // SAFETY: a string or a subclass; reads a field.
+            Shape::Text => unsafe { ffi::PyUnicode_GetLength(object as *mut ffi::PyObject) }.unsigned_abs(),
             _ => 0,
         };
         header + info.basic_size + info.item_size * Self::items(object, info) + beside
@@ -148,10 +154,15 @@ impl<'py> Heap<'py> {
         {
             return 0;
         }
+        // Frames and generators have an item size for their variables and, from 3.11 on, no `ob_size`: another field is
+        // in its place.
+        if matches!(info.shape, Shape::Frame | Shape::Generator) {
+            return VARIABLES * size_of::<Address>();
+        }
         // `ob_size` follows the two words of every object. Ints keep their sign in it (3.11 and before) or a tag in its
-        // low bits (3.12 on), hence the clamp; `Py_SIZE` refuses them.
-        let size = read_word(object + 2 * size_of::<Address>()) as isize;
-        size.unsigned_abs().min(1 << 20)
+        // low bits (3.12 on), and other types may have something else there, hence the clamp; `Py_SIZE` refuses ints.
+        let size = (read_word(object + 2 * size_of::<Address>()) as isize).unsigned_abs();
+        if matches!(info.shape, Shape::Tuple | Shape::Bytes) { size } else { size.min(1 << 20) }
     }
 
     /// Calls `visit` with every object that `object` refers to, as the collector would: the first [`MOST_REFERENTS`].

@@ -6,11 +6,14 @@ use crate::heap::{Address, AddressSet, Entries, Heap, MOST_REFERENTS, Shape};
 
 /// Elements looked at.
 const SAMPLE: usize = 8;
+/// Of these so many in a row: what neighbours share (the state that one transition of a replay buffer ends with and the
+/// next begins with) dies with none of them alone.
+const RUN: usize = 4;
 
 /// Elements of containers: keys beside values for dicts.
 ///
-/// Taken evenly from the younger half, the very youngest left out: what was stored last is often in use elsewhere still
-/// (a batch in flight), and would not die with the container.
+/// Taken in runs from the younger half, the very youngest left out: what was stored last is often in use elsewhere
+/// still (a batch in flight), and would not die with the container.
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) elements: Vec<Address>,
@@ -22,12 +25,15 @@ pub(super) struct Sample {
 
 /// Positions to look at in a container of this length.
 fn positions(length: usize) -> Vec<usize> {
-    if length <= SAMPLE {
-        return (0..length).collect();
+    let left_out = (length / 8).max(1);
+    if length <= SAMPLE + left_out {
+        return (0..length.saturating_sub(left_out).max(length.min(1))).collect();
     }
-    let (start, end) = (length / 2, length - length / 8 - 1);
+    let end = length - left_out;
+    let start = (length / 2).min(end - SAMPLE);
     let span = (end - start).max(SAMPLE);
-    (0..SAMPLE).map(|at| (start + at * span / SAMPLE).min(length - 1)).collect()
+    let runs = (0..SAMPLE / RUN).map(|run| start + run * RUN * span / SAMPLE);
+    runs.flat_map(|first| first..first + RUN).collect()
 }
 
 impl Sample {
@@ -101,5 +107,33 @@ impl Sample {
     pub(super) fn addresses(&self) -> impl Iterator<Item = Address> {
         let keys = self.keys.iter().chain(&self.last_keys).chain(&self.first_key);
         self.elements.iter().chain(keys).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_element_is_looked_at_twice_nor_beyond_the_end() {
+        for length in 0..2000 {
+            let positions = positions(length);
+            let before_the_youngest = length.saturating_sub(1);
+            assert_eq!(positions.len(), before_the_youngest.clamp(length.min(1), SAMPLE), "{length}");
+            assert!(positions.is_sorted_by(|one, next| one < next), "{length}: {positions:?}");
+            assert!(positions.last().is_none_or(|last| *last < length), "{length}: {positions:?}");
+        }
+    }
+
+    #[test]
+    fn the_youngest_is_left_out_unless_it_is_alone() {
+        assert_eq!(positions(1), [0]);
+        assert_eq!(positions(2), [0]);
+        assert_eq!(positions(9), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn neighbours_are_looked_at_together() {
+        assert_eq!(positions(1000), [500, 501, 502, 503, 687, 688, 689, 690]);
     }
 }

@@ -21,11 +21,15 @@ pub(crate) enum Shape {
     Deque,
     Buffer,
     Tuple,
+    Text,
+    Bytes,
     Tensor,
     Array,
     Module,
     Type,
     Frame,
+    /// Coroutines and asynchronous generators as well.
+    Generator,
     Function,
     Code,
     Exception,
@@ -56,6 +60,7 @@ pub(super) struct KnownTypes {
     pub(super) parameter: Address,
     pub(super) ndarray: Address,
     frame: Address,
+    generators: [Address; 3],
     code: Address,
     pub(super) function: Address,
 }
@@ -75,6 +80,8 @@ impl KnownTypes {
             parameter: find("torch.nn.parameter", "Parameter"),
             ndarray: find("numpy", "ndarray"),
             frame: find("types", "FrameType"),
+            generators: ["GeneratorType", "CoroutineType", "AsyncGeneratorType"]
+                .map(|name| find("types", name)),
             code: find("types", "CodeType"),
             function: find("types", "FunctionType"),
         }
@@ -103,9 +110,11 @@ impl KnownTypes {
 
     fn shape(&self, object_type: *mut ffi::PyTypeObject, flags: u64) -> Shape {
         // Bits of `tp_flags` for subclasses of built-in types: CPython, Include/object.h, stable since 3.0.
-        const BY_FLAG: [(u32, Shape); 5] = [
+        const BY_FLAG: [(u32, Shape); 7] = [
             (25, Shape::List),
             (26, Shape::Tuple),
+            (27, Shape::Bytes),
+            (28, Shape::Text),
             (29, Shape::Dict),
             (30, Shape::Exception),
             (31, Shape::Type),
@@ -120,6 +129,9 @@ impl KnownTypes {
             (self.array, Shape::Buffer),
             (self.lru_cache, Shape::LruCache),
             (self.frame, Shape::Frame),
+            (self.generators[0], Shape::Generator),
+            (self.generators[1], Shape::Generator),
+            (self.generators[2], Shape::Generator),
             (self.code, Shape::Code),
             (self.function, Shape::Function),
             (&raw mut ffi::PySet_Type as Address, Shape::Set),
