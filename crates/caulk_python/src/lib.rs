@@ -15,6 +15,7 @@ mod edit;
 mod facts;
 mod fixes;
 mod flow;
+mod imports;
 mod index;
 mod library;
 mod likely;

@@ -2,6 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::Diagnostic;
+use caulk_source::absolute;
 
 pub(crate) mod baseline;
 mod cache;
@@ -23,13 +24,14 @@ pub(crate) use targets::{Buffers, STDIN, targets};
 
 use crate::cli::{FileArgs, RuleArgs};
 
-/// Patterns in the whole projects of some files, whatever their settings leave out; none where a project cannot be read.
+/// Patterns in some files that ran and in what they import, whatever the settings of their projects leave out; none where
+/// a project cannot be read.
 pub(crate) fn patterns(directory: &Utf8Path, files: &[Utf8PathBuf]) -> Vec<Diagnostic> {
     let rules = RuleArgs { isolated: true, ..RuleArgs::default() };
     let mut collected = Collected::default();
     let projects = targets(directory, files, &rules, &FileArgs::default(), &Buffers::new());
     for mut project in projects.unwrap_or_default() {
-        project.reported = project.documents.keys().cloned().collect();
+        project.reported = project.imported_by(files.iter().map(|file| absolute(directory, file)));
         collected.add(&project, project.check_cached(None));
     }
     collected.finish().findings

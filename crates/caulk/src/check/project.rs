@@ -68,14 +68,25 @@ impl Project {
         Self { names, settings, documents, reported, problems, cache }
     }
 
-    /// What is asked of the engine.
-    pub(crate) fn job(&self) -> Job<'_> {
+    /// Those of some files that belong to the project, and what they import of it.
+    pub(crate) fn imported_by(&self, files: impl IntoIterator<Item = Utf8PathBuf>) -> BTreeSet<String> {
+        let sources = caulk_python::Project::new(self.sources());
+        let known = files.into_iter().filter_map(|file| sources.find(&self.names.internal(&file)));
+        sources.imported_by(known).into_iter().map(|file| sources.file(file).path().to_owned()).collect()
+    }
+
+    fn sources(&self) -> impl Iterator<Item = SourceFile> {
         let source = |(path, document): (&String, &Document)| SourceFile {
             path: path.clone(),
             text: document.text.clone(),
         };
+        self.documents.iter().map(source)
+    }
+
+    /// What is asked of the engine.
+    pub(crate) fn job(&self) -> Job<'_> {
         Job {
-            sources: self.documents.iter().map(source).collect(),
+            sources: self.sources().collect(),
             reported: self.reported.clone(),
             selection: &self.settings.selection,
             off: self.off(),
