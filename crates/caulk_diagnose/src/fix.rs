@@ -1,13 +1,45 @@
 //! What to change, per class; as an edit where the source allows one.
 
+use caulk_core::wire::ContainerKind;
 use caulk_core::{Applicability, Fix, LeakClass};
+use caulk_python::GrowKind;
 
 use crate::place::Located;
+
+/// The change for something that grows.
+pub(crate) fn of_kind(
+    class: LeakClass,
+    kind: ContainerKind,
+    located: Option<&Located>,
+    name: &str,
+) -> Option<Fix> {
+    let advice = beyond_bounds(class, kind, located).map(|text| display(text.to_owned()));
+    advice.or_else(|| of(class, located, name))
+}
 
 /// The change for a finding.
 pub(crate) fn of(class: LeakClass, located: Option<&Located>, name: &str) -> Option<Fix> {
     let edit = located.and_then(|located| edit(class, located, name));
     edit.or_else(|| advice(class).map(|text| display(text.to_owned())))
+}
+
+/// What to do about histories that no `maxlen` bounds.
+fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located>) -> Option<&'static str> {
+    if !matches!(class, LeakClass::UnboundedHistory | LeakClass::GlobalAccumulation) {
+        return None;
+    }
+    let grow = located.map(|located| located.grow.as_ref().map(|grow| grow.kind));
+    match (kind, grow?) {
+        (ContainerKind::Buffer, _) => {
+            Some("write it to a file as it comes, or empty it (`.clear()`) once it is used")
+        }
+        (_, Some(GrowKind::Register)) => {
+            Some("register it once, before the loop, or take it out again when it is done with")
+        }
+        // The line calls a library, which stores into a container of its own.
+        (_, None) => Some("make this call once, or undo it when what it adds is done with"),
+        _ => None,
+    }
 }
 
 fn display(description: String) -> Fix {

@@ -218,6 +218,11 @@ fn bytes(group: &[Suspect<'_>]) -> f64 {
     adding(group).iter().map(|suspect| suspect.rate.bytes_per_unit).sum()
 }
 
+/// Is the length of such a thing an amount of memory?
+fn counts_bytes(kind: ContainerKind) -> bool {
+    matches!(kind, ContainerKind::Tensor | ContainerKind::Buffer)
+}
+
 fn same_line(a: &Suspect<'_>, b: &Suspect<'_>) -> bool {
     match (&a.located, &b.located) {
         (Some(a), Some(b)) => a.path == b.path && a.spot.line == b.spot.line,
@@ -239,7 +244,9 @@ fn finding(
     let adding = adding(group);
     let own = bytes(group);
     let bytes = own * cost;
-    let elements = adding.iter().map(|suspect| suspect.rate.elements_per_unit).sum();
+    // What counts bytes has no elements to tell of.
+    let counted = if counts_bytes(first.kind) { &[] } else { adding };
+    let elements = counted.iter().map(|suspect| suspect.rate.elements_per_unit).sum();
     let intervals: Option<Vec<[f64; 2]>> = adding.iter().map(|suspect| suspect.rate.interval).collect();
     let added = |sum: [f64; 2], one: &[f64; 2]| [sum[0] + cost * one[0], sum[1] + cost * one[1]];
     let interval = intervals.map(|intervals| intervals.iter().fold([0.0, 0.0], added));
@@ -250,7 +257,7 @@ fn finding(
         elements_per_epoch: scale.per_epoch(elements),
         elements_per_unit: elements,
         interval,
-        elements: adding.iter().map(|suspect| suspect.rate.elements).sum(),
+        elements: counted.iter().map(|suspect| suspect.rate.elements).sum(),
     };
     let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
     let container =
@@ -272,7 +279,7 @@ fn finding(
         process: process.reference(),
         pinned: pinned(group),
         evidence: evidence(judged, group, &growth, own),
-        fix: fix::of(first.class, first.located.as_ref(), name),
+        fix: fix::of_kind(first.class, first.kind, first.located.as_ref(), name),
         twins,
         growth: Some(growth),
     }
@@ -286,9 +293,8 @@ fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
         ContainerKind::Graph => {
             format!("the autograd graph behind `{container}` grows by {} per {unit}", count("node"))
         }
-        ContainerKind::Tensor | ContainerKind::Buffer => {
-            format!("`{container}` is replaced by a larger one again and again")
-        }
+        ContainerKind::Tensor => format!("`{container}` is replaced by a larger one again and again"),
+        ContainerKind::Buffer => format!("`{container}` gets longer and longer"),
         ContainerKind::LruCache => {
             format!("the cache of `{container}` grows by {} per {unit}", count("result"))
         }
@@ -372,21 +378,22 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
         );
     }
     let rate = &first.rate;
-    add(
-        "census",
-        format!(
-            "{} -> {} over {} boundaries: {}",
-            rate.first, rate.elements, rate.points, rate.judgement.text
-        ),
-    );
-    if let Some((times, count)) = first.located.as_ref().and_then(|located| located.traced) {
+    let length = |number: u64| {
+        if counts_bytes(first.kind) { Bytes(number).to_string() } else { number.to_string() }
+    };
+    let (before, after) = (length(rate.first), length(rate.elements));
+    add("census", format!("{before} -> {after} over {} boundaries: {}", rate.points, rate.judgement.text));
+    if let Some((gained, count)) = first.located.as_ref().and_then(|located| located.traced) {
         let count = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        add("armed-trace", format!("seen growing at this line {count} while traced (+{times})"));
+        let gained = length(gained);
+        add("armed-trace", format!("seen growing at this line {count} while traced (+{gained})"));
     }
     if let Some(located) = first.located.as_ref().filter(|located| located.grow.is_some()) {
         add("source", format!("`{}` grows `{}`", located.spot.text, located.container));
     }
-    if let Some(contents) = first.contents {
+    // In a web of references nothing dies with an element: then there is nothing to tell of it.
+    let told = |contents: &&Contents| first.kind == ContainerKind::Graph || contents.bytes_per_element > 0;
+    if let Some(contents) = first.contents.filter(told) {
         add("contents", contents_text(first.kind, contents));
     }
     for other in &group[1..] {

@@ -25,7 +25,7 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
     page.gap();
     let mut rows = Rows::new(page);
     if let Some(growth) = &finding.growth {
-        rows.text("grows", &rate(growth));
+        rows.text("grows", &rate(growth, noun(finding)));
     }
     if let Some(owner) = words::owner(&finding.process) {
         rows.text("process", &owner);
@@ -210,24 +210,33 @@ fn find_word(text: &str, name: &str) -> Option<usize> {
     })
 }
 
-fn rate(growth: &Growth) -> String {
+/// What is counted.
+fn noun(finding: &Finding) -> &'static str {
+    if finding.holder_path.last().is_some_and(|kind| kind == "graph") { "node" } else { "element" }
+}
+
+fn rate(growth: &Growth, noun: &str) -> String {
     let per = Per::of(growth.unit);
     let mut parts = Vec::new();
     if growth.bytes_per_unit > 0.0 {
-        let interval = growth.interval.map_or(String::new(), |[low, high]| {
-            format!(" ({})", words::range(Series::InUse, [low * per.factor, high * per.factor]))
-        });
         let rate = words::bytes(growth.bytes_per_unit * per.factor);
+        // Exact counts have an interval without width.
+        let interval = growth
+            .interval
+            .map(|bounds| words::range(Series::InUse, bounds.map(|bound| bound * per.factor)))
+            .filter(|interval| *interval != rate)
+            .map_or(String::new(), |interval| format!(" ({interval})"));
         parts.push(format!("{rate} per {}{interval}", per.name));
     }
     if growth.elements_per_unit > 0.0 {
         let rate = words::mean(growth.elements_per_unit * per.factor);
-        let noun = if rate == "1" { "element" } else { "elements" };
+        let each = if per.name == "minute" { "a minute" } else { "each time" };
+        let noun = if rate == "1" { noun.to_owned() } else { format!("{noun}s") };
         parts.push(match (parts.is_empty(), growth.elements) {
             (true, 0) => format!("{rate} {noun} per {}", per.name),
-            (_, 0) => format!("{rate} {noun} each time"),
+            (_, 0) => format!("{rate} {noun} {each}"),
             (true, now) => format!("{rate} {noun} per {}, {now} at the end", per.name),
-            (false, now) => format!("{rate} {noun} each time, {now} at the end"),
+            (false, now) => format!("{rate} {noun} {each}, {now} at the end"),
         });
     }
     parts.join("; ")
@@ -290,10 +299,48 @@ fn lines(page: &mut Page, hunk: &Hunk, margin: usize) {
 
 #[cfg(test)]
 mod tests {
+    use caulk_core::VerdictUnit;
+
     use super::*;
 
     fn check(text: &str, container: &str, marks: &str) {
         assert_eq!(mark(text, container, 60), marks);
+    }
+
+    fn says(unit: VerdictUnit, interval: [f64; 2], noun: &str, text: &str) {
+        let megabyte = f64::from(1 << 20);
+        let growth = Growth {
+            unit,
+            bytes_per_epoch: None,
+            bytes_per_unit: megabyte,
+            elements_per_epoch: None,
+            elements_per_unit: 4.0,
+            interval: Some(interval.map(|bound| bound * megabyte)),
+            elements: 28,
+        };
+        assert_eq!(rate(&growth, noun), text);
+    }
+
+    #[test]
+    fn an_interval_is_shown_where_it_says_more_than_the_rate() {
+        let epoch = VerdictUnit::Epoch;
+        says(epoch, [1.0, 1.0], "element", "1.00 MB per epoch; 4 elements each time, 28 at the end");
+        says(
+            epoch,
+            [0.5, 2.0],
+            "node",
+            "1.00 MB per epoch (512 KB to 2.00 MB); 4 nodes each time, 28 at the end",
+        );
+    }
+
+    #[test]
+    fn minutes_are_no_times_at_which_something_is_added() {
+        says(
+            VerdictUnit::Seconds,
+            [1.0, 1.0],
+            "element",
+            "60.0 MB per minute; 240 elements a minute, 28 at the end",
+        );
     }
 
     #[test]
