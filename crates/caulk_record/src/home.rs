@@ -33,10 +33,12 @@ impl RunEntry {
         self.folder.file_name().unwrap_or_default()
     }
 
-    /// Sorts by start; what cannot be read by the time in its name, which is as good within a time zone.
-    pub fn age(&self) -> (Option<Timestamp>, &str) {
-        let started = self.info.as_ref().ok().and_then(|info| info.started.parse::<Timestamp>().ok());
-        (started, self.id())
+    /// Sorts by start, within a second by the machine's clock; what cannot be read by the time in its name, which is as
+    /// good within a time zone.
+    pub fn age(&self) -> (Option<Timestamp>, u64, &str) {
+        let info = self.info.as_ref().ok();
+        let started = info.and_then(|info| info.started.parse::<Timestamp>().ok());
+        (started, info.map_or(0, |info| info.start_ns), self.id())
     }
 }
 
@@ -116,8 +118,8 @@ fn entry(folder: Utf8PathBuf) -> RunEntry {
     RunEntry { info: read_info(&folder), folder, bytes }
 }
 
-/// The folder of the run that a person means: by a path (to the folder or its `run.json`), by its id, or by a beginning
-/// or an end of it that no other run shares.
+/// The folder of the run that a person means: by a path (to the folder or its `run.json`), by its id, or by a part of it
+/// that no other run shares.
 ///
 /// # Errors
 /// [`HomeError`] if there is none, or more than one; it names those there are.
@@ -136,8 +138,7 @@ pub fn resolve(home: &Utf8Path, name: &str) -> Result<Utf8PathBuf, HomeError> {
     }
     let matching = |test: &dyn Fn(&str) -> bool| runs.iter().filter(|run| test(run.id())).collect::<Vec<_>>();
     let exact = matching(&|id| id == name);
-    let found =
-        if exact.is_empty() { matching(&|id| id.starts_with(name) || id.ends_with(name)) } else { exact };
+    let found = if exact.is_empty() { matching(&|id| id.contains(name)) } else { exact };
     let ids = |runs: &[&RunEntry]| runs.iter().map(|run| run.id().to_owned()).collect();
     match found.as_slice() {
         [one] => Ok(one.folder.clone()),

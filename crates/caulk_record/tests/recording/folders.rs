@@ -82,7 +82,7 @@ fn runs_are_listed_newest_first() {
 }
 
 #[test]
-fn a_run_is_found_by_path_id_beginning_or_end() {
+fn a_run_is_found_by_path_id_or_a_part_of_it() {
     let (_guard, home) = home_folder();
     assert!(matches!(resolve(&home, "x"), Err(HomeError::Empty { .. })));
     let (train, eval, other) = (run(&home, "train", 1), run(&home, "eval", 2), run(&home, "retrain", 3));
@@ -92,6 +92,7 @@ fn a_run_is_found_by_path_id_beginning_or_end() {
     check("eval", &eval);
     check("-train", &train);
     check("retrain", &other);
+    check("300-re", &other);
     check(train.as_str(), &train);
     check(train.join("run.json").as_str(), &train);
     let error = resolve(&home, "train").unwrap_err().to_string();
