@@ -130,7 +130,7 @@ const fn noted(name: &'static str, gives: Gives) -> Entry {
 #[derive(Debug)]
 pub(crate) struct Library {
     entries: FxHashMap<&'static str, Entry>,
-    /// Last parts of all names.
+    /// Last parts of all names, and names of methods that many libraries have.
     last_names: FxHashSet<&'static str>,
 }
 
@@ -147,13 +147,14 @@ impl Library {
         ];
         let entries: FxHashMap<_, _> =
             tables.into_iter().flatten().map(|entry| (entry.name, *entry)).collect();
-        let last_names = entries.keys().filter_map(|name| name.rsplit('.').next()).collect();
+        let own = entries.keys().filter_map(|name| name.rsplit('.').next());
+        let last_names = own.chain(roles::COMMON_METHODS.iter().copied()).collect();
         Self { entries, last_names }
     }
 
     /// Whether some library has a function or method of this name.
     pub(crate) fn has_name(&self, name: &str) -> bool {
-        self.last_names.contains(name) || roles::COMMON_METHODS.contains(&name)
+        self.last_names.contains(name)
     }
 
     /// The entry for a canonical name.

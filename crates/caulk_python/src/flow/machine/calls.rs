@@ -128,11 +128,12 @@ impl<'p> Machine<'p> {
     ) -> Option<Value> {
         let name = attribute.attr.as_str();
         let unknown = receiver.objects.is_empty() && receiver.only(Kinds::UNKNOWN);
-        if !unknown || self.library.has_name(name) || !self.is_handed_in(f, &attribute.value) {
+        if !unknown {
             return None;
         }
         let (class, function) = self.scopes.only_method(self.symbols.find(name)?)?;
-        if self.method_kind(function) != MethodKind::Plain {
+        let plain = self.method_kind(function) == MethodKind::Plain;
+        if !plain || self.library.has_name(name) || !self.is_handed_in(f, &attribute.value) {
             return None;
         }
         let anybody = self.anybody(class);
