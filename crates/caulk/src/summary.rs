@@ -50,7 +50,7 @@ pub(crate) fn of(recording: &Recording) -> Summary {
     Summary {
         epochs: training().map(|own| own.epochs).max().filter(|epochs| *epochs > 0),
         steps: training().map(|own| own.steps).max().filter(|steps| *steps > 0),
-        duration_s: last_ns(recording).saturating_sub(recording.info.start_ns) as f64 / 1e9,
+        duration_s: last_ns(recording).saturating_sub(start_ns(recording)) as f64 / 1e9,
         peak_bytes: peak(recording),
         processes: recording.processes.len() as u32,
         cost_s: (cost_ns > 0).then_some(cost_ns as f64 / 1e9),
@@ -64,14 +64,23 @@ fn peak(recording: &Recording) -> Option<u64> {
     looks.max().filter(|peak| *peak > 0)
 }
 
+/// The start, or the first thing that was recorded where the head of the recording is damaged.
+fn start_ns(recording: &Recording) -> u64 {
+    match recording.info.start_ns {
+        0 => times(recording).min().unwrap_or(0),
+        start_ns => start_ns,
+    }
+}
+
 /// The end, or the last thing that was recorded.
 fn last_ns(recording: &Recording) -> u64 {
-    recording.info.end_ns.unwrap_or_else(|| {
-        let samples = recording.samples.iter().map(|sample| sample.time_ns);
-        let system = recording.system.iter().map(|sample| sample.time_ns);
-        let events = recording.events.iter().map(|event| event.time_ns);
-        samples.chain(system).chain(events).max().unwrap_or(recording.info.start_ns)
-    })
+    recording.info.end_ns.unwrap_or_else(|| times(recording).max().unwrap_or(recording.info.start_ns))
+}
+
+fn times(recording: &Recording) -> impl Iterator<Item = u64> {
+    let samples = recording.samples.iter().map(|sample| sample.time_ns);
+    let system = recording.system.iter().map(|sample| sample.time_ns);
+    samples.chain(system).chain(recording.events.iter().map(|event| event.time_ns))
 }
 
 #[cfg(test)]
@@ -113,6 +122,14 @@ mod tests {
             (summary.epochs, summary.steps, summary.longest_pause_s),
             (Some(3), Some(60), Some(0.005))
         );
+    }
+
+    #[test]
+    fn without_a_head_the_first_thing_recorded_is_the_start() {
+        let look = |time_ns| SystemSample { time_ns, ..SystemSample::default() };
+        let system = vec![look(60_000_000_000), look(64_500_000_000)];
+        let summary = of(&Recording { system, ..Recording::default() });
+        assert!((summary.duration_s - 4.5).abs() < 1e-9, "{}", summary.duration_s);
     }
 
     #[test]

@@ -12,7 +12,9 @@ pub(crate) fn room(recording: &Recording) -> Option<(Limit, f64)> {
     let budget = limits
         .budget_bytes
         .map(|limit| (LimitKind::Budget, limit, limit.saturating_sub(last.tree_rss_bytes)));
+    // Not known where the head of a recording is damaged.
     let physical = Some((LimitKind::Physical, limits.physical_bytes, last.available_bytes));
+    let physical = physical.filter(|(_, limit, _)| *limit > 0);
     let nearest = [cgroup, budget, physical].into_iter().flatten().min_by_key(|(_, _, room)| *room)?;
     let (kind, bytes, room) = nearest;
     Some((Limit { kind, bytes }, room as f64))
