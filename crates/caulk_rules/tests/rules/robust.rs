@@ -84,6 +84,12 @@ fn deep_nesting_is_answered() {
 }
 
 #[test]
+fn sums_of_many_terms_are_answered() {
+    let sum = vec!["self.xs"; 80].join(" + ");
+    examine_text(format!("class A:\n    def training_step(self, x):\n        self.xs = {sum}\n"));
+}
+
+#[test]
 fn long_lines_are_answered() {
     let long = 1 << 20;
     for text in [

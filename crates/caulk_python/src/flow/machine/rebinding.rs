@@ -45,12 +45,10 @@ fn whole(expr: &Expr) -> &Expr {
 /// What an expression puts together, whole; nothing where it puts nothing together.
 fn parts(expr: &Expr) -> Vec<&Expr> {
     match expr {
-        Expr::BinOp(binary) if matches!(binary.op, Operator::Add | Operator::BitOr) => {
-            let side = |side: &'_ Expr| -> bool { !parts(side).is_empty() };
-            [&*binary.left, &*binary.right]
-                .into_iter()
-                .flat_map(|part| if side(part) && part.is_bin_op_expr() { parts(part) } else { vec![part] })
-                .collect()
+        Expr::BinOp(binary) if adds(binary) => {
+            let mut found = Vec::new();
+            operands(binary, &mut found);
+            found
         }
         Expr::List(ast::ExprList { elts, .. })
         | Expr::Tuple(ast::ExprTuple { elts, .. })
@@ -65,6 +63,20 @@ fn parts(expr: &Expr) -> Vec<&Expr> {
             receiver.into_iter().chain(call.arguments.args.iter().flat_map(listed)).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+fn adds(binary: &ast::ExprBinOp) -> bool {
+    matches!(binary.op, Operator::Add | Operator::BitOr)
+}
+
+/// Everything that is added up, each once: sums may have very many terms.
+fn operands<'e>(binary: &'e ast::ExprBinOp, found: &mut Vec<&'e Expr>) {
+    for side in [&*binary.left, &*binary.right] {
+        match side {
+            Expr::BinOp(inner) if adds(inner) => operands(inner, found),
+            _ => found.push(side),
+        }
     }
 }
 
@@ -216,7 +228,7 @@ impl<'p> Machine<'p> {
     fn places_of(&mut self, f: &mut Frame, target: &'p Expr) -> Vec<Place> {
         match target {
             Expr::Name(name) => {
-                let symbol = self.symbols.intern(name.id.as_str());
+                let symbol = self.symbols.at(&name.node_index, name.id.as_str());
                 let definition = self.scopes.function(f.function);
                 let own = definition.slots.contains_key(&symbol);
                 let shared =
@@ -236,7 +248,7 @@ impl<'p> Machine<'p> {
                 owner.map(|owner| Place::Field(owner, symbol)).into_iter().collect()
             }
             Expr::Attribute(attribute) => {
-                let name = self.symbols.intern(attribute.attr.as_str());
+                let name = self.symbols.at(&attribute.attr.node_index, attribute.attr.as_str());
                 let owner = self.peek(f, &attribute.value);
                 let keeps = |object: &ObjectId| {
                     matches!(
