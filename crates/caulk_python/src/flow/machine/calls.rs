@@ -184,7 +184,7 @@ impl<'p> Machine<'p> {
         for keyword in &call.arguments.keywords {
             let value = self.eval(f, &keyword.value);
             match &keyword.arg {
-                Some(name) => named.push((self.symbols.intern(name.as_str()), value)),
+                Some(name) => named.push((self.symbols.at(&name.node_index, name.as_str()), value)),
                 None => {
                     for object in value.objects.iter() {
                         named
