@@ -59,6 +59,26 @@ pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
     unsafe { real::free(block) };
 }
 
+/// C23; the size is a help that no allocator needs.
+///
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
+    // SAFETY: see `malloc`.
+    unsafe { free(block) };
+}
+
+/// C23, likewise.
+///
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _alignment: usize, _size: usize) {
+    // SAFETY: see `malloc`.
+    unsafe { free(block) };
+}
+
 /// # Safety
 /// See [`malloc`].
 #[unsafe(no_mangle)]
