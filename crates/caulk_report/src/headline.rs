@@ -94,12 +94,13 @@ pub fn outlook(verdicts: &[Verdict]) -> Outlook<'_> {
 }
 
 /// Resident memory is a witness only where the same process cannot tell what it has in use, and the tree's where no
-/// process can.
+/// process can. What is in use is told, too, where it is open but may well be level: then nothing speaks of growth.
 fn trusted(verdict: &Verdict, all: &[Verdict]) -> bool {
+    let may_be_level = |verdict: &Verdict| verdict.interval.is_some_and(|[low, _]| low <= 0.0);
     match verdict.series {
         Series::Rss | Series::Pss => !all.iter().any(|other| {
             other.series == Series::InUse
-                && other.state != State::Undecided
+                && (other.state != State::Undecided || may_be_level(other))
                 && (other.process == verdict.process || verdict.process.role == "tree")
         }),
         _ => true,
@@ -248,9 +249,13 @@ pub(crate) fn figures(verdict: &Verdict) -> String {
         let all = per.units(units(verdict.boundaries + verdict.warmup));
         parts.push(format!("{level} {} after {all}{warmup}", words::measure(series)));
     }
-    if let Some(interval) = verdict.interval.filter(|interval| interval.iter().all(|bound| bound.is_finite()))
-    {
-        let interval = interval.map(|bound| bound * per.factor);
+    let interval = verdict.interval.map(|interval| interval.map(|bound| bound * per.factor));
+    // Before anything is known, an interval as wide as the memory itself says nothing.
+    let says = |[low, high]: &[f64; 2]| {
+        let known = verdict.state != State::Undecided || high - low <= verdict.last;
+        low.is_finite() && high.is_finite() && known
+    };
+    if let Some(interval) = interval.filter(says) {
         let rate = match verdict.state {
             State::Grows | State::GrowsWithinEpoch | State::Undecided => words::range(series, interval),
             _ => format!("at most {}", words::rate(series, interval[1].max(0.0))),
@@ -347,6 +352,15 @@ mod tests {
         check(&[("main", Series::Rss, State::Grows)], |outlook| matches!(outlook, Outlook::Grows(_)));
         let open = [("main", Series::InUse, State::Undecided), ("main", Series::Rss, State::Grows)];
         check(&open, |outlook| matches!(outlook, Outlook::Grows(_)));
+    }
+
+    #[test]
+    fn resident_memory_does_not_decide_what_bytes_in_use_leave_open_and_level() {
+        let mut in_use = verdict("main", Series::InUse, State::Undecided);
+        in_use.interval = Some([-2e5, 3e6]);
+        let verdicts = [verdict("main", Series::Rss, State::Grows), in_use];
+        let decided = outlook(&verdicts);
+        assert!(matches!(decided, Outlook::Undecided(open) if open.series == Series::InUse), "{decided:?}");
     }
 
     #[test]

@@ -177,6 +177,11 @@ fn footer(page: &mut Page, report: &Report) {
     }
 }
 
+/// Where there are many, some may have lived for less than the time between two looks.
 fn processes(number: u32) -> String {
-    if number == 1 { "1 process".into() } else { format!("{number} processes") }
+    match number {
+        1 => "1 process".into(),
+        2..10 => format!("{number} processes"),
+        _ => format!("at least {number} processes"),
+    }
 }
