@@ -6,6 +6,7 @@
 
 mod baselines;
 mod class;
+mod cycles;
 mod fix;
 mod growth;
 mod heap;
@@ -101,7 +102,12 @@ fn of_process(
         recording.info.death.as_ref().is_none_or(|death| death.signal.is_some() || death.kill.is_some());
     let suspects = suspect::of_process(files, process, judged, died);
     let mut findings = suspect::findings(files, process, judged, suspects);
-    findings.extend(native::findings(files, process, judged, &findings));
+    if let Some(open) = native::open(judged, &findings) {
+        match cycles::finding(files, process, judged, open) {
+            Some(cycle) => findings.push(cycle),
+            None => findings.extend(native::findings(files, process, judged, open)),
+        }
+    }
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
     findings

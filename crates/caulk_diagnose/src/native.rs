@@ -23,30 +23,26 @@ const MOST: f64 = 1.5;
 /// Lines that are named.
 const LINES: usize = 3;
 
-/// Findings for the growth of a process that `found` leaves open.
-pub(crate) fn findings(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    judged: &Judged,
-    found: &[Finding],
-) -> Vec<Finding> {
-    let grows = |verdict: &&caulk_core::Verdict| verdict.state == State::Grows;
-    let (Some(scale), Some(in_use)) = (judged.scale, judged.in_use().filter(grows)) else {
-        return Vec::new();
-    };
+/// Growth of a process, in bytes per unit, that `found` leaves open; `None` where it does not grow, or most is explained.
+pub(crate) fn open(judged: &Judged, found: &[Finding]) -> Option<f64> {
+    let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
     let weighing = found.iter().filter(|finding| finding.severity > Severity::Info);
     let explained: f64 =
         weighing.filter_map(|finding| finding.growth.as_ref()).map(|growth| growth.bytes_per_unit).sum();
     let open = in_use.bytes_per_unit - explained;
-    if open < judged.least || open < OPEN * in_use.bytes_per_unit {
-        return Vec::new();
-    }
+    (open >= judged.least && open >= OPEN * in_use.bytes_per_unit).then_some(open)
+}
+
+/// The lines that account for growth of which so much is `open`.
+pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Vec<Finding> {
+    let (Some(scale), Some(in_use)) = (judged.scale, judged.in_use()) else { return Vec::new() };
+    let nothing_else = open >= in_use.bytes_per_unit;
     let arrays = arrays_per_unit(process, scale);
     let mut lines = heap::of_process(process, scale);
     lines.retain(|line| {
         let slope = line.judgement.slope;
         let grows = line.judgement.state == State::Grows && slope >= judged.least;
-        let fits = explained == 0.0 || slope <= MOST * open;
+        let fits = nothing_else || slope <= MOST * open;
         grows && fits && slope >= OPEN * open && line.blocks_per_unit > 2.0 * arrays
     });
     lines.sort_by(|a, b| b.judgement.slope.total_cmp(&a.judgement.slope));

@@ -245,7 +245,7 @@ fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Optio
 }
 
 /// Gradients that carry a graph come from the backward pass that recorded itself.
-fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
+pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
     let sites = process.backwards.iter().filter(|site| site.create_graph);
     sites.max_by_key(|site| site.count).and_then(|site| {
         let module = files.module(&site.file)?;

@@ -1,6 +1,8 @@
 //! What native code keeps is told by the line that allocated it, unless something else accounts for the growth.
 
-use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, TypeCount, Types};
+use caulk_core::wire::{
+    BackwardSite, ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, TypeCount, Types,
+};
 use caulk_core::{Confidence, LeakClass, Severity};
 
 use crate::run::{FILE, MB, Run, elements, global, rising};
@@ -82,6 +84,18 @@ fn memory_of_tensors_that_pile_up_is_not_native() {
         run = run.say(Types { boundary, rows: vec![tensors] });
     }
     assert_eq!(run.diagnose().findings, []);
+}
+
+#[test]
+fn cycles_of_gradients_are_blamed_on_the_backward_pass_that_makes_them() {
+    let source = "def step(self, loss):\n    loss.backward(create_graph=True)\n    self.opt.step()\n";
+    let site = BackwardSite { create_graph: true, ..BackwardSite::default() };
+    let leak = Run::of(source).epochs(rising(400 * MB, 10 * MB, 8));
+    let finding = leak.backward("loss.backward(create_graph=True)", site.clone()).finding();
+    assert_eq!((finding.class, finding.confidence), (LeakClass::GraphRetained, Confidence::Suspected));
+    assert_eq!((finding.sites[0].line, finding.severity), (2, Severity::Warning));
+    let level = Run::of(source).epochs([400 * MB; 8]).backward("loss.backward(create_graph=True)", site);
+    assert_eq!(level.diagnose().findings, []);
 }
 
 #[test]
