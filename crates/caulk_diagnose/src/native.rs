@@ -1,6 +1,8 @@
 //! Growth that no container accounts for: the lines that allocate what is never given back, by the heap profile.
 
-use caulk_core::wire::{HeapFrame, Types};
+use std::collections::BTreeMap;
+
+use caulk_core::wire::HeapFrame;
 use caulk_core::{
     Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Severity, Site, SiteRole,
     State,
@@ -20,6 +22,8 @@ const OPEN: f64 = 0.25;
 /// Lines that grow faster than what is open by this factor belong to what is explained: a container pins what other lines
 /// have allocated.
 const MOST: f64 = 1.5;
+/// Blocks of a line for each object that more are alive of, from which on they are not those objects'.
+const MORE: f64 = 2.0;
 /// Lines that are named.
 const LINES: usize = 3;
 
@@ -37,34 +41,38 @@ pub(crate) fn open(judged: &Judged, found: &[Finding]) -> Option<f64> {
 pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Vec<Finding> {
     let (Some(scale), Some(in_use)) = (judged.scale, judged.in_use()) else { return Vec::new() };
     let nothing_else = open >= in_use.bytes_per_unit;
-    let arrays = arrays_per_unit(process, scale);
+    let objects = objects_per_unit(process, scale);
     let mut lines = heap::of_process(process, scale);
     lines.retain(|line| {
         let slope = line.judgement.slope;
         let grows = line.judgement.state == State::Grows && slope >= judged.least;
         let fits = nothing_else || slope <= MOST * open;
-        grows && fits && slope >= OPEN * open && line.blocks_per_unit > 2.0 * arrays
+        grows && fits && slope >= OPEN * open && line.blocks_per_unit > MORE * objects
     });
     lines.sort_by(|a, b| b.judgement.slope.total_cmp(&a.judgement.slope));
     lines.iter().take(LINES).map(|line| finding(files, process, scale, line)).collect()
 }
 
-/// Tensors and arrays that more are alive of per unit, by the censuses. As many blocks that are never given back are
-/// theirs: what grows then are objects that Python knows, which wait for the collector, or are held in a way that was not
-/// found, but no native memory.
-fn arrays_per_unit(process: &Process<'_>, scale: Scale) -> f64 {
-    let counted = |types: &&Types| {
-        let at = units::interpolated(process, scale, process.boundary(types.boundary)?)?;
-        let arrays =
-            types.rows.iter().filter(|row| row.name.contains("Tensor") || row.name.ends_with("ndarray"));
-        Some((at, arrays.map(|row| row.count).sum::<u64>() as f64))
-    };
-    let counts: Vec<(f64, f64)> = process.types.iter().filter_map(counted).collect();
-    // The first census may see what the first steps alone have made.
-    match (counts.get(1), counts.last()) {
-        (Some(first), Some(last)) if last.0 > first.0 => ((last.1 - first.1) / (last.0 - first.0)).max(0.0),
-        _ => 0.0,
+/// Objects of the type of which most more are alive per unit, by the censuses. Blocks that are as many are theirs: what
+/// grows then are objects that Python knows, which wait for the collector, or are held in a way that was not found, but
+/// no native memory.
+fn objects_per_unit(process: &Process<'_>, scale: Scale) -> f64 {
+    let mut counts: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for types in &process.types {
+        let boundary = process.boundary(types.boundary);
+        let Some(at) = boundary.and_then(|boundary| units::interpolated(process, scale, boundary)) else {
+            continue;
+        };
+        for row in &types.rows {
+            counts.entry(&row.name).or_default().push((at, row.count as f64));
+        }
     }
+    // The first census may see what the first steps alone have made.
+    let slope = |counts: &Vec<(f64, f64)>| match (counts.get(1), counts.last()) {
+        (Some(first), Some(last)) if last.0 > first.0 => (last.1 - first.1) / (last.0 - first.0),
+        _ => 0.0,
+    };
+    counts.values().map(slope).fold(0.0, f64::max)
 }
 
 fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Finding {
