@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::{HeapFrame, HeapRow, HeapStack};
+use caulk_core::wire::{HeapFrame, HeapLive, HeapRow, HeapStack};
 use caulk_core::{LineUse, Recording, State};
 use caulk_growth::{Judgement, Point};
 
@@ -45,20 +45,20 @@ pub(crate) fn of_process<'a>(process: &'a Process<'_>, scale: Scale) -> Vec<Line
             frame,
             stacks,
             judgement,
-            blocks_per_unit: blocks_per_unit(process, scale, ids),
+            blocks_per_unit: blocks_per_unit(process, scale, ids, last),
             deviation: variance.sqrt(),
         })
     };
     by_line.values().filter_map(of).collect()
 }
 
-/// Blocks that some stacks gain per unit.
-fn blocks_per_unit(process: &Process<'_>, scale: Scale, ids: &[u32]) -> f64 {
-    let points = points(process, scale, ids, |row| row.blocks);
-    match (points.first(), points.last()) {
-        (Some(first), Some(last)) if last.at > first.at => (last.value - first.value) / (last.at - first.at),
-        _ => 0.0,
-    }
+/// Blocks that the stack which holds most gains per unit: a median of rates, since the sample of one tiny object stands
+/// for thousands.
+fn blocks_per_unit(process: &Process<'_>, scale: Scale, ids: &[u32], last: &HeapLive) -> f64 {
+    let of_line = last.rows.iter().filter(|row| ids.contains(&row.id));
+    let heaviest = of_line.max_by_key(|row| row.bytes).map(|row| row.id);
+    let blocks = points(process, scale, heaviest.as_slice(), |row| row.blocks);
+    Baselines::of(blocks, scale).judge().slope
 }
 
 /// What some stacks held together at the boundaries of a scale. What is not told of a stack has not changed enough.
