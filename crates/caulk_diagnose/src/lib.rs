@@ -103,10 +103,13 @@ fn of_process(
     let suspects = suspect::of_process(files, process, judged, died);
     let mut findings = suspect::findings(files, process, judged, suspects);
     if let Some(open) = native::open(judged, &findings) {
-        match cycles::finding(files, process, judged, open) {
-            Some(cycle) => findings.push(cycle),
-            None => findings.extend(native::findings(files, process, judged, open)),
+        let cycle = cycles::finding(files, process, judged, open);
+        let lines = cycle.map_or_else(|| native::findings(files, process, judged, open), |cycle| vec![cycle]);
+        if !lines.is_empty() {
+            let nameless = findings.iter_mut().filter(|finding| native::is_nameless(finding));
+            nameless.for_each(|finding| finding.severity = Severity::Info);
         }
+        findings.extend(lines);
     }
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));

@@ -30,11 +30,16 @@ const LINES: usize = 3;
 /// Growth of a process, in bytes per unit, that `found` leaves open; `None` where it does not grow, or most is explained.
 pub(crate) fn open(judged: &Judged, found: &[Finding]) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
-    let weighing = found.iter().filter(|finding| finding.severity > Severity::Info);
+    let weighing = found.iter().filter(|finding| finding.severity > Severity::Info && !is_nameless(finding));
     let explained: f64 =
         weighing.filter_map(|finding| finding.growth.as_ref()).map(|growth| growth.bytes_per_unit).sum();
     let open = in_use.bytes_per_unit - explained;
     (open >= judged.least && open >= OPEN * in_use.bytes_per_unit).then_some(open)
+}
+
+/// A container that neither a name nor a line leads to: the buffer within a stream, say. It explains nothing to anybody.
+pub(crate) fn is_nameless(finding: &Finding) -> bool {
+    finding.sites.is_empty() && finding.holder.is_empty()
 }
 
 /// The lines that account for growth of which so much is `open`.
@@ -115,7 +120,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         scope: Scope::Run,
         severity: Severity::Error,
         message: format!(
-            "memory that is allocated here is never given back, {} per {unit}, and no Python container holds it",
+            "memory that is allocated here is never given back, {} per {unit}, and no container was found that holds it",
             Bytes::signed(slope)
         ),
         container: site.text.clone(),
