@@ -1,7 +1,7 @@
 //! What the rules on containers share: how heavy one entry is, which growths are one story, how it is told.
 
 use caulk_core::{Confidence, Fix, Scope, Severity, SiteRole};
-use caulk_python::program::{Guards, Holder, Kinds};
+use caulk_python::program::{Growth, Guards, Holder, Kinds};
 use caulk_python::{GrowSite, Module, Window};
 
 use crate::claims::Claim;
@@ -104,13 +104,20 @@ fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
     let function = cx.function(kept.growth.function);
     let diagnostic =
         cx.report_due_to(Cause::held(kept.holder), kept.growth.container, function, told.message);
-    diagnostic.severity = told.severity;
+    diagnostic.severity = if is_used_whole(kept) { Severity::Info } else { told.severity };
     diagnostic.confidence = Confidence::Likely;
     diagnostic.scope = kept.exposure.scope;
     diagnostic.chain = chain;
     diagnostic.sites.extend(more);
     diagnostic.sites.extend(captured);
     diagnostic.fix = told.fix;
+}
+
+/// A script's own tensor or table that is made longer by binding it anew is mostly its data: the loop fits or plots all of
+/// it again each time (active learning, Bayesian optimisation).
+fn is_used_whole(kept: &Claim) -> bool {
+    let script = matches!(kept.holder, Holder::Global(_) | Holder::Local);
+    script && kept.growth.how == Growth::Concatenate && kept.contents.graph.is_none()
 }
 
 /// The change that the engine of fixes makes of a growth.
