@@ -25,14 +25,14 @@ pub(crate) use targets::{Buffers, STDIN, targets};
 use crate::cli::{FileArgs, RuleArgs};
 
 /// Patterns in some files that ran and in what they import, whatever the settings of their projects leave out; none where
-/// a project cannot be read.
+/// a project cannot be read. Nothing is kept for the next time: who runs a program has named no place for that.
 pub(crate) fn patterns(directory: &Utf8Path, files: &[Utf8PathBuf]) -> Vec<Diagnostic> {
     let rules = RuleArgs { isolated: true, ..RuleArgs::default() };
     let mut collected = Collected::default();
     let projects = targets(directory, files, &rules, &FileArgs::default(), &Buffers::new());
     for mut project in projects.unwrap_or_default() {
         project.reported = project.imported_by(files.iter().map(|file| absolute(directory, file)));
-        collected.add(&project, project.check_cached(None));
+        collected.add(&project, project.check(None));
     }
     collected.finish().findings
 }

@@ -17,6 +17,8 @@ pub type Chain = Vec<LoopId>;
 const MAX_WAYS: usize = 8;
 /// Chains of loops around the making of one object that are told apart: of those not noted it would seem to come from outside.
 const MAX_BIRTHS: usize = 256;
+/// Releases of one object, and resets of one place, that are told apart.
+const MAX_RELEASES: usize = 64;
 /// Loops inside one another that are told apart.
 const MAX_LOOPS: usize = 10;
 /// Holders, and holders of these, that are asked for how long they live.
@@ -145,6 +147,8 @@ impl Lifetimes {
     fn note(&mut self, run: &Run, event: &Event, way: Way, activation: ActivationId, number: u32) {
         let constructing = self.constructs(run, activation, &way);
         let Way { chain, guards, root, .. } = way;
+        let released =
+            |how, chain| Released { chain, how, guards, root, constructing, activation, event: number };
         match event.what {
             What::Birth(object) => {
                 let births = self.births.entry(object).or_default();
@@ -154,33 +158,12 @@ impl Lifetimes {
                 }
             }
             What::Release { object, how } => {
-                let releases = self.releases.entry(object).or_default();
-                if releases.len() < 64 {
-                    releases.push(Released {
-                        chain,
-                        how,
-                        guards,
-                        root,
-                        constructing,
-                        activation,
-                        event: number,
-                    });
-                }
+                let known = self.releases.entry(object).or_default();
+                known.extend((known.len() < MAX_RELEASES).then(|| released(how, chain)));
             }
             What::Reset { place } => {
-                let resets = self.resets.entry(place).or_default();
-                if resets.len() < 64 {
-                    let how = Release::Rebind;
-                    resets.push(Released {
-                        chain,
-                        how,
-                        guards,
-                        root,
-                        constructing,
-                        activation,
-                        event: number,
-                    });
-                }
+                let known = self.resets.entry(place).or_default();
+                known.extend((known.len() < MAX_RELEASES).then(|| released(Release::Rebind, chain)));
             }
             What::Library { name, .. } => {
                 let name = run.symbols.name(name);
