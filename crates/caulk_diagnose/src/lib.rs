@@ -18,6 +18,7 @@ mod patterns;
 mod peaks;
 mod place;
 mod process;
+mod small;
 mod suspect;
 mod training;
 mod units;

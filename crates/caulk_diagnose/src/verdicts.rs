@@ -7,6 +7,7 @@ use caulk_growth::{Judgement, Options};
 use crate::baselines::{Baselines, open};
 use crate::limits::room;
 use crate::process::Process;
+use crate::small::Small;
 use crate::units::{self, Scale};
 
 /// What one process's series do.
@@ -54,7 +55,7 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     let Some(scale) = Scale::of(process) else { return Judged::default() };
     let tells = process.of_unit(scale.unit).any(|boundary| boundary.malloc_bytes > 0);
     let mut judged = Judged { scale: Some(scale), ..Judged::default() };
-    let mut add = |series, value: fn(&Boundary) -> Option<f64>| {
+    let mut add = |series, value: &dyn Fn(&Boundary) -> Option<f64>| {
         let mut baselines = Baselines::of(units::points(process, scale, value), scale);
         if baselines.is_empty() {
             return;
@@ -70,10 +71,11 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         judged.verdicts.push(verdict);
     };
     if tells {
-        add(Series::InUse, units::in_use);
+        let small = Small::of(process);
+        add(Series::InUse, &|boundary| units::in_use(boundary, small));
     }
-    add(Series::Rss, |boundary| Some(boundary.rss_bytes as f64));
-    add(Series::CudaAllocated, |boundary| Some(boundary.cuda_allocated_bytes as f64));
+    add(Series::Rss, &|boundary| Some(boundary.rss_bytes as f64));
+    add(Series::CudaAllocated, &|boundary| Some(boundary.cuda_allocated_bytes as f64));
     hasten(&mut judged.verdicts);
     judged
 }

@@ -1,5 +1,7 @@
 //! One finding: what is wrong, at which line, what keeps it, and what to change.
 
+use std::borrow::Cow;
+
 use caulk_core::{Applicability, Bytes, Confidence, Finding, Fix, Growth, LeakClass, Series, Severity, Site};
 use unicode_width::UnicodeWidthStr;
 
@@ -173,9 +175,10 @@ pub(crate) fn excerpt(
     for (line, text) in &lines {
         let tone = if blamed(*line) { Tone::Strong } else { Tone::Quiet };
         let shown = number(*line).line;
-        page.line(&[(Tone::Quiet, &format!(" {shown:>margin$} | ")), (tone, &cut(text, room))]);
+        let in_view = if *line == marked { in_view(text, container, room) } else { text.as_str().into() };
+        page.line(&[(Tone::Quiet, &format!(" {shown:>margin$} | ")), (tone, &cut(&in_view, room))]);
         if *line == marked {
-            let mark = mark(text, container, room);
+            let mark = mark(&in_view, container, room);
             page.line(&[(Tone::Quiet, &format!(" {:margin$} | ", "")), (Tone::Bad, &mark)]);
         }
     }
@@ -183,6 +186,21 @@ pub(crate) fn excerpt(
 
 fn indentation(text: &str) -> usize {
     text.chars().take_while(|c| c.is_whitespace()).count()
+}
+
+/// A line without so much of its beginning as would push the container out of view.
+fn in_view<'a>(text: &'a str, container: &str, room: usize) -> Cow<'a, str> {
+    let container = harmless(container.trim());
+    let Some(start) = find_word(text, &container) else { return text.into() };
+    let end = start + container.len();
+    if text[..end].width() < room {
+        return text.into();
+    }
+    let mut shown = text[..start].char_indices().map(|(at, _)| at).chain([start]);
+    // A third of the line before the container, if both fit; what is cut on either side is marked.
+    let spare = room.saturating_sub(text[start..end].width() + 2).min(room / 3);
+    let from = shown.find(|at| text[*at..start].width() <= spare).unwrap_or(start);
+    format!("…{}", &text[from..]).into()
 }
 
 /// Carets under the container where the line writes it, else under the whole statement.
@@ -349,6 +367,14 @@ mod tests {
         check("    x = all_losses + losses", "losses", "                     ^^^^^^");
         check("log.losses = losses", "losses", "             ^^^^^^");
         check("größe[k] = v", "größe", "^^^^^");
+    }
+
+    #[test]
+    fn a_container_far_to_the_right_is_brought_into_view() {
+        let text = "for batch in loader: step(batch, optimizer, scheduler); history.append(loss); log(loss)";
+        assert_eq!(in_view(text, "history", 60), "…imizer, scheduler); history.append(loss); log(loss)");
+        assert_eq!(in_view("history.append(loss)", "history", 60), "history.append(loss)");
+        assert_eq!(in_view(text, "nothing", 20), text);
     }
 
     #[test]

@@ -41,8 +41,8 @@ struct RunArgs {
     /// Rounds, each of which runs every contender once
     #[arg(long, default_value_t = 3, value_name = "N")]
     rounds: u32,
-    /// Epochs of the example program; 10 take about a minute without a profiler
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    /// Epochs of the example program; 22 take about a minute without a profiler
+    #[arg(long, default_value_t = 22, value_name = "N")]
     epochs: u32,
     /// Only these contenders, beside the plain program, by the beginning of their names
     #[arg(long, value_name = "NAME", num_args = 1..)]

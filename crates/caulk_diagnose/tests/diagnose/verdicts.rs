@@ -1,6 +1,6 @@
 //! What the series say.
 
-use caulk_core::wire::{Message, Unit};
+use caulk_core::wire::{HeapLive, Message, Unit};
 use caulk_core::{LimitKind, Recording, Series, State, SystemSample, Verdict, VerdictUnit};
 
 use crate::run::{MB, Run, rising};
@@ -42,6 +42,31 @@ fn resident_memory_that_rises_alone_leaves_the_bytes_in_use_flat() {
     });
     assert_eq!(verdict(&run, Series::InUse).state, State::Flat);
     assert_eq!(verdict(&run, Series::Rss).state, State::Grows);
+}
+
+/// Eight epochs of 10,000 small objects more, which the agent takes for 64 bytes and the heap profile for `size`.
+fn small_objects(size: u64, deviation: u64) -> Run {
+    let mut run = Run::of("").epochs([400 * MB; 8]).edit(|recording| {
+        for (epoch, event) in (0..).zip(&mut recording.events) {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.small_blocks = 500_000 + epoch * 10_000;
+                boundary.small_bytes = boundary.small_blocks * 64;
+            }
+        }
+    });
+    for boundary in 0..8_u32 {
+        let bytes = 430 * MB + u64::from(boundary) * 10_000 * size;
+        run = run.say(HeapLive { boundary, interval: 524_288, bytes, deviation, ..HeapLive::default() });
+    }
+    run
+}
+
+#[test]
+fn small_objects_weigh_what_the_heap_profile_says() {
+    let growth = |run: &Run| verdict(run, Series::InUse).bytes_per_unit.round();
+    assert_eq!(growth(&small_objects(300, MB / 8)), 3_000_000.0);
+    // Too coarse a profile to tell.
+    assert_eq!(growth(&small_objects(300, 8 * MB)), 640_000.0);
 }
 
 #[test]
