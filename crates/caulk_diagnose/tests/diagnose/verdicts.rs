@@ -63,10 +63,10 @@ fn small_objects(size: u64, deviation: u64) -> Run {
 
 #[test]
 fn small_objects_weigh_what_the_heap_profile_says() {
-    let growth = |run: &Run| verdict(run, Series::InUse).bytes_per_unit.round();
-    assert_eq!(growth(&small_objects(300, MB / 8)), 3_000_000.0);
+    let growth = |run: &Run| verdict(run, Series::InUse).bytes_per_unit.round() as u64;
+    assert_eq!(growth(&small_objects(300, MB / 8)), 3_000_000);
     // Too coarse a profile to tell.
-    assert_eq!(growth(&small_objects(300, 8 * MB)), 640_000.0);
+    assert_eq!(growth(&small_objects(300, 8 * MB)), 640_000);
 }
 
 #[test]
