@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{Finding, LineUse, RunInfo};
+use caulk_core::{Comparison, Finding, LineUse, RunInfo, StackUse};
 use caulk_diagnose::Sources;
 use caulk_report::{Excerpts, Report};
 use jiff::Timestamp;
@@ -86,6 +86,36 @@ pub(crate) fn lines(
     rows.retain(|row| row.file == name);
     bring(&name, &(1..=MOST_LINES).collect());
     Ok((rows, Some(name), excerpts))
+}
+
+/// What has changed between two moments of a run, and the source of the lines that grew.
+///
+/// # Errors
+/// If there is no recording, or no such moments in it.
+pub(crate) fn comparison(
+    folder: &Utf8Path,
+    from: Option<u64>,
+    to: Option<u64>,
+) -> anyhow::Result<(Vec<Comparison>, Excerpts)> {
+    let recording = caulk_record::read(folder)?;
+    let sources = Disk::new(&recording.info.target.directory);
+    let comparisons = caulk_diagnose::compare(&recording, &sources, from, to)?;
+    let mut excerpts = Excerpts::default();
+    for line in comparisons.iter().flat_map(|comparison| &comparison.lines) {
+        for (number, text) in sources.lines(&line.file, &BTreeSet::from([line.line])) {
+            excerpts.insert(&line.file, number, &text);
+        }
+    }
+    Ok((comparisons, excerpts))
+}
+
+/// What each stack of a run's program holds of the heap.
+///
+/// # Errors
+/// If there is no recording.
+pub(crate) fn stacks(folder: &Utf8Path) -> anyhow::Result<Vec<StackUse>> {
+    let recording = caulk_record::read(folder)?;
+    Ok(caulk_diagnose::stacks(&recording, &Disk::new(&recording.info.target.directory)))
 }
 
 /// Whether the supervisor of an unfinished recording is still at work.

@@ -53,6 +53,8 @@ Examples:
   caulk report 20261121-101500-train    a run by its name, or a part of it that only one run has
   caulk report .caulk/runs/20261121-101500-train --format json --output leak.json
   caulk report --lines=train.py         what each line of train.py holds, native memory included
+  caulk report --flame heap.html        the same by stack, as a picture for a browser
+  caulk report --from 2 --to 8          what has changed between the ends of two epochs
 
 It also works on a run that is still going on, and on one whose supervisor was killed.";
 
@@ -157,6 +159,19 @@ pub(crate) struct ReportArgs {
     /// Show what each source line has allocated and not given back: of FILE, or of the lines that hold most
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_hint = ValueHint::FilePath)]
     pub(crate) lines: Option<String>,
+
+    /// Compare two moments: from the end of epoch N (of step or second N where there are no epochs) [default: the first]
+    #[arg(long, value_name = "N", conflicts_with_all = ["lines", "flame"])]
+    pub(crate) from: Option<u64>,
+
+    /// ... to the end of epoch N [default: the last]
+    #[arg(long, value_name = "N", conflicts_with_all = ["lines", "flame"])]
+    pub(crate) to: Option<u64>,
+
+    /// Write a flame graph of the heap, a page for a browser, to FILE [default: RUN.flame.html]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["lines", "format", "output"])]
+    pub(crate) flame: Option<Utf8PathBuf>,
 
     /// Format of the report
     #[arg(long, value_enum, default_value_t)]

@@ -56,6 +56,26 @@ fn a_report_can_go_to_a_file() {
 }
 
 #[test]
+fn a_flame_graph_is_a_page_whose_name_is_printed() {
+    let place = two_runs();
+    let standard = format!("{}.flame.html", name(&place, 1));
+    for (arguments, file) in
+        [(&["report", "--flame", "heap.html"][..], "heap.html"), (&["report", "--flame"], &standard)]
+    {
+        let ended = place.caulk(arguments).code(0);
+        assert_eq!((ended.out.trim_end(), ended.err.as_str()), (file, ""));
+        assert!(place.read(file).starts_with("<!DOCTYPE html>"), "{file}");
+    }
+    place.caulk(&["report", "--flame", "--format", "json"]).code(2).says("cannot be used with");
+}
+
+#[test]
+fn a_run_that_was_seen_from_outside_has_no_moments_to_compare() {
+    let place = two_runs();
+    place.caulk(&["report", "--from", "1", "--to", "2"]).code(125).says("error: this run has no moments");
+}
+
+#[test]
 fn runs_are_listed_newest_first() {
     let place = two_runs();
     let list = place.caulk(&["runs", "--format", "json"]).code(0).json();

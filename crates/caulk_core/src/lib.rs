@@ -4,25 +4,29 @@
 //! Values only: no I/O, clocks or threads.
 
 mod bytes;
+mod comparison;
 mod diagnostic;
 mod finding;
 mod leak_class;
 mod line_use;
 mod problem;
 mod recording;
+mod sampled;
 mod verdict;
 
 pub use bytes::Bytes;
 pub use caulk_wire as wire;
+pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
 pub use diagnostic::Diagnostic;
 pub use finding::{
     Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, Pinned, Place, Position,
     Scope, Severity, Site, SiteRole,
 };
 pub use leak_class::{Group, LeakClass};
-pub use line_use::LineUse;
+pub use line_use::{LineUse, StackFrame, StackUse};
 pub use problem::Problem;
 pub use recording::{
     AgentEvent, Death, Kill, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
 };
+pub use sampled::Sampled;
 pub use verdict::{Limit, LimitKind, ProcessRef, Series, State, Verdict, VerdictUnit};

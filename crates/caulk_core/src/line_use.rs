@@ -1,10 +1,10 @@
-//! What one line of a program holds of the heap.
+//! What lines and stacks of a program hold of the heap.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ProcessRef, VerdictUnit};
+use crate::{ProcessRef, Sampled, VerdictUnit};
 
-/// Memory that was allocated at a line and not given back, estimated from samples.
+/// Memory that was allocated at a line and not given back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LineUse {
     /// Whose memory.
@@ -15,14 +15,46 @@ pub struct LineUse {
     pub line: u32,
     /// Qualified name of the function; before Python 3.11 its name.
     pub function: String,
-    /// Bytes at the last boundary.
-    pub bytes: f64,
-    /// Standard deviation of them.
-    pub deviation: f64,
-    /// Bytes at the boundary at which they were most.
-    pub peak: f64,
-    /// Growth in bytes per unit, where the line was seen to grow.
-    pub growth: Option<f64>,
+    /// Place by live bytes, from 1. Lines that sampling cannot tell apart share one.
+    pub rank: u32,
+    /// At the last boundary.
+    pub live: Sampled,
+    /// At the boundary at which it was most.
+    pub peak: Sampled,
+    /// Growth per unit, where the line was seen to grow.
+    pub growth: Option<Sampled>,
+    /// What the growth is per.
+    pub unit: VerdictUnit,
+}
+
+/// One line of a stack.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StackFrame {
+    /// File, as in [`crate::Site::file`].
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Qualified name of the function; before Python 3.11 its name.
+    pub function: String,
+    /// The program's own, no library's.
+    pub own: bool,
+}
+
+/// Memory that one stack has allocated and not given back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StackUse {
+    /// Whose memory.
+    pub process: ProcessRef,
+    /// Outermost frame first; empty where no Python was on the stack.
+    pub frames: Vec<StackFrame>,
+    /// No one stack, but all that were not told one by one.
+    pub rest: bool,
+    /// Frames further out were left out.
+    pub truncated: bool,
+    /// At the last boundary.
+    pub live: Sampled,
+    /// Growth in bytes per unit, where it is beyond doubt; else 0.
+    pub growth: f64,
     /// What the growth is per.
     pub unit: VerdictUnit,
 }

@@ -91,7 +91,7 @@ impl Rate {
 }
 
 /// Bytes that one element keeps, over all looks.
-fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> f64 {
+pub(crate) fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> f64 {
     if matches!(kind, ContainerKind::Tensor | ContainerKind::Buffer) {
         return 1.0;
     }

@@ -1,9 +1,9 @@
-//! The heap profile by line: what the user's lines have allocated and not given back, boundary by boundary.
+//! The heap profile: what stacks and lines have allocated and not given back, boundary by boundary.
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::{HeapFrame, HeapLive, HeapRow, HeapStack};
-use caulk_core::{LineUse, Recording, State};
+use caulk_core::wire::{HeapFrame, HeapStack, Unit};
+use caulk_core::{LineUse, Recording, Sampled, StackFrame, StackUse, State};
 use caulk_growth::{Judgement, Point};
 
 use crate::Sources;
@@ -11,75 +11,107 @@ use crate::baselines::Baselines;
 use crate::process::Process;
 use crate::units::{Scale, position};
 
+/// What some stacks held together at a boundary.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Held {
+    boundary: u32,
+    pub(crate) live: Sampled,
+    blocks: u64,
+}
+
+/// What some stacks held together at every boundary. What is not told of a stack has not changed enough.
+pub(crate) fn held(process: &Process<'_>, ids: &[u32]) -> Vec<Held> {
+    let mut known: BTreeMap<u32, (Sampled, u64)> = ids.iter().map(|id| (*id, Default::default())).collect();
+    let at = |heap: &&caulk_core::wire::HeapLive| {
+        for row in &heap.rows {
+            if let Some(known) = known.get_mut(&row.id) {
+                let live = Sampled { bytes: row.bytes as f64, deviation: row.deviation as f64 };
+                *known = (live, row.blocks);
+            }
+        }
+        let live = known.values().map(|(live, _)| *live).sum();
+        Held { boundary: heap.boundary, live, blocks: known.values().map(|(_, blocks)| blocks).sum() }
+    };
+    process.heaps.iter().map(at).collect()
+}
+
 /// What is allocated at one line of the user's.
 pub(crate) struct Line<'a> {
     pub(crate) frame: &'a HeapFrame,
     pub(crate) stacks: Vec<&'a HeapStack>,
     pub(crate) judgement: Judgement,
     pub(crate) blocks_per_unit: f64,
-    /// Standard deviation of its bytes at the end.
-    pub(crate) deviation: f64,
-    /// Most that was held at a boundary, in bytes.
-    pub(crate) peak: f64,
+    /// At the last boundary.
+    pub(crate) live: Sampled,
+    /// Most that was held at a boundary.
+    peak: Sampled,
+    /// Growth per unit, by trend and by sampling.
+    growth: Sampled,
+}
+
+/// The stacks of every line of a process.
+pub(crate) fn by_line<'a>(process: &Process<'a>) -> BTreeMap<(&'a str, u32), Vec<u32>> {
+    let mut lines: BTreeMap<(&str, u32), Vec<u32>> = BTreeMap::new();
+    for (id, stack) in &process.stacks {
+        if let Some(frame) = blamed(stack) {
+            lines.entry((&frame.file, frame.line)).or_default().push(*id);
+        }
+    }
+    lines
 }
 
 /// All lines of a process.
 pub(crate) fn of_process<'a>(process: &'a Process<'_>, scale: Scale) -> Vec<Line<'a>> {
-    let mut by_line: BTreeMap<(&str, u32), Vec<u32>> = BTreeMap::new();
-    for (id, stack) in &process.stacks {
-        if let Some(frame) = blamed(stack) {
-            by_line.entry((&frame.file, frame.line)).or_default().push(*id);
-        }
-    }
-    let of = |ids: &Vec<u32>| {
+    let lines = by_line(process);
+    lines.values().filter_map(|ids| Line::of(process, scale, ids)).collect()
+}
+
+impl<'a> Line<'a> {
+    fn of(process: &'a Process<'_>, scale: Scale, ids: &[u32]) -> Option<Self> {
         let stacks: Vec<&HeapStack> = ids.iter().map(|id| process.stacks[id]).collect();
         let frame = blamed(stacks.first()?)?;
-        let points = points(process, scale, ids, |row| row.bytes);
-        let last = process.heaps.last()?;
-        let of_line = last.rows.iter().filter(|row| ids.contains(&row.id));
-        let variance: f64 = of_line.map(|row| (row.deviation as f64).powi(2)).sum();
-        let peak = points.iter().map(|point| point.value).fold(0.0, f64::max);
-        let judgement = Baselines::of(points, scale).judge();
-        Some(Line {
-            peak,
-            frame,
-            stacks,
-            judgement,
-            blocks_per_unit: blocks_per_unit(process, scale, ids, last),
-            deviation: variance.sqrt(),
-        })
-    };
-    by_line.values().filter_map(of).collect()
+        let held = held(process, ids);
+        let live = held.last()?.live;
+        let peak = held.iter().map(|held| held.live).max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
+        let readings = readings(process, scale, &held, |held| held.live.bytes);
+        let units = readings.first().zip(readings.last()).map_or(0.0, |(first, last)| last.at - first.at);
+        let judgement = Baselines::of(readings, scale).judge();
+        let interval = judgement.interval.unwrap_or([judgement.slope; 2]);
+        let mut growth = Sampled::of_interval(judgement.slope, interval);
+        // Samples that live on from boundary to boundary carry their error along: the trend does not see it.
+        growth.deviation = growth.deviation.max(live.deviation / units.max(1.0));
+        let blocks_per_unit = blocks_per_unit(process, scale, ids);
+        Some(Self { frame, stacks, judgement, blocks_per_unit, live, peak, growth })
+    }
 }
 
 /// Blocks that the stack which holds most gains per unit: a median of rates, since the sample of one tiny object stands
 /// for thousands.
-fn blocks_per_unit(process: &Process<'_>, scale: Scale, ids: &[u32], last: &HeapLive) -> f64 {
-    let of_line = last.rows.iter().filter(|row| ids.contains(&row.id));
+fn blocks_per_unit(process: &Process<'_>, scale: Scale, ids: &[u32]) -> f64 {
+    let last = process.heaps.last().map_or(&[][..], |heap| &heap.rows);
+    let of_line = last.iter().filter(|row| ids.contains(&row.id));
     let heaviest = of_line.max_by_key(|row| row.bytes).map(|row| row.id);
-    let blocks = points(process, scale, heaviest.as_slice(), |row| row.blocks);
-    Baselines::of(blocks, scale).judge().slope
+    let held = held(process, heaviest.as_slice());
+    Baselines::of(readings(process, scale, &held, |held| held.blocks as f64), scale).judge().slope
 }
 
-/// What some stacks held together at the boundaries of a scale. What is not told of a stack has not changed enough.
-fn points(process: &Process<'_>, scale: Scale, ids: &[u32], value: impl Fn(&HeapRow) -> u64) -> Vec<Point> {
-    let mut held: BTreeMap<u32, u64> = ids.iter().map(|id| (*id, 0)).collect();
-    let mut points = Vec::new();
-    for heap in &process.heaps {
-        for row in &heap.rows {
-            if let Some(known) = held.get_mut(&row.id) {
-                *known = value(row);
-            }
-        }
-        if let Some(boundary) = process.boundary(heap.boundary).filter(|cut| cut.unit == scale.unit) {
-            points.push(Point { at: position(boundary), value: held.values().sum::<u64>() as f64 });
-        }
-    }
-    points
+/// A figure of every boundary of the scale's unit.
+fn readings(process: &Process<'_>, scale: Scale, held: &[Held], value: impl Fn(&Held) -> f64) -> Vec<Point> {
+    let of_unit = |unit: Unit| unit == scale.unit;
+    let point = |held: &Held| {
+        let boundary = process.boundary(held.boundary).filter(|boundary| of_unit(boundary.unit))?;
+        Some(Point { at: position(boundary), value: value(held) })
+    };
+    held.iter().filter_map(point).collect()
+}
+
+/// What was held at a boundary, or at the last one before it that tells.
+pub(crate) fn at_boundary(held: &[Held], boundary: u32) -> Option<Sampled> {
+    held.iter().rev().find(|held| held.boundary <= boundary).map(|held| held.live)
 }
 
 /// The frame to blame: the innermost of the user's own, else the innermost.
-fn blamed(stack: &HeapStack) -> Option<&HeapFrame> {
+pub(crate) fn blamed(stack: &HeapStack) -> Option<&HeapFrame> {
     let own = stack.frames.iter().find(|frame| is_of_user(&frame.file));
     let blamed = own.or(stack.frames.first())?;
     let of_caulk = stack.frames.first().is_some_and(|frame| frame.file.contains("/caulk/_"));
@@ -105,13 +137,88 @@ pub fn lines(recording: &Recording, sources: &dyn Sources) -> Vec<LineUse> {
             file: sources.display(&line.frame.file),
             line: line.frame.line,
             function: line.frame.function.clone(),
-            bytes: line.judgement.last,
-            deviation: line.deviation,
+            rank: 0,
+            live: line.live,
             peak: line.peak,
-            growth: (line.judgement.state == State::Grows).then_some(line.judgement.slope),
+            growth: (line.judgement.state == State::Grows).then_some(line.growth),
             unit: scale.verdict_unit(),
         }));
     }
-    all.sort_by(|a, b| b.bytes.total_cmp(&a.bytes).then_with(|| (&a.file, a.line).cmp(&(&b.file, b.line))));
+    rank(&mut all, |line| line.live, |line, rank| line.rank = rank);
+    all.sort_by(|a, b| {
+        let key = |line: &LineUse| (line.rank, line.process.clone(), line.file.clone(), line.line);
+        key(a).cmp(&key(b))
+    });
     all
+}
+
+/// Gives places from 1 by an amount, the largest first; what sampling cannot tell from the first of a place shares it.
+pub(crate) fn rank<T>(all: &mut [T], amount: impl Fn(&T) -> Sampled, mut set: impl FnMut(&mut T, u32)) {
+    all.sort_by(|a, b| amount(b).bytes.total_cmp(&amount(a).bytes));
+    let (mut rank, mut first) = (1, all.first().map_or_else(Sampled::default, &amount));
+    for (place, one) in (1..).zip(all.iter_mut()) {
+        if first.exceeds(amount(one)) {
+            (rank, first) = (place, amount(one));
+        }
+        set(one, rank);
+    }
+}
+
+/// What every stack has allocated and not given back, with what was not told by stack.
+pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
+    let processes = Process::all(recording);
+    let mut all = Vec::new();
+    for process in &processes {
+        let (Some(scale), Some(last)) = (Scale::of(process), process.heaps.last()) else { continue };
+        let mut told = 0.0;
+        for (id, stack) in &process.stacks {
+            let held = held(process, &[*id]);
+            let live = held.last().map_or_else(Sampled::default, |held| held.live);
+            if live.bytes <= 0.0 {
+                continue;
+            }
+            told += live.bytes;
+            all.push(StackUse {
+                process: process.reference(),
+                frames: frames(stack, sources),
+                rest: false,
+                truncated: stack.flags & caulk_core::wire::heap::stack::TRUNCATED != 0,
+                live,
+                growth: growth(&readings(process, scale, &held, |held| held.live.bytes), scale),
+                unit: scale.verdict_unit(),
+            });
+        }
+        let rest = last.bytes as f64 - told;
+        if rest > 0.0 {
+            all.push(StackUse {
+                process: process.reference(),
+                frames: Vec::new(),
+                rest: true,
+                truncated: false,
+                live: Sampled { bytes: rest, deviation: 0.0 },
+                growth: 0.0,
+                unit: scale.verdict_unit(),
+            });
+        }
+    }
+    all
+}
+
+fn frames(stack: &HeapStack, sources: &dyn Sources) -> Vec<StackFrame> {
+    let frame = |frame: &HeapFrame| StackFrame {
+        file: sources.display(&frame.file),
+        line: frame.line,
+        function: frame.function.clone(),
+        own: is_of_user(&frame.file),
+    };
+    stack.frames.iter().rev().map(frame).collect()
+}
+
+/// Growth of one stack per unit. One of many that grow together may be too small to matter alone, so that its rate need
+/// not matter, but must be above zero beyond doubt and must not have come to an end.
+fn growth(readings: &[Point], scale: Scale) -> f64 {
+    let judgement = Baselines::of(readings.to_vec(), scale).judge();
+    let ended = matches!(judgement.state, State::Plateaus | State::Sawtooth);
+    let rises = judgement.interval.is_some_and(|[low, _]| low > 0.0);
+    if rises && !ended { judgement.slope } else { 0.0 }
 }

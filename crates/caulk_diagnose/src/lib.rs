@@ -6,6 +6,7 @@
 
 mod baselines;
 mod class;
+mod compare;
 mod cycles;
 mod fix;
 mod growth;
@@ -31,7 +32,8 @@ use std::rc::Rc;
 use caulk_core::{Diagnostic, Finding, Recording, Scope, Severity, State, Verdict};
 use caulk_python::Module;
 
-pub use crate::heap::lines;
+pub use crate::compare::{CompareError, compare};
+pub use crate::heap::{lines, stacks};
 use crate::process::Process;
 
 /// Where the text of the program's files comes from.

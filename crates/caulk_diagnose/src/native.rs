@@ -109,10 +109,10 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         interval,
         elements: 0,
     };
-    let deviation = Bytes(line.deviation as u64);
+    let margin = Bytes(line.live.margin() as u64);
     let text = format!(
-        "{} allocated by this line live at the end, give or take {deviation} (sampled)",
-        Bytes(line.judgement.last as u64)
+        "{} allocated by this line live at the end, give or take {margin} (sampled)",
+        Bytes(line.live.bytes as u64)
     );
     Finding {
         class,

@@ -88,7 +88,7 @@ impl Suspect<'_> {
 }
 
 /// Caulk's own bookkeeping in the process is nobody's leak.
-fn of_caulk(holder: &Holder) -> bool {
+pub(crate) fn of_caulk(holder: &Holder) -> bool {
     let own = |name: &str| name == "caulk" || name.starts_with("caulk.");
     own(&holder.owner_type) || holder.path.iter().any(|step| own(&step.name) || own(&step.type_name))
 }

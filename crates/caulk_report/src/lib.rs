@@ -6,9 +6,11 @@
 mod cells;
 mod change;
 pub mod check;
+mod comparison;
 mod death;
 mod excerpt;
 mod finding;
+mod flame;
 mod headline;
 mod json;
 mod lines;
@@ -22,7 +24,9 @@ use caulk_core::{Finding, RunInfo, Scope, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
 pub use cells::{Cells, Numbered};
+pub use comparison::{comparison_json, comparison_text};
 pub use excerpt::Excerpts;
+pub use flame::flame_html;
 pub use headline::{Outlook, outlook};
 pub use json::json;
 pub use lines::{lines_json, lines_text};

@@ -2,15 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::{Bytes, LineUse};
+use caulk_core::{Bytes, LineUse, ProcessRef, Sampled};
 
 use crate::page::{Page, Tone};
 use crate::text::TextOptions;
-use crate::words::Per;
+use crate::words::{self, Per};
 use crate::{Excerpts, SCHEMA};
 
 /// Lines shown of all files together.
 const MOST: usize = 24;
+/// Columns of a figure with its margin, and of three of them.
+const FIGURE: usize = 14;
+const COLUMNS: usize = 3 * FIGURE + 2 * 2;
+
+const NOTE: &str = "Bytes that were allocated at a line and not given back, at the last boundary; what a library allocates \
+                    counts for the line that called it. Estimated from samples: ± is the 95 % interval, and lines that are \
+                    closer than theirs are in no order.";
 
 /// As a document for programs.
 pub fn lines_json(rows: &[LineUse]) -> String {
@@ -35,82 +42,108 @@ pub fn lines_text(
         )]);
         return page.finish();
     }
-    let unit = Per::of(rows[0].unit).name;
-    page.line(&[(Tone::Quiet, &format!("{:>21}  {:>14}  {:>9}", "live", format!("per {unit}"), "peak"))]);
+    let unit = format!("per {}", Per::of(rows[0].unit).name);
+    page.line(&[(Tone::Quiet, &format!("{:>FIGURE$}  {unit:>FIGURE$}  {:>FIGURE$}", "live", "peak"))]);
     match file {
         Some(file) => whole(&mut page, rows, file, excerpts),
         None => heaviest(&mut page, rows, excerpts),
     }
     page.gap();
-    let note = "Bytes that were allocated at a line and not given back, estimated from samples (± one standard deviation), \
-                at the last boundary; what a library allocates counts for the line that called it.";
-    page.prose((Tone::Quiet, ""), Tone::Quiet, note);
+    page.prose((Tone::Quiet, ""), Tone::Quiet, NOTE);
     page.finish()
 }
 
+/// The lines that hold most. Where the next ones cannot be told apart from each other by what they hold, all of them are
+/// left out: no choice among them would mean anything.
 fn heaviest(page: &mut Page, rows: &[LineUse], excerpts: &Excerpts) {
-    let mut files: BTreeMap<&str, Vec<&LineUse>> = BTreeMap::new();
-    for row in rows.iter().take(MOST) {
-        files.entry(&row.file).or_default().push(row);
+    let fits = |rank: u32| rank == 1 || rows.iter().filter(|row| row.rank <= rank).count() <= MOST;
+    let shown: Vec<&LineUse> = rows.iter().filter(|row| fits(row.rank)).collect();
+    let mut parts: BTreeMap<(u32, &ProcessRef, &str), Vec<&LineUse>> = BTreeMap::new();
+    for row in &shown {
+        let same = |other: &&LineUse| other.process == row.process && other.file == row.file;
+        let best = shown.iter().copied().filter(same).map(|row| row.rank).min().unwrap_or(row.rank);
+        parts.entry((best, &row.process, &row.file)).or_default().push(row);
     }
-    let mut files: Vec<_> = files.into_iter().collect();
-    files.sort_by(|a, b| total(&b.1).total_cmp(&total(&a.1)));
-    for (file, mut rows) in files {
-        page.gap();
-        page.line(&[(Tone::Strong, file)]);
+    for ((_, process, file), mut rows) in parts {
+        title(page, file, process);
         rows.sort_by_key(|row| row.line);
         for row in rows {
             line(page, Some(row), row.line, excerpts.line(file, row.line).unwrap_or(""));
         }
     }
-}
-
-fn total(rows: &[&LineUse]) -> f64 {
-    rows.iter().map(|row| row.bytes).sum()
-}
-
-/// Every line of the file that there is text for.
-fn whole(page: &mut Page, rows: &[LineUse], file: &str, excerpts: &Excerpts) {
-    page.gap();
-    page.line(&[(Tone::Strong, file)]);
-    for (number, text) in excerpts.of_file(file) {
-        line(page, rows.iter().find(|row| row.file == file && row.line == number), number, text);
+    if let Some(more) = rows.len().checked_sub(shown.len()).filter(|more| *more > 0) {
+        page.gap();
+        let lines = if more == 1 { "line holds" } else { "lines hold" };
+        page.prose((Tone::Quiet, ""), Tone::Quiet, &format!("{more} more {lines} less."));
     }
+}
+
+/// Every line of the file that there is text for; of further processes only those that hold memory.
+fn whole(page: &mut Page, rows: &[LineUse], file: &str, excerpts: &Excerpts) {
+    let mut processes: Vec<&ProcessRef> =
+        rows.iter().filter(|row| row.file == file).map(|row| &row.process).collect();
+    processes.sort();
+    processes.dedup();
+    for (index, process) in processes.into_iter().enumerate() {
+        title(page, file, process);
+        let of_line = |number: u32| {
+            rows.iter().find(|row| row.file == file && row.line == number && row.process == *process)
+        };
+        for (number, text) in excerpts.of_file(file) {
+            let row = of_line(number);
+            if index == 0 || row.is_some() {
+                line(page, row, number, text);
+            }
+        }
+    }
+}
+
+fn title(page: &mut Page, file: &str, process: &ProcessRef) {
+    page.gap();
+    let owner = words::owner(process).map_or_else(String::new, |owner| format!("  {owner}"));
+    page.line(&[(Tone::Strong, file), (Tone::Quiet, &owner)]);
 }
 
 fn line(page: &mut Page, row: Option<&LineUse>, number: u32, text: &str) {
     let figures = row.map_or_else(String::new, |row| {
-        let deviation =
-            if row.deviation > 0.0 { format!(" ±{}", Bytes(row.deviation as u64)) } else { String::new() };
-        let live = format!("{}{deviation}", Bytes(row.bytes as u64));
-        let growth =
-            row.growth.map_or_else(String::new, |growth| Bytes::signed(growth * Per::of(row.unit).factor));
-        format!("{live:>21}  {growth:>14}  {:>9}", Bytes(row.peak as u64).to_string())
+        let growth = row.growth.map_or_else(String::new, |growth| {
+            let rate = growth.bytes * Per::of(row.unit).factor;
+            with_margin(&Bytes::signed(rate), growth)
+        });
+        let amount = |sampled: Sampled| with_margin(&Bytes(sampled.bytes as u64).to_string(), sampled);
+        format!("{:>FIGURE$}  {growth:>FIGURE$}  {:>FIGURE$}", amount(row.live), amount(row.peak))
     });
     let tone = if row.is_some_and(|row| row.growth.is_some()) { Tone::Bad } else { Tone::Plain };
     page.line(&[
-        (tone, &format!("{figures:48}")),
-        (Tone::Quiet, &format!(" {number:>5} │ ")),
+        (tone, &format!("{figures:COLUMNS$}")),
+        (Tone::Quiet, &format!(" {number:>4} │ ")),
         (Tone::Plain, text),
     ]);
 }
 
+/// `38.1 MB ±12%`: the interval in which the true figure lies in 95 cases of 100. Nothing where it is exact.
+pub(crate) fn with_margin(figure: &str, sampled: Sampled) -> String {
+    let percent = (100.0 * sampled.margin() / sampled.bytes.abs().max(1.0)).ceil();
+    if percent >= 1.0 { format!("{figure} ±{:.0}%", percent.min(999.0)) } else { figure.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
-    use caulk_core::{ProcessRef, VerdictUnit};
+    use caulk_core::VerdictUnit;
 
     use super::*;
 
-    fn row(line: u32, bytes: f64, growth: Option<f64>) -> LineUse {
+    fn row(line: u32, rank: u32, bytes: f64, growth: Option<f64>) -> LineUse {
+        let sampled = |bytes, deviation| Sampled { bytes, deviation };
         LineUse {
             process: ProcessRef::main(),
             file: "train.py".into(),
             line,
             function: "main".into(),
-            bytes,
-            deviation: 2e5,
-            peak: bytes,
-            growth,
+            rank,
+            live: sampled(bytes, 2e5),
+            peak: sampled(bytes, 2e5),
+            growth: growth.map(|growth| sampled(growth, 1e5)),
             unit: VerdictUnit::Epoch,
         }
     }
@@ -123,13 +156,42 @@ mod tests {
         excerpts
     }
 
+    const OPTIONS: TextOptions = TextOptions { color: false, width: 100 };
+
     #[test]
     fn lines_stand_beside_their_source() {
-        let rows = [row(2, 4e7, Some(5e6)), row(3, 1e6, None)];
-        let options = TextOptions { color: false, width: 100 };
-        insta::assert_snapshot!(lines_text(&rows, Some("train.py"), &excerpts(), &options));
-        insta::assert_snapshot!(lines_text(&rows, None, &excerpts(), &options));
-        insta::assert_snapshot!(lines_text(&[], None, &excerpts(), &options));
-        assert!(lines_json(&rows).contains("\"growth\": 5000000.0"));
+        let rows = [row(2, 1, 4e7, Some(5e6)), row(3, 2, 1e6, None)];
+        insta::assert_snapshot!(lines_text(&rows, Some("train.py"), &excerpts(), &OPTIONS));
+        insta::assert_snapshot!(lines_text(&rows, None, &excerpts(), &OPTIONS));
+        insta::assert_snapshot!(lines_text(&[], None, &excerpts(), &OPTIONS));
+        assert!(lines_json(&rows).contains("\"rank\": 1"));
+    }
+
+    #[test]
+    fn of_lines_that_cannot_be_told_apart_all_are_shown_or_none() {
+        let text = |of_rank: [usize; 2]| {
+            let ranks = std::iter::repeat_n(1, of_rank[0]).chain(std::iter::repeat_n(2, of_rank[1]));
+            let rows: Vec<LineUse> =
+                (1..).zip(ranks).map(|(line, rank)| row(line, rank, 1e6, None)).collect();
+            lines_text(&rows, None, &excerpts(), &OPTIONS)
+        };
+        let check = |of_rank, shown: usize| {
+            assert_eq!(
+                text(of_rank).lines().filter(|line| line.contains(" │")).count(),
+                shown,
+                "{of_rank:?}"
+            );
+        };
+        check([1, MOST - 1], MOST);
+        check([1, MOST], 1);
+        check([2 * MOST, 1], 2 * MOST);
+        assert!(text([1, MOST]).contains("24 more lines hold less."));
+    }
+
+    #[test]
+    fn every_process_has_its_own_part() {
+        let worker = ProcessRef { role: "worker".into(), index: 1, count: 1 };
+        let rows = [row(2, 1, 4e7, None), LineUse { process: worker, ..row(3, 2, 1e6, None) }];
+        insta::assert_snapshot!(lines_text(&rows, Some("train.py"), &excerpts(), &OPTIONS));
     }
 }

@@ -8,9 +8,10 @@ use caulk_core::wire::{
     StepKind, TraceHit, Unit,
 };
 use caulk_core::{
-    AgentEvent, Diagnostic, Finding, Limits, ProcessRecord, Recording, Role, Sample, SystemSample,
+    AgentEvent, Comparison, Diagnostic, Finding, Limits, LineUse, ProcessRecord, Recording, Role, Sample,
+    StackUse, SystemSample,
 };
-use caulk_diagnose::{Diagnosis, Sources, diagnose};
+use caulk_diagnose::{CompareError, Diagnosis, Sources, diagnose};
 
 pub(crate) const MB: u64 = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
@@ -155,8 +156,27 @@ impl Run {
     }
 
     fn diagnose_with(&self, patterns: Vec<Diagnostic>) -> Diagnosis {
-        let sources = Text(HashMap::from([(FILE.to_owned(), self.source.clone())]), patterns);
-        diagnose(&self.recording, &sources)
+        diagnose(&self.recording, &self.sources(patterns))
+    }
+
+    fn sources(&self, patterns: Vec<Diagnostic>) -> Text {
+        Text(HashMap::from([(FILE.to_owned(), self.source.clone())]), patterns)
+    }
+
+    pub(crate) fn lines(&self) -> Vec<LineUse> {
+        caulk_diagnose::lines(&self.recording, &self.sources(Vec::new()))
+    }
+
+    pub(crate) fn stacks(&self) -> Vec<StackUse> {
+        caulk_diagnose::stacks(&self.recording, &self.sources(Vec::new()))
+    }
+
+    pub(crate) fn compare(
+        &self,
+        from: Option<u64>,
+        to: Option<u64>,
+    ) -> Result<Vec<Comparison>, CompareError> {
+        caulk_diagnose::compare(&self.recording, &self.sources(Vec::new()), from, to)
     }
 
     /// The one finding that there is.

@@ -1,0 +1,126 @@
+//! The heap profile by line and by stack, and two moments of it compared.
+
+use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, TypeCount, Types, Unit};
+use caulk_core::{LineUse, Moment, VerdictUnit};
+use caulk_diagnose::CompareError;
+
+use crate::run::{FILE, MB, Run, elements, global, rising};
+
+const PROGRAM: &str = "a()\nb()\nc()\nd()\n";
+
+/// Eight epochs; of each stack, one per line from 1, what it holds at each boundary and the deviation of it.
+fn profile(stacks: &[(&dyn Fn(u64) -> u64, u64)]) -> Run {
+    let mut run = Run::of(PROGRAM).epochs(rising(400 * MB, 10 * MB, 8));
+    for id in 0..stacks.len() as u32 {
+        let frame = |file: &str, line| HeapFrame { file: file.into(), line, function: format!("f{line}") };
+        let frames = vec![frame("/env/lib/python3.11/site-packages/torch/nn.py", 9), frame(FILE, id + 1)];
+        run = run.say(HeapStack { id, flags: 0, frames });
+    }
+    for boundary in 0..8 {
+        let row = |(id, (bytes, deviation)): (u32, &(&dyn Fn(u64) -> u64, u64))| HeapRow {
+            id,
+            bytes: bytes(u64::from(boundary)),
+            blocks: 10,
+            deviation: *deviation,
+        };
+        let rows: Vec<HeapRow> = (0..).zip(stacks).map(row).collect();
+        let bytes = rows.iter().map(|row| row.bytes).sum::<u64>() + MB;
+        run = run.say(HeapLive { boundary, interval: 524_288, bytes, deviation: 0, rows });
+    }
+    run
+}
+
+fn line(lines: &[LineUse], number: u32) -> &LineUse {
+    lines.iter().find(|line| line.line == number).expect("the line holds memory")
+}
+
+#[test]
+fn lines_that_sampling_cannot_tell_apart_share_a_place() {
+    let run =
+        profile(&[(&|_| 100 * MB, 0), (&|_| 50 * MB, 4 * MB), (&|_| 45 * MB, 4 * MB), (&|_| 20 * MB, MB)]);
+    let lines = run.lines();
+    let places: Vec<(u32, u32)> = lines.iter().map(|line| (line.line, line.rank)).collect();
+    assert_eq!(places, [(1, 1), (2, 2), (3, 2), (4, 4)]);
+}
+
+#[test]
+fn growth_is_no_surer_than_what_was_sampled() {
+    let lines = profile(&[(&|epoch| (40 + 10 * epoch) * MB, 14 * MB), (&|_| 50 * MB, 0)]).lines();
+    let grown = line(&lines, 1).growth.expect("it grows");
+    assert!((grown.bytes / (10 * MB) as f64 - 1.0).abs() < 0.01, "{grown:?}");
+    // An even rise by itself would leave no doubt; seven epochs of samples do.
+    assert!((grown.deviation / (2 * MB) as f64 - 1.0).abs() < 0.01, "{grown:?}");
+    assert_eq!(line(&lines, 2).growth, None);
+}
+
+#[test]
+fn the_peak_is_what_was_most_at_a_boundary() {
+    let lines = profile(&[(&|epoch| if epoch == 3 { 80 * MB } else { 30 * MB }, MB)]).lines();
+    assert_eq!((lines[0].live.bytes, lines[0].peak.bytes), (30.0 * MB as f64, 80.0 * MB as f64));
+}
+
+#[test]
+fn stacks_are_told_from_the_outermost_frame_on_with_what_is_left_over() {
+    let stacks = profile(&[(&|epoch| (1 + epoch) * MB, 0), (&|_| 7 * MB, 0)]).stacks();
+    let functions: Vec<&str> = stacks[0].frames.iter().map(|frame| frame.function.as_str()).collect();
+    assert_eq!(functions, ["f1", "f9"]);
+    assert_eq!(stacks[0].frames.iter().map(|frame| frame.own).collect::<Vec<_>>(), [true, false]);
+    assert!((stacks[0].growth - MB as f64).abs() < 1.0 && stacks[1].growth == 0.0, "{stacks:?}");
+    assert!(stacks[2].rest && stacks[2].live.bytes as u64 == MB, "{stacks:?}");
+}
+
+fn leak() -> Run {
+    let kept = elements(10 * MB, &["tensor"]);
+    let mut run = profile(&[(&|epoch| 10 * epoch * MB, MB), (&|_| 5 * MB, MB)]);
+    run = run.grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8));
+    for boundary in [0, 4, 7] {
+        let count = 100 + 10 * u64::from(boundary);
+        let rows = vec![TypeCount { name: "Tensor".into(), count, bytes: 80 * count }];
+        run = run.say(Types { boundary, rows });
+    }
+    run
+}
+
+#[test]
+fn two_moments_differ_by_what_has_come_between() {
+    let found = leak().compare(Some(2), Some(6)).expect("both are there");
+    let [comparison] = found.as_slice() else { panic!("{found:#?}") };
+    let moment = |number| Moment { unit: VerdictUnit::Epoch, number };
+    assert_eq!(comparison.moments, [moment(2), moment(6)]);
+    assert_eq!(comparison.in_use, [Some(410 * MB), Some(450 * MB)]);
+    // The censuses that were taken last by then.
+    assert_eq!(comparison.counted_at, Some([moment(1), moment(5)]));
+    assert_eq!(comparison.types[0].objects, [Some(100), Some(140)]);
+    assert_eq!(comparison.containers[0].length, [Some(2), Some(6)]);
+    assert_eq!((comparison.containers[0].holder.as_str(), comparison.containers.len()), ("KEPT", 1));
+    let [line] = comparison.lines.as_slice() else { panic!("{comparison:#?}") };
+    assert_eq!((line.line, line.change.bytes, line.is_certain()), (1, 40.0 * MB as f64, true));
+}
+
+#[test]
+fn moments_that_are_not_given_are_the_first_and_the_last() {
+    let found = leak().compare(None, None).expect("both are there");
+    assert_eq!(found[0].moments.map(|moment| moment.number), [1, 8]);
+}
+
+#[test]
+fn moments_that_are_not_there_are_errors_that_say_which_there_are() {
+    let check = |run: &Run, from, to, text: &str| {
+        let error: CompareError = run.compare(from, to).expect_err("one is not there");
+        assert_eq!(error.to_string(), text);
+    };
+    let none = "there is no epoch 9 in this run\nhint: it has epochs 1 to 8";
+    check(&leak(), Some(1), Some(9), none);
+    check(&leak(), Some(9), None, none);
+    check(&leak(), Some(5), Some(5), "epoch 5 is not before epoch 5");
+    let outside = "this run has no moments that can be compared: it was seen from outside only";
+    check(&Run::of(PROGRAM), Some(1), Some(2), outside);
+}
+
+#[test]
+fn of_steps_the_last_that_was_looked_at_by_then_is_meant() {
+    let run = Run::of(PROGRAM).boundaries(Unit::Steps, 50, [MB; 8]);
+    let found = run.compare(Some(120), Some(399)).expect("both are there");
+    assert_eq!(found[0].moments.map(|moment| moment.number), [100, 350]);
+    assert!(run.compare(Some(10), None).is_err() && run.compare(None, Some(401)).is_err());
+}

@@ -1,0 +1,197 @@
+//! Two moments of a run side by side.
+
+use caulk_core::{Bytes, Comparison, ContainerChange, LineChange, Moment, Sampled, TypeChange};
+
+use crate::lines::with_margin;
+use crate::page::{Page, Tone};
+use crate::text::TextOptions;
+use crate::words::{self, Per, count};
+use crate::{Excerpts, SCHEMA};
+
+/// Rows of each part that are shown.
+const MOST: usize = 10;
+/// Columns of a figure.
+const FIGURE: usize = 14;
+
+const NOTE: &str = "Changes of lines are estimated from samples of what they allocated and did not give back: ± is the 95 % \
+                    interval, and lines that are closer than theirs are in no order. What a container keeps is estimated from \
+                    a few of its elements.";
+
+/// As a document for programs.
+pub fn comparison_json(comparisons: &[Comparison]) -> String {
+    let document = serde_json::json!({ "schema": SCHEMA, "command": "report", "comparisons": comparisons });
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// As text, one part for each process.
+pub fn comparison_text(comparisons: &[Comparison], excerpts: &Excerpts, options: &TextOptions) -> String {
+    let mut page = Page::new(options.color, options.width);
+    for comparison in comparisons {
+        page.gap();
+        let [from, to] = comparison.moments.map(name);
+        let owner = words::owner(&comparison.process).map_or_else(String::new, |owner| format!(", {owner}"));
+        page.rule(&format!("from {from} to {to}{owner}"));
+        memory(&mut page, comparison);
+        types(&mut page, comparison);
+        containers(&mut page, &comparison.containers);
+        lines(&mut page, &comparison.lines, excerpts);
+    }
+    page.gap();
+    page.prose((Tone::Quiet, ""), Tone::Quiet, NOTE);
+    page.finish()
+}
+
+/// `epoch 3`, `step 1200`, `2 min 5 s`.
+fn name(moment: Moment) -> String {
+    match Per::of(moment.unit).name {
+        "minute" => words::seconds(moment.number as f64),
+        unit => format!("{unit} {}", moment.number),
+    }
+}
+
+fn head(page: &mut Page, columns: [&str; 3], what: &str) {
+    page.gap();
+    let [a, b, c] = columns;
+    page.line(&[
+        (Tone::Quiet, &format!("{a:>FIGURE$}  {b:>FIGURE$}  {c:>FIGURE$}")),
+        (Tone::Strong, &format!("  {what}")),
+    ]);
+}
+
+fn row(page: &mut Page, tone: Tone, columns: [String; 3], what: &str) {
+    let [a, b, c] = columns;
+    page.line(&[
+        (Tone::Plain, &format!("{a:>FIGURE$}  {b:>FIGURE$}  ")),
+        (tone, &format!("{c:>FIGURE$}")),
+        (Tone::Plain, &format!("  {what}")),
+    ]);
+}
+
+/// What grew stands out.
+fn tone(change: f64) -> Tone {
+    if change > 0.0 { Tone::Bad } else { Tone::Plain }
+}
+
+fn memory(page: &mut Page, comparison: &Comparison) {
+    let [from, to] = comparison.moments.map(name);
+    head(page, [&from, &to, "change"], "memory");
+    let mut one = |what: &str, pair: [Option<u64>; 2]| {
+        if let [Some(before), Some(after)] = pair {
+            let change = after as f64 - before as f64;
+            let columns = [Bytes(before).to_string(), Bytes(after).to_string(), Bytes::signed(change)];
+            row(page, Tone::Plain, columns, what);
+        }
+    };
+    one("in use", comparison.in_use);
+    one("resident", comparison.resident.map(Some));
+    if comparison.cuda_allocated != [0, 0] {
+        one("allocated on the GPU", comparison.cuda_allocated.map(Some));
+    }
+}
+
+fn types(page: &mut Page, comparison: &Comparison) {
+    let Some(moments) = comparison.counted_at else { return };
+    let what = if moments == comparison.moments {
+        "objects by type".to_owned()
+    } else {
+        // Censuses are taken where they are worth their cost.
+        let [from, to] = moments.map(name);
+        format!("objects by type, as counted at {from} and {to}")
+    };
+    head(page, ["before", "after", "bytes"], &what);
+    for TypeChange { name, objects, bytes } in comparison.types.iter().take(MOST) {
+        let number = |objects: Option<u64>| objects.map_or_else(|| "few".into(), |number| number.to_string());
+        let change = bytes[0].zip(bytes[1]).map(|(before, after)| after as f64 - before as f64);
+        let columns =
+            [number(objects[0]), number(objects[1]), change.map_or_else(|| "–".into(), Bytes::signed)];
+        row(page, tone(change.unwrap_or(0.0)), columns, name);
+    }
+    more(page, comparison.types.len(), "type");
+}
+
+fn containers(page: &mut Page, containers: &[ContainerChange]) {
+    if containers.is_empty() {
+        return;
+    }
+    head(page, ["before", "after", "keeps"], "containers by length");
+    for ContainerChange { holder, kind, length, bytes } in containers.iter().take(MOST) {
+        let number = |length: Option<u64>| length.map_or_else(|| "–".into(), |number| number.to_string());
+        let holder = if holder.is_empty() { "not reached by any name" } else { holder };
+        let columns = [number(length[0]), number(length[1]), bytes.map_or_else(|| "–".into(), Bytes::signed)];
+        row(page, tone(bytes.unwrap_or(0.0)), columns, &format!("{holder}  ({kind})"));
+    }
+    more(page, containers.len(), "container");
+}
+
+fn lines(page: &mut Page, lines: &[LineChange], excerpts: &Excerpts) {
+    let certain: Vec<&LineChange> = lines.iter().filter(|line| line.is_certain()).collect();
+    if certain.is_empty() {
+        return;
+    }
+    head(page, ["before", "after", "change"], "lines by what they allocated");
+    for line in certain.iter().take(MOST) {
+        let amount = |sampled: Sampled| Bytes(sampled.bytes as u64).to_string();
+        let change = with_margin(&Bytes::signed(line.change.bytes), line.change);
+        let text = excerpts.line(&line.file, line.line).map_or("", str::trim);
+        let what = format!("{}:{}  {text}", line.file, line.line);
+        row(page, tone(line.change.bytes), [amount(line.live[0]), amount(line.live[1]), change], &what);
+    }
+    more(page, certain.len(), "line");
+}
+
+fn more(page: &mut Page, all: usize, noun: &str) {
+    if let Some(rest) = all.checked_sub(MOST).filter(|rest| *rest > 0) {
+        page.line(&[(Tone::Quiet, &format!("{:>FIGURE$}  and {} more", "", count(rest as u64, noun)))]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_core::{ProcessRef, VerdictUnit};
+
+    use super::*;
+
+    #[test]
+    fn two_moments_stand_side_by_side() {
+        let moment = |number| Moment { unit: VerdictUnit::Epoch, number };
+        let sampled = |bytes, deviation| Sampled { bytes, deviation };
+        let line = |line, before: f64, after: f64| LineChange {
+            file: "train.py".into(),
+            line,
+            function: "main".into(),
+            rank: 1,
+            live: [sampled(before, 1e4), sampled(after, 1e5)],
+            change: sampled(after - before, 1e5),
+        };
+        let comparison = Comparison {
+            process: ProcessRef::main(),
+            moments: [moment(2), moment(8)],
+            in_use: [Some(230 << 20), Some(350 << 20)],
+            resident: [400 << 20, 530 << 20],
+            cuda_allocated: [0, 0],
+            counted_at: Some([moment(2), moment(7)]),
+            types: vec![
+                TypeChange {
+                    name: "torch.Tensor".into(),
+                    objects: [Some(1203), Some(1323)],
+                    bytes: [Some(96_240), Some(105_840)],
+                },
+                TypeChange { name: "train.Box".into(), objects: [None, Some(9)], bytes: [None, Some(4096)] },
+            ],
+            containers: vec![ContainerChange {
+                holder: "trainer.val_ious".into(),
+                kind: "list".into(),
+                length: [Some(4), Some(28)],
+                bytes: Some(1.2e8),
+            }],
+            lines: vec![line(3, 1e6, 9e7), line(4, 1e6, 1.01e6)],
+        };
+        let mut excerpts = Excerpts::default();
+        excerpts.insert("train.py", 3, "    iou = box_iou(model(images), boxes)");
+        let options = TextOptions { color: false, width: 100 };
+        insta::assert_snapshot!(comparison_text(std::slice::from_ref(&comparison), &excerpts, &options));
+        assert!(comparison_json(&[comparison]).contains("\"counted_at\""));
+    }
+}
