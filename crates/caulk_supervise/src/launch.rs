@@ -28,6 +28,9 @@ pub(crate) type Variables = Vec<(&'static str, OsString)>;
 /// Libraries that the loader loads before a program's own.
 const PRELOAD: &str = "LD_PRELOAD";
 
+/// The address sanitizer ends programs in which another library is loaded before its own, unless it is told not to look.
+const SANITIZER: (&str, &str) = ("ASAN_OPTIONS", "verify_asan_link_order=0");
+
 /// Variables for the command; without a package only the mark of the run. `heap` is where the sampler is to write.
 pub(crate) fn variables(options: &Options, runtime: &Runtime, heap: Option<&str>) -> Variables {
     let mut variables = vec![(RUN_VARIABLE, runtime.mark().into())];
@@ -48,6 +51,8 @@ pub(crate) fn variables(options: &Options, runtime: &Runtime, heap: Option<&str>
     if let (Some(sampler), Some(heap)) = (&options.sampler, heap) {
         let sampler = loadable(sampler, runtime);
         variables.push((PRELOAD, prefixed(&sampler, env::var_os(PRELOAD))));
+        let (name, option) = SANITIZER;
+        variables.push((name, prefixed(Utf8Path::new(option), env::var_os(name))));
         variables.push((HEAP_VARIABLE, heap.into()));
     }
     variables
