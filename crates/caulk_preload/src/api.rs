@@ -4,7 +4,7 @@ use caulk_wire::heap::Refusal;
 
 use crate::python::{self, Raw};
 use crate::segment;
-use crate::{pymalloc, real};
+use crate::{mappings, pymalloc, real};
 
 /// Finds out how this interpreter's data can be read. 0, or a [`Refusal`].
 #[unsafe(no_mangle)]
@@ -49,7 +49,10 @@ pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
     let refusal = Refusal::of(refusal).unwrap_or(Refusal::SelfCheck);
     python::set_refusal(refusal);
     let small = refusal == Refusal::None && pymalloc::hook();
-    if let Some(segment) = segment::current() {
+    if refusal == Refusal::None && pymalloc::hook_arenas() {
+        mappings::watch();
+    }
+    if let Ok(segment) = segment::current() {
         segment.refuse(refusal);
         segment.small_objects(small);
     }

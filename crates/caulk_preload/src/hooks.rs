@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::{filter, real, sampler};
+use crate::{filter, mappings, real, sampler};
 
 /// # Safety
 /// As in the C library; so for all of these.
@@ -134,4 +134,75 @@ pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     let block = unsafe { real::sized(&real::PVALLOC, size) };
     sampler::allocated(block, size);
     block
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    if flags & libc::MAP_FIXED != 0 {
+        mappings::unmapped(address as usize, length);
+    }
+    // SAFETY: see `malloc`.
+    let start = unsafe { real::mmap(address, length, protection, flags, file, offset) };
+    if mappings::is_memory(protection, flags) && start != libc::MAP_FAILED {
+        mappings::mapped(start as usize, length, None);
+    }
+    start
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    // SAFETY: see `malloc`.
+    unsafe { mmap(address, length, protection, flags, file, offset) }
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
+    mappings::unmapped(address as usize, length);
+    // SAFETY: see `malloc`.
+    unsafe { real::munmap(address, length) }
+}
+
+/// In C its last argument may be missing. Then it is what happens to be in a register, here as behind it.
+///
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mremap(
+    address: *mut c_void,
+    old: usize,
+    new: usize,
+    flags: c_int,
+    target: *mut c_void,
+) -> *mut c_void {
+    let known = mappings::unmapped(address as usize, old);
+    if flags & libc::MREMAP_FIXED != 0 {
+        mappings::unmapped(target as usize, new);
+    }
+    // SAFETY: see `malloc`.
+    let start = unsafe { real::mremap(address, old, new, flags, target) };
+    if let Some(stack) = known {
+        let (start, length) = if start == libc::MAP_FAILED { (address, old) } else { (start, new) };
+        mappings::mapped(start as usize, length, Some(stack));
+    }
+    start
 }

@@ -17,6 +17,7 @@ mod governor;
 mod hooks;
 mod live;
 mod local;
+mod mappings;
 mod maps;
 mod maths;
 mod pymalloc;

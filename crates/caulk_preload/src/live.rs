@@ -32,6 +32,18 @@ pub(crate) struct Record {
     pub(crate) variance: u64,
 }
 
+impl Record {
+    /// Takes a part off, a share of what `whole` was: the parts' sum is the whole. The block goes with the first part.
+    pub(crate) fn split(&mut self, whole: Self, share: f64) -> Self {
+        let of = |number: u64, left: u64| ((number as f64 * share) as u64).min(left);
+        let weight = of(whole.weight, self.weight);
+        let variance = of(whole.variance, self.variance);
+        let part = Self { weight, variance, ..*self };
+        *self = Self { weight: self.weight - weight, blocks: 0, variance: self.variance - variance, ..*self };
+        part
+    }
+}
+
 #[repr(C)]
 struct Place {
     address: AtomicUsize,
@@ -54,9 +66,10 @@ pub(crate) fn start() -> bool {
     true
 }
 
-/// In a forked child: what is in the table is the parent's.
-pub(crate) fn forget() {
-    if let Some(old) = NonNull::new(TABLE.swap(ptr::null_mut(), Ordering::Relaxed)) {
+/// In a forked child: what is in the table is the parent's. `idle`: nobody is looking at it here.
+pub(crate) fn forget(idle: bool) {
+    let old = TABLE.swap(ptr::null_mut(), Ordering::Relaxed);
+    if let Some(old) = NonNull::new(old).filter(|_| idle) {
         // SAFETY: a forked child has one thread, and it is not in here.
         unsafe { maps::unmap(old.cast(), BYTES) };
     }

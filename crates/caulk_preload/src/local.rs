@@ -8,17 +8,30 @@ use std::ptr::NonNull;
 
 /// A thread's own numbers. All zero when it starts.
 #[repr(C)]
+#[derive(Default)]
 pub(crate) struct Local {
     /// Bytes until the next sample.
     pub(crate) countdown: i64,
+    /// Mean by which that was drawn.
+    pub(crate) interval: u64,
     /// State of the generator; 0 until the first use.
     pub(crate) random: u64,
-    /// More than 0 while in here: what is allocated meanwhile is ours or comes from a signal handler.
-    pub(crate) inside: u32,
+    /// Where on its stack the thread is in here: what is allocated below is ours or comes from a signal handler. Else 0.
+    pub(crate) inside: usize,
     /// Stack of the thread that made this one, plus 1.
     pub(crate) creator: u32,
     /// Samples since the governor looked.
     pub(crate) since_look: u32,
+    /// Depth of calls in which what is mapped is told of by other means.
+    pub(crate) quiet: u32,
+}
+
+impl Local {
+    /// In a forked child: the stacks' numbers are the parent's, and its events are its own.
+    pub(crate) fn forget(&mut self) {
+        (self.countdown, self.random) = (0, 0);
+        self.creator = 0;
+    }
 }
 
 const BLOCK: usize = 128;
@@ -83,10 +96,12 @@ impl Inside {
         let mut block = local();
         // SAFETY: the block is this thread's alone; a signal handler leaves it as it found it.
         let own = unsafe { block.as_mut() };
-        if own.inside > 0 {
+        // Stacks grow downwards. Above, whoever was in here has been left behind by a jump.
+        let here = (&raw const block) as usize;
+        if here <= own.inside {
             return None;
         }
-        own.inside = 1;
+        own.inside = here;
         Some(Self(block))
     }
 

@@ -38,6 +38,23 @@ unsafe impl Sync for Allocator {}
 const MEM: c_int = 1;
 const OBJ: c_int = 2;
 
+/// `PyObjectArenaAllocator`: where pymalloc's pools lie.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Arenas {
+    context: *mut c_void,
+    malloc: Option<Malloc>,
+    free: *mut c_void,
+}
+
+// SAFETY: as above.
+unsafe impl Send for Arenas {}
+// SAFETY: as above.
+unsafe impl Sync for Arenas {}
+
+type AccessArenas = unsafe extern "C" fn(*mut Arenas);
+
+static OLD_ARENAS: OnceLock<Arenas> = OnceLock::new();
 static OLD_MEM: OnceLock<Allocator> = OnceLock::new();
 static OLD_OBJ: OnceLock<Allocator> = OnceLock::new();
 
@@ -70,6 +87,42 @@ pub(crate) fn hook() -> bool {
         unsafe { set(domain, &raw mut hooked) };
     }
     true
+}
+
+/// Lets pools be mapped quietly from now on: their objects are told of one by one. False where they cannot be told from
+/// other mappings. With the interpreter's lock held.
+pub(crate) fn hook_arenas() -> bool {
+    if OLD_ARENAS.get().is_some() {
+        return true;
+    }
+    let found = (symbol(c"PyObject_GetArenaAllocator"), symbol(c"PyObject_SetArenaAllocator"));
+    let (Some(get), Some(set)) = found else { return false };
+    // SAFETY: the symbols' types.
+    let (get, set) = unsafe {
+        (mem::transmute::<*mut c_void, AccessArenas>(get), mem::transmute::<*mut c_void, AccessArenas>(set))
+    };
+    let none = std::ptr::null_mut();
+    let mut now = Arenas { context: none, malloc: None, free: none };
+    // SAFETY: a place for the answer.
+    unsafe { get(&raw mut now) };
+    if now.malloc.is_none() || OLD_ARENAS.set(now).is_err() {
+        return false;
+    }
+    let mut hooked = Arenas { malloc: Some(malloc_arena), ..now };
+    // SAFETY: hands on; what it returns is freed by the old one.
+    unsafe { set(&raw mut hooked) };
+    true
+}
+
+unsafe extern "C" fn malloc_arena(context: *mut c_void, size: usize) -> *mut c_void {
+    let Some(next) = OLD_ARENAS.get().and_then(|old| old.malloc) else { return std::ptr::null_mut() };
+    // SAFETY: this thread's own, for the length of a statement.
+    unsafe { local().as_mut() }.quiet += 1;
+    // SAFETY: handed on as it came.
+    let arena = unsafe { next(context, size) };
+    // SAFETY: as above.
+    unsafe { local().as_mut() }.quiet -= 1;
+    arena
 }
 
 fn is_pymalloc() -> bool {

@@ -1,7 +1,7 @@
 //! The allocator behind the hooks: the next library's functions, and a little memory for what is asked for before these
 //! are known.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,6 +52,9 @@ next! {
     PVALLOC c"pvalloc"
     REALLOCARRAY c"reallocarray"
     PTHREAD_CREATE c"pthread_create"
+    MMAP c"mmap"
+    MUNMAP c"munmap"
+    MREMAP c"mremap"
 }
 
 type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
@@ -59,6 +62,9 @@ type Calloc = unsafe extern "C" fn(usize, usize) -> *mut c_void;
 type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type Free = unsafe extern "C" fn(*mut c_void);
 type Aligned = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+type Map = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, c_int, libc::off_t) -> *mut c_void;
+type Unmap = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
+type Remap = unsafe extern "C" fn(*mut c_void, usize, usize, c_int, *mut c_void) -> *mut c_void;
 type PosixMemalign = unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int;
 
 /// # Safety
@@ -144,6 +150,56 @@ pub(crate) unsafe fn posix_memalign(out: *mut *mut c_void, alignment: usize, siz
     }
 }
 
+/// # Safety
+/// As `mmap`.
+pub(crate) unsafe fn mmap(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    match MMAP.get() {
+        // SAFETY: as above.
+        0 => unsafe {
+            libc::syscall(libc::SYS_mmap, address, length, protection, flags, file, offset) as *mut c_void
+        },
+        // SAFETY: as above.
+        next => unsafe {
+            mem::transmute::<usize, Map>(next)(address, length, protection, flags, file, offset)
+        },
+    }
+}
+
+/// # Safety
+/// As `munmap`.
+pub(crate) unsafe fn munmap(address: *mut c_void, length: usize) -> c_int {
+    match MUNMAP.get() {
+        // SAFETY: as above.
+        0 => unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int },
+        // SAFETY: as above.
+        next => unsafe { mem::transmute::<usize, Unmap>(next)(address, length) },
+    }
+}
+
+/// # Safety
+/// As `mremap`, whose last argument may be missing: then it is anything.
+pub(crate) unsafe fn mremap(
+    address: *mut c_void,
+    old: usize,
+    new: usize,
+    flags: c_int,
+    target: *mut c_void,
+) -> *mut c_void {
+    match MREMAP.get() {
+        // SAFETY: as above.
+        0 => unsafe { libc::syscall(libc::SYS_mremap, address, old, new, flags, target) as *mut c_void },
+        // SAFETY: as above.
+        next => unsafe { mem::transmute::<usize, Remap>(next)(address, old, new, flags, target) },
+    }
+}
+
 /// Memory for what the loader asks for while the functions are being found.
 const BOOT_BYTES: usize = 64 << 10;
 /// Before each block, its size: blocks are aligned to 16 as malloc's are.
@@ -185,12 +241,27 @@ pub(crate) fn boot_size(block: *mut c_void) -> Option<usize> {
     Some(unsafe { (address as *const usize).byte_sub(BOOT_HEAD).read() })
 }
 
+/// Is the allocator the C library's own? It maps memory past the hooks; another one's mappings look like any.
+pub(crate) fn is_libc() -> bool {
+    object(MALLOC.get()).is_some_and(|allocator| object(MMAP.get()) == Some(allocator))
+}
+
 /// Is what the program calls `malloc` and `free` this library's? Another one may have been loaded first.
 pub(crate) fn is_first() -> bool {
     let global = |name: &CStr| {
         // SAFETY: a name that ends with zero.
-        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast::<c_char>()) as usize }
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
     };
-    global(c"malloc") == crate::hooks::malloc as *const () as usize
-        && global(c"free") == crate::hooks::free as *const () as usize
+    // The address of a hook would not do: it is that of whoever comes first, too.
+    let own = object(is_first as *const () as usize);
+    own.is_some() && [c"malloc", c"free"].into_iter().all(|name| object(global(name)) == own)
+}
+
+/// Where the program or library that an address lies in was loaded.
+fn object(address: usize) -> Option<usize> {
+    // SAFETY: plain data.
+    let mut info: libc::Dl_info = unsafe { mem::zeroed() };
+    // SAFETY: looks an address up, and writes there.
+    let found = unsafe { libc::dladdr(address as *const c_void, &raw mut info) };
+    (found != 0).then_some(info.dli_fbase as usize)
 }

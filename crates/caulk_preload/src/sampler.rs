@@ -10,7 +10,7 @@ use crate::governor;
 use crate::live::{self, Record};
 use crate::local::{Inside, Local, local};
 use crate::maths::{ln, one_minus_exp};
-use crate::segment::{self, Segment};
+use crate::segment::{self, Absent, Segment};
 use crate::{filter, stacks};
 
 /// A countdown that never ends: nothing is sampled.
@@ -30,7 +30,7 @@ pub(crate) fn due(size: usize) -> bool {
     let mut own = local();
     // SAFETY: this thread's own; a signal handler in between may cost or save an event.
     let own = unsafe { own.as_mut() };
-    own.countdown -= size as i64;
+    own.countdown = own.countdown.wrapping_sub(size as i64);
     own.countdown < 0
 }
 
@@ -90,16 +90,29 @@ fn keep(block: *mut c_void, record: Record) -> bool {
 /// Notes a block that an event fell into.
 #[cold]
 pub(crate) fn note(block: *mut c_void, size: usize, first: Option<u32>) {
+    if !block.is_null() && size > 0 {
+        event(size, first, |record, segment| {
+            if live::remove(block as usize).is_some() {
+                filter::leave(block as usize);
+                segment.stale();
+            }
+            keep(block, record)
+        });
+    }
+}
+
+/// An event fell into this many bytes; `keep` notes the sample that stands for them, and says whether there was room.
+pub(crate) fn event(size: usize, first: Option<u32>, keep: impl FnOnce(Record, Segment) -> bool) {
     // SAFETY: this thread's own.
     let errno = unsafe { *libc::__errno_location() };
     if let Some(mut inside) = Inside::enter() {
         match segment::current() {
-            None => inside.local().countdown = NEVER,
-            Some(segment) => {
-                let hit = is_hit(inside.local(), segment.interval(), size);
-                if hit && !block.is_null() && size > 0 {
+            Err(Absent::Off) => inside.local().countdown = NEVER,
+            Err(Absent::Soon) => inside.local().countdown = segment::INTERVAL as i64,
+            Ok(segment) => {
+                if let Some(interval) = hit(inside.local(), segment.interval(), size) {
                     let started = governor::now();
-                    sample(segment, &mut inside, block, size, first);
+                    sample(segment, &mut inside, size, interval, first, keep);
                     governor::spent(segment, inside.local(), governor::now().saturating_sub(started));
                 }
             }
@@ -109,36 +122,52 @@ pub(crate) fn note(block: *mut c_void, size: usize, first: Option<u32>) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Starts the next countdown. The first one of a thread had not begun: it begins with this block.
-fn is_hit(own: &mut Local, interval: u64, size: usize) -> bool {
+/// Starts the next countdown, and returns the mean of the one that has ended. The first one of a thread had not begun:
+/// it begins with this block.
+fn hit(own: &mut Local, interval: u64, size: usize) -> Option<u64> {
     if own.random == 0 {
-        own.countdown = next(own, interval) - size as i64;
+        begin(own, interval);
+        own.countdown = own.countdown.wrapping_sub(size as i64);
         if own.countdown >= 0 {
-            return false;
+            return None;
         }
     }
-    own.countdown = next(own, interval);
-    true
+    let ended = own.interval;
+    begin(own, interval);
+    Some(ended)
 }
 
-fn sample(segment: Segment, inside: &mut Inside, block: *mut c_void, size: usize, first: Option<u32>) {
+fn begin(own: &mut Local, interval: u64) {
+    own.countdown = next(own, interval);
+    own.interval = interval;
+}
+
+fn sample(
+    segment: Segment,
+    inside: &mut Inside,
+    size: usize,
+    interval: u64,
+    first: Option<u32>,
+    keep: impl FnOnce(Record, Segment) -> bool,
+) {
     let Some(stack) = first.or_else(|| stacks::current(segment, inside.local().creator)) else {
         return segment.drop_one();
     };
-    let (size, interval) = (size as f64, segment.interval() as f64);
+    let record = record(size, interval, stack, uniform(inside.local()));
+    if keep(record, segment) { segment.take(&record) } else { segment.drop_one() }
+}
+
+/// `chance` rounds the number of blocks up or down, which leaves sums unbiased.
+fn record(size: usize, interval: u64, stack: u32, chance: f64) -> Record {
+    let (size, interval) = (size as f64, interval as f64);
     let probability = one_minus_exp(size / interval);
     let kib = size / 1024.0;
-    let record = Record {
+    Record {
         weight: (size / probability) as u64,
-        blocks: (1.0 / probability).min(f64::from(u32::MAX)) as u32,
+        blocks: (1.0 / probability + chance).min(f64::from(u32::MAX)) as u32,
         stack,
         variance: (kib * kib * (1.0 - probability) / (probability * probability)) as u64,
-    };
-    if live::remove(block as usize).is_some() {
-        filter::leave(block as usize);
-        segment.stale();
     }
-    if keep(block, record) { segment.take(&record) } else { segment.drop_one() }
 }
 
 /// Bytes until the next event: exponentially distributed.
@@ -147,13 +176,17 @@ fn next(own: &mut Local, interval: u64) -> i64 {
         // Different in every thread and run.
         own.random = (std::ptr::from_mut(own) as u64 ^ governor::now().rotate_left(32)) | 1;
     }
+    (-ln(uniform(own)) * interval as f64) as i64
+}
+
+/// A number between 0 and 1, neither of them.
+fn uniform(own: &mut Local) -> f64 {
     // xorshift64*: S. Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016).
     own.random ^= own.random >> 12;
     own.random ^= own.random << 25;
     own.random ^= own.random >> 27;
     let bits = own.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11;
-    let uniform = (bits as f64 + 0.5) / (1_u64 << 53) as f64;
-    (-ln(uniform) * interval as f64) as i64
+    (bits as f64 + 0.5) / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]
@@ -162,7 +195,7 @@ mod tests {
 
     #[test]
     fn events_are_as_far_apart_as_asked() {
-        let mut own = Local { countdown: 0, random: 12345, inside: 0, creator: 0, since_look: 0 };
+        let mut own = Local { random: 12345, ..Local::default() };
         let drawn: Vec<f64> = (0..200_000).map(|_| next(&mut own, 1 << 19) as f64).collect();
         let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
         let spread = (drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / drawn.len() as f64).sqrt();

@@ -10,17 +10,23 @@ use caulk_wire::heap::{
 };
 
 use crate::live::Record;
-use crate::{live, maps, python, stacks};
+use crate::{live, maps, python, real, stacks};
 
 /// Mean bytes between samples.
-const INTERVAL: u64 = 512 << 10;
+pub(crate) const INTERVAL: u64 = 512 << 10;
 
-const OFF: u8 = 0;
-const LAZY: u8 = 1;
-const ON: u8 = 2;
+/// Other libraries' constructors may run before ours.
+const LOADING: u8 = 0;
+const OFF: u8 = 1;
+const LAZY: u8 = 2;
+/// One thread is claiming a slot.
+const CLAIMING: u8 = 3;
+const ON: u8 = 4;
 
-static STATE: AtomicU8 = AtomicU8::new(OFF);
+static STATE: AtomicU8 = AtomicU8::new(LOADING);
 static SLOT: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+/// This process: in a child of `vfork`, that whose memory it runs in.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Path of the shared memory, kept so that a forked child need not read its environment.
 const PATH_BYTES: usize = 64;
@@ -30,30 +36,51 @@ static PATH: [AtomicU8; PATH_BYTES] = [const { AtomicU8::new(0) }; PATH_BYTES];
 #[derive(Clone, Copy)]
 pub(crate) struct Segment(NonNull<u8>);
 
-/// Looks whether this process is to be sampled: it runs Python, and there is memory to write to.
+/// Why there is no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// Nothing is sampled in this process.
+    Off,
+    /// There may be one in a moment.
+    Soon,
+}
+
+/// Looks whether this process is to be sampled: it runs Python, on the allocator that is behind the hooks, and there is
+/// memory to write to.
 pub(crate) fn start() {
+    let state = if is_meant() { LAZY } else { OFF };
+    remember_process();
+    STATE.store(state, Ordering::Release);
+}
+
+fn is_meant() -> bool {
     // SAFETY: a name that ends with zero; at this time there is one thread.
     let path = unsafe { libc::getenv(c"CAULK_HEAP".as_ptr()) };
-    if path.is_null() || !python::is_there() {
-        return;
+    if path.is_null() || !python::is_there() || !real::is_first() {
+        return false;
     }
     // SAFETY: a string of the environment.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    if path.len() >= PATH_BYTES {
-        return;
-    }
     for (place, byte) in PATH.iter().zip(path) {
         place.store(*byte, Ordering::Relaxed);
     }
-    STATE.store(LAZY, Ordering::Release);
+    path.len() < PATH_BYTES
 }
 
-/// A forked child has no slot yet: what it inherits stands in its parent's.
-pub(crate) fn start_anew() {
-    if STATE.load(Ordering::Relaxed) == ON {
-        SLOT.store(ptr::null_mut(), Ordering::Relaxed);
-        live::forget();
-        stacks::forget();
+fn remember_process() {
+    // SAFETY: no pointers.
+    PROCESS.store(unsafe { libc::getpid() }.cast_unsigned(), Ordering::Relaxed);
+}
+
+/// A forked child has no slot yet: what it inherits is its parent's. `idle`: nobody is using that here.
+pub(crate) fn start_anew(idle: bool) {
+    remember_process();
+    let inherited = SLOT.swap(ptr::null_mut(), Ordering::Relaxed);
+    if let Some(inherited) = NonNull::new(inherited).filter(|_| idle) {
+        // SAFETY: as the caller says.
+        unsafe { maps::unmap(inherited, SLOT_BYTES) };
+    }
+    if STATE.load(Ordering::Relaxed) != OFF {
         STATE.store(LAZY, Ordering::Relaxed);
     }
 }
@@ -64,18 +91,22 @@ pub(crate) fn active() -> Option<Segment> {
 }
 
 /// The slot; claims one for the first who asks.
-pub(crate) fn current() -> Option<Segment> {
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn current() -> Result<Segment, Absent> {
     match STATE.load(Ordering::Acquire) {
-        ON => active(),
+        ON => active().ok_or(Absent::Off),
         LAZY => {
-            // Whoever comes second meanwhile goes without.
-            STATE.compare_exchange(LAZY, OFF, Ordering::Acquire, Ordering::Relaxed).ok()?;
-            let slot = claim()?;
-            SLOT.store(slot.0.as_ptr(), Ordering::Release);
-            STATE.store(ON, Ordering::Release);
-            Some(slot)
+            let taken = STATE.compare_exchange(LAZY, CLAIMING, Ordering::Acquire, Ordering::Relaxed);
+            taken.map_err(|_| Absent::Soon)?;
+            let slot = claim();
+            SLOT.store(slot.map_or(ptr::null_mut(), |slot| slot.0.as_ptr()), Ordering::Release);
+            STATE.store(if slot.is_some() { ON } else { OFF }, Ordering::Release);
+            slot.ok_or(Absent::Off)
         }
-        _ => None,
+        OFF => Err(Absent::Off),
+        _ => Err(Absent::Soon),
     }
 }
 
@@ -89,8 +120,7 @@ fn claim() -> Option<Segment> {
     let file =
         unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr().cast::<c_char>(), flags) };
     let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
-    // SAFETY: no pointers.
-    let pid = unsafe { libc::getpid() }.cast_unsigned();
+    let pid = PROCESS.load(Ordering::Relaxed);
     let slot = (0..SLOTS).find_map(|index| try_claim(file, index, pid));
     // SAFETY: opened above.
     unsafe { libc::syscall(libc::SYS_close, file) };

@@ -36,8 +36,9 @@ impl<const PLACES: usize> Table<PLACES> {
         true
     }
 
-    fn forget(&self) {
-        if let Some(old) = NonNull::new(self.0.swap(ptr::null_mut(), Ordering::Relaxed)) {
+    fn forget(&self, idle: bool) {
+        let old = self.0.swap(ptr::null_mut(), Ordering::Relaxed);
+        if let Some(old) = NonNull::new(old).filter(|_| idle) {
             // SAFETY: a forked child has one thread, and it is not in here.
             unsafe { maps::unmap(old.cast(), Self::BYTES) };
         }
@@ -78,10 +79,10 @@ pub(crate) fn start() -> bool {
     STACKS.start() && CODES.start()
 }
 
-/// In a forked child: the numbers are the parent's.
-pub(crate) fn forget() {
-    STACKS.forget();
-    CODES.forget();
+/// In a forked child: the numbers are the parent's. `idle`: nobody is looking at them here.
+pub(crate) fn forget(idle: bool) {
+    STACKS.forget(idle);
+    CODES.forget(idle);
 }
 
 /// The number of the calling thread's stack. Of a thread without one, that of its maker: `creator` is its number plus 1.

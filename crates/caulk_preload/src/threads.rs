@@ -64,10 +64,17 @@ pub(crate) unsafe extern "C" fn pthread_create(
     result
 }
 
+/// In a forked child: threads that the parent was starting are not on their way here.
+pub(crate) fn forget() {
+    for start in &STARTING {
+        start.taken.store(false, Ordering::Relaxed);
+    }
+}
+
 /// Number of the calling thread's stack plus 1, where stacks are known.
 fn own_stack() -> Option<u32> {
     let mut inside = Inside::enter()?;
-    let segment = segment::current()?;
+    let segment = segment::current().ok()?;
     stacks::current(segment, inside.local().creator).map(|stack| stack + 1)
 }
 

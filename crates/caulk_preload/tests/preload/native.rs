@@ -1,30 +1,11 @@
-//! Programs in C: what they do to an allocator, with threads, forks, signals and jumps.
+//! Programs in C and C++: what they do to an allocator, with threads, forks, signals, jumps and exceptions.
 
 use std::process::Command;
-use std::sync::OnceLock;
 
-use crate::program::{Run, run, written};
 use caulk_wire::heap::header;
 
-const SOURCE: &str = include_str!("program.c");
-
-/// The compiled program; the folder stays for as long as the tests run.
-fn compiled() -> &'static std::path::Path {
-    static BUILT: OnceLock<(tempfile::TempDir, std::path::PathBuf)> = OnceLock::new();
-    let (_, path) = BUILT.get_or_init(|| {
-        let (folder, source) = written("program.c", SOURCE);
-        let path = folder.path().join("program");
-        let built = Command::new("cc")
-            .args(["-O1", "-fno-builtin", "-rdynamic", "-pthread", "-o"])
-            .args([&path, &source])
-            .arg("-ldl")
-            .output()
-            .expect("a C compiler: Debian's `gcc` has one");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        (folder, path)
-    });
-    path
-}
+use crate::build::{CC, build, compiled, skipped};
+use crate::program::{Run, run};
 
 fn program(mode: &str) -> Run {
     run(Command::new(compiled()).arg(mode))
@@ -53,11 +34,32 @@ fn what_is_kept_is_counted_without_bias() {
 }
 
 #[test]
+fn mappings_of_the_programs_own_are_counted_and_given_back_in_parts() {
+    let run = program("mappings");
+    let profile = run.first();
+    profile.is_sound();
+    // 4 + 8 + 6 parts of 4 MiB each.
+    let parts = profile.live() as f64 / f64::from(1 << 22);
+    assert!((17.9..18.6).contains(&parts), "{parts}");
+}
+
+#[test]
 fn threads_share_a_profile() {
     let run = program("threads");
     let profile = run.first();
     profile.is_sound();
     assert!(profile.live() < 4 << 20, "{}", profile.live());
+}
+
+/// Seconds that eight threads allocate; `cargo xtask test --full` asks for more.
+#[test]
+fn threads_may_allocate_for_long() {
+    let seconds = std::env::var("CAULK_STRESS_SECONDS").unwrap_or_else(|_| "3".into());
+    let run = run(Command::new(compiled()).args(["stress", &seconds]));
+    let profile = run.first();
+    assert!(profile.count(header::SAMPLES) > 1000, "{}", profile.count(header::SAMPLES));
+    assert_eq!(profile.count(header::STALE), 0);
+    assert_eq!(profile.live(), 0, "everything was freed by another thread");
 }
 
 #[test]
@@ -77,25 +79,40 @@ fn what_is_executed_by_a_child_of_vfork_does_not_disturb() {
 
 #[test]
 fn forks_amid_threads_do_not_hang() {
-    let run = program("forkloop");
-    run.first();
+    program("forkloop").first();
 }
 
 #[test]
 fn signal_handlers_may_allocate() {
-    let run = program("signals");
-    run.first();
+    program("signals").first();
 }
 
 #[test]
 fn jumps_out_of_handlers_and_early_ends_of_threads_leave_it_at_work() {
-    let run = program("jumps");
-    assert!(run.first().count(header::SAMPLES) > 10);
+    assert!(program("jumps").first().count(header::SAMPLES) > 10);
 }
 
 #[test]
 fn libraries_come_and_go() {
     program("libraries").first().is_sound();
+}
+
+#[test]
+fn blocks_from_before_the_allocator_was_known_are_kept_grown_and_freed() {
+    program("early").first().is_sound();
+}
+
+#[test]
+fn memory_is_trimmed_as_without() {
+    program("trim").first().is_sound();
+}
+
+#[test]
+fn exceptions_pass_through_threads() {
+    match build("c++", "program.cc", CC, &["-std=c++17"]) {
+        Ok((_folder, path)) => run(&mut Command::new(path)).first().is_sound(),
+        Err(why) => skipped("C++", &why),
+    }
 }
 
 #[test]

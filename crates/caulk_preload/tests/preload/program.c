@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,6 +104,35 @@ static void threads(int count, int seconds) {
     pthread_t all[16];
     for (int i = 0; i < count; i++) CHECK(pthread_create(&all[i], NULL, churn, (void *)(intptr_t)seconds) == 0);
     for (int i = 0; i < count; i++) CHECK(pthread_join(all[i], NULL) == 0);
+}
+
+/* Blocks that one thread makes and another one frees, in a ring of their own each. */
+static void *rings[8][256];
+
+static void *stress(void *argument) {
+    double until = (double)(intptr_t)argument * 1e6;
+    unsigned seed = (unsigned)(uintptr_t)pthread_self();
+    struct timeval begin, now;
+    gettimeofday(&begin, NULL);
+    do {
+        for (int i = 0; i < 2000; i++) {
+            int ring = rand_r(&seed) % 8, at = rand_r(&seed) % 256;
+            size_t size = (size_t)16 << rand_r(&seed) % 16;
+            char *block = rand_r(&seed) % 3 ? malloc(size) : calloc(1, size);
+            if (rand_r(&seed) % 4 == 0) block = realloc(block, size * 2);
+            block[0] = block[size - 1] = 1;
+            free(__atomic_exchange_n(&rings[ring][at], block, __ATOMIC_ACQ_REL));
+        }
+        gettimeofday(&now, NULL);
+    } while ((now.tv_sec - begin.tv_sec) * 1e6 + (now.tv_usec - begin.tv_usec) < until);
+    return NULL;
+}
+
+static void stress_all(const char *seconds) {
+    pthread_t all[8];
+    for (int i = 0; i < 8; i++) CHECK(pthread_create(&all[i], NULL, stress, (void *)(intptr_t)atoi(seconds)) == 0);
+    for (int i = 0; i < 8; i++) CHECK(pthread_join(all[i], NULL) == 0);
+    for (int i = 0; i < 8 * 256; i++) free(rings[i / 256][i % 256]);
 }
 
 static void forks(void) {
@@ -213,17 +244,111 @@ static void libraries(void) {
     }
 }
 
+/* As the agent lets it begin: pools of small objects are told apart from other mappings. */
+int caulk_heap_begin(unsigned refusal) __attribute__((weak));
+
+static void *map(void *at, size_t bytes, int flags) {
+    void *start = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    CHECK(start != MAP_FAILED);
+    return start;
+}
+
+static void *map_arena(void *context, size_t bytes) {
+    (void)context;
+    return map(NULL, bytes, 0);
+}
+
+static void *(*arenas[3])(void *, size_t) = {NULL, map_arena, NULL};
+void PyObject_GetArenaAllocator(void **out) { memcpy(out, arenas, sizeof arenas); }
+void PyObject_SetArenaAllocator(void **in) { memcpy(arenas, in, sizeof arenas); }
+
+static const size_t MB = 1000000, PAGES = 1 << 22;
+
+static void mappings(void) {
+    map(NULL, 50 * PAGES, 0);
+    if (caulk_heap_begin) caulk_heap_begin(0);
+    /* Not memory to work with, or told of by other means. */
+    CHECK(arenas[1](NULL, 50 * PAGES));
+    map(NULL, 50 * PAGES, MAP_NORESERVE);
+    CHECK(mmap(NULL, 50 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    /* 4 parts of 10 stay: one end and two pieces around a hole. */
+    char *part = map(NULL, 10 * PAGES, 0);
+    CHECK(munmap(part, 3 * PAGES) == 0 && munmap(part + 4 * PAGES, 3 * PAGES) == 0);
+    /* Grown: 8 parts. */
+    char *grown = map(NULL, 4 * PAGES, 0);
+    grown[5] = 1;
+    grown = mremap(grown, 4 * PAGES, 8 * PAGES, MREMAP_MAYMOVE);
+    CHECK(grown != MAP_FAILED && grown[5] == 1);
+    CHECK(mremap(grown, 8 * PAGES, SIZE_MAX / 2, MREMAP_MAYMOVE) == MAP_FAILED);
+    /* Replaced by another one: 6 parts. */
+    char *replaced = map(NULL, 6 * PAGES, 0);
+    CHECK(map(replaced, 6 * PAGES, MAP_FIXED) == replaced);
+    for (int i = 0; i < 3000; i++) {
+        void *passing = map(NULL, PAGES / 8, 0);
+        CHECK(munmap(passing, PAGES / 8) == 0);
+    }
+    CHECK(munmap((void *)1, 1) == -1 && errno == EINVAL);
+    CHECK(munmap(map(NULL, 1, 0), 1) == 0);
+}
+
+/* Before any library's constructor: the allocator behind the sampler is not known yet. */
+static char *early[3];
+
+static void allocate_early(int count, char **words, char **variables) {
+    (void)count, (void)words, (void)variables;
+    early[0] = malloc(100);
+    if (early[0]) strcpy(early[0], "early");
+    early[1] = calloc(10, 30);
+    early[2] = malloc(1);
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*before)(int, char **, char **) = allocate_early;
+
+static void early_blocks(void) {
+    CHECK(early[0] && !strcmp(early[0], "early") && (uintptr_t)early[0] % 16 == 0);
+    for (int i = 0; i < 300; i++) CHECK(early[1] && early[1][i] == 0);
+    early[0] = realloc(early[0], 100000);
+    CHECK(early[0] && !strcmp(early[0], "early"));
+    free(early[0]);
+    free(early[1]);
+    free(early[2]);
+    for (int i = 0; i < 1000; i++) {
+        CHECK(setlocale(LC_ALL, i % 2 ? "C" : "") || setlocale(LC_ALL, "C"));
+        free(malloc(70000));
+    }
+}
+
+static void trim(void) {
+    for (int round = 0; round < 20; round++) {
+        void *held[400];
+        for (int i = 0; i < 400; i++) memset(held[i] = malloc(10000 + 1000 * (size_t)i), 1, 10000);
+        for (int i = 0; i < 400; i += 2) free(held[i]);
+        malloc_trim(0);
+        for (int i = 1; i < 400; i += 2) {
+            CHECK(*(char *)held[i] == 1);
+            free(held[i]);
+        }
+        malloc_trim(0);
+        struct mallinfo2 info = mallinfo2();
+        CHECK(info.uordblks + info.hblkhd < 2 * MB);
+    }
+}
+
 int main(int count, char **words) {
-    (void)count;
+    CHECK(count > 1);
     const char *mode = words[1];
     if (!strcmp(mode, "family")) family();
     if (!strcmp(mode, "keep")) keep();
     if (!strcmp(mode, "threads")) threads(8, 2);
+    if (!strcmp(mode, "stress")) stress_all(words[2]);
     if (!strcmp(mode, "fork")) forks();
     if (!strcmp(mode, "vfork")) vforks();
     if (!strcmp(mode, "forkloop")) fork_loop();
     if (!strcmp(mode, "signals")) signals();
     if (!strcmp(mode, "jumps")) jumps();
     if (!strcmp(mode, "libraries")) libraries();
+    if (!strcmp(mode, "mappings")) mappings();
+    if (!strcmp(mode, "early")) early_blocks();
+    if (!strcmp(mode, "trim")) trim();
     return 0;
 }

@@ -20,7 +20,7 @@ pub(crate) struct Run {
 }
 
 /// The library that was built for these tests.
-fn library() -> PathBuf {
+pub(crate) fn library() -> PathBuf {
     let exe = std::env::current_exe().expect("this test is a file");
     let folders = exe.ancestors().skip(1).take(2);
     let found = folders.map(|folder| folder.join("libcaulk_preload.so")).find(|library| library.is_file());
@@ -29,11 +29,16 @@ fn library() -> PathBuf {
 
 /// Runs it with the sampler preloaded.
 pub(crate) fn run(command: &mut Command) -> Run {
+    run_preloaded(library().to_str().expect("a path of text"), command)
+}
+
+/// Runs it with these libraries preloaded.
+pub(crate) fn run_preloaded(libraries: &str, command: &mut Command) -> Run {
     let memory = memfd_create("heap-test", MemfdFlags::empty()).expect("memory");
     ftruncate(&memory, (SLOTS * SLOT_BYTES) as u64).expect("memory");
     let memory = File::from(memory);
     let path = format!("/proc/{}/fd/{}", std::process::id(), memory.as_raw_fd());
-    let output = command.env("LD_PRELOAD", library()).env("CAULK_HEAP", path).output().expect("it starts");
+    let output = command.env("LD_PRELOAD", libraries).env("CAULK_HEAP", path).output().expect("it starts");
     let read = |index: usize| {
         let mut bytes = vec![0; SLOT_BYTES];
         memory.read_exact_at(&mut bytes, (index * SLOT_BYTES) as u64).expect("a slot");

@@ -10,7 +10,7 @@ use crate::program::{run, written};
 const PROGRAM: &str = include_str!("program.py");
 
 /// Interpreters that `CAULK_TEST_PYTHONS` names (with `:` between), those on the path otherwise.
-fn pythons() -> Vec<PathBuf> {
+pub(crate) fn pythons() -> Vec<PathBuf> {
     let named = std::env::var_os("CAULK_TEST_PYTHONS").filter(|named| !named.is_empty());
     if let Some(named) = named {
         return std::env::split_paths(&named).collect();

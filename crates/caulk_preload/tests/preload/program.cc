@@ -1,0 +1,54 @@
+// Exceptions that allocate and are thrown across threads, and what C++ itself asks for.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" void *PyGILState_GetThisThreadState() { return nullptr; }
+
+struct Guard {
+    int &count;
+    ~Guard() { count++; }
+};
+
+static void nested(int depth, int &unwound) {
+    Guard guard{unwound};
+    std::vector<char> held(100000);
+    if (depth == 0) throw std::runtime_error(std::string(200000, 'x'));
+    nested(depth - 1, unwound);
+}
+
+int main() {
+    int unwound = 0, caught = 0;
+    for (int round = 0; round < 100; round++) {
+        std::exception_ptr kept;
+        std::thread thread([&] {
+            try {
+                nested(10, unwound);
+            } catch (...) {
+                kept = std::current_exception();
+            }
+        });
+        thread.join();
+        try {
+            std::rethrow_exception(kept);
+        } catch (const std::runtime_error &error) {
+            caught += std::string(error.what()).size() == 200000;
+        }
+        try {
+            std::unique_ptr<char[]> none(new char[static_cast<std::size_t>(-1) / 4]);
+            std::printf("%p\n", static_cast<void *>(none.get()));
+        } catch (const std::bad_alloc &) {
+            caught++;
+        }
+        struct alignas(256) Wide { char bytes[100000]; };
+        std::unique_ptr<Wide> wide(new Wide);
+        if (reinterpret_cast<std::size_t>(wide.get()) % 256 != 0) return 2;
+    }
+    return unwound == 1100 && caught == 200 ? 0 : 1;
+}
