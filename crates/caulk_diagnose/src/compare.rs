@@ -9,6 +9,7 @@ use crate::Sources;
 use crate::growth::bytes_per_element;
 use crate::heap::{self, by_line, held, is_of_user, rank};
 use crate::process::Process;
+use crate::small::Small;
 use crate::suspect::of_caulk;
 use crate::units::{self, Scale};
 
@@ -85,12 +86,13 @@ fn of_process(
         return Err(CompareError::Order { unit, from: number(from), to: number(to) });
     }
     let pair = [from, to];
+    let small = Small::of(process);
     let counted = pair.map(|boundary| last_census(process, boundary.seq));
     let counted = counted[0].zip(counted[1]).filter(|(before, after)| before.boundary < after.boundary);
     Ok(Comparison {
         process: process.reference(),
         moments: pair.map(moment),
-        in_use: pair.map(|boundary| units::in_use(boundary).map(|bytes| bytes as u64)),
+        in_use: pair.map(|boundary| units::in_use(boundary, small).map(|bytes| bytes as u64)),
         resident: pair.map(|boundary| boundary.rss_bytes),
         cuda_allocated: pair.map(|boundary| boundary.cuda_allocated_bytes),
         counted_at: counted.and_then(|(before, after)| {
