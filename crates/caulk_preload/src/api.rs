@@ -4,7 +4,7 @@ use caulk_wire::heap::Refusal;
 
 use crate::python::{self, Raw};
 use crate::segment;
-use crate::{mappings, pymalloc, real};
+use crate::{lent, mappings, pymalloc, real};
 
 /// Finds out how this interpreter's data can be read. 0, or a [`Refusal`].
 #[unsafe(no_mangle)]
@@ -72,4 +72,16 @@ pub(crate) extern "C" fn caulk_heap_snapshot(boundary: u32) -> bool {
         segment.snapshot(boundary);
     }
     segment.is_some()
+}
+
+/// The calling thread begins a backward pass: other threads may work for it. A ticket for its end.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn caulk_heap_lend() -> u32 {
+    lent::begin()
+}
+
+/// The backward pass with this ticket has ended, on the thread that began it.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn caulk_heap_take_back(ticket: u32) {
+    lent::end(ticket);
 }

@@ -4,7 +4,7 @@
 //! and its few allocations count there, where their memory is.
 
 use crate::local::local;
-use crate::{live, mappings, segment, stacks, threads};
+use crate::{lent, live, mappings, segment, stacks, threads};
 
 /// Watches for forks.
 pub(crate) fn watch() {
@@ -22,5 +22,6 @@ extern "C" fn in_child() {
     live::forget(idle);
     stacks::forget(idle);
     mappings::forget();
+    lent::forget();
     threads::forget();
 }

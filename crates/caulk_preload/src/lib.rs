@@ -15,6 +15,7 @@ mod filter;
 mod fork;
 mod governor;
 mod hooks;
+mod lent;
 mod live;
 mod local;
 mod mappings;

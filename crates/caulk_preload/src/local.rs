@@ -24,13 +24,17 @@ pub(crate) struct Local {
     pub(crate) since_look: u32,
     /// Depth of calls in which what is mapped is told of by other means.
     pub(crate) quiet: u32,
+    /// Depth of backward passes that this thread runs.
+    pub(crate) passes: u32,
+    /// 1 where the thread was made to work for backward passes.
+    pub(crate) serves: u32,
 }
 
 impl Local {
     /// In a forked child: the stacks' numbers are the parent's, and its events are its own.
     pub(crate) fn forget(&mut self) {
         (self.countdown, self.random) = (0, 0);
-        self.creator = 0;
+        (self.creator, self.passes, self.serves) = (0, 0, 0);
     }
 }
 

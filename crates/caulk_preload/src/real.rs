@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::filter;
+use crate::local::local;
 
 /// One function of the next library.
 pub(crate) struct Next {
@@ -56,6 +57,9 @@ next! {
     MUNMAP c"munmap"
     MREMAP c"mremap"
 }
+
+/// Bytes of the block with which the order of libraries is found out.
+const PROBE: usize = 40;
 
 type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
 type Calloc = unsafe extern "C" fn(usize, usize) -> *mut c_void;
@@ -246,15 +250,22 @@ pub(crate) fn is_libc() -> bool {
     object(MALLOC.get()).is_some_and(|allocator| object(MMAP.get()) == Some(allocator))
 }
 
-/// Is what the program calls `malloc` and `free` this library's? Another one may have been loaded first.
+/// Is what the program calls `malloc` this library's? Another one may have been loaded first.
+///
+/// Addresses do not tell: a hook's is that of whoever comes first, too, and programs at fixed addresses have entries of
+/// their own for what they call. So it is called, and the hook looked at.
 pub(crate) fn is_first() -> bool {
-    let global = |name: &CStr| {
-        // SAFETY: a name that ends with zero.
-        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
-    };
-    // The address of a hook would not do: it is that of whoever comes first, too.
-    let own = object(is_first as *const () as usize);
-    own.is_some() && [c"malloc", c"free"].into_iter().all(|name| object(global(name)) == own)
+    // SAFETY: a name that ends with zero.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
+    // SAFETY: this thread's own, for the length of a statement.
+    let bytes_left = || unsafe { local().as_ref() }.countdown;
+    let before = bytes_left();
+    // SAFETY: the symbol's type.
+    let block = unsafe { mem::transmute::<*mut c_void, Malloc>(global)(PROBE) };
+    let after = bytes_left();
+    // SAFETY: the block from above, and whoever made it comes first for this too.
+    unsafe { libc::free(block) };
+    before != after
 }
 
 /// Where the program or library that an address lies in was loaded.

@@ -150,7 +150,7 @@ fn sample(
     first: Option<u32>,
     keep: impl FnOnce(Record, Segment) -> bool,
 ) {
-    let Some(stack) = first.or_else(|| stacks::current(segment, inside.local().creator)) else {
+    let Some(stack) = first.or_else(|| stacks::current(segment, inside.local())) else {
         return segment.drop_one();
     };
     let record = record(size, interval, stack, uniform(inside.local()));

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use caulk_wire::heap::{CODE_INDEX, Frame, MAX_CODES, MAX_FRAMES, MAX_STACKS, STACK_INDEX, header, stack};
 
+use crate::lent;
+use crate::local::Local;
 use crate::maps;
 use crate::python::{self, Raw};
 use crate::segment::Segment;
@@ -85,12 +87,14 @@ pub(crate) fn forget(idle: bool) {
     CODES.forget(idle);
 }
 
-/// The number of the calling thread's stack. Of a thread without one, that of its maker: `creator` is its number plus 1.
-pub(crate) fn current(segment: Segment, creator: u32) -> Option<u32> {
+/// The number of the calling thread's stack. Of a thread without one, that of the thread that it works for.
+pub(crate) fn current(segment: Segment, own: &Local) -> Option<u32> {
     let mut raw = [Raw::default(); MAX_FRAMES];
     let (count, truncated) = python::walk(&mut raw);
-    if count == 0 && creator > 0 {
-        return borrowed(segment, creator - 1);
+    if count == 0
+        && let Some(lent) = lent::to(own)
+    {
+        return borrowed(segment, lent);
     }
     let mut frames = [Frame { code: 0, offset: 0 }; MAX_FRAMES];
     for (frame, raw) in frames.iter_mut().zip(raw.iter().take(count)) {

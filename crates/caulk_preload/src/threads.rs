@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::local::{Inside, local};
-use crate::{real, segment, stacks};
+use crate::{lent, real, segment, stacks};
 
 type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
@@ -16,6 +16,7 @@ struct Start {
     routine: AtomicUsize,
     argument: AtomicUsize,
     creator: AtomicU32,
+    serves: AtomicU32,
 }
 
 /// Threads that may be on their way at a time; more are started without a maker.
@@ -26,6 +27,7 @@ static STARTING: [Start; STARTS] = [const {
         routine: AtomicUsize::new(0),
         argument: AtomicUsize::new(0),
         creator: AtomicU32::new(0),
+        serves: AtomicU32::new(0),
     }
 }; STARTS];
 
@@ -48,6 +50,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     let Some(start) = own_stack().and_then(|creator| {
         let start = free()?;
         start.creator.store(creator, Ordering::Relaxed);
+        start.serves.store(lent::engages(), Ordering::Relaxed);
         Some(start)
     }) else {
         // SAFETY: handed on as it came.
@@ -75,7 +78,7 @@ pub(crate) fn forget() {
 fn own_stack() -> Option<u32> {
     let mut inside = Inside::enter()?;
     let segment = segment::current().ok()?;
-    stacks::current(segment, inside.local().creator).map(|stack| stack + 1)
+    stacks::current(segment, inside.local()).map(|stack| stack + 1)
 }
 
 /// What a thread does first.
@@ -87,7 +90,9 @@ extern "C-unwind" fn first(handle: *mut c_void) -> *mut c_void {
     // SAFETY: what the program wanted to be called.
     let routine = unsafe { mem::transmute::<usize, Routine>(start.routine.load(Ordering::Relaxed)) };
     // SAFETY: this thread's own.
-    unsafe { local().as_mut().creator = start.creator.load(Ordering::Relaxed) };
+    let own = unsafe { local().as_mut() };
+    own.creator = start.creator.load(Ordering::Relaxed);
+    own.serves = start.serves.load(Ordering::Relaxed);
     start.taken.store(false, Ordering::Release);
     routine(argument)
 }

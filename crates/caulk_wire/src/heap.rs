@@ -155,6 +155,13 @@ pub struct Total {
     pub variance: u64,
 }
 
+impl Total {
+    /// Standard deviation of the estimated bytes, in bytes.
+    pub fn deviation(&self) -> u64 {
+        ((self.variance as f64).sqrt() * 1024.0) as u64
+    }
+}
+
 /// A slot as a reader sees it: bytes that were copied out of the shared memory, from its beginning on.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot<'a>(&'a [u8]);

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use caulk_wire::heap::header;
 
-use crate::build::{CC, build, compiled, skipped};
+use crate::build::{C, CC, build, compiled, skipped};
 use crate::program::{Run, run};
 
 fn program(mode: &str) -> Run {
@@ -31,6 +31,12 @@ fn what_is_kept_is_counted_without_bias() {
     // 200 MB in blocks of 1 KB to 1 MB.
     let error = profile.live() as f64 - 200e6;
     assert!(deviation < 15e6 && error.abs() < 5.0 * deviation.max(1e6), "{error} of {deviation}");
+}
+
+#[test]
+fn programs_at_fixed_addresses_are_sampled() {
+    let (_folder, path) = build("cc", "program.c", C, &["-no-pie"]).expect("it was built before");
+    assert_eq!(run(Command::new(path).arg("keep")).first().live() >> 27, 1);
 }
 
 #[test]
