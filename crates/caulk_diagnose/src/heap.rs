@@ -114,14 +114,19 @@ pub(crate) fn at_boundary(held: &[Held], boundary: u32) -> Option<Sampled> {
 pub(crate) fn blamed(stack: &HeapStack) -> Option<&HeapFrame> {
     let own = stack.frames.iter().find(|frame| is_of_user(&frame.file));
     let blamed = own.or(stack.frames.first())?;
-    let of_caulk = stack.frames.first().is_some_and(|frame| frame.file.contains("/caulk/_"));
-    (!of_caulk).then_some(blamed)
+    let by_caulk = stack.frames.first().is_some_and(|frame| is_of_caulk(&frame.file));
+    (!by_caulk).then_some(blamed)
+}
+
+/// Files of what caulk puts into the program, wherever it is installed.
+fn is_of_caulk(file: &str) -> bool {
+    file.contains("/caulk/_")
 }
 
 /// Files that are not of the standard library, an installed package or the interpreter itself.
 pub(crate) fn is_of_user(file: &str) -> bool {
     let installed = ["/site-packages/", "/dist-packages/", "/lib/python3"];
-    !file.starts_with('<') && !installed.iter().any(|folder| file.contains(folder))
+    !file.starts_with('<') && !is_of_caulk(file) && !installed.iter().any(|folder| file.contains(folder))
 }
 
 /// What every line of the user's has allocated and not given back, the largest first; empty where the heap was not

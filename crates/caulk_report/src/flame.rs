@@ -16,6 +16,8 @@ const SCRIPT: &str = include_str!("flame/flame.js");
 
 /// Height of a frame with its gap, in pixels.
 const ROW: usize = 20;
+/// Part of the whole, of what lives and of what grows, below which a frame would be no wider than a pixel.
+const THIN: f64 = 0.001;
 
 /// One frame with everything that was called from it.
 #[derive(Default)]
@@ -84,6 +86,12 @@ impl<'a> Node<'a> {
         self.growth += stack.growth;
     }
 
+    /// Leaves out what nobody could see; the room that it takes stays.
+    fn thin_out(&mut self, live: f64, growth: f64) {
+        self.children.retain(|_, child| child.live.bytes >= live || (growth > 0.0 && child.growth >= growth));
+        self.children.values_mut().for_each(|child| child.thin_out(live, growth));
+    }
+
     fn depth(&self) -> usize {
         1 + self.children.values().map(Self::depth).max().unwrap_or(0)
     }
@@ -109,6 +117,7 @@ pub fn flame_html(stacks: &[StackUse], title: &str) -> String {
     for stack in stacks {
         root.add(path(stack).into_iter(), stack);
     }
+    root.thin_out(THIN * root.live.bytes, THIN * root.growth);
     let mut drawing = Drawing { out: String::new(), count: 0, per: Per::of(unit), whole: root.live.bytes };
     drawing.frame(&root, &Label::All, Spot { parent: None, depth: 0, left: 0.0 });
     let title = escape(title);
@@ -264,6 +273,15 @@ mod tests {
                 ("other train.py:1", "80.0000", "20.0000", "0"),
             ]
         );
+    }
+
+    #[test]
+    fn frames_thinner_than_a_pixel_are_left_out_unless_they_grow() {
+        let stacks =
+            [stack(&["large"], 1e6, 0.0), stack(&["small"], 10.0, 0.0), stack(&["growing"], 10.0, 1.0)];
+        let frames = frames(&flame_html(&stacks, "a run"));
+        let names: Vec<&str> = frames.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(names, ["all", "main process", "growing train.py:1", "large train.py:1"]);
     }
 
     #[test]
