@@ -1,5 +1,6 @@
 //! Automation of this workspace: `cargo xtask --help`.
 
+mod allocators;
 mod bench;
 mod checker;
 mod columns;

@@ -203,4 +203,46 @@ mod tests {
         assert!((mean / wanted - 1.0).abs() < 0.01, "{mean}");
         assert!((spread / wanted - 1.0).abs() < 0.01, "{spread}");
     }
+
+    /// Thirty runs in which a thread asks for so many blocks: how far the mean of the estimates is off, in its standard
+    /// errors, and how far the mean of the variances is off that of the estimates.
+    fn bias(size: usize, blocks: usize) -> (f64, f64) {
+        const INTERVAL: u64 = 1 << 19;
+        let mut own = Local { random: 987_654_321, ..Local::default() };
+        begin(&mut own, INTERVAL);
+        let (mut bytes, mut counts, mut variances) = (Vec::new(), 0.0, 0.0);
+        for _ in 0..30 {
+            let mut sum = 0.0;
+            for _ in 0..blocks {
+                own.countdown -= size as i64;
+                if own.countdown < 0 {
+                    let interval = hit(&mut own, INTERVAL, size).expect("a countdown has ended");
+                    let record = record(size, interval, 0, uniform(&mut own));
+                    sum += record.weight as f64;
+                    counts += f64::from(record.blocks) / 30.0;
+                    variances += record.variance as f64 * 1024.0 * 1024.0 / 30.0;
+                }
+            }
+            bytes.push(sum);
+        }
+        let exact = (size * blocks) as f64;
+        let mean = bytes.iter().sum::<f64>() / 30.0;
+        let error = (variances / 30.0).sqrt().max(1.0);
+        assert!((counts / blocks as f64 - 1.0).abs() < 0.05, "{counts} of {blocks} blocks of {size}");
+        let spread = bytes.iter().map(|sum| (sum - exact).powi(2)).sum::<f64>() / 30.0;
+        ((mean - exact) / error, (spread / variances.max(1.0)).sqrt())
+    }
+
+    #[test]
+    fn sums_are_unbiased_and_as_sure_as_their_variance_says() {
+        for (size, blocks) in
+            [(64, 1_000_000), (2000, 40_000), (100_000, 3000), (524_288, 2000), (1_000_000, 2000)]
+        {
+            let (off, spread) = bias(size, blocks);
+            assert!(off.abs() < 3.0, "blocks of {size}: {off} standard errors off");
+            assert!((0.6..1.5).contains(&spread), "blocks of {size}: {spread} of what their variance says");
+        }
+        let (off, _) = bias(30_000_000, 10);
+        assert!(off.abs() < 1.0, "far above the interval they are exact");
+    }
 }

@@ -116,10 +116,14 @@ impl Known {
                 messages.push(describe(slot, row.id, &stack, minor).into());
             }
         }
-        let bytes = totals.iter().map(|total| total.bytes).sum();
-        let variance: u64 = totals.iter().map(|total| total.variance).sum();
+        let all = totals.iter().fold(Total::default(), |sum, total| Total {
+            bytes: sum.bytes + total.bytes,
+            blocks: sum.blocks + total.blocks,
+            variance: sum.variance + total.variance,
+        });
         let interval = slot.count(header::INTERVAL);
-        messages.push(HeapLive { boundary, interval, bytes, deviation: deviation(variance), rows }.into());
+        let (bytes, deviation) = (all.bytes, all.deviation());
+        messages.push(HeapLive { boundary, interval, bytes, deviation, rows }.into());
         messages
     }
 
@@ -138,16 +142,11 @@ impl Known {
         let changed = self.told.iter().filter(|(id, told)| !known.contains(id) && bytes(id) != **told);
         order.extend(changed.map(|(id, _)| *id));
         let row = |id: u32| {
-            let Total { bytes, blocks, variance } = totals[id as usize];
-            HeapRow { id, bytes, blocks, deviation: deviation(variance) }
+            let total = totals[id as usize];
+            HeapRow { id, bytes: total.bytes, blocks: total.blocks, deviation: total.deviation() }
         };
         order.into_iter().map(row).collect()
     }
-}
-
-/// From a variance in squared KiB to bytes.
-fn deviation(variance: u64) -> u64 {
-    ((variance as f64).sqrt() * 1024.0) as u64
 }
 
 fn describe(slot: Slot<'_>, id: u32, stack: &Stack, minor: u32) -> HeapStack {
@@ -196,7 +195,7 @@ mod tests {
         let frame = HeapFrame { file: "t.py".into(), line: 5, function: "run".into() };
         assert_eq!(told[0], HeapStack { id: 0, flags: 0, frames: vec![frame] }.into());
         let Message::HeapLive(live) = &told[1] else { panic!("{told:?}") };
-        assert_eq!((live.boundary, live.bytes, live.deviation), (0, 5000, 2048));
+        assert_eq!((live.boundary, live.bytes, live.deviation), (0, 5000, 2597));
         assert_eq!(heaps.look(77), []);
         write(&heaps, 3, 77, 1, 7000);
         assert_eq!(heaps.look(77).len(), 1, "the stack is known");

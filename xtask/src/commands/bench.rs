@@ -33,6 +33,15 @@ enum What {
     Run(RunArgs),
     Check(BenchCheckArgs),
     Growth,
+    Heap(HeapArgs),
+}
+
+/// Estimates of the heap sampler by line, against exact counting
+#[derive(Debug, clap::Args)]
+struct HeapArgs {
+    /// Runs of the program whose lines hold known amounts
+    #[arg(long, default_value_t = 30, value_name = "N")]
+    runs: u32,
 }
 
 /// Paired ratios of time and memory against no profiler, tracemalloc, memray and scalene
@@ -54,6 +63,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         What::Run(args) => cost(workspace, args),
         What::Check(args) => bench_check::run(workspace, args, &machine()),
         What::Growth => growth(workspace),
+        What::Heap(args) => heap(workspace, args),
     }
 }
 
@@ -65,6 +75,18 @@ fn growth(workspace: &Workspace) -> anyhow::Result<()> {
         .folder(workspace.root())
         .run()
         .or_hint("the benchmark failed", "the message above is its own")
+}
+
+/// How far the sampler's estimates are off, and how often the truth lies within the interval that is shown.
+fn heap(workspace: &Workspace, args: &HeapArgs) -> anyhow::Result<()> {
+    console::step("estimates of the heap sampler");
+    Cmd::cargo()
+        .args(["test", "--quiet", "--release", "--package", "caulk_preload", "--test", "preload"])
+        .args(["lines_are_estimated", "--", "--nocapture"])
+        .env("CAULK_ACCURACY_RUNS", args.runs.to_string())
+        .folder(workspace.root())
+        .run()
+        .or_hint("estimates are not as sure as they are said to be", "the table above shows which")
 }
 
 fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything, Rust and Python.
 
+use crate::allocators;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint};
 use crate::environment::{Environment, Packages};
@@ -8,6 +9,8 @@ use crate::process::Cmd;
 use crate::workspace::Workspace;
 
 const MANGLED_MINUTES: &str = "15";
+/// Seconds that eight threads allocate under the heap sampler.
+const STRESS: (&str, &str) = ("CAULK_STRESS_SECONDS", "60");
 
 /// Run all tests, Rust and Python
 #[derive(Debug, clap::Args)]
@@ -22,18 +25,20 @@ pub(crate) struct TestArgs {
 pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> {
     let groups: &[_] = if args.full { &[Packages::Dev, Packages::Full] } else { &[Packages::Dev] };
     let environment = develop::prepare(workspace, &args.interpreter, groups)?;
-    rust(workspace, &environment)?;
+    rust(workspace, &environment, args.full)?;
     if args.full {
         mangled(workspace)?;
     }
     python(workspace, &environment, args.full)
 }
 
-fn rust(workspace: &Workspace, environment: &Environment) -> anyhow::Result<()> {
+fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("Rust tests");
+    allocators::prepare();
     let library = libpython::prepare()?;
     let cargo = || {
         let command = with_programs(Cmd::cargo().folder(workspace.root()), environment);
+        let command = if full { command.env(STRESS.0, STRESS.1) } else { command };
         match &library {
             Some(folder) => command.env("LD_LIBRARY_PATH", folder),
             None => command,
