@@ -17,6 +17,7 @@ pub(crate) use tracker::{Grown, HISTORY, Tracker};
 
 use crate::budget::thread_time;
 use crate::frames;
+use crate::garbage::Nursery;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, TypeInfo, type_address, visit_tracked};
 
 /// A container met in a census.
@@ -82,10 +83,15 @@ impl From<TryReserveError> for Failure {
 }
 
 /// Walks the heap once. `asked` are addresses of an older census. Nothing is made or called meanwhile.
-pub(crate) fn take(heap: &mut Heap<'_>, asked: &AddressSet) -> Result<Census, Failure> {
+pub(crate) fn take(
+    heap: &mut Heap<'_>,
+    asked: &AddressSet,
+    nursery: &mut Nursery,
+) -> Result<Census, Failure> {
     let py = heap.py;
     let locals = untracked_locals(heap);
-    let mut walk = Walk::new(heap, asked)?;
+    nursery.begin();
+    let mut walk = Walk::new(heap, asked, nursery)?;
     for local in locals {
         walk.meet_untracked(local);
     }
@@ -109,6 +115,7 @@ fn untracked_locals(heap: &mut Heap<'_>) -> Vec<Address> {
 struct Walk<'a, 'py> {
     heap: &'a mut Heap<'py>,
     asked: &'a AddressSet,
+    nursery: &'a mut Nursery,
     census: Census,
     tallies: Vec<(Address, TypeInfo, Tally)>,
     index: AddressMap<u32>,
@@ -124,13 +131,18 @@ struct Walk<'a, 'py> {
 }
 
 impl<'a, 'py> Walk<'a, 'py> {
-    fn new(heap: &'a mut Heap<'py>, asked: &'a AddressSet) -> Result<Self, Failure> {
+    fn new(
+        heap: &'a mut Heap<'py>,
+        asked: &'a AddressSet,
+        nursery: &'a mut Nursery,
+    ) -> Result<Self, Failure> {
         let mut census = Census::default();
         // Address space alone until it is used.
         census.containers.try_reserve_exact(MOST_CONTAINERS)?;
         Ok(Self {
             heap,
             asked,
+            nursery,
             census,
             tallies: Vec::new(),
             index: AddressMap::default(),
@@ -155,6 +167,7 @@ impl<'a, 'py> Walk<'a, 'py> {
         tally.count += 1;
         tally.bytes += self.heap.shallow_bytes_of(object, info) as u64;
         self.census.objects += 1;
+        self.nursery.meet(object);
         if !self.asked.is_empty() && self.asked.contains(&object) {
             self.census.alive.insert(object, object_type);
         }

@@ -242,7 +242,7 @@ impl Owned {
 }
 
 /// Address of an array's memory, bytes of it, and bytes that the array shows; views are followed to what they view.
-fn array_bytes(array: &Bound<'_, PyAny>) -> (Address, u64, u64) {
+pub(crate) fn array_bytes(array: &Bound<'_, PyAny>) -> (Address, u64, u64) {
     let bytes =
         |array: &Bound<'_, PyAny>| array.getattr("nbytes").and_then(|n| n.extract::<u64>()).unwrap_or(0);
     let shown = bytes(array);

@@ -14,10 +14,12 @@ use std::ptr::NonNull;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+mod address_bits;
 mod collector;
 mod entries;
 mod types;
 
+pub(crate) use address_bits::AddressBits;
 pub(crate) use collector::visit_tracked;
 pub(crate) use entries::Entries;
 pub(crate) use types::{Shape, TypeInfo};

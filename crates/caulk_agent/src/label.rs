@@ -12,6 +12,9 @@ use crate::heap::{Address, Entries, Heap, MOST_REFERENTS, Shape, is_a, loaded, m
 use crate::holders::{Path, Root};
 use crate::torch::Torch;
 
+/// Attributes of one object that are looked at.
+const MOST_ATTRIBUTES: usize = 256;
+
 /// A described path.
 pub(crate) struct Label {
     pub(crate) holder: Holder,
@@ -330,6 +333,19 @@ fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
     }
     // SAFETY: a new reference.
     unsafe { Bound::from_owned_ptr(object.py(), pointer) }.cast_into().ok()
+}
+
+/// The attributes of an object that it keeps in its namespace or in slots: names and values.
+pub(crate) fn attributes(heap: &mut Heap<'_>, owner: Address) -> Vec<(String, Address)> {
+    let object = heap.own(owner);
+    if let Some(namespace) = namespace_of(&object) {
+        let entries = namespace.iter().take(MOST_ATTRIBUTES);
+        return entries.map(|(key, value)| (plain_text(&key), value.as_ptr() as Address)).collect();
+    }
+    let mut values = Vec::new();
+    heap.referents(owner, &mut |value| values.push(value));
+    let named = |value: Address| Some((slot_of(&object, value)?, value));
+    values.into_iter().take(MOST_ATTRIBUTES).filter_map(named).collect()
 }
 
 /// What an object holds under a name: an attribute of its own, a key of a dict, a parameter's gradient.

@@ -14,6 +14,7 @@ mod contents;
 mod cuda;
 mod exclusive;
 mod frames;
+mod garbage;
 mod graphs;
 mod heap;
 mod heap_profile;

@@ -19,6 +19,7 @@ use crate::budget::{Budget, Price, monotonic, thread_time};
 use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
 use crate::cuda;
+use crate::garbage::Nursery;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
 use crate::heap_profile::Sampler;
@@ -40,6 +41,7 @@ struct Prices {
     paths: Price,
     names: Price,
     replaced: Price,
+    garbage: Price,
     graphs: Price,
     arming: Price,
 }
@@ -51,6 +53,7 @@ impl Default for Prices {
             paths: milliseconds(20),
             names: milliseconds(2),
             replaced: milliseconds(5),
+            garbage: milliseconds(5),
             graphs: milliseconds(10),
             arming: milliseconds(8),
         }
@@ -67,6 +70,7 @@ struct Session {
     tracker: Tracker,
     /// Unit that the tracker's censuses were taken at.
     tracked: Unit,
+    nursery: Nursery,
     graphs: Graphs,
     replaced: Replaced,
     suspects: Suspects,
@@ -95,6 +99,7 @@ impl Session {
             budget: Budget::default(),
             tracker: Tracker::default(),
             tracked: Unit::Seconds,
+            nursery: Nursery::default(),
             graphs: Graphs::default(),
             replaced: Replaced::default(),
             suspects: Suspects::default(),
@@ -164,7 +169,7 @@ impl Session {
         if let Some(sampler) = self.sampler {
             sampler.snapshot(seq);
         }
-        let _paused = CollectorPaused::new(py);
+        let paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
         let reserve = if unit == Unit::Epoch { Duration::ZERO } else { RESERVE };
         let census = self.census(&mut heap, with_census, reserve, reading.small_blocks);
@@ -184,7 +189,7 @@ impl Session {
         boundary.cost_ns = thread_time().saturating_sub(started).as_nanos() as u64;
         self.channel.send(&boundary.into());
         if let Some(census) = census {
-            self.compare(&mut heap, census, seq);
+            self.compare(&mut heap, census, seq, paused.was_enabled());
         }
         if unit == Unit::Epoch && self.epochs > 2 {
             self.suspects.watch_peak(py, seq, self.in_use, reading.headroom());
@@ -262,7 +267,7 @@ impl Session {
             return None;
         }
         let started = thread_time();
-        let census = census::take(heap, &self.suspects.owners());
+        let census = census::take(heap, &self.suspects.owners(), &mut self.nursery);
         self.census_cost = Some((thread_time().saturating_sub(started), blocks));
         census.map_err(|failure| self.without_census(failure)).ok()
     }
@@ -291,9 +296,11 @@ impl Session {
         self.no_census |= failure != Failure::TooLong;
     }
 
-    fn compare(&mut self, heap: &mut Heap<'_>, census: Census, seq: u32) {
+    fn compare(&mut self, heap: &mut Heap<'_>, census: Census, seq: u32, collects: bool) {
         self.censuses.insert(0, seq);
         self.censuses.truncate(census::HISTORY);
+        // First of all: what is kept alive from here on would seem to be in use.
+        let garbage = self.prices.garbage.pay(&self.budget, || self.nursery.look(heap)).flatten();
         // The census's addresses are good until something is called. What is looked into is kept alive before that: any
         // call may let another thread run, which lets go of what it held.
         let tensors = heap.hold(census.tensors.iter().copied());
@@ -308,6 +315,9 @@ impl Session {
         drop(census);
         // Reading a tensor's attribute runs Python code where a mode is active (`torch.set_default_device`): off.
         let _overrides_off = Torch::new(heap.py);
+        if let Some(garbage) = garbage {
+            self.channel.send(&garbage.told(heap, seq, collects).into());
+        }
         self.send_types(heap, types, seq);
         let Self { budget, prices, suspects, channel, .. } = self;
         if suspects.has_unexplained() {

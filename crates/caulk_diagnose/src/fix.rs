@@ -111,6 +111,10 @@ fn advice(class: LeakClass) -> Option<&'static str> {
         LeakClass::AugmentationPerFold => {
             "make augmented data once for all folds: take the fold out of the key, and filter by the fold's members"
         }
+        LeakClass::ReferenceCycle => {
+            "refer back through `weakref.ref(...)`, so that the objects are free with their last use; or let the collector \
+             run: once per epoch `gc.collect()` is enough"
+        }
         LeakClass::ViewPinsStorage => {
             "store a copy: `.clone()` (numpy: `.copy()`), so that the large storage goes"
         }

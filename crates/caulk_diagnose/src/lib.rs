@@ -113,6 +113,8 @@ fn of_process(
             nameless.for_each(|finding| finding.severity = Severity::Info);
         }
         findings.extend(lines);
+    } else {
+        findings.extend(cycles::waiting(files, process, judged));
     }
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
@@ -154,8 +156,8 @@ fn unexplained(looks: usize, followed: usize) -> String {
     }
     format!(
         "memory in use grows, and nothing that was found accounts for it: all containers (lists, dicts and the like) were \
-         looked at {times}, and {followed} that grow were followed. Native code may hold it, or objects that wait for the \
-         garbage collector: if `gc.collect()` at the end of each epoch stops the growth, it is the latter"
+         looked at {times}, and {followed} that grow were followed. Native code may hold it, or objects that Python cannot \
+         see hold each other"
     )
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{
-    BackwardSite, Boundary, ContainerLen, Contents, HeapLive, HeapStack, Hello, Holder, LoopSite, Message,
-    Note, Peak, TraceHit, TraceState, Types, Unit,
+    BackwardSite, Boundary, ContainerLen, Contents, Garbage, HeapLive, HeapStack, Hello, Holder, LoopSite,
+    Message, Note, Peak, TraceHit, TraceState, Types, Unit,
 };
 use caulk_core::{ProcessRecord, ProcessRef, Recording, Role};
 
@@ -24,6 +24,8 @@ pub(crate) struct Process<'a> {
     pub(crate) peaks: Vec<&'a Peak>,
     /// Every census, by type.
     pub(crate) types: Vec<&'a Types>,
+    /// What waited for the collector, at every census.
+    pub(crate) garbage: Vec<&'a Garbage>,
     /// Stacks of the heap profile.
     pub(crate) stacks: BTreeMap<u32, &'a HeapStack>,
     /// The heap profile at each boundary.
@@ -60,6 +62,7 @@ impl<'a> Process<'a> {
             backwards: Vec::new(),
             peaks: Vec::new(),
             types: Vec::new(),
+            garbage: Vec::new(),
             stacks: BTreeMap::new(),
             heaps: Vec::new(),
             notes: Vec::new(),
@@ -95,6 +98,7 @@ impl<'a> Process<'a> {
             Message::HeapLive(live) => self.heaps.push(live),
             Message::Note(note) => self.notes.push(note),
             Message::Types(types) => self.types.push(types),
+            Message::Garbage(garbage) => self.garbage.push(garbage),
             Message::Bye(_) => {}
         }
     }
@@ -130,7 +134,8 @@ impl<'a> Process<'a> {
         let backwards = self.backwards.iter().map(|site| site.file.as_str());
         let hits = self.hits.values().flatten().map(|hit| hit.user_file.as_str());
         let holders = self.holders.values().map(|holder| holder.file.as_str());
-        let files: BTreeSet<&str> = loops.chain(backwards).chain(hits).chain(holders).collect();
+        let links = self.garbage.iter().flat_map(|garbage| &garbage.links).map(|link| link.file.as_str());
+        let files: BTreeSet<&str> = loops.chain(backwards).chain(hits).chain(holders).chain(links).collect();
         files.into_iter().filter(|file| !file.is_empty()).collect()
     }
 }

@@ -64,13 +64,19 @@ pub(crate) fn position(boundary: &Boundary) -> f64 {
     boundary.index as f64
 }
 
-/// Where any boundary lies on the axis of a scale: by its time between the scale's own boundaries, beyond them by the
-/// length of a unit. `None` where that length is not known.
+/// Where any boundary lies on the axis of a scale: by its time between the scale's own boundaries around it, beyond them
+/// by the length of a unit. `None` where that length is not known.
 pub(crate) fn interpolated(process: &Process<'_>, scale: Scale, boundary: &Boundary) -> Option<f64> {
+    let own: Vec<&Boundary> = process.of_unit(scale.unit).collect();
+    let after = own.partition_point(|other| other.time_ns <= boundary.time_ns);
+    let since = |from: &Boundary| boundary.time_ns as f64 - from.time_ns as f64;
+    if let (Some(before), Some(next)) = (after.checked_sub(1).map(|at| own[at]), own.get(after)) {
+        let length = (next.time_ns - before.time_ns) as f64;
+        return Some(position(before) + since(before) / length * (position(next) - position(before)));
+    }
     let seconds = scale.seconds.filter(|seconds| *seconds > 0.0)?;
-    let nearest = process.of_unit(scale.unit).min_by_key(|own| own.time_ns.abs_diff(boundary.time_ns))?;
-    let distance = boundary.time_ns as f64 - nearest.time_ns as f64;
-    Some(position(nearest) + distance / 1e9 / seconds)
+    let nearest = if after == 0 { own.first()? } else { own.last()? };
+    Some(position(nearest) + since(nearest) / 1e9 / seconds)
 }
 
 /// A figure of every boundary of the scale's unit that has it.

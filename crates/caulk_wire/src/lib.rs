@@ -10,9 +10,9 @@ mod message;
 
 pub use codec::{DecodeError, FrameBuffer};
 pub use message::{
-    BackwardSite, Boundary, Bye, Command, ContainerKind, ContainerLen, Contents, Finish, HeapFrame, HeapLive,
-    HeapRow, HeapStack, Hello, Holder, LoopSite, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit,
-    TraceState, TypeCount, Types, Unit,
+    BackwardSite, Boundary, Bye, CodePlace, Command, ContainerKind, ContainerLen, Contents, CycleLink,
+    Finish, Garbage, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Holder, LoopSite, Message, Note,
+    PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
 };
 
 /// Version of the protocol; both sides print it when they disagree.

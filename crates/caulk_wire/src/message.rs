@@ -245,6 +245,57 @@ records! {
         traits: Vec<String>,
     }
 
+    /// An attribute through which an object refers to what leads back to it.
+    CycleLink {
+        /// Qualified name of the type whose attribute it is, with module.
+        owner_type: String,
+        /// The attribute.
+        attribute: String,
+        /// Type of the value.
+        target_type: String,
+        /// File of the module that defines the type.
+        file: String,
+        /// Objects of a sample in which it is so.
+        count: u32,
+    }
+
+    /// A place in code.
+    CodePlace {
+        /// File.
+        file: String,
+        /// Line, from 1.
+        line: u32,
+        /// Qualified name of the function.
+        function: String,
+    }
+
+    /// What a collection would free at a boundary: objects in cycles that nothing else refers to, made since the first
+    /// census.
+    Garbage {
+        /// Boundary of the census.
+        boundary: u32,
+        /// Objects.
+        objects: u64,
+        /// Bytes of the objects and of what they alone keep.
+        bytes: u64,
+        /// ... of which storages of tensors and arrays.
+        tensor_bytes: u64,
+        /// There are more: figures are estimates from a part.
+        truncated: bool,
+        /// `gc.isenabled()`.
+        enabled: bool,
+        /// `gc.get_freeze_count()`.
+        frozen: u64,
+        /// `gc.get_threshold()[0]`: objects made until the youngest are looked at.
+        threshold: u64,
+        /// The types with most bytes.
+        types: Vec<TypeCount>,
+        /// Attributes that close the cycles, most frequent first.
+        links: Vec<CycleLink>,
+        /// The user's functions and frames that are part of them.
+        places: Vec<CodePlace>,
+    }
+
     /// A line that made a watched container grow.
     TraceHit {
         /// The container.
@@ -468,6 +519,7 @@ messages! {
         13 Bye,
         14 HeapStack,
         15 HeapLive,
+        16 Garbage,
     }
 }
 

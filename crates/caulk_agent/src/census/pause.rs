@@ -25,6 +25,11 @@ impl CollectorPaused {
         PAUSED.fetch_or(enabled, Ordering::Relaxed);
         Self(enabled)
     }
+
+    /// Was it on?
+    pub(crate) fn was_enabled(&self) -> bool {
+        self.0
+    }
 }
 
 impl Drop for CollectorPaused {

@@ -35,9 +35,10 @@ unsafe extern "C" fn forward_while(object: *mut ffi::PyObject, closure: *mut c_v
 ///
 /// A new object is appended to the youngest generation, so the link after it is that list's head; the heads of the
 /// generations lie beside each other in an array of `struct gc_generation { PyGC_Head head; int threshold; int count; }`
-/// (CPython, `pycore_gc.h`, 3.8 to 3.11). The count of objects is held against `gc.get_objects()` once.
+/// (CPython, `pycore_gc.h`, 3.8 to 3.11). Behind them and one pointer lies the permanent generation, for what `gc.freeze()`
+/// has taken out. The count of objects is held against `gc.get_objects()` and `gc.get_freeze_count()` once.
 struct Generations {
-    heads: [Address; 3],
+    heads: [Address; 4],
 }
 
 /// `sizeof(PyGC_Head)`: the links before an object.
@@ -55,14 +56,16 @@ impl Generations {
         // SAFETY: makes a tracked list; null is handled below.
         let fresh = unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyList_New(0)) }?;
         let young = read_word(fresh.as_ptr() as Address - LINKS);
-        let generations = Self { heads: [young, young + GENERATION, young + 2 * GENERATION] };
+        let permanent = young + 3 * GENERATION + size_of::<Address>();
+        let generations = Self { heads: [young, young + GENERATION, young + 2 * GENERATION, permanent] };
         let sound = *SOUND.get_or_init(|| generations.agrees_with_collector(py).unwrap_or(false));
         sound.then_some(generations)
     }
 
     fn agrees_with_collector(&self, py: Python<'_>) -> Option<bool> {
         let listed = loaded(py, "gc").or_else(|| py.import("gc").ok().map(Bound::into_any))?;
-        let expected = listed.call_method0("get_objects").ok()?.len().ok()?;
+        let frozen: usize = listed.call_method0("get_freeze_count").ok()?.extract().ok()?;
+        let expected = frozen + listed.call_method0("get_objects").ok()?.len().ok()?;
         let mut counted = 0_usize;
         // A wrong guess of the heads would not close the ring: twice the expected number is proof enough.
         let closed = self.visit(&mut |_| {

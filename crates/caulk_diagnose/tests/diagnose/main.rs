@@ -1,6 +1,7 @@
 //! Recordings made up in memory, and the findings that they must give.
 
 mod classes;
+mod cycles;
 mod heap;
 mod native;
 mod patterns;

@@ -1,0 +1,235 @@
+//! Objects that refer to each other and that the garbage collector would free, if it came by: it is switched off, or
+//! counts too few objects to look at the old ones.
+
+use caulk_core::wire::{CodePlace, CycleLink, Garbage};
+use caulk_core::{
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Severity, Site, SiteRole, State,
+};
+use caulk_growth::{Judgement, Point, judge_counts};
+use caulk_python::GrowSite;
+
+use crate::process::Process;
+use crate::units::{self, Scale};
+use crate::verdicts::{Judged, unit_name};
+use crate::{Files, fix};
+
+/// Part of the open growth that must wait for the collector.
+const PART: f64 = 0.25;
+/// Garbage that is worth a word though memory does not grow: in bytes, and as a share of the bytes in use.
+const MUCH: u64 = 64 << 20;
+const SHARE: f64 = 0.125;
+/// Objects until the youngest are looked at, from which on the collector has been told to come seldom (CPython's own
+/// numbers are 700 to 2000).
+const SELDOM: u64 = 5000;
+/// Types that are named.
+const TYPES: usize = 4;
+
+/// Cycles that account for a good part of growth of which so much is `open`.
+pub(super) fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    open: f64,
+) -> Option<Finding> {
+    let scale = judged.scale?;
+    let (judgement, slope) = growth_of(process, scale, |garbage| garbage.bytes)?;
+    let last = process.garbage.last()?;
+    let grows = matches!(judgement.state, State::Grows | State::Undecided);
+    if !grows || slope < PART * open {
+        return None;
+    }
+    let bytes = slope.min(open);
+    let elements = growth_of(process, scale, |garbage| garbage.objects).map_or(0.0, |(_, slope)| slope);
+    let growth = Growth {
+        unit: scale.verdict_unit(),
+        bytes_per_epoch: scale.per_epoch(bytes),
+        bytes_per_unit: bytes,
+        elements_per_epoch: scale.per_epoch(elements),
+        elements_per_unit: elements,
+        interval: None,
+        elements: last.objects,
+    };
+    let unit = unit_name(scale.verdict_unit());
+    let severity = if last.tensor_bytes > 0 { Severity::Error } else { Severity::Warning };
+    let message = format!(
+        "{} per {unit} are held by objects that refer to each other and wait for the collector, {}",
+        Bytes::signed(bytes),
+        collector(last)
+    );
+    Some(Finding { growth: Some(growth), severity, ..about(files, process, last, message) })
+}
+
+/// Much that waits for the collector at every look, in a process that does not grow.
+pub(crate) fn waiting(files: &Files<'_>, process: &Process<'_>, judged: &Judged) -> Option<Finding> {
+    let in_use = judged.in_use()?;
+    let most = process.garbage.iter().max_by_key(|garbage| garbage.bytes)?;
+    let looks = process.garbage.iter().filter(|garbage| garbage.bytes > MUCH).count();
+    if looks < 2 || (most.bytes as f64) < SHARE * in_use.last {
+        return None;
+    }
+    let message = format!(
+        "up to {} wait for the collector at the ends of phases, in objects that refer to each other: without the cycle they \
+         would be free at once",
+        Bytes(most.bytes)
+    );
+    Some(about(files, process, most, message))
+}
+
+/// How the garbage moves from census to census.
+fn growth_of(
+    process: &Process<'_>,
+    scale: Scale,
+    value: impl Fn(&Garbage) -> u64,
+) -> Option<(Judgement, f64)> {
+    let point = |garbage: &&Garbage| {
+        let at = units::interpolated(process, scale, process.boundary(garbage.boundary)?)?;
+        Some(Point { at, value: value(garbage) as f64 })
+    };
+    let points: Vec<Point> = process.garbage.iter().filter_map(point).collect();
+    let (first, last) = (points.first()?, points.last()?);
+    // Switched off, it lets go of nothing: two looks are enough.
+    let enough = if process.garbage.last()?.enabled { 3 } else { 2 };
+    if points.len() < enough || last.at <= first.at {
+        return None;
+    }
+    let judgement = judge_counts(&points);
+    // Censuses at steps lie close together: the whole rise over the whole time says more than a median of rates.
+    let mean = (last.value - first.value) / (last.at - first.at);
+    Some((judgement, mean))
+}
+
+/// What is known of the cycles, without how they grow.
+fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, message: String) -> Finding {
+    let class = LeakClass::ReferenceCycle;
+    let closing = closing(files, garbage);
+    let (mut sites, container, certain) = match closing.as_slice() {
+        [] => (in_code(files, garbage).into_iter().collect(), String::new(), false),
+        [(file, first), others @ ..] => {
+            let site = first.spot.site(&files.display(file), SiteRole::Grows);
+            (vec![site], first.container.clone(), others.is_empty())
+        }
+    };
+    let holder = garbage.links.first().map_or_else(String::new, |link| {
+        format!("{}.{}", link.owner_type.rsplit('.').next().unwrap_or_default(), link.attribute)
+    });
+    if !garbage.enabled {
+        sites.extend(switched_off(files, process));
+    }
+    Finding {
+        class,
+        confidence: if certain { Confidence::Proved } else { Confidence::Likely },
+        scope: Scope::Run,
+        severity: Severity::Info,
+        message,
+        sites,
+        container: if container.is_empty() { holder.clone() } else { container },
+        holder,
+        holder_path: Vec::new(),
+        chain: Vec::new(),
+        process: process.reference(),
+        growth: None,
+        pinned: (garbage.tensor_bytes > 0)
+            .then(|| Pinned { tensor_bytes: garbage.tensor_bytes, ..Pinned::default() }),
+        evidence: evidence(garbage),
+        fix: fix::of(class, None, ""),
+        twins: Vec::new(),
+    }
+}
+
+/// Why the collector does not come by.
+fn collector(garbage: &Garbage) -> String {
+    if !garbage.enabled {
+        return "which is switched off".into();
+    }
+    if garbage.threshold == 0 || garbage.threshold > SELDOM {
+        return format!("which was told to come seldom (`gc.set_threshold({}, ...)`)", garbage.threshold);
+    }
+    "which counts objects, not bytes: old ones are looked at when a quarter more of them have been made"
+        .into()
+}
+
+fn evidence(garbage: &Garbage) -> Vec<Evidence> {
+    let mut evidence = Vec::new();
+    let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
+    let types: Vec<String> =
+        garbage.types.iter().take(TYPES).map(|row| format!("{} {}", row.count, row.name)).collect();
+    let (about, bytes) = (if garbage.truncated { "about " } else { "" }, Bytes(garbage.bytes));
+    add(
+        "garbage",
+        format!(
+            "a collection at the end of the phase would have freed {about}{} objects and {bytes}, {} of it in tensors and \
+             arrays ({}); nothing was collected to tell this",
+            garbage.objects,
+            Bytes(garbage.tensor_bytes),
+            types.join(", ")
+        ),
+    );
+    for CycleLink { owner_type, attribute, target_type, .. } in garbage.links.iter().take(TYPES) {
+        add("cycle", format!("`{attribute}` of {owner_type} is a {target_type} that leads back to it"));
+    }
+    if garbage.frozen > 0 {
+        add(
+            "collector",
+            format!("{} objects are frozen (`gc.freeze()`): they are never looked at", garbage.frozen),
+        );
+    }
+    evidence
+}
+
+/// Statements that set an attribute by which the cycles are closed: those of the attribute that refers straight to an
+/// object, not through a container, and of these the likeliest.
+fn closing(files: &Files<'_>, garbage: &Garbage) -> Vec<(String, GrowSite)> {
+    let direct = |link: &&CycleLink| !is_container(&link.target_type);
+    let (direct, through): (Vec<_>, Vec<_>) = garbage.links.iter().partition(direct);
+    let of = |links: &[&CycleLink]| {
+        let mut found: Vec<(String, GrowSite)> = Vec::new();
+        for link in links {
+            let Some(module) = files.module(&link.file) else { continue };
+            let sites = module.grow_sites(&link.attribute).into_iter();
+            found.extend(sites.filter(sets_something).map(|site| (link.file.clone(), site)));
+        }
+        found
+    };
+    let mut found = of(&direct);
+    if found.is_empty() {
+        found = of(&through);
+    }
+    let best = found.iter().map(|(_, site)| rank(site)).min();
+    found.retain(|(_, site)| Some(rank(site)) == best);
+    found
+}
+
+/// What hands out `self` closes a cycle, whether as it is or to something that is made with it.
+fn rank(site: &GrowSite) -> u8 {
+    match &site.value {
+        Some(value) if value.text == "self" => 0,
+        Some(value) if value.names.iter().any(|name| name == "self") => 1,
+        _ => 2,
+    }
+}
+
+/// Is an object stored, and not `None` or an empty container?
+fn sets_something(site: &GrowSite) -> bool {
+    const EMPTY: [&str; 6] = ["None", "[]", "{}", "()", "list()", "dict()"];
+    !site.element && site.value.as_ref().is_some_and(|value| !EMPTY.contains(&value.text.as_str()))
+}
+
+fn is_container(type_name: &str) -> bool {
+    matches!(type_name, "list" | "dict" | "set" | "tuple" | "collections.deque" | "collections.OrderedDict")
+}
+
+/// The function or frame that is part of a cycle.
+fn in_code(files: &Files<'_>, garbage: &Garbage) -> Option<Site> {
+    let CodePlace { file, line, .. } = garbage.places.first()?;
+    let statement = files.module(file)?.statement_at(*line)?;
+    Some(statement.spot.site(&files.display(file), SiteRole::Grows))
+}
+
+/// Where the collector was switched off.
+fn switched_off(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
+    process.files().into_iter().find_map(|file| {
+        let calls = files.module(file)?.calls("disable");
+        let call = calls.into_iter().find(|call| call.callee == "gc.disable")?;
+        Some(call.spot.site(&files.display(file), SiteRole::ReleasesMissing))
+    })
+}
