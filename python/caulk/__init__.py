@@ -1,6 +1,9 @@
-"""Marks for `caulk run`, where it cannot tell the epochs and steps of a program by itself.
+"""Memory of a training program: seen, bounded, released, checked for leaks.
 
-Without `caulk run` these do nothing and cost next to nothing. Importing caulk imports nothing else.
+Importing caulk imports nothing else; each name below is loaded when it is first used, and torch never by caulk.
+
+`epoch`, `step` and `phase` are marks for `caulk run`, where it cannot tell the epochs and steps of a program by itself.
+Without `caulk run` they do nothing and cost next to nothing.
 
 ```python
 import caulk
@@ -15,21 +18,107 @@ for epoch in range(epochs):
 ```
 """
 
-__all__ = ["epoch", "phase", "step"]
+# `typing` is not imported: `caulk run` brings this module into programs that may not have it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._clearing import clear_caches, clear_tensors
+    from ._growlines import Line
+    from ._history import BoundedHistory, OutputCollector, Statistics
+    from ._leaks import Grown, LeakFound, leak_check
+    from ._looking import Census, HeldBy, Retained, TypeCount, census, find_holders, retained
+    from ._managed import memory_managed_context, no_grad_guard, release_after
+    from ._memory import MemoryUsage, Released, aggressive_gc, clear_gpu_memory, format_bytes, get_memory_usage
+    from ._stats import log_memory_stats
+    from ._tracker import MemoryTracker, Reading, TrackerReport
+    from ._trees import detach_to_cpu
+
+#: Where each name lies.
+_HOMES = {
+    "_clearing": ("clear_caches", "clear_tensors"),
+    "_growlines": ("Line",),
+    "_history": ("BoundedHistory", "OutputCollector", "Statistics"),
+    "_leaks": ("Grown", "LeakFound", "leak_check"),
+    "_looking": ("Census", "HeldBy", "Retained", "TypeCount", "census", "find_holders", "retained"),
+    "_managed": ("memory_managed_context", "no_grad_guard", "release_after"),
+    "_memory": (
+        "MemoryUsage",
+        "Released",
+        "aggressive_gc",
+        "clear_gpu_memory",
+        "format_bytes",
+        "get_memory_usage",
+    ),
+    "_stats": ("log_memory_stats",),
+    "_tracker": ("MemoryTracker", "Reading", "TrackerReport"),
+    "_trees": ("detach_to_cpu",),
+}
+
+__all__ = [
+    "BoundedHistory",
+    "Census",
+    "Grown",
+    "HeldBy",
+    "LeakFound",
+    "Line",
+    "MemoryTracker",
+    "MemoryUsage",
+    "OutputCollector",
+    "Reading",
+    "Released",
+    "Retained",
+    "Statistics",
+    "TrackerReport",
+    "TypeCount",
+    "aggressive_gc",
+    "census",
+    "clear_caches",
+    "clear_gpu_memory",
+    "clear_tensors",
+    "detach_to_cpu",
+    "epoch",
+    "find_holders",
+    "format_bytes",
+    "get_memory_usage",
+    "leak_check",
+    "log_memory_stats",
+    "memory_managed_context",
+    "no_grad_guard",
+    "phase",
+    "release_after",
+    "retained",
+    "step",
+]
 
 #: Set by `caulk._bootstrap` under `caulk run`.
-_marks = None
+_marks: "Any" = None
 
 _PHASES = ("train", "validation", "test")
 
 
-def epoch():
+def __getattr__(name: str) -> "Any":
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module 'caulk' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f"caulk.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def epoch() -> None:
     """Says that an epoch begins or ends here. Call it once per epoch, always at the same place."""
     if _marks is not None:
         _marks.said_epoch()
 
 
-def step():
+def step() -> None:
     """Says that an optimizer step, or what counts as one, is done. Steps that caulk sees itself no longer count then."""
     if _marks is not None:
         _marks.said_step()
@@ -40,18 +129,18 @@ class phase:
 
     __slots__ = ("_name", "_outer")
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         if name not in _PHASES:
             raise ValueError(f"phase is one of {', '.join(_PHASES)}, not {name!r}")
         self._name = name
-        self._outer = None
+        self._outer: Any = None
 
-    def __enter__(self):
+    def __enter__(self) -> "phase":
         if _marks is not None:
             self._outer = _marks.enter_phase(_PHASES.index(self._name) + 1)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if _marks is not None and self._outer is not None:
             _marks.leave_phase(self._outer)
         self._outer = None

@@ -2,6 +2,8 @@
 
 from types import FrameType
 
+_Held = tuple[str, list[str], str, str, int]
+
 __version__: str
 
 def start(settings: str, argv: list[str], rank: int | None, worker: int | None) -> bool:
@@ -55,3 +57,38 @@ def read_local(frame: FrameType, name: str) -> object:
 
 def user_frame() -> tuple[str, int, str] | None:
     """File, line and function of the innermost frame of the user's code."""
+
+def frames_usable() -> bool:
+    """Can locals of frames be read on this interpreter?"""
+
+def memory_figures(cgroup: str | None = None) -> tuple[int, int, int, int | None]:
+    """Resident, virtual and swapped bytes of this process, and the number in the file of its cgroup."""
+
+def bytes_in_use() -> tuple[int, int]:
+    """Bytes that malloc has handed out, and blocks of Python's own allocator."""
+
+def trim_malloc() -> bool:
+    """Asks glibc to give free pages back to the system; false where it had none, or another allocator is in use."""
+
+def take_census() -> tuple[int, list[tuple[str, int, int]]]:
+    """Objects in all, and count and shallow bytes by type; raises `RuntimeError` where the heap cannot be walked."""
+
+def pinned_by(tensor: object) -> tuple[int, int, int, int, list[tuple[str, int]], bool] | None:
+    """Of a plain tensor: storage, bytes shown, graph nodes, bytes these saved, their types, cut short?"""
+
+def holders_of(object: object) -> list[_Held]:
+    """Expression, path, function, file and line of every way by which the program reaches an object."""
+
+def judge_bytes(
+    readings: list[tuple[float, float]],
+) -> tuple[str, float, tuple[float, float] | None, int | None, str]:
+    """State, growth per step, its interval, readings still needed, and why, of pairs of step and bytes."""
+
+class Lengths:
+    """Lengths of all containers at one moment."""
+
+    def __init__(self) -> None: ...
+    def grown(self) -> list[tuple[str, int, int, int, _Held, str]]:
+        """Of containers that are longer now: type, lengths before and after, bytes per element, holder, name."""
+
+    def __len__(self) -> int: ...

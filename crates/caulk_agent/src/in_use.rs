@@ -188,7 +188,7 @@ pub(crate) fn malloc_now() -> u64 {
     })
 }
 
-fn small_blocks(py: Python<'_>) -> u64 {
+pub(crate) fn small_blocks(py: Python<'_>) -> u64 {
     // SAFETY: returns a borrowed reference or null.
     let function = unsafe {
         Bound::from_borrowed_ptr_or_opt(py, pyo3::ffi::PySys_GetObject(c"getallocatedblocks".as_ptr()))

@@ -20,6 +20,7 @@ mod heap;
 mod heap_profile;
 mod holders;
 mod in_use;
+mod inspect;
 mod label;
 mod own;
 mod peaks;
@@ -38,6 +39,7 @@ static ALLOCATOR: own::Counted = own::Counted;
 fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     frames::register(module)?;
+    inspect::register(module)?;
     trace::register(module)?;
     session::register(module)
 }

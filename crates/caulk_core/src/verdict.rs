@@ -58,6 +58,20 @@ pub enum State {
     Undecided,
 }
 
+impl State {
+    /// Its name, as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Grows => "grows",
+            Self::GrowsWithinEpoch => "grows-within-epoch",
+            Self::Plateaus => "plateaus",
+            Self::Sawtooth => "sawtooth",
+            Self::Flat => "flat",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
 /// What `bytes_per_unit` is per.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
