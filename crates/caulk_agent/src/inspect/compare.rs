@@ -6,6 +6,7 @@ use super::holding::{Words, words};
 use super::refused;
 use crate::census::{self, Census, CollectorPaused, Seen};
 use crate::contents;
+use crate::garbage::Nursery;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, type_address};
 use crate::holders::{self, Scope};
 use crate::label;
@@ -31,7 +32,8 @@ impl Lengths {
     fn new(py: Python<'_>) -> PyResult<Self> {
         let _paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
-        let census = census::take(&mut heap, &AddressSet::default()).map_err(refused)?;
+        let census =
+            census::take(&mut heap, &AddressSet::default(), &mut Nursery::default()).map_err(refused)?;
         let note = |seen: &Seen| (seen.address, (type_address(seen.address), seen.len));
         Ok(Self { containers: census.containers.iter().map(note).collect() })
     }
@@ -40,7 +42,8 @@ impl Lengths {
     fn grown(&self, py: Python<'_>) -> PyResult<Vec<Grown>> {
         let _paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
-        let census = census::take(&mut heap, &AddressSet::default()).map_err(refused)?;
+        let census =
+            census::take(&mut heap, &AddressSet::default(), &mut Nursery::default()).map_err(refused)?;
         let longer = self.longer(&census);
         heap.keep(longer.iter().map(|(seen, _)| seen.address));
         let targets: AddressSet = longer.iter().map(|(seen, _)| seen.address).collect();
