@@ -8,7 +8,7 @@ use caulk_core::{LeakClass, Scope};
 use caulk_python::Analysis;
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, Duration, FunctionId, Growth, GrowthCase, GrowthFact, Holder,
-    Literal, LoopKind, Root, Shape, Value,
+    Literal, LoopId, LoopKind, Root, Shape, Value,
 };
 
 use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
@@ -55,6 +55,7 @@ impl Claims {
             backward: analysis.calls(BACKWARD),
             evaluations: analysis.calls(&["torch.nn.Module.eval"]),
             tables: analysis.calls(TABLES),
+            removals: analysis.calls(&["torch.utils.hooks.RemovableHandle.remove"]),
         };
         let mut growths: Vec<Claim> =
             analysis.growths().iter().filter_map(|growth| judge.growth(growth)).collect();
@@ -84,6 +85,8 @@ struct Judge<'a> {
     backward: Vec<CallFact>,
     evaluations: Vec<CallFact>,
     tables: Vec<CallFact>,
+    /// Where hooks are taken off again.
+    removals: Vec<CallFact>,
 }
 
 impl Judge<'_> {
@@ -113,9 +116,14 @@ impl Judge<'_> {
             Holder::Closure(owner, _) if owner == growth.function => Holder::Local,
             holder => holder,
         };
+        if self.is_of_one_pass(case, holder) {
+            return None;
+        }
         let mut duration = case.duration.clone();
-        // The storage behind a view is too much even while a function runs.
-        duration.of_call &= analysis.contents(&case.value).view.is_none();
+        // The storage behind a view of every batch is too much even while a function runs.
+        let batches = |id: &LoopId| analysis.a_loop(*id).kind != LoopKind::Items;
+        let pins = analysis.contents(&case.value).view.is_some() && duration.growing.iter().any(batches);
+        duration.of_call &= !pins;
         // Whoever reads a queue reads it meanwhile.
         duration.of_call &= analysis.object(case.object).shape != Shape::Queue;
         let mut exposure = Exposure::of(analysis, &duration, holder)?;
@@ -136,6 +144,14 @@ impl Judge<'_> {
             Purpose::Any => self.class_by_contents(&growing)?,
         };
         Some(Judgment { class, exposure, contents, holder })
+    }
+
+    /// Whether hooks fill a variable of a function that removes them itself, after what it does once.
+    fn is_of_one_pass(&self, case: &GrowthCase, holder: Holder) -> bool {
+        let Holder::Closure(owner, _) = holder else { return false };
+        matches!(case.duration.root, Root::Framework([LoopId::CALLBACKS]))
+            && self.removals.iter().any(|removal| removal.function == owner)
+            && !self.analysis.loops(owner).any(|id| self.analysis.repeats(id))
     }
 
     fn class_by_contents(&self, growing: &Growing<'_>) -> Option<LeakClass> {

@@ -38,7 +38,7 @@ pub(crate) struct Growing<'a> {
 
 /// Something limits a container, or what happens once makes it grow.
 pub(crate) fn is_limited(case: &GrowthCase) -> bool {
-    case.duration.guards.has(Guards::LENGTH.with(Guards::ONCE))
+    case.duration.guards.has(Guards::LENGTH.with(Guards::ONCE).with(Guards::CHOSEN))
 }
 
 /// Whether a container goes with what is made anew in a loop, though a hook or thread fills it; or grows for the handful

@@ -1,7 +1,7 @@
 //! What the rules on containers share: how heavy one entry is, which growths are one story, how it is told.
 
 use caulk_core::{Confidence, Fix, Scope, Severity, SiteRole};
-use caulk_python::program::{Growth, Guards, Holder, Kinds};
+use caulk_python::program::{Growth, Guards, Holder, Kinds, LoopKind};
 use caulk_python::{GrowSite, Module, Window};
 
 use crate::claims::Claim;
@@ -102,9 +102,10 @@ fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
         .collect();
     let captured = kept.contents.function.map(|function| cx.defined(function));
     let function = cx.function(kept.growth.function);
+    let severity = tempered(cx, kept, told.severity);
     let diagnostic =
         cx.report_due_to(Cause::held(kept.holder), kept.growth.container, function, told.message);
-    diagnostic.severity = if is_used_whole(kept) { Severity::Info } else { told.severity };
+    diagnostic.severity = severity;
     diagnostic.confidence = Confidence::Likely;
     diagnostic.scope = kept.exposure.scope;
     diagnostic.chain = chain;
@@ -113,11 +114,22 @@ fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
     diagnostic.fix = told.fix;
 }
 
-/// A script's own tensor or table that is made longer by binding it anew is mostly its data: the loop fits or plots all of
-/// it again each time (active learning, Bayesian optimisation).
-fn is_used_whole(kept: &Claim) -> bool {
+/// How harmful a container is that grows where that may be what it is for.
+pub(crate) fn tempered(cx: &Context<'_>, kept: &Claim, severity: Severity) -> Severity {
+    if is_used_whole(cx, kept) { Severity::Info } else { severity }
+}
+
+/// A tensor or table that is made longer by binding it anew is mostly data: the loop fits or plots all of it again each
+/// time (active learning, Bayesian optimisation). A script's own is taken for such; what is held elsewhere, where each turn
+/// of the loop is a round, neither a batch nor a training step.
+fn is_used_whole(cx: &Context<'_>, kept: &Claim) -> bool {
     let script = matches!(kept.holder, Holder::Global(_) | Holder::Local);
-    script && kept.growth.how == Growth::Concatenate && kept.contents.graph.is_none()
+    let round = kept.exposure.pace != Pace::Step
+        && matches!(
+            cx.analysis.a_loop(kept.exposure.inner).kind,
+            LoopKind::Steps | LoopKind::While | LoopKind::Items | LoopKind::Folds
+        );
+    kept.growth.how == Growth::Concatenate && kept.contents.graph.is_none() && (script || round)
 }
 
 /// The change that the engine of fixes makes of a growth.

@@ -32,6 +32,8 @@ pub struct CallFact {
     pub around: Chain,
     /// Conditions around it.
     pub guards: Guards,
+    /// So many of the loops around it do not repeat it.
+    pub(crate) once: usize,
     /// Why it is run at all.
     pub root: Root,
     /// Nobody in the project calls the function around it.
@@ -92,6 +94,7 @@ impl Analysis {
                     result,
                     around,
                     guards: way.guards_at(activation.loops(event), event),
+                    once: way.once_at(event),
                     root: way.root,
                     is_left_to_users: way.root == Root::Uncalled && way.from.is_none(),
                 });
@@ -131,7 +134,7 @@ impl Analysis {
         let shared = |other: &[LoopId]| {
             made.around.iter().zip(other).take_while(|(mine, theirs)| mine == theirs).count()
         };
-        let start = given_back.map(|chain| shared(&chain)).max().unwrap_or(0);
+        let start = given_back.map(|chain| shared(&chain)).fold(made.once, usize::max).min(made.around.len());
         Duration {
             growing: made.around[start..].to_vec(),
             around: made.around.clone(),

@@ -59,15 +59,16 @@ impl Analysis {
     }
 
     /// Whether another method that nobody in the project calls, `reset` or `clear`, empties the attribute that holds an
-    /// object: whoever uses the class calls it in time.
+    /// object, or what contains it there: whoever uses the class calls it in time.
     pub(super) fn is_left_to_users(&self, object: ObjectId, growing: FunctionId) -> bool {
         if let Shape::Held(_) = self.object(object).shape {
             return self.lifetimes.is_cut_by_users(&self.run, object, growing);
         }
-        let made = self.object(object).at;
+        let around = self.run.containers.get(&object).into_iter().flatten().copied();
+        let made: Vec<_> = around.chain([object]).filter_map(|object| self.object(object).at).collect();
         let mut left = self.lifetimes.left_to_users.iter();
         matches!(self.holder(object), Holder::Attribute(..))
-            && left.any(|(at, by)| Some(*at) == made && *by != growing)
+            && left.any(|(at, by)| made.contains(at) && *by != growing)
     }
 
     /// What holds what a place holds.

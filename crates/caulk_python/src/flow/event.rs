@@ -82,6 +82,8 @@ impl Guards {
     pub const SWITCH: Self = Self(64);
     /// Where something could be read at all.
     pub const SUCCESS: Self = Self(128);
+    /// ... that is true for the steps or epochs that are among some.
+    pub const CHOSEN: Self = Self(256);
 
     /// Both.
     #[must_use]
@@ -92,6 +94,11 @@ impl Guards {
     /// Whether anything of `other` is in it.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// Whether what is under them happens once, however often it is come by.
+    pub(crate) const fn once(self) -> bool {
+        self.has(Self::ONCE) && !self.has(Self::LENGTH)
     }
 }
 
@@ -170,6 +177,8 @@ pub(crate) struct Event {
     /// Loops around it, from the function's first: a range in [`Activation::loops`].
     pub(crate) loops: (u32, u32),
     pub guards: Guards,
+    /// A condition that holds once is around so many of these loops.
+    pub(crate) once: Option<u8>,
     /// Graphs are recorded here.
     pub recording: bool,
 }

@@ -31,6 +31,8 @@ const MAX_SETUP: usize = 4;
 pub(crate) struct Way {
     pub chain: Chain,
     pub guards: Guards,
+    /// So many of these loops, from the outermost, do not repeat it: a condition inside them holds once.
+    pub once: usize,
     pub root: Root,
     /// Where it is called, for the story.
     pub from: Option<(ActivationId, u32)>,
@@ -41,13 +43,20 @@ impl Way {
     pub(crate) fn guards_at(&self, loops: &[LoopId], event: &Event) -> Guards {
         if loops.is_empty() { self.guards.with(event.guards) } else { event.guards }
     }
+
+    /// How many loops around an event do not repeat it: what is called once in a loop is not repeated by it.
+    pub(crate) fn once_at(&self, event: &Event) -> usize {
+        let inside = event.once.map_or(0, |loops| self.chain.len() + usize::from(loops));
+        self.once.max(inside)
+    }
 }
 
 /// The making of an object with the loops around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Born {
     pub chain: Chain,
-    /// Made when it is first asked for: `if name not in self.meters: ..`, `if self.cache is None: ..`.
+    /// Made when it is first asked for, `if name not in self.meters: ..`, `if self.cache is None: ..`, or as a part of what
+    /// somebody outside makes.
     pub lazily: bool,
 }
 
@@ -131,7 +140,10 @@ impl Lifetimes {
         }
         let outside = |release: &&Released| {
             let all = matches!(release.how, Release::Clear | Release::Rebind);
-            all && release.root == Root::Uncalled && !release.constructing
+            // What only tests call is there for users.
+            let test = run.function(function(run, release.activation)).test;
+            let users = release.root == Root::Uncalled || release.root == Root::Test && !test;
+            all && users && !release.constructing
         };
         for (id, releases) in &lifetimes.releases {
             let functions = releases.iter().filter(outside).map(|release| function(run, release.activation));
@@ -152,7 +164,9 @@ impl Lifetimes {
         match event.what {
             What::Birth(object) => {
                 let births = self.births.entry(object).or_default();
-                let born = Born { chain, lazily: guards.has(Guards::ONCE.with(Guards::MISSING)) };
+                let asked = guards.has(Guards::ONCE.with(Guards::MISSING));
+                let outside = root == Root::Uncalled && constructing;
+                let born = Born { chain, lazily: asked || outside };
                 if !births.contains(&born) && births.len() < MAX_BIRTHS {
                     births.push(born);
                 }
@@ -368,11 +382,9 @@ impl Lifetimes {
             // Made in the same call: only the ways that are told apart are known of the births of all calls.
             let anew = anew.map_or(0, |loops| shared(&extended(&way.chain, loops), &around));
             let born = births.iter().map(|birth| shared(birth, &around)).max().unwrap_or(0).max(anew);
-            // What is called once in a loop is not repeated by it.
-            let once = way.guards.has(Guards::ONCE) && !way.guards.has(Guards::LENGTH);
-            let (mut start, mut by) = (if once { born.max(way.chain.len()) } else { born }, None);
+            let (mut start, mut by) = (born.max(way.once_at(event)).min(around.len()), None);
             for (index, release) in releases.iter().enumerate() {
-                if release.guards.has(Guards::ONCE) && !release.guards.has(Guards::LENGTH) {
+                if release.guards.once() {
                     continue;
                 }
                 let until = shared(&release.chain, &around);
@@ -465,7 +477,7 @@ fn ways(run: &Run) -> Vec<Vec<Way>> {
                 Root::Framework(loops) => loops.to_vec(),
                 _ => Vec::new(),
             };
-            ways[at].push(Way { chain, guards: Guards::default(), root, from: None });
+            ways[at].push(Way { chain, guards: Guards::default(), once: 0, root, from: None });
             open.push((at, 0));
         }
     }
@@ -477,10 +489,11 @@ fn ways(run: &Run) -> Vec<Vec<Way>> {
             let callee = callee.0 as usize;
             let chain = extended(&here.chain, activation.loops(event));
             let guards = here.guards_at(activation.loops(event), event);
-            let known = ways[callee].iter().any(|known| known.chain == chain && known.guards == guards);
-            if !known && ways[callee].len() < MAX_WAYS {
+            let once = if guards.once() { chain.len() } else { here.once_at(event).min(chain.len()) };
+            let alike = |known: &Way| known.chain == chain && known.guards == guards && known.once == once;
+            if !ways[callee].iter().any(alike) && ways[callee].len() < MAX_WAYS {
                 let from = Some((ActivationId(at as u32), number as u32));
-                ways[callee].push(Way { chain, guards, root: here.root, from });
+                ways[callee].push(Way { chain, guards, once, root: here.root, from });
                 open.push((callee, ways[callee].len() - 1));
             }
         }

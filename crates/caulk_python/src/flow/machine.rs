@@ -8,7 +8,7 @@ mod containers;
 mod definitions;
 mod expressions;
 mod frame;
-mod guards;
+pub(crate) mod guards;
 mod imports;
 mod invoke;
 mod loops;
@@ -33,6 +33,8 @@ use crate::project::{Location, Project};
 
 /// Different combinations of values that one function is followed with.
 const MAX_ACTIVATIONS: usize = 16;
+/// The same of one that is given functions.
+const MAX_HANDED: usize = 64;
 /// Calls inside one another that are followed.
 const MAX_DEPTH: usize = 24;
 /// Rounds over the whole project until nothing is learnt any more; one less for large projects.
@@ -279,7 +281,10 @@ impl<'p> Machine<'p> {
             return Some(known);
         }
         let before = self.per_function.get(&function);
-        if let Some(before) = before.filter(|before| before.len() >= MAX_ACTIVATIONS) {
+        // What is handed functions does what these do.
+        let handed = self.handed_function(&given[usize::from(receiver.is_some()).min(given.len())..]);
+        let most = if handed.is_some() { MAX_HANDED } else { MAX_ACTIVATIONS };
+        if let Some(before) = before.filter(|before| before.len() >= most) {
             // What one more combination would teach, an earlier one of the same receiver most likely did.
             let same = before.iter().rev().find(|id| self.activations[id.0 as usize].receiver == receiver);
             return Some(*same.unwrap_or(&before[0]));
@@ -303,6 +308,10 @@ impl<'p> Machine<'p> {
         self.per_function.entry(function).or_default().push(id);
         let mut frame = Frame::new(self, callee);
         frame.bind_parameters(self, &given);
+        let applied = self.scopes.function(function).name == self.names.forward;
+        if applied && matches!(root, Some(Root::Framework(_))) {
+            self.lend(&mut frame, &given[usize::from(receiver.is_some())..]);
+        }
         self.depth += 1;
         stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || self.run_body(&mut frame));
         self.depth -= 1;
@@ -321,6 +330,16 @@ impl<'p> Machine<'p> {
         activation.given = frame.given;
         activation.result = activation.result.join(&frame.result);
         Some(id)
+    }
+
+    /// What users hand to a model that they apply is theirs: another object each time, for all that is known.
+    fn lend(&self, frame: &mut Frame, given: &[Value]) {
+        let lent = given.iter().filter(|value| !value.kinds.has(Kinds::MODULE));
+        for object in lent.flat_map(|value| value.objects.iter()) {
+            if matches!(self.heap.shape(object), Shape::Instance(_)) {
+                frame.event(What::Birth(object), frame.statement);
+            }
+        }
     }
 
     /// What a decorated function treated as tensors was given as tensors.

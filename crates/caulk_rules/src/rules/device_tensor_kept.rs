@@ -3,6 +3,7 @@
 use caulk_core::{LeakClass, Severity};
 
 use crate::claims::Claim;
+use crate::container::tempered;
 use crate::context::{Context, severity};
 use crate::rule::Rule;
 use crate::twins::Cause;
@@ -32,8 +33,9 @@ fn report(cx: &mut Context<'_>, claim: &Claim) {
     chain.extend(cx.made(case.object));
     chain.extend(cx.through(*exposure));
     let function = cx.function(growth.function).to_owned();
+    let severity = tempered(cx, claim, severity(exposure.scope));
     let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = severity(exposure.scope);
+    diagnostic.severity = severity;
     diagnostic.chain = chain;
 }

@@ -24,7 +24,8 @@ fn check(cx: &mut Context<'_>) {
         if call.root == Root::Test || call.guards.has(Guards::ONCE) {
             continue;
         }
-        let Some(exposure) = Exposure::around(cx.analysis, &call.around) else { continue };
+        let duration = cx.analysis.piling(&call, std::iter::empty());
+        let Some(exposure) = Exposure::outside(cx.analysis, &duration) else { continue };
         if !goes_with_its_model(cx, &call, exposure) && !is_removed(&call, &removed) {
             report(cx, &call, exposure);
         }

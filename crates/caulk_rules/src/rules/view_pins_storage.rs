@@ -4,6 +4,7 @@ use caulk_core::{LeakClass, Severity};
 use caulk_python::Module;
 
 use crate::claims::Claim;
+use crate::container::tempered;
 use crate::context::{Context, severity, shortened};
 use crate::fixes;
 use crate::rule::Rule;
@@ -40,9 +41,10 @@ fn report(cx: &mut Context<'_>, claim: &Claim) {
     chain.extend(cx.through(*exposure));
     let fix = fixes::of_stored(cx.project(), growth.statement, growth.container, Module::clone_fix);
     let function = cx.function(growth.function).to_owned();
+    let severity = tempered(cx, claim, severity(exposure.scope));
     let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = severity(exposure.scope);
+    diagnostic.severity = severity;
     diagnostic.chain = chain;
     diagnostic.fix = fix;
 }

@@ -1,7 +1,7 @@
 //! A rule's page as a fixture: its title, its sections and the programs in them.
 //!
 //! A fenced `python` block is a program of its own. A line that ends with `# diagnostic: [rule-name]` (several names
-//! separated by commas) is where that rule must report. A block whose first line is `# file: folder/name.py` is one file
+//! separated by commas) is where that rule must report; where `advice` follows, no more than advice. A block whose first line is `# file: folder/name.py` is one file
 //! of a project: blocks of that kind with nothing but blank lines between them belong together.
 
 use caulk_core::LeakClass;
@@ -54,6 +54,8 @@ pub(crate) struct Mark {
     /// Line of the page.
     pub(crate) line: u32,
     pub(crate) class: LeakClass,
+    /// No more than advice must be reported.
+    pub(crate) advice: bool,
 }
 
 impl Page {
@@ -143,9 +145,10 @@ impl PageFile {
 }
 
 fn named(mark: &str, line: u32) -> Vec<Mark> {
+    let (mark, advice) = mark.strip_suffix(" advice").map_or((mark, false), |mark| (mark, true));
     let names = mark.strip_suffix(']').unwrap_or_else(|| panic!("line {line}: `]` is missing"));
     let class = |name: &str| name.trim().parse().unwrap_or_else(|_| panic!("line {line}: no rule `{name}`"));
-    names.split(',').map(|name| Mark { line, class: class(name) }).collect()
+    names.split(',').map(|name| Mark { line, class: class(name), advice }).collect()
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn a_page_is_taken_apart() {
     let page = Page::parse(
         "# a-rule\n\n## Example\n\n```python\na()\nb()  # diagnostic: [cached-method, figure-not-closed]\n```\n\n\
          ```text\n# no title\n```\n\n## Cases\n\n```python\n# file: a.py\n```\n\n```python\n# file: b/c.py\nx  \
-         # diagnostic: [cached-method]\n```\n\nAnother one.\n\n```python\n# file: a.py\n```\n\n```python\n```\n",
+         # diagnostic: [cached-method] advice\n```\n\nAnother one.\n\n```python\n# file: a.py\n```\n\n```python\n```\n",
     );
     assert_eq!(
         (page.title.as_str(), page.sections),
@@ -162,7 +165,7 @@ fn a_page_is_taken_apart() {
     let paths = |program: &Program| program.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
     let all: Vec<_> = page.programs.iter().map(paths).collect();
     assert_eq!(all, [vec!["example.py"], vec!["a.py", "b/c.py"], vec!["a.py"], vec!["example.py"]]);
-    let mark = |line, class| Mark { line, class };
+    let mark = |line, class| Mark { line, class, advice: line == 22 };
     assert_eq!(
         page.programs[0].marks(),
         [mark(7, LeakClass::CachedMethod), mark(7, LeakClass::FigureNotClosed)]

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::LeakClass;
+use caulk_core::{LeakClass, Severity};
 use caulk_python::{Analysis, Project};
 use caulk_rules::{RULES, Rule, check};
 
@@ -74,14 +74,21 @@ fn compare(rule: &Rule, program: &Program) -> Vec<String> {
     let mut reported = BTreeSet::new();
     for diagnostic in check(&analysis, &rules) {
         let site = diagnostic.sites.first().expect("a diagnostic has a site");
-        let mark = Mark { line: program.line(&site.file, site.line), class: diagnostic.class };
-        if !marks.contains(&mark) && mark.class == rule.class {
-            let (line, section) = (mark.line, &program.section);
-            wrong.push(format!("line {line} (`{section}`): must stay silent, but: {}", diagnostic.message));
+        let (line, section) = (program.line(&site.file, site.line), &program.section);
+        let mark = marks.iter().find(|mark| (mark.line, mark.class) == (line, diagnostic.class));
+        let said = &diagnostic.message;
+        match mark {
+            Some(mark) if mark.advice && diagnostic.severity != Severity::Info => {
+                wrong.push(format!("line {line} (`{section}`): must be advice, but is more: {said}"));
+            }
+            None if diagnostic.class == rule.class => {
+                wrong.push(format!("line {line} (`{section}`): must stay silent, but: {said}"));
+            }
+            _ => {}
         }
-        reported.insert(mark);
+        reported.extend(mark);
     }
-    for Mark { line, class } in marks.difference(&reported) {
+    for Mark { line, class, .. } in marks.iter().filter(|mark| !reported.contains(mark)) {
         wrong.push(format!("line {line} (`{}`): nothing is reported for `{class}`", program.section));
     }
     wrong

@@ -22,7 +22,10 @@ pub(crate) struct Frame {
     pub(crate) live: bool,
     pub(crate) recording: bool,
     pub(crate) loops: Vec<LoopId>,
+    /// Conditions inside the innermost loop.
     pub(crate) guards: Guards,
+    /// The loops that a condition which holds once is inside of, where one is around a loop.
+    pub(crate) once: Option<u8>,
     pub(crate) statement: Location,
     pub(crate) events: Vec<Event>,
     pub(crate) event_loops: Vec<LoopId>,
@@ -63,6 +66,7 @@ impl Frame {
             recording,
             loops: Vec::new(),
             guards: Guards::default(),
+            once: None,
             statement: location,
             events: Vec::new(),
             event_loops: Vec::new(),
@@ -123,6 +127,7 @@ impl Frame {
             statement: self.statement,
             loops,
             guards: self.guards,
+            once: self.once,
             recording: self.recording,
         });
     }

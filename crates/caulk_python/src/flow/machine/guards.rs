@@ -1,6 +1,7 @@
 //! What a condition says of how often it holds.
 
-use ruff_python_ast::{self as ast, Expr, Operator};
+use ruff_python_ast::comparable::ComparableExpr;
+use ruff_python_ast::{self as ast, Expr, Operator, Stmt};
 
 use crate::flow::event::{Guards, LoopKind};
 use crate::flow::machine::last_name;
@@ -29,6 +30,8 @@ pub(crate) fn guard(test: &Expr) -> Guards {
             }
             for (op, right) in compare.ops.iter().zip(&compare.comparators) {
                 match op {
+                    // `if step in shown`: as often as that has numbers.
+                    ast::CmpOp::In if counts(&compare.left) => guards = guards.with(Guards::CHOSEN),
                     ast::CmpOp::NotIn | ast::CmpOp::In => guards = guards.with(Guards::MISSING),
                     // A variable may be asked for again and again, as what a cache gave.
                     ast::CmpOp::Is if right.is_none_literal_expr() => {
@@ -36,13 +39,11 @@ pub(crate) fn guard(test: &Expr) -> Guards {
                         guards = guards.with(if kept { Guards::ONCE } else { Guards::MISSING });
                     }
                     ast::CmpOp::Eq
-                        if matches!(right, Expr::NumberLiteral(_)) && !guards.has(Guards::MODULO) =>
+                        if matches!(right, Expr::NumberLiteral(_))
+                            && !guards.has(Guards::MODULO)
+                            && counts(&compare.left) =>
                     {
-                        let counts = last_name(&compare.left)
-                            .is_some_and(|name| roles::is_epoch(name) || roles::is_step(name));
-                        if counts {
-                            guards = guards.with(Guards::ONCE);
-                        }
+                        guards = guards.with(Guards::ONCE);
                     }
                     _ => {}
                 }
@@ -64,6 +65,48 @@ pub(crate) fn guard(test: &Expr) -> Guards {
         }
         _ => condition,
     }
+}
+
+/// Epochs or steps, by the name.
+fn counts(expr: &Expr) -> bool {
+    last_name(expr).is_some_and(|name| roles::is_epoch(name) || roles::is_step(name))
+}
+
+/// Whether a condition holds only until a flag is raised, and what runs under it raises the flag: `if not self.ready:` over
+/// `self.ready = True`, and `if getattr(model, "_hooked", False): return` where anything sets that attribute.
+pub(super) fn is_latched(test: &Expr, holds: bool, body: &[Stmt], raised: &impl Fn(&str) -> bool) -> bool {
+    match test {
+        Expr::UnaryOp(not) if not.op == ast::UnaryOp::Not => is_latched(&not.operand, !holds, body, raised),
+        Expr::BoolOp(both) if (both.op == ast::BoolOp::And) == holds => {
+            both.values.iter().any(|part| is_latched(part, holds, body, raised))
+        }
+        Expr::Attribute(_) => !holds && raises(body, test),
+        Expr::Call(call) if last_name(&call.func) == Some("getattr") => match &*call.arguments.args {
+            [_, Expr::StringLiteral(name), Expr::BooleanLiteral(default)] => {
+                !holds && !default.value && raised(name.value.to_str())
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether statements raise a flag, whatever else happens in them.
+fn raises(body: &[Stmt], flag: &Expr) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Assign(assign) => {
+            let same = |target: &Expr| ComparableExpr::from(target) == ComparableExpr::from(flag);
+            is_true(&assign.value) && assign.targets.iter().any(same)
+        }
+        Stmt::With(with) => raises(&with.body, flag),
+        Stmt::Try(guarded) => raises(&guarded.body, flag) || raises(&guarded.finalbody, flag),
+        _ => false,
+    })
+}
+
+/// `True`.
+pub(crate) fn is_true(expr: &Expr) -> bool {
+    matches!(expr, Expr::BooleanLiteral(literal) if literal.value)
 }
 
 /// Whether a comparison is of a length, or of anything with a limit. `len(x) > 0` limits nothing.

@@ -110,6 +110,12 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// The first function among values.
+    pub(super) fn handed_function(&self, values: &[Value]) -> Option<ObjectId> {
+        let mut objects = values.iter().flat_map(|value| value.objects.iter());
+        objects.find(|object| matches!(self.heap.shape(*object), Shape::Function(..) | Shape::Method(..)))
+    }
+
     /// Values for the parameters of a function, in their order.
     pub(crate) fn parameters(
         &mut self,
@@ -131,8 +137,9 @@ impl<'p> Machine<'p> {
                 let is_args =
                     parameters.vararg.as_ref().is_some_and(|vararg| vararg.name == *parameter.name());
                 let shape = if is_args { Shape::Tuple } else { Shape::Dict };
-                let rest =
-                    self.heap.object(shape, Some(located(file, parameter.name())), Maker::Receiver(object));
+                // What is handed along to one function is none of another's.
+                let maker = Maker::Receiver(self.handed_function(arguments).unwrap_or(object));
+                let rest = self.heap.object(shape, Some(located(file, parameter.name())), maker);
                 if is_args {
                     for (position, value) in positional.by_ref().enumerate() {
                         let slot = self.position(position);

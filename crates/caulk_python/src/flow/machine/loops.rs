@@ -3,7 +3,7 @@
 use ruff_python_ast::{self as ast, Comprehension, Expr, Stmt};
 use rustc_hash::FxHashSet;
 
-use crate::flow::event::{Loop, LoopId, LoopKind, Place, What};
+use crate::flow::event::{Guards, Loop, LoopId, LoopKind, Place, What};
 use crate::flow::heap::Shape;
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::guards::while_kind;
@@ -71,8 +71,11 @@ impl<'p> Machine<'p> {
         head: impl Fn(&mut Self, &mut Frame),
     ) {
         let statement = f.statement;
-        let guards = f.guards;
-        f.guards = crate::flow::event::Guards::default();
+        let (guards, once) = (f.guards, f.once);
+        f.guards = Guards::default();
+        if guards.once() {
+            f.once = u8::try_from(f.loops.len()).ok();
+        }
         let passes = if f.loops.len() < MAX_CARRIED { 2 } else { 1 };
         let noted = f.events.len();
         let mut breaks = Vec::new();
@@ -96,7 +99,7 @@ impl<'p> Machine<'p> {
             f.join(&start, true);
         }
         f.loops.pop();
-        f.guards = guards;
+        (f.guards, f.once) = (guards, once);
         f.statement = statement;
         self.suite(f, orelse);
         for slots in breaks {

@@ -5,7 +5,7 @@ use ruff_python_ast::{self as ast, ExceptHandler, Expr, Pattern, Stmt};
 use crate::flow::event::Guards;
 use crate::flow::heap::Shape;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::guards::{guard, is_main_guard, negated};
+use crate::flow::machine::guards::{guard, is_latched, is_main_guard, negated};
 use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Value};
@@ -13,17 +13,18 @@ use crate::flow::value::{Kinds, Literal, Value};
 impl<'p> Machine<'p> {
     pub(crate) fn suite(&mut self, f: &mut Frame, body: &'p [Stmt]) {
         let guards = f.guards;
-        for stmt in body {
+        for (number, stmt) in body.iter().enumerate() {
             if !f.live {
                 break;
             }
             f.statement = located(f.file, stmt);
-            stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.statement(f, stmt));
+            let rest = &body[number + 1..];
+            stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.statement(f, stmt, rest));
         }
         f.guards = guards;
     }
 
-    fn statement(&mut self, f: &mut Frame, stmt: &'p Stmt) {
+    fn statement(&mut self, f: &mut Frame, stmt: &'p Stmt, rest: &'p [Stmt]) {
         match stmt {
             Stmt::FunctionDef(definition) => self.define_function(f, definition),
             Stmt::ClassDef(definition) => self.define_class(f, definition),
@@ -52,7 +53,7 @@ impl<'p> Machine<'p> {
             Stmt::AugAssign(assign) => self.augment(f, assign),
             Stmt::For(stmt) => self.for_loop(f, stmt),
             Stmt::While(stmt) => self.while_loop(f, stmt),
-            Stmt::If(stmt) => self.branch(f, stmt),
+            Stmt::If(stmt) => self.branch(f, stmt, rest),
             Stmt::With(stmt) => self.with(f, stmt),
             Stmt::Match(stmt) => self.match_(f, stmt),
             Stmt::Raise(raise) => {
@@ -90,13 +91,13 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn branch(&mut self, f: &mut Frame, stmt: &'p ast::StmtIf) {
+    fn branch(&mut self, f: &mut Frame, stmt: &'p ast::StmtIf, rest: &'p [Stmt]) {
         let test = self.eval(f, &stmt.test);
         let outer = f.guards;
         let mut otherwise = f.slots.clone();
         let mut ends: Vec<(Vec<Value>, bool)> = Vec::new();
         let mut falls_through = true;
-        f.guards = outer.with(guard(&stmt.test));
+        f.guards = outer.with(guard(&stmt.test)).with(self.latch(&stmt.test, true, &stmt.body));
         self.narrow(f, &stmt.test, true);
         f.live = !self.is_switched_off(f, &stmt.test, &test);
         self.suite(f, &stmt.body);
@@ -124,12 +125,23 @@ impl<'p> Machine<'p> {
             }
         }
         // `if len(x) > most: return` guards what follows.
-        let left = ends.first().is_some_and(|(_, live)| !live) && guard(&stmt.test).has(Guards::LENGTH);
-        f.guards = if left { outer.with(negated(guard(&stmt.test))) } else { outer };
+        let left = ends.first().is_some_and(|(_, live)| !live);
+        let limits = left && guard(&stmt.test).has(Guards::LENGTH);
+        f.guards = if limits { outer.with(negated(guard(&stmt.test))) } else { outer };
+        if left {
+            f.guards = f.guards.with(self.latch(&stmt.test, false, rest));
+        }
         f.live = falls_through && !is_main_guard(&stmt.test);
         for (slots, live) in ends {
             f.join(&slots, live);
         }
+    }
+
+    /// What it says of statements that they run while a condition holds, or does not.
+    fn latch(&self, test: &Expr, holds: bool, body: &[Stmt]) -> Guards {
+        let raised =
+            |name: &str| self.symbols.find(name).is_some_and(|name| self.scopes.raised.contains(&name));
+        if is_latched(test, holds, body, &raised) { Guards::ONCE } else { Guards::default() }
     }
 
     /// A parameter that is `False` in this call: `plot(x, show=False)`.
