@@ -117,6 +117,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) no_heap: bool,
 
+    /// At the 4th, 8th, 16th ... epoch, have malloc give back what it can, and say how much that was
+    #[arg(long)]
+    pub(crate) trim: bool,
+
     /// Print neither report nor notes on standard error; warnings and errors stay
     #[arg(short, long)]
     pub(crate) quiet: bool,

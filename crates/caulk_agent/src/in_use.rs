@@ -8,16 +8,15 @@ use pyo3::prelude::*;
 
 use crate::budget::{Budget, thread_time};
 use crate::own;
+use crate::symbols::find;
 
 /// One reading of the process's memory, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
-    /// Handed out by malloc, without what the agent itself holds.
-    pub(crate) malloc: u64,
+    /// What malloc says, without what the agent itself holds.
+    pub(crate) malloc: Malloc,
     /// Was malloc asked now? Else the figures are those of the last time.
     pub(crate) fresh: bool,
-    /// Kept free by malloc.
-    pub(crate) malloc_free: u64,
     /// Blocks of pymalloc (a count).
     pub(crate) small_blocks: u64,
     /// Shared memory mapped.
@@ -26,13 +25,32 @@ pub(crate) struct Reading {
     pub(crate) rss: u64,
     /// Highest resident set size of the process's life.
     pub(crate) highest_rss: u64,
+    /// Resident pages of mapped files.
+    pub(crate) file: u64,
+    /// Threads (a count).
+    pub(crate) threads: u32,
+    /// Open file descriptors (a count).
+    pub(crate) fds: u32,
+}
+
+/// What malloc says of itself, in bytes; zeros where it cannot.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Malloc {
+    /// Handed out.
+    pub(crate) used: u64,
+    /// Kept free.
+    pub(crate) free: u64,
+    /// In heaps, used and free.
+    pub(crate) heap: u64,
+    /// Free at the end of the heap, from where it can be given back.
+    pub(crate) top: u64,
 }
 
 impl Reading {
     /// How far memory has stood above what is held now, since the process began: what is freed but not given back, or
     /// what was resident at its highest.
     pub(crate) fn headroom(&self) -> u64 {
-        self.malloc_free.max(self.highest_rss.saturating_sub(self.rss))
+        self.malloc.free.max(self.highest_rss.saturating_sub(self.rss))
     }
 }
 
@@ -72,7 +90,7 @@ enum Allocator {
 pub(crate) struct Meter {
     allocator: Allocator,
     wrapped: [Unwrap; 3],
-    last: (u64, u64),
+    last: Malloc,
     cost: Duration,
 }
 
@@ -100,7 +118,7 @@ impl Meter {
         Self {
             allocator: Allocator::find(),
             wrapped: [Unwrap::default(); 3],
-            last: (0, 0),
+            last: Malloc::default(),
             cost: Duration::ZERO,
         }
     }
@@ -114,19 +132,21 @@ impl Meter {
         }
     }
 
-    /// Bytes handed out by malloc and kept free by it; about a millisecond where there are many arenas.
-    pub(crate) fn malloc(&mut self) -> (u64, u64) {
+    /// What malloc says; about a millisecond where there are many arenas.
+    pub(crate) fn malloc(&mut self) -> Malloc {
         match self.allocator {
             Allocator::Glibc2(mallinfo2) => {
                 // SAFETY: takes no arguments; locks each arena in turn.
                 let info = unsafe { mallinfo2() };
-                ((info.uordblks + info.hblkhd) as u64, info.fordblks as u64)
+                let (used, free) = ((info.uordblks + info.hblkhd) as u64, info.fordblks as u64);
+                Malloc { used, free, heap: info.arena as u64, top: info.keepcost as u64 }
             }
             Allocator::Glibc(mallinfo) => {
                 // SAFETY: as above.
                 let info = unsafe { mallinfo() };
                 let [used, mapped, free] = &mut self.wrapped;
-                (used.read(info.uordblks) + mapped.read(info.hblkhd), free.read(info.fordblks))
+                let used = used.read(info.uordblks) + mapped.read(info.hblkhd);
+                Malloc { used, free: free.read(info.fordblks), ..Malloc::default() }
             }
             Allocator::Jemalloc(mallctl) => jemalloc(mallctl),
             Allocator::Tcmalloc(property) => {
@@ -136,9 +156,10 @@ impl Meter {
                     unsafe { property(name.as_ptr(), &raw mut value) };
                     value as u64
                 };
-                (read(c"generic.current_allocated_bytes"), read(c"tcmalloc.pageheap_free_bytes"))
+                let used = read(c"generic.current_allocated_bytes");
+                Malloc { used, free: read(c"tcmalloc.pageheap_free_bytes"), ..Malloc::default() }
             }
-            Allocator::Unknown => (0, 0),
+            Allocator::Unknown => Malloc::default(),
         }
     }
 
@@ -150,28 +171,60 @@ impl Meter {
         let fresh = self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
         if fresh {
             let started = thread_time();
-            let (malloc, free) = self.malloc();
+            let malloc = self.malloc();
             // At this very moment: a census holds more.
-            self.last = (malloc.saturating_sub(own::bytes()), free);
+            self.last = Malloc { used: malloc.used.saturating_sub(own::bytes()), ..malloc };
             self.cost = thread_time().saturating_sub(started);
         }
-        let (malloc, malloc_free) = self.last;
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let field = |name: &str| -> u64 {
+        let number = |name: &str| -> u64 {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-            kilobytes.unwrap_or(0) * 1024
+            line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
         };
+        let bytes = |name: &str| number(name) * 1024;
         Reading {
-            malloc,
+            malloc: self.last,
             fresh,
-            malloc_free,
             small_blocks: small_blocks(py),
-            shm: field("RssShmem:"),
-            rss: field("VmRSS:"),
-            highest_rss: field("VmHWM:"),
+            shm: bytes("RssShmem:"),
+            rss: bytes("VmRSS:"),
+            highest_rss: bytes("VmHWM:"),
+            file: bytes("RssFile:"),
+            threads: number("Threads:") as u32,
+            fds: descriptors(),
         }
     }
+}
+
+/// Open descriptors: from Linux 6.2 on the size of the folder, before that its entries.
+fn descriptors() -> u32 {
+    let folder = "/proc/self/fd";
+    match std::fs::metadata(folder).map_or(0, |found| found.len()) {
+        // The folder itself is open while it is read.
+        0 => std::fs::read_dir(folder).map_or(0, |entries| entries.count().saturating_sub(1)) as u32,
+        size => size as u32,
+    }
+}
+
+/// Asks glibc's malloc to give free pages back; resident bytes before and after.
+pub(crate) fn trim() -> Option<(u64, u64)> {
+    type Trim = unsafe extern "C" fn(usize) -> c_int;
+    let found = find(c"malloc_trim")?;
+    // SAFETY: glibc's documented signature.
+    let trim = unsafe { std::mem::transmute::<*mut c_void, Trim>(found) };
+    let before = resident();
+    // SAFETY: takes a number; locks each arena in turn.
+    unsafe { trim(0) };
+    Some((before, resident()))
+}
+
+/// Resident set size.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    // SAFETY: asks for a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    pages * page.unsigned_abs()
 }
 
 /// Bytes handed out by glibc's malloc, for a peak watch; 0 with any other allocator.
@@ -196,7 +249,7 @@ pub(crate) fn small_blocks(py: Python<'_>) -> u64 {
     function.and_then(|function| function.call0().ok()?.extract().ok()).unwrap_or(0)
 }
 
-fn jemalloc(mallctl: Mallctl) -> (u64, u64) {
+fn jemalloc(mallctl: Mallctl) -> Malloc {
     let mut epoch = 1_u64;
     // SAFETY: writing `epoch` refreshes the statistics (jemalloc manual, "epoch").
     unsafe {
@@ -211,7 +264,7 @@ fn jemalloc(mallctl: Mallctl) -> (u64, u64) {
         value as u64
     };
     let (allocated, active) = (read(c"stats.allocated"), read(c"stats.active"));
-    (allocated, active.saturating_sub(allocated))
+    Malloc { used: allocated, free: active.saturating_sub(allocated), ..Malloc::default() }
 }
 
 impl Allocator {
@@ -251,13 +304,13 @@ mod tests {
     #[test]
     fn a_block_is_counted_while_it_lives() {
         let mut meter = Meter::new();
-        let before = meter.malloc().0;
+        let before = meter.malloc().used;
         // SAFETY: any size may be asked for.
         let block = std::hint::black_box(unsafe { libc::malloc(64 << 20) });
-        let during = meter.malloc().0;
+        let during = meter.malloc().used;
         // SAFETY: the block from above.
         unsafe { libc::free(block) };
-        let after = meter.malloc().0;
+        let after = meter.malloc().used;
         assert!(during - before >= 64 << 20, "{before} {during}");
         assert!(after < during - (60 << 20), "{during} {after}");
     }

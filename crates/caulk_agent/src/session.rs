@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use caulk_wire::heap::Refusal;
-use caulk_wire::{Boundary, Note, Phase, TypeCount, Types, Unit};
+use caulk_wire::{Boundary, Note, Phase, Trim, TypeCount, Types, Unit};
 use pyo3::prelude::*;
 
 mod entry;
@@ -23,7 +23,7 @@ use crate::garbage::Nursery;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
 use crate::heap_profile::Sampler;
-use crate::in_use::{Meter, Reading};
+use crate::in_use::{self, Meter, Reading};
 use crate::replaced::Replaced;
 use crate::suspects::Suspects;
 use crate::torch::Torch;
@@ -33,6 +33,8 @@ const TYPICAL_CENSUS: Duration = Duration::from_millis(40);
 const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 /// Part of the budget that censuses at steps and seconds leave for the epochs.
 const RESERVE: Duration = Duration::from_millis(250);
+/// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
+const FIRST_TRIM: u64 = 4;
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
 
@@ -88,6 +90,8 @@ struct Session {
     in_use: u64,
     no_census: bool,
     said_no_census: bool,
+    /// The user wants malloc to be asked for what it can give back.
+    trims: bool,
 }
 
 impl Session {
@@ -114,6 +118,7 @@ impl Session {
             in_use: 0,
             no_census: false,
             said_no_census: false,
+            trims: false,
         }
     }
 
@@ -191,6 +196,9 @@ impl Session {
         if let Some(census) = census {
             self.compare(&mut heap, census, seq, paused.was_enabled());
         }
+        if self.trims && unit == Unit::Epoch && index >= FIRST_TRIM && index.is_power_of_two() {
+            self.trim(seq);
+        }
         if unit == Unit::Epoch && self.epochs > 2 {
             self.suspects.watch_peak(py, seq, self.in_use, reading.headroom());
         }
@@ -210,19 +218,33 @@ impl Session {
 
     /// Bytes in use on the heap.
     fn level(&self, reading: Reading) -> u64 {
-        reading.malloc + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
+        reading.malloc.used + (reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0)) as u64
     }
 
     fn figures(&self, reading: Reading) -> Boundary {
         let small = reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0);
         Boundary {
-            malloc_bytes: if reading.fresh { reading.malloc } else { 0 },
-            malloc_free_bytes: reading.malloc_free,
+            malloc_bytes: if reading.fresh { reading.malloc.used } else { 0 },
+            malloc_free_bytes: reading.malloc.free,
+            malloc_heap_bytes: reading.malloc.heap,
+            malloc_top_bytes: reading.malloc.top,
             small_blocks: reading.small_blocks,
             small_bytes: small as u64,
             shm_bytes: reading.shm,
             rss_bytes: reading.rss,
+            file_bytes: reading.file,
+            threads: reading.threads,
+            fds: reading.fds,
             ..Boundary::default()
+        }
+    }
+
+    /// Lets malloc give back what it can, as the user has asked for, and tells what came of it.
+    fn trim(&mut self, boundary: u32) {
+        let started = thread_time();
+        if let Some((before_bytes, after_bytes)) = in_use::trim() {
+            let cost_ns = thread_time().saturating_sub(started).as_nanos() as u64;
+            self.channel.send(&Trim { boundary, before_bytes, after_bytes, cost_ns }.into());
         }
     }
 

@@ -34,6 +34,8 @@ pub enum Series {
     CudaAllocated,
     /// Shared memory.
     Shm,
+    /// Resident pages of mapped files: the kernel takes them back when memory is short.
+    MappedFiles,
     /// Open file descriptors.
     Fds,
     /// Threads.

@@ -12,6 +12,8 @@ const FEWEST_STEPS: f64 = 20.0;
 /// it: the allocator keeps and returns pages of its own accord.
 const FEWEST_RESIDENT: usize = 8;
 const RESIDENT: f64 = 4.0;
+/// Things that must have become more, where they are counted at steps or seconds.
+const HANDFUL: f64 = 8.0;
 
 /// Readings at equal phase offsets, or the lowest of equal stretches.
 pub(crate) struct Baselines {
@@ -43,6 +45,14 @@ impl Baselines {
         self.options.minimum_effect *= RESIDENT;
         self.options.relative_effect *= RESIDENT;
         self.options.minimum_boundaries = self.options.minimum_boundaries.max(FEWEST_RESIDENT);
+        self
+    }
+
+    /// Asks what is asked of things that are counted: one in two epochs, or a handful over all of the rest.
+    pub(crate) fn of_counts(mut self) -> Self {
+        let epochs = self.scale.unit == Unit::Epoch;
+        self.options.minimum_effect = if epochs { 0.5 / self.length } else { HANDFUL / self.span().max(1.0) };
+        self.options.relative_effect = 0.0;
         self
     }
 
@@ -108,7 +118,7 @@ impl Baselines {
             unit_steps: scale.steps,
             unit_seconds: scale.seconds,
             limit: room.map(|(limit, _)| limit),
-            oom_in_s: oom_in_s.filter(|_| judgement.state == State::Grows && series != Series::CudaAllocated),
+            oom_in_s: oom_in_s.filter(|_| judgement.state == State::Grows && fills_memory(series)),
             text: judgement.text.clone(),
         }
     }
@@ -117,4 +127,9 @@ impl Baselines {
 /// The same judgement, left open for so many more baselines.
 pub(crate) fn open(judgement: &Judgement, more: u32, text: &str) -> Judgement {
     Judgement { state: State::Undecided, more_needed: Some(more), text: text.into(), ..judgement.clone() }
+}
+
+/// Does the machine's memory run out by it?
+fn fills_memory(series: Series) -> bool {
+    matches!(series, Series::InUse | Series::Rss | Series::Pss | Series::Shm)
 }

@@ -121,6 +121,21 @@ fn advice(class: LeakClass) -> Option<&'static str> {
         LeakClass::NativeGrowth => {
             "give back what is allocated here: call the library's free, close or release function when done"
         }
+        LeakClass::AllocatorFragmentation => {
+            "where it matters: `ctypes.CDLL(None).malloc_trim(0)` once per epoch, `MALLOC_ARENA_MAX=2` in the environment \
+             of programs with many threads, `MALLOC_MMAP_THRESHOLD_=65536` for large blocks between small ones, or \
+             another allocator (jemalloc) preloaded"
+        }
+        LeakClass::FileHandlesGrow => "open files with `with`, or close them when they are done with",
+        LeakClass::ThreadNeverEnds => {
+            "make threads once, before the loop (a pool), or let them end and `join()` them"
+        }
+        LeakClass::SharedMemoryLeft => {
+            "the process that makes a segment calls `unlink()` on it at the end, also after errors (`try`, `finally`)"
+        }
+        LeakClass::OrphanProcess => {
+            "end child processes before the program ends: `with`, `terminate()` and `wait()`, or a pool that is closed"
+        }
         LeakClass::GradientsNeverCleared => "call `optimizer.zero_grad()` before each backward pass",
         _ => return None,
     })

@@ -19,6 +19,8 @@ mod patterns;
 mod peaks;
 mod place;
 mod process;
+mod resources;
+mod retention;
 mod small;
 mod suspect;
 mod training;
@@ -116,6 +118,8 @@ fn of_process(
     } else {
         findings.extend(cycles::waiting(files, process, judged));
     }
+    findings.extend(retention::finding(process, judged));
+    findings.extend(resources::findings(process, judged));
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
     findings

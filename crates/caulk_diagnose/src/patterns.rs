@@ -76,6 +76,10 @@ fn of_library(class: LeakClass) -> bool {
             | LeakClass::OptimizerRecreated
             | LeakClass::LogRecordsKept
             | LeakClass::GraphRetained
+            | LeakClass::FileHandlesGrow
+            | LeakClass::ThreadNeverEnds
+            | LeakClass::SharedMemoryLeft
+            | LeakClass::OrphanProcess
     )
 }
 

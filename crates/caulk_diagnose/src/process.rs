@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{
     BackwardSite, Boundary, ContainerLen, Contents, Garbage, HeapLive, HeapStack, Hello, Holder, LoopSite,
-    Message, Note, Peak, TraceHit, TraceState, Types, Unit,
+    Message, Note, Peak, TraceHit, TraceState, Trim, Types, Unit,
 };
 use caulk_core::{ProcessRecord, ProcessRef, Recording, Role};
 
@@ -26,6 +26,8 @@ pub(crate) struct Process<'a> {
     pub(crate) types: Vec<&'a Types>,
     /// What waited for the collector, at every census.
     pub(crate) garbage: Vec<&'a Garbage>,
+    /// What malloc gave back when it was asked.
+    pub(crate) trims: Vec<&'a Trim>,
     /// Stacks of the heap profile.
     pub(crate) stacks: BTreeMap<u32, &'a HeapStack>,
     /// The heap profile at each boundary.
@@ -63,6 +65,7 @@ impl<'a> Process<'a> {
             peaks: Vec::new(),
             types: Vec::new(),
             garbage: Vec::new(),
+            trims: Vec::new(),
             stacks: BTreeMap::new(),
             heaps: Vec::new(),
             notes: Vec::new(),
@@ -99,6 +102,7 @@ impl<'a> Process<'a> {
             Message::Note(note) => self.notes.push(note),
             Message::Types(types) => self.types.push(types),
             Message::Garbage(garbage) => self.garbage.push(garbage),
+            Message::Trim(trim) => self.trims.push(trim),
             Message::Bye(_) => {}
         }
     }

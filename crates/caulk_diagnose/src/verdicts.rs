@@ -21,7 +21,11 @@ pub(crate) struct Judged {
 
 impl Judged {
     pub(crate) fn in_use(&self) -> Option<&Verdict> {
-        self.verdicts.iter().find(|verdict| verdict.series == Series::InUse)
+        self.series(Series::InUse)
+    }
+
+    pub(crate) fn series(&self, series: Series) -> Option<&Verdict> {
+        self.verdicts.iter().find(|verdict| verdict.series == series)
     }
 
     /// The verdicts as they are told: what is level from epoch to epoch, and was seen to fill `within` each of them,
@@ -60,8 +64,10 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         if baselines.is_empty() {
             return;
         }
-        if tells && series == Series::Rss {
-            baselines = baselines.beside_bytes_in_use();
+        match series {
+            Series::Rss | Series::MappedFiles if tells => baselines = baselines.beside_bytes_in_use(),
+            Series::Fds | Series::Threads => baselines = baselines.of_counts(),
+            _ => {}
         }
         let judgement = within_epochs(process, scale, &baselines, baselines.judge());
         let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording));
@@ -76,6 +82,9 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     }
     add(Series::Rss, &|boundary| Some(boundary.rss_bytes as f64));
     add(Series::CudaAllocated, &|boundary| Some(boundary.cuda_allocated_bytes as f64));
+    add(Series::MappedFiles, &|boundary| Some(boundary.file_bytes as f64));
+    add(Series::Fds, &|boundary| Some(f64::from(boundary.fds)));
+    add(Series::Threads, &|boundary| Some(f64::from(boundary.threads)));
     hasten(&mut judged.verdicts);
     judged
 }

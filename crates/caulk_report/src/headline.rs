@@ -16,6 +16,8 @@ pub enum Outlook<'a> {
     Grows(&'a Verdict),
     /// Memory in use does not grow, resident memory does: retention, no leak.
     Retains(&'a Verdict),
+    /// Nor does what grows belong to the allocator: these are pages of files that are mapped.
+    MapsFiles(&'a Verdict),
     /// Memory grows inside each epoch and is freed at its end.
     GrowsWithin(&'a Verdict),
     /// Too early to say.
@@ -32,6 +34,7 @@ impl Outlook<'_> {
         match self {
             Self::Grows(_) => "grows",
             Self::Retains(_) => "retains",
+            Self::MapsFiles(_) => "maps-files",
             Self::GrowsWithin(_) => "grows-within-epoch",
             Self::Undecided(_) => "undecided",
             Self::Steady(_) => "steady",
@@ -51,6 +54,7 @@ impl Outlook<'_> {
                 )
             }
             Self::Retains(_) => "steady; pages kept".into(),
+            Self::MapsFiles(_) => "steady; files mapped".into(),
             Self::GrowsWithin(_) => "grows within epochs".into(),
             Self::Undecided(_) => "undecided".into(),
             Self::Steady(_) => "steady".into(),
@@ -61,7 +65,8 @@ impl Outlook<'_> {
 
 /// The verdict that decides.
 pub fn outlook(verdicts: &[Verdict]) -> Outlook<'_> {
-    let counted = |verdict: &&Verdict| !matches!(verdict.series, Series::Fds | Series::Threads);
+    let counted =
+        |verdict: &&Verdict| !matches!(verdict.series, Series::MappedFiles | Series::Fds | Series::Threads);
     let witness = |verdict: &&Verdict| counted(verdict) && trusted(verdict, verdicts);
     let first = |state: State| {
         let of_state = verdicts.iter().filter(witness).filter(|verdict| verdict.state == state);
@@ -84,13 +89,23 @@ pub fn outlook(verdicts: &[Verdict]) -> Outlook<'_> {
     let retained = verdicts.iter().filter(counted).find(|verdict| verdict.state == State::Grows);
     match (open, retained, steady) {
         (Some(open), _, Some(steady)) if preference(steady.series) < preference(open.series) => {
-            retained.map_or(Outlook::Steady(steady), Outlook::Retains)
+            retained.map_or(Outlook::Steady(steady), |verdict| retention(verdict, verdicts))
         }
         (Some(open), ..) => Outlook::Undecided(open),
-        (None, Some(retained), _) => Outlook::Retains(retained),
+        (None, Some(retained), _) => retention(retained, verdicts),
         (None, None, Some(steady)) => Outlook::Steady(steady),
         (None, None, None) => first(State::Undecided).map_or(Outlook::Unknown, Outlook::Undecided),
     }
+}
+
+/// Whose the pages are that a process keeps beyond what it has in use.
+fn retention<'a>(resident: &'a Verdict, all: &[Verdict]) -> Outlook<'a> {
+    let of_files = all.iter().any(|other| {
+        other.series == Series::MappedFiles
+            && other.process == resident.process
+            && other.bytes_per_unit > 0.5 * resident.bytes_per_unit
+    });
+    if of_files { Outlook::MapsFiles(resident) } else { Outlook::Retains(resident) }
 }
 
 /// Resident memory is a witness only where the same process cannot tell what it has in use, and the tree's where no
@@ -123,8 +138,9 @@ fn preference(series: Series) -> u8 {
         Series::Shm => 2,
         Series::Pss => 3,
         Series::Rss => 4,
-        Series::Fds => 5,
-        Series::Threads => 6,
+        Series::MappedFiles => 5,
+        Series::Fds => 6,
+        Series::Threads => 7,
     }
 }
 
@@ -156,14 +172,12 @@ pub(crate) fn headline(
             )
         }
         Outlook::Retains(verdict) => {
-            let per = Per::of(verdict.unit);
-            let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
-            let sentence = format!(
-                "Memory in use does not grow, but resident memory does, by {rate} per {}: no leak in the program, \
-                 the allocator keeps pages.",
-                per.name
-            );
-            (Tone::Warn, sentence, verdict)
+            (Tone::Warn, kept(verdict, "no leak in the program, the allocator keeps pages"), verdict)
+        }
+        Outlook::MapsFiles(verdict) => {
+            let why =
+                "no leak, these are pages of mapped files, which the kernel takes back when memory is short";
+            (Tone::Warn, kept(verdict, why), verdict)
         }
         Outlook::GrowsWithin(verdict) => {
             let subject = words::subject(&verdict.process, verdict.series);
@@ -193,6 +207,13 @@ pub(crate) fn headline(
         details.push(sentence_case(&verdict.text));
     }
     Headline { tone, sentence, details }
+}
+
+/// The sentence about resident memory that grows though memory in use does not.
+fn kept(verdict: &Verdict, why: &str) -> String {
+    let per = Per::of(verdict.unit);
+    let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
+    format!("Memory in use does not grow, but resident memory does, by {rate} per {}: {why}.", per.name)
 }
 
 /// The line to look at, in the first sentence already.
@@ -344,6 +365,18 @@ mod tests {
         check(
             &[("main", Series::Rss, State::Grows), ("main", Series::InUse, State::Flat)],
             |outlook| matches!(outlook, Outlook::Retains(verdict) if verdict.series == Series::Rss),
+        );
+    }
+
+    #[test]
+    fn pages_of_files_are_not_the_allocators() {
+        check(
+            &[
+                ("main", Series::Rss, State::Grows),
+                ("main", Series::InUse, State::Flat),
+                ("main", Series::MappedFiles, State::Grows),
+            ],
+            |outlook| matches!(outlook, Outlook::MapsFiles(verdict) if verdict.series == Series::Rss),
         );
     }
 

@@ -75,6 +75,7 @@ fn others(page: &mut Page, report: &Report) {
         Outlook::Unknown => None,
         Outlook::Grows(verdict)
         | Outlook::Retains(verdict)
+        | Outlook::MapsFiles(verdict)
         | Outlook::GrowsWithin(verdict)
         | Outlook::Undecided(verdict)
         | Outlook::Steady(verdict) => Some(verdict),

@@ -162,6 +162,7 @@ pub(crate) fn subject(process: &ProcessRef, series: Series) -> String {
         Series::Pss => "Resident memory (PSS)",
         Series::CudaAllocated => "GPU memory",
         Series::Shm => "Shared memory",
+        Series::MappedFiles => "Resident memory of mapped files",
         Series::Fds => "The number of open files",
         Series::Threads => "The number of threads",
     };
@@ -193,6 +194,7 @@ pub(crate) fn measure(series: Series) -> &'static str {
         Series::Pss => "resident (PSS)",
         Series::CudaAllocated => "allocated on the GPU",
         Series::Shm => "in shared memory",
+        Series::MappedFiles => "resident of mapped files",
         Series::Fds | Series::Threads => "in all",
     }
 }

@@ -12,7 +12,7 @@ pub use codec::{DecodeError, FrameBuffer};
 pub use message::{
     BackwardSite, Boundary, Bye, CodePlace, Command, ContainerKind, ContainerLen, Contents, CycleLink,
     Finish, Garbage, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Holder, LoopSite, Message, Note,
-    PathStep, Peak, Phase, StepKind, TraceHit, TraceState, TypeCount, Types, Unit,
+    PathStep, Peak, Phase, StepKind, TraceHit, TraceState, Trim, TypeCount, Types, Unit,
 };
 
 /// Version of the protocol; both sides print it when they disagree.

@@ -144,6 +144,16 @@ records! {
         census_objects: u64,
         /// CPU time the agent spent at this boundary, in nanoseconds.
         cost_ns: u64,
+        /// Bytes that malloc has for blocks, used and free, those mapped singly left out: `mallinfo2().arena`.
+        malloc_heap_bytes: u64,
+        /// ... of which lie free at the end of the heap, where they can be given back: `mallinfo2().keepcost`.
+        malloc_top_bytes: u64,
+        /// Resident pages of mapped files (`RssFile`), in bytes.
+        file_bytes: u64,
+        /// Threads.
+        threads: u32,
+        /// Open file descriptors.
+        fds: u32,
     }
 
     /// One row of a census.
@@ -432,6 +442,18 @@ records! {
         rows: Vec<HeapRow>,
     }
 
+    /// malloc was asked to give back what it can (`malloc_trim`), because the user wanted that.
+    Trim {
+        /// Boundary at which it was asked.
+        boundary: u32,
+        /// Resident bytes before.
+        before_bytes: u64,
+        /// ... and after.
+        after_bytes: u64,
+        /// CPU time of the answer, in nanoseconds.
+        cost_ns: u64,
+    }
+
     /// Something worth one line in the report: a hook that failed, a trace that was not armed.
     Note {
         /// Stable key: `hook-failed`, `tracer-in-use`, `census-skipped`, ...
@@ -520,6 +542,7 @@ messages! {
         14 HeapStack,
         15 HeapLive,
         16 Garbage,
+        17 Trim,
     }
 }
 

@@ -89,7 +89,9 @@ fn options(args: &RunArgs) -> caulk_supervise::Options {
         options.progress = caulk_supervise::Progress::None;
     }
     options.budget = args.budget.map(|budget| budget.of(target::memory()));
-    options.agent_settings = args.boundary.map(Boundary::setting).unwrap_or_default();
+    let settings = args.boundary.map(Boundary::setting).into_iter();
+    let settings: Vec<String> = settings.chain(args.trim.then(|| "trim=1".into())).collect();
+    options.agent_settings = settings.join(";");
     options
 }
 

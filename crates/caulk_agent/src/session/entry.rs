@@ -31,13 +31,13 @@ fn disarm(py: Python<'_>) {
 /// Connects to the supervisor and says hello; false where there is none.
 #[pyfunction]
 fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, worker: Option<u32>) -> bool {
-    let _ = settings;
     // Panics are caught where Python calls in; the default hook would print into the program's standard error. It is
     // this library's own: its copy of the standard library serves nobody else.
     std::panic::set_hook(Box::new(|_| {}));
     let Ok(path) = std::env::var(SOCKET_VARIABLE) else { return false };
     let version = py.version_info();
     let mut session = Session::new(path);
+    session.trims = settings.split(';').any(|setting| setting == "trim=1");
     let executable: Option<String> = crate::heap::loaded(py, "sys")
         .and_then(|sys| crate::heap::member(&sys, "executable")?.extract().ok());
     let hello = Hello {

@@ -5,6 +5,7 @@ mod cycles;
 mod heap;
 mod native;
 mod patterns;
+mod retention;
 mod run;
 mod severity;
 mod verdicts;

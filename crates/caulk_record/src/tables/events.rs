@@ -34,6 +34,7 @@ fn summary(message: &Message) -> Summary<'_> {
             let text = format!("{} bytes in use, {} at the boundary", m.in_use_bytes, m.baseline_bytes);
             placed("peak", &m.file, m.line, &m.function, text)
         }
+        Message::Trim(m) => plain("trim", format!("{} -> {} bytes", m.before_bytes, m.after_bytes)),
         Message::Garbage(m) => plain("garbage", format!("{} objects, {} bytes", m.objects, m.bytes)),
         Message::Note(m) => plain("note", format!("{}: {}", m.code, m.text)),
         Message::Bye(m) => plain("bye", format!("{} steps, {} epochs", m.steps, m.epochs)),

@@ -33,6 +33,11 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u64("cuda_reserved_bytes", each().map(|b| b.cuda_reserved_bytes))
         .u64("census_objects", each().map(|b| b.census_objects))
         .u64("cost_ns", each().map(|b| b.cost_ns))
+        .u64("malloc_heap_bytes", each().map(|b| b.malloc_heap_bytes))
+        .u64("malloc_top_bytes", each().map(|b| b.malloc_top_bytes))
+        .u64("file_bytes", each().map(|b| b.file_bytes))
+        .u32("threads", each().map(|b| b.threads))
+        .u32("fds", each().map(|b| b.fds))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -45,6 +50,8 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (shm, rss) = (cells.u64("shm_bytes")?, cells.u64("rss_bytes")?);
     let (allocated, reserved) = (cells.u64("cuda_allocated_bytes")?, cells.u64("cuda_reserved_bytes")?);
     let (census_objects, cost_ns) = (cells.u64("census_objects")?, cells.u64("cost_ns")?);
+    let (heap, top) = (cells.u64("malloc_heap_bytes")?, cells.u64("malloc_top_bytes")?);
+    let (file, threads, fds) = (cells.u64("file_bytes")?, cells.u32("threads")?, cells.u32("fds")?);
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let boundary = Boundary {
             seq: seq(row),
@@ -63,6 +70,11 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             cuda_reserved_bytes: reserved(row),
             census_objects: census_objects(row),
             cost_ns: cost_ns(row),
+            malloc_heap_bytes: heap(row),
+            malloc_top_bytes: top(row),
+            file_bytes: file(row),
+            threads: threads(row),
+            fds: fds(row),
         };
         event(row, boundary.into())
     }));

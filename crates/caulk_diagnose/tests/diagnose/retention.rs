@@ -1,0 +1,49 @@
+//! Resident memory that rises while bytes in use do not, and things that are counted.
+
+use caulk_core::wire::Message;
+use caulk_core::{LeakClass, Series, Severity, State};
+
+use crate::run::{MB, Run};
+
+/// Twelve epochs at one level, with these figures at each.
+fn run(set: impl Fn(u64, &mut caulk_core::wire::Boundary)) -> Run {
+    Run::of("open('a')\n").epochs([400 * MB; 12]).edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::Boundary(boundary) = &mut event.message {
+                set(boundary.index, boundary);
+            }
+        }
+    })
+}
+
+#[test]
+fn free_blocks_that_grow_with_resident_memory_are_the_allocators() {
+    let run = run(|epoch, boundary| {
+        boundary.rss_bytes += epoch * 10 * MB;
+        boundary.malloc_free_bytes = epoch * 9 * MB;
+        boundary.malloc_heap_bytes = 300 * MB + epoch * 9 * MB;
+    });
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::AllocatorFragmentation, Severity::Info));
+    assert!(finding.message.contains("99.0 MB of 399 MB"), "{}", finding.message);
+}
+
+#[test]
+fn pages_of_files_are_a_series_of_their_own_and_no_finding() {
+    let run = run(|epoch, boundary| {
+        boundary.rss_bytes += epoch * 10 * MB;
+        boundary.file_bytes = 100 * MB + epoch * 10 * MB;
+    });
+    let diagnosis = run.diagnose();
+    assert!(diagnosis.findings.is_empty(), "{diagnosis:#?}");
+    let files = diagnosis.verdicts.iter().find(|verdict| verdict.series == Series::MappedFiles);
+    assert!(files.is_some_and(|verdict| verdict.state == State::Grows && verdict.oom_in_s.is_none()));
+}
+
+#[test]
+fn descriptors_that_become_more_are_told_and_those_that_come_and_go_are_not() {
+    let finding = run(|epoch, boundary| boundary.fds = 8 + 2 * epoch as u32).finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::FileHandlesGrow, Severity::Warning));
+    let threads = run(|epoch, boundary| boundary.threads = 4 + (epoch % 3) as u32);
+    assert!(threads.diagnose().findings.is_empty(), "{:#?}", threads.diagnose());
+}

@@ -1,0 +1,28 @@
+"""What grows beside the heap: open files, threads, pages that the allocator keeps."""
+
+from __future__ import annotations
+
+import pytest
+from harness import PROGRAMS, Run, marked_line
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "leak_class"),
+    [("open_files.py", "fds", "file-handles-grow"), ("threads_left.py", "threads", "thread-never-ends")],
+)
+def test_what_is_counted_is_named_at_its_line(run_caulk, name, series, leak_class):
+    program = PROGRAMS / name
+    run: Run = run_caulk(program)
+    assert run.verdict(series)["state"] == "grows", run.told()
+    assert run.verdict()["state"] != "grows", run.told()
+    finding = run.alarm_at(name, marked_line(program))
+    assert finding is not None and finding["class"] == leak_class, run.told()
+
+
+def test_pages_that_malloc_keeps_are_no_leak(run_caulk):
+    run: Run = run_caulk(PROGRAMS / "clean_fragmented.py", options=["--trim"])
+    assert run.alarms == [], run.told()
+    assert "the allocator keeps pages" in run.stderr, run.told()
+    finding = next(one for one in run.findings if one["class"] == "allocator-fragmentation")
+    assert finding["severity"] == "info", run.told()
+    assert any("malloc_trim" in seen["text"] for seen in finding["evidence"]), run.told()
