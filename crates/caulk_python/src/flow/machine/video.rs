@@ -86,7 +86,12 @@ impl<'p> Machine<'p> {
     /// All frames of a video: as a tensor or array, or in a list that every frame was put into.
     pub(super) fn is_whole(&self, value: &Value) -> bool {
         const PLAIN: Kinds = Kinds::NUMBER.with(Kinds::TEXT).with(Kinds::NONE);
-        let pictures = |value: &Value| !value.kinds.without(PLAIN).is_empty();
+        // What may be a frame's number is no picture, for all that is known.
+        let pictures = |value: &Value| {
+            let known = value.kinds.without(PLAIN);
+            let numbers = value.kinds.has(Kinds::NUMBER) && known.without(Kinds::UNKNOWN).is_empty();
+            !known.is_empty() && !numbers
+        };
         let in_list = || {
             value.objects.iter().any(|object| {
                 let elements = &self.heap.get(object).elements;
