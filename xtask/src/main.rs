@@ -34,6 +34,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Task {
     Develop(commands::develop::DevelopArgs),
+    /// Build what the wheel carries beside the agent, for whoever builds the wheel
+    Package,
     Demo(commands::demo::DemoArgs),
     Test(commands::test::TestArgs),
     Check(commands::check::CheckArgs),
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
 fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
     match task {
         Task::Develop(args) => commands::develop::run(workspace, args),
+        Task::Package => package::place_data(workspace),
         Task::Demo(args) => commands::demo::run(workspace, args),
         Task::Test(args) => commands::test::run(workspace, args),
         Task::Check(args) => commands::check::run(workspace, args),

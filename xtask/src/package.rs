@@ -22,8 +22,7 @@ const BUILD_HINT: &str = "the compiler's message above says what is wrong; caulk
 /// Builds what has changed and installs the wheel if it is another one than last time.
 pub(crate) fn install(workspace: &Workspace, tools: &Tools, environment: &Environment) -> anyhow::Result<()> {
     console::step("building the command and the agent (release; minutes the first time)");
-    place_command(workspace)?;
-    place(&build_sampler(workspace)?, &workspace.path(PACKAGE), SAMPLER)?;
+    place_data(workspace)?;
     let wheel = build_wheel(workspace, tools, environment)?;
     let installed = environment.file("caulk.whl.installed");
     let bytes = fs::read(&wheel).with_context(|| format!("failed to read `{}`", wheel.display()))?;
@@ -50,8 +49,10 @@ pub(crate) fn build_command(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(workspace.target().join("release/caulk"))
 }
 
-fn place_command(workspace: &Workspace) -> anyhow::Result<()> {
-    place(&build_command(workspace)?, &workspace.path(SCRIPTS), "caulk")
+/// Builds what the wheel carries beside the agent, and puts it where `pyproject.toml` looks for it.
+pub(crate) fn place_data(workspace: &Workspace) -> anyhow::Result<()> {
+    place(&build_command(workspace)?, &workspace.path(SCRIPTS), "caulk")?;
+    place(&build_sampler(workspace)?, &workspace.path(PACKAGE), SAMPLER)
 }
 
 /// Builds the heap sampler. It is loaded into any program: what it needs of the compiler's runtime is linked in.

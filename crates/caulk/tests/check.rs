@@ -229,6 +229,8 @@ fn silence_is_explained() {
     say("a.py:3", &[]).code(0).prints("@cache\n").prints("is reported as `cached-method`");
     say("a.py:3", &["--ignore", "all"]).code(0).prints("`--select cached-method` turns it on");
     say("a.py:1", &[]).code(0).prints("for batch in loader]\n  ");
+    place.write("b.py", "LATEST = {}\n\nfor name, x in loader:\n    LATEST[name] = model(x)\n");
+    say("b.py:4", &[]).code(0).prints("keys that the next pass brings again");
     say("a.py:99", &[]).code(2).says("`a.py` has no line 99");
     say("a.py", &[]).code(2).says("write for example train.py:84");
     place.write("a.py", &LEAKY.replace("@cache\n", "@cache  # caulk: ignore\n"));

@@ -67,8 +67,7 @@ impl Growing<'_> {
         if self.case.duration.growing.contains(&LoopId::SAMPLES) {
             return Purpose::Known(LeakClass::WorkerMemoryGrows);
         }
-        let merged = self.growth.how == Growth::Concatenate && !self.case.key.is_nothing();
-        match if merged || self.growth.how == Growth::Store { self.keyed() } else { Purpose::Any } {
+        match keyed(self.analysis, self.growth, self.case) {
             Purpose::Any => self.by_kinds(),
             known => known,
         }
@@ -95,23 +94,6 @@ impl Growing<'_> {
             Purpose::Known(LeakClass::CallbackKeepsTensor)
         } else {
             Purpose::Any
-        }
-    }
-
-    /// By its keys.
-    fn keyed(&self) -> Purpose {
-        let key = &self.case.key;
-        let cached = self.analysis.object(self.case.object).looked_up;
-        if cached && key.traits.has(Traits::FOLD) {
-            Purpose::Known(LeakClass::AugmentationPerFold)
-        } else if cached && is_computed(key) {
-            Purpose::Known(LeakClass::CacheKeyedByTensor)
-        } else if is_fresh(self.analysis, key, &self.case.duration.growing) {
-            if cached { Purpose::Known(LeakClass::UnboundedCache) } else { Purpose::Any }
-        } else if !cached && key.traits.has(Traits::COUNTER.with(Traits::DATA)) {
-            Purpose::Numbered
-        } else {
-            Purpose::Finite
         }
     }
 
@@ -147,6 +129,27 @@ impl Growing<'_> {
         self.analysis.class(class).libraries.iter().any(lightning)
             && self.growth.how != Growth::Store
             && (told || !self.contents.is_plain() && self.analysis.name(name).contains("output"))
+    }
+}
+
+/// What a container is for by its keys, where it has some.
+pub(crate) fn keyed(analysis: &Analysis, growth: &GrowthFact, case: &GrowthCase) -> Purpose {
+    let key = &case.key;
+    let merged = growth.how == Growth::Concatenate && !key.is_nothing();
+    if !merged && growth.how != Growth::Store {
+        return Purpose::Any;
+    }
+    let cached = analysis.object(case.object).looked_up;
+    if cached && key.traits.has(Traits::FOLD) {
+        Purpose::Known(LeakClass::AugmentationPerFold)
+    } else if cached && is_computed(key) {
+        Purpose::Known(LeakClass::CacheKeyedByTensor)
+    } else if is_fresh(analysis, key, &case.duration.growing) {
+        if cached { Purpose::Known(LeakClass::UnboundedCache) } else { Purpose::Any }
+    } else if !cached && key.traits.has(Traits::COUNTER.with(Traits::DATA)) {
+        Purpose::Numbered
+    } else {
+        Purpose::Finite
     }
 }
 

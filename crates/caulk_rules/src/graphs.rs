@@ -1,7 +1,8 @@
 //! What the rules about autograd graphs tell in common.
 
-use caulk_python::Module;
+use caulk_core::Fix;
 use caulk_python::program::Kinds;
+use caulk_python::{Location, Module};
 
 use crate::claims::{CarryClaim, Claim};
 use crate::context::{Context, graph_severity, shortened};
@@ -24,17 +25,21 @@ pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
     chain.extend(cx.through(*exposure));
     // What one caller calls a loss is a number of another's: it has no `detach`.
     let mixed = growth.cases.iter().any(|case| case.value.kinds.has(Kinds::NUMBER));
-    let fix = if mixed {
-        fixes::of_stored(cx.project(), growth.statement, growth.container, Module::float_fix)
-    } else {
-        fixes::detached(cx.project(), growth.statement, growth.container)
-    };
+    let fix = without_graph(cx, growth.statement, growth.container, mixed);
     let function = cx.function(growth.function).to_owned();
     let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
     diagnostic.severity = graph_severity(exposure.scope);
     diagnostic.chain = chain;
     diagnostic.fix = fix;
+}
+
+/// Stores a value without its graph; as a number, where it is one already for some caller.
+fn without_graph(cx: &Context<'_>, statement: Location, container: Location, mixed: bool) -> Option<Fix> {
+    if mixed {
+        return fixes::of_stored(cx.project(), statement, container, Module::float_fix);
+    }
+    fixes::detached(cx.project(), statement, container)
 }
 
 /// Reports a place that is bound to something made from what it held; `does` says of it what `note` says of the line.
@@ -47,7 +52,8 @@ pub(crate) fn report_carry(cx: &mut Context<'_>, claim: &CarryClaim, does: &str,
     chain.extend(cx.records(*exposure));
     chain.push(cx.link(carry.statement, note));
     chain.extend(cx.through(*exposure));
-    let fix = fixes::detached(cx.project(), carry.statement, carry.target);
+    let mixed = cx.analysis.calls(&["number added"]).iter().any(|added| added.at == carry.target);
+    let fix = without_graph(cx, carry.statement, carry.target, mixed);
     let function = cx.function(carry.function).to_owned();
     let cause = Cause::held(cx.analysis.holder_of(carry.place));
     let diagnostic = cx.report_due_to(cause, carry.target, &function, message);

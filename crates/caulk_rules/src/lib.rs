@@ -15,6 +15,7 @@ mod memo;
 mod resource;
 mod rule;
 mod rules;
+mod silence;
 mod source;
 mod twins;
 
@@ -25,6 +26,7 @@ use crate::claims::Claims;
 use crate::context::Context;
 pub use crate::rule::Rule;
 pub use crate::rules::RULES;
+pub use crate::silence::silence;
 
 /// The rule of a class, where source can show the class.
 pub fn rule(class: LeakClass) -> Option<&'static Rule> {

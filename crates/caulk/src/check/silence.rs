@@ -79,7 +79,7 @@ pub(crate) fn explain(project: &Project, directory: &Utf8Path, spot: &Spot) -> a
             format!("would be `{class}`, but a comment silences it")
         });
     }
-    said.extend(analysis.silence(&file, line));
+    said.extend(caulk_rules::silence(&analysis, file.as_str(), line));
     if said.len() == 1 {
         said.push("nothing is stored here that could outlive a step".to_owned());
     }

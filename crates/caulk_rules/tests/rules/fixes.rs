@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use caulk_core::{Applicability, Diagnostic, Edit};
+use caulk_core::{Applicability, Diagnostic, Edit, LeakClass};
 use caulk_python::{Analysis, Project, SourceFile, apply};
 use caulk_rules::{RULES, check};
 
@@ -74,7 +74,7 @@ fn verify(changed: &[SourceFile], before: &[Diagnostic], fixed: &Diagnostic) -> 
     Ok(())
 }
 
-fn counts(found: &[Diagnostic]) -> HashMap<caulk_core::LeakClass, usize> {
+fn counts(found: &[Diagnostic]) -> HashMap<LeakClass, usize> {
     let mut counts = HashMap::new();
     for diagnostic in found {
         *counts.entry(diagnostic.class).or_default() += 1;
@@ -84,18 +84,26 @@ fn counts(found: &[Diagnostic]) -> HashMap<caulk_core::LeakClass, usize> {
 
 #[test]
 fn what_is_a_number_of_other_callers_is_not_told_to_detach() {
-    let meter = |update: &str| {
+    let meter = |grows: &str, class, update: &str| {
         let text = format!(
-            "import torch.nn.functional as F\n\n\nclass Meter:\n    def __init__(self):\n        self.values = []\n\n    \
-             def update(self, value, n):\n        self.values.append(value * n)\n\n\n\
+            "import torch.nn.functional as F\n\n\nclass Meter:\n    def __init__(self):\n        self.values = []\n        self.total = 0.0\n\n    \
+             def update(self, value, n):\n        {grows}\n\n\n\
              def main(model, loader, optimizer, epochs):\n    train, meter = Meter(), Meter()\n    for epoch in range(epochs):\n        \
              for x, y in loader:\n            loss = F.mse_loss(model(x), y)\n            loss.backward()\n            {update}\n        \
              for x, y in loader:\n            meter.update(F.mse_loss(model(x), y), len(x))\n"
         );
         let found = find(&[SourceFile { path: "a.py".into(), text }]);
-        let kept = found.iter().find(|found| found.class == caulk_core::LeakClass::GraphKeptInContainer);
+        let kept = found.iter().find(|found| found.class == class);
         kept.expect("the meter keeps graphs").fix.as_ref().map(|fix| fix.applicability)
     };
-    assert_eq!(meter("train.update(loss.item(), len(x))"), Some(Applicability::DisplayOnly));
-    assert_eq!(meter("optimizer.step()"), Some(Applicability::Unsafe));
+    for (grows, class) in [
+        ("self.values.append(value * n)", LeakClass::GraphKeptInContainer),
+        ("self.total += value * n", LeakClass::LossKeptWithGraph),
+    ] {
+        assert_eq!(
+            meter(grows, class, "train.update(loss.item(), len(x))"),
+            Some(Applicability::DisplayOnly)
+        );
+        assert_eq!(meter(grows, class, "optimizer.step()"), Some(Applicability::Unsafe));
+    }
 }

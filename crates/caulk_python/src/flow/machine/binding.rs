@@ -289,6 +289,10 @@ impl<'p> Machine<'p> {
                 return;
             }
         }
+        // Fixes must fit what every caller adds.
+        if old.kinds.has(Kinds::TENSOR) && value.kinds.has(Kinds::NUMBER) {
+            self.library_event(f, "number added", old, value, Value::NOTHING, &*assign.target);
+        }
         let mut result = self.arithmetic(f, &old, &value, assign);
         let counts = value.only(Kinds::NUMBER) && matches!(value.literal, Literal::Int(_));
         if counts && (!f.loops.is_empty() || f.receiver.is_some()) {
