@@ -1,6 +1,7 @@
 //! The command line.
 
 mod check;
+mod clean;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use self::check::{
     CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs, ServerArgs,
 };
+pub(crate) use self::clean::CleanArgs;
 use crate::settings::{Boundary, Budget};
 
 const STYLES: Styles = Styles::styled()
@@ -75,6 +77,7 @@ pub(crate) enum Command {
     Rule(RulePageArgs),
     Rules(RulesArgs),
     Server(ServerArgs),
+    Clean(CleanArgs),
 }
 
 /// Run a command, watch its memory, and name what leaks

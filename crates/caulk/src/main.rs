@@ -31,6 +31,7 @@ fn main() {
         Command::Rule(args) => commands::rules::page(args),
         Command::Rules(args) => commands::rules::list(args),
         Command::Server(_) => commands::server::run(),
+        Command::Clean(args) => commands::clean::run(args, printer),
     };
     let code = result.unwrap_or_else(|error| {
         printer.error(&error);

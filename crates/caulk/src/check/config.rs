@@ -95,6 +95,8 @@ impl Config {
                     }
                 }
                 "baseline" => config.baseline = Some(string(key, value)?),
+                // Another command's.
+                "clean" => {}
                 unknown => return Err(unknown_key(unknown)),
             }
         }

@@ -1,6 +1,7 @@
 //! One module per command: resolve settings, load, decide, render.
 
 pub(crate) mod check;
+pub(crate) mod clean;
 pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod run;
