@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clean::{CleanError, Request, plan, remove};
 use tempfile::TempDir;
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// A project with files of 10,000 bytes that were written a day ago.
 struct Project(TempDir);
