@@ -34,6 +34,12 @@ def backward_site(
 ) -> None:
     """A line starts backward passes: `count` so far; of `checked` ones, `stale` began with gradients already applied."""
 
+def pass_begins() -> int:
+    """A backward pass begins on this thread: what torch's threads allocate for it is its doing. A ticket for its end."""
+
+def pass_ends(ticket: int) -> None:
+    """The backward pass with this ticket has ended."""
+
 def note(code: str, text: str) -> None:
     """One line for the report, under a stable key."""
 

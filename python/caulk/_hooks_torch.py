@@ -314,6 +314,8 @@ def _hook_optimizers(torch, marks, steps, compiling):
 
 
 def _hook_backward(torch, marks, steps, compiling):
+    pass_begins, pass_ends = marks.agent.pass_begins, marks.agent.pass_ends
+
     def around(original, flags):
         @functools.wraps(original)
         def backward(*args, **kwargs):
@@ -323,9 +325,11 @@ def _hook_backward(torch, marks, steps, compiling):
             if steps.plain_calls and not retain_graph and not create_graph:
                 steps.plain_calls -= 1
                 steps.depth += 1
+                ticket = pass_begins()
                 try:
                     return original(*args, **kwargs)
                 finally:
+                    pass_ends(ticket)
                     steps.depth -= 1
                     if marks.waiting is not None and not steps.depth:
                         with marks.guarded("backward hook"):
@@ -336,11 +340,13 @@ def _hook_backward(torch, marks, steps, compiling):
                 marks.fail("backward hook", error)
                 return original(*args, **kwargs)
             completed = False
+            ticket = pass_begins()
             try:
                 result = original(*args, **kwargs)
                 completed = True
                 return result
             finally:
+                pass_ends(ticket)
                 try:
                     steps.backward_ends(site, sys._getframe(1), completed)
                 except Exception as error:

@@ -39,6 +39,7 @@ static ALLOCATOR: own::Counted = own::Counted;
 fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     frames::register(module)?;
+    heap_profile::register(module)?;
     inspect::register(module)?;
     trace::register(module)?;
     session::register(module)

@@ -25,6 +25,15 @@ def start(settings, argv, rank, worker):
     return True
 
 
+def pass_begins():
+    """As the agent's, without a sampler."""
+    return 0
+
+
+def pass_ends(ticket):
+    """As the agent's."""
+
+
 def configure_user_files(prefixes):
     """As the agent's."""
     global _foreign
