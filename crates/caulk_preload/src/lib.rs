@@ -21,6 +21,7 @@ mod local;
 mod mappings;
 mod maps;
 mod maths;
+mod once;
 mod pymalloc;
 mod python;
 mod real;

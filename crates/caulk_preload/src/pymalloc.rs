@@ -5,9 +5,9 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
-use std::sync::OnceLock;
 
 use crate::local::local;
+use crate::once::Once;
 use crate::python::symbol;
 use crate::{real, sampler};
 
@@ -54,9 +54,9 @@ unsafe impl Sync for Arenas {}
 
 type AccessArenas = unsafe extern "C" fn(*mut Arenas);
 
-static OLD_ARENAS: OnceLock<Arenas> = OnceLock::new();
-static OLD_MEM: OnceLock<Allocator> = OnceLock::new();
-static OLD_OBJ: OnceLock<Allocator> = OnceLock::new();
+static OLD_ARENAS: Once<Arenas> = Once::new();
+static OLD_MEM: Once<Allocator> = Once::new();
+static OLD_OBJ: Once<Allocator> = Once::new();
 
 /// Samples small objects from now on; false where these are not pymalloc's. With the interpreter's lock held.
 pub(crate) fn hook() -> bool {
@@ -72,14 +72,14 @@ pub(crate) fn hook() -> bool {
     // SAFETY: the symbols' types.
     let (get, set) =
         unsafe { (mem::transmute::<*mut c_void, Access>(get), mem::transmute::<*mut c_void, Access>(set)) };
-    let hooks: [(c_int, &OnceLock<Allocator>, Malloc, Calloc); 2] =
+    let hooks: [(c_int, &Once<Allocator>, Malloc, Calloc); 2] =
         [(MEM, &OLD_MEM, malloc_mem, calloc_mem), (OBJ, &OLD_OBJ, malloc_obj, calloc_obj)];
     for (domain, old, malloc, calloc) in hooks {
         let none = std::ptr::null_mut();
         let mut now = Allocator { context: none, malloc: None, calloc: None, realloc: none, free: none };
         // SAFETY: a valid domain and a place for its answer.
         unsafe { get(domain, &raw mut now) };
-        if now.malloc.is_none() || now.calloc.is_none() || old.set(now).is_err() {
+        if now.malloc.is_none() || now.calloc.is_none() || !old.set(now) {
             return false;
         }
         let mut hooked = Allocator { malloc: Some(malloc), calloc: Some(calloc), ..now };
@@ -105,7 +105,7 @@ pub(crate) fn hook_arenas() -> bool {
     let mut now = Arenas { context: none, malloc: None, free: none };
     // SAFETY: a place for the answer.
     unsafe { get(&raw mut now) };
-    if now.malloc.is_none() || OLD_ARENAS.set(now).is_err() {
+    if now.malloc.is_none() || !OLD_ARENAS.set(now) {
         return false;
     }
     let mut hooked = Arenas { malloc: Some(malloc_arena), ..now };
@@ -148,7 +148,7 @@ fn sampled(size: usize) -> Option<*mut c_void> {
 
 /// # Safety
 /// As `PyMemAllocatorEx.malloc`.
-unsafe fn malloc(old: &OnceLock<Allocator>, context: *mut c_void, size: usize) -> *mut c_void {
+unsafe fn malloc(old: &Once<Allocator>, context: *mut c_void, size: usize) -> *mut c_void {
     if let Some(block) = sampled(size) {
         return block;
     }
@@ -161,7 +161,7 @@ unsafe fn malloc(old: &OnceLock<Allocator>, context: *mut c_void, size: usize) -
 
 /// # Safety
 /// As `PyMemAllocatorEx.calloc`.
-unsafe fn calloc(old: &OnceLock<Allocator>, context: *mut c_void, count: usize, size: usize) -> *mut c_void {
+unsafe fn calloc(old: &Once<Allocator>, context: *mut c_void, count: usize, size: usize) -> *mut c_void {
     let whole = count.saturating_mul(size);
     if let Some(block) = sampled(whole) {
         // SAFETY: as long as was asked for.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::filter;
 use crate::local::local;
+use crate::python::symbol;
 
 /// One function of the next library.
 pub(crate) struct Next {
@@ -243,6 +244,11 @@ pub(crate) fn boot_size(block: *mut c_void) -> Option<usize> {
     }
     // SAFETY: the size stands before each block.
     Some(unsafe { (address as *const usize).byte_sub(BOOT_HEAD).read() })
+}
+
+/// Is the C library one whose threads and forks are known here?
+pub(crate) fn is_glibc() -> bool {
+    symbol(c"gnu_get_libc_version").is_some()
 }
 
 /// Is the allocator the C library's own? It maps memory past the hooks; another one's mappings look like any.

@@ -56,7 +56,7 @@ pub(crate) fn start() {
 fn is_meant() -> bool {
     // SAFETY: a name that ends with zero; at this time there is one thread.
     let path = unsafe { libc::getenv(c"CAULK_HEAP".as_ptr()) };
-    if path.is_null() || !python::is_there() || !real::is_first() {
+    if path.is_null() || !real::is_glibc() || !python::is_there() || !real::is_first() {
         return false;
     }
     // SAFETY: a string of the environment.

@@ -5,11 +5,11 @@
 
 use std::ffi::{CStr, c_char};
 use std::mem;
-use std::sync::OnceLock;
 
 use caulk_wire::heap::Refusal;
 
 use super::{read, symbol};
+use crate::once::Once;
 
 /// Where things lie.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +142,7 @@ struct DebugOffsets {
 const COOKIE: [u8; 8] = *b"xdebugpy";
 
 /// Chosen by the agent, with the interpreter's lock held, before it says that stacks may be read.
-static CHOSEN: OnceLock<Layout> = OnceLock::new();
+static CHOSEN: Once<Layout> = Once::new();
 
 /// The layout of this process's Python, once it was chosen.
 pub(super) fn layout() -> Option<&'static Layout> {
@@ -172,7 +172,7 @@ pub(super) fn choose() -> Result<(), Refusal> {
     let Some((3, minor)) = version() else { return Err(Refusal::UnknownVersion) };
     let fixed = TABLE.iter().find(|(version, _)| *version == minor).map(|(_, layout)| *layout);
     let layout = fixed.map_or_else(|| of_runtime(minor), Ok)?;
-    CHOSEN.get_or_init(|| layout);
+    CHOSEN.set(layout);
     Ok(())
 }
 
