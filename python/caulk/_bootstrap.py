@@ -31,6 +31,8 @@ _PER_EPOCH = 8
 _IDLE = 60.0
 #: Seconds between two of these at the beginning.
 _TICK = 1.0
+#: Seconds after which full collections are a clock too.
+_FULL_TOO = 5.0
 #: Age in seconds at which a child greets, if it has not had anything to say before.
 _GROWN_UP = 10.0
 
@@ -242,11 +244,14 @@ class Marks:
             return VALIDATION
         return TRAIN if self.steps > 1 else RUN
 
-    def tick(self, phase, _info):
+    def tick(self, phase, info):
         """Callback of the collector: the clock of programs that make no steps."""
         if phase == "start" or not self.alive:
             return
         if self._busy or self._steps or time.monotonic() < self._due:
+            return
+        # After a full collection, which may be the program's own, it may look at what is left.
+        if info["generation"] == 2 and not self._seconds and time.monotonic() < self._due + _FULL_TOO:
             return
         with self.guarded("collector callback"):
             if self._is_starting() or (self.steps and not self._seconds and not self._is_idle()):
