@@ -15,6 +15,7 @@ use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, failure};
 use crate::environment::{Environment, Packages};
 use crate::workspace::Workspace;
+use crate::zoo::conduct;
 use crate::zoo::fixes::{self, Fixer};
 use crate::zoo::run::Runner;
 use crate::zoo::score;
@@ -36,6 +37,9 @@ pub(crate) struct ZooArgs {
     /// Apply fixes to copies of the leaking programs; after safe ones they must print the same
     #[arg(long, conflicts_with = "source")]
     fixes: bool,
+    /// Run the programs shortly, with caulk and without: they must print the same bytes and end the same
+    #[arg(long, conflicts_with_all = ["source", "fixes"])]
+    conduct: bool,
     /// Only these scenarios
     #[arg(long, value_name = "ID", num_args = 1..)]
     only: Vec<String>,
@@ -56,6 +60,7 @@ pub(crate) fn run(workspace: &Workspace, args: &ZooArgs) -> anyhow::Result<()> {
     match args {
         ZooArgs { source: true, .. } => check(workspace, args, &scenarios),
         ZooArgs { fixes: true, .. } => fix(workspace, args, &scenarios),
+        ZooArgs { conduct: true, .. } => compare(workspace, args, &scenarios),
         _ => watch(workspace, args, &scenarios),
     }
 }
@@ -105,11 +110,31 @@ fn check(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::
     verdict(failed, rows.len(), "target/zoo-static/ID-leaky.json and ID-clean.json are the reports")
 }
 
-/// `caulk run` on both sides of every scenario.
-fn watch(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Result<()> {
+/// Every program with caulk and without.
+fn compare(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Result<()> {
+    let runner = runner(workspace, args)?;
+    let mut rows = Vec::new();
+    for truth in scenarios {
+        for side in truth.sides() {
+            console::step(format!("{} {}", truth.id, side.folder()));
+            rows.push(conduct::compare(&runner, truth, side)?);
+        }
+    }
+    write(args, &rows)?;
+    console::data(conduct::render(&rows));
+    let failed = rows.iter().filter(|row| !row.passed()).count();
+    verdict(failed, rows.len(), "run the program by hand, with `caulk run --` before it and without")
+}
+
+fn runner(workspace: &Workspace, args: &ZooArgs) -> anyhow::Result<Runner> {
     let environment = environment(workspace, args)?;
     let python = args.python.clone().unwrap_or_else(|| environment.bin("python"));
-    let runner = Runner { caulk: environment.bin("caulk"), python, output: workspace.path("target/zoo") };
+    Ok(Runner { caulk: environment.bin("caulk"), python, output: workspace.path("target/zoo") })
+}
+
+/// `caulk run` on both sides of every scenario.
+fn watch(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Result<()> {
+    let runner = runner(workspace, args)?;
     let rows = measure(&runner, scenarios, args.jobs.max(1));
     write(args, &rows)?;
     console::data(table::render(&rows));

@@ -1,5 +1,6 @@
 //! Measures caulk on a folder of small programs whose leaks are known.
 
+pub(crate) mod conduct;
 pub(crate) mod fixes;
 pub(crate) mod run;
 pub(crate) mod score;
