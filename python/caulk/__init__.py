@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ._stats import log_memory_stats
     from ._tracker import MemoryTracker, Reading, TrackerReport
     from ._trees import detach_to_cpu
+    from ._watch import PlotAtEnd, Watch, WatchOptions, to_tensorboard, to_wandb
 
 #: Where each name lies.
 _HOMES = {
@@ -53,6 +54,7 @@ _HOMES = {
     "_stats": ("log_memory_stats",),
     "_tracker": ("MemoryTracker", "Reading", "TrackerReport"),
     "_trees": ("detach_to_cpu",),
+    "_watch": ("PlotAtEnd", "Watch", "WatchOptions", "to_tensorboard", "to_wandb"),
 }
 
 __all__ = [
@@ -65,12 +67,15 @@ __all__ = [
     "MemoryTracker",
     "MemoryUsage",
     "OutputCollector",
+    "PlotAtEnd",
     "Reading",
     "Released",
     "Retained",
     "Statistics",
     "TrackerReport",
     "TypeCount",
+    "Watch",
+    "WatchOptions",
     "aggressive_gc",
     "census",
     "clear_caches",
@@ -89,6 +94,8 @@ __all__ = [
     "release_after",
     "retained",
     "step",
+    "to_tensorboard",
+    "to_wandb",
 ]
 
 #: Set by `caulk._bootstrap` under `caulk run`.
@@ -110,6 +117,13 @@ def __getattr__(name: str) -> "Any":
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: "Any") -> None:
+    """`%load_ext caulk`: the magics `%caulk` and `%%caulk`."""
+    from . import _jupyter
+
+    _jupyter.load(shell)
 
 
 def epoch() -> None:

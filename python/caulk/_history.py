@@ -63,6 +63,10 @@ class BoundedHistory:
         if maxlen < 1:
             raise ValueError(f"a history keeps at least one value, not {maxlen}")
         self._values: deque[Any] = deque(maxlen=maxlen)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._values.clear()
         self._count = 0
         self._mean = 0.0
         self._squares = 0.0
@@ -96,7 +100,7 @@ class BoundedHistory:
 
     def clear(self) -> None:
         """Forgets the values and their statistics."""
-        self.__init__(self.maxlen)  # type: ignore[misc]
+        self._reset()
 
     def _count_in(self, value: float) -> None:
         self._count += 1

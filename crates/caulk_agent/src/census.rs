@@ -49,6 +49,8 @@ const SHORTEST_BYTES: usize = 4096;
 const MOST_ELEMENTS: usize = 1 << 22;
 /// A census that takes longer than this, in CPU time of the thread, is given up.
 const LONGEST: Duration = Duration::from_millis(200);
+/// The same where a program asks for it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// Objects between two looks at the time.
 const OBJECTS_PER_LOOK: u64 = 1 << 14;
 
@@ -88,10 +90,24 @@ pub(crate) fn take(
     asked: &AddressSet,
     nursery: &mut Nursery,
 ) -> Result<Census, Failure> {
+    take_within(heap, asked, nursery, LONGEST)
+}
+
+/// A census for somebody who waits for it: so much CPU time of the thread at most.
+pub(crate) fn take_for_user(heap: &mut Heap<'_>) -> Result<Census, Failure> {
+    take_within(heap, &AddressSet::default(), &mut Nursery::default(), PATIENCE)
+}
+
+fn take_within(
+    heap: &mut Heap<'_>,
+    asked: &AddressSet,
+    nursery: &mut Nursery,
+    longest: Duration,
+) -> Result<Census, Failure> {
     let py = heap.py;
     let locals = untracked_locals(heap);
     nursery.begin();
-    let mut walk = Walk::new(heap, asked, nursery)?;
+    let mut walk = Walk::new(heap, asked, nursery, longest)?;
     for local in locals {
         walk.meet_untracked(local);
     }
@@ -127,6 +143,7 @@ struct Walk<'a, 'py> {
     /// Shortest container that is noted.
     shortest: usize,
     started: Duration,
+    longest: Duration,
     too_long: bool,
 }
 
@@ -135,6 +152,7 @@ impl<'a, 'py> Walk<'a, 'py> {
         heap: &'a mut Heap<'py>,
         asked: &'a AddressSet,
         nursery: &'a mut Nursery,
+        longest: Duration,
     ) -> Result<Self, Failure> {
         let mut census = Census::default();
         // Address space alone until it is used.
@@ -151,6 +169,7 @@ impl<'a, 'py> Walk<'a, 'py> {
             elements: MOST_ELEMENTS,
             shortest: 1,
             started: thread_time(),
+            longest,
             too_long: false,
         })
     }
@@ -181,7 +200,7 @@ impl<'a, 'py> Walk<'a, 'py> {
             self.look_into(object, info);
         }
         self.too_long = self.census.objects.is_multiple_of(OBJECTS_PER_LOOK)
-            && thread_time().saturating_sub(self.started) > LONGEST;
+            && thread_time().saturating_sub(self.started) > self.longest;
         !self.too_long
     }
 

@@ -55,12 +55,23 @@ struct Search<'a, 'py> {
     roots: AddressMap<Root>,
     found: AddressMap<u32>,
     started: Duration,
+    limit: Duration,
     /// References met since the time was looked at.
     references: usize,
 }
 
 /// Finds a path to each target that can be reached; the second value is false where the search hit its bound.
 pub(crate) fn find(heap: &mut Heap<'_>, targets: &AddressSet, scope: Scope) -> (AddressMap<Path>, bool) {
+    find_within(heap, targets, scope, TIME_LIMIT)
+}
+
+/// As [`find`], for somebody who waits for the answer: so much CPU time of the calling thread at most.
+pub(crate) fn find_within(
+    heap: &mut Heap<'_>,
+    targets: &AddressSet,
+    scope: Scope,
+    limit: Duration,
+) -> (AddressMap<Path>, bool) {
     let py = heap.py;
     let modules = modules(py);
     let frames = frames::all_frames(py);
@@ -74,6 +85,7 @@ pub(crate) fn find(heap: &mut Heap<'_>, targets: &AddressSet, scope: Scope) -> (
         roots: AddressMap::default(),
         found: AddressMap::default(),
         started: thread_time(),
+        limit,
         references: 0,
     };
     for module in &modules {
@@ -166,7 +178,7 @@ impl Search<'_, '_> {
             return false;
         }
         self.references = 0;
-        thread_time().saturating_sub(self.started) > TIME_LIMIT
+        thread_time().saturating_sub(self.started) > self.limit
     }
 
     fn meet(&mut self, child: Address, parent: u32) {

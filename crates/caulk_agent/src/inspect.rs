@@ -7,9 +7,8 @@ mod holding;
 mod verdict;
 
 use crate::census::{self, CollectorPaused, Failure};
-use crate::garbage::Nursery;
 use crate::graphs;
-use crate::heap::{AddressSet, Heap};
+use crate::heap::Heap;
 use crate::in_use::Meter;
 use crate::torch::Torch;
 
@@ -42,7 +41,7 @@ type TypeRow = (String, u64, u64);
 fn take_census(py: Python<'_>) -> PyResult<(u64, Vec<TypeRow>)> {
     let _paused = CollectorPaused::new(py);
     let mut heap = Heap::new(py);
-    let census = census::take(&mut heap, &AddressSet::default(), &mut Nursery::default()).map_err(refused)?;
+    let census = census::take_for_user(&mut heap).map_err(refused)?;
     heap.keep(census.types.keys().copied());
     let mut types: Vec<TypeRow> = census
         .types

@@ -4,9 +4,8 @@ use pyo3::prelude::*;
 
 use super::holding::{Words, words};
 use super::refused;
-use crate::census::{self, Census, CollectorPaused, Seen};
+use crate::census::{self, Census, CollectorPaused, PATIENCE, Seen};
 use crate::contents;
-use crate::garbage::Nursery;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, type_address};
 use crate::holders::{self, Scope};
 use crate::label;
@@ -32,8 +31,7 @@ impl Lengths {
     fn new(py: Python<'_>) -> PyResult<Self> {
         let _paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
-        let census =
-            census::take(&mut heap, &AddressSet::default(), &mut Nursery::default()).map_err(refused)?;
+        let census = census::take_for_user(&mut heap).map_err(refused)?;
         let note = |seen: &Seen| (seen.address, (type_address(seen.address), seen.len));
         Ok(Self { containers: census.containers.iter().map(note).collect() })
     }
@@ -42,12 +40,11 @@ impl Lengths {
     fn grown(&self, py: Python<'_>) -> PyResult<Vec<Grown>> {
         let _paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
-        let census =
-            census::take(&mut heap, &AddressSet::default(), &mut Nursery::default()).map_err(refused)?;
+        let census = census::take_for_user(&mut heap).map_err(refused)?;
         let longer = self.longer(&census);
         heap.keep(longer.iter().map(|(seen, _)| seen.address));
         let targets: AddressSet = longer.iter().map(|(seen, _)| seen.address).collect();
-        let (paths, _) = holders::find(&mut heap, &targets, Scope::User);
+        let (paths, _) = holders::find_within(&mut heap, &targets, Scope::User, PATIENCE);
         let mut told = Vec::new();
         for (seen, before) in longer {
             let Some(path) = paths.get(&seen.address) else { continue };

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::census::CollectorPaused;
+use crate::census::{CollectorPaused, PATIENCE};
 use crate::frames;
 use crate::heap::{Address, AddressSet, Heap, Shape, visit_tracked};
 use crate::holders::{self, Path, Root, Scope};
@@ -42,7 +42,7 @@ pub(super) fn holders_of(py: Python<'_>, object: &Bound<'_, PyAny>) -> Vec<Words
         .map(|root| words(&mut heap, &Path { root, nodes: vec![target] }))
         .collect();
     let targets: AddressSet = referrers.iter().copied().collect();
-    let (paths, _) = holders::find(&mut heap, &targets, Scope::All);
+    let (paths, _) = holders::find_within(&mut heap, &targets, Scope::All, PATIENCE);
     for referrer in referrers {
         if let Some(path) = paths.get(&referrer) {
             let nodes = path.nodes.iter().copied().chain([target]).collect();
