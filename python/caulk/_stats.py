@@ -116,7 +116,7 @@ def _modules(objects: Iterable[object]) -> list[dict[str, Any]]:
     nn = sys.modules.get("torch.nn")
     if nn is None:
         return []
-    modules = [thing for thing in objects if _is_a(thing, nn.Module)]
+    modules: list[Any] = [thing for thing in objects if _is_a(thing, nn.Module)]
     parts = {id(child) for module in modules for child in module._modules.values()}
     rows = []
     for module in modules:

@@ -18,7 +18,7 @@ from ._watch import Watch, WatchOptions
 __all__ = ["LeakCallback", "WatchOptions"]
 
 
-class LeakCallback(TrainerCallback):  # type: ignore[misc]
+class LeakCallback(TrainerCallback):
     """Logs memory at every epoch, releases it after evaluations, and warns.
 
     The figures go to the logger ``caulk``, and into the trainer's log history.

@@ -60,7 +60,7 @@ pub(crate) struct Tools {
 impl Tools {
     /// Installs the pinned tools unless they are there.
     pub(crate) fn prepare(workspace: &Workspace, python: Option<&Path>) -> anyhow::Result<Self> {
-        let what = "installing uv, maturin and ruff into .cache/tools (50 MB)";
+        let what = "installing uv, maturin, ruff and mypy into .cache/tools (100 MB)";
         Self::install(workspace.path(TOOLS), workspace.path("python/requirements-tools.txt"), python, what)
     }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask check`: format, lints, dependency direction, licences.
+//! `cargo xtask check`: format, lints, types, dependency direction, licences.
 
 use crate::console::{self, OrHint};
 use crate::environment::Tools;
@@ -6,7 +6,7 @@ use crate::layers;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
-/// Check format, lints, dependency direction and licences
+/// Check format, lints, types, dependency direction and licences
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Put right what can be put right without a person: format and imports
@@ -46,7 +46,14 @@ fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
     let (format, lint): (&[&str], &[&str]) =
         if fix { (&["format"], &["check", "--fix"]) } else { (&["format", "--check"], &["check"]) };
     ruff(lint).or_hint("ruff has something to say", "`cargo xtask check --fix` mends some of it")?;
-    ruff(format).or_hint("some Python files are not formatted", "run `cargo xtask check --fix`")
+    ruff(format).or_hint("some Python files are not formatted", "run `cargo xtask check --fix`")?;
+    console::step("Python: types of what `import caulk` gives");
+    tools
+        .command("mypy")
+        .args(["--cache-dir", "/dev/null", "--no-error-summary"])
+        .folder(workspace.root())
+        .run()
+        .or_hint("mypy has something to say", "see above; what it checks is in pyproject.toml")
 }
 
 fn dependencies(workspace: &Workspace) -> anyhow::Result<()> {
