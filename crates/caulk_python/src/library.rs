@@ -58,6 +58,8 @@ pub(crate) enum Gives {
     Prediction,
     Array,
     Module,
+    /// A list of models.
+    Modules,
     Optimizer,
     Loader,
     Figure,

@@ -129,7 +129,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("torch.nn.A*", Gives::Module),
     gives("torch.nn.Parameter", Gives::Leaf),
     gives("torch.nn.Buffer", Gives::Same),
-    gives("torch.nn.ModuleList", Gives::Module),
+    gives("torch.nn.ModuleList", Gives::Modules),
     noted("torch.nn.Sequential", Gives::Module),
     gives("torch.nn.functional.*", Gives::Tensor),
     gives("torch.nn.functional.one_hot", Gives::Fresh),

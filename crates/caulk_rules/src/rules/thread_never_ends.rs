@@ -3,13 +3,13 @@
 use caulk_core::{LeakClass, Severity};
 use caulk_python::Location;
 use caulk_python::program::{CallFact, Shape};
-use ruff_python_ast::{Expr, Stmt};
+use ruff_python_ast::{CmpOp, Expr, Stmt};
 
 use crate::advice::advice;
 use crate::context::Context;
 use crate::resource::{Kind, piling, reaches, report};
 use crate::rule::Rule;
-use crate::source::{calls_method, last_name, leaves, never_left, statement_at};
+use crate::source::{calls_method, last_name, leaves, never_left, puts_none, statement_at};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ThreadNeverEnds,
@@ -54,8 +54,34 @@ fn endless(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
         }
     })?;
     let Stmt::FunctionDef(definition) = statement_at(cx.project(), function)? else { return None };
-    let endless = |stmt: &Stmt| never_left(stmt) || is_never_stopped(cx, stmt);
+    let endless = |stmt: &Stmt| never_left(stmt) || is_never_stopped(cx, stmt) || is_never_told(cx, stmt);
     definition.body.iter().any(endless).then_some(function)
+}
+
+/// `while True:` that is left by `if job is None: break` alone, and nobody puts `None` into anything.
+fn is_never_told(cx: &Context<'_>, stmt: &Stmt) -> bool {
+    let Stmt::While(repeated) = stmt else { return false };
+    let forever = matches!(&*repeated.test, Expr::BooleanLiteral(literal) if literal.value);
+    let told = |stmt: &&Stmt| match stmt {
+        Stmt::If(branch) => branch.elif_else_clauses.is_empty() && is_none(&branch.test),
+        _ => false,
+    };
+    let others = repeated.body.iter().filter(|stmt| !told(stmt));
+    forever
+        && repeated.body.iter().any(|stmt| told(&stmt))
+        && !others.into_iter().any(|stmt| leaves(std::slice::from_ref(stmt)))
+        && !puts_none(cx.project())
+}
+
+/// `job is None`.
+fn is_none(test: &Expr) -> bool {
+    match test {
+        Expr::Compare(compare) => {
+            let [right] = &*compare.comparators else { return false };
+            right.is_none_literal_expr() && matches!(&*compare.ops, [CmpOp::Is | CmpOp::Eq])
+        }
+        _ => false,
+    }
 }
 
 /// `while not self.stop.is_set():`, and nobody sets it.

@@ -90,6 +90,7 @@ impl<'p> Machine<'p> {
             Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(drawn(name, given))),
             Gives::Text => inherit(Value::of(Kinds::TEXT), inherited),
             Gives::Module => Value::of(Kinds::MODULE),
+            Gives::Modules => self.make_container(f, Gives::List, called).or(Kinds::MODULE),
             // Which one it is is told by where it is made.
             Gives::Optimizer => {
                 Value { origin: Some(self.origin(located(f.file, call))), ..Value::of(Kinds::OPTIMIZER) }
