@@ -1,11 +1,14 @@
 //! Bytes in use, as the process's own allocators count them, beside what is resident.
 
+mod mimalloc;
+
 use std::os::raw::{c_char, c_int, c_void};
 
 use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use self::mimalloc::Mimalloc;
 use crate::budget::{Budget, thread_time};
 use crate::own;
 use crate::symbols::find;
@@ -83,6 +86,7 @@ enum Allocator {
     Glibc(NarrowStatistics),
     Jemalloc(Mallctl),
     Tcmalloc(Property),
+    Mimalloc(Mimalloc),
     Unknown,
 }
 
@@ -128,6 +132,7 @@ impl Meter {
             Allocator::Glibc2(_) | Allocator::Glibc(_) => "glibc",
             Allocator::Jemalloc(_) => "jemalloc",
             Allocator::Tcmalloc(_) => "tcmalloc",
+            Allocator::Mimalloc(_) => "mimalloc",
             Allocator::Unknown => "unknown",
         }
     }
@@ -158,6 +163,10 @@ impl Meter {
                 };
                 let used = read(c"generic.current_allocated_bytes");
                 Malloc { used, free: read(c"tcmalloc.pageheap_free_bytes"), ..Malloc::default() }
+            }
+            Allocator::Mimalloc(mimalloc) => {
+                let last = Malloc { used: self.last.used + own::bytes(), ..self.last };
+                mimalloc.read().unwrap_or(last)
             }
             Allocator::Unknown => Malloc::default(),
         }
@@ -282,6 +291,9 @@ impl Allocator {
         if let Some(found) = symbol(c"MallocExtension_GetNumericProperty") {
             // SAFETY: gperftools' documented signature.
             return Self::Tcmalloc(unsafe { std::mem::transmute::<*mut c_void, Property>(found) });
+        }
+        if let Some(found) = Mimalloc::find() {
+            return Self::Mimalloc(found);
         }
         if let Some(found) = symbol(c"mallinfo2") {
             // SAFETY: glibc's documented signature.
