@@ -6,6 +6,8 @@
 
 use std::ffi::c_void;
 
+use caulk_wire::heap::INTERVAL;
+
 use crate::governor;
 use crate::live::{self, Record};
 use crate::local::{Inside, Local, local};
@@ -108,7 +110,7 @@ pub(crate) fn event(size: usize, first: Option<u32>, keep: impl FnOnce(Record, S
     if let Some(mut inside) = Inside::enter() {
         match segment::current() {
             Err(Absent::Off) => inside.local().countdown = NEVER,
-            Err(Absent::Soon) => inside.local().countdown = segment::INTERVAL as i64,
+            Err(Absent::Soon) => inside.local().countdown = INTERVAL as i64,
             Ok(segment) => {
                 if let Some(interval) = hit(inside.local(), segment.interval(), size) {
                     let started = governor::now();
@@ -207,7 +209,6 @@ mod tests {
     /// Thirty runs in which a thread asks for so many blocks: how far the mean of the estimates is off, in its standard
     /// errors, and how far the mean of the variances is off that of the estimates.
     fn bias(size: usize, blocks: usize) -> (f64, f64) {
-        const INTERVAL: u64 = 1 << 19;
         let mut own = Local { random: 987_654_321, ..Local::default() };
         begin(&mut own, INTERVAL);
         let (mut bytes, mut counts, mut variances) = (Vec::new(), 0.0, 0.0);

@@ -5,15 +5,17 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use caulk_wire::heap::{
-    ARENA, ARENA_BYTES, HEADER_BYTES, MAGIC, MAX_STACKS, Refusal, SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD,
-    SNAPSHOT_ROW, TOTAL_BYTES, TOTALS, header,
+    ARENA, ARENA_BYTES, HEADER_BYTES, INTERVAL, MAGIC, MAX_STACKS, Refusal, SLOT_BYTES, SLOTS, SNAPSHOT,
+    SNAPSHOT_HEAD, SNAPSHOT_ROW, TOTAL_BYTES, TOTALS, header,
 };
 
 use crate::live::Record;
 use crate::{live, maps, python, real, stacks};
 
-/// Mean bytes between samples.
-pub(crate) const INTERVAL: u64 = 512 << 10;
+/// Mean bytes between samples at the beginning.
+static BEGINNING: AtomicU64 = AtomicU64::new(INTERVAL);
+/// Shortest mean that is taken from the environment.
+const SHORTEST: u64 = 1 << 10;
 
 /// Other libraries' constructors may run before ours.
 const LOADING: u8 = 0;
@@ -64,7 +66,25 @@ fn is_meant() -> bool {
     for (place, byte) in PATH.iter().zip(path) {
         place.store(*byte, Ordering::Relaxed);
     }
+    if let Some(wanted) = number(c"CAULK_HEAP_INTERVAL").filter(|wanted| *wanted > 0) {
+        BEGINNING.store(wanted.max(SHORTEST), Ordering::Relaxed);
+    }
     path.len() < PATH_BYTES
+}
+
+/// A number in the environment; `None` where there is none, or something else.
+fn number(name: &CStr) -> Option<u64> {
+    // SAFETY: a name that ends with zero; at this time there is one thread.
+    let text = unsafe { libc::getenv(name.as_ptr()) };
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: a string of the environment.
+    let digits = unsafe { CStr::from_ptr(text) }.to_bytes().iter();
+    digits.copied().try_fold(0_u64, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
 }
 
 fn remember_process() {
@@ -125,7 +145,7 @@ fn claim() -> Option<Segment> {
     // SAFETY: opened above.
     unsafe { libc::syscall(libc::SYS_close, file) };
     let slot = slot.filter(|_| live::start() && stacks::start())?;
-    slot.set_interval(INTERVAL);
+    slot.set_interval(BEGINNING.load(Ordering::Relaxed));
     slot.word(header::REFUSAL).store(python::refusal() as u32, Ordering::Relaxed);
     slot.word(header::PYTHON).store(python::minor(), Ordering::Relaxed);
     slot.long(header::MAGIC).store(MAGIC, Ordering::Release);

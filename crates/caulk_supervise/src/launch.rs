@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::wire::heap::HEAP_VARIABLE;
+use caulk_core::wire::heap::{HEAP_VARIABLE, INTERVAL_VARIABLE, PRECISE_INTERVAL};
 use caulk_core::wire::{RUN_VARIABLE, SETTINGS_VARIABLE, SOCKET_VARIABLE};
 
 use crate::signals::Before;
@@ -51,6 +51,9 @@ pub(crate) fn variables(options: &Options, runtime: &Runtime, heap: Option<&str>
     if let (Some(sampler), Some(heap)) = (&options.sampler, heap) {
         let sampler = loadable(sampler, runtime);
         variables.push((PRELOAD, prefixed(&sampler, env::var_os(PRELOAD))));
+        if options.precise {
+            variables.push((INTERVAL_VARIABLE, PRECISE_INTERVAL.to_string().into()));
+        }
         let (name, option) = SANITIZER;
         variables.push((name, prefixed(Utf8Path::new(option), env::var_os(name))));
         variables.push((HEAP_VARIABLE, heap.into()));

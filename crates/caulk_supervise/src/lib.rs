@@ -55,6 +55,8 @@ pub struct Options {
     pub package: Option<Utf8PathBuf>,
     /// The heap sampler that is preloaded; `None` for no heap profile.
     pub sampler: Option<Utf8PathBuf>,
+    /// Heap samples four times as often: lines are told apart at twice the precision.
+    pub precise: bool,
     /// To be seen from outside alone is what the user asked for.
     pub outside_only: bool,
     /// Working directory of the command; `None` for that of the caller.
@@ -82,6 +84,7 @@ impl Options {
             command,
             package: None,
             sampler: None,
+            precise: false,
             outside_only: false,
             directory: None,
             progress: Progress::Auto,

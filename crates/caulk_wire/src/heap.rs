@@ -5,6 +5,12 @@
 
 /// Variable that says where the memory is: a path that opens it.
 pub const HEAP_VARIABLE: &str = "CAULK_HEAP";
+/// Variable with the mean bytes between samples, where it is another than [`INTERVAL`].
+pub const INTERVAL_VARIABLE: &str = "CAULK_HEAP_INTERVAL";
+/// Mean bytes between samples.
+pub const INTERVAL: u64 = 512 << 10;
+/// Mean bytes between samples where lines shall be told apart more precisely.
+pub const PRECISE_INTERVAL: u64 = 128 << 10;
 /// First eight bytes of a slot in use; the last of them is the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"caulkhp1");
 

@@ -82,6 +82,7 @@ fn options(args: &RunArgs) -> caulk_supervise::Options {
     let mut options = caulk_supervise::Options::new(args.command.clone());
     options.package = package(args);
     options.sampler = sampler(args, options.package.as_deref());
+    options.precise = args.precise;
     options.outside_only = args.no_agent;
     options.progress = args.progress.into();
     options.period = PERIOD;

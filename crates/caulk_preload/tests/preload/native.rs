@@ -34,6 +34,18 @@ fn what_is_kept_is_counted_without_bias() {
 }
 
 #[test]
+fn samples_are_as_frequent_as_asked() {
+    let samples = |wanted: &str| {
+        let mut command = Command::new(compiled());
+        command.arg("keep").env("CAULK_HEAP_INTERVAL", wanted);
+        run(&mut command).first().count(header::SAMPLES)
+    };
+    let (usual, precise) = (samples(""), samples("131072"));
+    // Most of the large blocks are sampled in any case.
+    assert!(precise > usual + usual / 4, "{precise} and {usual}");
+}
+
+#[test]
 fn programs_at_fixed_addresses_are_sampled() {
     let (_folder, path) = build("cc", "program.c", C, &["-no-pie"]).expect("it was built before");
     assert_eq!(run(Command::new(path).arg("keep")).first().live() >> 27, 1);
