@@ -12,9 +12,11 @@ use pyo3::prelude::*;
 
 mod facts;
 mod sample;
+mod whole;
 
 use facts::Facts;
 use sample::Sample;
+pub(crate) use whole::Walk;
 
 use crate::budget::thread_time;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
@@ -33,12 +35,17 @@ const TIME_LIMIT: Duration = Duration::from_millis(30);
 
 /// Looks into a container; `id` and `boundary` are left to the caller.
 pub(crate) fn look(heap: &mut Heap<'_>, container: Address, epochs: u64) -> Contents {
-    look_together(heap, &[container], epochs)
+    look_together(heap, &[container], epochs, None)
 }
 
 /// Looks into containers whose elements belong together, such as hooks of one object on several layers: what dies with
-/// them dies when all of them let go.
-pub(crate) fn look_together(heap: &mut Heap<'_>, containers: &[Address], epochs: u64) -> Contents {
+/// them dies when all of them let go. Where elements have graphs, all of these are gone through if `walk` says so.
+pub(crate) fn look_together(
+    heap: &mut Heap<'_>,
+    containers: &[Address],
+    epochs: u64,
+    walk: Option<Walk>,
+) -> Contents {
     let started = thread_time();
     let mut sample = Sample::default();
     for container in containers {
@@ -55,16 +62,27 @@ pub(crate) fn look_together(heap: &mut Heap<'_>, containers: &[Address], epochs:
     let mut facts = Facts::default();
     facts.element_types(heap, &sample.elements, &mut contents);
     facts.keys(heap, &sample, epochs);
-    let sizes = owned.measure(heap, &mut facts, &mut contents);
+    let mut sizes = owned.measure(heap, &mut facts, &mut contents);
+    facts.graphs_of(heap, &sample.elements);
     let count = sample.elements.len() as u64;
-    // What the elements keep is kept by others too, as far as could be told: their bytes are not known.
-    if sample.has_open(heap, &owned.objects) {
+    let whole = walk.filter(|_| facts.has("graph")).and_then(|walk| walk.over(heap, containers));
+    if let Some(whole) = whole {
+        let length: usize = containers.iter().filter_map(|container| heap.length(*container)).sum();
+        let share = |bytes: u64| bytes * whole.tensors / whole.walked * count / length.max(1) as u64;
+        sizes.saved = share(whole.saved_bytes);
+        sizes.storages = sizes.storages.max(share(whole.own_bytes));
+        sizes.nodes = share(whole.node_bytes);
+        sizes.on_gpu = sizes.on_gpu.max(share(whole.bytes_on_gpu));
+        whole.tell(&mut contents);
+    } else if sample.has_open(heap, &owned.objects) {
+        // What the elements keep is kept by others too, as far as could be told: their bytes are not known.
         facts.add("shared");
     }
-    contents.bytes_per_element = (sizes.objects + sizes.storages + sizes.saved) / count;
+    contents.bytes_per_element = (sizes.objects + sizes.storages + sizes.saved + sizes.nodes) / count;
     contents.tensor_bytes_per_element = sizes.storages / count;
     contents.saved_bytes_per_element = sizes.saved / count;
     contents.viewed_bytes_per_element = sizes.viewed / count;
+    contents.cuda_bytes_per_element = sizes.on_gpu / count;
     contents.traits = facts.traits;
     contents
 }
@@ -139,7 +157,11 @@ struct Sizes {
     objects: u64,
     storages: u64,
     saved: u64,
+    /// The graphs themselves.
+    nodes: u64,
     viewed: u64,
+    /// Part of storages and saved bytes that lies on a GPU.
+    on_gpu: u64,
 }
 
 impl Owned {
@@ -186,6 +208,7 @@ impl Owned {
         let mut sizes = Sizes::default();
         let torch = Torch::new(heap.py);
         let mut storages: AddressMap<(u64, u64)> = AddressMap::default();
+        let mut on_gpu = AddressSet::default();
         let mut walk = GraphWalk::new();
         for object in &self.objects {
             sizes.objects += heap.shallow_bytes(*object).next_multiple_of(16) as u64;
@@ -196,7 +219,7 @@ impl Owned {
                 // A subclass may have attributes of its own making.
                 Shape::Array if type_address(*object) == heap.ndarray() => {
                     facts.add("array");
-                    let (pointer, held, shown) = array_bytes(&heap.own(*object));
+                    let (pointer, held, shown) = array_bytes(&heap.own(*object), torch.as_ref());
                     let entry = storages.entry(pointer).or_insert((held, 0));
                     entry.1 += shown;
                 }
@@ -213,6 +236,9 @@ impl Owned {
                             let entry =
                                 storages.entry(storage.pointer as Address).or_insert((storage.bytes, 0));
                             entry.1 += Torch::view_bytes(held);
+                            if storage.on_gpu {
+                                on_gpu.insert(storage.pointer as Address);
+                            }
                         }
                     }
                     if Torch::is_cuda(&tensor) {
@@ -231,8 +257,10 @@ impl Owned {
             sizes.viewed += (*shown).min(*bytes);
             walk.saved.remove(pointer);
         }
+        let own_on_gpu = storages.iter().filter(|(pointer, _)| on_gpu.contains(pointer));
+        sizes.on_gpu = own_on_gpu.map(|(_, (bytes, _))| bytes).sum::<u64>() + walk.saved_on_gpu();
         sizes.saved = walk.saved_bytes();
-        sizes.objects += walk.own_bytes();
+        sizes.nodes = walk.own_bytes();
         contents.graph_nodes = walk.nodes;
         contents.saved_bytes = sizes.saved;
         contents.truncated |= walk.truncated;
@@ -241,8 +269,9 @@ impl Owned {
     }
 }
 
-/// Address of an array's memory, bytes of it, and bytes that the array shows; views are followed to what they view.
-pub(crate) fn array_bytes(array: &Bound<'_, PyAny>) -> (Address, u64, u64) {
+/// Address of the memory behind an array, bytes of it, and bytes that the array shows. Views are followed to what they
+/// view: another array, or the tensor whose memory `Tensor.numpy()` shows.
+pub(crate) fn array_bytes(array: &Bound<'_, PyAny>, torch: Option<&Torch<'_>>) -> (Address, u64, u64) {
     let bytes =
         |array: &Bound<'_, PyAny>| array.getattr("nbytes").and_then(|n| n.extract::<u64>()).unwrap_or(0);
     let shown = bytes(array);
@@ -250,6 +279,10 @@ pub(crate) fn array_bytes(array: &Bound<'_, PyAny>) -> (Address, u64, u64) {
     for _ in 0..16 {
         match base.getattr("base") {
             Ok(next) if next.get_type().is(array.get_type()) => base = next,
+            Ok(next) if torch.is_some_and(|torch| torch.is_plain(&next)) => match Torch::storage(&next) {
+                Some(storage) => return (storage.pointer as Address, storage.bytes, shown),
+                None => break,
+            },
             _ => break,
         }
     }

@@ -5,27 +5,53 @@ use pyo3::prelude::*;
 
 use crate::heap::{loaded, member};
 
-/// Bytes allocated to tensors and reserved from the driver, over all devices; zeros without CUDA.
-///
-/// Never initialises CUDA: a context would cost the program hundreds of megabytes.
+/// The allocator's figures over all devices; zeros without CUDA.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cuda {
+    /// Bytes of tensors.
+    pub(crate) allocated: u64,
+    /// Bytes that the allocator has from the driver.
+    pub(crate) reserved: u64,
+    /// Bytes of free blocks beside used ones in the same segment: they cannot be given back.
+    pub(crate) inactive: u64,
+    /// Times that the driver had no more memory and caches were emptied for another attempt.
+    pub(crate) retries: u64,
+}
+
+/// Asks torch. Never initialises CUDA: a context would cost the program hundreds of megabytes.
 ///
 /// # Errors
 /// What the program itself must see, such as Ctrl-C: torch's functions are Python.
-pub(crate) fn memory(py: Python<'_>) -> PyResult<(u64, u64)> {
-    let Some(cuda) = loaded(py, "torch.cuda") else { return Ok((0, 0)) };
+pub(crate) fn memory(py: Python<'_>) -> PyResult<Cuda> {
+    let Some(cuda) = loaded(py, "torch.cuda") else { return Ok(Cuda::default()) };
     // A plain variable of the module: nothing is called in a program without a GPU.
     if !member(&cuda, "_initialized").is_some_and(|flag| flag.is_truthy().unwrap_or(false)) {
-        return Ok((0, 0));
+        return Ok(Cuda::default());
     }
-    let read = || -> PyResult<(u64, u64)> {
+    let read = || -> PyResult<Cuda> {
         let devices: u32 = cuda.call_method0("device_count")?.extract()?;
-        let sum = |name: &str| -> PyResult<u64> {
-            (0..devices).map(|device| cuda.call_method1(name, (device,))?.extract::<u64>()).sum()
-        };
-        Ok((sum("memory_allocated")?, sum("memory_reserved")?))
+        let mut sum = Cuda::default();
+        for device in 0..devices {
+            sum.add(&cuda.call_method1("memory_stats_as_nested_dict", (device,))?);
+        }
+        Ok(sum)
     };
     match read() {
         Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
         other => Ok(other.unwrap_or_default()),
+    }
+}
+
+impl Cuda {
+    /// Adds one device. What a version of torch does not tell, or a device that was never used, is 0.
+    fn add(&mut self, stats: &Bound<'_, PyAny>) {
+        let count = |name: &str| -> PyResult<u64> { stats.get_item(name)?.extract() };
+        let bytes = |name: &str| -> PyResult<u64> {
+            stats.get_item(name)?.get_item("all")?.get_item("current")?.extract()
+        };
+        self.allocated += bytes("allocated_bytes").unwrap_or(0);
+        self.reserved += bytes("reserved_bytes").unwrap_or(0);
+        self.inactive += bytes("inactive_split_bytes").unwrap_or(0);
+        self.retries += count("num_alloc_retries").unwrap_or(0);
     }
 }

@@ -28,12 +28,14 @@ type Snapshot = extern "C" fn(u32) -> bool;
 type Shared = extern "C" fn() -> usize;
 type Lend = extern "C" fn() -> u32;
 type TakeBack = extern "C" fn(u32);
+type Maker = unsafe extern "C" fn(usize, *mut u64) -> u32;
 
 /// The sampler's functions.
 #[derive(Clone, Copy)]
 pub(crate) struct Sampler {
     snapshot: Snapshot,
     shared: Shared,
+    maker: Maker,
 }
 
 impl Sampler {
@@ -53,17 +55,27 @@ impl Sampler {
         let snapshot = unsafe { mem::transmute::<*mut c_void, Snapshot>(snapshot) };
         // SAFETY: as above.
         let shared = unsafe { mem::transmute::<*mut c_void, Shared>(find(c"caulk_heap_shared")?) };
+        // SAFETY: as above.
+        let maker = unsafe { mem::transmute::<*mut c_void, Maker>(find(c"caulk_heap_maker")?) };
         let mut refusal = Refusal::of(prepare()).unwrap_or(Refusal::SelfCheck);
         if refusal == Refusal::None && !reads_right(py, walk, name).unwrap_or(false) {
             refusal = Refusal::SelfCheck;
         }
         begin(refusal as u32);
-        Some((Self { snapshot, shared }, refusal))
+        Some((Self { snapshot, shared, maker }, refusal))
     }
 
     /// Shared memory that the sampler itself uses, in bytes.
     pub(crate) fn shared_bytes(self) -> u64 {
         (self.shared)() as u64
+    }
+
+    /// The stack that made a block which lives, and the bytes that the block stands for; `None` where it was not sampled.
+    pub(crate) fn maker(self, block: usize) -> Option<(u32, u64)> {
+        let mut weight = 0;
+        // SAFETY: the sampler's function, with room for its answer.
+        let stack = unsafe { (self.maker)(block, &raw mut weight) };
+        (stack != u32::MAX).then_some((stack, weight))
     }
 
     /// Notes what lives now, under the number of a boundary.

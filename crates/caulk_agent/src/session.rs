@@ -141,7 +141,7 @@ impl Session {
         let mut reading = self.meter.read(py, &self.budget);
         let own = self.sampler.map_or(0, Sampler::shared_bytes);
         reading.shm = reading.shm.saturating_sub(own);
-        let (cuda_allocated_bytes, cuda_reserved_bytes) = cuda::memory(py)?;
+        let cuda = cuda::memory(py)?;
         if unit == Unit::Epoch {
             self.epochs += 1;
         }
@@ -185,8 +185,10 @@ impl Session {
             index,
             steps,
             phase,
-            cuda_allocated_bytes,
-            cuda_reserved_bytes,
+            cuda_allocated_bytes: cuda.allocated,
+            cuda_reserved_bytes: cuda.reserved,
+            cuda_inactive_bytes: cuda.inactive,
+            cuda_retries: cuda.retries,
             census_objects: census.as_ref().map_or(0, |census| census.objects),
             ..self.figures(reading)
         };
@@ -341,7 +343,7 @@ impl Session {
             self.channel.send(&garbage.told(heap, seq, collects).into());
         }
         self.send_types(heap, types, seq);
-        let Self { budget, prices, suspects, channel, .. } = self;
+        let Self { budget, prices, suspects, channel, sampler, .. } = self;
         if suspects.has_unexplained() {
             prices.paths.pay(budget, || suspects.explain(heap, seq, channel));
         }
@@ -352,7 +354,7 @@ impl Session {
         suspects.meet_graphs(graphs.unwrap_or_default(), seq, channel);
         // Nothing but the program itself may seem to hold what is looked into next.
         drop(tensors);
-        suspects.look(heap, seq, self.epochs, budget, channel);
+        suspects.look(heap, seq, self.epochs, budget, *sampler, channel);
         prices.arming.pay_at_last(budget, || suspects.arm(heap, channel));
     }
 

@@ -1,5 +1,7 @@
 //! What grows, under a number each: followed over the boundaries, explained once, traced until a line is known.
 
+use std::time::Duration;
+
 use caulk_wire::ContainerKind;
 
 mod explained;
@@ -10,6 +12,7 @@ mod traced;
 use item::Suspect;
 use traced::Armed;
 
+use crate::budget::Price;
 use crate::census::{Census, Grown};
 use crate::channel::Channel;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
@@ -21,7 +24,6 @@ const FOLLOWED: usize = 64;
 const MOST_ITEMS: usize = 1000;
 
 /// Everything that was seen to grow.
-#[derive(Default)]
 pub(crate) struct Suspects {
     items: Vec<Suspect>,
     by_address: AddressMap<usize>,
@@ -29,6 +31,22 @@ pub(crate) struct Suspects {
     armed: Option<Armed>,
     refused: u8,
     peaks: Peaks,
+    /// What a look that goes through all graphs is taken to cost.
+    walks: Price,
+}
+
+impl Default for Suspects {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            by_address: AddressMap::default(),
+            next_id: 0,
+            armed: None,
+            refused: 0,
+            peaks: Peaks::default(),
+            walks: Price::new(Duration::from_millis(10)),
+        }
+    }
 }
 
 impl Suspects {

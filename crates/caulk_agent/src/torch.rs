@@ -4,9 +4,10 @@
 //! tensors are read through `_raw_saved_*`, which never unpacks (unpacking would re-run a checkpointed forward).
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFunction, PyString, PyTuple, PyType};
 
 use crate::heap::{Address, AddressMap, AddressSet, loaded, member};
 
@@ -20,6 +21,7 @@ const SAVED_BYTES: u64 = 450;
 pub(crate) struct Storage {
     pub(crate) pointer: u64,
     pub(crate) bytes: u64,
+    pub(crate) on_gpu: bool,
 }
 
 /// torch, as far as the program has loaded it, with its overrides off while this value lives.
@@ -56,7 +58,7 @@ impl<'py> Torch<'py> {
         let storage = tensor.call_method0("untyped_storage").ok()?;
         let pointer: u64 = storage.call_method0("data_ptr").ok()?.extract().ok()?;
         let bytes: u64 = storage.call_method0("nbytes").ok()?.extract().ok()?;
-        (pointer != 0).then_some(Storage { pointer, bytes })
+        (pointer != 0).then(|| Storage { pointer, bytes, on_gpu: Self::is_cuda(tensor) })
     }
 
     /// Bytes of the elements that the tensor shows.
@@ -126,11 +128,13 @@ pub(crate) struct GraphWalk<'py> {
     pub(crate) nodes: u64,
     pub(crate) node_types: HashMap<String, u32>,
     /// Storages saved for backward, parameters apart.
-    pub(crate) saved: AddressMap<u64>,
+    pub(crate) saved: AddressMap<Storage>,
     pub(crate) truncated: bool,
     visited: AddressSet,
+    /// Nodes that were found in what hooks packed, to be followed like others.
+    hidden: Vec<Bound<'py, PyAny>>,
     kept: Vec<Bound<'py, PyAny>>,
-    saved_names: AddressMap<Vec<Bound<'py, PyString>>>,
+    saved_names: AddressMap<Rc<[Bound<'py, PyString>]>>,
 }
 
 impl<'py> GraphWalk<'py> {
@@ -141,6 +145,7 @@ impl<'py> GraphWalk<'py> {
             saved: AddressMap::default(),
             truncated: false,
             visited: AddressSet::default(),
+            hidden: Vec::new(),
             kept: Vec::new(),
             saved_names: AddressMap::default(),
         }
@@ -156,7 +161,7 @@ impl<'py> GraphWalk<'py> {
     ) -> u64 {
         let before = self.nodes;
         let mut stack = vec![root];
-        while let Some(node) = stack.pop() {
+        while let Some(node) = stack.pop().or_else(|| self.hidden.pop()) {
             if !self.visited.insert(node.as_ptr() as Address) {
                 continue;
             }
@@ -176,7 +181,8 @@ impl<'py> GraphWalk<'py> {
             }
             self.kept.push(node);
             if self.nodes >= limit {
-                self.truncated |= !stack.is_empty();
+                self.truncated |= !stack.is_empty() || !self.hidden.is_empty();
+                self.hidden.clear();
                 break;
             }
         }
@@ -185,7 +191,12 @@ impl<'py> GraphWalk<'py> {
 
     /// Bytes of what was saved, each storage once.
     pub(crate) fn saved_bytes(&self) -> u64 {
-        self.saved.values().sum()
+        self.saved.values().map(|storage| storage.bytes).sum()
+    }
+
+    /// The part of them that lies on a GPU.
+    pub(crate) fn saved_on_gpu(&self) -> u64 {
+        self.saved.values().filter(|storage| storage.on_gpu).map(|storage| storage.bytes).sum()
     }
 
     /// Bytes of the nodes and of the tensors that they saved, without the storages.
@@ -198,7 +209,7 @@ impl<'py> GraphWalk<'py> {
         let name = node_type.name().map_or_else(|_| "?".into(), |name| name.to_string());
         *self.node_types.entry(name).or_default() += 1;
         let key = node_type.as_ptr() as Address;
-        let names = self.saved_names.entry(key).or_insert_with(|| saved_names(&node_type));
+        let names = Rc::clone(self.saved_names.entry(key).or_insert_with(|| saved_names(&node_type).into()));
         for name in names.iter() {
             // Raises once a custom function's saved tensors are released.
             let Ok(value) = node.getattr(name) else { continue };
@@ -207,16 +218,37 @@ impl<'py> GraphWalk<'py> {
                 Err(_) => vec![value],
             };
             for item in items {
-                let Ok(tensor) = item.getattr("data") else { continue };
-                if tensor.is_none() || torch.is_parameter(&tensor) || !torch.is_plain(&tensor) {
-                    continue;
+                let Ok(data) = item.getattr("data") else { continue };
+                match data.cast::<PyTuple>() {
+                    // A hook may pack a tensor with what it needs to unpack it (`save_on_cpu`).
+                    Ok(packed) => packed.iter().for_each(|part| self.save(torch, &part)),
+                    Err(_) => self.save(torch, &data),
                 }
-                if let Some(storage) = Torch::storage(&tensor) {
-                    self.saved.insert(storage.pointer as Address, storage.bytes);
-                }
+                self.hidden.extend(checkpointed(torch, &item));
             }
         }
     }
+
+    fn save(&mut self, torch: &Torch<'py>, tensor: &Bound<'py, PyAny>) {
+        if torch.is_plain(tensor)
+            && !torch.is_parameter(tensor)
+            && let Some(storage) = Torch::storage(tensor)
+        {
+            self.saved.insert(storage.pointer as Address, storage);
+        }
+    }
+}
+
+/// The node that holds the inputs of a checkpointed part, from which its forward pass will be run again: the hook that
+/// unpacks refers to it (torch, `torch.utils.checkpoint._CheckpointFrame.input_saver`).
+fn checkpointed<'py>(torch: &Torch<'py>, saved: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let hook = saved.getattr("unpack_hook").ok()?.cast_into::<PyFunction>().ok()?;
+    let class = member(&loaded(saved.py(), "torch.utils.checkpoint")?, "_CheckpointFrame")?;
+    let cells = hook.getattr("__closure__").ok()?.cast_into::<PyTuple>().ok()?;
+    let contents = cells.iter().filter_map(|cell| cell.getattr("cell_contents").ok());
+    let frame = contents.into_iter().find(|content| content.get_type().is(&class))?;
+    let inputs = frame.getattr("input_saver").ok().filter(|inputs| torch.is_plain(inputs))?;
+    Torch::grad_fn(&inputs)
 }
 
 /// Names of a node type's raw saved variables.

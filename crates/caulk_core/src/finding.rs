@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LeakClass, ProcessRef, VerdictUnit};
+use crate::{LeakClass, ProcessRef, Series, VerdictUnit};
 
 /// How sure a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,6 +94,9 @@ pub struct ChainStep {
 pub struct Growth {
     /// What the rates are per.
     pub unit: VerdictUnit,
+    /// What grows: [`Series::InUse`] unless it lies elsewhere or is no memory.
+    #[serde(default)]
+    pub series: Series,
     /// The finding's own bytes per epoch; `None` for other units.
     pub bytes_per_epoch: Option<f64>,
     /// The finding's own bytes per unit.
@@ -109,7 +112,7 @@ pub struct Growth {
 }
 
 /// What the container keeps alive beyond its own elements.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pinned {
     /// Autograd nodes.
     pub graph_nodes: u64,
@@ -118,6 +121,31 @@ pub struct Pinned {
     /// Bytes of tensor storages, each once.
     #[serde(default)]
     pub tensor_bytes: u64,
+    /// Distinct storages behind [`Self::saved_bytes`]; 0 where they were not counted over the whole container.
+    #[serde(default)]
+    pub storages: u64,
+    /// Types of the nodes with the part of each in all of them, the most frequent first.
+    #[serde(default)]
+    pub node_types: Vec<(String, f64)>,
+    /// The forward lines that made the storages, most bytes first, as far as the heap was sampled.
+    #[serde(default)]
+    pub made_at: Vec<MadeAt>,
+    /// The walk ended at its bound: what it did not reach is taken to be like what it did.
+    #[serde(default)]
+    pub estimated: bool,
+}
+
+/// A line that made what is pinned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeAt {
+    /// File, as in [`Site::file`].
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Qualified name of the function; before Python 3.11 its name.
+    pub function: String,
+    /// Bytes, estimated from samples.
+    pub bytes: u64,
 }
 
 /// A fact on which a finding rests.

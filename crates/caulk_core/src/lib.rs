@@ -19,8 +19,8 @@ pub use caulk_wire as wire;
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
 pub use diagnostic::Diagnostic;
 pub use finding::{
-    Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, Pinned, Place, Position,
-    Scope, Severity, Site, SiteRole,
+    Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, MadeAt, Pinned, Place,
+    Position, Scope, Severity, Site, SiteRole,
 };
 pub use leak_class::{Group, LeakClass};
 pub use line_use::{LineUse, StackFrame, StackUse};

@@ -21,10 +21,11 @@ impl ProcessRef {
 }
 
 /// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Series {
     /// Bytes in use, as the process's allocators count them.
+    #[default]
     InUse,
     /// Resident set size.
     Rss,

@@ -9,6 +9,7 @@ mod class;
 mod compare;
 mod cycles;
 mod fix;
+mod gpu;
 mod growth;
 mod heap;
 mod limits;
@@ -17,6 +18,7 @@ mod native;
 mod outside;
 mod patterns;
 mod peaks;
+mod pinned;
 mod place;
 mod process;
 mod resources;
@@ -131,6 +133,7 @@ fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding])
     if is_unexplained(judged, findings) && !cannot_look {
         notes.push(unexplained(process.censuses(), process.ids().len()));
     }
+    notes.extend(gpu::notes(process));
     notes
 }
 

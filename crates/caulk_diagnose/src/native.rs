@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use caulk_core::wire::HeapFrame;
 use caulk_core::{
-    Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Severity, Site, SiteRole,
-    State,
+    Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Series, Severity, Site,
+    SiteRole, State,
 };
 use caulk_growth::Judgement;
 
@@ -31,8 +31,9 @@ const LINES: usize = 3;
 pub(crate) fn open(judged: &Judged, found: &[Finding]) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
     let weighing = found.iter().filter(|finding| finding.severity > Severity::Info && !is_nameless(finding));
-    let explained: f64 =
-        weighing.filter_map(|finding| finding.growth.as_ref()).map(|growth| growth.bytes_per_unit).sum();
+    let growths = weighing.filter_map(|finding| finding.growth.as_ref());
+    let here = growths.filter(|growth| growth.series == Series::InUse);
+    let explained: f64 = here.map(|growth| growth.bytes_per_unit).sum();
     let open = in_use.bytes_per_unit - explained;
     (open >= judged.least && open >= OPEN * in_use.bytes_per_unit).then_some(open)
 }
@@ -102,6 +103,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
     );
     let growth = Growth {
         unit: scale.verdict_unit(),
+        series: Series::InUse,
         bytes_per_epoch: scale.per_epoch(slope),
         bytes_per_unit: slope,
         elements_per_epoch: None,

@@ -97,6 +97,7 @@ fn finding(
             graph_nodes: contents.graph_nodes * len / u64::from(contents.sampled.max(1)),
             saved_bytes: contents.saved_bytes_per_element * len,
             tensor_bytes: contents.tensor_bytes_per_element * len,
+            ..Pinned::default()
         }),
         evidence: vec![Evidence {
             kind: "peak".into(),

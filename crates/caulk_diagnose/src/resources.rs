@@ -39,6 +39,7 @@ fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &st
         process: process.reference(),
         growth: Some(Growth {
             unit: verdict.unit,
+            series: verdict.series,
             bytes_per_epoch: None,
             bytes_per_unit: 0.0,
             elements_per_epoch: verdict.bytes_per_epoch,

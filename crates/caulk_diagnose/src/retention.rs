@@ -42,6 +42,7 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding>
         process: process.reference(),
         growth: Some(Growth {
             unit: scale.verdict_unit(),
+            series: Series::Rss,
             bytes_per_epoch: scale.per_epoch(free),
             bytes_per_unit: free,
             elements_per_epoch: None,

@@ -14,7 +14,7 @@ use crate::place::{self, Located};
 use crate::process::Process;
 use crate::units::Scale;
 use crate::verdicts::{Judged, unit_name};
-use crate::{Files, fix};
+use crate::{Files, fix, pinned};
 
 /// Part of the process's growth from which on a graph may be charged with what nothing else explains.
 const SMALLEST_PART: f64 = 0.1;
@@ -35,6 +35,8 @@ pub(crate) struct Suspect<'a> {
     class: LeakClass,
     severity: Severity,
     confidence: Confidence,
+    /// The memory in which most of it lies.
+    series: Series,
 }
 
 /// What grows in a process, and is held by the program itself or has bytes to show.
@@ -53,7 +55,15 @@ pub(crate) fn of_process<'a>(
         if of_caulk(holder) {
             continue;
         }
-        if let Some(ceiling) = judged.ceiling() {
+        let contents = process.contents.get(&id).and_then(|looks| looks.last().copied());
+        let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2);
+        let series = if on_gpu { Series::CudaAllocated } else { Series::InUse };
+        let grows = |verdict: &&Verdict| verdict.state == State::Grows;
+        let ceiling = match judged.series(series).filter(grows) {
+            Some(verdict) if on_gpu => Some(verdict.bytes_per_unit),
+            _ => judged.ceiling().filter(|_| !on_gpu),
+        };
+        if let Some(ceiling) = ceiling {
             rate.limit(ceiling);
         }
         let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
@@ -61,15 +71,14 @@ pub(crate) fn of_process<'a>(
             continue;
         }
         let located = place::locate(files, process, id, kind);
-        let contents = process.contents.get(&id).and_then(|looks| looks.last().copied());
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
-        let confidence = confidence(located.as_ref(), judged, &rate);
+        let confidence = confidence(located.as_ref(), judged.series(series), &rate);
         let severity = Severity::Info;
-        suspects.push(Suspect { holder, kind, contents, rate, located, class, severity, confidence });
+        suspects.push(Suspect { holder, kind, contents, rate, located, class, severity, confidence, series });
     }
     by_elimination(judged, &mut suspects);
     for suspect in &mut suspects {
-        suspect.severity = severity(&suspect.rate, suspect.class, suspect.contents, judged, died);
+        suspect.severity = severity(suspect, judged, died);
     }
     suspects.retain(|suspect| suspect.worth_a_word(judged));
     suspects
@@ -80,9 +89,10 @@ impl Suspect<'_> {
     /// that there is nothing to fear, so is what the source bounds, and what would take for ever to weigh.
     fn worth_a_word(&self, judged: &Judged) -> bool {
         let Some(located) = &self.located else { return self.severity > Severity::Info };
-        let settled = matches!(judged.in_use_state(), Some(State::Flat | State::Plateaus | State::Sawtooth));
+        let state = judged.series(self.series).map(|verdict| verdict.state);
+        let settled = matches!(state, Some(State::Flat | State::Plateaus | State::Sawtooth));
         let bounded = located.facts.bounds.iter().any(|bound| bound.called);
-        let weightless = self.rate.bytes_per_unit < judged.least / WEIGHTLESS;
+        let weightless = self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
         self.severity > Severity::Info || !settled || !(bounded || weightless)
     }
 }
@@ -106,10 +116,11 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
         let graphs = suspect.kind != ContainerKind::Graph && holds("graph");
         let open = holds("shared") || (graphs && (SMALLEST_PART..0.5).contains(&part));
-        open && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
+        let here = suspect.series == Series::InUse;
+        open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
-    let (open, known): (Vec<&Suspect<'_>>, Vec<&Suspect<'_>>) =
-        suspects.iter().partition(|suspect| shares(suspect));
+    let here = suspects.iter().filter(|suspect| suspect.series == Series::InUse);
+    let (open, known): (Vec<&Suspect<'_>>, Vec<&Suspect<'_>>) = here.partition(|suspect| shares(suspect));
     // What no line grows (the buffer within a stream, held from C) may well be a part of the open elements.
     let known = known.iter().filter(|suspect| suspect.located.is_some());
     let rest = in_use.bytes_per_unit - known.map(|suspect| suspect.rate.bytes_per_unit).sum::<f64>();
@@ -123,25 +134,20 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     }
 }
 
-fn confidence(located: Option<&Located>, judged: &Judged, rate: &Rate) -> Confidence {
+fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate) -> Confidence {
     let line = located.map_or(Confidence::Suspected, |located| located.confidence);
-    let grows = judged.in_use_state() == Some(State::Grows);
+    let grows = verdict.is_some_and(|verdict| verdict.state == State::Grows);
     if !grows || rate.points < 3 { line.max(Confidence::Suspected) } else { line }
 }
 
-/// Bytes decide: a thing that grows while the bytes in use do not is worth knowing at most.
-fn severity(
-    rate: &Rate,
-    class: LeakClass,
-    contents: Option<&Contents>,
-    judged: &Judged,
-    died: bool,
-) -> Severity {
-    let Some(in_use) = judged.in_use() else { return Severity::Info };
+/// Bytes decide: a thing that grows while the bytes in use do not, where it lies, is worth knowing at most.
+fn severity(suspect: &Suspect<'_>, judged: &Judged, died: bool) -> Severity {
+    let Suspect { rate, class, contents, series, .. } = suspect;
+    let Some(in_use) = judged.series(*series) else { return Severity::Info };
     let over_run = rate.bytes_per_unit * rate.span;
-    let weighs = rate.bytes_per_unit >= judged.least;
+    let weighs = rate.bytes_per_unit >= judged.least_of(*series);
     match in_use.state {
-        State::Grows if weighs => full(class, contents),
+        State::Grows if weighs => full(*class, *contents),
         // Exact witnesses may speak before the bytes are decided.
         State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {
             let share = in_use.bytes_per_unit > 0.0 && rate.bytes_per_unit >= 0.2 * in_use.bytes_per_unit;
@@ -186,8 +192,11 @@ pub(crate) fn findings(
             None => groups.push(vec![suspect]),
         }
     }
-    let cost = cost(judged, &groups);
-    groups.iter().map(|group| finding(files, process, judged, scale, group, cost)).collect()
+    let (on_gpu, here): (Vec<_>, Vec<_>) =
+        groups.into_iter().partition(|group| group[0].series == Series::CudaAllocated);
+    let cost = cost(judged, &here);
+    let costs = here.iter().map(|group| (group, cost)).chain(on_gpu.iter().map(|group| (group, 1.0)));
+    costs.map(|(group, cost)| finding(files, process, judged, scale, group, cost)).collect()
 }
 
 /// What one byte of the things that grow costs the machine: small blocks that stay keep whole pages around them, and
@@ -254,6 +263,7 @@ fn finding(
     let interval = intervals.map(|intervals| intervals.iter().fold([0.0, 0.0], added));
     let growth = Growth {
         unit: scale.verdict_unit(),
+        series: first.series,
         bytes_per_epoch: scale.per_epoch(bytes),
         bytes_per_unit: bytes,
         elements_per_epoch: scale.per_epoch(elements),
@@ -279,7 +289,7 @@ fn finding(
         holder_path: path(first.holder, first.kind),
         chain,
         process: process.reference(),
-        pinned: pinned(group),
+        pinned: pinned(files, process, group),
         evidence: evidence(judged, group, &growth, own),
         fix: fix::of_kind(first.class, first.kind, first.located.as_ref(), name),
         twins,
@@ -347,21 +357,16 @@ pub(crate) fn path(holder: &Holder, kind: ContainerKind) -> Vec<String> {
     path
 }
 
-fn pinned(group: &[Suspect<'_>]) -> Option<Pinned> {
-    let mut pinned = Pinned::default();
-    for suspect in group {
-        let Some(contents) = suspect.contents else { continue };
-        let sampled = u64::from(contents.sampled.max(1));
-        if suspect.kind == ContainerKind::Graph {
-            pinned.graph_nodes = pinned.graph_nodes.max(contents.graph_nodes);
-            pinned.saved_bytes = pinned.saved_bytes.max(contents.saved_bytes);
-            continue;
-        }
-        pinned.graph_nodes += contents.graph_nodes * suspect.rate.elements / sampled;
-        pinned.saved_bytes += contents.saved_bytes_per_element * suspect.rate.elements;
-        pinned.tensor_bytes += contents.tensor_bytes_per_element * suspect.rate.elements;
-    }
-    (pinned != Pinned::default()).then_some(pinned)
+fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Option<Pinned> {
+    let parts = group.iter().filter_map(|suspect| {
+        let contents = suspect.contents?;
+        let lengths = process.lengths.get(&contents.id).map_or(&[][..], Vec::as_slice);
+        let then = lengths.iter().rev().find(|length| length.boundary <= contents.boundary);
+        let elements = suspect.rate.elements;
+        let elements_then = then.map_or(elements, |length| length.len);
+        Some(pinned::Part { kind: suspect.kind, contents, elements, elements_then })
+    });
+    pinned::of(files, process, parts)
 }
 
 fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -> Vec<Evidence> {
@@ -369,8 +374,10 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
     let unit = unit_name(growth.unit);
     let mut evidence = Vec::new();
     let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
-    if let Some(verdict) = judged.in_use().filter(|verdict| verdict.state == State::Grows) {
-        let text = format!("bytes in use grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
+    if let Some(verdict) = judged.series(first.series).filter(|verdict| verdict.state == State::Grows) {
+        let what =
+            if first.series == Series::CudaAllocated { "bytes allocated on the GPU" } else { "bytes in use" };
+        let text = format!("{what} grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
         let over = f64::from(verdict.boundaries) * verdict.boundary_units;
         add("bytes-in-use", format!("{text} over {over:.0} {unit}s"));
     }

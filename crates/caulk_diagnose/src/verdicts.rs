@@ -17,6 +17,8 @@ pub(crate) struct Judged {
     pub(crate) scale: Option<Scale>,
     /// Growth per unit that matters, in bytes.
     pub(crate) least: f64,
+    /// The same of memory on GPUs.
+    least_on_gpu: f64,
 }
 
 impl Judged {
@@ -26,6 +28,11 @@ impl Judged {
 
     pub(crate) fn series(&self, series: Series) -> Option<&Verdict> {
         self.verdicts.iter().find(|verdict| verdict.series == series)
+    }
+
+    /// Growth per unit that matters in this kind of memory, in bytes.
+    pub(crate) fn least_of(&self, series: Series) -> f64 {
+        if series == Series::CudaAllocated { self.least_on_gpu } else { self.least }
     }
 
     /// The verdicts as they are told: what is level from epoch to epoch, and was seen to fill `within` each of them,
@@ -73,6 +80,9 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording));
         if judged.verdicts.is_empty() {
             judged.least = baselines.least(verdict.last);
+        }
+        if series == Series::CudaAllocated {
+            judged.least_on_gpu = baselines.least(verdict.last);
         }
         judged.verdicts.push(verdict);
     };

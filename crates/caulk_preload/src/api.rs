@@ -4,7 +4,7 @@ use caulk_wire::heap::Refusal;
 
 use crate::python::{self, Raw};
 use crate::segment;
-use crate::{lent, mappings, pymalloc, real};
+use crate::{lent, live, mappings, pymalloc, real};
 
 /// Finds out how this interpreter's data can be read. 0, or a [`Refusal`].
 #[unsafe(no_mangle)]
@@ -62,6 +62,19 @@ pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_shared() -> usize {
     segment::active().map_or(0, segment::Segment::touched)
+}
+
+/// Which stack made a block that lives: its number, and in `weight` the bytes that the block stands for. `u32::MAX` where
+/// the block was not sampled.
+///
+/// # Safety
+/// `weight` can be written to.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn caulk_heap_maker(block: usize, weight: *mut u64) -> u32 {
+    let Some(record) = live::find(block) else { return u32::MAX };
+    // SAFETY: as promised by the caller.
+    unsafe { weight.write(record.weight) };
+    record.stack
 }
 
 /// Copies what lives aside, as it is at this boundary; false where nothing is sampled.

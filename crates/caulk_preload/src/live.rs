@@ -53,6 +53,17 @@ struct Place {
     variance: AtomicU64,
 }
 
+impl Place {
+    fn record(&self) -> Record {
+        Record {
+            weight: self.weight.load(Ordering::Relaxed),
+            blocks: self.blocks.load(Ordering::Relaxed),
+            stack: self.stack.load(Ordering::Relaxed),
+            variance: self.variance.load(Ordering::Relaxed),
+        }
+    }
+}
+
 static TABLE: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -108,6 +119,15 @@ pub(crate) fn insert(address: usize, record: Record) -> bool {
     false
 }
 
+/// What is known of a block that stays; `None` where it is not known.
+pub(crate) fn find(address: usize) -> Option<Record> {
+    let ends = |place: &&Place| [EMPTY, address].contains(&place.address.load(Ordering::Acquire));
+    let place = places(address).find(ends)?;
+    let record = place.record();
+    // Still the same one, now that it was read.
+    (place.address.load(Ordering::Acquire) == address).then_some(record)
+}
+
 /// Takes a block out; `None` where it is not known.
 pub(crate) fn remove(address: usize) -> Option<Record> {
     for place in places(address) {
@@ -118,12 +138,7 @@ pub(crate) fn remove(address: usize) -> Option<Record> {
         if found != address {
             continue;
         }
-        let record = Record {
-            weight: place.weight.load(Ordering::Relaxed),
-            blocks: place.blocks.load(Ordering::Relaxed),
-            stack: place.stack.load(Ordering::Relaxed),
-            variance: place.variance.load(Ordering::Relaxed),
-        };
+        let record = place.record();
         // A program that frees a block twice may meet itself here.
         place.address.compare_exchange(address, GONE, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         LIVE.fetch_sub(1, Ordering::Relaxed);
@@ -145,7 +160,9 @@ mod tests {
         assert!((0..MOST).all(|index| insert(address(index), record(index as u32))));
         assert!(!insert(address(MOST), record(0)), "full");
         for index in 0..MOST {
+            assert_eq!(find(address(index)), Some(record(index as u32)));
             assert_eq!(remove(address(index)), Some(record(index as u32)));
+            assert_eq!(find(address(index)), None);
             assert_eq!(remove(address(index)), None);
         }
         // Places of what has gone are used again.

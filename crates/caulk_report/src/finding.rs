@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use caulk_core::{Applicability, Bytes, Confidence, Finding, Fix, Growth, LeakClass, Series, Severity, Site};
+use caulk_core::{
+    Applicability, Bytes, Confidence, Finding, Fix, Growth, LeakClass, MadeAt, Series, Severity, Site,
+};
 use unicode_width::UnicodeWidthStr;
 
 use crate::change::{self, Hunk};
@@ -42,6 +44,9 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
     }
     if let Some(pinned) = pinned(finding) {
         rows.text("pins", &pinned);
+    }
+    if let Some(lines) = made_at(finding) {
+        rows.text("made at", &lines);
     }
     for (index, link) in finding.chain.iter().enumerate() {
         let label = if index == 0 { "flow" } else { "" };
@@ -261,12 +266,17 @@ fn rate(growth: &Growth, noun: &str) -> String {
 }
 
 fn pinned(finding: &Finding) -> Option<String> {
-    let pinned = finding.pinned?;
+    let pinned = finding.pinned.as_ref()?;
     let mut parts = Vec::new();
     if pinned.saved_bytes > 0 || pinned.graph_nodes > 0 {
         let nodes = words::count(pinned.graph_nodes, "graph node");
         parts.push(match pinned.saved_bytes {
             0 => format!("an autograd graph of {nodes}"),
+            saved if pinned.storages > 0 => {
+                let about = if pinned.estimated { "about " } else { "" };
+                let storages = words::count(pinned.storages, "storage");
+                format!("{about}{} saved for backward in {storages} by {nodes}", Bytes(saved))
+            }
             saved => format!("{} saved for backward by {nodes}", Bytes(saved)),
         });
     }
@@ -274,6 +284,14 @@ fn pinned(finding: &Finding) -> Option<String> {
         parts.push(format!("{} of tensors", Bytes(pinned.tensor_bytes)));
     }
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The forward lines that made what is pinned.
+fn made_at(finding: &Finding) -> Option<String> {
+    let made = &finding.pinned.as_ref()?.made_at;
+    let line =
+        |made: &MadeAt| format!("{}:{} in `{}` ({})", made.file, made.line, made.function, Bytes(made.bytes));
+    (!made.is_empty()).then(|| made.iter().map(line).collect::<Vec<_>>().join(", "))
 }
 
 /// The lines that a fix takes out and puts in.
@@ -329,6 +347,7 @@ mod tests {
         let megabyte = f64::from(1 << 20);
         let growth = Growth {
             unit,
+            series: Series::InUse,
             bytes_per_epoch: None,
             bytes_per_unit: megabyte,
             elements_per_epoch: None,

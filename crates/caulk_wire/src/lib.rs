@@ -11,7 +11,7 @@ mod message;
 pub use codec::{DecodeError, FrameBuffer};
 pub use message::{
     BackwardSite, Boundary, Bye, CodePlace, Command, ContainerKind, ContainerLen, Contents, CycleLink,
-    Finish, Garbage, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Holder, LoopSite, Message, Note,
+    Finish, Garbage, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note,
     PathStep, Peak, Phase, StepKind, TraceHit, TraceState, Trim, TypeCount, Types, Unit,
 };
 

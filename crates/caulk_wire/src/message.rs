@@ -154,6 +154,10 @@ records! {
         threads: u32,
         /// Open file descriptors.
         fds: u32,
+        /// Free bytes that torch's CUDA allocator cannot give back, since blocks beside them are in use.
+        cuda_inactive_bytes: u64,
+        /// Times that it emptied its caches because the device had no more memory.
+        cuda_retries: u64,
     }
 
     /// One row of a census.
@@ -224,7 +228,15 @@ records! {
         complete: bool,
     }
 
-    /// What is in a container, from a sample of its youngest elements.
+    /// What of something was made by one stack.
+    MadeBy {
+        /// The stack: [`HeapStack`].
+        stack: u32,
+        /// Bytes, estimated from samples.
+        bytes: u64,
+    }
+
+    /// What is in a container, from a sample of its youngest elements; what its graphs pin, from all of them.
     Contents {
         /// The container.
         id: u32,
@@ -253,6 +265,20 @@ records! {
         /// Facts that decide the class: `graph`, `tensor`, `exception`, `function`, `optimizer`, `module`, `figure`,
         /// `log-record`, `record` (plain rows), `scalar`, `tensor-key`, `self-key`, `epoch-key`, `device:cuda`, ...
         traits: Vec<String>,
+        /// Tensors with a graph in the whole container, as far as they were gone through.
+        tensors: u64,
+        /// ... of which so many, the youngest, were walked together for the figures that follow; 0 where none was.
+        walked: u64,
+        /// Nodes of all their graphs.
+        walked_nodes: u64,
+        /// Distinct storages that these saved for backward, the tensors' own and parameters left out,
+        walked_storages: u64,
+        /// ... and their bytes.
+        walked_bytes: u64,
+        /// Stacks that made those storages, most bytes first, as far as the heap was sampled.
+        made_by: Vec<MadeBy>,
+        /// Part of `bytes_per_element` that lies on a GPU.
+        cuda_bytes_per_element: u64,
     }
 
     /// An attribute through which an object refers to what leads back to it.

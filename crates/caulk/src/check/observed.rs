@@ -80,7 +80,7 @@ impl Observed {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Growth, LeakClass, ProcessRef, VerdictUnit};
+    use caulk_core::{Growth, LeakClass, ProcessRef, Series, VerdictUnit};
 
     use super::*;
     use crate::check::found_in;
@@ -102,6 +102,7 @@ mod tests {
             process: ProcessRef::main(),
             growth: Some(Growth {
                 unit: VerdictUnit::Epoch,
+                series: Series::InUse,
                 bytes_per_epoch: Some(2e6),
                 bytes_per_unit: 2e6,
                 elements_per_epoch: None,

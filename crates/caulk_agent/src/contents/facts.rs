@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyInt, PyTuple};
 use super::by_count;
 use super::sample::Sample;
 use crate::heap::{Address, Heap, Shape, is_a, loaded, member};
+use crate::torch::Torch;
 
 /// Columns of a row.
 const COLUMNS: usize = 256;
@@ -23,6 +24,26 @@ impl Facts {
     pub(super) fn add(&mut self, fact: &str) {
         if !self.traits.iter().any(|known| known == fact) {
             self.traits.push(fact.to_owned());
+        }
+    }
+
+    pub(super) fn has(&self, fact: &str) -> bool {
+        self.traits.iter().any(|known| known == fact)
+    }
+
+    /// Elements that are tensors with a graph. Where one is made from another, the graph of the one refers to the other,
+    /// from C++, so that it does not seem to be the container's alone.
+    pub(super) fn graphs_of(&mut self, heap: &mut Heap<'_>, elements: &[Address]) {
+        let Some(torch) = Torch::new(heap.py) else { return };
+        for element in elements {
+            if heap.type_of(*element).shape != Shape::Tensor {
+                continue;
+            }
+            let tensor = heap.own(*element);
+            if torch.is_plain(&tensor) && Torch::grad_fn(&tensor).is_some() {
+                self.add("tensor");
+                self.add("graph");
+            }
         }
     }
 

@@ -59,7 +59,7 @@ impl Weight {
         for holder in self.holders.iter().step_by(step) {
             let object = heap.own(*holder);
             if type_address(*holder) == heap.ndarray() {
-                let (memory, bytes, _) = array_bytes(&object);
+                let (memory, bytes, _) = array_bytes(&object, torch.as_ref());
                 storages.insert(memory, bytes);
             } else if torch.as_ref().is_some_and(|torch| torch.is_plain(&object)) {
                 for held in Torch::grad(&object).iter().chain([&object]) {

@@ -6,8 +6,9 @@ use super::Suspects;
 use super::item::Suspect;
 use crate::budget::Budget;
 use crate::channel::Channel;
-use crate::contents;
+use crate::contents::{self, Walk};
 use crate::heap::{Address, AddressSet, Heap};
+use crate::heap_profile::Sampler;
 use crate::holders::{self, Scope};
 
 /// Containers looked into at one boundary.
@@ -44,6 +45,7 @@ impl Suspects {
         boundary: u32,
         epochs: u64,
         budget: &Budget,
+        sampler: Option<Sampler>,
         channel: &mut Channel,
     ) {
         let due = |item: &Suspect| item.looked.is_none_or(|looked| boundary >= looked + LOOK_AGAIN);
@@ -72,7 +74,9 @@ impl Suspects {
             } else {
                 vec![address]
             };
-            let mut found = contents::look_together(heap, &together, epochs);
+            let mut look = |walk| contents::look_together(heap, &together, epochs, walk);
+            let walked = self.walks.pay(budget, || look(Some(Walk { sampler })));
+            let mut found = walked.unwrap_or_else(|| look(None));
             let item = &mut self.items[at];
             item.looked = Some(boundary);
             item.bytes_per_element = found.bytes_per_element;

@@ -3,7 +3,8 @@
 
 use caulk_core::wire::{CodePlace, CycleLink, Garbage};
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Severity, Site, SiteRole, State,
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, SiteRole,
+    State,
 };
 use caulk_growth::{Judgement, Point, judge_counts};
 use caulk_python::GrowSite;
@@ -42,6 +43,7 @@ pub(super) fn finding(
     let elements = growth_of(process, scale, |garbage| garbage.objects).map_or(0.0, |(_, slope)| slope);
     let growth = Growth {
         unit: scale.verdict_unit(),
+        series: Series::InUse,
         bytes_per_epoch: scale.per_epoch(bytes),
         bytes_per_unit: bytes,
         elements_per_epoch: scale.per_epoch(elements),

@@ -4,7 +4,9 @@
 //! the gradient: a cycle in C++, where neither a census nor the garbage collector sees it (torch's documentation of
 //! `torch.Tensor.backward`, `create_graph`).
 
-use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Severity, SiteRole};
+use caulk_core::{
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Series, Severity, SiteRole,
+};
 
 use crate::process::Process;
 use crate::verdicts::{Judged, unit_name};
@@ -22,6 +24,7 @@ pub(super) fn finding(
     let unit = unit_name(scale.verdict_unit());
     let growth = Growth {
         unit: scale.verdict_unit(),
+        series: Series::InUse,
         bytes_per_epoch: scale.per_epoch(open),
         bytes_per_unit: open,
         elements_per_epoch: None,

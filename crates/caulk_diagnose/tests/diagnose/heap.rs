@@ -1,6 +1,8 @@
 //! The heap profile by line and by stack, and two moments of it compared.
 
-use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, TypeCount, Types, Unit};
+use caulk_core::wire::{
+    ContainerKind, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, MadeBy, TypeCount, Types, Unit,
+};
 use caulk_core::{LineUse, Moment, VerdictUnit};
 use caulk_diagnose::CompareError;
 
@@ -123,4 +125,28 @@ fn of_steps_the_last_that_was_looked_at_by_then_is_meant() {
     let found = run.compare(Some(120), Some(399)).expect("both are there");
     assert_eq!(found[0].moments.map(|moment| moment.number), [100, 350]);
     assert!(run.compare(Some(10), None).is_err() && run.compare(None, Some(401)).is_err());
+}
+
+#[test]
+fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_made_it() {
+    let walked = Contents {
+        boundary: 3,
+        tensors: 8,
+        walked: 4,
+        walked_nodes: 40,
+        walked_storages: 8,
+        walked_bytes: 16 * MB,
+        node_types: vec![("TanhBackward0".into(), 30), ("MulBackward0".into(), 10)],
+        made_by: vec![MadeBy { stack: 1, bytes: 12 * MB }, MadeBy { stack: 9, bytes: MB }],
+        ..elements(2 * MB, &["tensor", "graph"])
+    };
+    let run = profile(&[(&|_| MB, 0), (&|_| MB, 0)]);
+    // Four of eight tensors were walked when the list had 8 elements; in the end it has 16.
+    let run = run.grown(ContainerKind::List, global(0, "KEPT"), walked, rising(2, 2, 8));
+    let pinned = run.finding().pinned.expect("it pins something");
+    assert_eq!((pinned.graph_nodes, pinned.storages, pinned.saved_bytes), (160, 32, 64 * MB));
+    assert_eq!((pinned.node_types[0].0.as_str(), pinned.node_types[0].1), ("TanhBackward0", 0.75));
+    assert!(pinned.estimated);
+    let made: Vec<(u32, u64)> = pinned.made_at.iter().map(|made| (made.line, made.bytes)).collect();
+    assert_eq!(made, [(2, 48 * MB)], "the stack that was not told of has no line");
 }

@@ -2,6 +2,7 @@
 
 mod classes;
 mod cycles;
+mod gpu;
 mod heap;
 mod native;
 mod patterns;

@@ -2,13 +2,14 @@
 //! one are null in the rows of the other.
 
 use arrow_schema::ArrowError;
-use caulk_core::wire::{Contents, Holder, Message, PathStep, StepKind};
+use caulk_core::wire::{Contents, Holder, MadeBy, Message, PathStep, StepKind};
 
 use super::{code, event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
 use crate::record::Row;
 
 const STEP: [&str; 3] = ["kind", "name", "type_name"];
+const MADE: [&str; 2] = ["stack", "bytes"];
 const HOLDER: &str = "holder";
 const CONTENTS: &str = "contents";
 
@@ -28,6 +29,16 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
             _ => None,
         })
     };
+    // Numbers as text, as in every list of structures.
+    let made: Vec<Option<Vec<[String; 2]>>> = contents()
+        .map(|c| {
+            Some(c?.made_by.iter().map(|made| [made.stack.to_string(), made.bytes.to_string()]).collect())
+        })
+        .collect();
+    let made = made.iter().map(|made| {
+        let texts = made.as_ref()?.iter().map(|[stack, bytes]| [stack.as_str(), bytes.as_str()]);
+        Some(texts.collect::<Vec<_>>())
+    });
     let heads = || holders().zip(contents());
     event_columns(events.clone())
         .text("what", holders().map(|holder| if holder.is_some() { HOLDER } else { CONTENTS }))
@@ -52,6 +63,13 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .some_flag("truncated", contents().map(|c| Some(c?.truncated)))
         .counts("node_types", contents().map(|c| Some(c?.node_types.as_slice())))
         .texts("traits", contents().map(|c| Some(c?.traits.as_slice())))
+        .some_u64("tensors", contents().map(|c| Some(c?.tensors)))
+        .some_u64("walked", contents().map(|c| Some(c?.walked)))
+        .some_u64("walked_nodes", contents().map(|c| Some(c?.walked_nodes)))
+        .some_u64("walked_storages", contents().map(|c| Some(c?.walked_storages)))
+        .some_u64("walked_bytes", contents().map(|c| Some(c?.walked_bytes)))
+        .structs("made_by", MADE, made)
+        .some_u64("cuda_bytes_per_element", contents().map(|c| Some(c?.cuda_bytes_per_element)))
 }
 
 fn step(step: &PathStep) -> [&str; 3] {
@@ -61,6 +79,10 @@ fn step(step: &PathStep) -> [&str; 3] {
 fn step_of([kind, name, type_name]: [&str; 3]) -> PathStep {
     let kind = code(StepKind::from_name, kind);
     PathStep { kind, name: name.to_owned(), type_name: type_name.to_owned() }
+}
+
+fn made_of([stack, bytes]: [&str; 2]) -> MadeBy {
+    MadeBy { stack: stack.parse().unwrap_or(u32::MAX), bytes: bytes.parse().unwrap_or(0) }
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -101,6 +123,10 @@ fn contents(cells: Cells<'_>) -> Result<impl Fn(usize) -> Contents + '_, ArrowEr
     let viewed = cells.u64("viewed_bytes_per_element")?;
     let (graph_nodes, saved_bytes) = (cells.u64("graph_nodes")?, cells.u64("saved_bytes")?);
     let (truncated, traits) = (cells.flag("truncated")?, cells.texts("traits")?);
+    let (tensors, walked) = (cells.u64("tensors")?, cells.u64("walked")?);
+    let (nodes, storages) = (cells.u64("walked_nodes")?, cells.u64("walked_storages")?);
+    let cuda = cells.u64("cuda_bytes_per_element")?;
+    let (walked_bytes, made_by) = (cells.u64("walked_bytes")?, cells.structs("made_by", MADE)?);
     Ok(move |row| Contents {
         id: id(row),
         boundary: boundary(row),
@@ -115,5 +141,12 @@ fn contents(cells: Cells<'_>) -> Result<impl Fn(usize) -> Contents + '_, ArrowEr
         truncated: truncated(row),
         node_types: node_types(row),
         traits: traits(row),
+        tensors: tensors(row),
+        walked: walked(row),
+        walked_nodes: nodes(row),
+        walked_storages: storages(row),
+        walked_bytes: walked_bytes(row),
+        made_by: made_by(row).into_iter().map(made_of).collect(),
+        cuda_bytes_per_element: cuda(row),
     })
 }

@@ -38,6 +38,8 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u64("file_bytes", each().map(|b| b.file_bytes))
         .u32("threads", each().map(|b| b.threads))
         .u32("fds", each().map(|b| b.fds))
+        .u64("cuda_inactive_bytes", each().map(|b| b.cuda_inactive_bytes))
+        .u64("cuda_retries", each().map(|b| b.cuda_retries))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -52,6 +54,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (census_objects, cost_ns) = (cells.u64("census_objects")?, cells.u64("cost_ns")?);
     let (heap, top) = (cells.u64("malloc_heap_bytes")?, cells.u64("malloc_top_bytes")?);
     let (file, threads, fds) = (cells.u64("file_bytes")?, cells.u32("threads")?, cells.u32("fds")?);
+    let (inactive, retries) = (cells.u64("cuda_inactive_bytes")?, cells.u64("cuda_retries")?);
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let boundary = Boundary {
             seq: seq(row),
@@ -75,6 +78,8 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             file_bytes: file(row),
             threads: threads(row),
             fds: fds(row),
+            cuda_inactive_bytes: inactive(row),
+            cuda_retries: retries(row),
         };
         event(row, boundary.into())
     }));

@@ -3,8 +3,8 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::{
     BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow,
-    HeapStack, Hello, Holder, LoopSite, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit, TraceState,
-    TypeCount, Types, Unit,
+    HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit,
+    TraceState, TypeCount, Types, Unit,
 };
 use caulk_core::{AgentEvent, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target};
 use caulk_record::{WriteError, Writer};
@@ -56,6 +56,31 @@ pub(crate) fn event(second: u64, message: impl Into<Message>) -> Item {
     let time_ns = at(second) + 7;
     Item::Event(AgentEvent { time_ns, pid: MAIN, message: message.into() })
 }
+/// A look into a container with every field in use.
+fn contents() -> Contents {
+    Contents {
+        id: 9,
+        boundary: 3,
+        sampled: 8,
+        element_types: vec![("torch.Tensor".into(), 8), ("float".into(), 1)],
+        bytes_per_element: 100,
+        tensor_bytes_per_element: 80,
+        saved_bytes_per_element: 70,
+        viewed_bytes_per_element: 4,
+        graph_nodes: 96,
+        saved_bytes: 1 << 40,
+        truncated: true,
+        node_types: vec![("MulBackward0".into(), 5)],
+        traits: vec!["graph".into(), "tensor".into()],
+        tensors: 9,
+        walked: 7,
+        walked_nodes: 84,
+        walked_storages: 20,
+        walked_bytes: 1 << 41,
+        made_by: vec![MadeBy { stack: 3, bytes: 1 << 40 }, MadeBy { stack: 0, bytes: 1 }],
+        cuda_bytes_per_element: 60,
+    }
+}
 
 fn at(second: u64) -> u64 {
     (1000 + second) * SECOND
@@ -89,6 +114,8 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             phase: Phase::Test,
             index: u64::MAX,
             seq: u32::MAX,
+            cuda_inactive_bytes: 5,
+            cuda_retries: 6,
             ..Boundary::default()
         }
         .into(),
@@ -118,22 +145,7 @@ pub(crate) fn one_of_each() -> Vec<Item> {
         }
         .into(),
         Holder::default().into(),
-        Contents {
-            id: 9,
-            boundary: 3,
-            sampled: 8,
-            element_types: vec![("torch.Tensor".into(), 8), ("float".into(), 1)],
-            bytes_per_element: 100,
-            tensor_bytes_per_element: 80,
-            saved_bytes_per_element: 70,
-            viewed_bytes_per_element: 4,
-            graph_nodes: 96,
-            saved_bytes: 1 << 40,
-            truncated: true,
-            node_types: vec![("MulBackward0".into(), 5)],
-            traits: vec!["graph".into(), "tensor".into()],
-        }
-        .into(),
+        contents().into(),
         Contents::default().into(),
         TraceHit {
             id: 9,

@@ -122,7 +122,7 @@ fn found<'a>(diagnostic: &'a Diagnostic, seen: Option<&'a Finding>, cells: &Cell
         chain: diagnostic.chain.iter().map(|step| self::step(step, cells)).collect(),
         process: seen.map(|seen| &seen.process),
         growth: seen.and_then(|seen| seen.growth.as_ref()),
-        pinned: seen.and_then(|seen| seen.pinned),
+        pinned: seen.and_then(|seen| seen.pinned.clone()),
         evidence: seen.map_or(&[], |seen| &seen.evidence),
         fix: diagnostic.fix.as_ref().map(|fix| change(fix, cells)),
         twins: diagnostic.twins.iter().map(|twin| self::twin(twin, cells)).collect(),

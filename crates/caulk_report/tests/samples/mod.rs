@@ -2,8 +2,8 @@
 
 use caulk_core::{
     Applicability, Confidence, Death, Edit, Evidence, Finding, Fix, Growth, LeakClass, Limit, LimitKind,
-    Limits, Pinned, Place, Position, ProcessRef, RunInfo, Scope, Series, Severity, Site, SiteRole, State,
-    Target, Verdict, VerdictUnit,
+    Limits, MadeAt, Pinned, Place, Position, ProcessRef, RunInfo, Scope, Series, Severity, Site, SiteRole,
+    State, Target, Verdict, VerdictUnit,
 };
 use caulk_report::{Excerpts, Report, Summary};
 
@@ -80,6 +80,7 @@ pub(crate) fn graph_in_list() -> Finding {
         process: ProcessRef::main(),
         growth: Some(Growth {
             unit: VerdictUnit::Epoch,
+            series: Series::InUse,
             bytes_per_epoch: Some(16.5 * MB),
             bytes_per_unit: 16.5 * MB,
             elements_per_epoch: Some(3.0),
@@ -87,7 +88,18 @@ pub(crate) fn graph_in_list() -> Finding {
             interval: Some([16.0 * MB, 17.0 * MB]),
             elements: 24,
         }),
-        pinned: Some(Pinned { graph_nodes: 96, saved_bytes: 132 << 20, tensor_bytes: 0 }),
+        pinned: Some(Pinned {
+            graph_nodes: 96,
+            saved_bytes: 132 << 20,
+            storages: 40,
+            made_at: vec![MadeAt {
+                file: "leaky/model.py".into(),
+                line: 31,
+                function: "Net.forward".into(),
+                bytes: 120 << 20,
+            }],
+            ..Pinned::default()
+        }),
         evidence: vec![
             Evidence {
                 kind: "armed-trace".into(),

@@ -1,0 +1,92 @@
+//! What growing things keep alive beyond themselves: graphs, what these saved for backward, and the lines that made it.
+
+use caulk_core::wire::{ContainerKind, Contents};
+use caulk_core::{MadeAt, Pinned};
+
+use crate::Files;
+use crate::heap;
+use crate::process::Process;
+
+/// Lines and node types that are named.
+const LINES: usize = 3;
+const TYPES: usize = 4;
+
+/// One thing that grows.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) kind: ContainerKind,
+    /// The last look into it.
+    pub(crate) contents: &'a Contents,
+    /// Elements at the end, ...
+    pub(crate) elements: u64,
+    /// ... and when it was looked into.
+    pub(crate) elements_then: u64,
+}
+
+/// What all of them pin; `None` where that is nothing.
+pub(crate) fn of<'a>(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    parts: impl Iterator<Item = Part<'a>>,
+) -> Option<Pinned> {
+    let mut pinned = Pinned::default();
+    let mut types: Vec<(String, u64)> = Vec::new();
+    for part in parts {
+        let Part { kind, contents, elements, .. } = part;
+        for (name, count) in &contents.node_types {
+            match types.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += u64::from(*count),
+                None => types.push((name.clone(), u64::from(*count))),
+            }
+        }
+        if kind == ContainerKind::Graph {
+            pinned.graph_nodes = pinned.graph_nodes.max(contents.graph_nodes);
+            pinned.saved_bytes = pinned.saved_bytes.max(contents.saved_bytes);
+            continue;
+        }
+        pinned.tensor_bytes += contents.tensor_bytes_per_element * elements;
+        if contents.walked > 0 {
+            add_walked(&mut pinned, files, process, part);
+        } else {
+            pinned.graph_nodes += contents.graph_nodes * elements / u64::from(contents.sampled.max(1));
+            pinned.saved_bytes += contents.saved_bytes_per_element * elements;
+        }
+    }
+    if pinned == Pinned::default() {
+        return None;
+    }
+    types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let all = types.iter().map(|(_, count)| count).sum::<u64>().max(1) as f64;
+    pinned.node_types =
+        types.into_iter().take(TYPES).map(|(name, count)| (name, count as f64 / all)).collect();
+    pinned.made_at.sort_by_key(|made| std::cmp::Reverse(made.bytes));
+    pinned.made_at.truncate(LINES);
+    Some(pinned)
+}
+
+/// Adds what a walk over all tensors of a container found. What the walk did not reach, and what has come since, is taken
+/// to be like the rest.
+fn add_walked(pinned: &mut Pinned, files: &Files<'_>, process: &Process<'_>, part: Part<'_>) {
+    let Part { contents, elements, elements_then, .. } = part;
+    let reached = contents.tensors.max(contents.walked) as f64 / contents.walked as f64;
+    let factor = reached * elements as f64 / elements_then.max(1) as f64;
+    let whole = |count: u64| (count as f64 * factor).round() as u64;
+    pinned.graph_nodes += whole(contents.walked_nodes);
+    pinned.storages += whole(contents.walked_storages);
+    pinned.saved_bytes += whole(contents.walked_bytes);
+    pinned.estimated |= contents.walked < contents.tensors || contents.truncated || elements != elements_then;
+    for made in &contents.made_by {
+        let Some(frame) = process.stacks.get(&made.stack).and_then(|stack| heap::blamed(stack)) else {
+            continue;
+        };
+        let file = files.display(&frame.file);
+        let bytes = whole(made.bytes);
+        let same = |known: &&mut MadeAt| known.file == file && known.line == frame.line;
+        if let Some(known) = pinned.made_at.iter_mut().find(same) {
+            known.bytes += bytes;
+        } else {
+            let function = frame.function.clone();
+            pinned.made_at.push(MadeAt { file, line: frame.line, function, bytes });
+        }
+    }
+}
