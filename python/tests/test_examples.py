@@ -21,6 +21,7 @@ LEAKS = [
     ("model_snapshots.py", {"unbounded-history"}, "members"),
     ("byte_log.py", {"unbounded-history"}, "raw"),
     ("text_log.py", {"unbounded-history"}, "texts"),
+    ("param_groups.py", {"unbounded-history"}, "optimizer"),
     ("uncollected_tree.py", {"reference-cycle"}, "origin"),
     ("uncollected_trials.py", {"reference-cycle"}, "logger"),
 ]

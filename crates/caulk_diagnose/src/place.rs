@@ -85,6 +85,11 @@ pub(crate) fn locate(
     if holder.name == "grad" && kind == ContainerKind::Graph {
         return recorded_backward(files, process);
     }
+    if is_optimizer_state(holder)
+        && let Some(located) = added_parameters(files, process)
+    {
+        return Some(located);
+    }
     let owner = owner(holder);
     let empty = Vec::new();
     let mut hits: Vec<&TraceHit> = process.hits.get(&id).unwrap_or(&empty).clone();
@@ -92,6 +97,37 @@ pub(crate) fn locate(
     hits.sort_by_key(|hit| std::cmp::Reverse((hit.growth, hit.count)));
     let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &owner));
     traced.or_else(|| by_source(files, process, holder, &owner, kind))
+}
+
+/// What an optimizer keeps for each of its parameters: a step fills it, but it goes on growing only where parameters are
+/// added.
+fn is_optimizer_state(holder: &Holder) -> bool {
+    holder.name == "state" && holder.owner_type.starts_with("torch.optim.")
+}
+
+/// The line that adds parameters to an optimizer: as it was traced, else the one call in the source.
+fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
+    let groups = process.holders.iter().filter(|(_, holder)| holder.name == "param_groups");
+    let mut traced = groups.filter(|(id, _)| process.hits.contains_key(id));
+    if let Some(located) = traced.find_map(|(id, _)| locate(files, process, *id, ContainerKind::List)) {
+        return Some(located);
+    }
+    process.files().into_iter().find_map(|path| {
+        let module = files.module(path)?;
+        let call = module.calls("add_param_group").into_iter().next()?;
+        let grow = module.statement_at(call.spot.line).and_then(|statement| statement.grow);
+        Some(Located {
+            spot: call.spot,
+            path: path.to_owned(),
+            container: call.callee,
+            grow,
+            confidence: Confidence::Likely,
+            facts: Facts::default(),
+            owner: Owner::Any,
+            traced: None,
+            module,
+        })
+    })
 }
 
 /// Whose name a holder's last step is.

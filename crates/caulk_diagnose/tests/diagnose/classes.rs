@@ -305,3 +305,15 @@ fn graphs_in_a_local_list_are_a_matter_of_the_epoch() {
     let verdicts = run.diagnose().verdicts;
     assert_eq!(verdicts[0].state, State::GrowsWithinEpoch, "{verdicts:?}");
 }
+
+#[test]
+fn the_state_of_an_optimizer_grows_by_the_line_that_adds_parameters() {
+    let source = "def grow(opt, layer):\n    opt.add_param_group({'params': layer})\n\n\ndef train(opt):\n    opt.step()\n";
+    let mut state = attribute(0, "opt", "Adam", "state");
+    state.owner_type = "torch.optim.adam.Adam".into();
+    let run = Run::of(source)
+        .epochs(rising(400 * MB, 10 * MB, 8))
+        .grown(ContainerKind::Dict, state, elements(5 * MB, &["tensor"]), rising(8, 2, 8))
+        .traced(0, "opt.step()", "train");
+    assert_eq!(run.finding().sites[0].line, run.line("add_param_group"));
+}
