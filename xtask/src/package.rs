@@ -55,11 +55,12 @@ pub(crate) fn place_data(workspace: &Workspace) -> anyhow::Result<()> {
     place(&build_sampler(workspace)?, &workspace.path(PACKAGE), SAMPLER)
 }
 
-/// Builds the heap sampler. It is loaded into any program: what it needs of the compiler's runtime is linked in.
+/// Builds the heap sampler. It is loaded into any program, of other C libraries too: it needs nothing but a few of libc's
+/// functions. Without unwinding nothing of it can panic, and what the compiler refers to all the same is not there.
 fn build_sampler(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Cmd::cargo()
         .args(["rustc", "--release", "--package", "caulk_preload", "--lib", "--"])
-        .args(["-C", "link-arg=-static-libgcc"])
+        .args(["-C", "panic=abort", "-C", "link-arg=-Wl,--defsym=rust_eh_personality=0"])
         .folder(workspace.root())
         .run()
         .or_hint("failed to build the heap sampler", BUILD_HINT)?;

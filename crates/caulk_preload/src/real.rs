@@ -261,16 +261,16 @@ pub(crate) fn is_libc() -> bool {
 /// Addresses do not tell: a hook's is that of whoever comes first, too, and programs at fixed addresses have entries of
 /// their own for what they call. So it is called, and the hook looked at.
 pub(crate) fn is_first() -> bool {
-    // SAFETY: a name that ends with zero.
-    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
+    let (Some(malloc), Some(free)) = (symbol(c"malloc"), symbol(c"free")) else { return false };
     // SAFETY: this thread's own, for the length of a statement.
     let bytes_left = || unsafe { local().as_ref() }.countdown;
     let before = bytes_left();
     // SAFETY: the symbol's type.
-    let block = unsafe { mem::transmute::<*mut c_void, Malloc>(global)(PROBE) };
+    let block = unsafe { mem::transmute::<*mut c_void, Malloc>(malloc)(PROBE) };
     let after = bytes_left();
-    // SAFETY: the block from above, and whoever made it comes first for this too.
-    unsafe { libc::free(block) };
+    // By name here, too: within this library `free` is its own.
+    // SAFETY: the symbol's type, and the block from above.
+    unsafe { mem::transmute::<*mut c_void, Free>(free)(block) };
     before != after
 }
 

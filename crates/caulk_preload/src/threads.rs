@@ -1,5 +1,6 @@
 //! Threads remember who made them: what they allocate without Python frames of their own is their maker's doing.
 
+use std::arch::global_asm;
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use crate::local::{Inside, local};
 use crate::{lent, real, segment, stacks};
 
-type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 
 /// A thread that is being started.
@@ -59,8 +60,8 @@ pub(crate) unsafe extern "C" fn pthread_create(
     start.routine.store(routine as usize, Ordering::Relaxed);
     start.argument.store(argument as usize, Ordering::Release);
     let handle = std::ptr::from_ref(start).cast_mut().cast();
-    // SAFETY: `first` takes what is handed to it.
-    let result = unsafe { next(thread, attributes, first, handle) };
+    // SAFETY: it takes what is handed to it.
+    let result = unsafe { next(thread, attributes, caulk_heap_thread, handle) };
     if result != 0 {
         start.taken.store(false, Ordering::Release);
     }
@@ -81,18 +82,61 @@ fn own_stack() -> Option<u32> {
     stacks::current(segment, inside.local()).map(|stack| stack + 1)
 }
 
-/// What a thread does first.
-// `pthread_exit` unwinds through here.
-extern "C-unwind" fn first(handle: *mut c_void) -> *mut c_void {
+/// The program's own function for a thread, and what it is called with.
+#[repr(C)]
+struct Call {
+    routine: usize,
+    argument: *mut c_void,
+}
+
+/// What a thread is to remember, and to do then. No reference is left to the place, which is free again.
+#[unsafe(no_mangle)]
+extern "C" fn caulk_heap_thread_begins(handle: *mut c_void) -> Call {
     // SAFETY: one of the places above, which are never given back.
     let start = unsafe { &*handle.cast::<Start>() };
     let argument = start.argument.load(Ordering::Acquire) as *mut c_void;
-    // SAFETY: what the program wanted to be called.
-    let routine = unsafe { mem::transmute::<usize, Routine>(start.routine.load(Ordering::Relaxed)) };
+    let routine = start.routine.load(Ordering::Relaxed);
     // SAFETY: this thread's own.
     let own = unsafe { local().as_mut() };
     own.creator = start.creator.load(Ordering::Relaxed);
     own.serves = start.serves.load(Ordering::Relaxed);
     start.taken.store(false, Ordering::Release);
-    routine(argument)
+    Call { routine, argument }
+}
+
+// What a thread does first. It jumps to the program's function: `pthread_exit` and exceptions unwind a thread's stack, and
+// find nothing of ours there.
+#[cfg(target_arch = "x86_64")]
+global_asm!(
+    ".pushsection .text.caulk_heap_thread,\"ax\",@progbits",
+    ".hidden caulk_heap_thread",
+    ".type caulk_heap_thread, @function",
+    "caulk_heap_thread:",
+    "sub rsp, 8",
+    "call caulk_heap_thread_begins@PLT",
+    "add rsp, 8",
+    "mov rdi, rdx",
+    "jmp rax",
+    ".size caulk_heap_thread, . - caulk_heap_thread",
+    ".popsection",
+);
+
+#[cfg(target_arch = "aarch64")]
+global_asm!(
+    ".pushsection .text.caulk_heap_thread,\"ax\",@progbits",
+    ".hidden caulk_heap_thread",
+    ".type caulk_heap_thread, @function",
+    "caulk_heap_thread:",
+    "stp x29, x30, [sp, #-16]!",
+    "bl caulk_heap_thread_begins",
+    "ldp x29, x30, [sp], #16",
+    "mov x16, x0",
+    "mov x0, x1",
+    "br x16",
+    ".size caulk_heap_thread, . - caulk_heap_thread",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    fn caulk_heap_thread(handle: *mut c_void) -> *mut c_void;
 }

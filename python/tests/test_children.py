@@ -1,0 +1,49 @@
+"""Programs that a Python starts inherit what was preloaded into it: each runs as it would without."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HELLO = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { char *block = malloc(5000000); puts(block ? "hello" : "none"); free(block); return 7; }
+"""
+
+PARENT = """
+import subprocess, sys
+done = subprocess.run([sys.argv[1]], capture_output=True, text=True)
+print(done.returncode, repr(done.stdout), repr(done.stderr))
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "options"),
+    [("cc", ["-fsanitize=address"]), ("cc", ["-static"]), ("musl-gcc", []), ("musl-gcc", ["-static"])],
+    ids=["address-sanitizer", "static", "musl", "static-musl"],
+)
+def test_a_child_of_another_kind_runs_as_it_would(run_caulk, tmp_path: Path, compiler, options):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}: Debian's gcc, musl-tools")
+    source, program = tmp_path / "hello.c", tmp_path / "hello"
+    source.write_text(HELLO)
+    built = subprocess.run([compiler, *options, "-o", program, source], capture_output=True, text=True, check=False)
+    if built.returncode:
+        pytest.skip(f"{compiler} cannot build it: {built.stderr}")
+    run = run_caulk(PARENT, str(program))
+    assert (run.code, run.stdout) == (0, "7 'hello\\n' ''\n"), run.told()
+
+
+def test_the_sampler_needs_the_c_library_alone():
+    import caulk
+
+    library = Path(caulk.__file__).with_name("libcaulk_preload.so")
+    if shutil.which("readelf") is None:
+        pytest.skip("no readelf: Debian's binutils")
+    told = subprocess.run(["readelf", "--dynamic", library], capture_output=True, text=True, check=True).stdout
+    needed = [line.split("[")[1].rstrip("]") for line in told.splitlines() if "(NEEDED)" in line]
+    assert len(needed) == 1 and needed[0].startswith("libc.so"), needed
