@@ -26,13 +26,14 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of the workspace, in order of names.
-const LAYERS: [(&str, Layer); 16] = [
+const LAYERS: [(&str, Layer); 17] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
     ("caulk_clean", Layer::Adapter),
     ("caulk_core", Layer::Core),
     ("caulk_diagnose", Layer::Engine),
+    ("caulk_doctor", Layer::Engine),
     ("caulk_growth", Layer::Engine),
     ("caulk_preload", Layer::InProcess),
     ("caulk_python", Layer::Engine),

@@ -2,6 +2,7 @@
 
 mod check;
 mod clean;
+mod doctor;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -14,6 +15,7 @@ pub(crate) use self::check::{
     CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs, ServerArgs,
 };
 pub(crate) use self::clean::CleanArgs;
+pub(crate) use self::doctor::DoctorArgs;
 use crate::settings::{Boundary, Budget};
 
 const STYLES: Styles = Styles::styled()
@@ -78,6 +80,7 @@ pub(crate) enum Command {
     Rules(RulesArgs),
     Server(ServerArgs),
     Clean(CleanArgs),
+    Doctor(DoctorArgs),
 }
 
 /// Run a command, watch its memory, and name what leaks

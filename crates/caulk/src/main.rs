@@ -4,6 +4,7 @@ mod assemble;
 mod check;
 mod cli;
 mod commands;
+mod doctor;
 mod exit;
 mod files;
 mod places;
@@ -32,6 +33,7 @@ fn main() {
         Command::Rules(args) => commands::rules::list(args),
         Command::Server(_) => commands::server::run(),
         Command::Clean(args) => commands::clean::run(args, printer),
+        Command::Doctor(args) => commands::doctor::run(args, printer),
     };
     let code = result.unwrap_or_else(|error| {
         printer.error(&error);

@@ -116,6 +116,16 @@ impl Cgroup {
     }
 }
 
+/// The nearest limit of a control group around the calling process and what is left below it, page cache counted as
+/// free, in bytes; `None` where nothing limits it.
+pub fn room(options: &crate::Options) -> Option<(u64, u64)> {
+    let cgroup = Cgroup::find(&options.proc_root, &options.cgroup_root);
+    let mut reader = Reader::new();
+    let (limit, level) = (cgroup.limit()?, cgroup.level(&mut reader)?);
+    let cache = cgroup.cache(&mut reader).unwrap_or(0);
+    Some((limit, limit.saturating_sub(level.saturating_sub(cache))))
+}
+
 fn oom_kills(events: &Utf8Path) -> Option<u64> {
     let mut text = Vec::new();
     File::open(events).ok()?.read_to_end(&mut text).ok()?;

@@ -31,6 +31,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use caulk_core::{AgentEvent, Death, Limits, ProcessRecord, Sample, SystemSample};
 
+pub use cgroup::room as cgroup_room;
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 
