@@ -38,6 +38,17 @@ def test_a_child_of_another_kind_runs_as_it_would(run_caulk, tmp_path: Path, com
     assert (run.code, run.stdout) == (0, "7 'hello\\n' ''\n"), run.told()
 
 
+def test_a_package_in_a_folder_with_spaces_and_colons_is_loaded_from_elsewhere(run_caulk, tmp_path: Path):
+    import caulk
+
+    package = tmp_path / "a b:c" / "caulk"
+    shutil.copytree(Path(caulk.__file__).parent, package)
+    program = 'import subprocess\nprint("caulk_preload" in open("/proc/self/maps").read(), flush=True)\n'
+    program += 'subprocess.run(["sh", "-c", "echo child"])\n'
+    run = run_caulk(program, env={"CAULK_PACKAGE": str(package)})
+    assert (run.code, run.stdout.split()) == (0, ["True", "child"]), run.told()
+
+
 def test_the_sampler_needs_the_c_library_alone():
     import caulk
 
