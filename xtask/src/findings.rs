@@ -129,6 +129,9 @@ pub(crate) struct Site {
     /// Last line.
     #[serde(default)]
     pub(crate) end_line: u32,
+    /// Of a notebook, the cell that the lines are of, from 1.
+    #[serde(default)]
+    pub(crate) cell: Option<u32>,
     /// Qualified name.
     #[serde(default)]
     pub(crate) function: String,

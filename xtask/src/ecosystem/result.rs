@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::bench::ratio;
 use crate::checker::Checked;
@@ -109,11 +110,13 @@ impl Noted {
     fn new(folder: &Path, finding: &Finding) -> Self {
         let site = finding.sites.first().cloned().unwrap_or_default();
         let source = fs::read(folder.join(&site.file)).unwrap_or_default();
+        let source = String::from_utf8_lossy(&source);
+        let source = site.cell.map_or(source.clone(), |cell| cell_of(&source, cell).into());
         Self {
             class: finding.class.clone(),
             severity: finding.severity,
             message: finding.message.clone(),
-            excerpt: excerpt(&String::from_utf8_lossy(&source), site.line),
+            excerpt: excerpt(&source, site.line),
             file: site.file,
             line: site.line,
             function: site.function,
@@ -129,6 +132,15 @@ impl Noted {
     }
 }
 
+/// The source of a notebook's cell; nothing where there is no such cell.
+fn cell_of(notebook: &str, cell: u32) -> String {
+    let notebook: Value = serde_json::from_str(notebook).unwrap_or_default();
+    match &notebook["cells"][cell.saturating_sub(1) as usize]["source"] {
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+        source => source.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
 fn excerpt(source: &str, line: u32) -> String {
     let shown = line.saturating_sub(BEFORE)..=line + AFTER;
     let lines = source.lines().zip(1_u32..).filter(|(_, number)| shown.contains(number));
@@ -139,6 +151,14 @@ fn excerpt(source: &str, line: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_notebook_shows_the_lines_of_its_cell() {
+        let notebook = r#"{"cells": [{"source": "a\nb\n"}, {"source": ["c\n", "d\n"]}]}"#;
+        assert_eq!(excerpt(&cell_of(notebook, 1), 2), "     1 a\n>    2 b\n");
+        assert_eq!(cell_of(notebook, 2), "c\nd\n");
+        assert_eq!((cell_of(notebook, 3), cell_of("{", 1)), (String::new(), String::new()));
+    }
 
     #[test]
     fn an_excerpt_marks_its_line() {
