@@ -4,6 +4,7 @@ mod attributes;
 mod binding;
 mod calls;
 mod constructors;
+mod container_methods;
 mod containers;
 mod definitions;
 mod expressions;
