@@ -46,6 +46,8 @@ const ENTANGLED: &str =
     "this project is too entangled: not all calls were followed, patterns across functions may be missed";
 /// Ways in which one thing happens that are told apart.
 const MAX_CASES: usize = 48;
+/// Containers inside one another that are asked for what holds them.
+const MAX_HELD: usize = 16;
 
 /// One way in which a container grows at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -388,6 +390,26 @@ impl Analysis {
     pub fn makes_models(&self, id: LoopId) -> bool {
         self.run.modules.iter().any(|object| self.made_in(*object, id))
             || self.calls_giving(Kinds::MODULE).iter().any(|call| call.around.contains(&id))
+    }
+
+    /// Whether what a place means goes with a function: a variable, or an entry of what variables and arguments alone hold.
+    pub fn goes_with_function(&self, place: PlaceId) -> bool {
+        let Place::Field(object, _) = self.place(place) else { return true };
+        let (mut seen, mut at) = (vec![object], 0);
+        while let Some(&held) = seen.get(at) {
+            at += 1;
+            let shape = self.object(held).shape;
+            if !shape.is_container() && !matches!(shape, Shape::Tuple | Shape::Iterator)
+                || seen.len() > MAX_HELD
+            {
+                return false;
+            }
+            let named = self.run.holders.get(&held).into_iter().flatten().map(|(owner, _)| *owner);
+            let outer = self.run.containers.get(&held).into_iter().flatten().copied();
+            let new: Vec<_> = named.chain(outer).filter(|owner| !seen.contains(owner)).collect();
+            seen.extend(new);
+        }
+        true
     }
 
     /// What holds an object: the longest-lived of all that do.

@@ -195,7 +195,14 @@ impl Judge<'_> {
     fn carry(&self, carry: CarryFact) -> Option<CarryClaim> {
         let holder = self.analysis.holder_of(carry.place);
         let judged = carry.cases.iter().filter_map(|case| {
-            let exposure = Exposure::of(self.analysis, &case.duration, holder)?;
+            let mut duration = case.duration.clone();
+            if self.analysis.goes_with_function(carry.place) {
+                // What a framework calls has returned when it calls again.
+                let returns = |id: &LoopId| self.analysis.a_loop(*id).at.is_none();
+                let called = duration.growing.iter().take_while(|id| returns(id)).count();
+                duration.growing.drain(..called);
+            }
+            let exposure = Exposure::of(self.analysis, &duration, holder)?;
             if self.is_left_to_users(holder, &case.duration) || !self.goes_on(&case.duration) {
                 return None;
             }
