@@ -9,11 +9,17 @@ __version__: str
 def start(settings: str, argv: list[str], rank: int | None, worker: int | None) -> bool:
     """Connects to the supervisor that `CAULK_SOCKET` names and greets it; false where there is none."""
 
-def boundary(unit: int, index: int, steps: int, phase: int, level: int) -> None:
-    """Cuts a boundary.
+def boundary(unit: int, index: int, steps: int, phase: int, level: int, of: int = 0) -> None:
+    """Cuts a boundary; `of` is the process whose boundary it is, for one that works for another.
 
     `unit`: 0 epoch, 1 steps, 2 seconds; `phase`: 0 run, 1 train, 2 validation, 3 test; `level`: 0 for figures alone,
     1 for a census where it is worth its cost.
+    """
+
+def progress_of(pid: int) -> tuple[int, int, int] | None:
+    """How far a process is that has cut boundaries.
+
+    One more than the numbers of the last epoch and of the last step at which it did, and its optimizer steps then.
     """
 
 def step(steps: int) -> None:

@@ -42,6 +42,7 @@ _HOOKS = {
     "lightning.pytorch.trainer.call": "_hooks_lightning",
     "pytorch_lightning.trainer.call": "_hooks_lightning",
     "transformers.trainer_callback": "_hooks_transformers",
+    "multiprocessing.queues": "_hooks_workers",
 }
 
 
@@ -69,6 +70,8 @@ class Marks:
 
     def _reset(self):
         self._busy = False
+        #: Process whose boundaries this one takes over; 0 where it cuts its own.
+        self.works_for = 0
         #: A boundary that was cut inside a backward pass.
         self.waiting = None
         self._phase = None
@@ -133,6 +136,16 @@ class Marks:
                 self._epoch_every *= 2
             self._spacing_since = now
             self._epochs_at_this_spacing = 0
+
+    def mirror(self, unit, index, steps, level):
+        """The process that this one works for has cut a boundary."""
+        if not self._busy and self._connect():
+            self._tell((unit, index, steps, RUN), level)
+
+    def second(self):
+        """Cuts a boundary by time, if one is due."""
+        if time.monotonic() >= self._due:
+            self._second_boundary()
 
     def _step_boundary(self):
         if self._seconds:
@@ -230,7 +243,11 @@ class Marks:
             if boundary[0] != STEPS or not self._at_this_spacing % _FLUSH_EVERY:
                 for flush in self.before_cut:
                     flush()
-            self.agent.boundary(*boundary, level)
+            of = self.works_for or (0 if self.steps else master())
+            if of:
+                self.agent.boundary(*boundary, level, of)
+            else:
+                self.agent.boundary(*boundary, level)
         finally:
             self._busy = False
 
@@ -248,7 +265,7 @@ class Marks:
         """Callback of the collector: the clock of programs that make no steps."""
         if phase == "start" or not self.alive:
             return
-        if self._busy or self._steps or time.monotonic() < self._due:
+        if self._busy or self._steps or self.works_for or time.monotonic() < self._due:
             return
         # After a full collection, which may be the program's own, it may look at what is left.
         if info["generation"] == 2 and not self._seconds and time.monotonic() < self._due + _FULL_TOO:
@@ -461,6 +478,25 @@ def _spacing(settings):
             except ValueError:
                 return None, None
     return None, None
+
+
+def master():
+    """The process that `multiprocessing` has made this one for; 0 where there is none."""
+    process = sys.modules.get("multiprocessing.process")
+    parent = process and process.parent_process()
+    return parent.pid if parent is not None else 0
+
+
+def replace(marks, owner, name, function):
+    """Sets a function of a library's, until caulk is taken down; what somebody else puts on top then stays."""
+    original = vars(owner)[name]
+    setattr(owner, name, function)
+
+    def restore():
+        if vars(owner).get(name) is function:
+            setattr(owner, name, original)
+
+    marks.undo.append(restore)
 
 
 def _worker():

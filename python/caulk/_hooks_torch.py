@@ -358,10 +358,12 @@ def _hook_backward(torch, marks, steps, compiling):
     autograd = torch.autograd
     if hasattr(autograd, "_engine_run_backward"):
         # Called by both `backward` and `grad` with (outputs, gradients, retain_graph, create_graph, ...).
-        _replace(marks, autograd, "_engine_run_backward", around(autograd._engine_run_backward, _engine_flags))
+        _bootstrap.replace(
+            marks, autograd, "_engine_run_backward", around(autograd._engine_run_backward, _engine_flags)
+        )
     else:
-        _replace(marks, autograd, "backward", around(autograd.backward, _backward_flags))
-        _replace(marks, autograd, "grad", around(autograd.grad, _backward_flags))
+        _bootstrap.replace(marks, autograd, "backward", around(autograd.backward, _backward_flags))
+        _bootstrap.replace(marks, autograd, "grad", around(autograd.grad, _backward_flags))
 
 
 def _engine_flags(args, _kwargs):
@@ -395,7 +397,7 @@ def _hook_loaders(torch, marks, steps, compiling):
         return batch
 
     _hide(torch, __next__)
-    _replace(marks, iterators, "__next__", __next__)
+    _bootstrap.replace(marks, iterators, "__next__", __next__)
 
 
 def _hook_eval(torch, marks, steps, compiling):
@@ -410,19 +412,7 @@ def _hook_eval(torch, marks, steps, compiling):
         return original(self)
 
     _hide(torch, eval)
-    _replace(marks, module, "eval", eval)
-
-
-def _replace(marks, owner, name, function):
-    """Sets a function of torch's, until caulk is taken down; what somebody else puts on top then stays."""
-    original = vars(owner)[name]
-    setattr(owner, name, function)
-
-    def restore():
-        if vars(owner).get(name) is function:
-            setattr(owner, name, original)
-
-    marks.undo.append(restore)
+    _bootstrap.replace(marks, module, "eval", eval)
 
 
 def _compiling(torch):

@@ -1,6 +1,9 @@
 //! What the agent may cost: a start credit, then a share of the process's own CPU time.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use crate::board::Entry;
 
 /// CPU time that a process may spend before the share applies.
 ///
@@ -8,6 +11,8 @@ use std::time::Duration;
 const CREDIT: Duration = Duration::from_millis(750);
 /// Share of the process's CPU time beyond the credit.
 const SHARE: f64 = 0.005;
+/// The same for a worker whose siblings have another one that is looked into: enough to read its memory.
+const READINGS: Duration = Duration::from_millis(50);
 /// Longest pause at one boundary that is knowingly taken.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -20,20 +25,42 @@ pub(crate) struct Budget {
     begun: Option<Duration>,
     /// When the first one did, on the wall.
     first: Option<Duration>,
+    /// Where the process is found that this one works for: all that do have one credit together.
+    shared: Option<Entry>,
 }
 
 impl Budget {
     /// May work of about this length be done now, and leave `reserve` for later?
     pub(crate) fn allows(&self, predicted: Duration, reserve: Duration) -> bool {
-        self.now() + predicted <= LONGEST_PAUSE && self.affords(predicted, reserve)
+        self.now() + predicted <= self.longest_pause() && self.affords(predicted, reserve)
     }
 
     /// The same, however long the pause is already.
     fn affords(&self, predicted: Duration, reserve: Duration) -> bool {
         // A pause stops the thread that trains: many busy threads do not make it cheaper.
         let wall = self.first.map_or(Duration::ZERO, |first| monotonic().saturating_sub(first));
-        let earned = CREDIT + cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID).min(wall).mul_f64(SHARE);
+        let earned = self.credit() + cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID).min(wall).mul_f64(SHARE);
         self.spent + self.now() + predicted + reserve <= earned
+    }
+
+    /// While one worker pauses, its siblings and the batches that wait keep the training going.
+    fn longest_pause(&self) -> Duration {
+        if self.shared.is_some() { 2 * LONGEST_PAUSE } else { LONGEST_PAUSE }
+    }
+
+    /// What may be spent before the share applies: of several workers, one has the credit of all.
+    fn credit(&self) -> Duration {
+        let Some(entry) = self.shared else { return CREDIT };
+        if !entry.spends() {
+            return READINGS;
+        }
+        let all = Duration::from_nanos(entry.spent().load(Ordering::Relaxed));
+        CREDIT.saturating_sub(all.saturating_sub(self.spent))
+    }
+
+    /// From now on the credit is that of all who work for this process.
+    pub(crate) fn share(&mut self, entry: Option<Entry>) {
+        self.shared = self.shared.or(entry);
     }
 
     /// What this boundary has cost so far.
@@ -51,6 +78,9 @@ impl Budget {
     pub(crate) fn spend(&mut self) {
         let worked = self.begun.take().map_or(Duration::ZERO, |begun| thread_time().saturating_sub(begun));
         self.spent += worked;
+        if let Some(entry) = self.shared.filter(|entry| entry.spends()) {
+            entry.spent().fetch_add(worked.as_nanos() as u64, Ordering::Relaxed);
+        }
         self.longest = self.longest.max(worked);
     }
 

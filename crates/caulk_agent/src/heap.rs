@@ -20,7 +20,7 @@ mod entries;
 mod types;
 
 pub(crate) use address_bits::AddressBits;
-pub(crate) use collector::visit_tracked;
+pub(crate) use collector::{try_lists, visit_tracked, write_no_more};
 pub(crate) use entries::Entries;
 pub(crate) use types::{Shape, TypeInfo};
 

@@ -231,6 +231,13 @@ impl ModuleRoot<'_> {
     }
 }
 
+/// Namespaces of the modules whose files are not the user's: told without touching what is in them.
+pub(crate) fn library_namespaces(py: Python<'_>) -> AddressSet {
+    let has_file = |module: &&ModuleRoot<'_>| module.namespace.contains("__file__").unwrap_or(false);
+    let modules = modules(py);
+    modules.iter().filter(|module| !module.user).filter(has_file).map(ModuleRoot::namespace).collect()
+}
+
 /// Loaded modules, `__main__` first, caulk's own left out.
 fn modules(py: Python<'_>) -> Vec<ModuleRoot<'_>> {
     // SAFETY: a borrowed reference to `sys.modules`, or null.

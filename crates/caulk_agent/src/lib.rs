@@ -7,10 +7,12 @@
 
 use pyo3::prelude::*;
 
+mod board;
 mod budget;
 mod census;
 mod channel;
 mod contents;
+mod copied;
 mod cuda;
 mod exclusive;
 mod frames;
@@ -26,6 +28,7 @@ mod own;
 mod peaks;
 mod replaced;
 mod session;
+mod sharing;
 mod suspects;
 mod symbols;
 mod torch;
@@ -38,6 +41,7 @@ static ALLOCATOR: own::Counted = own::Counted;
 #[pymodule]
 fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    heap::try_lists(module.py());
     frames::register(module)?;
     heap_profile::register(module)?;
     inspect::register(module)?;

@@ -15,9 +15,11 @@ mod trend;
 pub(crate) use entry::register;
 use trend::Trend;
 
+use crate::board;
 use crate::budget::{Budget, Price, monotonic, thread_time};
 use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
+use crate::copied::Copied;
 use crate::cuda;
 use crate::garbage::Nursery;
 use crate::graphs::Graphs;
@@ -25,6 +27,7 @@ use crate::heap::{Address, AddressMap, Heap};
 use crate::heap_profile::Sampler;
 use crate::in_use::{self, Meter, Reading};
 use crate::replaced::Replaced;
+use crate::sharing::{Shares, SharesMeter};
 use crate::suspects::Suspects;
 use crate::torch::Torch;
 
@@ -35,6 +38,8 @@ const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 const RESERVE: Duration = Duration::from_millis(250);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
+/// Tensors that a forked process may hold on to.
+const MOST_SHARED: usize = 4096;
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
 
@@ -45,6 +50,7 @@ struct Prices {
     replaced: Price,
     garbage: Price,
     graphs: Price,
+    copied: Price,
     arming: Price,
 }
 
@@ -57,8 +63,28 @@ impl Default for Prices {
             replaced: milliseconds(5),
             garbage: milliseconds(5),
             graphs: milliseconds(10),
+            copied: milliseconds(40),
             arming: milliseconds(8),
         }
+    }
+}
+
+/// A boundary to be cut.
+#[derive(Clone, Copy)]
+struct Cut {
+    unit: Unit,
+    index: u64,
+    steps: u64,
+    phase: Phase,
+    /// Process whose boundary this is, where it is taken over; 0 for the process's own.
+    of: u32,
+    with_census: bool,
+}
+
+impl Cut {
+    /// What must be left of the budget for more important boundaries.
+    fn reserve(self) -> Duration {
+        if self.unit == Unit::Epoch { Duration::ZERO } else { RESERVE }
     }
 }
 
@@ -68,6 +94,9 @@ struct Session {
     /// The heap sampler, where it is loaded.
     sampler: Option<Sampler>,
     meter: Meter,
+    /// For a process that was forked: what it still shares.
+    shares: Option<SharesMeter>,
+    copied: Copied,
     budget: Budget,
     tracker: Tracker,
     /// Unit that the tracker's censuses were taken at.
@@ -100,6 +129,8 @@ impl Session {
             channel: Channel::new(path),
             sampler: None,
             meter: Meter::new(),
+            shares: None,
+            copied: Copied::default(),
             budget: Budget::default(),
             tracker: Tracker::default(),
             tracked: Unit::Seconds,
@@ -122,21 +153,22 @@ impl Session {
         }
     }
 
-    fn boundary(
-        &mut self,
-        py: Python<'_>,
-        unit: Unit,
-        index: u64,
-        steps: u64,
-        phase: Phase,
-        with_census: bool,
-    ) -> PyResult<()> {
+    /// Takes over what an earlier session of the process, or of the one that it was forked from, knows of the heap.
+    fn succeed(&mut self, before: &Self, forked: bool) {
+        self.mean_small = before.mean_small;
+        self.census_cost = before.census_cost;
+        self.shares = forked.then(SharesMeter::default);
+    }
+
+    fn boundary(&mut self, py: Python<'_>, cut: Cut) -> PyResult<()> {
+        let Cut { unit, index, steps, phase, of, with_census } = cut;
         if self.channel.is_closed() {
             // Nobody listens any more: nothing is worth its cost.
             self.disarm(py);
             return Ok(());
         }
         self.budget.begin();
+        self.join_the_board(cut);
         let started = thread_time();
         let mut reading = self.meter.read(py, &self.budget);
         let own = self.sampler.map_or(0, Sampler::shared_bytes);
@@ -159,7 +191,7 @@ impl Session {
         let with_census = with_census
             && !beside
             && unit <= self.tracked
-            && self.trends[unit as usize].take(unit, level, cost, crate::heap::modules(py));
+            && self.trends[unit as usize].take(unit, level, cost, crate::heap::modules(py), of != 0);
         if with_census {
             self.track(unit);
         }
@@ -174,10 +206,10 @@ impl Session {
         if let Some(sampler) = self.sampler {
             sampler.snapshot(seq);
         }
+        let shares = self.shares(cut, reading);
         let paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
-        let reserve = if unit == Unit::Epoch { Duration::ZERO } else { RESERVE };
-        let census = self.census(&mut heap, with_census, reserve, reading.small_blocks);
+        let census = self.census(&mut heap, with_census, cut.reserve(), reading.small_blocks);
         let mut boundary = Boundary {
             seq,
             time_ns: monotonic().as_nanos() as u64,
@@ -190,6 +222,9 @@ impl Session {
             cuda_inactive_bytes: cuda.inactive,
             cuda_retries: cuda.retries,
             census_objects: census.as_ref().map_or(0, |census| census.objects),
+            private_bytes: shares.private,
+            inherited_bytes: shares.inherited,
+            of,
             ..self.figures(reading)
         };
         self.in_use = level;
@@ -201,11 +236,30 @@ impl Session {
         if self.trims && unit == Unit::Epoch && index >= FIRST_TRIM && index.is_power_of_two() {
             self.trim(seq);
         }
-        if unit == Unit::Epoch && self.epochs > 2 {
+        self.look_for_copied(&mut heap, seq);
+        if unit == Unit::Epoch && self.epochs > 2 && of == 0 {
             self.suspects.watch_peak(py, seq, self.in_use, reading.headroom());
         }
         self.budget.spend();
         Ok(())
+    }
+
+    /// Tells those that work for this process where it is; one of those shares its credit with the others.
+    fn join_the_board(&mut self, cut: Cut) {
+        if cut.of != 0 {
+            self.budget.share(board::entry_of(cut.of));
+        } else if cut.unit != Unit::Seconds
+            && let Some(entry) = board::own_entry()
+        {
+            entry.tell(cut.unit, cut.index, cut.steps);
+        }
+    }
+
+    /// What a forked process that works for another still shares, where the boundary is worth a reading.
+    fn shares(&mut self, cut: Cut, reading: Reading) -> Shares {
+        let wanted = cut.of != 0 && cut.with_census;
+        let meter = self.shares.as_mut().filter(|_| wanted);
+        meter.and_then(|meter| meter.read(reading.rss, cut.reserve(), &self.budget)).unwrap_or_default()
     }
 
     /// Censuses by seconds, steps and epochs are compared each with their own kind, the coarsest phase that the program
@@ -327,7 +381,7 @@ impl Session {
         let garbage = self.prices.garbage.pay(&self.budget, || self.nursery.look(heap)).flatten();
         // The census's addresses are good until something is called. What is looked into is kept alive before that: any
         // call may let another thread run, which lets go of what it held.
-        let tensors = heap.hold(census.tensors.iter().copied());
+        let tensors = heap.hold(census.tensors.iter().copied().filter(|_| !self.shares_many(&census)));
         let fresh = self.replaced.meet(heap, &census, &self.tracker, &self.suspects, self.in_use, seq);
         let types = self.largest_types(heap, &census);
         self.suspects.confirm_owners(heap, &census.alive);
@@ -356,6 +410,23 @@ impl Session {
         drop(tensors);
         suspects.look(heap, seq, self.epochs, budget, *sampler, channel);
         prices.arming.pay_at_last(budget, || suspects.arm(heap, channel));
+    }
+
+    /// Looks for what a forked process copies by reading it, once that shows.
+    fn look_for_copied(&mut self, heap: &mut Heap<'_>, seq: u32) {
+        let Self { budget, prices, suspects, channel, copied, shares, .. } = self;
+        if copied.is_due(shares.as_ref()) {
+            prices.copied.pay(budget, || {
+                if let Some(found) = copied.search(heap) {
+                    copied.explain(heap, found, suspects.number(), seq, channel);
+                }
+            });
+        }
+    }
+
+    /// To hold on to very many objects of a process that this one was forked from would copy them.
+    fn shares_many(&self, census: &Census) -> bool {
+        self.shares.is_some() && census.tensors.len() > MOST_SHARED
     }
 
     /// The largest types and as many of the fastest growing, kept alive.

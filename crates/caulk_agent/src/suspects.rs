@@ -131,8 +131,12 @@ impl Suspects {
     }
 
     fn item(&mut self, kind: ContainerKind, type_name: String) -> Suspect {
-        let id = self.next_id;
+        Suspect::new(self.number(), kind, type_name)
+    }
+
+    /// A number that nothing else has.
+    pub(crate) fn number(&mut self) -> u32 {
         self.next_id += 1;
-        Suspect::new(id, kind, type_name)
+        self.next_id - 1
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::wire::board::BOARD_VARIABLE;
 use caulk_core::wire::heap::{HEAP_VARIABLE, INTERVAL_VARIABLE, PRECISE_INTERVAL};
 use caulk_core::wire::{RUN_VARIABLE, SETTINGS_VARIABLE, SOCKET_VARIABLE};
 
@@ -31,8 +32,16 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// The address sanitizer ends programs in which another library is loaded before its own, unless it is told not to look.
 const SANITIZER: (&str, &str) = ("ASAN_OPTIONS", "verify_asan_link_order=0");
 
-/// Variables for the command; without a package only the mark of the run. `heap` is where the sampler is to write.
-pub(crate) fn variables(options: &Options, runtime: &Runtime, heap: Option<&str>) -> Variables {
+/// Shared memory for the command's processes, as paths that open it.
+pub(crate) struct Memory<'a> {
+    /// Where the heap sampler is to write.
+    pub(crate) heap: Option<&'a str>,
+    /// Where training processes say how far they are.
+    pub(crate) board: Option<String>,
+}
+
+/// Variables for the command; without a package only the mark of the run.
+pub(crate) fn variables(options: &Options, runtime: &Runtime, memory: &Memory<'_>) -> Variables {
     let mut variables = vec![(RUN_VARIABLE, runtime.mark().into())];
     let (Some(package), Some(socket)) = (&options.package, runtime.socket()) else {
         return variables;
@@ -48,7 +57,10 @@ pub(crate) fn variables(options: &Options, runtime: &Runtime, heap: Option<&str>
     variables.push((SETTINGS_VARIABLE, settings.into()));
     variables.push((SOCKET_VARIABLE, socket.as_str().into()));
     variables.push((PYTHON_PATH, prefixed(&package.join(INJECTED), env::var_os(PYTHON_PATH))));
-    if let (Some(sampler), Some(heap)) = (&options.sampler, heap) {
+    if let Some(board) = &memory.board {
+        variables.push((BOARD_VARIABLE, board.into()));
+    }
+    if let (Some(sampler), Some(heap)) = (&options.sampler, memory.heap) {
         let sampler = loadable(sampler, runtime);
         variables.push((PRELOAD, prefixed(&sampler, env::var_os(PRELOAD))));
         if options.precise {

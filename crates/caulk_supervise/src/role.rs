@@ -72,7 +72,11 @@ impl Signs {
         self.worker = hello.worker.or(self.worker);
     }
 
+    /// A boundary that is another process's says nothing of this one.
     pub(crate) fn hear_boundary(&mut self, boundary: &Boundary) {
+        if boundary.of != 0 {
+            return;
+        }
         let trains = boundary.steps > 0 || boundary.unit != Unit::Seconds;
         self.claim = self.claim.max(if trains { Claim::Trains } else { Claim::Runs });
     }

@@ -12,8 +12,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::time::Timespec;
 
+use crate::board::Board;
 use crate::death::{self, Ending};
 use crate::heaps::Heaps;
+use crate::launch::Memory;
 use crate::progress::Lines;
 use crate::sampler::Sampler;
 use crate::signals::{Arrived, Signals};
@@ -63,6 +65,8 @@ struct Supervisor<'a> {
     surroundings: Surroundings,
     /// Heap profiles, where the sampler is loaded.
     heaps: Option<Heaps>,
+    /// Where training processes say how far they are.
+    board: Option<Board>,
     lines: Lines,
     silence: Silence,
     notes: Vec<String>,
@@ -86,7 +90,9 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
     let start_ns = clock::now_ns();
     let heaps = options.sampler.as_ref().and_then(|_| Heaps::open().ok());
     let heap = heaps.as_ref().map(Heaps::path);
-    let variables = launch::variables(options, &runtime, heap.as_deref());
+    let board = Board::open().ok();
+    let memory = Memory { heap: heap.as_deref(), board: board.as_ref().map(Board::path) };
+    let variables = launch::variables(options, &runtime, &memory);
     let child = launch::spawn(options, &variables, signals.before())?;
     let start = RunStart { root_pid: child.id(), start_ns, limits: surroundings.limits() };
     sink.started(&start);
@@ -102,6 +108,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         sampler: Sampler::new(),
         surroundings,
         heaps,
+        board,
         lines: Lines::new(options.progress),
         silence: Silence::default(),
         notes: Vec::new(),
@@ -332,6 +339,9 @@ impl Supervisor<'_> {
         for pid in self.tree.gone.drain(..) {
             if let Some(heaps) = &mut self.heaps {
                 heaps.release(pid);
+            }
+            if let Some(board) = &self.board {
+                board.release(pid);
             }
         }
     }

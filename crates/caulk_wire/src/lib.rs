@@ -4,6 +4,7 @@
 //! a `u8` tag, then the fields in order. A reader that knows fewer fields than were sent ignores the rest of the
 //! frame, and a tag that it does not know decodes to [`DecodeError::UnknownTag`], which is safe to skip.
 
+pub mod board;
 mod codec;
 pub mod heap;
 mod message;

@@ -136,6 +136,10 @@ records! {
         shm_bytes: u64,
         /// Resident set size, in bytes.
         rss_bytes: u64,
+        /// Pages that are this process's alone and were written to (`Private_Dirty`), in bytes; 0 where that was not read.
+        private_bytes: u64,
+        /// Pages of a forked process that others still share (`Shared_Dirty`), in bytes, where `private_bytes` was read.
+        inherited_bytes: u64,
         /// `torch.cuda.memory_allocated()` over all devices, in bytes.
         cuda_allocated_bytes: u64,
         /// `torch.cuda.memory_reserved()` over all devices, in bytes.
@@ -158,6 +162,8 @@ records! {
         cuda_inactive_bytes: u64,
         /// Times that it emptied its caches because the device had no more memory.
         cuda_retries: u64,
+        /// Process whose boundary this is, for one that works for another and takes its boundaries over; 0 for its own.
+        of: u32,
     }
 
     /// One row of a census.
@@ -244,6 +250,8 @@ records! {
         boundary: u32,
         /// Elements looked at.
         sampled: u32,
+        /// ... of which lie in pages that this process has copied since it was forked, where that was looked for.
+        copied: u32,
         /// Types of the elements, most frequent first.
         element_types: Vec<(String, u32)>,
         /// Bytes that die with one element, mean of the sample: objects, tensor storages, graphs.

@@ -2,6 +2,8 @@
 
 use std::os::raw::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -9,11 +11,22 @@ use pyo3::prelude::*;
 use super::{Address, loaded, read_word};
 use crate::symbols;
 
+/// Shares this process its objects with the one that it was forked from?
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// In a forked child: the interpreter's own function counts a reference to every object that it visits, and would copy
+/// every page that holds one.
+pub(crate) fn write_no_more() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
 /// Visits every object that the collector tracks, in no particular order; stops when `visit` returns false.
 ///
 /// Returns false where this interpreter offers no safe way; then there is no census.
 pub(crate) fn visit_tracked(py: Python<'_>, visit: &mut dyn FnMut(Address) -> bool) -> bool {
-    if let Some(visit_objects) = symbols::gc_visit_objects() {
+    if let Some(visit_objects) = symbols::gc_visit_objects()
+        && !FORKED.load(Ordering::Relaxed)
+    {
         let mut visit = visit;
         // SAFETY: the function's documented contract: the callback must not run Python code, and does not.
         unsafe { visit_objects(forward_while, (&raw mut visit).cast()) };
@@ -31,11 +44,22 @@ unsafe extern "C" fn forward_while(object: *mut ffi::PyObject, closure: *mut c_v
     c_int::from(proceed.unwrap_or(false))
 }
 
-/// The collector's lists of CPython 3.10 and 3.11, found without knowing where the interpreter keeps them.
+/// Tries the collector's lists out, as long as there are few objects: the trial counts a reference to each.
+pub(crate) fn try_lists(py: Python<'_>) {
+    SOUND.get_or_init(|| {
+        let sound = Generations::guess(py).and_then(|generations| generations.agrees_with_collector(py));
+        sound.unwrap_or(false)
+    });
+}
+
+/// Are the lists where they are looked for?
+static SOUND: OnceLock<bool> = OnceLock::new();
+
+/// The collector's lists, found without knowing where the interpreter keeps them. Reading them writes nothing.
 ///
 /// A new object is appended to the youngest generation, so the link after it is that list's head; the heads of the
-/// generations lie beside each other in an array of `struct gc_generation { PyGC_Head head; int threshold; int count; }`
-/// (CPython, `pycore_gc.h`, 3.8 to 3.11). Behind them and one pointer lies the permanent generation, for what `gc.freeze()`
+/// generations lie beside each other, as `struct gc_generation { PyGC_Head head; int threshold; int count; }` each
+/// (CPython, `pycore_gc.h`, 3.8 to 3.13). Behind them and one pointer lies the permanent generation, for what `gc.freeze()`
 /// has taken out. The count of objects is held against `gc.get_objects()` and `gc.get_freeze_count()` once.
 struct Generations {
     heads: [Address; 4],
@@ -48,18 +72,17 @@ const GENERATION: usize = LINKS + 8;
 
 impl Generations {
     fn find(py: Python<'_>) -> Option<Self> {
-        static SOUND: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        let version = py.version_info();
-        if (version.major, version.minor) >= (3, 12) || SOUND.get() == Some(&false) {
-            return None;
-        }
+        if SOUND.get() == Some(&true) { Self::guess(py) } else { None }
+    }
+
+    fn guess(py: Python<'_>) -> Option<Self> {
+        // 3.14 has another arrangement, which nobody has tried.
+        symbols::minor().filter(|minor| *minor < 14)?;
         // SAFETY: makes a tracked list; null is handled below.
         let fresh = unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyList_New(0)) }?;
-        let young = read_word(fresh.as_ptr() as Address - LINKS);
+        let young = next(fresh.as_ptr() as Address - LINKS);
         let permanent = young + 3 * GENERATION + size_of::<Address>();
-        let generations = Self { heads: [young, young + GENERATION, young + 2 * GENERATION, permanent] };
-        let sound = *SOUND.get_or_init(|| generations.agrees_with_collector(py).unwrap_or(false));
-        sound.then_some(generations)
+        Some(Self { heads: [young, young + GENERATION, young + 2 * GENERATION, permanent] })
     }
 
     fn agrees_with_collector(&self, py: Python<'_>) -> Option<bool> {
@@ -77,14 +100,19 @@ impl Generations {
 
     fn visit(&self, visit: &mut dyn FnMut(Address) -> bool) -> bool {
         for head in self.heads {
-            let mut links = read_word(head);
+            let mut links = next(head);
             while links != head {
                 if links == 0 || !visit(links + LINKS) {
                     return false;
                 }
-                links = read_word(links);
+                links = next(links);
             }
         }
         true
     }
+}
+
+/// The link after this one. Its low bits are flags of the collector's.
+fn next(links: Address) -> Address {
+    read_word(links) & !3
 }

@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use caulk_wire::{BackwardSite, Bye, Hello, LoopSite, PROTOCOL, Phase, SOCKET_VARIABLE, Unit};
 use pyo3::prelude::*;
 
-use super::Session;
+use super::{Cut, Session};
 use crate::budget::monotonic;
 use crate::exclusive::Exclusive;
-use crate::{census, frames, trace};
+use crate::{board, census, frames, heap, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
 
@@ -38,6 +38,7 @@ fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, w
     let version = py.version_info();
     let mut session = Session::new(path);
     session.trims = settings.split(';').any(|setting| setting == "trim=1");
+    guarded(|before| session.succeed(before, before.shares.is_some()));
     let executable: Option<String> = crate::heap::loaded(py, "sys")
         .and_then(|sys| crate::heap::member(&sys, "executable")?.extract().ok());
     let hello = Hello {
@@ -63,13 +64,32 @@ fn start(py: Python<'_>, settings: &str, argv: Vec<String>, rank: Option<u32>, w
     connected
 }
 
-/// Cuts a boundary: `unit` 0 epoch, 1 steps, 2 seconds; `level` 1 asks for a census where the budget allows.
+/// Cuts a boundary: `unit` 0 epoch, 1 steps, 2 seconds; `level` 1 asks for a census where the budget allows; `of` is the
+/// process whose boundary it is, for one that works for another.
 #[pyfunction]
-fn boundary(py: Python<'_>, unit: u32, index: u64, steps: u64, phase: u32, level: u32) -> PyResult<()> {
+#[pyo3(signature = (unit, index, steps, phase, level, of = 0))]
+fn boundary(
+    py: Python<'_>,
+    unit: u32,
+    index: u64,
+    steps: u64,
+    phase: u32,
+    level: u32,
+    of: u32,
+) -> PyResult<()> {
     let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
     let phase = Phase::ALL.get(phase as usize).copied().unwrap_or_default();
+    let cut = Cut { unit, index, steps, phase, of, with_census: level > 0 };
     // Only what the program itself must see comes back: Ctrl-C while a Python function was called.
-    guarded(|session| session.boundary(py, unit, index, steps, phase, level > 0)).unwrap_or(Ok(()))
+    guarded(|session| session.boundary(py, cut)).unwrap_or(Ok(()))
+}
+
+/// How far another process is, if it has told: one more than the number of the last epoch and of the last step at which
+/// it cut a boundary, and its optimizer steps then.
+#[pyfunction]
+fn progress_of(pid: u32) -> Option<(u64, u64, u64)> {
+    let progress = board::entry_of(pid)?.progress();
+    Some((progress.epoch, progress.step, progress.steps))
 }
 
 /// An optimizer step went by: an armed trace that has seen enough is taken down.
@@ -160,11 +180,14 @@ fn stop(py: Python<'_>) {
 fn after_fork(py: Python<'_>) {
     SESSION.release();
     census::resume_collector_after_fork();
+    heap::write_no_more();
     trace::after_fork(py);
     guarded(|session| {
         session.channel.after_fork();
         let channel = std::mem::take(&mut session.channel);
-        *session = Session { channel, ..Session::new(String::new()) };
+        let mut child = Session { channel, ..Session::new(String::new()) };
+        child.succeed(session, true);
+        *session = child;
     });
 }
 
@@ -172,6 +195,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(start, module)?,
         wrap_pyfunction!(boundary, module)?,
+        wrap_pyfunction!(progress_of, module)?,
         wrap_pyfunction!(step, module)?,
         wrap_pyfunction!(loop_site, module)?,
         wrap_pyfunction!(backward_site, module)?,

@@ -45,8 +45,15 @@ pub(super) struct Trend {
 }
 
 impl Trend {
-    /// Takes in the next boundary; is a census worth its cost?
-    pub(super) fn take(&mut self, unit: Unit, level: u64, cost: Duration, modules: usize) -> bool {
+    /// Takes in the next boundary; is a census worth its cost? `sparing`: only where memory rises and rises.
+    pub(super) fn take(
+        &mut self,
+        unit: Unit,
+        level: u64,
+        cost: Duration,
+        modules: usize,
+        sparing: bool,
+    ) -> bool {
         let now = monotonic();
         // A census at each of these would be a small part of the time between them.
         let slow = self.boundaries > 0 && now.saturating_sub(self.at) > cost * SLOW;
@@ -60,7 +67,8 @@ impl Trend {
         let creeps = self.boundaries.is_multiple_of(BLOCK) && self.low > self.looked + 2 * WORTH;
         let regular = self.boundaries <= FIRST || level > self.looked + WORTH || self.since >= SELDOM;
         // Within an epoch much is made and freed again: only what rises and rises is looked into.
-        let worth = if unit == Unit::Epoch || slow { regular } else { self.rises >= RISES || creeps };
+        let rising = self.rises >= RISES || creeps;
+        let worth = if !sparing && (unit == Unit::Epoch || slow) { regular } else { rising };
         // Finer boundaries must not use up what the epochs need.
         let rested = unit == Unit::Epoch
             || self.looks < FIRST_LOOKS

@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 use crate::census::CollectorPaused;
 use crate::frames;
 use crate::heap::{Address, AddressMap, AddressSet, visit_tracked};
+use crate::holders::library_namespaces;
 use crate::symbols;
 
 /// The user's code objects, and those of libraries that mention a watched name.
@@ -92,7 +93,7 @@ impl<'py> Codes<'py> {
 fn function_codes(py: Python<'_>, only_user: bool) -> Vec<(Bound<'_, PyAny>, Whose)> {
     let mut modules: AddressMap<Whose> = AddressMap::default();
     let mut codes = Vec::new();
-    let functions = functions(py);
+    let functions = functions(py, &if only_user { library_namespaces(py) } else { AddressSet::default() });
     calibrate(py, &functions);
     for function in functions {
         let (Some(code_of), Some(globals_of)) = (symbols::function_code(), symbols::function_globals())
@@ -116,14 +117,20 @@ fn function_codes(py: Python<'_>, only_user: bool) -> Vec<(Bound<'_, PyAny>, Who
     codes
 }
 
-/// Every Python function that exists, kept alive: names are interned on the way, for which the GIL is let go.
-fn functions(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
-    let Some(function_type) = symbols::function_type() else { return Vec::new() };
+/// Every Python function that exists outside these namespaces, kept alive: names are interned on the way, for which the
+/// GIL is let go. The others are not touched: a forked process would copy them.
+fn functions<'py>(py: Python<'py>, apart: &AddressSet) -> Vec<Bound<'py, PyAny>> {
+    let (Some(function_type), Some(globals_of)) = (symbols::function_type(), symbols::function_globals())
+    else {
+        return Vec::new();
+    };
     let mut functions = Vec::new();
     let complete = visit_tracked(py, &mut |object| {
         let object = object as *mut ffi::PyObject;
         // SAFETY: the collector's list holds live objects.
-        if unsafe { ffi::Py_TYPE(object) } == function_type {
+        let is_function = unsafe { ffi::Py_TYPE(object) } == function_type;
+        // SAFETY: a function; a borrowed reference.
+        if is_function && !apart.contains(&(unsafe { globals_of(object) } as Address)) {
             // SAFETY: as above.
             functions.push(unsafe { Bound::from_borrowed_ptr(py, object) });
         }

@@ -53,6 +53,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .some_text("owner_type", holders().map(|h| Some(&h?.owner_type)))
         .some_flag("complete", holders().map(|h| Some(h?.complete)))
         .some_u32("sampled", contents().map(|c| Some(c?.sampled)))
+        .some_u32("copied", contents().map(|c| Some(c?.copied)))
         .counts("element_types", contents().map(|c| Some(c?.element_types.as_slice())))
         .some_u64("bytes_per_element", contents().map(|c| Some(c?.bytes_per_element)))
         .some_u64("tensor_bytes_per_element", contents().map(|c| Some(c?.tensor_bytes_per_element)))
@@ -121,6 +122,7 @@ fn contents(cells: Cells<'_>) -> Result<impl Fn(usize) -> Contents + '_, ArrowEr
     let (bytes, tensor) = (cells.u64("bytes_per_element")?, cells.u64("tensor_bytes_per_element")?);
     let saved = cells.u64("saved_bytes_per_element")?;
     let viewed = cells.u64("viewed_bytes_per_element")?;
+    let copied = cells.u32("copied")?;
     let (graph_nodes, saved_bytes) = (cells.u64("graph_nodes")?, cells.u64("saved_bytes")?);
     let (truncated, traits) = (cells.flag("truncated")?, cells.texts("traits")?);
     let (tensors, walked) = (cells.u64("tensors")?, cells.u64("walked")?);
@@ -131,6 +133,7 @@ fn contents(cells: Cells<'_>) -> Result<impl Fn(usize) -> Contents + '_, ArrowEr
         id: id(row),
         boundary: boundary(row),
         sampled: sampled(row),
+        copied: copied(row),
         element_types: element_types(row),
         bytes_per_element: bytes(row),
         tensor_bytes_per_element: tensor(row),

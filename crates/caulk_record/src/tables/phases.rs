@@ -29,6 +29,8 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u64("small_bytes", each().map(|b| b.small_bytes))
         .u64("shm_bytes", each().map(|b| b.shm_bytes))
         .u64("rss_bytes", each().map(|b| b.rss_bytes))
+        .u64("private_bytes", each().map(|b| b.private_bytes))
+        .u64("inherited_bytes", each().map(|b| b.inherited_bytes))
         .u64("cuda_allocated_bytes", each().map(|b| b.cuda_allocated_bytes))
         .u64("cuda_reserved_bytes", each().map(|b| b.cuda_reserved_bytes))
         .u64("census_objects", each().map(|b| b.census_objects))
@@ -40,6 +42,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u32("fds", each().map(|b| b.fds))
         .u64("cuda_inactive_bytes", each().map(|b| b.cuda_inactive_bytes))
         .u64("cuda_retries", each().map(|b| b.cuda_retries))
+        .u32("of", each().map(|b| b.of))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -50,11 +53,13 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (malloc, malloc_free) = (cells.u64("malloc_bytes")?, cells.u64("malloc_free_bytes")?);
     let (small_blocks, small) = (cells.u64("small_blocks")?, cells.u64("small_bytes")?);
     let (shm, rss) = (cells.u64("shm_bytes")?, cells.u64("rss_bytes")?);
+    let (private, inherited) = (cells.u64("private_bytes")?, cells.u64("inherited_bytes")?);
     let (allocated, reserved) = (cells.u64("cuda_allocated_bytes")?, cells.u64("cuda_reserved_bytes")?);
     let (census_objects, cost_ns) = (cells.u64("census_objects")?, cells.u64("cost_ns")?);
     let (heap, top) = (cells.u64("malloc_heap_bytes")?, cells.u64("malloc_top_bytes")?);
     let (file, threads, fds) = (cells.u64("file_bytes")?, cells.u32("threads")?, cells.u32("fds")?);
     let (inactive, retries) = (cells.u64("cuda_inactive_bytes")?, cells.u64("cuda_retries")?);
+    let of = cells.u32("of")?;
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let boundary = Boundary {
             seq: seq(row),
@@ -69,6 +74,8 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             small_bytes: small(row),
             shm_bytes: shm(row),
             rss_bytes: rss(row),
+            private_bytes: private(row),
+            inherited_bytes: inherited(row),
             cuda_allocated_bytes: allocated(row),
             cuda_reserved_bytes: reserved(row),
             census_objects: census_objects(row),
@@ -80,6 +87,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             fds: fds(row),
             cuda_inactive_bytes: inactive(row),
             cuda_retries: retries(row),
+            of: of(row),
         };
         event(row, boundary.into())
     }));

@@ -204,6 +204,25 @@ fn heap_profile() -> [Message; 4] {
     ]
 }
 
+fn contents() -> Contents {
+    Contents {
+        id: 9,
+        boundary: 3,
+        sampled: 8,
+        copied: 3,
+        element_types: vec![("torch.Tensor".into(), 8), ("float".into(), 1)],
+        bytes_per_element: 100,
+        tensor_bytes_per_element: 80,
+        saved_bytes_per_element: 70,
+        viewed_bytes_per_element: 4,
+        graph_nodes: 96,
+        saved_bytes: 1 << 40,
+        truncated: true,
+        node_types: vec![("MulBackward0".into(), 5)],
+        traits: vec!["graph".into(), "tensor".into()],
+    }
+}
+
 fn count(name: &str, count: u64) -> TypeCount {
     TypeCount { name: name.into(), count, bytes: count * 56 }
 }
@@ -220,6 +239,8 @@ pub(crate) fn boundary(seq: u32, second: u64) -> Boundary {
         small_blocks: 2_000_000 + n * 120 + noise(n) % 977,
         small_bytes: 90_000_000 + n * 12_000 + noise(n) % 977,
         rss_bytes: 800_000_000 + n * 4096 * 4224,
+        private_bytes: 20_000_000 + n * 4_194_304,
+        inherited_bytes: 500_000_000_u64.saturating_sub(n * 4_194_304),
         census_objects: 400_000 + n * 9,
         cost_ns: 9_000_000 + noise(n) % 1_000_000,
         ..Boundary::default()
