@@ -136,6 +136,9 @@ fn advice(class: LeakClass) -> Option<&'static str> {
         LeakClass::OrphanProcess => {
             "end child processes before the program ends: `with`, `terminate()` and `wait()`, or a pool that is closed"
         }
+        LeakClass::WorkerCopyOnWrite => {
+            "keep it in numpy arrays, tensors or one bytes object, which are read without counting references"
+        }
         LeakClass::GradientsNeverCleared => "call `optimizer.zero_grad()` before each backward pass",
         _ => return None,
     })

@@ -23,11 +23,13 @@ mod place;
 mod process;
 mod resources;
 mod retention;
+mod sharing;
 mod small;
 mod suspect;
 mod training;
 mod units;
 mod verdicts;
+mod workers;
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -70,13 +72,18 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     let processes = Process::all(recording);
     let mut diagnosis = Diagnosis::default();
     let mut unexplained = false;
-    for process in &processes {
-        let judged = verdicts::of_process(recording, process);
-        let findings = of_process(&files, process, &judged, recording);
+    let mut parts: Vec<Part<'_>> =
+        processes.iter().map(|process| Part::of(&files, process, recording)).collect();
+    workers::join(&mut parts);
+    for (finding, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
+        diagnosis.findings.push(finding);
+        diagnosis.verdicts.push(verdict);
+    }
+    for Part { process, judged, findings, told } in parts {
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
         let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
-        diagnosis.verdicts.extend(judged.told(within));
+        diagnosis.verdicts.extend(judged.told(within).into_iter().filter(|_| told));
         diagnosis.findings.extend(findings);
     }
     if let Some(verdict) = outside::of_tree(recording, &processes) {
@@ -97,6 +104,23 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     diagnosis.findings = merge::by_role(diagnosis.findings);
     diagnosis.notes.dedup();
     diagnosis
+}
+
+/// What is said of one process.
+pub(crate) struct Part<'a> {
+    pub(crate) process: &'a Process<'a>,
+    pub(crate) judged: verdicts::Judged,
+    pub(crate) findings: Vec<Finding>,
+    /// Its verdicts are told.
+    pub(crate) told: bool,
+}
+
+impl<'a> Part<'a> {
+    fn of(files: &Files<'_>, process: &'a Process<'a>, recording: &Recording) -> Self {
+        let judged = verdicts::of_process(recording, process);
+        let findings = of_process(files, process, &judged, recording);
+        Self { process, judged, findings, told: true }
+    }
 }
 
 fn of_process(

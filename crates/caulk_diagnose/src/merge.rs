@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{Finding, Site};
+use caulk_core::{Bytes, Evidence, Finding, Role, Site};
 
-/// Joins findings of one role at one place. The first of them stays, with its own figures, and says for how many
-/// processes it speaks.
+use crate::verdicts::unit_name;
+
+/// Joins findings of one role at one place. The first of them stays and says for how many processes it speaks: with its
+/// own figures for ranks, which may run anywhere, and with those of all for workers, whose memory is one machine's.
 pub(crate) fn by_role(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, BTreeSet<u32>)> = Vec::new();
     for finding in findings {
         let index = finding.process.index;
         match merged.iter_mut().find(|(first, _)| is_same(first, &finding)) {
-            Some((_, indices)) => drop(indices.insert(index)),
+            Some((first, indices)) => {
+                if indices.insert(index) && first.process.role == Role::Worker.as_str() {
+                    add(first, &finding);
+                }
+            }
             None => merged.push((finding, BTreeSet::from([index]))),
         }
     }
@@ -19,8 +25,28 @@ pub(crate) fn by_role(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 fn counted(mut finding: Finding, count: usize) -> Finding {
-    finding.process.count = count as u32;
+    finding.process.count = finding.process.count.max(count as u32);
+    if count > 1
+        && finding.process.role == Role::Worker.as_str()
+        && let Some(growth) = &finding.growth
+    {
+        let (rate, unit) = (Bytes::signed(growth.bytes_per_unit), unit_name(growth.unit));
+        let text = format!("the figures of one of {count} workers; together they grow by {rate} per {unit}");
+        finding.evidence.push(Evidence { kind: "workers".into(), text });
+    }
     finding
+}
+
+/// Adds the growth of another process.
+fn add(finding: &mut Finding, other: &Finding) {
+    let (Some(sum), Some(growth)) = (&mut finding.growth, &other.growth) else { return };
+    let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+    sum.bytes_per_unit += growth.bytes_per_unit;
+    sum.bytes_per_epoch = both(sum.bytes_per_epoch, growth.bytes_per_epoch);
+    sum.elements_per_unit += growth.elements_per_unit;
+    sum.elements_per_epoch = both(sum.elements_per_epoch, growth.elements_per_epoch);
+    sum.elements += growth.elements;
+    sum.interval = sum.interval.zip(growth.interval).map(|(a, b)| [a[0] + b[0], a[1] + b[1]]);
 }
 
 fn is_same(a: &Finding, b: &Finding) -> bool {

@@ -59,7 +59,8 @@ fn only_one<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Dia
     let open = finding.sites.is_empty() || finding.confidence == Confidence::Suspected;
     let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class);
     let names_it = |pattern: &&Diagnostic| {
-        last_name(&pattern.container) == last_name(&finding.holder) || of_library(finding.class)
+        let nameless = finding.holder.is_empty();
+        nameless || last_name(&pattern.container) == last_name(&finding.holder) || of_library(finding.class)
     };
     match (same.next(), same.next()) {
         (Some(only), None) => Some(only).filter(names_it),

@@ -131,7 +131,7 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located>
 }
 
 /// Whose name a holder's last step is.
-fn owner(holder: &Holder) -> Owner {
+pub(crate) fn owner(holder: &Holder) -> Owner {
     let last =
         holder.path.iter().rev().find(|step| !matches!(step.kind, StepKind::Index | StepKind::Internal));
     match last.map(|step| step.kind) {

@@ -103,8 +103,8 @@ pub(crate) fn of_caulk(holder: &Holder) -> bool {
     own(&holder.owner_type) || holder.path.iter().any(|step| own(&step.name) || own(&step.type_name))
 }
 
-/// Elements that are in a web of references (figures, modules) do not tell what dies with them, and what is found behind
-/// a graph is the least that it keeps: inputs with gradients, say, and what C++ alone refers to, are not seen. Where one
+/// Elements that nobody had the time to look at, or that are in a web of references (figures, modules), do not tell what
+/// dies with them, and what is found behind a graph is the least that it keeps: inputs with gradients, say, and what C++ alone refers to, are not seen. Where one
 /// line is left that stores such elements, and the rest accounts for less than half of the growth, what is left is its
 /// doing.
 fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
@@ -115,7 +115,8 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         };
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
         let graphs = suspect.kind != ContainerKind::Graph && holds("graph");
-        let open = holds("shared") || (graphs && (SMALLEST_PART..0.5).contains(&part));
+        let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind);
+        let open = unseen || holds("shared") || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse;
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };

@@ -177,8 +177,8 @@ pub(crate) fn owner(process: &ProcessRef) -> Option<String> {
     match (process.role.as_str(), process.count) {
         ("main" | "tree" | "", 0 | 1) => None,
         ("tree", _) => Some("all processes together".into()),
-        ("worker", count) if count > 1 => Some(format!("{count} DataLoader workers")),
-        ("worker", _) => Some(format!("DataLoader worker {}", process.index)),
+        ("worker", count) if count > 1 => Some(format!("{count} workers")),
+        ("worker", _) => Some(format!("worker {}", process.index)),
         ("rank", count) if count > 1 => Some(format!("{count} ranks")),
         ("rank", _) => Some(format!("rank {}", process.index)),
         (role, count) if count > 1 => Some(format!("{count} {role} processes")),

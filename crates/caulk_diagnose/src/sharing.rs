@@ -1,0 +1,198 @@
+//! Copy-on-write: forked workers that hold nothing new, and share less and less with the process they come from.
+//!
+//! To read a Python object is to write its reference count, and to write is to copy the page. What was inherited turns
+//! private, at the pace at which elements are read for the first time.
+
+use std::collections::BTreeSet;
+
+use caulk_core::wire::{Boundary, Contents, Holder};
+use caulk_core::{
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, ProcessRef, Scope, Series, Severity, Site,
+    SiteRole, State, Verdict,
+};
+use caulk_growth::{Judgement, Point};
+
+use crate::baselines::Baselines;
+use crate::process::Process;
+use crate::units::{self, Scale, position};
+use crate::verdicts::unit_name;
+use crate::{Files, Part, fix, place, suspect, workers};
+
+/// Readings from which there is anything to say, and how many of the last rises must all weigh: it settles by itself
+/// once everything has been read.
+const FEWEST: usize = 5;
+const LAST: usize = 3;
+/// Growth of one worker per unit that matters, in bytes.
+const LEAST: f64 = 1024.0 * 1024.0;
+
+/// How one worker's copies grow.
+struct Copies<'a> {
+    process: &'a Process<'a>,
+    scale: Scale,
+    judgement: Judgement,
+    /// Bytes that are the worker's alone at the end.
+    private: u64,
+    /// Workers that do the same.
+    count: usize,
+}
+
+/// A finding, and what the memory of all these workers does together.
+pub(crate) fn findings(
+    files: &Files<'_>,
+    parts: &[Part<'_>],
+    paths: &BTreeSet<String>,
+) -> Vec<(Finding, Verdict)> {
+    let mut told: BTreeSet<u32> = BTreeSet::new();
+    let copies = parts.iter().filter_map(|part| Copies::of(part, parts));
+    let mut copies: Vec<Copies<'_>> = copies.collect();
+    copies.sort_by_key(|copies| copies.process.record.index);
+    copies.retain(|copies| workers::master(copies.process).is_some_and(|master| told.insert(master)));
+    copies.iter().map(|copies| (copies.finding(files, paths), copies.verdict())).collect()
+}
+
+impl<'a> Copies<'a> {
+    fn of(part: &Part<'a>, parts: &[Part<'a>]) -> Option<Self> {
+        let process = part.process;
+        let master = workers::master(process)?;
+        let scale = part.judged.scale?;
+        let read: Vec<_> =
+            process.of_unit(scale.unit).filter(|boundary| boundary.private_bytes > 0).collect();
+        // What is newly in use lies in pages that were inherited and free, or in new ones: those are no copies.
+        let shared = |boundary: &Boundary| {
+            boundary.inherited_bytes as f64 + units::in_use(boundary).unwrap_or(boundary.rss_bytes as f64)
+        };
+        let first = shared(read.first()?);
+        let point = |boundary: &&Boundary| Point { at: position(boundary), value: first - shared(boundary) };
+        let points: Vec<Point> = read.iter().map(point).collect();
+        let rises = points.windows(2).map(|pair| (pair[1].value - pair[0].value) / (pair[1].at - pair[0].at));
+        let goes_on = rises.rev().take(LAST).all(|rise| rise >= LEAST);
+        let judgement = Baselines::of(points, scale).judge();
+        let copies = read.len() >= FEWEST && goes_on && judgement.slope >= LEAST;
+        let sibling = |other: &&Part<'_>| {
+            let seen = other.process.of_unit(scale.unit).count();
+            workers::master(other.process) == Some(master) && 2 * seen > read.len()
+        };
+        let count = parts.iter().filter(sibling).count();
+        let private = read.last()?.private_bytes;
+        copies.then_some(Self { process, scale, judgement, private, count })
+    }
+
+    fn reference(&self) -> ProcessRef {
+        ProcessRef { count: self.count as u32, ..self.process.reference() }
+    }
+
+    /// Per unit, all workers together.
+    fn rate(&self) -> f64 {
+        self.judgement.slope * self.count as f64
+    }
+
+    fn interval(&self) -> Option<[f64; 2]> {
+        self.judgement.interval.map(|bounds| bounds.map(|bound| bound.max(0.0) * self.count as f64))
+    }
+
+    fn verdict(&self) -> Verdict {
+        Verdict {
+            process: self.reference(),
+            series: Series::Pss,
+            state: State::Grows,
+            unit: self.scale.verdict_unit(),
+            bytes_per_unit: self.rate(),
+            bytes_per_epoch: self.scale.per_epoch(self.rate()),
+            interval: self.interval(),
+            level: 0.95,
+            boundaries: self.judgement.boundaries as u32,
+            warmup: self.judgement.warmup as u32,
+            more_needed: None,
+            boundary_units: self.scale.spacing,
+            last: (self.private * self.count as u64) as f64,
+            unit_steps: self.scale.steps,
+            unit_seconds: self.scale.seconds,
+            limit: None,
+            oom_in_s: None,
+            text: "what was shared is copied, page by page; it ends when all has been read".into(),
+        }
+    }
+
+    /// The container that is being copied.
+    fn container(&self) -> Option<(&'a Holder, &'a Contents, u64)> {
+        let looks = self.process.contents.values().flatten();
+        let contents =
+            looks.filter(|contents| contents.copied > 0).max_by_key(|contents| contents.boundary)?;
+        let len = self.process.lengths.get(&contents.id)?.last()?.len;
+        Some((self.process.holders.get(&contents.id)?, contents, len))
+    }
+
+    fn finding(&self, files: &Files<'_>, paths: &BTreeSet<String>) -> Finding {
+        let class = LeakClass::WorkerCopyOnWrite;
+        let container = self.container();
+        let made = container.and_then(|(holder, ..)| made(files, holder, paths));
+        let unit = unit_name(self.scale.verdict_unit());
+        let rate = Bytes::signed(self.rate());
+        let expression = container.map_or("", |(holder, ..)| holder.expression.as_str());
+        let written = made.as_ref().map_or(expression, |(_, target)| target.as_str()).to_owned();
+        let what = match container {
+            Some((.., len)) => format!("`{written}` ({len} elements) is copied by the workers that read it"),
+            None => "what the workers share with the main process is copied as they read it".into(),
+        };
+        Finding {
+            class,
+            confidence: if made.is_some() { Confidence::Proved } else { Confidence::Likely },
+            scope: Scope::Run,
+            severity: if container.is_some() { Severity::Warning } else { Severity::Info },
+            message: format!("{what}, {rate} per {unit}: {}", class.summary()),
+            sites: made.into_iter().map(|(site, _)| site).collect(),
+            container: written,
+            holder: expression.to_owned(),
+            holder_path: container.map_or_else(Vec::new, |(holder, contents, _)| {
+                let kind =
+                    self.process.lengths[&contents.id].last().map_or_else(Default::default, |len| len.kind);
+                suspect::path(holder, kind)
+            }),
+            chain: Vec::new(),
+            process: self.reference(),
+            growth: Some(Growth {
+                unit: self.scale.verdict_unit(),
+                bytes_per_epoch: self.scale.per_epoch(self.rate()),
+                bytes_per_unit: self.rate(),
+                elements_per_epoch: None,
+                elements_per_unit: 0.0,
+                interval: self.interval(),
+                elements: container.map_or(0, |(.., len)| len),
+            }),
+            pinned: None,
+            evidence: self.evidence(container, unit),
+            fix: fix::of(class, None, ""),
+            twins: Vec::new(),
+        }
+    }
+
+    fn evidence(&self, container: Option<(&Holder, &Contents, u64)>, unit: &str) -> Vec<Evidence> {
+        let judgement = &self.judgement;
+        let mut evidence = vec![Evidence {
+            kind: "private-memory".into(),
+            text: format!(
+                "in each of {} workers {} per {unit} of what it shared turn its own, over {} {unit}s; it holds nothing more",
+                self.count,
+                Bytes(judgement.slope as u64),
+                judgement.boundaries,
+            ),
+        }];
+        if let Some((_, contents, _)) = container {
+            let text = format!(
+                "{} of {} elements looked at lie in pages that the worker has copied",
+                contents.copied, contents.sampled
+            );
+            evidence.push(Evidence { kind: "pages".into(), text });
+        }
+        evidence
+    }
+}
+
+/// Where the container is made, and how the line writes it.
+fn made(files: &Files<'_>, holder: &Holder, paths: &BTreeSet<String>) -> Option<(Site, String)> {
+    let owner = place::owner(holder);
+    paths.iter().find_map(|path| {
+        let creation = files.module(path)?.creations_of(&holder.name, &owner).into_iter().next()?;
+        Some((creation.spot.site(&files.display(path), SiteRole::Grows), creation.target))
+    })
+}

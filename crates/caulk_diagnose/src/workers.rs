@@ -1,0 +1,94 @@
+//! Workers of loaders and pools: what grows in one grows in its siblings, which do the same work and are not looked into
+//! at the same cost.
+
+use std::collections::BTreeSet;
+
+use caulk_core::{Evidence, Finding, LeakClass, Role, Severity, State};
+
+use crate::Part;
+use crate::process::Process;
+
+/// Growth of a sibling that is taken for the same, as parts of what is explained.
+const ALIKE: std::ops::RangeInclusive<f64> = 0.5..=2.0;
+
+/// The process that this one works for.
+pub(crate) fn master(process: &Process<'_>) -> Option<u32> {
+    let of = process.boundaries.iter().map(|boundary| boundary.of).find(|of| *of != 0);
+    of.filter(|_| process.record.role == Role::Worker)
+}
+
+/// Gives leaks of workers their class, and lets what was found in one speak for its siblings.
+pub(crate) fn join(parts: &mut [Part<'_>]) {
+    for part in parts.iter_mut().filter(|part| master(part.process).is_some()) {
+        part.findings.iter_mut().filter(|finding| is_kept(finding)).for_each(reclass);
+    }
+    for index in 0..parts.len() {
+        if let Some(found) = explained_by_sibling(parts, index) {
+            let part = &mut parts[index];
+            part.findings.retain(|finding| !is_open(finding));
+            part.findings.extend(found);
+        }
+    }
+    tell_once(parts);
+}
+
+/// Something that Python holds, at its line or under its name.
+fn is_kept(finding: &Finding) -> bool {
+    finding.growth.is_some() && !is_open(finding)
+}
+
+/// Growth of which no container is known.
+fn is_open(finding: &Finding) -> bool {
+    matches!(finding.class, LeakClass::NativeGrowth | LeakClass::ReferenceCycle)
+}
+
+fn reclass(finding: &mut Finding) {
+    let text = format!("{}: {}", finding.class, finding.class.summary());
+    finding.evidence.push(Evidence { kind: "pattern".into(), text });
+    finding.class = LeakClass::WorkerMemoryGrows;
+}
+
+/// What explains the growth of a worker in which no container was found, from one that grows alike.
+fn explained_by_sibling(parts: &[Part<'_>], index: usize) -> Option<Vec<Finding>> {
+    let own = &parts[index];
+    let master = master(own.process)?;
+    let weighs = |finding: &&Finding| finding.severity > Severity::Info && is_kept(finding);
+    let rate = own.rate().filter(|_| !own.findings.iter().any(|finding| weighs(&finding)))?;
+    parts.iter().filter(|other| self::master(other.process) == Some(master)).find_map(|other| {
+        let share = rate / other.rate()?;
+        let found: Vec<Finding> = other.findings.iter().filter(weighs).cloned().collect();
+        let alike = !found.is_empty() && ALIKE.contains(&share);
+        alike.then(|| found.into_iter().map(|finding| scaled(finding, own.process, share)).collect())
+    })
+}
+
+fn scaled(mut finding: Finding, process: &Process<'_>, share: f64) -> Finding {
+    finding.process = process.reference();
+    if let Some(growth) = &mut finding.growth {
+        growth.bytes_per_unit *= share;
+        growth.bytes_per_epoch = growth.bytes_per_epoch.map(|rate| rate * share);
+        growth.elements_per_unit *= share;
+        growth.elements_per_epoch = growth.elements_per_epoch.map(|rate| rate * share);
+        growth.interval = growth.interval.map(|bounds| bounds.map(|bound| bound * share));
+    }
+    finding
+}
+
+/// A worker that is made anew every epoch is many processes, one after the other: the one that was seen longest speaks.
+fn tell_once(parts: &mut [Part<'_>]) {
+    let mut told: BTreeSet<u32> = BTreeSet::new();
+    let mut order: Vec<usize> = (0..parts.len()).filter(|at| master(parts[*at].process).is_some()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(parts[*at].process.boundaries.len()));
+    for at in order {
+        parts[at].told = told.insert(parts[at].process.record.index);
+    }
+}
+
+impl Part<'_> {
+    /// Growth of the bytes in use per unit, where they grow or may well do.
+    fn rate(&self) -> Option<f64> {
+        let in_use = self.judged.in_use()?;
+        let grows = matches!(in_use.state, State::Grows | State::Undecided);
+        Some(in_use.bytes_per_unit).filter(|rate| grows && *rate >= self.judged.least)
+    }
+}

@@ -1,0 +1,64 @@
+"""Processes beside the main one: workers of loaders and pools, ranks."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from harness import PROGRAMS, Run, marked_line
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+def test_what_a_worker_keeps_is_named_inside_the_data_set(run_caulk, context):
+    program = PROGRAMS / "worker_crops.py"
+    run: Run = run_caulk(program, context, "persistent")
+    assert run.code == 0, run.told()
+    assert run.verdict()["state"] != "grows", run.told()
+    assert run.verdict(role="worker")["state"] == "grows", run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None, run.told()
+    assert finding["class"] == "worker-memory-grows", run.told()
+    assert finding["container"] == "self.crops", run.told()
+    assert finding["process"] == {"role": "worker", "index": finding["process"]["index"], "count": 2}, run.told()
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_what_a_worker_keeps_for_one_epoch_is_no_leak(run_caulk, context):
+    run: Run = run_caulk(PROGRAMS / "worker_crops.py", context, "per-epoch")
+    assert run.code == 0, run.told()
+    assert run.alarms == [], run.told()
+    assert not any(verdict["state"] == "grows" for verdict in run.report["verdicts"]), run.told()
+
+
+def test_an_index_that_workers_copy_as_they_read_it_is_named_where_it_is_made(run_caulk):
+    program = PROGRAMS / "worker_index.py"
+    run: Run = run_caulk(program, "300000")
+    finding = run.alarm_at(program.name, marked_line(program, "# made"))
+    assert finding is not None, run.told()
+    assert (finding["class"], finding["severity"]) == ("worker-copy-on-write", "warning"), run.told()
+    assert finding["container"] == "self.rows", run.told()
+    assert not any(verdict["series"] == "in_use" and verdict["state"] == "grows" for verdict in run.report["verdicts"])
+
+
+def test_copying_that_ends_is_left_alone(run_caulk):
+    run: Run = run_caulk(PROGRAMS / "worker_index.py", "2000")
+    assert run.alarms == [], run.told()
+
+
+def test_what_children_of_a_pool_keep_is_named(run_caulk):
+    program = PROGRAMS / "pool_children.py"
+    run: Run = run_caulk(program)
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None, run.told()
+    assert finding["class"] == "worker-memory-grows", run.told()
+    assert finding["holder"] == "SEEN", run.told()
+
+
+def test_the_rank_that_grows_is_named(run_caulk):
+    program = PROGRAMS / "rank_leaks.py"
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29517"]
+    run: Run = run_caulk([*launcher, program])
+    assert run.code == 0, run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None, run.told()
+    assert finding["process"] == {"role": "rank", "index": 1, "count": 1}, run.told()
