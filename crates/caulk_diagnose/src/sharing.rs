@@ -14,6 +14,7 @@ use caulk_growth::{Judgement, Point};
 
 use crate::baselines::Baselines;
 use crate::process::Process;
+use crate::small::Small;
 use crate::units::{self, Scale, position};
 use crate::verdicts::unit_name;
 use crate::{Files, Part, fix, place, suspect, workers};
@@ -57,17 +58,26 @@ impl<'a> Copies<'a> {
         let scale = part.judged.scale?;
         let read: Vec<_> =
             process.of_unit(scale.unit).filter(|boundary| boundary.private_bytes > 0).collect();
+        let small = Small::of(process);
         // What is newly in use lies in pages that were inherited and free, or in new ones: those are no copies.
         let shared = |boundary: &Boundary| {
-            boundary.inherited_bytes as f64 + units::in_use(boundary).unwrap_or(boundary.rss_bytes as f64)
+            boundary.inherited_bytes as f64
+                + units::in_use(boundary, small).unwrap_or(boundary.rss_bytes as f64)
         };
         let first = shared(read.first()?);
         let point = |boundary: &&Boundary| Point { at: position(boundary), value: first - shared(boundary) };
         let points: Vec<Point> = read.iter().map(point).collect();
-        let rises = points.windows(2).map(|pair| (pair[1].value - pair[0].value) / (pair[1].at - pair[0].at));
-        let goes_on = rises.rev().take(LAST).all(|rise| rise >= LEAST);
-        let judgement = Baselines::of(points, scale).judge();
-        let copies = read.len() >= FEWEST && goes_on && judgement.slope >= LEAST;
+        let rises: Vec<f64> = points
+            .windows(2)
+            .map(|pair| (pair[1].value - pair[0].value) / (pair[1].at - pair[0].at).max(f64::MIN_POSITIVE))
+            .collect();
+        let goes_on = rises.iter().rev().take(LAST).all(|rise| *rise >= LEAST);
+        // A full collection, or a look at the heap, copies much at once: that is not the pace.
+        let pace = units::median(rises)?;
+        let mut judgement = Baselines::of(points, scale).judge();
+        judgement.slope = pace;
+        judgement.interval = judgement.interval.map(|[low, high]| [low.min(pace), high.max(pace)]);
+        let copies = read.len() >= FEWEST && goes_on && pace >= LEAST;
         let sibling = |other: &&Part<'_>| {
             let seen = other.process.of_unit(scale.unit).count();
             workers::master(other.process) == Some(master) && 2 * seen > read.len()

@@ -34,7 +34,7 @@ pub(crate) fn join(parts: &mut [Part<'_>]) {
 
 /// Something that Python holds, at its line or under its name.
 fn is_kept(finding: &Finding) -> bool {
-    finding.growth.is_some() && !is_open(finding)
+    finding.growth.is_some() && !finding.holder.is_empty() && !is_open(finding)
 }
 
 /// Growth of which no container is known.

@@ -10,3 +10,4 @@ mod retention;
 mod run;
 mod severity;
 mod verdicts;
+mod workers;

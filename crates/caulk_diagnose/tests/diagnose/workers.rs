@@ -1,0 +1,87 @@
+//! Workers: what they keep themselves, and what they copy by reading it.
+
+use caulk_core::wire::{ContainerKind, ContainerLen, Contents, Message};
+use caulk_core::{Confidence, LeakClass, Recording, Role, Series, Severity, State};
+
+use super::run::{MB, Run, attribute, elements, rising};
+
+const SOURCE: &str = "\
+class Crops:
+    def __init__(self, rows):
+        self.crops = {}
+        self.rows = [row(number) for number in range(rows)]
+
+    def __getitem__(self, index):
+        self.crops[index] = cut(index)
+        return self.crops[index]
+";
+
+/// The one process becomes a worker that shares less and less, by so much at each boundary.
+fn worker(copies: impl Fn(u64) -> u64) -> impl FnOnce(&mut Recording) {
+    move |recording| {
+        recording.processes[0].role = Role::Worker;
+        for event in &mut recording.events {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.of = 1;
+                boundary.inherited_bytes = 500 * MB - copies(boundary.index);
+                boundary.private_bytes = 20 * MB + copies(boundary.index);
+            }
+        }
+    }
+}
+
+fn indexed(copies: impl Fn(u64) -> u64) -> Run {
+    let rows = ContainerLen {
+        boundary: 4,
+        id: 1,
+        kind: ContainerKind::List,
+        len: 300_000,
+        ..ContainerLen::default()
+    };
+    Run::of(SOURCE)
+        .epochs([400 * MB; 9])
+        .say(rows)
+        .say(attribute(1, "data", "Crops", "rows"))
+        .say(Contents { id: 1, boundary: 4, sampled: 256, copied: 40, ..Contents::default() })
+        .edit(worker(copies))
+}
+
+#[test]
+fn what_a_worker_keeps_has_a_class_of_its_own() {
+    let run = Run::of(SOURCE).epochs(rising(400 * MB, 8 * MB, 9)).grown(
+        ContainerKind::Dict,
+        attribute(1, "data", "Crops", "crops"),
+        elements(MB, &["tensor"]),
+        rising(8, 8, 9),
+    );
+    let finding = run.traced(1, "self.crops[index] =", "Crops.__getitem__").edit(worker(|_| 0)).finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::WorkerMemoryGrows, Severity::Error));
+    assert_eq!((finding.sites[0].line, finding.confidence), (7, Confidence::Proved));
+}
+
+#[test]
+fn what_workers_copy_is_named_where_it_is_made() {
+    let diagnosis = indexed(|epoch| 4 * MB * epoch).diagnose();
+    let [finding] = diagnosis.findings.as_slice() else { panic!("{diagnosis:#?}") };
+    assert_eq!((finding.class, finding.severity), (LeakClass::WorkerCopyOnWrite, Severity::Warning));
+    assert_eq!((finding.sites[0].line, finding.container.as_str()), (4, "self.rows"));
+    let grows = |series| {
+        diagnosis.verdicts.iter().any(|verdict| verdict.series == series && verdict.state == State::Grows)
+    };
+    assert!(grows(Series::Pss) && !grows(Series::InUse));
+}
+
+#[test]
+fn copying_that_ends_or_jumps_is_left_alone() {
+    for copies in [|epoch: u64| 20 * MB * epoch.min(3), |epoch: u64| if epoch < 5 { 0 } else { 80 * MB }] {
+        assert_eq!(indexed(copies).diagnose().findings, []);
+    }
+}
+
+#[test]
+fn pages_that_the_worker_fills_itself_are_no_copies() {
+    let run = Run::of(SOURCE).epochs(rising(400 * MB, 8 * MB, 9)).edit(worker(|epoch| 8 * MB * epoch));
+    let copied =
+        run.diagnose().findings.into_iter().any(|finding| finding.class == LeakClass::WorkerCopyOnWrite);
+    assert!(!copied);
+}
