@@ -161,6 +161,7 @@ impl<'a> Copies<'a> {
             chain: Vec::new(),
             process: self.reference(),
             growth: Some(Growth {
+                series: Series::Pss,
                 unit: self.scale.verdict_unit(),
                 bytes_per_epoch: self.scale.per_epoch(self.rate()),
                 bytes_per_unit: self.rate(),

@@ -62,6 +62,7 @@ fn contents() -> Contents {
         id: 9,
         boundary: 3,
         sampled: 8,
+        copied: 3,
         element_types: vec![("torch.Tensor".into(), 8), ("float".into(), 1)],
         bytes_per_element: 100,
         tensor_bytes_per_element: 80,
@@ -202,25 +203,6 @@ fn heap_profile() -> [Message; 4] {
         .into(),
         HeapLive { boundary: 4, interval: 524_288, ..HeapLive::default() }.into(),
     ]
-}
-
-fn contents() -> Contents {
-    Contents {
-        id: 9,
-        boundary: 3,
-        sampled: 8,
-        copied: 3,
-        element_types: vec![("torch.Tensor".into(), 8), ("float".into(), 1)],
-        bytes_per_element: 100,
-        tensor_bytes_per_element: 80,
-        saved_bytes_per_element: 70,
-        viewed_bytes_per_element: 4,
-        graph_nodes: 96,
-        saved_bytes: 1 << 40,
-        truncated: true,
-        node_types: vec![("MulBackward0".into(), 5)],
-        traits: vec!["graph".into(), "tensor".into()],
-    }
 }
 
 fn count(name: &str, count: u64) -> TypeCount {
