@@ -45,15 +45,6 @@ def test_copying_that_ends_is_left_alone(run_caulk):
     assert run.alarms == [], run.told()
 
 
-def test_what_children_of_a_pool_keep_is_named(run_caulk):
-    program = PROGRAMS / "pool_children.py"
-    run: Run = run_caulk(program)
-    finding = run.alarm_at(program.name, marked_line(program))
-    assert finding is not None, run.told()
-    assert finding["class"] == "worker-memory-grows", run.told()
-    assert finding["holder"] == "SEEN", run.told()
-
-
 def test_the_rank_that_grows_is_named(run_caulk):
     program = PROGRAMS / "rank_leaks.py"
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29517"]
