@@ -34,8 +34,9 @@ use crate::torch::Torch;
 /// CPU time that a census of an unknown heap is taken to cost: of a process with torch, and per block of pymalloc.
 const TYPICAL_CENSUS: Duration = Duration::from_millis(40);
 const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
-/// Part of the budget that censuses at steps and seconds leave for the epochs.
-const RESERVE: Duration = Duration::from_millis(250);
+/// Part of the budget that censuses at steps and seconds leave for the epochs: a half of the credit, since on a crowded machine
+/// each of them costs twice as much.
+const RESERVE: Duration = Duration::from_millis(375);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
 /// Tensors that a forked process may hold on to.
