@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from harness import PROGRAMS, Run, marked_line
 
@@ -26,3 +28,13 @@ def test_pages_that_malloc_keeps_are_no_leak(run_caulk):
     finding = next(one for one in run.findings if one["class"] == "allocator-fragmentation")
     assert finding["severity"] == "info", run.told()
     assert any("malloc_trim" in seen["text"] for seen in finding["evidence"]), run.told()
+
+
+def test_what_outlives_the_program_is_told(run_caulk):
+    run: Run = run_caulk(PROGRAMS / "left_behind.py")
+    left = Path("/dev/shm").glob("frames-*")
+    for segment in left:
+        segment.unlink()
+    found = {finding["class"]: finding["evidence"][0]["text"] for finding in run.alarms}
+    assert set(found) == {"orphan-process", "shared-memory-left"}, run.told()
+    assert "python" in found["orphan-process"] and "/dev/shm/frames-" in found["shared-memory-left"], run.told()

@@ -77,6 +77,7 @@ impl Recorder {
     pub(crate) fn finish(mut self, outcome: &Outcome) -> Utf8PathBuf {
         self.info.death = Some(outcome.death.clone());
         self.info.end_ns = Some(outcome.end_ns);
+        self.info.left = outcome.left.clone();
         self.info.complete = true;
         if let Err(error) = self.writer.finish(&self.info) {
             self.printer.warn_of(&error.into(), None);

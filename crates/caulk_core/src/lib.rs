@@ -26,7 +26,8 @@ pub use leak_class::{Group, LeakClass};
 pub use line_use::{LineUse, StackFrame, StackUse};
 pub use problem::Problem;
 pub use recording::{
-    AgentEvent, Death, Kill, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
+    AgentEvent, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessRecord, Recording, Role, RunInfo,
+    Sample, SystemSample, Target,
 };
 pub use sampled::Sampled;
 pub use verdict::{Limit, LimitKind, ProcessRef, Series, State, Verdict, VerdictUnit};

@@ -142,6 +142,35 @@ pub struct Death {
     pub text: String,
 }
 
+/// A process of the tree that lives on although the command has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftProcess {
+    /// Process id.
+    pub pid: u32,
+    /// Short name (`comm`).
+    pub name: String,
+    /// Resident set size when last seen, in bytes.
+    pub rss_bytes: u64,
+}
+
+/// A segment of shared memory that the tree has made and that is there although the command has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftSegment {
+    /// Name below `/dev/shm`.
+    pub name: String,
+    /// Size, in bytes.
+    pub bytes: u64,
+}
+
+/// What the command left behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// Processes.
+    pub processes: Vec<LeftProcess>,
+    /// Shared memory.
+    pub segments: Vec<LeftSegment>,
+}
+
 /// What was run and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
@@ -180,6 +209,9 @@ pub struct RunInfo {
     pub supervisor_pid: u32,
     /// How it ended; `None` while it runs, or where the supervisor did not live to see it.
     pub death: Option<Death>,
+    /// What it left behind.
+    #[serde(default)]
+    pub left: Left,
     /// The recording was closed in an orderly way.
     pub complete: bool,
     /// Lines that the report should repeat: why something could not be looked at.

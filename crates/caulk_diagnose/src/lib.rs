@@ -12,6 +12,7 @@ mod fix;
 mod gpu;
 mod growth;
 mod heap;
+mod left;
 mod limits;
 mod merge;
 mod native;
@@ -90,6 +91,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.notes.extend(outside::note(&verdict, &processes));
         diagnosis.verdicts.push(verdict);
     }
+    diagnosis.findings.extend(left::findings(recording));
     if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
         let patterns = sources.patterns(&files_of(&processes));
         patterns::join(&mut diagnosis.findings, &patterns);

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use caulk_core::{Confidence, Finding, ProcessRef, Series, State, Verdict};
+use caulk_core::{Confidence, Finding, Group, ProcessRef, Series, State, Verdict};
 
 use crate::page::Tone;
 use crate::words::{self, Per};
@@ -160,6 +160,9 @@ pub(crate) fn headline(
     out_of_memory: bool,
     suspects: &[&Finding],
 ) -> Headline {
+    // Files, threads and processes that pile up do not explain memory.
+    let of_memory: Vec<&Finding> =
+        suspects.iter().copied().filter(|finding| finding.class.group() != Group::Resource).collect();
     let (tone, sentence, verdict) = match outlook {
         Outlook::Grows(verdict) => {
             let per = Per::of(verdict.unit);
@@ -167,7 +170,7 @@ pub(crate) fn headline(
             let subject = words::subject(&verdict.process, verdict.series);
             (
                 Tone::Bad,
-                format!("{subject} grows by {rate} per {}{}.", per.name, blame(verdict, suspects)),
+                format!("{subject} grows by {rate} per {}{}.", per.name, blame(verdict, &of_memory)),
                 verdict,
             )
         }
@@ -183,7 +186,7 @@ pub(crate) fn headline(
             let subject = words::subject(&verdict.process, verdict.series);
             (Tone::Warn, format!("{subject} grows within each epoch and is freed at its end."), verdict)
         }
-        Outlook::Undecided(verdict) => (Tone::Warn, undecided(verdict, suspects), verdict),
+        Outlook::Undecided(verdict) => (Tone::Warn, undecided(verdict, &of_memory), verdict),
         Outlook::Steady(verdict) => {
             let subject = words::subject(&verdict.process, verdict.series);
             let why = match verdict.state {

@@ -18,6 +18,7 @@ mod proc;
 mod progress;
 mod role;
 mod sampler;
+mod segments;
 mod signals;
 mod silence;
 mod socket;
@@ -30,7 +31,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use caulk_core::{AgentEvent, Death, Limits, ProcessRecord, Sample, SystemSample};
+use caulk_core::{AgentEvent, Death, Left, Limits, ProcessRecord, Sample, SystemSample};
 
 pub use cgroup::room as cgroup_room;
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
@@ -138,6 +139,8 @@ pub struct Outcome {
     pub death: Death,
     /// Exit code to end with: the command's own, or 128 and the signal's number.
     pub exit_code: i32,
+    /// What the command left behind.
+    pub left: Left,
     /// All that [`Sink::note`] was told.
     pub notes: Vec<String>,
     /// `CLOCK_MONOTONIC` when the command's end was seen, in nanoseconds.

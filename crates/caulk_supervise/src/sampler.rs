@@ -40,6 +40,11 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
+    /// Resident bytes when last seen.
+    pub(crate) fn resident(&self) -> u64 {
+        self.resident
+    }
+
     pub(crate) fn has_file(&self) -> bool {
         self.statm.is_some()
     }

@@ -6,8 +6,9 @@ use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
+use camino::Utf8Path;
 use caulk_core::wire::{Command, Finish, Message, PROTOCOL};
-use caulk_core::{AgentEvent, Role};
+use caulk_core::{AgentEvent, Left, LeftProcess, Role};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::time::Timespec;
@@ -18,6 +19,7 @@ use crate::heaps::Heaps;
 use crate::launch::Memory;
 use crate::progress::Lines;
 use crate::sampler::Sampler;
+use crate::segments::Segments;
 use crate::signals::{Arrived, Signals};
 use crate::silence::Silence;
 use crate::socket::{Clients, Heard, Runtime};
@@ -41,6 +43,17 @@ const LAST_WORDS_NS: u64 = 200_000_000;
 /// A signal to the group reaches its members one after the other; after this they all have it.
 const SIGNAL_SPREAD: Duration = Duration::from_millis(20);
 
+/// Where segments of shared memory are, and the time between two looks there, in nanoseconds.
+const SHARED_MEMORY: &str = "/dev/shm";
+const SEGMENTS_NS: u64 = 1_000_000_000;
+
+/// Processes that outlive the command have so long to end of their own accord, in nanoseconds, looked at so often.
+const FAREWELL_NS: u64 = 400_000_000;
+const FAREWELL_LOOK: Duration = Duration::from_millis(20);
+
+/// Helpers of Python's that end when the pipe from their parent closes.
+const HELPERS: [&str; 2] = ["multiprocessing.resource_tracker", "multiprocessing.forkserver"];
+
 /// Notes beyond this number are not told.
 const MOST_NOTES: usize = 100;
 
@@ -63,6 +76,8 @@ struct Supervisor<'a> {
     tree: Tree,
     sampler: Sampler,
     surroundings: Surroundings,
+    segments: Segments,
+    next_segments_ns: u64,
     /// Heap profiles, where the sampler is loaded.
     heaps: Option<Heaps>,
     /// Where training processes say how far they are.
@@ -87,6 +102,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
     let (runtime, failure) = Runtime::open(options.runtime_dir.as_deref());
     let surroundings = Surroundings::new(&options.proc_root, &options.cgroup_root, options.budget);
     let mut tree = Tree::new(runtime.mark());
+    let segments = Segments::new(Utf8Path::new(SHARED_MEMORY));
     let start_ns = clock::now_ns();
     let heaps = options.sampler.as_ref().and_then(|_| Heaps::open().ok());
     let heap = heaps.as_ref().map(Heaps::path);
@@ -107,6 +123,8 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         tree,
         sampler: Sampler::new(),
         surroundings,
+        segments,
+        next_segments_ns: start_ns,
         heaps,
         board,
         lines: Lines::new(options.progress),
@@ -317,6 +335,10 @@ impl Supervisor<'_> {
         for sample in samples {
             self.sink.sample(sample);
         }
+        if now >= self.next_segments_ns {
+            self.next_segments_ns = now + SEGMENTS_NS;
+            self.segments.look(self.tree.living());
+        }
         self.runtime.resume();
         let processes = self.tree.living().count() as u32;
         let system = self.surroundings.look(now, Sampler::resident(&self.tree), processes);
@@ -376,10 +398,32 @@ impl Supervisor<'_> {
                 "of {seen} processes the last {count} are recorded only where caulk is inside; of the others the sums tell"
             ));
         }
+        let left = Left { processes: self.left_processes(end_ns), segments: self.segments.left() };
         self.tree.close();
         self.tell_changes();
         self.sink.tick(clock::now_ns());
-        Outcome { death, exit_code: ending.exit_code(), notes: self.notes, end_ns }
+        Outcome { death, exit_code: ending.exit_code(), left, notes: self.notes, end_ns }
+    }
+
+    /// Processes of the run that live on, after what ends with the command has had the time to.
+    fn left_processes(&mut self, end_ns: u64) -> Vec<LeftProcess> {
+        let known: Vec<u32> = self.tree.living().filter(|pid| *pid != self.child.id()).collect();
+        loop {
+            let left: Vec<LeftProcess> = known.iter().filter_map(|pid| self.left_process(*pid)).collect();
+            if left.is_empty() || clock::now_ns() >= end_ns + FAREWELL_NS {
+                return left;
+            }
+            thread::sleep(FAREWELL_LOOK);
+        }
+    }
+
+    fn left_process(&mut self, pid: u32) -> Option<LeftProcess> {
+        let stat = self.tree.reader.stat(pid).filter(|stat| !stat.ended())?;
+        let same = self.tree.is_same(pid, &stat);
+        let helper =
+            self.tree.reader.arguments(pid).iter().any(|word| HELPERS.iter().any(|name| word.contains(name)));
+        let rss_bytes = self.tree.processes.get(&pid)?.looks.resident();
+        (same && !helper).then_some(LeftProcess { pid, name: stat.name, rss_bytes })
     }
 }
 

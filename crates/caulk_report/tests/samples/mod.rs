@@ -1,9 +1,9 @@
 //! Reports as real runs leave them, with fixed figures.
 
 use caulk_core::{
-    Applicability, Confidence, Death, Edit, Evidence, Finding, Fix, Growth, LeakClass, Limit, LimitKind,
-    Limits, MadeAt, Pinned, Place, Position, ProcessRef, RunInfo, Scope, Series, Severity, Site, SiteRole,
-    State, Target, Verdict, VerdictUnit,
+    Applicability, Confidence, Death, Edit, Evidence, Finding, Fix, Growth, LeakClass, Left, Limit,
+    LimitKind, Limits, MadeAt, Pinned, Place, Position, ProcessRef, RunInfo, Scope, Series, Severity, Site,
+    SiteRole, State, Target, Verdict, VerdictUnit,
 };
 use caulk_report::{Excerpts, Report, Summary};
 
@@ -180,6 +180,7 @@ pub(crate) fn run() -> Report {
             root_pid: 4242,
             supervisor_pid: 4241,
             death: Some(death(Some(0), None)),
+            left: Left::default(),
             complete: true,
             notes: Vec::new(),
         },
