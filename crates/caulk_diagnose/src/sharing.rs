@@ -46,7 +46,8 @@ pub(crate) fn findings(
     let mut told: BTreeSet<u32> = BTreeSet::new();
     let copies = parts.iter().filter_map(|part| Copies::of(part, parts));
     let mut copies: Vec<Copies<'_>> = copies.collect();
-    copies.sort_by_key(|copies| copies.process.record.index);
+    // The one that was looked into speaks for all.
+    copies.sort_by_key(|copies| (copies.container().is_none(), copies.process.record.index));
     copies.retain(|copies| workers::master(copies.process).is_some_and(|master| told.insert(master)));
     copies.iter().map(|copies| (copies.finding(files, paths), copies.verdict())).collect()
 }
