@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use caulk_wire::heap::Refusal;
 
-use super::layout::{Instruction, Layout, layout};
+use super::layout::{Instruction, Layout, OF_C_STACK, layout};
 use super::{read, refusal, symbol};
 
 /// A frame as it lies in memory.
@@ -51,9 +51,11 @@ pub(crate) fn walk_unchecked(out: &mut [Raw]) -> (usize, bool) {
         }
         // SAFETY: a frame of this thread.
         let code = unsafe { read::<usize>(frame + layout.frame.code) };
-        // Frames at which C calls Python run no code of their own.
+        // Frames at which C calls Python run no code of the program's.
+        // SAFETY: a frame of this thread.
+        let between = layout.frame.owner.is_some_and(|at| unsafe { read::<u8>(frame + at) } == OF_C_STACK);
         // SAFETY: what a frame runs is an object.
-        if code != 0 && unsafe { read::<usize>(code + TYPE) } == code_type {
+        if !between && code != 0 && unsafe { read::<usize>(code + TYPE) } == code_type {
             let Some(place) = out.get_mut(count) else { return (count, true) };
             *place = Raw { code, offset: offset(layout, frame, code) };
             count += 1;

@@ -26,8 +26,13 @@ pub(super) struct Layout {
 pub(super) struct Frame {
     pub(super) previous: usize,
     pub(super) code: usize,
+    /// Who the frame belongs to, where those that belong to the C stack have code of their own ([`OF_C_STACK`]).
+    pub(super) owner: Option<usize>,
     pub(super) instruction: Instruction,
 }
+
+/// Owner of a frame at which C calls Python (CPython 3.12, pycore_frame.h, `FRAME_OWNED_BY_CSTACK`).
+pub(super) const OF_C_STACK: u8 = 3;
 
 /// What a frame is at.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +73,7 @@ const TABLE: [(u32, Layout); 3] = [
         10,
         Layout {
             innermost: [Some(24), None],
-            frame: Frame { previous: 24, code: 32, instruction: Instruction::Index(96) },
+            frame: Frame { previous: 24, code: 32, owner: None, instruction: Instruction::Index(96) },
             code: Code { file: 104, name: 112, lines: 120, first_line: 40 },
             text: text(48, 24),
         },
@@ -80,6 +85,7 @@ const TABLE: [(u32, Layout); 3] = [
             frame: Frame {
                 previous: 48,
                 code: 32,
+                owner: None,
                 instruction: Instruction::Pointer { frame: 56, bytecode: 184 },
             },
             code: Code { file: 112, name: 128, lines: 136, first_line: 72 },
@@ -93,6 +99,7 @@ const TABLE: [(u32, Layout); 3] = [
             frame: Frame {
                 previous: 8,
                 code: 0,
+                owner: Some(70),
                 instruction: Instruction::Pointer { frame: 56, bytecode: 192 },
             },
             code: Code { file: 112, name: 128, lines: 136, first_line: 68 },
@@ -199,6 +206,7 @@ fn of_runtime(minor: u32) -> Result<Layout, Refusal> {
         frame: Frame {
             previous: field(at.previous),
             code: field(at.executable),
+            owner: None,
             instruction: Instruction::Pointer { frame: field(at.instruction), bytecode: field(at.bytecode) },
         },
         code: Code {

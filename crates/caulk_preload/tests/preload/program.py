@@ -1,6 +1,7 @@
 """Allocates known amounts in every kind of frame."""
 import ctypes
 import os
+import sys
 import threading
 
 library = ctypes.CDLL(None)
@@ -54,6 +55,17 @@ def freed():
         bytearray(1 * MB)  # freed
 
 
+def compare(_):
+    codes, offsets = (ctypes.c_size_t * 8)(), (ctypes.c_uint32 * 8)()
+    count = library.caulk_heap_walk(codes, offsets, 8)
+    frame, known = sys._getframe(), []
+    while frame is not None:
+        known.append(id(frame.f_code))
+        frame = frame.f_back
+    assert codes[:count] == known, "frames around a call from C"
+
+
+sorted([1], key=compare)
 kept.append(outer())
 kept.append(spread())
 kept.append(next(generate()))
