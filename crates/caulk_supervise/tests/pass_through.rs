@@ -73,7 +73,8 @@ fn the_environment_changes_by_prefixes_alone() {
     let package = bench.folder.path().to_str().unwrap();
     assert!(text.contains(&format!("\nPYTHONPATH={package}/caulk/_inject:/mine:/yours\n")), "{text}");
     assert!(text.contains(&format!("CAULK_AGENT=package={package}\n")), "{text}");
-    let names = ["PATH", "PYTHONPATH", "EMPTY", "ODD", "CAULK_AGENT", "CAULK_RUN", "CAULK_SOCKET"];
+    let names =
+        ["PATH", "PYTHONPATH", "EMPTY", "ODD", "CAULK_AGENT", "CAULK_BOARD", "CAULK_RUN", "CAULK_SOCKET"];
     let unknown =
         text.lines().filter(|line| !names.iter().any(|name| line.starts_with(name)) && *line != "b");
     assert_eq!(unknown.collect::<Vec<_>>(), [""; 0]);

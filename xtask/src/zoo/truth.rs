@@ -165,7 +165,8 @@ mod tests {
         check_due("graph-kept-in-container", "static+dynamic", true);
         check_due("unbounded-history", "static-only", false);
         check_due("native-growth", "dynamic-only", true);
-        check_due("worker-memory-grows", "static+dynamic", false);
+        check_due("worker-memory-grows", "static+dynamic", true);
+        check_due("whole-video-load", "static+dynamic", false);
         check_due("none", "clean", false);
     }
 
