@@ -86,14 +86,19 @@ pub(crate) fn of_process<'a>(
 
 impl Suspect<'_> {
     /// What nobody's line grows (containers of libraries) is worth one only if it weighs. Where the bytes have shown
-    /// that there is nothing to fear, so is what the source bounds, and what would take for ever to weigh.
+    /// that there is nothing to fear, neither is what the source bounds, nor what would take for ever to weigh, nor
+    /// what was seen to gain much for a short time: it would have shown since.
     fn worth_a_word(&self, judged: &Judged) -> bool {
         let Some(located) = &self.located else { return self.severity > Severity::Info };
-        let state = judged.series(self.series).map(|verdict| verdict.state);
+        let verdict = judged.series(self.series);
+        let state = verdict.map(|verdict| verdict.state);
         let settled = matches!(state, Some(State::Flat | State::Plateaus | State::Sawtooth));
+        let whole = verdict.map_or(0.0, |verdict| f64::from(verdict.boundaries) * verdict.boundary_units);
+        let refuted =
+            self.rate.span < whole / 2.0 && self.rate.bytes_per_unit >= judged.least_of(self.series);
         let bounded = located.facts.bounds.iter().any(|bound| bound.called);
         let weightless = self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
-        self.severity > Severity::Info || !settled || !(bounded || weightless)
+        self.severity > Severity::Info || !settled || !(bounded || weightless || refuted)
     }
 }
 

@@ -30,6 +30,12 @@ fn a_container_that_grows_while_bytes_do_not_is_worth_knowing_at_most() {
 }
 
 #[test]
+fn what_gained_much_in_a_first_part_of_a_run_whose_bytes_are_flat_is_not_told() {
+    let run = ious(Run::of(SOURCE).epochs([400 * MB; 12]), rising(4, 4, 4));
+    assert_eq!(run.diagnose().findings, []);
+}
+
+#[test]
 fn what_the_source_bounds_is_not_told_once_the_bytes_are_flat() {
     let bounded = SOURCE.replace("self.ious = []", "self.ious = deque(maxlen=64)");
     assert_ne!(bounded, SOURCE);
