@@ -31,7 +31,7 @@ pub(super) struct Frame {
     pub(super) instruction: Instruction,
 }
 
-/// Owner of a frame at which C calls Python (CPython 3.12, pycore_frame.h, `FRAME_OWNED_BY_CSTACK`).
+/// Owner of a frame at which C calls Python (CPython 3.12, `pycore_frame.h`, `FRAME_OWNED_BY_CSTACK`).
 pub(super) const OF_C_STACK: u8 = 3;
 
 /// What a frame is at.
