@@ -27,7 +27,7 @@ def test_the_wheel_holds_command_agent_and_injected_folder():
     assert {"caulk/__init__.py", "caulk/_bootstrap.py", "caulk/_inject/sitecustomize.py"} <= files
     agent = {path for path in files if path.startswith("caulk/_agent")}
     assert agent == {"caulk/_agent.abi3.so", "caulk/_agent.pyi"}
-    assert not any("test" in path for path in files), files
+    assert not any("tests/" in path or "/test_" in path for path in files), files
 
 
 def test_one_wheel_serves_every_python():
