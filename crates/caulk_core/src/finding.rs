@@ -111,6 +111,22 @@ pub struct Growth {
     pub elements: u64,
 }
 
+impl Growth {
+    /// Growth of so many bytes per unit, and per epoch where that is the unit, which is no growth of elements.
+    pub const fn of_bytes(unit: VerdictUnit, series: Series, per_unit: f64, per_epoch: Option<f64>) -> Self {
+        Self {
+            unit,
+            series,
+            bytes_per_epoch: per_epoch,
+            bytes_per_unit: per_unit,
+            elements_per_epoch: None,
+            elements_per_unit: 0.0,
+            interval: None,
+            elements: 0,
+        }
+    }
+}
+
 /// What the container keeps alive beyond its own elements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pinned {
@@ -249,4 +265,28 @@ pub struct Finding {
     pub fix: Option<Fix>,
     /// Other places with the same pattern.
     pub twins: Vec<Place>,
+}
+
+impl Finding {
+    /// A finding of which the class alone is known: advice about the main process, suspected for the whole run.
+    pub fn of(class: LeakClass) -> Self {
+        Self {
+            class,
+            confidence: Confidence::Suspected,
+            scope: Scope::Run,
+            severity: Severity::Info,
+            message: String::new(),
+            sites: Vec::new(),
+            container: String::new(),
+            holder: String::new(),
+            holder_path: Vec::new(),
+            chain: Vec::new(),
+            process: ProcessRef::main(),
+            growth: None,
+            pinned: None,
+            evidence: Vec::new(),
+            fix: None,
+            twins: Vec::new(),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What the command left behind: processes that live on, segments of shared memory that nobody removed.
 
-use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, ProcessRef, Recording, Scope, Severity};
+use caulk_core::{Bytes, Evidence, Finding, LeakClass, Recording, Severity};
 
 use crate::fix;
 
@@ -42,21 +42,10 @@ fn finding(class: LeakClass, severity: Severity, message: String, names: Vec<Str
         text = format!("{text} and {more} more");
     }
     Finding {
-        class,
-        confidence: Confidence::Suspected,
-        scope: Scope::Run,
         severity,
         message,
-        sites: Vec::new(),
-        container: String::new(),
-        holder: String::new(),
-        holder_path: Vec::new(),
-        chain: Vec::new(),
-        process: ProcessRef::main(),
-        growth: None,
-        pinned: None,
         evidence: vec![Evidence { kind: "left".into(), text }],
         fix: fix::of(class, None, ""),
-        twins: Vec::new(),
+        ..Finding::of(class)
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use caulk_core::wire::HeapFrame;
 use caulk_core::{
-    Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Series, Severity, Site,
-    SiteRole, State,
+    Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole,
+    State,
 };
 use caulk_growth::Judgement;
 
@@ -117,9 +117,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         Bytes(line.live.bytes as u64)
     );
     Finding {
-        class,
         confidence: Confidence::Likely,
-        scope: Scope::Run,
         severity: Severity::Error,
         message: format!(
             "memory that is allocated here is never given back, {} per {unit}, and no container was found that holds it",
@@ -127,15 +125,12 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         ),
         container: site.text.clone(),
         sites: vec![site],
-        holder: String::new(),
-        holder_path: Vec::new(),
         chain: callers(files, line),
         process: process.reference(),
         growth: Some(growth),
-        pinned: None,
         evidence: vec![Evidence { kind: "heap-profile".into(), text }],
         fix: fix::of(class, None, ""),
-        twins: Vec::new(),
+        ..Finding::of(class)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! They weigh little, but run into limits of their own. The line is the source's: see [`crate::patterns`].
 
-use caulk_core::{Confidence, Evidence, Finding, Growth, LeakClass, Scope, Series, Severity, State, Verdict};
+use caulk_core::{Evidence, Finding, Growth, LeakClass, Series, Severity, State, Verdict};
 
 use crate::fix;
 use crate::process::Process;
@@ -22,20 +22,12 @@ pub(crate) fn findings(process: &Process<'_>, judged: &Judged) -> Vec<Finding> {
 fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &str) -> Finding {
     let (unit, rate) = (unit_name(verdict.unit), verdict.bytes_per_unit);
     Finding {
-        class,
-        confidence: Confidence::Suspected,
-        scope: Scope::Run,
         severity: Severity::Warning,
         message: format!(
             "{rate:.1} more {noun} per {unit}, {:.0} at the end: {}",
             verdict.last,
             class.summary()
         ),
-        sites: Vec::new(),
-        container: String::new(),
-        holder: String::new(),
-        holder_path: Vec::new(),
-        chain: Vec::new(),
         process: process.reference(),
         growth: Some(Growth {
             unit: verdict.unit,
@@ -47,9 +39,8 @@ fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &st
             interval: None,
             elements: verdict.last.max(0.0) as u64,
         }),
-        pinned: None,
         evidence: vec![Evidence { kind: "count".into(), text: verdict.text.clone() }],
         fix: fix::of(class, None, ""),
-        twins: Vec::new(),
+        ..Finding::of(class)
     }
 }

@@ -1,7 +1,7 @@
 //! Resident memory that rises while what is in use does not: pages that malloc keeps around blocks that stay. No leak.
 
 use caulk_core::wire::{Boundary, Trim};
-use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Series, Severity, State};
+use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, State};
 
 use crate::baselines::Baselines;
 use crate::fix;
@@ -24,9 +24,7 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding>
     let unit = unit_name(scale.verdict_unit());
     let class = LeakClass::AllocatorFragmentation;
     Some(Finding {
-        class,
         confidence: Confidence::Proved,
-        scope: Scope::Run,
         severity: Severity::Info,
         message: format!(
             "malloc keeps {} more per {unit} that the program has freed{}: {}",
@@ -34,26 +32,11 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding>
             share(process),
             class.summary()
         ),
-        sites: Vec::new(),
-        container: String::new(),
-        holder: String::new(),
-        holder_path: Vec::new(),
-        chain: Vec::new(),
         process: process.reference(),
-        growth: Some(Growth {
-            unit: scale.verdict_unit(),
-            series: Series::Rss,
-            bytes_per_epoch: scale.per_epoch(free),
-            bytes_per_unit: free,
-            elements_per_epoch: None,
-            elements_per_unit: 0.0,
-            interval: None,
-            elements: 0,
-        }),
-        pinned: None,
+        growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, free, scale.per_epoch(free))),
         evidence: evidence(process),
         fix: fix::of(class, None, ""),
-        twins: Vec::new(),
+        ..Finding::of(class)
     })
 }
 

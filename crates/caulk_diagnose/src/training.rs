@@ -1,6 +1,6 @@
 //! Training errors that the agent met on its way and that cost no memory: gradients that are never cleared.
 
-use caulk_core::{Confidence, Evidence, Finding, LeakClass, Scope, Severity, SiteRole};
+use caulk_core::{Confidence, Evidence, Finding, LeakClass, Severity, SiteRole};
 use caulk_python::{Facts, Owner};
 
 use crate::place::Located;
@@ -34,9 +34,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                 module,
             });
             Finding {
-                class,
                 confidence: Confidence::Proved,
-                scope: Scope::Run,
                 severity: Severity::Warning,
                 message: "every backward pass adds to the gradients of the steps before, because nothing clears them: a \
                           training error; memory does not grow"
@@ -46,12 +44,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                     .map(|located| located.spot.site(&files.display(&located.path), SiteRole::Grows))
                     .collect(),
                 container: located.as_ref().map_or_else(|| "backward".into(), |located| located.container.clone()),
-                holder: String::new(),
-                holder_path: Vec::new(),
-                chain: Vec::new(),
                 process: process.reference(),
-                growth: None,
-                pinned: None,
                 evidence: vec![Evidence {
                     kind: "gradients".into(),
                     text: format!(
@@ -60,7 +53,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                     ),
                 }],
                 fix: fix::of(class, located.as_ref(), "grad"),
-                twins: Vec::new(),
+                ..Finding::of(class)
             }
         })
         .collect()

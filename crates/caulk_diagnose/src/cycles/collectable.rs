@@ -3,8 +3,7 @@
 
 use caulk_core::wire::{CodePlace, CycleLink, Garbage};
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, SiteRole,
-    State,
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Series, Severity, Site, SiteRole, State,
 };
 use caulk_growth::{Judgement, Point, judge_counts};
 use caulk_python::GrowSite;
@@ -118,23 +117,18 @@ fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, message: S
         sites.extend(switched_off(files, process));
     }
     Finding {
-        class,
         confidence: if certain { Confidence::Proved } else { Confidence::Likely },
-        scope: Scope::Run,
         severity: Severity::Info,
         message,
         sites,
         container: if container.is_empty() { holder.clone() } else { container },
         holder,
-        holder_path: Vec::new(),
-        chain: Vec::new(),
         process: process.reference(),
-        growth: None,
         pinned: (garbage.tensor_bytes > 0)
             .then(|| Pinned { tensor_bytes: garbage.tensor_bytes, ..Pinned::default() }),
         evidence: evidence(garbage),
         fix: fix::of(class, None, ""),
-        twins: Vec::new(),
+        ..Finding::of(class)
     }
 }
 

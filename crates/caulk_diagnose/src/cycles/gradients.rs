@@ -4,9 +4,7 @@
 //! the gradient: a cycle in C++, where neither a census nor the garbage collector sees it (torch's documentation of
 //! `torch.Tensor.backward`, `create_graph`).
 
-use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Scope, Series, Severity, SiteRole,
-};
+use caulk_core::{Bytes, Evidence, Finding, Growth, LeakClass, Series, Severity, SiteRole};
 
 use crate::process::Process;
 use crate::verdicts::{Judged, unit_name};
@@ -22,22 +20,10 @@ pub(super) fn finding(
     let (scale, located) = (judged.scale?, place::recorded_backward(files, process)?);
     let class = LeakClass::GraphRetained;
     let unit = unit_name(scale.verdict_unit());
-    let growth = Growth {
-        unit: scale.verdict_unit(),
-        series: Series::InUse,
-        bytes_per_epoch: scale.per_epoch(open),
-        bytes_per_unit: open,
-        elements_per_epoch: None,
-        elements_per_unit: 0.0,
-        interval: None,
-        elements: 0,
-    };
+    let growth = Growth::of_bytes(scale.verdict_unit(), Series::InUse, open, scale.per_epoch(open));
     let text = "`create_graph=True` was given here; gradients and the graphs that made them hold each other, where the \
                 garbage collector does not see it";
     Some(Finding {
-        class,
-        confidence: Confidence::Suspected,
-        scope: Scope::Run,
         severity: Severity::Warning,
         message: format!(
             "memory grows by {} per {unit} that no container holds, and `{}` records its own graph: {}",
@@ -47,14 +33,10 @@ pub(super) fn finding(
         ),
         sites: vec![located.spot.site(&files.display(&located.path), SiteRole::Grows)],
         container: located.container.clone(),
-        holder: String::new(),
-        holder_path: Vec::new(),
-        chain: Vec::new(),
         process: process.reference(),
         growth: Some(growth),
-        pinned: None,
         evidence: vec![Evidence { kind: "backward".into(), text: text.into() }],
         fix: fix::of(class, Some(&located), "grad"),
-        twins: Vec::new(),
+        ..Finding::of(class)
     })
 }
