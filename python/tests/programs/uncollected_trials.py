@@ -1,6 +1,8 @@
 """One trial per epoch, with a logger that refers to it: old by the time it is dropped, so that the collector does not come
 by."""
 
+import gc
+
 import torch
 from small import EPOCHS, network, train_epoch
 
@@ -19,6 +21,7 @@ class Trial:
 
     def run(self):
         optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        gc.collect(1)  # what the allocations of a longer epoch bring about, at moments of their own: the trial grows old
         self.logger.losses.append(train_epoch(self.model, optimizer))
         return self.logger.losses[-1]
 
