@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use caulk_wire::Contents;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::budget::thread_time;
 use crate::census::Tracker;
 use crate::heap::{Address, AddressSet, Heap};
-use crate::holders::{self, Scope};
+use crate::holders::{self, Path, Scope};
 use crate::label::{self, Label};
 use crate::suspects::Suspects;
 use crate::torch::{GraphWalk, Torch, nodes_since_oldest};
@@ -28,6 +29,8 @@ const FOLLOWED: usize = 8;
 /// A graph of fewer nodes is the current step's.
 const SMALLEST: u64 = 6;
 
+/// Tensors of one list that are looked at.
+const ROW: usize = 64;
 /// Censuses between two searches for holders, once some are known.
 const SEARCH_AGAIN: u32 = 4;
 
@@ -84,7 +87,11 @@ impl Graphs {
             else {
                 continue;
             };
-            let contents = measure(&torch, &candidate.node);
+            let contents = match beside(heap, path) {
+                Some(list) => contents_of(&list),
+                None => Some(measure(&torch, [candidate.node])),
+            };
+            let Some(contents) = contents else { continue };
             if contents.graph_nodes < SMALLEST {
                 continue;
             }
@@ -133,20 +140,39 @@ impl Graphs {
     }
 }
 
-/// The graph behind a tensor.
-pub(crate) fn contents_of(tensor: &Bound<'_, PyAny>) -> Option<Contents> {
-    let torch = Torch::new(tensor.py())?;
-    let node = torch.is_plain(tensor).then(|| Torch::grad_fn(tensor))??;
-    Some(measure(&torch, &node))
+/// The list or tuple in which a path ends: states of several layers, say, that are replaced together.
+fn beside<'py>(heap: &Heap<'py>, path: &Path) -> Option<Bound<'py, PyAny>> {
+    let at = path.nodes.len().checked_sub(2)?;
+    Some(heap.own(path.nodes[at])).filter(is_row)
 }
 
-/// Nodes and saved bytes of one graph by itself.
-fn measure<'py>(torch: &Torch<'py>, node: &Bound<'py, PyAny>) -> Contents {
+fn is_row(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>()
+}
+
+/// The graph behind a tensor, or behind the tensors of a list or tuple.
+pub(crate) fn contents_of(value: &Bound<'_, PyAny>) -> Option<Contents> {
+    let torch = Torch::new(value.py())?;
+    let row: Vec<_> = if is_row(value) {
+        value.try_iter().ok()?.take(ROW).flatten().collect()
+    } else {
+        vec![value.clone()]
+    };
+    let nodes: Vec<_> =
+        row.iter().filter(|tensor| torch.is_plain(tensor)).filter_map(Torch::grad_fn).collect();
+    (!nodes.is_empty()).then(|| measure(&torch, nodes))
+}
+
+/// Nodes and saved bytes of the graph of these nodes.
+fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, PyAny>>) -> Contents {
     let mut walk = GraphWalk::new();
-    walk.follow(torch, node.clone(), NODE_LIMIT, true);
+    let mut oldest = None;
+    for node in nodes {
+        walk.follow(torch, node.clone(), NODE_LIMIT, true);
+        oldest = oldest.max(nodes_since_oldest(&node).filter(|_| walk.truncated));
+    }
     // A graph too large to be walked is taken to be like the part of it that was.
-    let estimated = if walk.truncated { nodes_since_oldest(node) } else { None };
-    let nodes = estimated.unwrap_or(walk.nodes).max(walk.nodes);
+    let nodes = oldest.unwrap_or(walk.nodes).max(walk.nodes);
     let whole = |part: u64| (part as f64 * nodes as f64 / walk.nodes.max(1) as f64) as u64;
     let saved_bytes = whole(walk.saved_bytes());
     let own_bytes = whole(walk.own_bytes());
@@ -159,7 +185,7 @@ fn measure<'py>(torch: &Torch<'py>, node: &Bound<'py, PyAny>) -> Contents {
         saved_bytes_per_element: saved_bytes / nodes.max(1),
         graph_nodes: nodes,
         saved_bytes,
-        truncated: walk.truncated && estimated.is_none(),
+        truncated: walk.truncated && oldest.is_none(),
         node_types,
         traits: vec!["tensor".into(), "graph".into()],
         ..Contents::default()

@@ -303,3 +303,9 @@ fn read_word(address: Address) -> Address {
     // SAFETY: callers pass a field of a live object or type, or follow the collector's own links.
     unsafe { *(address as *const Address) }
 }
+
+/// What the cell of a closure's variable holds.
+pub(crate) fn cell_contents<'py>(cell: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: a cell; a new reference or null.
+    unsafe { Bound::from_owned_ptr_or_opt(cell.py(), crate::symbols::cell_get()?(cell.as_ptr())) }
+}

@@ -2,14 +2,17 @@
 //!
 //! Labels read namespaces, member descriptors and indices; they never call `getattr` on the user's objects.
 
+use std::collections::HashSet;
+
 use caulk_wire::{Holder, PathStep, StepKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 
 use crate::frames;
-use crate::heap::{Address, Entries, Heap, MOST_REFERENTS, Shape, is_a, loaded, member};
+use crate::heap::{Address, Entries, Heap, MOST_REFERENTS, Shape, cell_contents, is_a, loaded, member};
 use crate::holders::{Path, Root};
+use crate::symbols;
 use crate::torch::Torch;
 
 /// Attributes of one object that are looked at.
@@ -70,6 +73,29 @@ impl Label {
         self.holder.owner_type = "torch.nn.parameter.Parameter".into();
         self.owner = Some(parameter);
     }
+}
+
+/// Names by which source code may mention what is held, the closest first: its keys, and the attribute or variable that
+/// they are keys of.
+pub(crate) fn mentioned_as(holder: &Holder) -> Vec<String> {
+    let mut names = vec![holder.name.clone()];
+    for step in holder.path.iter().rev() {
+        match step.kind {
+            StepKind::Key => names.push(unquoted(&step.name).to_owned()),
+            StepKind::Index | StepKind::Internal => {}
+            _ => {
+                names.push(step.name.clone());
+                break;
+            }
+        }
+    }
+    let mut seen = HashSet::new();
+    names.retain(|name| !name.is_empty() && seen.insert(name.clone()));
+    names
+}
+
+fn unquoted(key: &str) -> &str {
+    key.trim_matches(['\'', '"'])
 }
 
 /// The holder of something that no Python object was found to refer to.
@@ -147,7 +173,7 @@ impl<'py> Writer<'_, 'py> {
             }
             _ => name.clone_into(expression),
         }
-        name.trim_matches(['\'', '"']).clone_into(&mut self.holder.name);
+        unquoted(name).clone_into(&mut self.holder.name);
         self.owner = owner;
         self.holder.owner_type = match (kind, owner) {
             (StepKind::Attribute, Some(owner)) => self.heap.type_name(owner),
@@ -261,7 +287,7 @@ impl<'py> Writer<'_, 'py> {
         if type_name == "cell" {
             let name = self.cell.take().unwrap_or_else(|| "?".into());
             let child_type = self.heap.type_name(child);
-            return self.named(StepKind::Closure, &name, child_type, None);
+            return self.named(StepKind::Closure, &name, child_type, Some(parent));
         }
         if matches!(type_name.as_str(), "generator" | "coroutine" | "async_generator")
             && let Some(name) = suspended_local(&object, child)
@@ -348,12 +374,15 @@ pub(crate) fn attributes(heap: &mut Heap<'_>, owner: Address) -> Vec<(String, Ad
     values.into_iter().take(MOST_ATTRIBUTES).filter_map(named).collect()
 }
 
-/// What an object holds under a name: an attribute of its own, a key of a dict, a parameter's gradient.
+/// What an object holds under a name: an attribute of its own, a key of a dict, a variable's cell, a parameter's gradient.
 pub(crate) fn slot_value<'py>(heap: &mut Heap<'py>, owner: Address, name: &str) -> Option<Bound<'py, PyAny>> {
     let shape = heap.type_of(owner).shape;
     let object = heap.own(owner);
     if shape == Shape::Tensor && !heap.is_plain_tensor(&object) {
         return None;
+    }
+    if Some(object.get_type_ptr()) == symbols::cell_type() {
+        return cell_contents(&object);
     }
     match shape {
         Shape::Dict => object.cast::<PyDict>().ok()?.get_item(name).ok()?,

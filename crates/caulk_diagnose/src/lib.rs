@@ -15,6 +15,7 @@ mod heap;
 mod left;
 mod limits;
 mod merge;
+mod name;
 mod native;
 mod outside;
 mod patterns;
@@ -95,8 +96,9 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
         let patterns = sources.patterns(&files_of(&processes));
         patterns::join(&mut diagnosis.findings, &patterns);
-        let suspects = patterns::suspects(&diagnosis.findings, &patterns).filter(|_| unexplained);
-        diagnosis.notes.extend(suspects);
+        if unexplained {
+            diagnosis.findings.extend(patterns::suspected(&diagnosis.findings, &patterns));
+        }
     }
     let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
     diagnosis.findings.sort_by(|a, b| {

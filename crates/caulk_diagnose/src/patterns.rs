@@ -17,6 +17,9 @@ pub(crate) fn join(findings: &mut [Finding], patterns: &[Diagnostic]) {
         if finding.sites.is_empty() || !overlaps(&finding.sites[0], &pattern.sites[0]) {
             locate(finding, pattern);
         }
+        if finding.class == LeakClass::UnboundedHistory && pattern.container == finding.container {
+            reclass(finding, pattern);
+        }
         if pattern.class == finding.class {
             tell(finding, pattern);
             twins(finding, pattern, patterns);
@@ -24,27 +27,33 @@ pub(crate) fn join(findings: &mut [Finding], patterns: &[Diagnostic]) {
     }
 }
 
-/// Patterns that could explain growth for which nothing was found.
-pub(crate) fn suspects(findings: &[Finding], patterns: &[Diagnostic]) -> Option<String> {
+/// Patterns that could explain growth for which nothing was found, as suspects.
+pub(crate) fn suspected(findings: &[Finding], patterns: &[Diagnostic]) -> Vec<Finding> {
     let told = |pattern: &Diagnostic| {
         let sites = findings.iter().filter_map(|finding| finding.sites.first());
         sites.into_iter().any(|site| overlaps(site, &pattern.sites[0]))
     };
     let grows = |pattern: &&Diagnostic| pattern.severity > Severity::Info && pattern.scope == Scope::Run;
-    let named: Vec<String> = patterns
-        .iter()
-        .filter(grows)
-        .filter(|pattern| !told(pattern))
-        .take(SUSPECTS)
-        .map(|pattern| {
-            let site = &pattern.sites[0];
-            format!("{}:{} ({})", site.file, site.line, pattern.class)
-        })
-        .collect();
-    let named = named.join(", ");
-    (!named.is_empty()).then(|| {
-        format!("the source shows patterns that may be it, though the run did not see them grow: {named}")
-    })
+    let open = patterns.iter().filter(grows).filter(|pattern| !told(pattern));
+    open.take(SUSPECTS).map(suspect).collect()
+}
+
+fn suspect(pattern: &Diagnostic) -> Finding {
+    let text = "the source shows this pattern; the run did not see it grow";
+    Finding {
+        severity: Severity::Warning,
+        message: format!(
+            "nothing that was looked at explains the growth; this line may: {}",
+            pattern.message
+        ),
+        sites: pattern.sites.clone(),
+        container: pattern.container.clone(),
+        chain: pattern.chain.clone(),
+        evidence: vec![Evidence { kind: "source".into(), text: text.into() }],
+        fix: pattern.fix.clone(),
+        twins: pattern.twins.clone(),
+        ..Finding::of(pattern.class)
+    }
 }
 
 /// The pattern at the line to blame, that of the same class first.
@@ -59,8 +68,10 @@ fn only_one<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Dia
     let open = finding.sites.is_empty() || finding.confidence == Confidence::Suspected;
     let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class);
     let names_it = |pattern: &&Diagnostic| {
-        let nameless = finding.holder.is_empty();
-        nameless || last_name(&pattern.container) == last_name(&finding.holder) || of_library(finding.class)
+        finding.holder.is_empty()
+            || last_name(&pattern.container) == last_name(&finding.holder)
+            || base_name(&pattern.container) == base_name(&finding.holder)
+            || of_library(finding.class)
     };
     match (same.next(), same.next()) {
         (Some(only), None) => Some(only).filter(names_it),
@@ -94,6 +105,13 @@ fn locate(finding: &mut Finding, pattern: &Diagnostic) {
     finding.evidence.push(Evidence { kind: "source".into(), text: text.into() });
 }
 
+/// What grows without a bound is what the source knows by a closer name: step outputs, say.
+fn reclass(finding: &mut Finding, pattern: &Diagnostic) {
+    finding.message = finding.message.replace(finding.class.summary(), pattern.class.summary());
+    finding.class = pattern.class;
+    finding.fix.clone_from(&pattern.fix);
+}
+
 fn tell(finding: &mut Finding, pattern: &Diagnostic) {
     let seen = std::mem::replace(&mut finding.chain, pattern.chain.clone());
     let new = |place: &ChainStep| {
@@ -121,6 +139,11 @@ fn overlaps(one: &Site, other: &Site) -> bool {
     one.file == other.file
         && one.line <= other.end_line.max(other.line)
         && other.line <= one.end_line.max(one.line)
+}
+
+/// `series` of `board.series['loss']`.
+fn base_name(expression: &str) -> &str {
+    last_name(expression.split('[').next().unwrap_or(expression))
 }
 
 /// `ious` of `trainer.metrics.ious`.

@@ -65,6 +65,7 @@ fn finding(
         path: holder.file.clone(),
         grow: Some(site),
         confidence: Confidence::Likely,
+        name: holder.name.clone(),
         owner,
         traced: None,
         module,
@@ -90,7 +91,7 @@ fn finding(
         container,
         holder: holder.expression.clone(),
         holder_path: suspect::path(holder, ContainerKind::List),
-        chain: located.as_ref().map_or_else(Vec::new, |located| located.chain(files, &holder.name)),
+        chain: located.as_ref().map_or_else(Vec::new, |located| located.chain(files)),
         process: process.reference(),
         growth: None,
         pinned: Some(Pinned {

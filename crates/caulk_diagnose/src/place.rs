@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use caulk_core::wire::{ContainerKind, Holder, StepKind, TraceHit};
+use caulk_core::wire::{ContainerKind, Holder, TraceHit};
 use caulk_core::{ChainStep, Confidence, Place, Site, SiteRole};
 use caulk_python::{Facts, GrowKind, GrowSite, Module, Owner, Spot};
 
 use crate::Files;
+use crate::name::{self, Name};
 use crate::process::Process;
 
 /// Where something grows.
@@ -20,6 +21,8 @@ pub(crate) struct Located {
     pub(crate) grow: Option<GrowSite>,
     pub(crate) confidence: Confidence,
     pub(crate) facts: Facts,
+    /// Name under which the source was searched, and whose it is.
+    pub(crate) name: String,
     pub(crate) owner: Owner,
     /// The armed trace saw it at this line.
     pub(crate) traced: Option<(u64, u32)>,
@@ -30,18 +33,19 @@ impl Located {
         self.spot.site(&files.display(&self.path), SiteRole::Grows)
     }
 
-    /// Other lines that grow the same name.
-    pub(crate) fn twins(&self, files: &Files<'_>, name: &str) -> Vec<Place> {
-        let sites = self.module.grow_sites_of(name, &self.owner);
+    /// Other lines that grow the same name, or elements of it where one grew here.
+    pub(crate) fn twins(&self, files: &Files<'_>) -> Vec<Place> {
+        let sites = self.module.grow_sites_of(&self.name, &self.owner);
+        let element = self.grow.as_ref().is_some_and(|grow| grow.element);
         let others = sites
             .into_iter()
-            .filter(|site| site.kind.grows() && !site.element && !self.spot.covers(site.spot.line));
+            .filter(|site| site.kind.grows() && site.element == element && !self.spot.covers(site.spot.line));
         let file = files.display(&self.path);
         others.map(|site| Place { file: file.clone(), line: site.spot.line, text: site.spot.text }).collect()
     }
 
     /// Where the container is made, and where it grows.
-    pub(crate) fn chain(&self, files: &Files<'_>, name: &str) -> Vec<ChainStep> {
+    pub(crate) fn chain(&self, files: &Files<'_>) -> Vec<ChainStep> {
         let file = files.display(&self.path);
         let step = |spot: &Spot, note: String| ChainStep {
             file: file.clone(),
@@ -49,7 +53,7 @@ impl Located {
             text: spot.text.clone(),
             note,
         };
-        let made = self.module.creations_of(name, &self.owner).into_iter().next();
+        let made = self.module.creations_of(&self.name, &self.owner).into_iter().next();
         let mut chain = Vec::new();
         if let Some(made) = made.filter(|made| made.spot.line != self.spot.line) {
             let bound = made
@@ -90,13 +94,13 @@ pub(crate) fn locate(
     {
         return Some(located);
     }
-    let owner = owner(holder);
+    let names = name::names(holder);
     let empty = Vec::new();
     let mut hits: Vec<&TraceHit> = process.hits.get(&id).unwrap_or(&empty).clone();
     hits.retain(|hit| !hit.user_file.is_empty() && hit.user_line > 0);
     hits.sort_by_key(|hit| std::cmp::Reverse((hit.growth, hit.count)));
-    let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &owner));
-    traced.or_else(|| by_source(files, process, holder, &owner, kind))
+    let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &names));
+    traced.or_else(|| names.iter().find_map(|name| by_source(files, process, name, kind)))
 }
 
 /// What an optimizer keeps for each of its parameters: a step fills it, but it goes on growing only where parameters are
@@ -123,6 +127,7 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located>
             grow,
             confidence: Confidence::Likely,
             facts: Facts::default(),
+            name: String::new(),
             owner: Owner::Any,
             traced: None,
             module,
@@ -130,61 +135,58 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located>
     })
 }
 
-/// Whose name a holder's last step is.
-pub(crate) fn owner(holder: &Holder) -> Owner {
-    let last =
-        holder.path.iter().rev().find(|step| !matches!(step.kind, StepKind::Index | StepKind::Internal));
-    match last.map(|step| step.kind) {
-        Some(StepKind::Attribute | StepKind::ClassAttribute) if !holder.owner_type.is_empty() => {
-            Owner::Class(holder.owner_type.clone())
-        }
-        Some(StepKind::Local | StepKind::Closure) if !holder.function.is_empty() => {
-            Owner::Function(holder.function.clone())
-        }
-        Some(StepKind::Global) => Owner::Module,
-        _ => Owner::Any,
-    }
-}
-
-fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, owner: &Owner) -> Option<Located> {
+fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) -> Option<Located> {
     let module = files.module(&hit.user_file)?;
-    let name = holder.name.as_str();
-    let narrow = module.grow_sites_of(name, owner);
-    let sites = if narrow.is_empty() { module.grow_sites(name) } else { narrow };
-    let covering = sites.into_iter().filter(|site| site.spot.covers(hit.user_line));
-    // Of several on the line, what grows the container itself comes before what replaces or fills an element.
-    let agreed = covering.min_by_key(|site| (site.element, !site.kind.grows()));
-    let traced = Some((hit.growth, hit.count));
     let path = hit.user_file.clone();
-    let facts = module.facts_of(name, owner);
-    if let Some(site) = agreed {
-        let (spot, container) = (site.spot.clone(), site.container.clone());
-        let (confidence, grow) = (Confidence::Proved, Some(site));
+    let traced = Some((hit.growth, hit.count));
+    if let Some((site, name)) = names.iter().find_map(|name| Some((agreed(&module, hit, name)?, name))) {
         return Some(Located {
-            module,
-            path,
-            spot,
-            container,
-            grow,
-            confidence,
-            facts,
-            owner: owner.clone(),
+            spot: site.spot.clone(),
+            container: site.container.clone(),
+            confidence: Confidence::Proved,
+            facts: module.facts_of(&name.text, &name.owner),
+            name: name.text.clone(),
+            owner: name.owner.clone(),
+            grow: Some(site),
             traced,
+            path,
+            module,
         });
     }
     let statement = module.statement_at(hit.user_line)?;
     let called = callee_at(&module, hit, &statement.spot);
-    let registers =
-        statement.grow.as_ref().is_some_and(|grow| matches!(grow.kind, GrowKind::Register | GrowKind::Put));
-    let container = match (&called, &statement.grow) {
+    // What the line binds is not what grew: that was grown behind the call that it makes.
+    let grow = statement.grow.filter(|grow| !matches!(grow.kind, GrowKind::Assign | GrowKind::Rebind));
+    let registers = grow.as_ref().is_some_and(|grow| matches!(grow.kind, GrowKind::Register | GrowKind::Put));
+    let container = match (&called, &grow) {
         (Some(called), _) => called.clone(),
         (None, Some(grow)) => grow.container.clone(),
         (None, None) => holder.expression.clone(),
     };
     // Grown inside a library by a call that source shows: the trace saw the library's line under this one.
     let confidence = if registers || called.is_some() { Confidence::Proved } else { Confidence::Likely };
-    let (spot, grow) = (statement.spot, statement.grow);
-    Some(Located { module, path, spot, container, grow, confidence, facts, owner: owner.clone(), traced })
+    let Name { text, owner, .. } = &names[0];
+    Some(Located {
+        spot: statement.spot,
+        facts: module.facts_of(text, owner),
+        name: text.clone(),
+        owner: owner.clone(),
+        grow,
+        container,
+        confidence,
+        traced,
+        path,
+        module,
+    })
+}
+
+/// The place in source that grows the name at the line that was traced. Of several on the line, what grows the container
+/// itself comes before what replaces or fills an element.
+fn agreed(module: &Module, hit: &TraceHit, name: &Name) -> Option<GrowSite> {
+    let narrow = module.grow_sites_of(&name.text, &name.owner);
+    let sites = if narrow.is_empty() { module.grow_sites(&name.text) } else { narrow };
+    let covering = sites.into_iter().filter(|site| site.spot.covers(hit.user_line));
+    covering.min_by_key(|site| (site.element != name.element, !site.kind.grows()))
 }
 
 /// Calls through which libraries keep what they are given, or make what they keep.
@@ -215,19 +217,13 @@ fn callee_at(module: &Module, hit: &TraceHit, spot: &Spot) -> Option<String> {
 }
 
 /// Without a trace: the one place in the files that are known to run that grows the name.
-fn by_source(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    holder: &Holder,
-    owner: &Owner,
-    kind: ContainerKind,
-) -> Option<Located> {
+fn by_source(files: &Files<'_>, process: &Process<'_>, name: &Name, kind: ContainerKind) -> Option<Located> {
     let replaced = matches!(kind, ContainerKind::Graph | ContainerKind::Tensor);
     let mut found: Vec<(String, Rc<Module>, GrowSite)> = Vec::new();
     for path in process.files() {
         let Some(module) = files.module(path) else { continue };
-        for site in module.grow_sites_of(&holder.name, owner) {
-            if !site.element && (site.kind.grows() || replaced) {
+        for site in module.grow_sites_of(&name.text, &name.owner) {
+            if replaced || (site.element == name.element && site.kind.grows()) {
                 found.push((path.to_owned(), module.clone(), site));
             }
         }
@@ -240,7 +236,7 @@ fn by_source(
     let certain = found.len() == 1;
     let (path, module, site) = found.into_iter().next()?;
     let confidence = if certain { Confidence::Likely } else { Confidence::Suspected };
-    let facts = module.facts_of(&holder.name, owner);
+    let facts = module.facts_of(&name.text, &name.owner);
     let (spot, container) = (site.spot.clone(), site.container.clone());
     Some(Located {
         module,
@@ -250,7 +246,8 @@ fn by_source(
         grow: Some(site),
         confidence,
         facts,
-        owner: owner.clone(),
+        name: name.text.clone(),
+        owner: name.owner.clone(),
         traced: None,
     })
 }
@@ -272,6 +269,7 @@ fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Optio
             grow: None,
             confidence: Confidence::Proved,
             facts: module.facts_of(&holder.name, &owner),
+            name: holder.name.clone(),
             owner,
             traced: None,
             module,
@@ -287,7 +285,6 @@ pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Opt
         let module = files.module(&site.file)?;
         let statement = module.statement_at(site.line)?;
         let called = module.calls("backward").into_iter().find(|call| statement.spot.covers(call.spot.line));
-        let owner = Owner::Any;
         Some(Located {
             container: called.map_or_else(|| "backward".into(), |call| call.callee),
             spot: statement.spot,
@@ -295,7 +292,8 @@ pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Opt
             grow: None,
             confidence: Confidence::Proved,
             facts: Facts::default(),
-            owner,
+            name: String::new(),
+            owner: Owner::Any,
             traced: None,
             module,
         })

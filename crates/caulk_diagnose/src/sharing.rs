@@ -13,11 +13,12 @@ use caulk_core::{
 use caulk_growth::{Judgement, Point};
 
 use crate::baselines::Baselines;
+use crate::name;
 use crate::process::Process;
 use crate::small::Small;
 use crate::units::{self, Scale, position};
 use crate::verdicts::unit_name;
-use crate::{Files, Part, fix, place, suspect, workers};
+use crate::{Files, Part, fix, suspect, workers};
 
 /// Readings from which there is anything to say, and how many of the last rises must all weigh: it settles by itself
 /// once everything has been read.
@@ -202,7 +203,7 @@ impl<'a> Copies<'a> {
 
 /// Where the container is made, and how the line writes it.
 fn made(files: &Files<'_>, holder: &Holder, paths: &BTreeSet<String>) -> Option<(Site, String)> {
-    let owner = place::owner(holder);
+    let owner = name::owner(holder);
     paths.iter().find_map(|path| {
         let creation = files.module(path)?.creations_of(&holder.name, &owner).into_iter().next()?;
         Some((creation.spot.site(&files.display(path), SiteRole::Grows), creation.target))

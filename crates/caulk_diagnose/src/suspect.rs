@@ -280,9 +280,9 @@ fn finding(
     let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
     let container =
         first.located.as_ref().map_or_else(|| first.holder.expression.clone(), |at| at.container.clone());
-    let name = first.holder.name.as_str();
-    let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files, name));
-    let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files, name));
+    let name = first.located.as_ref().map_or(first.holder.name.as_str(), |located| &located.name);
+    let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files));
+    let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files));
     Finding {
         class: first.class,
         confidence: first.confidence,

@@ -29,6 +29,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                 grow: None,
                 confidence: Confidence::Proved,
                 facts: Facts::default(),
+                name: String::new(),
                 owner: Owner::Any,
                 traced: None,
                 module,

@@ -18,6 +18,9 @@ const YOUNG: usize = 12;
 
 const RETURNS: &str = "moves, and returns to its baseline";
 const UNEVEN: &str = "rises by few or uneven steps";
+const SLOWS: &str = "rises more and more slowly";
+/// Part of the greatest rise that a reading may differ by from the one before it on the same tread of a staircase.
+const TREAD: f64 = 0.05;
 
 /// Judges baselines in order of their time.
 ///
@@ -36,7 +39,39 @@ pub fn judge(points: &[Point], options: &Options) -> Judgement {
             return Judgement { last: series.last, text, ..judged };
         }
     }
+    let by_steps = direct.state == State::Undecided && (direct.text == UNEVEN || direct.text == SLOWS);
+    if by_steps && let Some(treads) = treads(points) {
+        let judged = judge_series(&Series::new(&treads, &options), &options);
+        if judged.state == State::Grows {
+            let text = format!("rises by steps that follow on evenly: {}", judged.text);
+            return Judgement { last: series.last, boundaries: direct.boundaries, text, ..judged };
+        }
+    }
     direct
+}
+
+fn in_order(points: &[Point]) -> Vec<Point> {
+    let finite = |point: &&Point| point.at.is_finite() && point.value.is_finite();
+    let mut sorted: Vec<Point> = points.iter().filter(finite).copied().collect();
+    sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
+    sorted
+}
+
+/// Where each tread of a staircase begins, the first left out, if that is what the readings are: boundaries that lie
+/// closer than the work that leaks find it at a few of them, and nothing between. What is around a line by chance is
+/// another matter, for which tests on all readings hold.
+fn treads(points: &[Point]) -> Option<Vec<Point>> {
+    let points = in_order(points);
+    let rises: Vec<f64> = points.windows(2).map(|pair| pair[1].value - pair[0].value).collect();
+    let greatest = rises.iter().copied().fold(0.0, f64::max);
+    let level = |rise: &f64| rise.abs() <= TREAD * greatest;
+    let treads: Vec<Point> = rises
+        .iter()
+        .zip(points.windows(2))
+        .filter(|(rise, _)| !level(rise))
+        .map(|(_, pair)| pair[1])
+        .collect();
+    (treads.len() >= FEWEST_JUDGED && rises.len() >= 2 * treads.len()).then_some(treads)
 }
 
 /// Units until `current` reaches `limit`, as a range: with the steepest and the flattest slope of the interval.
@@ -200,7 +235,7 @@ fn decide_rise(judged: &Judged<'_>) -> Judgement {
     }
     if judged.slows() {
         let more = shape::until_settled(&judged.rates, judged.series.effect);
-        return judged.open(more, "rises more and more slowly");
+        return judged.open(more, SLOWS);
     }
     if !drifts {
         return judged.open(3, UNEVEN);
@@ -260,9 +295,7 @@ fn troughs(series: &Series, points: &[Point]) -> Option<(Vec<Point>, f64)> {
     if series.per_entry > 1.0 || series.len() < 11 {
         return None;
     }
-    let mut sorted: Vec<Point> =
-        points.iter().copied().filter(|point| point.at.is_finite() && point.value.is_finite()).collect();
-    sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
+    let sorted = in_order(points);
     let lows =
         sorted.windows(3).filter(|three| three[1].value < three[0].value && three[1].value <= three[2].value);
     let drops: Vec<f64> = lows.clone().map(|three| three[0].value - three[1].value).collect();

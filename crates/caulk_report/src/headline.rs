@@ -240,6 +240,7 @@ fn blame(verdict: &Verdict, suspects: &[&Finding]) -> String {
     match (first.confidence, suspects.len()) {
         (Confidence::Proved, 1) => format!("; {kind} is {place}"),
         (Confidence::Proved, _) => format!("; {kind} that adds most is {place}"),
+        (Confidence::Suspected, _) => format!("; perhaps {kind} is {place}"),
         _ => format!("; most likely {kind} is {place}"),
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Suspect {
     pub(super) first_size: Option<u64>,
     pub(super) shallow: u64,
     pub(super) name: String,
+    /// Names by which source code may mention it.
+    pub(super) names: Vec<String>,
     /// Type or module that defines the holder.
     pub(super) home: String,
     /// Held by the user's module or by a running function.
@@ -57,6 +59,7 @@ impl Suspect {
             first_size: None,
             shallow: 0,
             name: String::new(),
+            names: Vec::new(),
             home: String::new(),
             by_user: false,
             searches: 0,
@@ -127,13 +130,19 @@ impl Suspect {
             self.kind = ContainerKind::Queue;
         }
         let mut holder = label.holder;
-        self.name.clone_from(&holder.name);
-        self.home = home_of(&holder);
+        self.take_names(&holder);
         holder.id = self.id;
         holder.boundary = boundary;
         channel.send(&holder.into());
         self.explained = true;
         self.send_lengths(channel);
+    }
+
+    /// Takes over how source mentions what is held.
+    pub(super) fn take_names(&mut self, holder: &Holder) {
+        self.name.clone_from(&holder.name);
+        self.names = label::mentioned_as(holder);
+        self.home = home_of(holder);
     }
 
     pub(super) fn send_lengths(&mut self, channel: &mut Channel) {
@@ -163,7 +172,7 @@ impl Suspect {
             (None, Some((address, _))) => Target::Object(heap.own(address).unbind()),
             (None, None) => return None,
         };
-        Some(Watch { id: self.id, target, name: self.name.clone(), home: self.home.clone() })
+        Some(Watch { id: self.id, target, names: self.names.clone(), home: self.home.clone() })
     }
 }
 

@@ -1,11 +1,11 @@
 //! What is followed by name, since the object itself is replaced: tensors and lists that are bound anew, kept graphs.
 
-use caulk_wire::{ContainerKind, Contents};
+use caulk_wire::{ContainerKind, Contents, StepKind};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::Suspects;
-use super::item::{Place, Suspect, home_of};
+use super::item::{Place, Suspect};
 use crate::channel::Channel;
 use crate::frames;
 use crate::graphs::{self, KeptGraph};
@@ -68,8 +68,7 @@ impl Suspects {
             let mut item = self.item(kind, type_name);
             item.place = Some(Place::new(owner, &holder));
             item.key = key;
-            item.name.clone_from(&holder.name);
-            item.home = home_of(&holder);
+            item.take_names(&holder);
             item.by_user = true;
             item.explained = true;
             item.bytes_per_element = if kind == ContainerKind::Tensor { 1 } else { 64 };
@@ -101,7 +100,11 @@ impl Suspects {
     pub(crate) fn meet_graphs(&mut self, graphs: Vec<KeptGraph>, boundary: u32, channel: &mut Channel) {
         for graph in graphs {
             let Label { mut holder, owner, .. } = graph.label;
-            let key = format!("{}:{}", holder.function, holder.expression);
+            // Graphs in one list are measured together.
+            let mut key = format!("{}:{}", holder.function, holder.expression);
+            if holder.path.last().is_some_and(|step| step.kind == StepKind::Index) {
+                key.truncate(key.rfind('[').unwrap_or(key.len()));
+            }
             if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
                 // A holder that was replaced by another at the same place.
                 let followed = item.place.is_some();
@@ -114,8 +117,7 @@ impl Suspects {
             let mut item = self.item(ContainerKind::Graph, graph.type_name);
             item.place = Some(Place::new(owner, &holder));
             item.key = key;
-            item.name.clone_from(&holder.name);
-            item.home = home_of(&holder);
+            item.take_names(&holder);
             item.by_user = true;
             item.explained = true;
             holder.id = item.id;

@@ -46,7 +46,12 @@ pub(super) fn find(py: Python<'_>, watches: &[Watch], most: usize) -> AddressMap
     let of_library = watches.iter().filter(|watch| !is_of_user(py, watch));
     let names: Vec<_> = of_library.flat_map(|watch| names_of(py, watch)).collect();
     let codes = Codes::collect(py, &names);
-    let lists: Vec<Vec<Likely<'_, '_>>> = watches.iter().map(|watch| codes.likely(py, watch)).collect();
+    let mut lists: Vec<Vec<Likely<'_, '_>>> = watches.iter().map(|watch| codes.likely(py, watch)).collect();
+    for (list, _) in
+        lists.iter_mut().zip(watches).filter(|(list, watch)| list.is_empty() && watch.is_object())
+    {
+        *list = codes.growing();
+    }
     let mut chosen = Chosen { found: AddressMap::default(), most };
     for rank in 0..lists.iter().map(Vec::len).max().unwrap_or(0) {
         for likely in lists.iter().filter_map(|list| list.get(rank)) {
@@ -78,7 +83,7 @@ fn names_of<'py>(py: Python<'py>, watch: &Watch) -> Vec<Bound<'py, PyString>> {
         Target::Slot { name, .. } | Target::Local { name, .. } => Some(name),
         Target::Object(_) => None,
     };
-    let names = slot.into_iter().chain([&watch.name]);
+    let names = slot.into_iter().chain(&watch.names);
     // An index mentions nothing.
     let names = names.filter(|name| !name.is_empty() && !name.bytes().all(|byte| byte.is_ascii_digit()));
     names.map(|name| PyString::intern(py, name)).collect()
@@ -129,6 +134,12 @@ impl<'py> Codes<'py> {
         let library = at_home.into_iter().take(COMMON).chain(elsewhere);
         let user = likely.into_iter().map(|code| Likely { code, user: true });
         user.chain(library.map(|code| Likely { code, user: false })).collect()
+    }
+
+    /// The user's functions that make anything grow, under whatever name they were handed it.
+    fn growing(&self) -> Vec<Likely<'_, 'py>> {
+        let growing = self.user.iter().filter(|code| calls_mutator(code) || stores_item(code));
+        growing.map(|code| Likely { code, user: true }).collect()
     }
 
     /// The user's functions that these call by name and that make something grow: they may be handed the container.

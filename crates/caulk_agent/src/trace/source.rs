@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyList, PyModule, PyString, PyTuple, PyType, PyWeakref
 
 use super::watch::{Known, Measure, Reading, Target};
 use crate::frames;
-use crate::heap::{Address, loaded, member};
+use crate::heap::{Address, cell_contents, loaded, member};
 use crate::symbols;
 
 /// Something of the program's that is watched and not kept alive.
@@ -258,11 +258,6 @@ fn class_attribute<'py>(
     let value = unsafe { lookup(class.as_type_ptr(), name.as_ptr()) };
     // SAFETY: as above.
     unsafe { Bound::from_borrowed_ptr_or_opt(class.py(), value) }
-}
-
-fn cell_contents<'py>(cell: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    // SAFETY: a cell; a new reference or null.
-    unsafe { Bound::from_owned_ptr_or_opt(cell.py(), symbols::cell_get()?(cell.as_ptr())) }
 }
 
 fn closure_cell<'py>(function: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny>> {

@@ -15,11 +15,18 @@ pub(crate) struct Watch {
     pub(crate) id: u32,
     /// What to look at.
     pub(crate) target: Target,
-    /// Name by which source code mentions it: the last attribute, variable or key of its holder path.
-    pub(crate) name: String,
+    /// Names by which source code may mention it, as [`crate::label::mentioned_as`] tells them.
+    pub(crate) names: Vec<String>,
     /// Module, or qualified type, that defines the holder: its code is looked at first, also if it is not the user's.
     /// Empty where it is not known.
     pub(crate) home: String,
+}
+
+impl Watch {
+    /// Is it an object, and not a name that is bound anew?
+    pub(super) fn is_object(&self) -> bool {
+        matches!(self.target, Target::Object(_))
+    }
 }
 
 /// How a watched thing is reached.
