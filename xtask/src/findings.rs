@@ -39,6 +39,9 @@ pub(crate) struct Verdict {
     /// Boundaries judged.
     #[serde(default)]
     pub(crate) boundaries: u32,
+    /// Units that lie between two of them.
+    #[serde(default)]
+    pub(crate) boundary_units: f64,
     /// Whose memory.
     #[serde(default)]
     pub(crate) process: Process,
@@ -148,12 +151,6 @@ pub(crate) struct Growth {
     /// Per unit, whatever it is.
     #[serde(default)]
     pub(crate) bytes_per_unit: f64,
-    /// Elements per unit.
-    #[serde(default)]
-    pub(crate) elements_per_unit: f64,
-    /// Elements at the end.
-    #[serde(default)]
-    pub(crate) elements: f64,
 }
 
 impl Report {

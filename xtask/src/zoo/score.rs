@@ -61,7 +61,7 @@ pub(crate) fn leak(truth: &Truth, outcome: &Outcome) -> LeakScore {
             ..missed(truth, &outcome.report)
         };
     };
-    let ratio = growth_ratio(truth, &alarms, best, outcome.epochs);
+    let ratio = growth_ratio(truth, &alarms, best, units_per_epoch(outcome));
     LeakScore {
         found: nearness(truth, best),
         container: truth.leak_sites.iter().any(|site| same_container(site, best)),
@@ -134,10 +134,10 @@ fn has_growth(truth: &Truth) -> bool {
 
 /// The finding's growth over the measured one. Where a leak sits in several containers the findings at its lines
 /// share it, so their sum counts if it is nearer.
-fn growth_ratio(truth: &Truth, alarms: &[&Finding], best: &Finding, epochs: u32) -> Option<f64> {
+fn growth_ratio(truth: &Truth, alarms: &[&Finding], best: &Finding, units: Option<f64>) -> Option<f64> {
     let measured = truth.measured.leaky_growth_mb_per_epoch.filter(|_| has_growth(truth))? * 1e6;
     let per_epoch =
-        |finding: &Finding| finding.growth.as_ref().and_then(|growth| bytes_per_epoch(growth, epochs));
+        |finding: &Finding| finding.growth.as_ref().and_then(|growth| bytes_per_epoch(growth, units));
     let alone = per_epoch(best)? / measured;
     let at_leak = alarms.iter().filter(|finding| nearness(truth, finding) == Found::Line);
     let together = at_leak.filter_map(|finding| per_epoch(finding)).sum::<f64>() / measured;
@@ -145,13 +145,15 @@ fn growth_ratio(truth: &Truth, alarms: &[&Finding], best: &Finding, epochs: u32)
     Some(if distance(together) < distance(alone) { together } else { alone })
 }
 
-/// Findings in other units than epochs: the growth over the whole run, shared among the epochs printed.
-fn bytes_per_epoch(growth: &Growth, epochs: u32) -> Option<f64> {
-    if growth.bytes_per_epoch.is_some() {
-        return growth.bytes_per_epoch;
-    }
-    let units = growth.elements / growth.elements_per_unit;
-    (epochs > 0 && units.is_finite()).then(|| growth.bytes_per_unit * units / f64::from(epochs))
+/// Units that were judged, shared among the epochs that the program printed.
+fn units_per_epoch(outcome: &Outcome) -> Option<f64> {
+    let verdict = outcome.report.verdicts.iter().find(|verdict| verdict.series == "in_use")?;
+    let units = f64::from(verdict.boundaries) * verdict.boundary_units;
+    (outcome.epochs > 0).then(|| units / f64::from(outcome.epochs))
+}
+
+fn bytes_per_epoch(growth: &Growth, units: Option<f64>) -> Option<f64> {
+    growth.bytes_per_epoch.or_else(|| Some(growth.bytes_per_unit * units?))
 }
 
 /// False friends that a report blames.
@@ -226,7 +228,7 @@ mod tests {
     "#;
 
     fn outcome(findings: &str) -> (Truth, Outcome) {
-        let verdict = r#"{"series": "in_use", "state": "flat", "process": {"role": "main"}}"#;
+        let verdict = r#"{"series": "in_use", "state": "flat", "boundaries": 24, "boundary_units": 5.3, "process": {"role": "main"}}"#;
         let report = format!(r#"{{"verdicts": [{verdict}], "findings": [{findings}]}}"#);
         let outcome = Outcome { report: serde_json::from_str(&report).unwrap(), epochs: 8 };
         (toml::from_str(TRUTH).unwrap(), outcome)
@@ -255,8 +257,7 @@ mod tests {
 
     #[test]
     fn growth_in_steps_is_shared_among_the_epochs() {
-        let steps =
-            r#"{"bytes_per_epoch": null, "bytes_per_unit": 1e6, "elements_per_unit": 2, "elements": 256}"#;
+        let steps = r#"{"bytes_per_epoch": null, "bytes_per_unit": 1e6}"#;
         check(&finding("leaky/main.py", 79, steps), Found::Line, true);
     }
 

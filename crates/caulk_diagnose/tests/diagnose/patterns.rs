@@ -1,6 +1,6 @@
 //! What source alone shows is told with what the run saw.
 
-use caulk_core::wire::{ContainerKind, Contents, Hello};
+use caulk_core::wire::{ContainerKind, Hello};
 use caulk_core::{Confidence, Severity};
 
 use crate::run::{MB, Run, attribute, elements, library, rising};
@@ -87,7 +87,8 @@ fn growth_that_nothing_explains_names_the_suspects() {
 #[test]
 fn a_pattern_of_another_name_is_not_taken_for_what_grew() {
     let other = attribute(0, "other", "Other", "rows");
-    let run = leak().grown(ContainerKind::List, other, Contents::default(), rising(4, 4, 8));
+    let contents = elements(5 * MB / 2, &["tensor", "graph"]);
+    let run = leak().grown(ContainerKind::List, other, contents, rising(4, 4, 8));
     let findings = run.diagnose_checked().findings;
     let grew = findings.iter().find(|finding| finding.holder == "other.rows").expect("what grew");
     assert_eq!(grew.sites, [], "{grew:#?}");
