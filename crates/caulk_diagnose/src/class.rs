@@ -1,9 +1,9 @@
 //! Which class a leak is: by how the holder is reached and what it holds, the first that fits.
 
 use caulk_core::LeakClass;
-use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind};
+use caulk_core::wire::{BackwardSite, ContainerKind, Contents, Holder, PathStep, StepKind};
 
-use crate::place::{Located, is_hook_registry};
+use crate::place::{Located, is_hook_registry, is_of_optimizer};
 use crate::process::Process;
 
 /// What decides a class.
@@ -39,7 +39,7 @@ impl Signs<'_> {
 
     fn by_holder(&self) -> Option<LeakClass> {
         let facts = self.located.map(|located| &located.facts);
-        let class = if self.has("optimizer") {
+        let class = if self.has("optimizer") || is_of_optimizer(self.holder) {
             LeakClass::OptimizerRecreated
         } else if is_hook_registry(&self.holder.name) {
             LeakClass::HookNeverRemoved
@@ -49,10 +49,12 @@ impl Signs<'_> {
             LeakClass::LogRecordsKept
         } else if self.has("exception") || self.stores_exception() {
             LeakClass::ExceptionKeepsFrames
-        } else if self.kind == ContainerKind::Queue {
+        } else if self.kind == ContainerKind::Queue || self.is_in_simple_queue() {
             LeakClass::UnboundedQueue
         } else if self.reached_by(StepKind::Default) {
             LeakClass::MutableDefaultGrows
+        } else if self.has("function") && self.located.is_some_and(Located::registers_hook) {
+            LeakClass::HookNeverRemoved
         } else if self.has("function") {
             LeakClass::CallbackKeepsTensor
         } else if facts.is_some_and(|facts| facts.step_hook.is_some()) && self.kind != ContainerKind::Graph {
@@ -63,6 +65,13 @@ impl Signs<'_> {
         Some(class)
     }
 
+    /// A `queue.SimpleQueue` keeps what waits in it in a list of its own.
+    fn is_in_simple_queue(&self) -> bool {
+        let steps = &self.holder.path;
+        let internal = |step: &PathStep| step.kind == StepKind::Internal;
+        steps.windows(2).any(|pair| pair[0].type_name.ends_with("SimpleQueue") && internal(&pair[1]))
+    }
+
     /// Exceptions in tuples and records, which a look at the elements themselves does not meet.
     fn stores_exception(&self) -> bool {
         let grow = self.located.and_then(|located| Some((&located.module, located.grow.as_ref()?)));
@@ -71,9 +80,11 @@ impl Signs<'_> {
     }
 
     fn by_cache(&self) -> Option<LeakClass> {
+        // Numbers weigh nothing, and of what drags a graph along the graph is the matter.
         let dict_cache = self.kind == ContainerKind::Dict
             && self.located.is_some_and(|located| located.facts.cache_like())
-            && !self.has("scalar");
+            && !self.has("scalar")
+            && !self.has("graph");
         match self.kind {
             ContainerKind::LruCache if self.has("tensor-key") => Some(LeakClass::CacheKeyedByTensor),
             ContainerKind::LruCache if self.has("self-key") => Some(LeakClass::CachedMethod),
@@ -93,7 +104,7 @@ impl Signs<'_> {
         if self.has("graph") {
             return Some(if carried {
                 LeakClass::StateNotDetached
-            } else if self.retains_graphs() {
+            } else if self.retains_graphs(|site| site.retain_graph || site.create_graph) {
                 LeakClass::GraphRetained
             } else {
                 LeakClass::GraphKeptInContainer
@@ -110,7 +121,7 @@ impl Signs<'_> {
     }
 
     fn graph_class(&self, carried: bool) -> LeakClass {
-        if self.holder.name == "grad" {
+        if self.holder.name == "grad" || self.retains_graphs(|site| site.create_graph) {
             return LeakClass::GraphRetained;
         }
         let facts = self.located.map(|located| &located.facts);
@@ -119,12 +130,11 @@ impl Signs<'_> {
         if !summed && (fed || carried) { LeakClass::StateNotDetached } else { LeakClass::LossKeptWithGraph }
     }
 
-    /// Does the function that stores the elements keep their graphs over a backward pass?
-    fn retains_graphs(&self) -> bool {
+    /// Has the function that stores the elements a backward pass that keeps graphs in such a way?
+    fn retains_graphs(&self, keeps: impl Fn(&BackwardSite) -> bool) -> bool {
         let Some(located) = self.located else { return false };
         let function = &located.spot.function;
-        let mut retaining =
-            self.process.backwards.iter().filter(|site| site.retain_graph || site.create_graph);
+        let mut retaining = self.process.backwards.iter().filter(|site| keeps(site));
         retaining.any(|site| site.file == located.path && located.module.function_at(site.line) == *function)
     }
 

@@ -33,6 +33,13 @@ impl Located {
         self.spot.site(&files.display(&self.path), SiteRole::Grows)
     }
 
+    /// Does the line register a hook of torch's?
+    pub(crate) fn registers_hook(&self) -> bool {
+        let hooks = REGISTERING.iter().filter(|name| name.ends_with("_hook"));
+        let calls = hooks.flat_map(|name| self.module.calls(name));
+        calls.into_iter().any(|call| self.spot.covers(call.spot.line))
+    }
+
     /// Other lines that grow the same name, or elements of it where one grew here.
     pub(crate) fn twins(&self, files: &Files<'_>) -> Vec<Place> {
         let sites = self.module.grow_sites_of(&self.name, &self.owner);
@@ -103,9 +110,15 @@ pub(crate) fn locate(
     traced.or_else(|| names.iter().find_map(|name| by_source(files, process, name, kind)))
 }
 
+/// Parameters of an optimizer, or what it keeps for them.
+pub(crate) fn is_of_optimizer(holder: &Holder) -> bool {
+    is_optimizer_state(holder)
+        || (holder.name == "param_groups" && holder.owner_type.starts_with("torch.optim."))
+}
+
 /// What an optimizer keeps for each of its parameters: a step fills it, but it goes on growing only where parameters are
 /// added.
-fn is_optimizer_state(holder: &Holder) -> bool {
+pub(crate) fn is_optimizer_state(holder: &Holder) -> bool {
     holder.name == "state" && holder.owner_type.starts_with("torch.optim.")
 }
 
@@ -114,7 +127,10 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located>
     let groups = process.holders.iter().filter(|(_, holder)| holder.name == "param_groups");
     let mut traced = groups.filter(|(id, _)| process.hits.contains_key(id));
     if let Some(located) = traced.find_map(|(id, _)| locate(files, process, *id, ContainerKind::List)) {
-        return Some(located);
+        let mut calls = located.module.calls("add_param_group").into_iter();
+        let call = calls.find(|call| located.spot.covers(call.spot.line));
+        let container = call.map_or(located.container, |call| call.callee);
+        return Some(Located { container, ..located });
     }
     process.files().into_iter().find_map(|path| {
         let module = files.module(path)?;
@@ -154,7 +170,7 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
         });
     }
     let statement = module.statement_at(hit.user_line)?;
-    let called = callee_at(&module, hit, &statement.spot);
+    let called = callee_at(&module, &statement.spot);
     // What the line binds is not what grew: that was grown behind the call that it makes.
     let grow = statement.grow.filter(|grow| !matches!(grow.kind, GrowKind::Assign | GrowKind::Rebind));
     let registers = grow.as_ref().is_some_and(|grow| matches!(grow.kind, GrowKind::Register | GrowKind::Put));
@@ -190,7 +206,7 @@ fn agreed(module: &Module, hit: &TraceHit, name: &Name) -> Option<GrowSite> {
 }
 
 /// Calls through which libraries keep what they are given, or make what they keep.
-const REGISTERING: [&str; 14] = [
+const REGISTERING: [&str; 19] = [
     "register_forward_hook",
     "register_forward_pre_hook",
     "register_full_backward_hook",
@@ -205,13 +221,15 @@ const REGISTERING: [&str; 14] = [
     "subplot",
     "gcf",
     "add_subplot",
+    "submit",
+    "apply_async",
+    "map_async",
+    "run_in_executor",
+    "call_soon_threadsafe",
 ];
 
 /// The call on the user's line through which a library grew something of its own.
-fn callee_at(module: &Module, hit: &TraceHit, spot: &Spot) -> Option<String> {
-    if (&hit.file, hit.line) == (&hit.user_file, hit.user_line) {
-        return None;
-    }
+fn callee_at(module: &Module, spot: &Spot) -> Option<String> {
     let calls = REGISTERING.iter().flat_map(|name| module.calls(name));
     calls.into_iter().find(|call| spot.covers(call.spot.line)).map(|call| call.callee)
 }

@@ -85,6 +85,17 @@ pub(crate) fn of_process<'a>(
 }
 
 impl Suspect<'_> {
+    /// What grows, as its line writes it: of what is bound anew under a key, the element.
+    fn container(&self) -> String {
+        let Some(located) = &self.located else { return self.holder.expression.clone() };
+        let key = located.grow.as_ref().and_then(|grow| grow.key.as_ref());
+        let bound_anew = matches!(self.kind, ContainerKind::Graph | ContainerKind::Tensor);
+        match key.filter(|_| bound_anew) {
+            Some(key) => format!("{}[{key}]", located.container),
+            None => located.container.clone(),
+        }
+    }
+
     /// What nobody's line grows (containers of libraries) is worth one only if it weighs. Where the bytes have shown
     /// that there is nothing to fear, neither is what the source bounds, nor what would take for ever to weigh, nor
     /// what was seen to gain much for a short time: it would have shown since.
@@ -109,9 +120,9 @@ pub(crate) fn of_caulk(holder: &Holder) -> bool {
 }
 
 /// Elements that nobody had the time to look at, or that are in a web of references (figures, modules), do not tell what
-/// dies with them, and what is found behind a graph is the least that it keeps: inputs with gradients, say, and what C++ alone refers to, are not seen. Where one
-/// line is left that stores such elements, and the rest accounts for less than half of the growth, what is left is its
-/// doing.
+/// dies with them, and what is found behind a graph is the least that it keeps: inputs with gradients, say, and what C++
+/// alone refers to, are not seen. Where one line is left that stores such elements, and the rest accounts for less than
+/// half of the growth, what is left is its doing.
 fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
     let shares = |suspect: &Suspect<'_>| {
@@ -121,7 +132,10 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
         let graphs = suspect.kind != ContainerKind::Graph && holds("graph");
         let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind);
-        let open = unseen || holds("shared") || (graphs && (SMALLEST_PART..0.5).contains(&part));
+        // Parameters that only their optimizer knows are in its groups and in its state.
+        let parameters = place::is_optimizer_state(suspect.holder);
+        let open =
+            unseen || parameters || holds("shared") || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse;
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
@@ -278,8 +292,7 @@ fn finding(
         elements: counted.iter().map(|suspect| suspect.rate.elements).sum(),
     };
     let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
-    let container =
-        first.located.as_ref().map_or_else(|| first.holder.expression.clone(), |at| at.container.clone());
+    let container = first.container();
     let name = first.located.as_ref().map_or(first.holder.name.as_str(), |located| &located.name);
     let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files));
     let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files));

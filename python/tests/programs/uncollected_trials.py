@@ -21,7 +21,8 @@ class Trial:
 
     def run(self):
         optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
-        gc.collect(1)  # what the allocations of a longer epoch bring about, at moments of their own: the trial grows old
+        # What the allocations of a longer epoch bring about, at moments of their own: the trial grows old.
+        gc.collect(1)
         self.logger.losses.append(train_epoch(self.model, optimizer))
         return self.logger.losses[-1]
 
