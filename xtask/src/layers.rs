@@ -26,7 +26,7 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of the workspace, in order of names.
-const LAYERS: [(&str, Layer); 17] = [
+const LAYERS: [(&str, Layer); 18] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
@@ -35,6 +35,7 @@ const LAYERS: [(&str, Layer); 17] = [
     ("caulk_diagnose", Layer::Engine),
     ("caulk_doctor", Layer::Engine),
     ("caulk_growth", Layer::Engine),
+    ("caulk_plan", Layer::Engine),
     ("caulk_preload", Layer::InProcess),
     ("caulk_python", Layer::Engine),
     ("caulk_record", Layer::Adapter),
@@ -65,8 +66,8 @@ impl Layer {
         match self {
             Self::Core => name == "serde",
             Self::Engine => {
-                // `stacker`: room for recursion over deeply nested source.
-                matches!(name, "rustc-hash" | "serde" | "stacker" | "thiserror")
+                // `stacker`: room for recursion over deeply nested source. `toml`: models and tables, as text.
+                matches!(name, "rustc-hash" | "serde" | "stacker" | "thiserror" | "toml")
                     || name.starts_with("ruff_")
                     || name.starts_with("salsa")
             }

@@ -3,6 +3,7 @@
 mod check;
 mod clean;
 mod doctor;
+mod plan;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -16,6 +17,7 @@ pub(crate) use self::check::{
 };
 pub(crate) use self::clean::CleanArgs;
 pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::plan::{Before as PlanBefore, PlanArgs};
 use crate::settings::{Boundary, Budget};
 
 const STYLES: Styles = Styles::styled()
@@ -81,6 +83,7 @@ pub(crate) enum Command {
     Server(ServerArgs),
     Clean(CleanArgs),
     Doctor(DoctorArgs),
+    Plan(Box<PlanArgs>),
 }
 
 /// Run a command, watch its memory, and name what leaks

@@ -8,6 +8,7 @@ mod doctor;
 mod exit;
 mod files;
 mod places;
+mod plan;
 mod printer;
 mod recorder;
 mod server;
@@ -34,6 +35,7 @@ fn main() {
         Command::Server(_) => commands::server::run(),
         Command::Clean(args) => commands::clean::run(args, printer),
         Command::Doctor(args) => commands::doctor::run(args, printer),
+        Command::Plan(args) => commands::plan::run(args, printer),
     };
     let code = result.unwrap_or_else(|error| {
         printer.error(&error);

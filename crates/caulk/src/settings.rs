@@ -23,11 +23,66 @@ impl Budget {
     }
 }
 
+/// A size in bytes, where a share would mean nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl FromStr for Size {
+    type Err = ValueError;
+
+    /// As [`Budget`], without shares.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text.parse()? {
+            Budget::Bytes(bytes) => Ok(Self(bytes)),
+            Budget::Share(_) => Err(ValueError::Bytes),
+        }
+    }
+}
+
+/// Largest number in a shape: more is a slip of the keyboard.
+const LARGEST: u64 = 1_000_000;
+
+/// Numbers from 1 joined by `x`.
+fn numbers(text: &str) -> Option<Vec<u64>> {
+    let number = |part: &str| part.parse().ok().filter(|number| (1..=LARGEST).contains(number));
+    text.to_ascii_lowercase().split('x').map(number).collect()
+}
+
+/// Width, height and frames of a video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct VideoSize {
+    width: u64,
+    height: u64,
+    frames: u64,
+}
+
+impl FromStr for VideoSize {
+    type Err = ValueError;
+
+    /// `1920x1080x300`.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let [width, height, frames] = numbers(text).unwrap_or_default()[..] else {
+            return Err(ValueError::Video);
+        };
+        Ok(Self { width, height, frames })
+    }
+}
+
+impl From<VideoSize> for caulk_plan::Video {
+    fn from(VideoSize { width, height, frames }: VideoSize) -> Self {
+        Self { width, height, frames }
+    }
+}
+
 /// Why a value of an option is not understood.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ValueError {
     #[error("not a size; write for example 50GB, 800MB or 80%")]
     Size,
+    #[error("not a size; write for example 4GB or 800MB")]
+    Bytes,
+    #[error("not a video; write width x height x frames, for example 1920x1080x300")]
+    Video,
     #[error("a share must be above 0% and at most 100%")]
     Share,
     #[error("not a boundary; write for example 30-seconds or 100-steps")]

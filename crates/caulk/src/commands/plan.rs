@@ -1,0 +1,110 @@
+//! `caulk plan`: a model's memory, and settings that fit.
+
+use std::fs;
+
+use anyhow::Context;
+use camino::Utf8Path;
+use caulk_plan::{Machine, Model, Settings, Source, advice, changes, memory, preset};
+use serde_json::json;
+
+use crate::cli::{Format, PlanArgs};
+use crate::plan::{Document, Outcome};
+use crate::printer::{self, Printer};
+use crate::{exit, files, plan};
+
+/// Plans, prints, writes.
+///
+/// # Errors
+/// If the model cannot be read or computed, the GPU is not known, or the file cannot be written.
+pub(crate) fn run(args: &PlanArgs, printer: Printer) -> anyhow::Result<i32> {
+    if let Some(name) = &args.what.print_config {
+        printer::data(caulk_plan::preset_text(name)?).context("failed to write to standard output")?;
+        return Ok(exit::SUCCESS);
+    }
+    let machine = plan::machine(args, printer)?;
+    let source = source(args)?;
+    let before = plan::before(args, &source);
+    if machine.gpu.is_none() && machine.ram.is_none() && args.output.is_none() && args.format == Format::Text
+    {
+        printer::data(&plan::sizes(&source, &before, &machine)?)?;
+        return Ok(exit::SUCCESS);
+    }
+    let outcome = outcome(&source, before, &machine)?;
+    let shown = match args.format {
+        Format::Text => plan::text(&source, &machine, &outcome)?,
+        Format::Json => json(&source, &machine, &outcome)?,
+    };
+    if let Some(path) = &args.output {
+        let is_json = path.extension() == Some("json");
+        let text =
+            if is_json { json(&source, &machine, &outcome)? } else { yaml(&source, &machine, &outcome)? };
+        files::write(path, text)?;
+    }
+    printer::data(&shown).context("failed to write to standard output")?;
+    Ok(if outcome.plan.fits_gpu && outcome.plan.fits_host { exit::SUCCESS } else { exit::FOUND })
+}
+
+fn source(args: &PlanArgs) -> anyhow::Result<Source> {
+    if let Some(name) = &args.what.preset {
+        return Ok(Source::Layers(Box::new(preset(name)?)));
+    }
+    let path = args.what.config.as_deref().context("no model was named")?;
+    Ok(Source::Layers(Box::new(config(path)?)))
+}
+
+fn config(path: &Utf8Path) -> anyhow::Result<Model> {
+    let text = fs::read_to_string(path).with_context(|| format!("failed to read `{path}`"))?;
+    Model::parse(&text).with_context(|| {
+        format!("`{path}` is no model\nhint: `caulk plan --print-config naive_cnn` shows what one looks like")
+    })
+}
+
+fn outcome(source: &Source, before: Settings, machine: &Machine) -> anyhow::Result<Outcome> {
+    let plan = caulk_plan::plan(source, &before, machine)?;
+    Ok(Outcome {
+        memory_before: memory(source, &before, machine)?,
+        changes: changes(source, &before, &plan.settings, machine)?,
+        advice: advice(source, &plan.settings, machine)?,
+        before,
+        plan,
+    })
+}
+
+fn json(source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result<String> {
+    let memory = |memory: &caulk_plan::Memory| json!({ "gpu": memory.gpu, "host": memory.host, "gpu_total": memory.on_gpu(), "host_total": memory.on_host() });
+    let mut document = serde_json::to_value(Document::from(&outcome.plan.settings))?;
+    let more = json!({
+        "basis": "predicted, not measured",
+        "origin": source.origin(),
+        "notes": source.notes(),
+        "model": { "name": source.name(), "parameters": source.parameters()? },
+        "machine": { "gpu": machine.gpu, "ram": machine.ram, "processors": machine.processors },
+        "fits": { "gpu": outcome.plan.fits_gpu, "host": outcome.plan.fits_host },
+        "before": { "settings": outcome.before, "memory": outcome.memory_before.as_ref().map(memory) },
+        "after": { "settings": outcome.plan.settings, "memory": memory(&outcome.plan.memory) },
+        "changes": outcome.changes,
+        "advice": outcome.advice,
+    });
+    if let (Some(document), serde_json::Value::Object(more)) = (document.as_object_mut(), more) {
+        document.extend(more);
+    }
+    Ok(format!("{document:#}\n"))
+}
+
+fn yaml(source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result<String> {
+    let mut head = vec!["caulk plan".to_owned()];
+    head.extend(plan::head(source, machine)?);
+    let memory = &outcome.plan.memory;
+    if machine.gpu.is_some() {
+        head.push(format!("GPU {}", memory.on_gpu()));
+    }
+    head.push(format!("host {}", memory.on_host()));
+    if !outcome.plan.fits_gpu || !outcome.plan.fits_host {
+        head.push("this does not fit at the highest that it may be".into());
+    }
+    let further = outcome.advice.iter();
+    let further =
+        further.map(|a| format!("{}: {} -> {}{}; {}", a.setting, a.before, a.after, plan::saved(a), a.why));
+    let further: Vec<String> = ["beyond the plan:".to_owned()].into_iter().chain(further).collect();
+    Ok(plan::yaml(&Document::from(&outcome.plan.settings), &head, &outcome.changes, &further))
+}

@@ -1,0 +1,13 @@
+//! What `caulk plan` reads and writes: models, machines, tables, files.
+
+mod before;
+mod document;
+mod machine;
+mod table;
+mod yaml;
+
+pub(crate) use before::before;
+pub(crate) use document::Document;
+pub(crate) use machine::machine;
+pub(crate) use table::{Outcome, head, saved, sizes, text};
+pub(crate) use yaml::write as yaml;

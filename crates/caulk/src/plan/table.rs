@@ -1,0 +1,160 @@
+//! A plan as text for people.
+
+use std::fmt::Write as _;
+
+use anyhow::Context;
+use caulk_core::Bytes;
+use caulk_plan::{Card, Change, Estimate, Machine, Memory, Part, Plan, Settings, Source, memory, plan};
+
+/// Sizes of GPUs that are tried where none is named, in GB.
+const SIZES: [u64; 7] = [4, 6, 8, 16, 24, 40, 80];
+
+/// Everything that was found for one machine.
+pub(crate) struct Outcome {
+    pub(crate) before: Settings,
+    pub(crate) memory_before: Option<Memory>,
+    pub(crate) plan: Plan,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) advice: Vec<Change>,
+}
+
+/// What it is and for what it is planned.
+pub(crate) fn head(source: &Source, machine: &Machine) -> anyhow::Result<Vec<String>> {
+    let parameters = source.parameters()? as f64;
+    let summary = source.summary();
+    let colon = if summary.is_empty() { "" } else { ": " };
+    let mut lines = vec![
+        format!("{}{colon}{summary} ({} parameters)", source.name(), count(parameters)),
+        format!("predicted, not measured; {}", source.origin()),
+    ];
+    let gpu = machine.gpu.as_ref().map(|gpu| format!("{} ({})", gpu.name, size(gpu.memory)));
+    let ram = machine.ram.map(|ram| format!("{} of host memory", size(ram)));
+    let on: Vec<String> = [gpu, ram].into_iter().flatten().collect();
+    if !on.is_empty() {
+        lines.push(format!("for {}", on.join(", ")));
+    }
+    lines.extend(source.notes().iter().map(|note| format!("note: {note}")));
+    Ok(lines)
+}
+
+/// All of it.
+///
+/// # Errors
+/// If the model cannot be computed.
+pub(crate) fn text(source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result<String> {
+    let mut text = head(source, machine)?.join("\n") + "\n\n";
+    let _ = writeln!(text, "{:<34} {:<34} after", "", "before");
+    let none = Memory::default();
+    let before = outcome.memory_before.as_ref().unwrap_or(&none);
+    let after = &outcome.plan.memory;
+    if machine.gpu.is_some() {
+        text += &side("GPU", &before.gpu, &after.gpu, machine.gpu_room());
+    }
+    text += &side("host", &before.host, &after.host, machine.host_room());
+    text += &listed("changes", &outcome.changes);
+    if !outcome.plan.fits_gpu || !outcome.plan.fits_host {
+        text += "\nIt does not fit even so, at the highest that it may be; what would help most is below.\n";
+    } else if outcome.changes.is_empty() {
+        text += "\nIt fits as it is: nothing has to be changed.\n";
+    }
+    text += &listed("beyond the plan", &outcome.advice);
+    Ok(text)
+}
+
+fn side(name: &str, before: &[Part], after: &[Part], room: Option<f64>) -> String {
+    let mut names: Vec<&str> = before.iter().chain(after).map(|part| part.name).collect();
+    let mut seen = Vec::new();
+    names.retain(|name| {
+        !seen.contains(name) && {
+            seen.push(*name);
+            true
+        }
+    });
+    let of = |parts: &[Part], name: &str| parts.iter().find(|part| part.name == name).map(|part| part.bytes);
+    let cell = |bytes: Option<Estimate>| bytes.map_or_else(|| "-".into(), |bytes| bytes.to_string());
+    let mut text = format!("{name}\n");
+    for part in names {
+        let _ = writeln!(text, "  {part:<32} {:<34} {}", cell(of(before, part)), cell(of(after, part)));
+    }
+    let total = |parts: &[Part]| parts.iter().map(|part| part.bytes).sum::<Estimate>();
+    let known = |parts: &[Part]| (!parts.is_empty()).then(|| total(parts));
+    let _ = writeln!(text, "  {:<32} {:<34} {}", "together", cell(known(before)), cell(known(after)));
+    if let Some(room) = room {
+        let _ = writeln!(text, "  {:<32} {:<34} {}", "to be had", size(room), size(room));
+    }
+    text
+}
+
+fn listed(name: &str, changes: &[Change]) -> String {
+    let mut text = if changes.is_empty() { String::new() } else { format!("\n{name}\n") };
+    for change in changes {
+        let _ =
+            writeln!(text, "  {:<24} {} -> {}{}", change.setting, change.before, change.after, saved(change));
+        let _ = writeln!(text, "  {:<24} {}", "", change.why);
+    }
+    text
+}
+
+/// What a change saves, where it saves anything.
+pub(crate) fn saved(change: &Change) -> String {
+    let both = [(change.gpu_saved, "on the GPU"), (change.host_saved, "on the host")];
+    let parts: Vec<String> = both
+        .iter()
+        .filter(|(bytes, _)| *bytes >= Bytes::MB as f64)
+        .map(|(bytes, place)| format!("{} {place}", size(*bytes)))
+        .collect();
+    if parts.is_empty() { String::new() } else { format!(": saves {}", parts.join(", ")) }
+}
+
+/// What fits GPUs of usual sizes, where none is named.
+///
+/// # Errors
+/// If the model cannot be computed.
+pub(crate) fn sizes(source: &Source, before: &Settings, machine: &Machine) -> anyhow::Result<String> {
+    let mut text = head(source, machine)?.join("\n") + "\n\n";
+    let now = Machine { gpu: Some(card(80)), ..machine.clone() };
+    let as_it_is = memory(source, before, &now)?.context("the model was not run with these settings")?;
+    let _ = writeln!(text, "as it is now: {} on a GPU", as_it_is.on_gpu());
+    let _ = writeln!(
+        text,
+        "\n{:<8} {:>6} {:>6}  {:<11} {:<14} {:>7} {:>6}  predicted",
+        "GPU", "batch", "accum", "precision", "checkpointing", "frames", "size"
+    );
+    for gigabytes in SIZES {
+        let machine = Machine { gpu: Some(card(gigabytes)), ..machine.clone() };
+        let plan = plan(source, before, &machine)?;
+        let settings = &plan.settings;
+        let or_none = |number: Option<u64>| number.map_or_else(|| "-".into(), |number| number.to_string());
+        let told = if plan.fits_gpu { plan.memory.on_gpu().to_string() } else { "does not fit".into() };
+        let _ = writeln!(
+            text,
+            "{:<8} {:>6} {:>6}  {:<11} {:<14} {:>7} {:>6}  {told}",
+            format!("{gigabytes} GB"),
+            settings.batch,
+            settings.accumulation,
+            settings.precision.name(),
+            if settings.checkpointing { "yes" } else { "no" },
+            or_none(settings.frames),
+            or_none(settings.size),
+        );
+    }
+    text += "\n`--gpu NAME`, `--vram SIZE` or `--auto` plans for one of them, with reasons and a file of settings.\n";
+    Ok(text)
+}
+
+fn card(gigabytes: u64) -> Card {
+    Card { name: format!("{gigabytes} GB"), memory: (gigabytes * Bytes::GB) as f64, bfloat16: None }
+}
+
+fn size(bytes: f64) -> String {
+    Bytes(bytes as u64).to_string()
+}
+
+/// `87.4 million`.
+fn count(number: f64) -> String {
+    match number {
+        n if n >= 1e9 => format!("{:.2} billion", n / 1e9),
+        n if n >= 1e6 => format!("{:.1} million", n / 1e6),
+        n => format!("{n}"),
+    }
+}

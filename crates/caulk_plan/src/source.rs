@@ -1,0 +1,180 @@
+//! Where a model's figures come from: its layers, or a trace of the model itself.
+
+use serde::Deserialize;
+
+use crate::model::{Cost, Mode};
+use crate::{Estimate, Model, ModelError, Settings, Video};
+
+/// Bytes of a parameter, a gradient, an input's element: training keeps them at 32 bit.
+const FULL: f64 = 4.0;
+
+/// A model to plan for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// From its layers.
+    Layers(Box<Model>),
+    /// From what was counted while it ran.
+    Trace(Trace),
+}
+
+/// What was counted while a model ran on tensors without contents. In bytes where nothing else is said.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Trace {
+    /// The model's class.
+    pub name: String,
+    /// Number of its parameters.
+    pub parameters: u64,
+    /// Its parameters and buffers.
+    pub model_bytes: u64,
+    /// Gradients: parameters that are trained.
+    pub gradient_bytes: u64,
+    /// One sample.
+    pub sample_bytes: u64,
+    /// Does it normalise over the batch?
+    pub batch_norm: bool,
+    /// Does it convolve over clips?
+    pub conv3d: bool,
+    /// How often it was run, and how.
+    pub runs: Vec<TraceRun>,
+    /// What could not be counted as it would be on a GPU.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// One forward and backward pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct TraceRun {
+    /// Samples.
+    pub batch: u64,
+    /// Under autocast to 16 bit?
+    pub mixed: bool,
+    /// With blocks computed again?
+    pub checkpointing: bool,
+    /// Kept for the backward pass.
+    pub saved: u64,
+    /// Most that lived at once, beside the model and its gradients.
+    pub peak: u64,
+}
+
+/// What a model needs with some settings, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Demand {
+    /// Parameters and buffers.
+    pub(crate) model: f64,
+    /// Gradients.
+    pub(crate) gradients: f64,
+    /// States of the optimizer.
+    pub(crate) states: f64,
+    /// What a forward pass keeps for the backward pass.
+    pub(crate) saved: Estimate,
+    /// What lives beside it for a moment.
+    pub(crate) passing: Estimate,
+    /// One sample, as the loader gives it.
+    pub(crate) sample: f64,
+}
+
+impl Source {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Layers(model) => &model.name,
+            Self::Trace(trace) => &trace.name,
+        }
+    }
+
+    /// What it is, where that is known.
+    pub fn summary(&self) -> &str {
+        if let Self::Layers(model) = self { &model.summary } else { "" }
+    }
+
+    /// Number of its parameters.
+    ///
+    /// # Errors
+    /// [`ModelError`] where a layer cannot take what comes to it.
+    pub fn parameters(&self) -> Result<u64, ModelError> {
+        Ok(match self {
+            Self::Layers(model) => model.cost(None, None, Mode::default())?.parameters as u64,
+            Self::Trace(trace) => trace.parameters,
+        })
+    }
+
+    /// Where its figures come from.
+    pub fn origin(&self) -> String {
+        match self {
+            Self::Layers(model) if model.source.is_empty() => "computed from its layers".into(),
+            Self::Layers(model) => format!("computed from its layers, {}", model.source),
+            Self::Trace(_) => "counted while it ran on tensors without contents".into(),
+        }
+    }
+
+    /// What could not be counted as it would be on a GPU.
+    pub fn notes(&self) -> &[String] {
+        if let Self::Trace(trace) = self { &trace.notes } else { &[] }
+    }
+
+    pub(crate) fn video(&self) -> Option<Video> {
+        if let Self::Layers(model) = self { model.video } else { None }
+    }
+
+    pub(crate) fn batch_norm(&self) -> bool {
+        match self {
+            Self::Layers(model) => model.cost(None, None, Mode::default()).is_ok_and(|cost| cost.batch_norm),
+            Self::Trace(trace) => trace.batch_norm,
+        }
+    }
+
+    /// What it needs with these settings; `None` where it was not traced with them.
+    ///
+    /// # Errors
+    /// [`ModelError`] where a layer cannot take what comes to it.
+    pub(crate) fn demand(&self, settings: &Settings) -> Result<Option<Demand>, ModelError> {
+        match self {
+            Self::Layers(model) => of_layers(model, settings).map(Some),
+            Self::Trace(trace) => Ok(of_trace(trace, settings)),
+        }
+    }
+}
+
+fn of_layers(model: &Model, settings: &Settings) -> Result<Demand, ModelError> {
+    let mode = Mode { mixed: settings.precision.is_mixed(), checkpointing: settings.checkpointing };
+    let narrowed;
+    let model = if settings.thirds < 3 {
+        narrowed = model.narrowed(settings.thirds);
+        &narrowed
+    } else {
+        model
+    };
+    let cost: Cost = model.cost(settings.frames, settings.size, mode)?;
+    let batch = settings.batch as f64;
+    // At least the gradient of one tensor lives beside what is kept; two of the widest layer, and one of its copies, at most.
+    let passing = Estimate::between(0.5, 1.0, 1.5) * (cost.widest * batch)
+        + Estimate::exact(cost.recomputed * batch)
+        // oneDNN and cuDNN lay out copies for convolutions over clips: 21 % of a step's peak on r3d_18.
+        + Estimate::between(0.0, 1.0, 2.0) * (cost.workspace * batch);
+    Ok(Demand {
+        model: cost.parameters * FULL + cost.buffers,
+        gradients: cost.parameters * FULL,
+        states: cost.parameters * settings.optimizer.bytes(),
+        saved: cost.saved * batch + Estimate::exact(cost.copies),
+        passing,
+        sample: model.shape(settings.frames, settings.size)?.iter().map(|n| *n as f64).product::<f64>()
+            * FULL,
+    })
+}
+
+fn of_trace(trace: &Trace, settings: &Settings) -> Option<Demand> {
+    let wanted = (settings.batch, settings.precision.is_mixed(), settings.checkpointing);
+    let run = trace.runs.iter().find(|run| (run.batch, run.mixed, run.checkpointing) == wanted)?;
+    let saved = run.saved as f64;
+    let passing = (run.peak.saturating_sub(run.saved)) as f64;
+    // Traces of networks without clips were 0 to 2.2 % below the real peak, one with clips 21 %: workspaces of libraries.
+    let missing = run.peak as f64 * if trace.conv3d { 0.35 } else { 0.03 };
+    Some(Demand {
+        model: trace.model_bytes as f64,
+        gradients: trace.gradient_bytes as f64,
+        states: trace.gradient_bytes as f64 / FULL * settings.optimizer.bytes(),
+        saved: Estimate::exact(saved),
+        passing: Estimate::between(passing, passing + missing / 2.0, passing + missing),
+        sample: trace.sample_bytes as f64,
+    })
+}
