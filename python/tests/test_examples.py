@@ -21,7 +21,11 @@ LEAKS = [
     ("model_snapshots.py", {"unbounded-history"}, "members"),
     ("byte_log.py", {"unbounded-history"}, "raw"),
     ("text_log.py", {"unbounded-history"}, "texts"),
-    ("param_groups.py", {"unbounded-history"}, "optimizer"),
+    ("param_groups.py", {"optimizer-recreated"}, "optimizer"),
+    ("nonlocal_total.py", {"loss-kept-with-graph"}, "total"),
+    ("layer_states.py", {"state-not-detached"}, "hidden"),
+    ("remembered_calls.py", {"global-accumulation"}, "LAST"),
+    ("upload_pool.py", {"unbounded-queue"}, "pool"),
     ("uncollected_tree.py", {"reference-cycle"}, "origin"),
     ("uncollected_trials.py", {"reference-cycle"}, "logger"),
 ]

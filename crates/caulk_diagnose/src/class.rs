@@ -2,6 +2,7 @@
 
 use caulk_core::LeakClass;
 use caulk_core::wire::{BackwardSite, ContainerKind, Contents, Holder, PathStep, StepKind};
+use caulk_python::GrowKind;
 
 use crate::place::{Located, is_hook_registry, is_of_optimizer};
 use crate::process::Process;
@@ -127,7 +128,14 @@ impl Signs<'_> {
         let facts = self.located.map(|located| &located.facts);
         let summed = facts.is_some_and(|facts| facts.summed);
         let fed = facts.is_some_and(caulk_python::Facts::fed_to_module);
-        if !summed && (fed || carried) { LeakClass::StateNotDetached } else { LeakClass::LossKeptWithGraph }
+        // What is bound to another value, and not to itself and more, is a state that has come around.
+        let grow = self.located.and_then(|located| located.grow.as_ref());
+        let renewed = grow.is_some_and(|grow| grow.kind == GrowKind::Assign);
+        if !summed && (fed || carried || renewed) {
+            LeakClass::StateNotDetached
+        } else {
+            LeakClass::LossKeptWithGraph
+        }
     }
 
     /// Has the function that stores the elements a backward pass that keeps graphs in such a way?

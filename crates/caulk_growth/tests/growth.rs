@@ -98,6 +98,19 @@ fn a_buffer_that_has_just_filled_is_left_open() {
 }
 
 #[test]
+fn a_staircase_with_even_steps_grows_and_one_that_levels_off_does_not() {
+    let stairs = |rises: &[usize], length: usize| -> Vec<f64> {
+        let level = |at| rises.iter().filter(|rise| **rise <= at).count() as f64;
+        (0..length).map(|at| 9.0 * level(at) + 0.02 * at as f64).collect()
+    };
+    // Work at every third boundary, with a warm-up in the first.
+    let even: Vec<f64> = stairs(&[1, 3, 6, 9, 12, 15, 18, 21], 24);
+    check(&even, State::Grows);
+    let levelling = judged(&stairs(&[1, 2, 4, 7, 12, 19], 30));
+    assert_ne!(levelling.state, State::Grows, "{levelling:?}");
+}
+
+#[test]
 fn what_slows_never_grows() {
     for (length, constant) in [(5, 2.0), (7, 3.0), (9, 2.0), (9, 4.0), (9, 8.0), (14, 9.0)] {
         let mb: Vec<f64> = (0..length).map(|i| 200.0 * (1.0 - (-f64::from(i) / constant).exp())).collect();
