@@ -26,7 +26,7 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of the workspace, in order of names.
-const LAYERS: [(&str, Layer); 18] = [
+const LAYERS: [(&str, Layer); 19] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
@@ -35,6 +35,7 @@ const LAYERS: [(&str, Layer); 18] = [
     ("caulk_diagnose", Layer::Engine),
     ("caulk_doctor", Layer::Engine),
     ("caulk_growth", Layer::Engine),
+    ("caulk_guard", Layer::Engine),
     ("caulk_plan", Layer::Engine),
     ("caulk_preload", Layer::InProcess),
     ("caulk_python", Layer::Engine),
