@@ -21,7 +21,10 @@ for epoch in range(epochs):
 # `typing` is not imported: `caulk run` brings this module into programs that may not have it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    Saver = TypeVar("Saver", bound=Callable[[], object])
 
     from ._clearing import clear_caches, clear_tensors
     from ._growlines import Line
@@ -90,6 +93,7 @@ __all__ = [
     "log_memory_stats",
     "memory_managed_context",
     "no_grad_guard",
+    "on_checkpoint",
     "phase",
     "release_after",
     "retained",
@@ -100,6 +104,9 @@ __all__ = [
 
 #: Set by `caulk._bootstrap` under `caulk run`.
 _marks: "Any" = None
+
+#: What saves the state of the training, given to `on_checkpoint`.
+_savers: "list[Callable[[], object]]" = []
 
 _PHASES = ("train", "validation", "test")
 
@@ -136,6 +143,23 @@ def step() -> None:
     """Says that an optimizer step, or what counts as one, is done. Steps that caulk sees itself no longer count then."""
     if _marks is not None:
         _marks.said_step()
+
+
+def on_checkpoint(save: "Saver") -> "Saver":
+    """Registers a function that saves the state of the training, for when `caulk run --guard` asks for a checkpoint.
+
+    It is called on the main thread between two steps: where the program calls `caulk.step()` or `caulk.epoch()`, else
+    before the next batch is fetched, else right after the next `optimizer.step()`. What it returns, if anything, is the
+    path of the checkpoint. Without the guard it is never called.
+
+    Examples
+    --------
+    >>> @on_checkpoint
+    ... def save():
+    ...     return "run/last.pt"
+    """
+    _savers.append(save)
+    return save
 
 
 class phase:

@@ -49,6 +49,18 @@ def pass_ends(ticket: int) -> None:
 def note(code: str, text: str) -> None:
     """One line for the report, under a stable key."""
 
+def asked(seconds: float = 0.0) -> tuple[int, int, int] | None:
+    """The next request of the guard: its number, what to do, and the step; `None` where none comes within `seconds`."""
+
+def standing(steps: int, epochs: int, way: str, spare_signal: bool, cuda: tuple[int, int]) -> None:
+    """How far the process is, how it can save its state, and bytes reserved on GPUs of how many there."""
+
+def answer(id: int, outcome: int, steps: int, freed_bytes: int, path: str, text: str) -> None:
+    """What came of a request: `outcome` 0 done, 1 failed, 2 at this step, 3 arrived."""
+
+def uncaught(types: list[str], text: str) -> None:
+    """An exception that nobody has caught ends the program."""
+
 def bye(steps: int, epochs: int) -> None:
     """The process ends in an orderly way."""
 

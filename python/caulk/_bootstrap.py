@@ -62,6 +62,8 @@ class Marks:
         self.detect = None
         #: What the hooks in torch have made of it: [`caulk._hooks_torch.Steps`], once torch is imported.
         self.torch_steps = None
+        #: What the guard asks for is done by this: [`caulk._guard.Guarded`], where there is a guard.
+        self.guard = None
         self._identity = (settings, argv, rank)
         #: Where the user wants boundaries instead of at epochs: every so many seconds or steps.
         self._seconds, self._steps = _spacing(settings)
@@ -113,6 +115,8 @@ class Marks:
         elif not self.steps % (self._steps or self._every):
             self._step_boundary()
         self.validated = self.testing = False
+        if self.guard is not None:
+            self.guard.stepped()
 
     def new_epoch(self, epochs=1):
         """So many epochs have begun since the last time; their boundary is here."""
@@ -184,6 +188,8 @@ class Marks:
                     self._say_loop(EPOCH, "caulk.epoch")
                 self.new_epoch()
                 self.validated = False
+                if self.guard is not None:
+                    self.guard.between()
 
     def said_step(self):
         """`caulk.step()`."""
@@ -193,6 +199,8 @@ class Marks:
                     self.said_steps = True
                     self._say_loop(STEPS, "caulk.step")
                 self.step(self.detect(sys._getframe(2)) if self.detect else 0)
+                if self.guard is not None:
+                    self.guard.between()
 
     def enter_phase(self, phase):
         """`with caulk.phase(...)`; returns the phase outside."""
@@ -310,6 +318,8 @@ class Marks:
                 self._reset()
                 for forget in self.after_fork:
                     forget()
+                if self.guard is not None:
+                    self.guard.forked()
 
     def bye(self):
         """The interpreter ends in an orderly way."""
@@ -318,6 +328,8 @@ class Marks:
                 self.catch_up(0)
                 for flush in self.before_cut:
                     flush()
+                if self.guard is not None:
+                    self.guard.bye()
                 self.agent.bye(self.steps, max(self.epoch + 1, 0))
         self.alive = False
         self.stop_clock()
@@ -457,6 +469,10 @@ def start(settings):
     os.register_at_fork(after_in_child=marks.forked)
     atexit.register(marks.bye)
     marks.undo += [watch.remove, marks.stop_clock, _agent.stop]
+    if "guard=1" in settings.split(";"):
+        from caulk import _guard
+
+        marks.guard = _guard.Guarded(marks)
     caulk._marks = marks
     return True
 

@@ -19,21 +19,32 @@ def install(module, marks):
     def heard(trainer, hook):
         if hook == "on_train_start":
             steps.enter_framework("lightning")
+            guard(trainer)
         elif hook == _TRAINS:
             steps.framework_epoch()
         elif hook in ("on_train_end", "on_exception"):
             steps.leave_framework()
+            guard(None)
         elif hook == "on_validation_start" and not trainer.sanity_checking:
             marks.validated = True
         elif hook == "on_test_start":
             marks.testing = True
+
+    def guard(trainer):
+        if marks.guard is not None:
+            marks.guard.framework = None if trainer is None else _guarded().Lightning(trainer)
 
     @functools.wraps(original)
     def _call_callback_hooks(trainer, hook_name, *args, **kwargs):
         if marks.alive and hook_name in _HEARD:
             with marks.guarded("Lightning hook"):
                 heard(trainer, hook_name)
-        return original(trainer, hook_name, *args, **kwargs)
+        result = original(trainer, hook_name, *args, **kwargs)
+        # After the callbacks: they, too, have state that is saved.
+        if marks.guard is not None and marks.alive and hook_name == "on_train_batch_end":
+            with marks.guarded("guard"):
+                marks.guard.framework_is_between()
+        return result
 
     module._call_callback_hooks = _call_callback_hooks
 
@@ -42,6 +53,12 @@ def install(module, marks):
             module._call_callback_hooks = original
 
     marks.undo.append(restore)
+
+
+def _guarded():
+    from caulk import _guard
+
+    return _guard
 
 
 _HEARD = frozenset(["on_train_start", _TRAINS, "on_train_end", "on_exception", "on_validation_start", "on_test_start"])

@@ -296,7 +296,10 @@ def install(torch, marks):
     compiling = _compiling(torch)
     for hook in (_hook_optimizers, _hook_backward, _hook_loaders, _hook_eval):
         hook(torch, marks, steps, compiling)
-    hide_from_compiler(torch, (_bootstrap, _epochs, _loops, _loaders, _backward, sys.modules[__name__]))
+    modules = [_bootstrap, _epochs, _loops, _loaders, _backward, sys.modules[__name__]]
+    if marks.guard is not None:
+        modules.append(sys.modules["caulk._guard"])
+    hide_from_compiler(torch, modules)
 
 
 def _hook_optimizers(torch, marks, steps, compiling):
@@ -385,6 +388,9 @@ def _hook_loaders(torch, marks, steps, compiling):
     def __next__(self):
         if not marks.alive or compiling():
             return original(self)
+        if marks.guard is not None:
+            with marks.guarded("guard"):
+                marks.guard.between()
         try:
             batch = original(self)
         except StopIteration:

@@ -14,10 +14,24 @@ def install(module, marks):
             "this transformers has no CallbackHandler: epochs are told from its loops instead, and may be missed",
         )
         return
+    guard = marks.guard
+
+    def begin():
+        steps.enter_framework("transformers")
+        if guard is not None:
+            from caulk import _guard
+
+            guard.framework = _guard.Transformers(guard)
+
+    def end():
+        steps.leave_framework()
+        if guard is not None:
+            guard.framework = None
+
     heard = {
-        "on_train_begin": lambda: steps.enter_framework("transformers"),
+        "on_train_begin": begin,
         "on_epoch_begin": steps.framework_epoch,
-        "on_train_end": steps.leave_framework,
+        "on_train_end": end,
         "on_evaluate": lambda: setattr(marks, "validated", True),
         "on_predict": lambda: setattr(marks, "testing", True),
     }
@@ -27,7 +41,15 @@ def install(module, marks):
         if marks.alive and event in heard:
             with marks.guarded("Transformers hook"):
                 heard[event]()
-        return original(self, event, *args, **kwargs)
+        control = original(self, event, *args, **kwargs)
+        trainer = None if guard is None else guard.framework
+        if marks.alive and getattr(trainer, "name", "") == "Transformers":
+            with marks.guarded("guard"):
+                if event == "on_step_end":
+                    trainer.step_ended(control)
+                elif event == "on_save":
+                    trainer.has_saved(*args[:2])
+        return control
 
     handler.call_event = call_event
 

@@ -16,11 +16,31 @@ use crate::summary;
 /// Longest file that is shown line by line.
 const MOST_LINES: u32 = 20_000;
 
-/// Reads and judges the run in `folder`.
+/// Reads and judges the run in `folder`, with the lives that followed the first one.
 ///
 /// # Errors
 /// If there is no recording in it, or a later caulk wrote it.
 pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
+    let mut lives = vec![life(folder)?];
+    for number in 2.. {
+        let later = life_folder(folder, number);
+        if !later.is_dir() {
+            break;
+        }
+        match life(&later) {
+            Ok(report) => lives.push(report),
+            Err(error) => lives[0].problems.push(format!("life {number} cannot be read: {error:#}")),
+        }
+    }
+    Ok(caulk_report::join(lives).unwrap_or_default())
+}
+
+/// Folder of a later life of a run: the command started again, from 2.
+pub(crate) fn life_folder(run: &Utf8Path, number: u32) -> Utf8PathBuf {
+    if number < 2 { run.to_owned() } else { run.join(format!("life-{number}")) }
+}
+
+fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
     let recording = caulk_record::read(folder)?;
     let summary = summary::of(&recording);
     let sources = Disk::new(&recording.info.target.directory);
@@ -46,6 +66,7 @@ pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
         summary,
         excerpts,
         info: recording.info,
+        lives: Vec::new(),
     })
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod clean;
 mod doctor;
+mod guard;
 mod plan;
 
 use std::ffi::OsString;
@@ -17,6 +18,7 @@ pub(crate) use self::check::{
 };
 pub(crate) use self::clean::CleanArgs;
 pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::plan::{Before as PlanBefore, PlanArgs};
 use crate::settings::{Boundary, Budget};
 
@@ -41,6 +43,15 @@ Examples:
   caulk run -- ./train.sh                        any command; Python started below it is looked into
   caulk run --budget 50GB -- python train.py     forecast when 50 GB are reached
   caulk run --fail-on-leak --report-json leak.json -- pytest tests/train    in CI
+
+Below a budget, whatever leaks:
+  caulk run --guard --budget 12GB --checkpoint 'runs/*.pt' \\
+    --resume-cmd 'python train.py --resume {checkpoint}' -- python train.py
+Of the headroom between what the training needs once it is warm and the budget, --guard warns at 60 %, asks for a \
+cleanup (garbage, GPU cache, free pages) at 75 %, for a checkpoint at 85 %, and at 95 % ends the program and starts it \
+again. It asks through what the program gave to `caulk.on_checkpoint`, through the trainers of Lightning and \
+Transformers, or by SIGUSR1 where the program handles it. It starts again after its own stop, an OOM kill, and an end \
+by MemoryError or CUDA OOM; never after Ctrl-C, a signal from outside or another exception.
 
 What the program reads and writes passes through unchanged; caulk's own lines go to standard error.
 
@@ -110,7 +121,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) progress: Progress,
 
-    /// Memory you grant: 50GB, 800MB, or a share of what there is, 80%; used for the forecast
+    /// Memory you grant: 50GB, 800MB, or a share of what there is, 80%; used for the forecast, and by --guard
     #[arg(long, value_name = "SIZE")]
     pub(crate) budget: Option<Budget>,
 
@@ -137,6 +148,9 @@ pub(crate) struct RunArgs {
     /// Print neither report nor notes on standard error; warnings and errors stay
     #[arg(short, long)]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
 
     /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]

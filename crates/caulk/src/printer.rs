@@ -79,6 +79,11 @@ impl Printer {
         }
     }
 
+    /// What the guard does: an intervention, which is said even where the user asked for quiet.
+    pub(crate) fn guard(self, text: &str) {
+        self.aside(AnsiColor::Magenta, "guard:", text);
+    }
+
     /// Whole lines of caulk's own between those of the program.
     fn aside(self, color: AnsiColor, label: &str, text: &str) {
         let label = self.paint(color, label);

@@ -23,7 +23,12 @@ pub(crate) struct Recorder {
     before: HashSet<OsString>,
     /// Notes that are not said yet.
     unsaid: Vec<String>,
+    /// Lines of the guard that the report may still repeat.
+    acts_left: u32,
 }
+
+/// Lines of the guard that the report of one life repeats.
+const MOST_ACTS: u32 = 20;
 
 /// Of a run that takes longer, notes are said while it goes on: hours may be spent on what will not be seen. Of a shorter
 /// one the report says them soon enough. In nanoseconds.
@@ -53,7 +58,16 @@ impl Recorder {
         };
         let before = names(folder);
         let writer = Writer::create(folder, &info)?;
-        Ok(Self { folder: folder.to_owned(), writer, info, printer, budget, before, unsaid: Vec::new() })
+        Ok(Self {
+            folder: folder.to_owned(),
+            writer,
+            info,
+            printer,
+            budget,
+            before,
+            unsaid: Vec::new(),
+            acts_left: MOST_ACTS,
+        })
     }
 
     /// Where it is.
@@ -140,5 +154,14 @@ impl Sink for Recorder {
         self.info.notes.push(text.to_owned());
         self.unsaid.push(text.to_owned());
         self.head();
+    }
+
+    fn act(&mut self, text: &str) {
+        self.printer.guard(text);
+        if self.acts_left > 0 {
+            self.acts_left -= 1;
+            self.info.notes.push(format!("guard: {text}"));
+            self.head();
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Values of options: sizes, boundaries.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use caulk_core::Bytes;
 
@@ -85,6 +86,8 @@ pub(crate) enum ValueError {
     Video,
     #[error("a share must be above 0% and at most 100%")]
     Share,
+    #[error("not a time; write for example 30s, 5min or 1h")]
+    Time,
     #[error("not a boundary; write for example 30-seconds or 100-steps")]
     Boundary,
 }
@@ -113,6 +116,30 @@ impl FromStr for Budget {
         let bytes = number * unit as f64;
         // 2^63 bytes are more than any machine has and still exact enough as a float.
         if (1.0..9.2e18).contains(&bytes) { Ok(Self::Bytes(bytes as u64)) } else { Err(ValueError::Size) }
+    }
+}
+
+/// `--grace`: how long to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grace(pub(crate) Duration);
+
+impl FromStr for Grace {
+    type Err = ValueError;
+
+    /// `30s`, `90`, `5min`, `1h`: whole numbers above 0, a day at most.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let text = text.trim();
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let number: u64 = number.parse().map_err(|_| ValueError::Time)?;
+        let unit = match unit.trim() {
+            "" | "s" | "sec" => 1,
+            "m" | "min" => 60,
+            "h" => 3600,
+            _ => return Err(ValueError::Time),
+        };
+        let seconds = number.checked_mul(unit).filter(|seconds| (1..=86_400).contains(seconds));
+        seconds.map(|seconds| Self(Duration::from_secs(seconds))).ok_or(ValueError::Time)
     }
 }
 
@@ -171,6 +198,20 @@ mod tests {
         check("0%", &Err(ValueError::Share));
         check("101%", &Err(ValueError::Share));
         check("NaN%", &Err(ValueError::Share));
+    }
+
+    #[test]
+    fn a_grace_is_a_time() {
+        let check = |text: &str, expected: Result<u64, ValueError>| {
+            assert_eq!(text.parse::<Grace>().map(|grace| grace.0.as_secs()), expected, "{text}");
+        };
+        check("90", Ok(90));
+        check("30s", Ok(30));
+        check("5 min", Ok(300));
+        check("1h", Ok(3600));
+        for text in ["", "0", "-1s", "5x", "1.5s", "48h", "99999999999999999999h"] {
+            check(text, Err(ValueError::Time));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use caulk_wire::Message;
+use caulk_wire::{Command, FrameBuffer, Message};
 
 /// Bytes that wait for a slow supervisor before messages are dropped.
 const BACKLOG: usize = 1 << 20;
@@ -21,6 +21,7 @@ pub(crate) struct Channel {
     backlog: Vec<u8>,
     dropped: u64,
     closed: bool,
+    heard: FrameBuffer,
 }
 
 #[derive(Debug)]
@@ -47,6 +48,19 @@ impl Channel {
             std::mem::forget(connection.socket);
         }
         self.backlog.clear();
+        self.heard = FrameBuffer::default();
+    }
+
+    /// What the supervisor has said, if it has said anything yet.
+    pub(crate) fn receive(&mut self) -> Option<Command> {
+        let connection = self.connection.as_ref().filter(|connection| connection.is_ours())?;
+        let mut bytes = [0; 256];
+        while let Some(count @ 1..) = connection.read(&mut bytes) {
+            self.heard.extend(&bytes[..count]);
+        }
+        // What is not understood is of a later version, or nobody's: it is passed over.
+        let frame = self.heard.next_frame().ok()??;
+        Command::decode(&frame).ok()
     }
 
     /// Messages dropped because the supervisor did not read.
@@ -122,6 +136,14 @@ impl Connection {
 
     fn is_ours(&self) -> bool {
         identity(&self.socket) == Some(self.identity)
+    }
+
+    /// Number of bytes that were there to be read.
+    fn read(&self, bytes: &mut [u8]) -> Option<usize> {
+        let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
+        // SAFETY: an open socket and a writable buffer of this length.
+        let count = unsafe { libc::recv(socket, bytes.as_mut_ptr().cast(), bytes.len(), flags) };
+        usize::try_from(count).ok()
     }
 
     /// Bytes taken by the socket, as many as it takes now.

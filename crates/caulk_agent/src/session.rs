@@ -9,6 +9,7 @@ use caulk_wire::heap::Refusal;
 use caulk_wire::{Boundary, Note, Phase, Trim, TypeCount, Types, Unit};
 use pyo3::prelude::*;
 
+mod asked;
 mod entry;
 mod trend;
 

@@ -103,7 +103,7 @@ impl<'a> Process<'a> {
             Message::Types(types) => self.types.push(types),
             Message::Garbage(garbage) => self.garbage.push(garbage),
             Message::Trim(trim) => self.trims.push(trim),
-            Message::Bye(_) => {}
+            Message::Bye(_) | Message::Standing(_) | Message::Answer(_) | Message::Uncaught(_) => {}
         }
     }
 

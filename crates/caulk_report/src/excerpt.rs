@@ -31,6 +31,13 @@ impl Excerpts {
         self.0.entry(file.to_owned()).or_default().insert(line, text.to_owned());
     }
 
+    /// Adds the lines of another report.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for (file, lines) in other.0 {
+            self.0.entry(file).or_default().extend(lines);
+        }
+    }
+
     /// The text of one line, if it was brought along.
     pub fn line(&self, file: &str, line: u32) -> Option<&str> {
         self.0.get(file)?.get(&line).map(String::as_str)

@@ -3,7 +3,7 @@
 use caulk_core::{Finding, RunInfo, Verdict};
 use serde::Serialize;
 
-use crate::{Report, SCHEMA, Summary, headline};
+use crate::{Life, Report, SCHEMA, Summary, headline};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -18,6 +18,9 @@ struct Document<'a> {
     findings: &'a [Finding],
     notes: &'a [String],
     problems: Vec<Problem<'a>>,
+    /// Of a command that was started again.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    lives: &'a [Life],
 }
 
 #[derive(Serialize)]
@@ -67,6 +70,7 @@ pub fn json(report: &Report) -> String {
         findings: &report.findings,
         notes: &report.notes,
         problems: report.problems.iter().map(|message| Problem { message }).collect(),
+        lives: &report.lives,
     };
     // Values of plain data with string keys: there is nothing in them that JSON cannot hold.
     let mut text = serde_json::to_string_pretty(&document).expect("plain data is valid JSON");

@@ -14,6 +14,7 @@ mod flame;
 mod headline;
 mod json;
 mod lines;
+mod lives;
 mod markdown;
 mod page;
 mod rows;
@@ -30,6 +31,7 @@ pub use flame::flame_html;
 pub use headline::{Outlook, outlook};
 pub use json::json;
 pub use lines::{lines_json, lines_text};
+pub use lives::{Life, join};
 pub use markdown::markdown;
 pub use text::{TextOptions, text};
 pub use words::{ending, seconds};
@@ -79,6 +81,8 @@ pub struct Report {
     pub summary: Summary,
     /// Source lines that the findings point at.
     pub excerpts: Excerpts,
+    /// Of a command that was started again: its lives, in order. Empty where there was one.
+    pub lives: Vec<Life>,
 }
 
 impl Report {

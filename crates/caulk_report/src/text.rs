@@ -30,12 +30,25 @@ impl Default for TextOptions {
 pub fn text(report: &Report, options: &TextOptions) -> String {
     let mut page = Page::new(options.color, options.width);
     page.rule("caulk");
+    lives(&mut page, report);
     answer(&mut page, report);
     others(&mut page, report);
     findings(&mut page, report);
     notes(&mut page, report);
     footer(&mut page, report);
     page.finish()
+}
+
+/// What became of each life, where there were several.
+fn lives(page: &mut Page, report: &Report) {
+    if report.lives.is_empty() {
+        return;
+    }
+    let restarts = words::count(report.lives.len() as u64 - 1, "time");
+    page.prose((Tone::Plain, ""), Tone::Plain, &format!("Started again {restarts}."));
+    for (number, life) in (1..).zip(&report.lives) {
+        page.prose((Tone::Quiet, &format!("  life {number}: ")), Tone::Plain, &life.text());
+    }
 }
 
 fn answer(page: &mut Page, report: &Report) {

@@ -61,8 +61,10 @@ fn finish(stream: &mut UnixStream) -> String {
         let count = stream.read(&mut buffer).expect("the supervisor writes");
         frames.extend(&buffer[..count]);
         if let Some(frame) = frames.next_frame().expect("a whole frame") {
-            let Command::Finish(finish) = Command::decode(&frame).expect("a command");
-            return finish.reason;
+            match Command::decode(&frame).expect("a command") {
+                Command::Finish(finish) => return finish.reason,
+                Command::Ask(ask) => panic!("asked for {ask:?} without a guard"),
+            }
         }
         assert!(count > 0, "the supervisor is gone");
     }

@@ -57,6 +57,10 @@ impl Sink for Log {
     fn note(&mut self, text: &str) {
         self.line(&format!("note {text}"));
     }
+
+    fn act(&mut self, text: &str) {
+        self.note(text);
+    }
 }
 
 fn main() {

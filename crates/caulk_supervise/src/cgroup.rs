@@ -98,6 +98,11 @@ impl Cgroup {
         self.limited.as_ref().map(|limited| limited.limit)
     }
 
+    /// Folder of the group with the limit.
+    pub(crate) fn folder(&self) -> Option<&Utf8Path> {
+        self.limited.as_ref().map(|limited| limited.folder.as_path())
+    }
+
     /// Bytes charged to the group with the limit, page cache included.
     pub(crate) fn level(&self, reader: &mut Reader) -> Option<u64> {
         number(reader.read(self.limited.as_ref()?.level.as_ref()?).ok()?)

@@ -52,6 +52,9 @@ pub(crate) fn variables(options: &Options, runtime: &Runtime, memory: &Memory<'_
     if !settings.is_empty() {
         settings.push(';');
     }
+    if options.guard.is_some() {
+        settings.push_str("guard=1;");
+    }
     settings.push_str("package=");
     settings.push_str(parent.as_str());
     variables.push((SETTINGS_VARIABLE, settings.into()));

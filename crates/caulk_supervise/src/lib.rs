@@ -11,6 +11,7 @@ mod cgroup;
 mod clock;
 mod death;
 mod error;
+mod guard;
 mod heaps;
 mod launch;
 mod package;
@@ -35,6 +36,7 @@ use caulk_core::{AgentEvent, Death, Left, Limits, ProcessRecord, Sample, SystemS
 
 pub use cgroup::room as cgroup_room;
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
+pub use guard::{checkpoints, pattern_problem};
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 
 /// Whether lines on standard error say how the run is doing.
@@ -68,6 +70,8 @@ pub struct Options {
     pub progress: Progress,
     /// Memory that the user grants, in bytes: a limit for forecasts, not enforced.
     pub budget: Option<u64>,
+    /// Keeps the program below a budget.
+    pub guard: Option<Guarding>,
     /// Settings for the agent, `key=value` joined by `;`; `package` is added.
     pub agent_settings: String,
     /// Time between two looks at the tree; longer where a look is expensive.
@@ -92,6 +96,7 @@ impl Options {
             directory: None,
             progress: Progress::Auto,
             budget: None,
+            guard: None,
             agent_settings: String::new(),
             period: Duration::from_millis(250),
             cgroup_root: "/sys/fs/cgroup".into(),
@@ -99,6 +104,69 @@ impl Options {
             runtime_dir: None,
         }
     }
+}
+
+/// How the guard is to keep a program below its budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guarding {
+    /// Memory of the whole tree, in bytes.
+    pub budget: u64,
+    /// Memory on GPUs.
+    pub gpu_budget: Option<GpuBudget>,
+    /// Pattern of the checkpoints that the program makes.
+    pub checkpoints: Option<String>,
+    /// Paths of checkpoints that were told in earlier lives.
+    pub told: Vec<String>,
+    /// A later life: what holds for all of them has been said.
+    pub later: bool,
+    /// When the program may be ended, to be started again.
+    pub restarts: Restarts,
+    /// How long an answer is waited for, and then the end.
+    pub grace: Duration,
+}
+
+/// Memory on GPUs that may be reserved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum GpuBudget {
+    /// So many bytes.
+    Bytes(u64),
+    /// A share of the devices that the program uses, 0 to 1.
+    Share(f64),
+}
+
+impl GpuBudget {
+    /// In bytes, of so many in all; `None` as long as that is not known.
+    pub(crate) fn of(self, total: u64) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Share(_) if total == 0 => None,
+            Self::Share(share) => Some((total as f64 * share) as u64),
+        }
+    }
+}
+
+/// When a program may be started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restarts {
+    /// Never.
+    Never,
+    /// Where there is a checkpoint.
+    FromCheckpoint,
+    /// Always: it finds by itself where it was.
+    Always,
+}
+
+/// One life under the guard, over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guarded {
+    /// How it ended.
+    pub end: caulk_guard::End,
+    /// It made a step.
+    pub stepped: bool,
+    /// Ends of epochs that it passed.
+    pub epochs: u64,
+    /// Paths of checkpoints that were told in it.
+    pub told: Vec<String>,
 }
 
 /// What is known when the command has been started.
@@ -130,6 +198,8 @@ pub trait Sink {
     fn tick(&mut self, now_ns: u64);
     /// A line that the report should repeat: why something could not be looked at. Each is said once.
     fn note(&mut self, text: &str);
+    /// The guard does something: to be said at once, and repeated by the report.
+    fn act(&mut self, text: &str);
 }
 
 /// How the run ended.
@@ -145,6 +215,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// `CLOCK_MONOTONIC` when the command's end was seen, in nanoseconds.
     pub end_ns: u64,
+    /// What the guard makes of it, where there is one.
+    pub guarded: Option<Guarded>,
 }
 
 /// Runs the command to its end.

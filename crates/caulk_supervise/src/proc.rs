@@ -150,6 +150,14 @@ pub(crate) fn line(bytes: &[u8], name: &str) -> Option<u64> {
     rest.split(u8::is_ascii_whitespace).find(|word| !word.is_empty()).and_then(number)
 }
 
+/// Whether a process handles a signal: the line `SigCgt` of its `status`.
+pub(crate) fn handles(status: &[u8], signal: i32) -> bool {
+    let text = String::from_utf8_lossy(status);
+    let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
+}
+
 /// The whole text as a number, white space around it left out.
 pub(crate) fn number(bytes: &[u8]) -> Option<u64> {
     std::str::from_utf8(bytes.trim_ascii()).ok()?.parse().ok()
@@ -190,6 +198,20 @@ mod tests {
         let expected = Rollup { pss: 700 << 10, private_dirty: 600 << 10, swap: 8 << 10 };
         assert_eq!(Rollup::parse(text), Some(expected));
         assert_eq!(Rollup::parse(b"Rss: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn limits_that_are_unlimited_are_none() {
+        let text = b"Limit  Soft Limit  Hard Limit  Units\nMax data size   1000   unlimited   bytes\nMax address space  unlimited  unlimited  bytes\n";
+        assert_eq!(line(text, "Max data size"), Some(1000));
+        assert_eq!(line(text, "Max address space"), None);
+    }
+
+    #[test]
+    fn a_handler_shows_in_the_status() {
+        let status = b"Name:\tpython\nSigIgn:\t0000000000000200\nSigCgt:\t0000000180000202\n";
+        assert!(handles(status, libc::SIGUSR1) && handles(status, libc::SIGINT));
+        assert!(!handles(status, libc::SIGTERM) && !handles(b"", libc::SIGUSR1));
     }
 
     #[test]

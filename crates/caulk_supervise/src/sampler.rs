@@ -37,12 +37,27 @@ pub(crate) struct Looks {
     next_swap_ns: u64,
     /// Cost of the last `smaps_rollup` per resident byte, in nanoseconds.
     rollup_rate: Option<f64>,
+    private: Option<Private>,
+}
+
+/// What a process had to itself when its `smaps_rollup` was read, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Private {
+    /// Pages that it alone has and has written to.
+    pub(crate) dirty: u64,
+    /// Its anonymous pages at that moment.
+    pub(crate) anonymous: u64,
 }
 
 impl Looks {
     /// Resident bytes when last seen.
     pub(crate) fn resident(&self) -> u64 {
         self.resident
+    }
+
+    /// What it has to itself, where that was read.
+    pub(crate) fn private(&self) -> Option<Private> {
+        self.private
     }
 
     pub(crate) fn has_file(&self) -> bool {
@@ -199,6 +214,8 @@ impl Sampler {
             self.rollup_rate = rate;
         }
         if let Some(sample) = self.samples.iter_mut().find(|sample| sample.pid == pid) {
+            let anonymous = sample.rss_bytes.saturating_sub(sample.shared_bytes);
+            process.looks.private = Some(Private { dirty: rollup.private_dirty, anonymous });
             sample.pss_bytes = Some(rollup.pss);
             sample.private_dirty_bytes = Some(rollup.private_dirty);
             sample.swap_bytes = Some(rollup.swap);

@@ -3,6 +3,7 @@
 //! It lies in a folder that only this user enters; who connects is asked of the kernel. What a client sends is
 //! believed frame by frame: one that sends anything else is closed, the others do not notice.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read};
@@ -177,10 +178,19 @@ impl Clients {
     }
 
     /// Says something to all of them, without waiting.
-    pub(crate) fn tell(&mut self, command: &Command) {
+    pub(crate) fn tell(&self, command: &Command) {
+        self.tell_those(|_| true, command);
+    }
+
+    /// Says something to some of them, without waiting.
+    pub(crate) fn tell_some(&self, pids: &BTreeSet<u32>, command: &Command) {
+        self.tell_those(|pid| pids.contains(&pid), command);
+    }
+
+    fn tell_those(&self, wanted: impl Fn(u32) -> bool, command: &Command) {
         let mut bytes = Vec::new();
         command.encode(&mut bytes);
-        for client in &self.clients {
+        for client in self.clients.iter().filter(|client| wanted(client.pid)) {
             let _ = send(&client.stream, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         }
     }

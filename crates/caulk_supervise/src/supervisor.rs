@@ -15,6 +15,7 @@ use rustix::time::Timespec;
 
 use crate::board::Board;
 use crate::death::{self, Ending};
+use crate::guard::Watch;
 use crate::heaps::Heaps;
 use crate::launch::Memory;
 use crate::progress::Lines;
@@ -83,6 +84,7 @@ struct Supervisor<'a> {
     /// Where training processes say how far they are.
     board: Option<Board>,
     lines: Lines,
+    guard: Option<Watch>,
     silence: Silence,
     notes: Vec<String>,
     period_ns: u64,
@@ -113,6 +115,8 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
     let start = RunStart { root_pid: child.id(), start_ns, limits: surroundings.limits() };
     sink.started(&start);
     tree.plant(start.root_pid, start_ns);
+    let guard = options.guard.as_ref();
+    let guard = guard.map(|guard| Watch::new(guard, options, &surroundings, start.root_pid, start_ns));
     let mut supervisor = Supervisor {
         sink,
         runtime,
@@ -128,6 +132,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         heaps,
         board,
         lines: Lines::new(options.progress),
+        guard,
         silence: Silence::default(),
         notes: Vec::new(),
         period_ns: options.period.as_nanos() as u64,
@@ -176,6 +181,7 @@ impl Supervisor<'_> {
                 self.next_tick_ns = now + TICK_NS;
                 self.sink.tick(now);
             }
+            self.keep_guard(now);
             let ready = self.wait();
             if ready.clients.contains(&true) || ready.listener {
                 self.listen(&ready);
@@ -192,7 +198,8 @@ impl Supervisor<'_> {
 
     /// Waits for something to do.
     fn wait(&self) -> Ready {
-        let until = self.next_look_ns.min(self.next_tick_ns);
+        let guard = self.guard.as_ref().map_or(u64::MAX, Watch::next_ns);
+        let until = self.next_look_ns.min(self.next_tick_ns).min(guard);
         let left = until.saturating_sub(clock::now_ns());
         let timeout =
             Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
@@ -247,10 +254,28 @@ impl Supervisor<'_> {
         {
             self.lines.boundary(pid, boundary, now, || self.surroundings.rooms());
         }
+        if let Some(guard) = &mut self.guard {
+            guard.hear(pid, &message, now, &self.clients);
+        }
+        if matches!(message, Message::Standing(_)) {
+            // Said twice a second: nothing for the recording.
+            return;
+        }
         let cut = matches!(message, Message::Boundary(_));
         self.sink.event(&AgentEvent { time_ns: now, pid, message });
         if cut {
             self.look_at_heap(pid, now);
+        }
+    }
+
+    /// Lets the guard look and act, if it is time, and says what it does.
+    fn keep_guard(&mut self, now: u64) {
+        let Some(guard) = &mut self.guard else { return };
+        if now >= guard.next_ns() {
+            guard.look(now, &mut self.tree, &self.clients, &mut self.surroundings);
+        }
+        for line in guard.lines() {
+            self.sink.act(&line);
         }
     }
 
@@ -298,6 +323,9 @@ impl Supervisor<'_> {
         else {
             return;
         };
+        if let Some(guard) = &mut self.guard {
+            guard.signalled(signal.as_raw(), clock::now_ns());
+        }
         if !to_group && matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process(child, signal);
         }
@@ -388,7 +416,7 @@ impl Supervisor<'_> {
                 break;
             }
         }
-        let death = death::classify(ending, &self.surroundings.evidence());
+        let mut death = death::classify(ending, &self.surroundings.evidence());
         if let Some(reason) = self.silence.finish(end_ns) {
             self.note(reason);
         }
@@ -398,11 +426,18 @@ impl Supervisor<'_> {
                 "of {seen} processes the last {count} are recorded only where caulk is inside; of the others the sums tell"
             ));
         }
+        if let Some(guard) = &self.guard {
+            guard.see_off(&mut self.tree);
+        }
         let left = Left { processes: self.left_processes(end_ns), segments: self.segments.left() };
         self.tree.close();
         self.tell_changes();
         self.sink.tick(clock::now_ns());
-        Outcome { death, exit_code: ending.exit_code(), left, notes: self.notes, end_ns }
+        let guarded = self.guard.map(|mut guard| {
+            guard.lines().iter().for_each(|line| self.sink.act(line));
+            guard.finish(&mut death)
+        });
+        Outcome { death, exit_code: ending.exit_code(), left, notes: self.notes, end_ns, guarded }
     }
 
     /// Processes of the run that live on, after what ends with the command has had the time to.

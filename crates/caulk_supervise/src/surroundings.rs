@@ -103,6 +103,19 @@ impl Surroundings {
         cgroup.into_iter().chain(machine).chain(budget).collect()
     }
 
+    /// What is in use in the control group with a limit, page cache left out, and the limit, in bytes.
+    pub(crate) fn room_in_group(&mut self) -> Option<(u64, u64)> {
+        let (used, limit) = (self.cgroup.level(&mut self.reader)?, self.limits.cgroup_bytes?);
+        // Far from the limit the cache does not matter, and it is dear to ask for.
+        let cache = if used > limit / 2 { self.cgroup.cache(&mut self.reader).unwrap_or(0) } else { 0 };
+        Some((used.saturating_sub(cache), limit))
+    }
+
+    /// Folder of the control group with a limit.
+    pub(crate) fn group(&self) -> Option<&Utf8Path> {
+        self.cgroup.folder().filter(|_| self.limits.cgroup_bytes.is_some())
+    }
+
     fn available(&mut self) -> u64 {
         let memory = self.reader.open(self.proc_root.join("meminfo")).unwrap_or_default();
         kilobytes(memory, "MemAvailable:").unwrap_or(0)

@@ -11,9 +11,10 @@ mod message;
 
 pub use codec::{DecodeError, FrameBuffer};
 pub use message::{
-    BackwardSite, Boundary, Bye, CodePlace, Command, ContainerKind, ContainerLen, Contents, CycleLink,
-    Finish, Garbage, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note,
-    PathStep, Peak, Phase, StepKind, TraceHit, TraceState, Trim, TypeCount, Types, Unit,
+    Answer, Ask, AskOutcome, AskWish, BackwardSite, Boundary, Bye, CodePlace, Command, ContainerKind,
+    ContainerLen, Contents, CycleLink, Finish, Garbage, HeapFrame, HeapLive, HeapRow, HeapStack, Hello,
+    Holder, LoopSite, MadeBy, Message, Note, PathStep, Peak, Phase, Standing, StepKind, TraceHit, TraceState,
+    Trim, TypeCount, Types, Uncaught, Unit,
 };
 
 /// Version of the protocol; both sides print it when they disagree.

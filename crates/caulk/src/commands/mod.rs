@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod doctor;
+pub(crate) mod guarded;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod rules;

@@ -9,7 +9,7 @@ use caulk_report::Report;
 use caulk_supervise::Outcome;
 use jiff::Zoned;
 
-use super::KEPT_REPORT;
+use super::{KEPT_REPORT, guarded};
 use crate::cli::{PERIOD, RunArgs};
 use crate::places::Places;
 use crate::printer::{self, Printer};
@@ -26,16 +26,30 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
         files::check(path)?;
     }
     let options = options(args);
-    let mut recorder = recorder(args, printer)?;
-    let outcome = match caulk_supervise::run(&options, &mut recorder) {
-        Ok(outcome) => outcome,
+    let recorder = recorder(args, printer)?;
+    let (folder, outcome) = if args.guard.guard {
+        guarded::run(args, options, recorder, printer)?
+    } else {
+        live(&options, recorder)?
+    };
+    Ok(explain(args, &folder, &outcome, printer))
+}
+
+/// Runs the command once, from its start to its end, and returns where that is recorded.
+///
+/// # Errors
+/// If it could not be started; then nothing is recorded.
+pub(crate) fn live(
+    options: &caulk_supervise::Options,
+    mut recorder: Recorder,
+) -> anyhow::Result<(Utf8PathBuf, Outcome)> {
+    match caulk_supervise::run(options, &mut recorder) {
+        Ok(outcome) => Ok((recorder.finish(&outcome), outcome)),
         Err(error) => {
             recorder.discard();
-            return Err(error.into());
+            Err(error.into())
         }
-    };
-    let folder = recorder.finish(&outcome);
-    Ok(explain(args, &folder, &outcome, printer))
+    }
 }
 
 /// A recording in the folder that the user wants it in, or in the first of the usual places that takes it.

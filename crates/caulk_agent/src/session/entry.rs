@@ -13,7 +13,7 @@ use crate::{board, census, frames, heap, trace};
 static SESSION: Exclusive<Session> = Exclusive::new();
 
 /// Runs `action` on the session. A panic in it ends the session, not the program: nothing of it reaches Python.
-fn guarded<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
+pub(super) fn guarded<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
     let result = catch_unwind(AssertUnwindSafe(|| SESSION.with(action)));
     result.unwrap_or_else(|_| {
         SESSION.clear();
@@ -206,5 +206,5 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ] {
         module.add_function(function)?;
     }
-    Ok(())
+    super::asked::register(module)
 }

@@ -38,6 +38,12 @@ fn summary(message: &Message) -> Summary<'_> {
         Message::Garbage(m) => plain("garbage", format!("{} objects, {} bytes", m.objects, m.bytes)),
         Message::Note(m) => plain("note", format!("{}: {}", m.code, m.text)),
         Message::Bye(m) => plain("bye", format!("{} steps, {} epochs", m.steps, m.epochs)),
+        Message::Standing(m) => plain("standing", format!("{} steps, can save by: {}", m.steps, m.way)),
+        Message::Answer(m) => {
+            let text = format!("{}: {} bytes came back, {} {}", m.outcome, m.freed_bytes, m.path, m.text);
+            plain("answer", text.trim_end().to_owned())
+        }
+        Message::Uncaught(m) => plain("uncaught", format!("{}: {}", m.types.join(" < "), m.text)),
         Message::Boundary(_) => plain("boundary", String::new()),
         Message::Types(_) | Message::ContainerLen(_) => plain("census", String::new()),
         Message::Holder(_) | Message::Contents(_) => plain("holder", String::new()),
