@@ -5,6 +5,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use caulk_core::Bytes;
+
 /// Readings that are remembered, in nanoseconds of time.
 const WINDOW_NS: u64 = 20_000_000_000;
 
@@ -14,6 +16,9 @@ const SHORTEST_NS: u64 = 1_000_000_000;
 /// Longest and shortest time between two readings.
 const LONGEST: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(5);
+
+/// What does not grow may begin to: at so many bytes per second, one has to reckon with.
+const SUDDEN: f64 = 256.0 * Bytes::MB as f64;
 
 /// Readings within so many nanoseconds are one, of which the lowest counts.
 const GRAIN_NS: u64 = 100_000_000;
@@ -69,7 +74,7 @@ impl Growth {
 
     /// Time until the next reading: at the fastest rise seen, a quarter of what is left would be gone.
     pub(crate) fn pause(&self, left: u64) -> Duration {
-        let seconds = left as f64 / self.fastest.max(1.0) / 4.0;
+        let seconds = left as f64 / self.fastest.max(SUDDEN) / 4.0;
         Duration::from_secs_f64(seconds.clamp(SHORTEST.as_secs_f64(), LONGEST.as_secs_f64()))
     }
 }
@@ -105,11 +110,12 @@ mod tests {
 
     #[test]
     fn the_nearer_the_limit_the_sooner_the_next_reading() {
-        let growing = of((0..20).map(|n| n * 1000));
+        let growing = of((0..20).map(|n| n * Bytes::GB));
         assert_eq!(growing.pause(1 << 40), LONGEST);
         assert_eq!(growing.pause(0), SHORTEST);
-        // 4000 bytes per second and 800 left: a quarter of 0.2 seconds.
-        assert_eq!(growing.pause(800).as_millis(), 50);
-        assert_eq!(of([5, 5]).pause(1), Duration::from_millis(250));
+        // 4 GB per second and 800 MB left: a quarter of 0.2 seconds.
+        assert_eq!(growing.pause(Bytes::GB * 4 / 5).as_millis(), 50);
+        // As yet it does not grow.
+        assert_eq!(of([5, 5]).pause(64 * Bytes::MB).as_micros(), 62_500);
     }
 }

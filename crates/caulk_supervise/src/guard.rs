@@ -101,9 +101,13 @@ impl Watch {
         };
         raise_score(&options.proc_root, root);
         watch.look_at_files();
-        let known = (watch.pressure.is_known(), group.is_some());
+        let known = [
+            group.is_some().then_some("its control group"),
+            lines::has_own_limit(&options.proc_root).then_some("the processes' own limits (ulimit)"),
+            watch.pressure.is_known().then_some("memory pressure"),
+        ];
         if !settings.later {
-            watch.lines.extend(lines::beginning(settings, &ladder, early, known, watch.newest.as_ref()));
+            watch.lines.extend(lines::beginning(settings, &ladder, early, &known, watch.newest.as_ref()));
         }
         watch
     }
@@ -239,7 +243,7 @@ impl Watch {
         let training = self.training(tree);
         match &self.way {
             Some(way) => {
-                self.asks.save(clients, way, &training);
+                self.asks.save(clients, way, &training, self.newest.as_ref());
                 self.lines.push(lines::ask_checkpoint(standing, way));
             }
             None => self.engine.answered(now_ns, Wish::Checkpoint, Answer::Failed),

@@ -1,7 +1,6 @@
 //! What the program is asked for, and by which way: the agent inside it, or a signal that it handles.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use caulk_core::wire::{self, Ask, AskOutcome, AskWish, Command};
 use caulk_guard::{Agreement, Answer, Checkpoint, Move, Wish};
@@ -30,8 +29,8 @@ enum Request {
     Agreeing(Agreement),
     /// Agents that have not answered yet.
     Saving { waits: BTreeSet<u32>, failed: bool },
-    /// A signal has been sent at this time since 1970, at this step.
-    Signalled { since_ns: u64, step: u64 },
+    /// A signal has been sent at this step, when this was the newest checkpoint.
+    Signalled { newest: Option<Checkpoint>, step: u64 },
 }
 
 /// Asks, and takes the answers.
@@ -56,17 +55,22 @@ impl Asks {
         true
     }
 
-    /// Asks these processes, which are at these steps, for a checkpoint.
-    pub(crate) fn save(&mut self, clients: &Clients, way: &Way, training: &BTreeMap<u32, u64>) {
+    /// Asks these processes, which are at these steps, for a checkpoint; `newest` is the newest by now.
+    pub(crate) fn save(
+        &mut self,
+        clients: &Clients,
+        way: &Way,
+        training: &BTreeMap<u32, u64>,
+        newest: Option<&Checkpoint>,
+    ) {
         let pids: BTreeSet<u32> = training.keys().copied().collect();
         let request = match way {
             Way::Signal => {
                 for pid in &pids {
                     send(*pid, Signal::USR1);
                 }
-                let since_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let step = training.values().copied().max().unwrap_or(0);
-                Request::Signalled { since_ns: since_ns.as_nanos() as u64, step }
+                Request::Signalled { newest: newest.cloned(), step }
             }
             Way::Agent(_) if pids.len() > 1 => {
                 self.tell(clients, &pids, AskWish::Where, 0);
@@ -128,9 +132,9 @@ impl Asks {
         step: u64,
         files: bool,
     ) -> Option<(Wish, Answer)> {
-        let Some(Request::Signalled { since_ns, step: before }) = self.current else { return None };
+        let Some(Request::Signalled { newest: known, step: before }) = &self.current else { return None };
         let done = if files {
-            newest.is_some_and(|newest| newest.modified_ns >= since_ns)
+            newest.is_some() && newest != known.as_ref()
         } else {
             step >= before + STEPS_AFTER_SIGNAL
         };

@@ -1,17 +1,22 @@
 //! What the guard says: one line for each thing that it does.
 
+use std::fs;
+
+use camino::Utf8Path;
 use caulk_core::Bytes;
 use caulk_guard::{Answer, Checkpoint, Ladder, Standing, Wish};
 
 use super::asks::Way;
+use super::meter::OWN_LIMITS;
+use crate::proc::line;
 use crate::{GpuBudget, Guarding, Restarts, death};
 
-/// At the start: what is watched, what is done at which level, what it can go on with. `known`: pressure, control group.
+/// At the start: what is watched, what is done at which level, what it can go on with. `known`: what else is watched.
 pub(super) fn beginning(
     settings: &Guarding,
     ladder: &Ladder,
     early: bool,
-    known: (bool, bool),
+    known: &[Option<&str>],
     newest: Option<&Checkpoint>,
 ) -> Vec<String> {
     let restarts = settings.restarts != Restarts::Never;
@@ -19,14 +24,14 @@ pub(super) fn beginning(
         GpuBudget::Bytes(bytes) => format!(" and {} of GPU memory", Bytes(bytes)),
         GpuBudget::Share(share) => format!(" and {:.0} % of GPU memory", share * 100.0),
     });
-    let group = if known.1 { ", the control group" } else { "" };
-    let pressure = if known.0 { ", memory pressure" } else { "" };
+    let watches: Vec<&str> = [Some("all processes")].iter().chain(known).flatten().copied().collect();
     let early =
         if early { " (earlier than usual: the kernel kills the whole control group at once)" } else { "" };
     let watched = format!(
-        "keeps below {}{gpu}: {}{early}; watches all processes{group}{pressure}",
+        "keeps below {}{gpu}: {}{early}; watches {}",
         Bytes(settings.budget),
-        ladder.text(restarts)
+        ladder.text(restarts),
+        watches.join(", ")
     );
     let newest =
         newest.map_or_else(|| "none is there yet".into(), |newest| format!("newest: {}", newest.path));
@@ -40,6 +45,12 @@ pub(super) fn beginning(
         Restarts::FromCheckpoint => "restarts need a checkpoint",
     };
     [watched].into_iter().chain(files).chain([next.to_owned()]).collect()
+}
+
+/// Whether the command starts with a limit of its own.
+pub(super) fn has_own_limit(proc_root: &Utf8Path) -> bool {
+    let limits = fs::read(proc_root.join("self/limits")).unwrap_or_default();
+    OWN_LIMITS.iter().any(|name| line(&limits, name).is_some())
 }
 
 /// Once the program trains: by what it can be asked for a checkpoint.

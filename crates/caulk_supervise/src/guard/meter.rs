@@ -13,8 +13,11 @@ use crate::proc::{Reader, kilobytes, line};
 use crate::sampler::Private;
 use crate::tree::Tree;
 
-/// Between two looks at the shared memory of the main process, in nanoseconds.
-const SHARED_NS: u64 = 1_000_000_000;
+/// Between two looks at the shared memory of the main process, and at a process's own limits, in nanoseconds.
+const RARELY_NS: u64 = 1_000_000_000;
+
+/// Lines in `limits`: of data, of address space.
+pub(super) const OWN_LIMITS: [&str; 2] = ["Max data size", "Max address space"];
 
 /// Reads the rooms.
 #[derive(Debug, Default)]
@@ -34,6 +37,7 @@ struct Seen {
     first: u64,
     data_limit: Option<u64>,
     address_limit: Option<u64>,
+    next_limits_ns: u64,
 }
 
 /// One line of `statm`, in bytes.
@@ -66,7 +70,8 @@ impl Meter {
         for pid in pids {
             let Some(line) = self.read(tree, pid) else { continue };
             let private = tree.processes.get(&pid).and_then(|process| process.looks.private());
-            if let Some(seen) = self.seen.get(&pid) {
+            if let Some(seen) = self.seen.get_mut(&pid) {
+                seen.look_at_limits(&mut tree.reader, pid, now_ns);
                 levels.tree += seen.own(line.anonymous, private);
                 levels.rooms.extend(seen.rooms(line));
             }
@@ -84,14 +89,14 @@ impl Meter {
         let line = Line::parse(bytes.ok()?, self.page)?;
         if let Entry::Vacant(entry) = self.seen.entry(pid) {
             let forked = tree.processes.get(&pid).is_some_and(|process| process.signs.forked);
-            entry.insert(Seen::meet(&mut tree.reader, pid, forked, line.anonymous));
+            entry.insert(Seen::meet(pid, forked, line.anonymous));
         }
         Some(line)
     }
 
     fn shared(&mut self, tree: &mut Tree, now_ns: u64) -> u64 {
         if now_ns >= self.next_shared_ns {
-            self.next_shared_ns = now_ns + SHARED_NS;
+            self.next_shared_ns = now_ns + RARELY_NS;
             let main = tree.main();
             let status = tree.reader.process(main, "status").unwrap_or_default();
             self.shared = kilobytes(status, "RssShmem:").unwrap_or(0);
@@ -101,12 +106,19 @@ impl Meter {
 }
 
 impl Seen {
-    fn meet(reader: &mut Reader, pid: u32, forked: bool, first: u64) -> Self {
-        let limits = reader.process(pid, "limits").unwrap_or_default();
-        // "unlimited" is no number.
-        let (data_limit, address_limit) = (line(limits, "Max data size"), line(limits, "Max address space"));
+    fn meet(pid: u32, forked: bool, first: u64) -> Self {
         let statm = File::open(format!("/proc/{pid}/statm")).ok();
-        Self { statm, forked, first, data_limit, address_limit }
+        Self { statm, forked, first, data_limit: None, address_limit: None, next_limits_ns: 0 }
+    }
+
+    /// A program may set limits of its own, and `prlimit` does before it becomes the program.
+    fn look_at_limits(&mut self, reader: &mut Reader, pid: u32, now_ns: u64) {
+        if now_ns >= self.next_limits_ns {
+            self.next_limits_ns = now_ns + RARELY_NS;
+            let limits = reader.process(pid, "limits").unwrap_or_default();
+            // "unlimited" is no number.
+            [self.data_limit, self.address_limit] = OWN_LIMITS.map(|name| line(limits, name));
+        }
     }
 
     /// Anonymous bytes that count as this process's.
@@ -154,7 +166,7 @@ mod tests {
 
     #[test]
     fn of_a_forked_child_its_own_counts() {
-        let seen = |forked| Seen { statm: None, forked, first: 400, data_limit: None, address_limit: None };
+        let seen = |forked| Seen { statm: None, ..Seen::meet(0, forked, 400) };
         let private = Private { dirty: 100, anonymous: 450 };
         assert_eq!(seen(false).own(500, Some(private)), 500);
         assert_eq!(seen(true).own(500, None), 100);

@@ -1,0 +1,264 @@
+"""`caulk run --guard`: real programs below a budget."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from harness import CAULK, PROGRAMS, Run, program_environment
+
+#: Counts its steps into a file and goes on from there. What a test wants of it is put in its place.
+PROGRAM = """
+import gc, os, signal, sys, time
+import caulk
+
+resumed = sys.argv[1] if len(sys.argv) > 1 else None
+step = int(open(resumed).read()) if resumed else 0
+print(f"begins at {{step}}", flush=True)
+kept = []
+
+def save(*_):
+    path = os.path.abspath(f"step-{{step:04}}.txt")
+    with open(path + ".tmp", "w") as file:
+        file.write(str(step))
+    os.replace(path + ".tmp", path)
+    print(f"saved {{step}}", flush=True)
+    return path
+
+{setup}
+while step < {steps}:
+    step += 1
+{body}
+    caulk.step()
+    time.sleep(0.01)
+print("done", flush=True)
+"""
+
+LEAK = "kept.append(bytearray(b'x') * (1 << 20))"
+
+
+def program(folder: Path, body: str, setup: str = "", steps: int = 120) -> Path:
+    path = folder / "program.py"
+    path.write_text(PROGRAM.format(setup=setup, body=textwrap.indent(body, "    "), steps=steps))
+    return path
+
+
+def guard(path: Path, *more: str, files: str = "step-*.txt") -> list[str]:
+    """Options: a way to go on, and the files."""
+    resume = f"{sys.executable} {path} {{checkpoint}}"
+    return ["--guard", "--no-heap", "--resume-cmd", resume, "--checkpoint", files, *more]
+
+
+def lines(run: Run | subprocess.CompletedProcess[str]) -> list[str]:
+    """What the guard said."""
+    return [line.partition("guard: ")[2] for line in run.stderr.splitlines() if line.startswith("caulk: guard: ")]
+
+
+def restarts(run: Run | subprocess.CompletedProcess[str]) -> int:
+    return sum(line.startswith("restart ") for line in lines(run))
+
+
+def test_a_leaking_training_completes_below_a_limit_that_kills_it_otherwise(run_caulk, tmp_path):
+    path = PROGRAMS / "saves_each_epoch.py"
+    arguments = ["--epochs", "6", "--limit-mb", "160"]
+    alone = subprocess.run(
+        [sys.executable, str(path), *arguments],
+        cwd=tmp_path,
+        env=program_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert alone.returncode == 1 and "allocate memory" in alone.stderr, alone.stderr
+    assert "done" not in alone.stdout
+
+    words = " ".join([sys.executable, str(path), *arguments])
+    options = ["--guard", "--checkpoint", "epoch-*.pt", "--resume-cmd", f"{words} --resume {{checkpoint}}"]
+    run = run_caulk(path, *arguments, options=options)
+    assert run.code == 0, run.told()
+    out = run.stdout.splitlines()
+    assert {f"epoch {number}" for number in range(1, 7)} <= set(out) and out[-1] == "done", run.told()
+    assert restarts(run) >= 1, run.told()
+    assert not any("allocate memory" in line for line in run.stderr.splitlines()), run.told()
+    # One report of all lives, and again from the recording.
+    lives = run.report["lives"]
+    assert len(lives) == restarts(run) + 1 and lives[-1]["ended"] == "exited with code 0", run.told()
+    assert run.report["summary"]["steps"] >= 600, run.told()
+    again = subprocess.run([str(CAULK), "report", str(run.folder / "run")], capture_output=True, text=True, check=True)
+    assert "Started again" in again.stdout and "life 2" in again.stdout
+
+
+def test_what_the_program_registers_saves_its_state(run_caulk, tmp_path):
+    path = program(tmp_path, LEAK, "caulk.on_checkpoint(save)")
+    resume = f"{sys.executable} {path} {{checkpoint}}"
+    run = run_caulk(path, options=["--guard", "--no-heap", "--budget", "100MB", "--resume-cmd", resume])
+    assert run.code == 0 and run.stdout.splitlines()[-1] == "done", run.told()
+    assert restarts(run) >= 1, run.told()
+    assert any("by caulk.on_checkpoint" in line for line in lines(run)), run.told()
+    begun = [int(line.split()[-1]) for line in run.stdout.splitlines() if line.startswith("begins at")]
+    assert begun == sorted(set(begun)) and begun[0] == 0, run.told()
+
+
+def test_a_handler_of_sigusr1_saves_its_state(run_caulk, tmp_path):
+    path = program(tmp_path, LEAK, "signal.signal(signal.SIGUSR1, save)")
+    run = run_caulk(path, options=guard(path, "--budget", "100MB"))
+    assert run.code == 0 and run.stdout.splitlines()[-1] == "done", run.told()
+    assert restarts(run) >= 1, run.told()
+    assert any("by SIGUSR1" in line for line in lines(run)), run.told()
+
+
+def test_a_cleanup_gives_back_what_the_collector_has_left(run_caulk, tmp_path):
+    body = "knot = [bytearray(b'x') * (1 << 20)]\nknot.append(knot)"
+    path = program(tmp_path, body, "gc.disable()", steps=200)
+    run = run_caulk(path, options=guard(path, "--budget", "150MB"))
+    assert run.code == 0, run.told()
+    assert restarts(run) == 0, run.told()
+    assert any(line.startswith("the cleanup gave back") and "MB" in line for line in lines(run)), run.told()
+
+
+def test_the_end_by_an_exception_for_want_of_memory_is_followed_by_a_restart(run_caulk, tmp_path):
+    path = program(tmp_path, "if step == 5 and not resumed:\n    save()\n    raise MemoryError", steps=10)
+    run = run_caulk(path, options=guard(path))
+    assert run.code == 0 and restarts(run) == 1, run.told()
+    assert run.stdout.splitlines() == ["begins at 0", "saved 5", "begins at 5", "done"], run.told()
+
+
+def test_other_exceptions_are_final(run_caulk, tmp_path):
+    path = program(tmp_path, "if step == 5:\n    save()\n    raise ValueError('no')", steps=10)
+    run = run_caulk(path, options=guard(path))
+    assert run.code == 1 and restarts(run) == 0, run.told()
+
+
+def test_restarts_without_progress_come_to_an_end(run_caulk, tmp_path):
+    path = program(
+        tmp_path, "if step == 3 and not resumed:\n    save()\nif step >= 5:\n    raise MemoryError", steps=10
+    )
+    run = run_caulk(path, options=guard(path, "--max-restarts", "1"))
+    assert run.code == 1, run.told()
+    # After the first life, which made a checkpoint, and after one more.
+    assert restarts(run) == 2 and any(line.startswith("gives up: 1 restart") for line in lines(run)), run.told()
+
+
+def test_nothing_to_go_on_with_is_said(run_caulk, tmp_path):
+    path = program(tmp_path, "if step == 5:\n    raise MemoryError", steps=10)
+    run = run_caulk(path, options=guard(path))
+    assert run.code == 1 and restarts(run) == 0, run.told()
+    assert any("there is no checkpoint to go on from" in line for line in lines(run)), run.told()
+
+
+def test_a_broken_checkpoint_is_passed_over(run_caulk, tmp_path):
+    body = """
+        if not resumed and step in (3, 5):
+            save()
+        if not resumed and step == 5:
+            time.sleep(0.05)
+            with open("step-0009.txt", "w") as file:
+                file.write("broken")
+            raise MemoryError
+    """
+    path = program(tmp_path, textwrap.dedent(body), steps=12)
+    run = run_caulk(path, options=guard(path))
+    assert run.code == 0 and restarts(run) == 2, run.told()
+    assert [line for line in run.stdout.splitlines() if line.startswith("begins")][-1] == "begins at 5", run.told()
+
+
+@pytest.mark.parametrize(
+    ("number", "to_group"), [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGUSR1, False)]
+)
+def test_what_is_told_to_end_from_outside_is_not_started_again(tmp_path, number, to_group):
+    # What follows the signal would be a reason for a restart.
+    setup = "save()\ndef late(*_): raise MemoryError\nsignal.signal(signal.SIGTERM, late); signal.signal(signal.SIGUSR1, late)"
+    path = program(tmp_path, "print('step', flush=True)", setup, steps=3000)
+    running = subprocess.Popen(
+        [str(CAULK), "run", "--output", str(tmp_path / "run"), *guard(path), "--", sys.executable, str(path)],
+        cwd=tmp_path,
+        env=program_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert running.stdout is not None
+    while running.stdout.readline() != "step\n":
+        pass
+    (os.killpg if to_group else os.kill)(running.pid, number)
+    stdout, stderr = running.communicate(timeout=60)
+    done = subprocess.CompletedProcess([], running.returncode, stdout, stderr)
+    assert running.returncode in (1, 130), stderr
+    assert restarts(done) == 0 and "begins" not in stdout, stderr
+    assert any(line.startswith(f"{number.name} from outside") for line in lines(done)), stderr
+
+
+def test_what_does_not_fit_is_ended_with_a_reason(run_caulk, tmp_path):
+    path = program(tmp_path, "pass", "kept.append(bytearray(b'x') * (80 << 20)); time.sleep(60)", steps=10)
+    run = run_caulk(path, options=guard(path, "--budget", "60MB"))
+    assert run.code == 143 and restarts(run) == 0, run.told()
+    assert any("before its first step it takes" in line for line in lines(run)), run.told()
+
+
+def test_without_a_way_to_go_on_the_program_is_left_to_itself(run_caulk, tmp_path):
+    path = program(tmp_path, LEAK, steps=60)
+    run = run_caulk(path, options=["--guard", "--no-heap", "--budget", "50MB"])
+    assert run.code == 0 and run.stdout.splitlines()[-1] == "done", run.told()
+    said = lines(run)
+    assert any(line.startswith("no restarts: neither") for line in said), run.told()
+    assert any(line.startswith("the limit is reached, and there is nothing") for line in said), run.told()
+
+
+def test_ranks_save_at_a_common_step(run_caulk, tmp_path):
+    body = LEAK + "\ntime.sleep(0.02 + 0.001 * rank)"
+    setup = """
+rank = int(os.environ["RANK"])
+def save_rank():
+    print(f"rank {rank} saves at {step}", flush=True)
+    return save() if rank == 0 else None
+caulk.on_checkpoint(save_rank)
+"""
+    path = program(tmp_path, body, setup, steps=90)
+    launcher = tmp_path / "launcher.py"
+    launcher.write_text(
+        "import os, subprocess, sys\n"
+        "start = lambda rank: subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, 'RANK': str(rank)})\n"
+        "ranks = [start(rank) for rank in (0, 1)]\n"
+        "sys.exit(max(rank.wait() for rank in ranks))\n"
+    )
+    resume = f"{sys.executable} {launcher} {path} {{checkpoint}}"
+    options = ["--guard", "--no-heap", "--budget", "150MB", "--resume-cmd", resume]
+    run = run_caulk([sys.executable, launcher, path], options=options)
+    assert run.code == 0 and restarts(run) >= 1, run.told()
+    saved = [line.split() for line in run.stdout.splitlines() if line.startswith("rank")]
+    steps = [{words[-1] for words in saved if words[1] == rank} for rank in "01"]
+    assert steps[0] == steps[1] and steps[0], run.told()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--resume-cmd", "python x.py"], "--guard"),
+        (["--checkpoint", "*.pt"], "--guard"),
+        (["--guard", "--resume-cmd", "python 'x.py"], "is not closed"),
+        (["--guard", "--resume-cmd", ""], "is empty"),
+        (["--guard", "--resume-cmd", "cd x && python x.py"], "for a shell"),
+        (["--guard", "--budget", "5 elephants"], "not a size"),
+        (["--guard", "--budget", "900TB"], "more than there is"),
+        (["--guard", "--checkpoint", "a/***"], "is no pattern"),
+        (["--guard", "--grace", "soon"], "not a time"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(tmp_path, options, told):
+    done = subprocess.run(
+        [str(CAULK), "run", *options, "--", sys.executable, "-c", "print('started')"],
+        cwd=tmp_path,
+        env=program_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (2, 125) and told in done.stderr, done.stderr
+    runs = tmp_path / ".caulk" / "runs"
+    assert done.stdout == "" and (not runs.exists() or not any(runs.iterdir()))
