@@ -593,9 +593,17 @@ def test_a_fork_ignores_what_was_armed():
     assert places(_agent.trace_disarm()) == [(marked(keeper.append), 10)]
 
 
+def test_what_grows_under_another_name_is_found_where_anything_grows():
+    keeper = Keeper()
+    _agent.trace_arm([watch(keeper.items, "_".join(["nobody", "says", "this"]))])
+    keeper.append()
+    assert places(_agent.trace_disarm()) == [(marked(keeper.append), 10)]
+
+
 def test_reasons_are_given():
+    nobody_says = "_".join(["nobody", "says", "this"])
     with pytest.raises(RuntimeError, match="no function mentions"):
-        _agent.trace_arm([watch([], "_".join(["nobody", "says", "this"]))])
+        _agent.trace_arm([(1, "slot", Keeper(), nobody_says, nobody_says, "")])
     with pytest.raises(RuntimeError, match="cannot be watched"):
         _agent.trace_arm([watch(7, "items")])
 
