@@ -41,6 +41,8 @@ pub enum Series {
     Fds,
     /// Threads.
     Threads,
+    /// Child processes that are alive, and theirs.
+    Children,
 }
 
 /// What a series does over its boundaries.

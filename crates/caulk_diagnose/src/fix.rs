@@ -136,6 +136,9 @@ fn advice(class: LeakClass) -> Option<&'static str> {
         LeakClass::OrphanProcess => {
             "end child processes before the program ends: `with`, `terminate()` and `wait()`, or a pool that is closed"
         }
+        LeakClass::LoaderPerEpoch => {
+            "make the loader once, before the epochs; `persistent_workers=True` keeps its workers between them"
+        }
         LeakClass::WorkerCopyOnWrite => {
             "keep it in numpy arrays, tensors or one bytes object, which are read without counting references"
         }

@@ -5,6 +5,7 @@
 //! is invented: growth without a cause found stays without one, and what was looked at is said.
 
 mod baselines;
+mod children;
 mod class;
 mod compare;
 mod cycles;
@@ -40,6 +41,7 @@ use std::rc::Rc;
 use caulk_core::{Diagnostic, Finding, Recording, Scope, Severity, State, Verdict};
 use caulk_python::Module;
 
+use crate::children::Children;
 pub use crate::compare::{CompareError, compare};
 pub use crate::heap::{lines, stacks};
 use crate::process::Process;
@@ -149,7 +151,7 @@ fn of_process(
         findings.extend(cycles::waiting(files, process, judged));
     }
     findings.extend(retention::finding(process, judged));
-    findings.extend(resources::findings(process, judged));
+    findings.extend(resources::findings(files, process, judged, &Children::of(recording, process)));
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
     findings

@@ -92,6 +92,7 @@ fn of_library(class: LeakClass) -> bool {
             | LeakClass::ThreadNeverEnds
             | LeakClass::SharedMemoryLeft
             | LeakClass::OrphanProcess
+            | LeakClass::LoaderPerEpoch
     )
 }
 

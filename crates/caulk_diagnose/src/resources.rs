@@ -1,22 +1,58 @@
-//! Things outside the heap that become more and more: open files, threads.
+//! Things outside the heap that become more and more: child processes, open files, threads.
 //!
-//! They weigh little, but run into limits of their own. The line is the source's: see [`crate::patterns`].
+//! They run into limits of their own. The line is the source's: see [`crate::patterns`].
 
-use caulk_core::{Evidence, Finding, Growth, LeakClass, Series, Severity, State, Verdict};
+use caulk_core::{Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole, State, Verdict};
 
+use crate::Files;
+use crate::children::Children;
 use crate::fix;
 use crate::process::Process;
 use crate::verdicts::{Judged, unit_name};
 
-/// One finding for each that grows.
-pub(crate) fn findings(process: &Process<'_>, judged: &Judged) -> Vec<Finding> {
-    let counted = [
+/// Open files and threads that a child process costs its parent at most: pipes and a sentinel, a feeder of a queue.
+const OF_A_CHILD: f64 = 8.0;
+
+/// One finding for each that grows. Files and threads that come with child processes are their matter.
+pub(crate) fn findings(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    children: &Children<'_>,
+) -> Vec<Finding> {
+    let grows = |series| judged.series(series).filter(|verdict| verdict.state == State::Grows);
+    let more = grows(Series::Children);
+    let (class, makers): (_, &[&str]) = if children.are_workers() {
+        (LeakClass::LoaderPerEpoch, &["DataLoader"])
+    } else {
+        (LeakClass::OrphanProcess, &["Pool", "ProcessPoolExecutor", "Process", "Popen"])
+    };
+    let processes = more.map(|verdict| Finding {
+        sites: only_call(files, process, makers).into_iter().collect(),
+        ..finding(process, verdict, class, "child processes")
+    });
+    let theirs = more.map_or(0.0, |verdict| OF_A_CHILD * verdict.bytes_per_unit);
+    let beside = [
         (Series::Fds, LeakClass::FileHandlesGrow, "open file descriptors"),
         (Series::Threads, LeakClass::ThreadNeverEnds, "threads"),
     ];
-    let grows = |series| judged.series(series).filter(|verdict| verdict.state == State::Grows);
-    let found = counted.into_iter().filter_map(|(series, class, noun)| Some((grows(series)?, class, noun)));
-    found.map(|(verdict, class, noun)| finding(process, verdict, class, noun)).collect()
+    let own = beside.into_iter().filter_map(|(series, class, noun)| {
+        let verdict = grows(series).filter(|verdict| verdict.bytes_per_unit > theirs)?;
+        Some(finding(process, verdict, class, noun))
+    });
+    processes.into_iter().chain(own).collect()
+}
+
+/// The one call of these in the files that are known to run.
+fn only_call(files: &Files<'_>, process: &Process<'_>, names: &[&str]) -> Option<Site> {
+    let in_file = |path: &&str| {
+        let module = files.module(path)?;
+        let calls = names.iter().flat_map(|name| module.calls(name));
+        Some(calls.map(|call| call.spot.site(&files.display(path), SiteRole::Grows)).collect::<Vec<_>>())
+    };
+    let paths = process.files();
+    let mut calls = paths.iter().filter_map(in_file).flatten();
+    calls.next().filter(|_| calls.next().is_none())
 }
 
 fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &str) -> Finding {

@@ -5,6 +5,7 @@ use caulk_core::{Recording, Series, State, Verdict, VerdictUnit};
 use caulk_growth::{Judgement, Options};
 
 use crate::baselines::{Baselines, open};
+use crate::children::Children;
 use crate::limits::room;
 use crate::process::Process;
 use crate::small::Small;
@@ -73,7 +74,7 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         }
         match series {
             Series::Rss | Series::MappedFiles if tells => baselines = baselines.beside_bytes_in_use(),
-            Series::Fds | Series::Threads => baselines = baselines.of_counts(),
+            Series::Fds | Series::Threads | Series::Children => baselines = baselines.of_counts(),
             _ => {}
         }
         let judgement = within_epochs(process, scale, &baselines, baselines.judge());
@@ -95,6 +96,10 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     add(Series::MappedFiles, &|boundary| Some(boundary.file_bytes as f64));
     add(Series::Fds, &|boundary| Some(f64::from(boundary.fds)));
     add(Series::Threads, &|boundary| Some(f64::from(boundary.threads)));
+    let children = Children::of(recording, process);
+    if !children.is_empty() {
+        add(Series::Children, &|boundary| Some(children.alive_at(boundary.time_ns) as f64));
+    }
     hasten(&mut judged.verdicts);
     judged
 }

@@ -65,8 +65,8 @@ impl Outlook<'_> {
 
 /// The verdict that decides.
 pub fn outlook(verdicts: &[Verdict]) -> Outlook<'_> {
-    let counted =
-        |verdict: &&Verdict| !matches!(verdict.series, Series::MappedFiles | Series::Fds | Series::Threads);
+    let beside = [Series::MappedFiles, Series::Fds, Series::Threads, Series::Children];
+    let counted = |verdict: &&Verdict| !beside.contains(&verdict.series);
     let witness = |verdict: &&Verdict| counted(verdict) && trusted(verdict, verdicts);
     let first = |state: State| {
         let of_state = verdicts.iter().filter(witness).filter(|verdict| verdict.state == state);
@@ -141,6 +141,7 @@ fn preference(series: Series) -> u8 {
         Series::MappedFiles => 5,
         Series::Fds => 6,
         Series::Threads => 7,
+        Series::Children => 8,
     }
 }
 

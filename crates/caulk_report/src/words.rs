@@ -131,6 +131,7 @@ pub(crate) fn amount(series: Series, value: f64) -> String {
     match series {
         Series::Fds => count(value.max(0.0).round() as u64, "open file"),
         Series::Threads => count(value.max(0.0).round() as u64, "thread"),
+        Series::Children => count(value.max(0.0).round() as u64, "child process"),
         _ => Bytes(value.max(0.0).round() as u64).to_string(),
     }
 }
@@ -138,7 +139,7 @@ pub(crate) fn amount(series: Series, value: f64) -> String {
 /// A rate of a series, with its sign where it falls.
 pub(crate) fn rate(series: Series, value: f64) -> String {
     match series {
-        Series::Fds | Series::Threads => mean(value),
+        Series::Fds | Series::Threads | Series::Children => mean(value),
         _ => bytes(value),
     }
 }
@@ -165,6 +166,7 @@ pub(crate) fn subject(process: &ProcessRef, series: Series) -> String {
         Series::MappedFiles => "Resident memory of mapped files",
         Series::Fds => "The number of open files",
         Series::Threads => "The number of threads",
+        Series::Children => "The number of child processes",
     };
     match owner(process) {
         Some(owner) => format!("{what} of {owner}"),
@@ -195,7 +197,7 @@ pub(crate) fn measure(series: Series) -> &'static str {
         Series::CudaAllocated => "allocated on the GPU",
         Series::Shm => "in shared memory",
         Series::MappedFiles => "resident of mapped files",
-        Series::Fds | Series::Threads => "in all",
+        Series::Fds | Series::Threads | Series::Children => "in all",
     }
 }
 

@@ -1,0 +1,46 @@
+//! The processes that a process has started, directly or through others, and when they were alive.
+
+use std::collections::HashSet;
+
+use caulk_core::wire::Message;
+use caulk_core::{ProcessRecord, Recording};
+
+use crate::process::Process;
+
+/// Descendants of one process.
+pub(crate) struct Children<'a> {
+    records: Vec<&'a ProcessRecord>,
+    /// Of these, workers of a `DataLoader`.
+    workers: usize,
+}
+
+impl<'a> Children<'a> {
+    /// All that were seen; a parent is seen before its children.
+    pub(crate) fn of(recording: &'a Recording, process: &Process<'_>) -> Self {
+        let mut family = HashSet::from([process.record.pid]);
+        let children = recording.processes.iter().filter(|other| {
+            let below = other.pid != process.record.pid && family.contains(&other.parent);
+            below && family.insert(other.pid)
+        });
+        let records: Vec<&ProcessRecord> = children.collect();
+        let workers = recording.events.iter().filter(|event| {
+            matches!(&event.message, Message::Hello(hello) if hello.worker.is_some())
+                && records.iter().any(|child| child.pid == event.pid)
+        });
+        Self { workers: workers.count(), records }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// How many were alive at a time, of the monotonic clock in nanoseconds.
+    pub(crate) fn alive_at(&self, time_ns: u64) -> usize {
+        self.records.iter().filter(|child| (child.first_ns..=child.last_ns).contains(&time_ns)).count()
+    }
+
+    /// Are most of them workers of a `DataLoader`?
+    pub(crate) fn are_workers(&self) -> bool {
+        2 * self.workers > self.records.len()
+    }
+}
