@@ -21,6 +21,20 @@ def test_what_is_counted_is_named_at_its_line(run_caulk, name, series, leak_clas
     assert finding is not None and finding["class"] == leak_class, run.told()
 
 
+@pytest.mark.parametrize(
+    ("name", "leak_class"),
+    [("loader_per_epoch.py", "loader-per-epoch"), ("pool_per_epoch.py", "orphan-process")],
+)
+def test_processes_that_become_more_are_named_where_they_are_made(run_caulk, name, leak_class):
+    program = PROGRAMS / name
+    run: Run = run_caulk(program)
+    assert run.verdict("children")["state"] == "grows", run.told()
+    finding = run.alarm_at(name, marked_line(program))
+    assert finding is not None and finding["class"] == leak_class, run.told()
+    # Pipes and threads that come with them are no matter of their own.
+    assert not {"file-handles-grow", "thread-never-ends"} & {one["class"] for one in run.alarms}, run.told()
+
+
 def test_pages_that_malloc_keeps_are_no_leak(run_caulk):
     run: Run = run_caulk(PROGRAMS / "clean_fragmented.py")
     assert run.alarms == [], run.told()

@@ -83,7 +83,7 @@ pub struct ProcessRecord {
     pub index: u32,
     /// Short name (`comm`).
     pub name: String,
-    /// First seen, `CLOCK_MONOTONIC` in nanoseconds.
+    /// Started, as far as that is known, `CLOCK_MONOTONIC` in nanoseconds.
     pub first_ns: u64,
     /// Last seen, likewise.
     pub last_ns: u64,

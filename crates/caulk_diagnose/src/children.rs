@@ -7,6 +7,9 @@ use caulk_core::{ProcessRecord, Recording};
 
 use crate::process::Process;
 
+/// Time for which a process lives on unseen: four looks a second.
+const BETWEEN_LOOKS_NS: u64 = 300_000_000;
+
 /// Descendants of one process.
 pub(crate) struct Children<'a> {
     records: Vec<&'a ProcessRecord>,
@@ -34,9 +37,12 @@ impl<'a> Children<'a> {
         self.records.is_empty()
     }
 
-    /// How many were alive at a time, of the monotonic clock in nanoseconds.
+    /// How many were alive at a time, of the monotonic clock in nanoseconds, as far as looks tell.
     pub(crate) fn alive_at(&self, time_ns: u64) -> usize {
-        self.records.iter().filter(|child| (child.first_ns..=child.last_ns).contains(&time_ns)).count()
+        let alive = |child: &&&ProcessRecord| {
+            (child.first_ns..=child.last_ns.saturating_add(BETWEEN_LOOKS_NS)).contains(&time_ns)
+        };
+        self.records.iter().filter(alive).count()
     }
 
     /// Are most of them workers of a `DataLoader`?

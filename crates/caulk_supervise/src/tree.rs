@@ -21,6 +21,9 @@ const MOST_RECORDS: u32 = 4096;
 /// While a process is younger than this it may become another program, in nanoseconds.
 const YOUTH_NS: u64 = 1_000_000_000;
 
+/// Longest time for which a process runs before it is seen, in nanoseconds.
+const LONGEST_UNSEEN_NS: u64 = 2_000_000_000;
+
 /// A process that has ended is remembered for so long, in nanoseconds.
 const MOURNING_NS: u64 = 1_000_000_000;
 
@@ -207,7 +210,9 @@ impl Tree {
             return false;
         };
         let mut process = Process::new(pid, stat.parent);
-        process.record.first_ns = now_ns;
+        // Between two looks; anything else is a matter of clocks.
+        process.record.first_ns =
+            clock::of_start(stat.start_ticks).clamp(now_ns.saturating_sub(LONGEST_UNSEEN_NS), now_ns);
         process.record.last_ns = now_ns;
         process.recorded = self.seen < MOST_RECORDS;
         self.seen += 1;
