@@ -5,6 +5,7 @@ mod clean;
 mod doctor;
 mod guard;
 mod plan;
+mod selftest;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub(crate) use self::clean::CleanArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::plan::{Before as PlanBefore, PlanArgs};
+pub(crate) use self::selftest::SelftestArgs;
 use crate::settings::{Boundary, Budget};
 
 const STYLES: Styles = Styles::styled()
@@ -95,6 +97,7 @@ pub(crate) enum Command {
     Clean(CleanArgs),
     Doctor(DoctorArgs),
     Plan(Box<PlanArgs>),
+    Selftest(SelftestArgs),
 }
 
 /// Run a command, watch its memory, and name what leaks

@@ -11,6 +11,7 @@ mod places;
 mod plan;
 mod printer;
 mod recorder;
+mod selftest;
 mod server;
 mod settings;
 mod sources;
@@ -36,6 +37,7 @@ fn main() {
         Command::Clean(args) => commands::clean::run(args, printer),
         Command::Doctor(args) => commands::doctor::run(args, printer),
         Command::Plan(args) => commands::plan::run(args, printer),
+        Command::Selftest(args) => commands::selftest::run(args, printer),
     };
     let code = result.unwrap_or_else(|error| {
         printer.error(&error);

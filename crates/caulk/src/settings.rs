@@ -75,6 +75,23 @@ impl From<VideoSize> for caulk_plan::Video {
     }
 }
 
+/// Shape of one sample, and whether its elements are whole numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InputShape {
+    pub(crate) sizes: Vec<u64>,
+    pub(crate) whole: bool,
+}
+
+impl FromStr for InputShape {
+    type Err = ValueError;
+
+    /// `3x224x224`, `512`, `i128` for token numbers.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (whole, sizes) = text.strip_prefix('i').map_or((false, text), |rest| (true, rest));
+        Ok(Self { sizes: numbers(sizes).ok_or(ValueError::Shape)?, whole })
+    }
+}
+
 /// Why a value of an option is not understood.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ValueError {
@@ -84,6 +101,8 @@ pub(crate) enum ValueError {
     Bytes,
     #[error("not a video; write width x height x frames, for example 1920x1080x300")]
     Video,
+    #[error("not a shape; write sizes of one sample from 1 to 1000000, for example 3x224x224")]
+    Shape,
     #[error("a share must be above 0% and at most 100%")]
     Share,
     #[error("not a time; write for example 30s, 5min or 1h")]
@@ -211,6 +230,16 @@ mod tests {
         check("1h", Ok(3600));
         for text in ["", "0", "-1s", "5x", "1.5s", "48h", "99999999999999999999h"] {
             check(text, Err(ValueError::Time));
+        }
+    }
+
+    #[test]
+    fn shapes_are_sizes_of_one_sample() {
+        let shape = |text: &str| text.parse::<InputShape>().map(|shape| (shape.sizes, shape.whole));
+        assert_eq!(shape("3x224x224"), Ok((vec![3, 224, 224], false)));
+        assert_eq!(shape("i512"), Ok((vec![512], true)));
+        for text in ["", "3x", "0x4", "-3", "3,4", "99999999", "i"] {
+            assert_eq!(shape(text), Err(ValueError::Shape), "{text}");
         }
     }
 

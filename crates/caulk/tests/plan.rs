@@ -82,5 +82,7 @@ fn absurd_arguments_are_refused() {
     refused(&["--video", "1920x1080"], 2, "width x height x frames");
     refused(&["--size", "7", "--vram", "4GB"], 125, "windows of 16");
     place.caulk(&["plan", "--preset", "swm"]).code(125).says("did you mean `svm`?");
+    place.caulk(&["plan", "--model", "a:b"]).code(2).says("--input");
+    place.caulk(&["plan", "--model", "a", "--input", "3"]).code(125).says("`package.net:make`");
     place.caulk(&["plan", "--vram", "4GB"]).code(2).says("--preset");
 }

@@ -4,13 +4,14 @@ use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::Format;
-use crate::settings::{Size, VideoSize};
+use crate::settings::{InputShape, Size, VideoSize};
 
 const HELP: &str = "\
 Examples:
   caulk plan --preset vit_gru --gpu \"GTX 1650\" --ram 16GB     settings that fit, with reasons
   caulk plan --preset slowfast --vram 8GB --output safe.yaml  write them, too
   caulk plan --preset x3d                                     what fits cards from 4 to 80 GB
+  caulk plan --model net:make --input 3x224x224 --batch 32 --auto   a model of yours, run without memory
   caulk plan --config model.toml --gpu T4                     a model by its layers
 
 Presets: logistic_regression, svm, naive_cnn, vit_gru, vit_transformer, slowfast, x3d.
@@ -55,7 +56,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) before: Before,
 
-    /// Interpreter that is asked for a GPU [default: python, else python3, as the shell finds it]
+    /// Interpreter that runs the model, or is asked for a GPU [default: python, else python3, as the shell finds it]
     #[arg(long, value_name = "PYTHON", value_hint = ValueHint::ExecutablePath)]
     pub(crate) python: Option<Utf8PathBuf>,
 
@@ -76,6 +77,10 @@ pub(crate) struct What {
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
 
+    /// A model of yours: a function or class without arguments, by module and name
+    #[arg(long, value_name = "MODULE:NAME", requires = "input")]
+    pub(crate) model: Option<String>,
+
     /// A file with the model's layers
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<Utf8PathBuf>,
@@ -89,6 +94,10 @@ pub(crate) struct What {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The training as it is now")]
 pub(crate) struct Before {
+    /// Shape of one sample, without the batch: 3x224x224; `i` in front for token numbers: i512
+    #[arg(long, value_name = "SHAPE", requires = "model")]
+    pub(crate) input: Option<InputShape>,
+
     /// Samples of one forward pass [default: the model's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
     pub(crate) batch: Option<u64>,
@@ -106,11 +115,11 @@ pub(crate) struct Before {
     pub(crate) optimizer: Optimizer,
 
     /// Frames of a clip [default: the model's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096), conflicts_with = "model")]
     pub(crate) frames: Option<u64>,
 
     /// Height and width of images, in pixels [default: the model's]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u64).range(1..=16384))]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u64).range(1..=16384), conflicts_with = "model")]
     pub(crate) size: Option<u64>,
 
     /// Workers of the data loader [default: the model's, else 4]

@@ -51,7 +51,8 @@ pub(crate) fn run(args: &DoctorArgs, printer: Printer) -> anyhow::Result<i32> {
     Ok(if found { exit::FOUND } else { exit::SUCCESS })
 }
 
-fn table(checks: &[Check]) -> String {
+/// One line per check, and one for what to do.
+pub(crate) fn table(checks: &[Check]) -> String {
     let mut lines = Vec::new();
     for check in checks {
         let state = match check.state {

@@ -9,6 +9,7 @@ pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod selftest;
 pub(crate) mod server;
 
 /// Report of a run, kept in its folder so that lists need not judge it again.

@@ -48,6 +48,11 @@ fn source(args: &PlanArgs) -> anyhow::Result<Source> {
     if let Some(name) = &args.what.preset {
         return Ok(Source::Layers(Box::new(preset(name)?)));
     }
+    if args.what.model.is_some() {
+        let usual = caulk_plan::Training::default();
+        let batch = args.before.batch.unwrap_or(usual.batch);
+        return plan::trace(args, batch, args.before.accumulation.unwrap_or(usual.accumulation));
+    }
     let path = args.what.config.as_deref().context("no model was named")?;
     Ok(Source::Layers(Box::new(config(path)?)))
 }

@@ -4,10 +4,12 @@ mod before;
 mod document;
 mod machine;
 mod table;
+mod trace;
 mod yaml;
 
 pub(crate) use before::before;
 pub(crate) use document::Document;
 pub(crate) use machine::machine;
 pub(crate) use table::{Outcome, head, saved, sizes, text};
+pub(crate) use trace::trace;
 pub(crate) use yaml::write as yaml;

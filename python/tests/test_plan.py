@@ -1,0 +1,129 @@
+"""`caulk plan` against torch: what is predicted is what a real step on the CPU keeps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import CAULK, PROGRAMS, program_environment
+
+torch = pytest.importorskip("torch")
+
+#: The models of the programs, described by their layers.
+CNN = """
+name = "cnn"
+layers = [
+    { conv = { out = 32, kernel = 3 } }, "batch-norm", "relu", { max-pool = { kernel = 2 } },
+    { conv = { out = 64, kernel = 3 } }, "batch-norm", "relu", { max-pool = { kernel = 2 } },
+    { conv = { out = 128, kernel = 3 } }, "batch-norm", "relu", { max-pool = { kernel = 2 } },
+    "global-pool", { linear = { out = 10 } },
+]
+[input]
+channels = 3
+size = 64
+"""
+TRANSFORMER = """
+name = "transformer"
+layers = [
+    { embedding = { count = 1000, size = 128 } },
+    { block = { times = 4, layers = [
+        { residual = { layers = ["layer-norm", { attention = { heads = 4 } }] } },
+        { residual = { layers = ["layer-norm", { linear = { out = 512 } }, "relu", { linear = { out = 128 } }] } },
+    ] } },
+    { linear = { out = 100 } },
+]
+[input]
+shape = [64]
+"""
+BATCH = 16
+
+
+def plan(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the real command where the models are."""
+    command = [str(CAULK), "plan", *arguments, "--python", sys.executable]
+    environment = program_environment()
+    return subprocess.run(command, cwd=PROGRAMS, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def predicted(*arguments: str) -> dict:
+    """Parts of GPU memory before anything is changed, with the rest of the answer."""
+    ended = plan(*arguments, "--batch", str(BATCH), "--vram", "8GB", "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    parts = {part["name"]: part["bytes"] for part in document["before"]["memory"]["gpu"]}
+    return {**document, "parts": parts}
+
+
+def kept(name: str, inputs: torch.Tensor) -> tuple[int, int]:
+    """Bytes that a real forward pass keeps for its backward pass, each storage once; bytes of the parameters."""
+    sys.path.insert(0, str(PROGRAMS))
+    try:
+        import plan_models
+    finally:
+        sys.path.pop(0)
+    model = getattr(plan_models, name)()
+    own = {each.untyped_storage().data_ptr() for each in (*model.parameters(), *model.buffers())}
+    saved: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            saved[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        scores = model(inputs)
+        loss = scores.flatten(0, -2).log_softmax(-1).mean()
+    loss.backward()
+    return sum(saved.values()), sum(each.numel() * 4 for each in model.parameters())
+
+
+MODELS = [
+    ("Cnn", "3x64x64", CNN, torch.zeros(BATCH, 3, 64, 64)),
+    ("Transformer", "i64", TRANSFORMER, torch.zeros(BATCH, 64, dtype=torch.long)),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "layers", "inputs"), MODELS, ids=["cnn", "transformer"])
+def test_predictions_hold_what_torch_keeps(name, shape, layers, inputs, tmp_path):
+    real, parameters = kept(name, inputs)
+    config = tmp_path / "model.toml"
+    config.write_text(layers)
+    traced = predicted("--model", f"plan_models:{name}", "--input", shape)
+    computed = predicted("--config", str(config))
+    assert "16 bit was counted by the CPU's rules for autocast" in traced["notes"]
+    for found in (traced, computed):
+        assert found["parts"]["gradients"]["likely"] == parameters
+        keeps = found["parts"]["kept for backward"]
+        # What the loss keeps is the trace's alone: files of layers end before it.
+        loss = BATCH * inputs.shape[1] * 100 * 4 if name == "Transformer" and found is computed else 0
+        assert keeps["low"] * 0.99 <= real - loss <= keeps["high"] * 1.01, (real, keeps)
+        assert abs(keeps["likely"] - (real - loss)) < 0.03 * real, (real, keeps)
+
+
+def test_a_model_that_needs_less_is_planned_with_what_was_traced():
+    ended = plan(
+        "--model", "plan_models:Transformer", "--input", "i64", "--batch", "256", "--vram", "1GB", "--format", "json"
+    )
+    document = json.loads(ended.stdout)
+    training = document["training"]
+    assert ended.returncode == 0 and document["fits"]["gpu"], ended.stdout
+    assert training["batch_size"] * training["accumulate_grad_batches"] == 256
+    assert training["batch_size"] < 256 or training["gradient_checkpointing"] or training["precision"] != "32-true"
+
+
+def test_models_that_cannot_be_run_say_why():
+    for name, text in [("nothing", "no attribute"), ("reads_values", "cannot be run without memory")]:
+        ended = plan("--model", f"plan_models:{name}", "--input", "8", "--vram", "4GB")
+        assert ended.returncode == 125 and text in ended.stderr, ended.stderr
+    ended = plan("--model", "no_such_module:name", "--input", "8", "--vram", "4GB")
+    assert ended.returncode == 125 and "no_such_module" in ended.stderr
+
+
+def test_a_helper_that_is_no_program_of_the_user_s_leaves_nothing():
+    before = sorted(Path(PROGRAMS).iterdir())
+    plan("--model", "plan_models:Cnn", "--input", "3x8x8", "--batch", "1", "--vram", "4GB")
+    assert sorted(Path(PROGRAMS).iterdir()) == before
