@@ -45,6 +45,9 @@ _HOOKS = {
     "multiprocessing.queues": "_hooks_workers",
 }
 
+#: The same where the user wants a plan applied.
+_APPLY = {"torch.utils.data.dataloader": "_hooks_apply"}
+
 
 class Marks:
     """Where the program is, as far as anybody has told; cuts the boundaries."""
@@ -64,6 +67,8 @@ class Marks:
         self.torch_steps = None
         #: What the guard asks for is done by this: [`caulk._guard.Guarded`], where there is a guard.
         self.guard = None
+        #: As the supervisor has passed them on.
+        self.settings = settings
         self._identity = (settings, argv, rank)
         #: Where the user wants boundaries instead of at epochs: every so many seconds or steps.
         self._seconds, self._steps = _spacing(settings)
@@ -387,7 +392,7 @@ class ImportWatch:
 
     def __init__(self, marks):
         self._marks = marks
-        self._wanted = dict(_HOOKS)
+        self._wanted = {**_HOOKS, **_APPLY} if "apply=" in marks.settings else dict(_HOOKS)
         self._looking = set()
 
     def find_spec(self, name, path=None, target=None):

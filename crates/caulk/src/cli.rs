@@ -44,6 +44,7 @@ Examples:
   caulk run -- torchrun --nproc-per-node 2 train.py
   caulk run -- ./train.sh                        any command; Python started below it is looked into
   caulk run --budget 50GB -- python train.py     forecast when 50 GB are reached
+  caulk run --apply safe.yaml -- python train.py loaders no larger than `caulk plan` says
   caulk run --fail-on-leak --report-json leak.json -- pytest tests/train    in CI
 
 Below a budget, whatever leaks:
@@ -147,6 +148,14 @@ pub(crate) struct RunArgs {
     /// At the 4th, 8th, 16th ... epoch, have malloc give back what it can, and say how much that was
     #[arg(long)]
     pub(crate) trim: bool,
+
+    /// Make the program's `DataLoader`s no larger than a plan says (`caulk plan --output PLAN`)
+    #[arg(long, value_name = "PLAN", value_hint = ValueHint::FilePath, conflicts_with = "no_agent")]
+    pub(crate) apply: Option<Utf8PathBuf>,
+
+    /// With --apply: change loaders with samplers of their own, over iterable data sets and in ranks, too
+    #[arg(long, requires = "apply")]
+    pub(crate) apply_everywhere: bool,
 
     /// Print neither report nor notes on standard error; warnings and errors stay
     #[arg(short, long)]

@@ -12,6 +12,7 @@ use jiff::Zoned;
 use super::{KEPT_REPORT, guarded};
 use crate::cli::{PERIOD, RunArgs};
 use crate::places::Places;
+use crate::plan::{self, Document};
 use crate::printer::{self, Printer};
 use crate::recorder::Recorder;
 use crate::settings::Boundary;
@@ -25,7 +26,11 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
     for path in args.report.iter().chain(&args.report_json) {
         files::check(path)?;
     }
-    let options = options(args);
+    let plan = args.apply.as_deref().map(plan::read).transpose()?;
+    if let Some(own) = plan.as_ref().and_then(Document::left_to_the_program) {
+        printer.note(&format!("the plan is applied to loaders alone; set in the program: {own}"));
+    }
+    let options = options(args, plan.as_ref());
     let recorder = recorder(args, printer)?;
     let (folder, outcome) = if args.guard.guard {
         guarded::run(args, options, recorder, printer)?
@@ -92,7 +97,7 @@ fn sampler(args: &RunArgs, package: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
     caulk_supervise::find_sampler(package?, &exe)
 }
 
-fn options(args: &RunArgs) -> caulk_supervise::Options {
+fn options(args: &RunArgs, plan: Option<&Document>) -> caulk_supervise::Options {
     let mut options = caulk_supervise::Options::new(args.command.clone());
     options.package = package(args);
     options.sampler = sampler(args, options.package.as_deref());
@@ -105,7 +110,9 @@ fn options(args: &RunArgs) -> caulk_supervise::Options {
     }
     options.budget = args.budget.map(|budget| budget.of(target::memory()));
     let settings = args.boundary.map(Boundary::setting).into_iter();
-    let settings: Vec<String> = settings.chain(args.trim.then(|| "trim=1".into())).collect();
+    let everywhere = if args.apply_everywhere { ",everywhere:1" } else { "" };
+    let apply = plan.map(|plan| format!("apply={}{everywhere}", plan.setting()));
+    let settings: Vec<String> = settings.chain(args.trim.then(|| "trim=1".into())).chain(apply).collect();
     options.agent_settings = settings.join(";");
     options
 }

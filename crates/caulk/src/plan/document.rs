@@ -17,6 +17,7 @@ pub(crate) struct Document {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Training {
     pub(crate) batch_size: Option<u64>,
     pub(crate) accumulate_grad_batches: Option<u64>,
@@ -29,6 +30,7 @@ pub(crate) struct Training {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Loader {
     pub(crate) num_workers: Option<u64>,
     pub(crate) prefetch_factor: Option<u64>,
@@ -37,6 +39,7 @@ pub(crate) struct Loader {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Validation {
     pub(crate) batch_size: Option<u64>,
     pub(crate) check_val_every_n_epoch: Option<u64>,

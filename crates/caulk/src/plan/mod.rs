@@ -1,5 +1,6 @@
 //! What `caulk plan` reads and writes: models, machines, tables, files.
 
+mod apply;
 mod before;
 mod document;
 mod machine;
@@ -7,6 +8,7 @@ mod table;
 mod trace;
 mod yaml;
 
+pub(crate) use apply::read;
 pub(crate) use before::before;
 pub(crate) use document::Document;
 pub(crate) use machine::machine;

@@ -1,7 +1,7 @@
-//! A plan as YAML for people to keep, with the reason beside each setting that was changed.
+//! A plan as YAML for people to keep and edit, with the reason beside each setting that was changed.
 
 use caulk_plan::Change;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::document::Document;
 
@@ -48,6 +48,86 @@ fn comment(line: &str) -> String {
 /// Text stays as it is: all of ours is plain.
 fn scalar(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), |text| format!("\"{text}\""))
+}
+
+/// A file of settings that is not of this form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "line {line}: {what}\nhint: sections, and below them `name: value`, as `caulk plan --output` writes them"
+)]
+pub(crate) struct YamlError {
+    /// Number of the line, from 1.
+    pub(crate) line: usize,
+    what: &'static str,
+}
+
+/// Reads the YAML that [`write`] writes and people edit: sections of names with plain values, and comments.
+///
+/// # Errors
+/// [`YamlError`] for anything else that YAML can say.
+pub(crate) fn read(text: &str) -> Result<Value, YamlError> {
+    let mut document = Map::new();
+    let mut section: Option<String> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let wrong = |what| YamlError { line: number, what };
+        let line = uncommented(line).trim_end();
+        if line.is_empty() || line == "---" {
+            continue;
+        }
+        let (name, value) = line.split_once(':').ok_or(wrong("neither a section nor a setting"))?;
+        let (indented, name, value) = (name.starts_with(' '), name.trim(), value.trim());
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(wrong("a name of letters, digits and `_` is expected before the colon"));
+        }
+        match (indented, &section) {
+            (false, _) if value.is_empty() => {
+                document.insert(name.into(), json!({}));
+                section = Some(name.into());
+            }
+            (false, _) => {
+                document.insert(name.into(), plain(value).ok_or(wrong("not a plain value"))?);
+                section = None;
+            }
+            (true, None) => return Err(wrong("a setting outside of any section")),
+            (true, Some(section)) => {
+                document[section][name] = plain(value).ok_or(wrong("not a plain value"))?;
+            }
+        }
+    }
+    Ok(Value::Object(document))
+}
+
+/// The line before its comment; `#` within quotes or a word is none.
+fn uncommented(line: &str) -> &str {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if c == '#' && before.is_whitespace() => return &line[..at],
+            _ => (),
+        }
+        before = c;
+    }
+    line
+}
+
+/// A number, a truth value, nothing, or text.
+fn plain(value: &str) -> Option<Value> {
+    if value.starts_with(['[', '{', '&', '*', '!', '|', '>', '-', '@', '`']) {
+        return None;
+    }
+    let quoted = |quote| value.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
+    if let Some(text) = quoted('"').or_else(|| quoted('\'')) {
+        return Some(text.into());
+    }
+    Some(match value {
+        "true" | "True" => true.into(),
+        "false" | "False" => false.into(),
+        "" | "null" | "~" => Value::Null,
+        _ => value.parse::<u64>().map_or_else(|_| value.into(), Value::from),
+    })
 }
 
 #[cfg(test)]
