@@ -127,3 +127,17 @@ def test_a_helper_that_is_no_program_of_the_user_s_leaves_nothing():
     before = sorted(Path(PROGRAMS).iterdir())
     plan("--model", "plan_models:Cnn", "--input", "3x8x8", "--batch", "1", "--vram", "4GB")
     assert sorted(Path(PROGRAMS).iterdir()) == before
+
+
+def test_a_training_is_run_for_some_steps_and_measured(tmp_path):
+    plan_file = tmp_path / "safe.json"
+    program = [sys.executable, str(PROGRAMS / "worker_crops.py"), "fork", "persistent"]
+    arguments = ["--ram", "64GB", "--steps", "5", "--seconds", "120", "--format", "json", "--output", str(plan_file)]
+    command = [str(CAULK), "plan", *arguments, "--", *program]
+    ended = subprocess.run(command, env=program_environment(), capture_output=True, text=True, timeout=300)
+    document = json.loads(ended.stdout)
+    seen = document["measured"]
+    assert ended.returncode == 0 and document["basis"] == "measured", ended.stderr
+    assert seen["training"] > 100 << 20 and seen["workers"] >= 1, seen
+    assert document["loader"]["num_workers"] == seen["workers"]
+    assert json.loads(plan_file.read_text()) == document

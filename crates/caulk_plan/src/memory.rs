@@ -61,12 +61,17 @@ pub fn memory(source: &Source, settings: &Settings, machine: &Machine) -> Result
         bytes: moving.times(0.07, 0.12, 0.19),
         source: "replays of five networks' steps: 7 to 19 % of what is allocated",
     });
-    gpu.push(Part {
+    gpu.push(context());
+    Ok(Some(Memory { gpu, host }))
+}
+
+/// What lies on a GPU before the first tensor.
+pub(crate) fn context() -> Part {
+    Part {
         name: "CUDA context and libraries",
         bytes: Estimate::between(250.0 * MB, 450.0 * MB, 750.0 * MB),
         source: "CUDA context, kernels loaded lazily, cuBLAS workspace (8 to 32 MB): CUDA C++ Programming Guide",
-    });
-    Ok(Some(Memory { gpu, host }))
+    }
 }
 
 fn of_model(demand: &Demand) -> Vec<Part> {

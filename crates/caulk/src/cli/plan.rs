@@ -1,5 +1,7 @@
 //! `caulk plan`: its arguments.
 
+use std::ffi::OsString;
+
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -12,6 +14,7 @@ Examples:
   caulk plan --preset slowfast --vram 8GB --output safe.yaml  write them, too
   caulk plan --preset x3d                                     what fits cards from 4 to 80 GB
   caulk plan --model net:make --input 3x224x224 --batch 32 --auto   a model of yours, run without memory
+  caulk plan --ram 8GB -- python train.py                     some steps of a training, measured
   caulk plan --config model.toml --gpu T4                     a model by its layers
 
 Presets: logistic_regression, svm, naive_cnn, vit_gru, vit_transformer, slowfast, x3d.
@@ -56,6 +59,14 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) before: Before,
 
+    /// With a command: end it after so many optimizer steps
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) steps: u64,
+
+    /// With a command: end it after so many seconds in any case
+    #[arg(long, value_name = "N", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub(crate) seconds: u64,
+
     /// Interpreter that runs the model, or is asked for a GPU [default: python, else python3, as the shell finds it]
     #[arg(long, value_name = "PYTHON", value_hint = ValueHint::ExecutablePath)]
     pub(crate) python: Option<Utf8PathBuf>,
@@ -84,6 +95,14 @@ pub(crate) struct What {
     /// A file with the model's layers
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<Utf8PathBuf>,
+
+    /// A run that was recorded (`caulk runs`): what it held
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+
+    /// A training, run for some steps and measured
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
 
     /// Print the file of a preset, as a start for one of yours
     #[arg(long, value_name = "NAME")]

@@ -4,10 +4,11 @@ use std::fs;
 
 use anyhow::Context;
 use camino::Utf8Path;
-use caulk_plan::{Machine, Model, Settings, Source, advice, changes, memory, preset};
+use caulk_plan::{Machine, Model, Settings, Source, advice, changes, memory, plan_measured, preset};
 use serde_json::json;
 
 use crate::cli::{Format, PlanArgs};
+use crate::places::Places;
 use crate::plan::{Document, Outcome};
 use crate::printer::{self, Printer};
 use crate::{exit, files, plan};
@@ -22,6 +23,9 @@ pub(crate) fn run(args: &PlanArgs, printer: Printer) -> anyhow::Result<i32> {
         return Ok(exit::SUCCESS);
     }
     let machine = plan::machine(args, printer)?;
+    if !args.what.command.is_empty() || args.what.run.is_some() {
+        return measured(args, &machine, printer);
+    }
     let source = source(args)?;
     let before = plan::before(args, &source);
     if machine.gpu.is_none() && machine.ram.is_none() && args.output.is_none() && args.format == Format::Text
@@ -42,6 +46,29 @@ pub(crate) fn run(args: &PlanArgs, printer: Printer) -> anyhow::Result<i32> {
     }
     printer::data(&shown).context("failed to write to standard output")?;
     Ok(if outcome.plan.fits_gpu && outcome.plan.fits_host { exit::SUCCESS } else { exit::FOUND })
+}
+
+/// Runs a training for some steps, or takes a run that was recorded, and plans with what was seen.
+fn measured(args: &PlanArgs, machine: &Machine, printer: Printer) -> anyhow::Result<i32> {
+    let seen = match &args.what.run {
+        Some(run) => plan::of_run(&Places::here().resolve(run)?)?,
+        None => plan::measure(args, printer)?,
+    };
+    let found = plan_measured(&seen, machine);
+    let document = Document::for_workers(found.workers);
+    let mut json = serde_json::to_value(&document)?;
+    json["basis"] = "measured".into();
+    json["measured"] = json!(seen);
+    json["plan"] = json!(found);
+    let json = format!("{json:#}\n");
+    if let Some(path) = &args.output {
+        let head = ["caulk plan".to_owned(), format!("measured over {} steps", seen.steps)];
+        let yaml = plan::yaml(&document, &head, &[], &[]);
+        files::write(path, if path.extension() == Some("json") { &json } else { &yaml })?;
+    }
+    let text = plan::measured(&seen, &found, machine);
+    printer::data(if args.format == Format::Json { &json } else { &text })?;
+    Ok(if found.fits_gpu && found.fits_host { exit::SUCCESS } else { exit::FOUND })
 }
 
 fn source(args: &PlanArgs) -> anyhow::Result<Source> {

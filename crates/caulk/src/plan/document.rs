@@ -45,6 +45,14 @@ pub(crate) struct Validation {
     pub(crate) check_val_every_n_epoch: Option<u64>,
 }
 
+impl Document {
+    /// A plan for loaders alone.
+    pub(crate) fn for_workers(workers: u64) -> Self {
+        let loader = Loader { num_workers: Some(workers), ..Loader::default() };
+        Self { schema: SCHEMA, loader, ..Self::default() }
+    }
+}
+
 /// Version of the form that is written.
 pub(crate) const SCHEMA: u32 = 1;
 

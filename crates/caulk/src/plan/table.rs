@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use anyhow::Context;
 use caulk_core::Bytes;
-use caulk_plan::{Card, Change, Estimate, Machine, Memory, Part, Plan, Settings, Source, memory, plan};
+use caulk_plan::{
+    Card, Change, Estimate, Machine, Measured, MeasuredPlan, Memory, Part, Plan, Settings, Source, memory,
+    plan,
+};
 
 /// Sizes of GPUs that are tried where none is named, in GB.
 const SIZES: [u64; 7] = [4, 6, 8, 16, 24, 40, 80];
@@ -104,6 +107,36 @@ pub(crate) fn saved(change: &Change) -> String {
         .map(|(bytes, place)| format!("{} {place}", size(*bytes)))
         .collect();
     if parts.is_empty() { String::new() } else { format!(": saves {}", parts.join(", ")) }
+}
+
+/// What was measured, and what follows.
+pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) -> String {
+    let mut text =
+        format!("measured over {} steps; what comes later in an epoch is predicted\n\n", seen.steps);
+    let _ = writeln!(text, "{:<34} {:<34} after", "", "before");
+    if !plan.after.gpu.is_empty() {
+        text += &side("GPU", &plan.before.gpu, &plan.after.gpu, machine.gpu_room());
+    }
+    text += &side("host", &plan.before.host, &plan.after.host, machine.host_room());
+    if plan.workers < seen.workers {
+        let _ =
+            writeln!(text, "\nnum_workers {} -> {}: each holds {}", seen.workers, plan.workers, seen.worker);
+    }
+    if !plan.fits_gpu {
+        let _ = writeln!(
+            text,
+            "\nIt does not fit on the GPU: a batch smaller by {:.1} times at least, with accumulation, or 16 bit and gradient \
+             checkpointing (`--model` computes which).",
+            plan.shrink
+        );
+    }
+    if !plan.fits_host {
+        text += "\nIt does not fit on the host even without workers: `caulk run` names what holds memory there.\n";
+    }
+    if plan.fits_gpu && plan.fits_host && plan.workers == seen.workers {
+        text += "\nIt fits as it is, as far as these steps tell.\n";
+    }
+    text
 }
 
 /// What fits GPUs of usual sizes, where none is named.

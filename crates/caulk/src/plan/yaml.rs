@@ -27,14 +27,15 @@ pub(crate) fn write(document: &Document, head: &[String], changes: &[Change], fu
     let mut lines: Vec<String> = head.iter().map(|line| comment(line)).collect();
     lines.push(format!("schema: {}", document.schema));
     for section in ["training", "loader", "validation"] {
-        lines.push(format!("{section}:"));
-        for (_, key, name) in SETTINGS.iter().filter(|(of, ..)| *of == section) {
-            let value = &values[section][key];
-            if !value.is_null() {
-                let change = changes.iter().find(|change| change.setting == *name);
-                let why = change.map_or_else(String::new, |c| format!("  # was {}: {}", c.before, c.why));
-                lines.push(format!("  {key}: {}{why}", scalar(value)));
+        let settings =
+            SETTINGS.iter().filter(|(of, key, _)| *of == section && !values[section][key].is_null());
+        for (number, (_, key, name)) in settings.enumerate() {
+            if number == 0 {
+                lines.push(format!("{section}:"));
             }
+            let change = changes.iter().find(|change| change.setting == *name);
+            let why = change.map_or_else(String::new, |c| format!("  # was {}: {}", c.before, c.why));
+            lines.push(format!("  {key}: {}{why}", scalar(&values[section][key])));
         }
     }
     lines.extend(further.iter().map(|line| comment(line)));
@@ -157,7 +158,7 @@ mod tests {
         };
         let text = write(&document, &["made".into()], &[change], &["more".into()]);
         let expected = "# made\nschema: 1\ntraining:\n  batch_size: 4  # was 16: it fits\n  precision: \"16-mixed\"\nloader:\n  \
-                        pin_memory: false\nvalidation:\n# more\n";
+                        pin_memory: false\n# more\n";
         assert_eq!(text, expected);
     }
 }
