@@ -1,5 +1,6 @@
 //! The command line.
 
+mod alarms;
 mod check;
 mod clean;
 mod doctor;
@@ -14,6 +15,7 @@ use camino::Utf8PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub(crate) use self::alarms::AlarmArgs;
 pub(crate) use self::check::{
     CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs, ServerArgs,
 };
@@ -156,6 +158,9 @@ pub(crate) struct RunArgs {
     /// With --apply: change loaders with samplers of their own, over iterable data sets and in ranks, too
     #[arg(long, requires = "apply")]
     pub(crate) apply_everywhere: bool,
+
+    #[command(flatten)]
+    pub(crate) alarms: AlarmArgs,
 
     /// Print neither report nor notes on standard error; warnings and errors stay
     #[arg(short, long)]

@@ -1,5 +1,6 @@
 //! The `caulk` command: reads arguments, calls the crates that do the work, prints.
 
+mod alarms;
 mod assemble;
 mod check;
 mod cli;

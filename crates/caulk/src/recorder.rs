@@ -9,6 +9,7 @@ use caulk_core::{AgentEvent, ProcessRecord, RunInfo, Sample, SystemSample, Targe
 use caulk_record::{WriteError, Writer};
 use caulk_supervise::{Outcome, RunStart, Sink};
 
+use crate::alarms::{Alarms, Thresholds};
 use crate::printer::Printer;
 use crate::settings::Budget;
 
@@ -23,6 +24,7 @@ pub(crate) struct Recorder {
     before: HashSet<OsString>,
     /// Notes that are not said yet.
     unsaid: Vec<String>,
+    alarms: Alarms,
     /// Lines of the guard that the report may still repeat.
     acts_left: u32,
 }
@@ -43,6 +45,7 @@ impl Recorder {
         folder: &Utf8Path,
         target: Target,
         budget: Option<Budget>,
+        alarms: Option<Thresholds>,
         printer: Printer,
     ) -> Result<Self, WriteError> {
         let info = RunInfo {
@@ -66,6 +69,7 @@ impl Recorder {
             budget,
             before,
             unsaid: Vec::new(),
+            alarms: Alarms::new(alarms),
             acts_left: MOST_ACTS,
         })
     }
@@ -104,6 +108,17 @@ impl Recorder {
         self.heed(result);
     }
 
+    /// Says at once what cannot wait for the report, which repeats it.
+    fn alarm(&mut self, alarms: &[String]) {
+        for text in alarms {
+            self.printer.warn(text);
+            self.info.notes.push(format!("alarm: {text}"));
+        }
+        if !alarms.is_empty() {
+            self.head();
+        }
+    }
+
     /// Says what is not recorded; the writer says each failure once.
     fn heed(&self, result: Result<(), WriteError>) {
         if let Err(error) = result {
@@ -140,9 +155,13 @@ impl Sink for Recorder {
 
     fn event(&mut self, event: &AgentEvent) {
         self.writer.event(event);
+        let alarms = self.alarms.event(event);
+        self.alarm(&alarms);
     }
 
     fn tick(&mut self, now_ns: u64) {
+        let alarms = self.alarms.tick(now_ns);
+        self.alarm(&alarms);
         let result = self.writer.flush();
         self.heed(result);
         if now_ns >= self.info.start_ns + LONG_NS {

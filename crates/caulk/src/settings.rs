@@ -40,6 +40,36 @@ impl FromStr for Size {
     }
 }
 
+/// A share above nothing and at most all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Share(pub(crate) f64);
+
+impl FromStr for Share {
+    type Err = ValueError;
+
+    /// `95%`.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text.parse()? {
+            Budget::Share(share) => Ok(Self(share)),
+            Budget::Bytes(_) => Err(ValueError::Share),
+        }
+    }
+}
+
+/// A number above 1: how many times as much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Factor(pub(crate) f64);
+
+impl FromStr for Factor {
+    type Err = ValueError;
+
+    /// `3`, `1.5`.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let factor = text.parse::<f64>().ok().filter(|factor| *factor > 1.0 && factor.is_finite());
+        factor.map(Self).ok_or(ValueError::Factor)
+    }
+}
+
 /// Largest number in a shape: more is a slip of the keyboard.
 const LARGEST: u64 = 1_000_000;
 
@@ -99,6 +129,8 @@ pub(crate) enum ValueError {
     Size,
     #[error("not a size; write for example 4GB or 800MB")]
     Bytes,
+    #[error("not a factor above 1; write for example 3 or 1.5")]
+    Factor,
     #[error("not a video; write width x height x frames, for example 1920x1080x300")]
     Video,
     #[error("not a shape; write sizes of one sample from 1 to 1000000, for example 3x224x224")]
@@ -230,6 +262,16 @@ mod tests {
         check("1h", Ok(3600));
         for text in ["", "0", "-1s", "5x", "1.5s", "48h", "99999999999999999999h"] {
             check(text, Err(ValueError::Time));
+        }
+    }
+
+    #[test]
+    fn shares_and_factors() {
+        assert_eq!("95%".parse(), Ok(Share(0.95)));
+        assert_eq!("4GB".parse::<Share>(), Err(ValueError::Share));
+        assert_eq!("1.5".parse(), Ok(Factor(1.5)));
+        for text in ["1", "0", "-3", "NaN", "inf", "x", ""] {
+            assert_eq!(text.parse::<Factor>(), Err(ValueError::Factor), "{text}");
         }
     }
 

@@ -12,6 +12,7 @@ use caulk_supervise::{
 };
 
 use super::run::live;
+use crate::alarms::Thresholds;
 use crate::cli::RunArgs;
 use crate::printer::Printer;
 use crate::recorder::Recorder;
@@ -100,7 +101,13 @@ fn next_recorder(
     printer: Printer,
 ) -> anyhow::Result<Recorder> {
     let folder = assemble::life_folder(run, number);
-    Ok(Recorder::create(&folder, target::describe(command)?, args.budget, printer)?)
+    Ok(Recorder::create(
+        &folder,
+        target::describe(command)?,
+        args.budget,
+        Thresholds::of(&args.alarms),
+        printer,
+    )?)
 }
 
 impl Plan {

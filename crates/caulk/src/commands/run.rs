@@ -10,6 +10,7 @@ use caulk_supervise::Outcome;
 use jiff::Zoned;
 
 use super::{KEPT_REPORT, guarded};
+use crate::alarms::Thresholds;
 use crate::cli::{PERIOD, RunArgs};
 use crate::places::Places;
 use crate::plan::{self, Document};
@@ -60,7 +61,9 @@ pub(crate) fn live(
 /// A recording in the folder that the user wants it in, or in the first of the usual places that takes it.
 fn recorder(args: &RunArgs, printer: Printer) -> anyhow::Result<Recorder> {
     let target = target::describe(&args.command)?;
-    let create = |folder: &Utf8Path| Recorder::create(folder, target.clone(), args.budget, printer);
+    let create = |folder: &Utf8Path| {
+        Recorder::create(folder, target.clone(), args.budget, Thresholds::of(&args.alarms), printer)
+    };
     if let Some(folder) = &args.output {
         return Ok(create(folder)?);
     }

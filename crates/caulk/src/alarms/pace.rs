@@ -1,0 +1,129 @@
+//! How long a process's steps take, and whether the newest take far longer than usual.
+//!
+//! Told by what lies between boundaries: steps within an epoch, which are looked at less often the longer a program runs, and
+//! whole epochs.
+
+use caulk_core::wire::{Boundary, Unit};
+
+/// Readings that tell what is usual; of longer runs the newest.
+const USUAL: usize = 50;
+
+/// Steps that have become slow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Slow {
+    /// Time of a step now.
+    pub(crate) seconds: f64,
+    /// In times of what was usual.
+    pub(crate) factor: f64,
+}
+
+/// The pace of one process.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    within: Series,
+    epochs: Series,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        // One slow step is a checkpoint; one slow epoch is not.
+        Self { within: Series::new(10, 3), epochs: Series::new(3, 1) }
+    }
+}
+
+impl Pace {
+    /// Takes in a boundary; how slow steps are against before, as soon as that is known.
+    pub(crate) fn step(&mut self, boundary: &Boundary) -> Option<Slow> {
+        let at = (boundary.time_ns, boundary.steps);
+        match boundary.unit {
+            Unit::Steps => self.within.reading(at),
+            Unit::Epoch => {
+                // Between the last step of one epoch and the first of the next lies a validation.
+                self.within.last = None;
+                self.epochs.reading(at)
+            }
+            Unit::Seconds => None,
+        }
+    }
+}
+
+/// Seconds per step from one boundary to the next.
+#[derive(Debug)]
+struct Series {
+    /// Fewer readings tell nothing of what is usual.
+    fewest: usize,
+    /// So many of the newest must all be slow.
+    newest: usize,
+    /// Time and steps of the last boundary.
+    last: Option<(u64, u64)>,
+    /// Oldest first.
+    readings: Vec<f64>,
+}
+
+impl Series {
+    fn new(fewest: usize, newest: usize) -> Self {
+        Self { fewest, newest, last: None, readings: Vec::new() }
+    }
+
+    fn reading(&mut self, (time, steps): (u64, u64)) -> Option<Slow> {
+        let (before, made) = self.last.replace((time, steps))?;
+        let made = steps.checked_sub(made).filter(|made| *made > 0)?;
+        self.readings.push(time.saturating_sub(before) as f64 / 1e9 / made as f64);
+        let surplus = self.readings.len().saturating_sub(USUAL + self.newest);
+        self.readings.drain(..surplus);
+        self.judge()
+    }
+
+    fn judge(&self) -> Option<Slow> {
+        let (usual, newest) = self.readings.split_at(self.readings.len().saturating_sub(self.newest));
+        if usual.len() < self.fewest {
+            return None;
+        }
+        let mut sorted = usual.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let before = sorted[sorted.len() / 2];
+        let seconds = newest.iter().copied().reduce(f64::min)?;
+        (before > 0.0).then(|| Slow { seconds, factor: seconds / before })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The highest factor while steps take so many milliseconds each; 0 is the end of an epoch and ten seconds of validation.
+    fn check(milliseconds: &[u64], expected: f64) {
+        let (mut pace, mut now, mut steps, mut highest) = (Pace::default(), 0, 0, 0.0_f64);
+        for took in milliseconds {
+            now += if *took == 0 { 10_000 } else { *took } * 1_000_000;
+            steps += u64::from(*took > 0);
+            let unit = if *took == 0 { Unit::Epoch } else { Unit::Steps };
+            let found = pace.step(&Boundary { unit, time_ns: now, steps, ..Boundary::default() });
+            highest = highest.max(found.map_or(0.0, |slow| slow.factor));
+        }
+        assert!((highest - expected).abs() < 1e-9, "{highest}");
+    }
+
+    #[test]
+    fn steps_that_stay_slow() {
+        check(&[[100; 20].as_slice(), &[400; 3]].concat(), 4.0);
+        check(&[[100; 20].as_slice(), &[400; 2], &[100; 5]].concat(), 1.0);
+        check(&[100, 100, 400, 400, 400], 0.0);
+    }
+
+    #[test]
+    fn a_validation_between_two_epochs_is_no_slow_step() {
+        check(&[[100, 100, 100, 100, 0]; 20].concat(), 1.0);
+    }
+
+    #[test]
+    fn epochs_tell_where_steps_are_looked_at_no_more() {
+        let mut pace = Pace::default();
+        let ends = [0, 10, 20, 30, 40, 90_u64];
+        let found = ends.iter().zip(0..).map(|(second, epoch)| {
+            let time_ns = second * 1_000_000_000;
+            pace.step(&Boundary { unit: Unit::Epoch, time_ns, steps: epoch * 100, ..Boundary::default() })
+        });
+        assert_eq!(found.last().flatten(), Some(Slow { seconds: 0.5, factor: 5.0 }));
+    }
+}
