@@ -236,6 +236,63 @@ caulk.on_checkpoint(save_rank)
     assert steps[0] == steps[1] and steps[0], run.told()
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("framework", ["lightning", "transformers"])
+def test_a_framework_saves_its_own_state(run_caulk, tmp_path, framework):
+    pytest.importorskip(framework)
+    path = PROGRAMS / "framework_saves.py"
+    words = [str(path), framework, str(tmp_path / "out")]
+    resume = " ".join([sys.executable, *words, "{checkpoint}"])
+    run = run_caulk(*words, options=["--guard", "--resume-cmd", resume])
+    assert run.code == 0, run.told()
+    out = [line for line in run.stdout.splitlines() if "at step" in line]
+    assert out[-1] == "done at step 120", run.told()
+    assert restarts(run) >= 1, run.told()
+    assert any(f"by {framework.title()}" in line for line in lines(run)), run.told()
+    begun = [int(line.split()[-1]) for line in out if line.startswith("begins")]
+    assert begun == sorted(set(begun)) and begun[0] == 0, run.told()
+
+
+@pytest.mark.full
+def test_the_ranks_of_torchrun_are_restarted_as_a_whole(run_caulk, tmp_path):
+    setup = """
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+def save_rank():
+    # A joint operation: it hangs where the ranks are not at the same step.
+    steps = [None, None]
+    dist.all_gather_object(steps, step)
+    assert steps[0] == steps[1]
+    return save() if rank == 0 else None
+caulk.on_checkpoint(save_rank)
+def anonymous(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon:")) * 1024
+"""
+    body = f"""
+{LEAK}
+optimizer.zero_grad()
+model(torch.randn(4, 8)).sum().backward()
+optimizer.step()
+if step == 2:
+    print("takes", anonymous("self") + (anonymous(os.getppid()) if rank == 0 else 0), flush=True)
+time.sleep(0.03)
+"""
+    path = program(tmp_path, body, setup, steps=3)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29531"]
+    probe = run_caulk([*launcher, path], options=["--no-heap"])
+    taken = sum(int(line.split()[1]) for line in probe.stdout.splitlines() if line.startswith("takes"))
+    path = program(tmp_path, body, setup, steps=120)
+    resume = " ".join([*launcher, str(path), "{checkpoint}"])
+    options = ["--guard", "--no-heap", "--budget", str(taken + (120 << 20)), "--resume-cmd", resume]
+    run = run_caulk([*launcher, path], options=options)
+    assert run.code == 0 and restarts(run) >= 1, run.told()
+    assert any(line.startswith("checkpoint made") for line in lines(run)), run.told()
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -146,10 +146,11 @@ impl Watch {
         }
         let rooms = self.rooms(now_ns, tree, around);
         let pressure = self.pressure.look(now_ns);
-        for action in self.engine.read(now_ns, &rooms, pressure) {
+        let actions = self.engine.read(now_ns, &rooms, pressure);
+        self.say_way();
+        for action in actions {
             self.act(now_ns, action, tree, clients);
         }
-        self.say_way();
         self.next_ns = now_ns + self.engine.pause().as_nanos() as u64;
     }
 
