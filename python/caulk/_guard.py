@@ -17,7 +17,8 @@ _DONE, _FAILED, _AT, _ARRIVED = range(4)
 
 #: Seconds between two messages on how far the program is.
 _TELL_EVERY = 0.5
-#: A rank waits at most so many seconds for the others, once it has arrived at a common step.
+#: A rank waits at most so many seconds for the others, once it has arrived at a common step; the supervisor calls it off
+#: before that.
 _WAIT_FOR_OTHERS = 20.0
 #: Checkpoints that the guard has had made and keeps; the one before the last is for when that one is broken.
 _KEPT = 2
@@ -39,8 +40,12 @@ class Guarded:
         self._told_way = None
         #: Request for a checkpoint that waits for a place between two steps.
         self._wanted = None
-        #: Step at which to wait for the other ranks, and the request that says so.
+        #: Request to wait for the other ranks, and the step at which to do so.
         self._stop = None
+        #: Steps at the last place between two of them.
+        self._place = 0
+        #: The others were waited for in vain: they must not be joined later.
+        self._deserted = False
 
     def forked(self):
         """In the child of a fork: nothing is asked of it, and the framework's trainer is its parent's."""
@@ -53,7 +58,7 @@ class Guarded:
         """A step is done. What it leaves behind may not be in order yet: the program's own code comes after it."""
         if get_ident() != self._main:
             return
-        if self._is_due() and self.framework is None:
+        if self.framework is None and self._place < self._marks.steps - 1 and self._is_due():
             # There was no better place since the last step.
             self._act()
         self._tell_if_due()
@@ -62,7 +67,8 @@ class Guarded:
 
     def between(self):
         """A place between two steps, where everything is in order."""
-        if self._is_due() and self.framework is None and get_ident() == self._main:
+        self._place = self._marks.steps
+        if self.framework is None and self._is_due() and get_ident() == self._main:
             self._act()
 
     def framework_is_between(self):
@@ -83,15 +89,19 @@ class Guarded:
         elif wish == _WHERE:
             self._answer(number, _AT)
         elif wish == _STOP_AT:
-            self._stop = None
+            self._stop, self._deserted = None, False
             if steps > step:
                 self._answer(number, _AT)
             else:
                 self._stop = (number, step)
+        elif wish == _CHECKPOINT and self._deserted:
+            self._deserted = False
+            self._answer(number, _FAILED, text="a rank had not waited any longer")
         elif wish == _CHECKPOINT:
             self._wanted, self._stop = number, None
         elif wish == _CANCEL:
             self._wanted = self._stop = None
+            self._deserted = False
 
     def _act(self):
         if self._stop is not None:
@@ -108,6 +118,7 @@ class Guarded:
             return
         self._answer(number, _ARRIVED)
         request = self._agent.asked(_WAIT_FOR_OTHERS)
+        self._deserted = request is None
         if request is not None:
             self._take(request)
 

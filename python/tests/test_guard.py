@@ -194,6 +194,14 @@ def test_what_is_told_to_end_from_outside_is_not_started_again(tmp_path, number,
     assert any(line.startswith(f"{number.name} from outside") for line in lines(done)), stderr
 
 
+def test_a_program_that_does_not_end_is_killed_and_started_again(run_caulk, tmp_path):
+    setup = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ncaulk.on_checkpoint(save)"
+    path = program(tmp_path, LEAK + "\ntime.sleep(0.02)", setup, steps=150)
+    run = run_caulk(path, options=guard(path, "--budget", "100MB", "--grace", "1s"))
+    assert run.code == 0 and restarts(run) >= 1, run.told()
+    assert run.report["lives"][0]["ended"].startswith("ended by signal 9 (SIGKILL)"), run.told()
+
+
 def test_what_does_not_fit_is_ended_with_a_reason(run_caulk, tmp_path):
     path = program(tmp_path, "pass", "kept.append(bytearray(b'x') * (80 << 20)); time.sleep(60)", steps=10)
     run = run_caulk(path, options=guard(path, "--budget", "60MB"))

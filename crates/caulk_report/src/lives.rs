@@ -66,7 +66,8 @@ impl Life {
         let passed: Vec<String> = epochs.into_iter().chain(steps).collect();
         let passed = if passed.is_empty() { "no step".into() } else { passed.join(", ") };
         let peak = self.peak_bytes.map_or(String::new(), |peak| format!(", peak {}", Bytes(peak)));
-        format!("{passed} in {}{peak}; {}", words::seconds(self.duration_s), self.ended)
+        let ended = if self.ended.is_empty() { String::new() } else { format!("; {}", self.ended) };
+        format!("{passed} in {}{peak}{ended}", words::seconds(self.duration_s))
     }
 }
 

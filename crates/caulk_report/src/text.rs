@@ -44,7 +44,10 @@ fn lives(page: &mut Page, report: &Report) {
     if report.lives.is_empty() {
         return;
     }
-    let restarts = words::count(report.lives.len() as u64 - 1, "time");
+    let restarts = match report.lives.len() - 1 {
+        1 => "once".to_owned(),
+        restarts => format!("{restarts} times"),
+    };
     page.prose((Tone::Plain, ""), Tone::Plain, &format!("Started again {restarts}."));
     for (number, life) in (1..).zip(&report.lives) {
         page.prose((Tone::Quiet, &format!("  life {number}: ")), Tone::Plain, &life.text());

@@ -87,6 +87,19 @@ fn crashed_stopped_failed() {
 }
 
 #[test]
+fn lives_of_a_command_that_was_started_again() {
+    let mut first = leak();
+    let mut end = death(None, Some(15));
+    end.text = "ended by signal 15 (SIGTERM): the guard had told it to end".into();
+    first.info.death = Some(end);
+    let second = Report { verdicts: vec![verdict(State::Flat)], ..run() };
+    let joined = caulk_report::join(vec![first, second]).expect("two lives");
+    check("lives", &joined);
+    assert!(caulk_report::json(&joined).contains("\"lives\""));
+    assert!(!caulk_report::json(&leak()).contains("\"lives\""));
+}
+
+#[test]
 fn a_supervisor_that_was_killed() {
     let mut report = leak();
     report.info.death = None;

@@ -60,6 +60,8 @@ pub(crate) struct Watch {
     told: bool,
     does_not_fit: bool,
     ended_by_guard: bool,
+    /// What was told to end has a handler for that, which may end it with any exit code.
+    ends_by_itself: bool,
     out_of_memory: bool,
     said_way: bool,
     lines: Vec<String>,
@@ -95,6 +97,7 @@ impl Watch {
             told: false,
             does_not_fit: false,
             ended_by_guard: false,
+            ends_by_itself: false,
             out_of_memory: false,
             said_way: settings.later,
             lines: Vec::new(),
@@ -140,7 +143,9 @@ impl Watch {
             }
             self.look_for_a_way(tree);
             let files = self.settings.checkpoints.is_some();
-            if let Some((wish, answer)) = self.asks.look(self.newest.as_ref(), self.steps(), files) {
+            if let Some((wish, answer)) =
+                self.asks.look(clients, self.newest.as_ref(), self.steps(), files, now_ns)
+            {
                 self.answered(now_ns, wish, answer);
             }
         }
@@ -180,7 +185,7 @@ impl Watch {
     }
 
     fn hear_answer(&mut self, pid: u32, answer: &wire::Answer, now_ns: u64, clients: &Clients) {
-        if let Some((wish, answer)) = self.asks.hear(clients, pid, answer) {
+        if let Some((wish, answer)) = self.asks.hear(clients, pid, answer, now_ns) {
             self.look_at_files();
             self.answered(now_ns, wish, answer);
         }
@@ -227,12 +232,12 @@ impl Watch {
             Action::End(standing) => {
                 self.ended_by_guard = true;
                 self.lines.push(lines::end(&standing));
-                self.tell_to_end(clients);
+                self.tell_to_end(tree, clients);
             }
             Action::DoesNotFit(standing) => {
                 self.does_not_fit = true;
                 self.lines.push(lines::does_not_fit(&standing));
-                self.tell_to_end(clients);
+                self.tell_to_end(tree, clients);
             }
             Action::Kill => tree.living().for_each(|pid| send(pid, Signal::KILL)),
             Action::Warn(standing) => self.lines.push(lines::warn(&standing)),
@@ -252,7 +257,9 @@ impl Watch {
     }
 
     /// The launcher ends its ranks; a shell does not end what it has started.
-    fn tell_to_end(&mut self, clients: &Clients) {
+    fn tell_to_end(&mut self, tree: &mut Tree, clients: &Clients) {
+        let status = tree.reader.process(self.root, "status").unwrap_or_default();
+        self.ends_by_itself = handles(status, libc::SIGTERM);
         clients.tell(&Command::Finish(Finish { reason: "guard".into() }));
         send(self.root, Signal::TERM);
         self.standings.keys().filter(|pid| **pid != self.root).for_each(|pid| send(*pid, Signal::TERM));
@@ -353,8 +360,9 @@ impl Watch {
         let end = match () {
             () if self.told => End::Told,
             () if self.does_not_fit => End::DoesNotFit,
+            // It was done before the signal came, or let it pass.
+            () if death.code == Some(0) && !self.ends_by_itself => End::Finished,
             () if self.ended_by_guard => End::Stopped,
-            () if death.code == Some(0) => End::Finished,
             () if killed => End::Killed,
             () if self.out_of_memory => End::OutOfMemory,
             () => End::Failed,

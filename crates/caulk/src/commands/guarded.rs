@@ -78,7 +78,8 @@ fn announce(decision: Decision, printer: Printer) -> Option<(std::time::Duration
         Decision::Restart { pause, older } => return Some((pause, older)),
         Decision::Over => {}
         Decision::GiveUp(restarts) => printer.guard(&format!(
-            "gives up: {restarts} restarts in a row without a newer checkpoint (--max-restarts)"
+            "gives up: {restarts} restart{} in a row without progress (--max-restarts)",
+            if restarts == 1 { "" } else { "s" }
         )),
         Decision::NothingToResume => {
             printer.guard("does not start it again: there is no checkpoint to go on from");
