@@ -286,7 +286,8 @@ impl Guard {
 
     /// Ends the life, after a checkpoint where there is the time for one.
     fn end_well(&mut self, now_ns: u64, rung: Rung, standing: Standing) -> Action {
-        if self.can_save && !self.has_young_checkpoint(now_ns) && rung < Rung::Full {
+        let is_time = rung < Rung::Full || !standing.room.is_beyond(BEYOND);
+        if self.can_save && !self.has_young_checkpoint(now_ns) && is_time {
             return self.ask(now_ns, Wish::Checkpoint, standing);
         }
         self.end(now_ns, standing)
@@ -314,10 +315,9 @@ impl Guard {
     /// Waits for an answer, as long as the grace and the memory last.
     fn wait(&mut self, now_ns: u64, wish: Wish, since_ns: u64, fullest: &Fullest) -> Vec<Action> {
         let room = fullest.room;
-        let beyond = room.used as f64 >= room.most as f64 * BEYOND;
         let urgent = match wish {
             Wish::Cleanup => fullest.share >= self.ladder.restart,
-            Wish::Checkpoint => beyond,
+            Wish::Checkpoint => room.is_beyond(BEYOND),
         };
         if now_ns < since_ns + self.grace_ns && !(urgent && self.can_restart) {
             return Vec::new();

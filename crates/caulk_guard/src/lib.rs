@@ -65,6 +65,11 @@ impl Room {
         format!("{} of {}, {}", Bytes(self.used), Bytes(self.most), self.limit.name())
     }
 
+    /// So many times what there may be is in use.
+    fn is_beyond(&self, times: f64) -> bool {
+        self.used as f64 >= self.most as f64 * times
+    }
+
     /// All of it is in use.
     pub fn is_full(&self) -> bool {
         self.used >= self.most

@@ -9,31 +9,25 @@ mod pressure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::thread;
-use std::time::Duration;
 
 use camino::Utf8Path;
 use caulk_core::wire::{self, Command, Finish, Message, Standing};
 use caulk_core::{Death, Kill, Role};
-use caulk_guard::{
-    Action, Answer, Checkpoint, End, Guard, Ladder, Limit, Room, Wish, choose, is_out_of_memory,
-};
+use caulk_guard::{Action, Answer, Checkpoint, End, Guard, Ladder, Limit, Room, Wish, is_out_of_memory};
 use rustix::process::Signal;
 
 use self::asks::{Asks, Way, send};
-pub use self::checkpoints::{checkpoints, pattern_problem};
+pub use self::checkpoints::Checkpoints;
 use self::meter::Meter;
 use self::pressure::{Pressure, kills_together};
 use crate::proc::handles;
 use crate::socket::Clients;
 use crate::surroundings::Surroundings;
 use crate::tree::Tree;
-use crate::{Guarded, Guarding, Options, Restarts, clock};
+use crate::{Guarded, Guarding, Options, Restarts, clock, farewell};
 
-/// Between two looks at files and handlers of signals, in nanoseconds.
+/// Between two looks at files and handlers of signals, in nanoseconds; ten times as often while something is waited for.
 const FILES_NS: u64 = 500_000_000;
-
-/// Processes that outlive the command are looked at so often.
-const FAREWELL_LOOK: Duration = Duration::from_millis(20);
 
 /// The command's processes go before the supervisor when the kernel chooses one to kill: so much is added to their score.
 const SCORE_ABOVE: i32 = 200;
@@ -135,14 +129,14 @@ impl Watch {
     ) {
         self.standings.retain(|pid, _| tree.processes.get(pid).is_some_and(|one| one.ended_ns.is_none()));
         if now_ns >= self.next_files_ns {
-            self.next_files_ns = now_ns + FILES_NS;
+            self.next_files_ns = now_ns + if self.asks.waits() { FILES_NS / 10 } else { FILES_NS };
             let before = self.newest.take();
             self.look_at_files();
             if self.newest.is_some() && self.newest != before {
                 self.engine.saved_itself(now_ns);
             }
             self.look_for_a_way(tree);
-            let files = self.settings.checkpoints.is_some();
+            let files = self.settings.checkpoints.pattern().is_some();
             if let Some((wish, answer)) =
                 self.asks.look(clients, self.newest.as_ref(), self.steps(), files, now_ns)
             {
@@ -156,7 +150,8 @@ impl Watch {
         for action in actions {
             self.act(now_ns, action, tree, clients);
         }
-        self.next_ns = now_ns + self.engine.pause().as_nanos() as u64;
+        let files_ns = if self.asks.waits() { self.next_files_ns } else { u64::MAX };
+        self.next_ns = files_ns.min(now_ns + self.engine.pause().as_nanos() as u64);
     }
 
     fn rooms(&mut self, now_ns: u64, tree: &mut Tree, around: &mut Surroundings) -> Vec<Room> {
@@ -187,6 +182,7 @@ impl Watch {
     fn hear_answer(&mut self, pid: u32, answer: &wire::Answer, now_ns: u64, clients: &Clients) {
         if let Some((wish, answer)) = self.asks.hear(clients, pid, answer, now_ns) {
             self.look_at_files();
+            self.tell_abilities();
             self.answered(now_ns, wish, answer);
         }
     }
@@ -211,7 +207,7 @@ impl Watch {
         if signal == libc::SIGTERM {
             self.engine.told_to_end(now_ns);
         }
-        self.engine.can(false, false);
+        self.tell_abilities();
     }
 
     fn act(&mut self, now_ns: u64, action: Action, tree: &mut Tree, clients: &Clients) {
@@ -250,6 +246,7 @@ impl Watch {
         match &self.way {
             Some(way) => {
                 self.asks.save(clients, way, &training, self.newest.as_ref());
+                self.next_files_ns = now_ns;
                 self.lines.push(lines::ask_checkpoint(standing, way));
             }
             None => self.engine.answered(now_ns, Wish::Checkpoint, Answer::Failed),
@@ -286,10 +283,10 @@ impl Watch {
     }
 
     fn look_at_files(&mut self) {
-        let mut told = self.settings.told.clone();
-        told.extend(self.asks.told.iter().cloned());
-        let found = checkpoints(self.settings.checkpoints.as_deref(), &told);
-        self.newest = choose(&found, None).cloned();
+        for path in self.asks.told.drain(..) {
+            self.settings.checkpoints.learn(&path);
+        }
+        self.newest = self.settings.checkpoints.newest();
     }
 
     /// By what the training can save its state, as far as that is known by now.
@@ -305,27 +302,23 @@ impl Watch {
             None if !spares && training.keys().copied().all(&mut handles_it) => Some(Way::Signal),
             None => None,
         };
-        let can_save = self.way.is_some() && !self.told;
-        let can_restart = !self.told
-            && match self.settings.restarts {
-                Restarts::Never => false,
-                Restarts::Always => true,
-                Restarts::FromCheckpoint => {
-                    self.newest.is_some() || self.way.as_ref().is_some_and(|way| self.learns_of(way))
-                }
-            };
-        self.engine.can(can_save, can_restart);
+        self.tell_abilities();
     }
 
-    /// Whether a checkpoint that is made this way can be found.
-    fn learns_of(&self, way: &Way) -> bool {
-        matches!(way, Way::Agent(_)) || self.settings.checkpoints.is_some()
+    /// A program that has saved nothing yet is not ended, whatever it takes: its work would be lost.
+    fn tell_abilities(&mut self) {
+        let can_restart = match self.settings.restarts {
+            Restarts::Never => false,
+            Restarts::Always => true,
+            Restarts::FromCheckpoint => self.newest.is_some(),
+        };
+        self.engine.can(self.way.is_some() && !self.told, can_restart && !self.told);
     }
 
     fn say_way(&mut self) {
         if self.engine.is_warm() && !self.said_way && !self.told {
             self.said_way = true;
-            self.lines.push(lines::way(self.way.as_ref(), self.settings.checkpoints.is_some()));
+            self.lines.push(lines::way(self.way.as_ref(), self.settings.checkpoints.pattern().is_some()));
         }
     }
 
@@ -350,7 +343,7 @@ impl Watch {
             if over || left.is_empty() {
                 return;
             }
-            thread::sleep(FAREWELL_LOOK);
+            thread::sleep(farewell::LOOK);
         }
     }
 
@@ -370,7 +363,12 @@ impl Watch {
         if matches!(end, End::Stopped | End::DoesNotFit) {
             death.text.push_str(": the guard had told it to end");
         }
-        Guarded { end, stepped: self.engine.has_stepped(), epochs: self.epochs, told: self.asks.told }
+        Guarded {
+            end,
+            stepped: self.engine.has_stepped(),
+            epochs: self.epochs,
+            checkpoints: self.settings.checkpoints,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod cgroup;
 mod clock;
 mod death;
 mod error;
+mod farewell;
 mod guard;
 mod heaps;
 mod launch;
@@ -36,7 +37,7 @@ use caulk_core::{AgentEvent, Death, Left, Limits, ProcessRecord, Sample, SystemS
 
 pub use cgroup::room as cgroup_room;
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
-pub use guard::{checkpoints, pattern_problem};
+pub use guard::Checkpoints;
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 
 /// Whether lines on standard error say how the run is doing.
@@ -113,10 +114,8 @@ pub struct Guarding {
     pub budget: u64,
     /// Memory on GPUs.
     pub gpu_budget: Option<GpuBudget>,
-    /// Pattern of the checkpoints that the program makes.
-    pub checkpoints: Option<String>,
-    /// Paths of checkpoints that were told in earlier lives.
-    pub told: Vec<String>,
+    /// Where the program's checkpoints are.
+    pub checkpoints: Checkpoints,
     /// A later life: what holds for all of them has been said.
     pub later: bool,
     /// When the program may be ended, to be started again.
@@ -157,7 +156,7 @@ pub enum Restarts {
 }
 
 /// One life under the guard, over.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Guarded {
     /// How it ended.
     pub end: caulk_guard::End,
@@ -165,8 +164,8 @@ pub struct Guarded {
     pub stepped: bool,
     /// Ends of epochs that it passed.
     pub epochs: u64,
-    /// Paths of checkpoints that were told in it.
-    pub told: Vec<String>,
+    /// Where the checkpoints are, with those that were told in it.
+    pub checkpoints: Checkpoints,
 }
 
 /// What is known when the command has been started.
@@ -203,7 +202,7 @@ pub trait Sink {
 }
 
 /// How the run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// How the command ended.
     pub death: Death,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use caulk_core::wire::{Command, Finish, Message, PROTOCOL};
-use caulk_core::{AgentEvent, Left, LeftProcess, Role};
+use caulk_core::{AgentEvent, Left, Role};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::time::Timespec;
@@ -27,7 +27,7 @@ use crate::socket::{Clients, Heard, Runtime};
 use crate::surroundings::Surroundings;
 use crate::tree::Tree;
 use crate::witness::Witness;
-use crate::{LaunchError, Options, Outcome, RunStart, Sink, clock, launch};
+use crate::{LaunchError, Options, Outcome, RunStart, Sink, clock, farewell, launch};
 
 /// Looking around gets one part in so many of a core; where it costs more, it is done less often.
 const LOOK_DUTY: u64 = 250;
@@ -47,13 +47,6 @@ const SIGNAL_SPREAD: Duration = Duration::from_millis(20);
 /// Where segments of shared memory are, and the time between two looks there, in nanoseconds.
 const SHARED_MEMORY: &str = "/dev/shm";
 const SEGMENTS_NS: u64 = 1_000_000_000;
-
-/// Processes that outlive the command have so long to end of their own accord, in nanoseconds, looked at so often.
-const FAREWELL_NS: u64 = 400_000_000;
-const FAREWELL_LOOK: Duration = Duration::from_millis(20);
-
-/// Helpers of Python's that end when the pipe from their parent closes.
-const HELPERS: [&str; 2] = ["multiprocessing.resource_tracker", "multiprocessing.forkserver"];
 
 /// Notes beyond this number are not told.
 const MOST_NOTES: usize = 100;
@@ -429,7 +422,8 @@ impl Supervisor<'_> {
         if let Some(guard) = &self.guard {
             guard.see_off(&mut self.tree);
         }
-        let left = Left { processes: self.left_processes(end_ns), segments: self.segments.left() };
+        let processes = farewell::left(&mut self.tree, self.child.id(), end_ns);
+        let left = Left { processes, segments: self.segments.left() };
         self.tree.close();
         self.tell_changes();
         self.sink.tick(clock::now_ns());
@@ -438,27 +432,6 @@ impl Supervisor<'_> {
             guard.finish(&mut death)
         });
         Outcome { death, exit_code: ending.exit_code(), left, notes: self.notes, end_ns, guarded }
-    }
-
-    /// Processes of the run that live on, after what ends with the command has had the time to.
-    fn left_processes(&mut self, end_ns: u64) -> Vec<LeftProcess> {
-        let known: Vec<u32> = self.tree.living().filter(|pid| *pid != self.child.id()).collect();
-        loop {
-            let left: Vec<LeftProcess> = known.iter().filter_map(|pid| self.left_process(*pid)).collect();
-            if left.is_empty() || clock::now_ns() >= end_ns + FAREWELL_NS {
-                return left;
-            }
-            thread::sleep(FAREWELL_LOOK);
-        }
-    }
-
-    fn left_process(&mut self, pid: u32) -> Option<LeftProcess> {
-        let stat = self.tree.reader.stat(pid).filter(|stat| !stat.ended())?;
-        let same = self.tree.is_same(pid, &stat);
-        let helper =
-            self.tree.reader.arguments(pid).iter().any(|word| HELPERS.iter().any(|name| word.contains(name)));
-        let rss_bytes = self.tree.processes.get(&pid)?.looks.resident();
-        (same && !helper).then_some(LeftProcess { pid, name: stat.name, rss_bytes })
     }
 }
 

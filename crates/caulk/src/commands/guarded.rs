@@ -7,9 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::Bytes;
 use caulk_guard::{Checkpoint, Decision, Life, Lives, Resume, choose};
-use caulk_supervise::{
-    GpuBudget, Guarded, Guarding, Options, Outcome, Restarts, checkpoints, pattern_problem,
-};
+use caulk_supervise::{Checkpoints, GpuBudget, Guarded, Guarding, Options, Outcome, Restarts};
 
 use super::run::live;
 use crate::alarms::Thresholds;
@@ -50,7 +48,7 @@ pub(crate) fn run(
     let run = recorder.folder().to_owned();
     let mut recorder = Some(recorder);
     for number in 1.. {
-        let before = choose(&plan.checkpoints(), None).cloned();
+        let before = plan.guarding.checkpoints.newest();
         options.guard = Some(plan.guarding.clone());
         let recorder = match recorder.take() {
             Some(recorder) => recorder,
@@ -58,11 +56,11 @@ pub(crate) fn run(
         };
         let (_, outcome) = live(&options, recorder)?;
         let Some(guarded) = outcome.guarded.clone() else { return Ok((run, outcome)) };
-        plan.learn(&guarded);
+        plan.guarding.checkpoints = guarded.checkpoints.clone();
         plan.guarding.later = true;
         let life = plan.life(&guarded, before.as_ref(), used.as_ref());
         let decision = lives.after(life);
-        let found = plan.checkpoints();
+        let found = plan.guarding.checkpoints.find();
         let Some((pause, older)) = announce(decision, printer) else { return Ok((run, outcome)) };
         used = choose(&found, used.as_ref().filter(|_| older)).cloned();
         options.command = plan.command(args, used.as_ref()).context("there is nothing to go on with")?;
@@ -115,8 +113,8 @@ impl Plan {
     fn of(args: &RunArgs, options: &Options) -> anyhow::Result<Self> {
         let guard = &args.guard;
         let resume = guard.resume_cmd.as_deref().map(Resume::parse).transpose().context("--resume-cmd")?;
-        let pattern = guard.checkpoint.as_deref().map(absolute).transpose()?;
-        let restarts = match (&resume, &pattern) {
+        let checkpoints = checkpoints(guard.checkpoint.as_deref(), &args.command)?;
+        let restarts = match (&resume, checkpoints.pattern()) {
             (Some(resume), None) if !resume.needs_checkpoint() => Restarts::Always,
             (None, None) => Restarts::Never,
             _ => Restarts::FromCheckpoint,
@@ -127,8 +125,7 @@ impl Plan {
                 Budget::Bytes(bytes) => GpuBudget::Bytes(bytes),
                 Budget::Share(share) => GpuBudget::Share(share),
             }),
-            checkpoints: pattern,
-            told: Vec::new(),
+            checkpoints,
             later: false,
             restarts,
             grace: guard.grace.0,
@@ -136,26 +133,15 @@ impl Plan {
         Ok(Self { resume, guarding })
     }
 
-    fn checkpoints(&self) -> Vec<Checkpoint> {
-        checkpoints(self.guarding.checkpoints.as_deref(), &self.guarding.told)
-    }
-
-    /// Remembers the checkpoints that a life has told.
-    fn learn(&mut self, guarded: &Guarded) {
-        let told = &mut self.guarding.told;
-        let fresh: Vec<String> = guarded.told.iter().filter(|path| !told.contains(path)).cloned().collect();
-        told.extend(fresh);
-    }
-
     /// What the next life depends on. `before`: the newest checkpoint at this life's start; `used`: the one it began with.
     fn life(&self, guarded: &Guarded, before: Option<&Checkpoint>, used: Option<&Checkpoint>) -> Life {
-        let found = self.checkpoints();
+        let checkpoints = &self.guarding.checkpoints;
+        let found = checkpoints.find();
         let newest = choose(&found, None);
-        let sees_files = self.guarding.checkpoints.is_some() || !self.guarding.told.is_empty();
         let newer = newest.is_some_and(|newest| Some(newest) != before);
         Life {
             end: guarded.end,
-            progressed: if sees_files { newer } else { guarded.epochs > 0 },
+            progressed: if checkpoints.are_known() { newer } else { guarded.epochs > 0 },
             stepped: guarded.stepped,
             has_older: used.is_some_and(|used| choose(&found, Some(used)).is_some()),
             resumable: match self.guarding.restarts {
@@ -188,14 +174,17 @@ fn budget(args: &RunArgs, options: &Options) -> anyhow::Result<u64> {
     Ok(budget)
 }
 
-/// The pattern from the root on: the program may change its directory.
-fn absolute(pattern: &str) -> anyhow::Result<String> {
-    if let Some(problem) = pattern_problem(pattern) {
-        bail!(
-            "--checkpoint: `{pattern}` is no pattern: {problem}\nhint: write for example 'runs/*/last.ckpt'"
-        );
-    }
+/// The pattern is taken from the root on: the program may change its directory.
+fn checkpoints(pattern: Option<&str>, command: &[OsString]) -> anyhow::Result<Checkpoints> {
+    let Some(pattern) = pattern else { return Ok(Checkpoints::default()) };
     let here = std::env::current_dir().context("failed to find the working directory")?;
     let path = here.join(pattern).into_os_string();
-    path.into_string().map_err(|path| anyhow!("--checkpoint: `{}` is not UTF-8", path.to_string_lossy()))
+    let path = path
+        .into_string()
+        .map_err(|path| anyhow!("--checkpoint: `{}` is not UTF-8", path.to_string_lossy()))?;
+    Checkpoints::matching(Some(path), command).map_err(|problem| {
+        anyhow!(
+            "--checkpoint: `{pattern}` is no pattern: {problem}\nhint: write for example 'runs/*/last.ckpt'"
+        )
+    })
 }

@@ -41,13 +41,18 @@ enum Request {
 pub(crate) struct Asks {
     number: u32,
     current: Option<Request>,
-    /// Paths of checkpoints that agents have told, oldest first.
+    /// Paths of checkpoints that agents have told and nobody has taken up yet.
     pub(crate) told: Vec<String>,
     /// What failed, for people.
     pub(crate) complaints: Vec<String>,
 }
 
 impl Asks {
+    /// Whether an answer is waited for.
+    pub(crate) fn waits(&self) -> bool {
+        self.current.is_some()
+    }
+
     /// Asks for a cleanup; false where there is nobody to ask.
     pub(crate) fn clean_up(&mut self, clients: &Clients, pids: &BTreeSet<u32>) -> bool {
         if pids.is_empty() {
@@ -121,9 +126,7 @@ impl Asks {
             Request::Saving { waits, failed } => {
                 waits.remove(&pid);
                 *failed |= answer.outcome == AskOutcome::Failed;
-                if !answer.path.is_empty() && !self.told.contains(&answer.path) {
-                    self.told.push(answer.path.clone());
-                }
+                self.told.extend(Some(answer.path.clone()).filter(|path| !path.is_empty()));
                 if !answer.text.is_empty() {
                     self.complaints.push(answer.text.clone());
                 }

@@ -3,12 +3,13 @@
 //! A file that a killed program was still writing is cut off. Archives of `torch.save`, safetensors and numpy say where
 //! they end; of other files, emptiness is all that can be seen.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use caulk_guard::Checkpoint;
+use caulk_guard::{Checkpoint, choose};
 
 /// End of a ZIP archive: its mark, and how far from the end of the file it may lie.
 const ZIP: &[u8] = b"PK\x03\x04";
@@ -24,19 +25,74 @@ const UNFINISHED: [&str; 4] = [".tmp", ".part", ".partial", ".incomplete"];
 /// Most files of one folder that are looked at.
 const MOST_FILES: usize = 1000;
 
-/// What lies at these paths or matches the pattern.
-pub fn checkpoints(pattern: Option<&str>, paths: &[String]) -> Vec<Checkpoint> {
-    let matches = pattern.and_then(|pattern| glob::glob(pattern).ok()).into_iter().flatten().flatten();
-    let named = paths.iter().map(|path| Path::new(path).to_path_buf());
-    let mut all: Vec<Checkpoint> = matches.chain(named).filter_map(|path| look(&path)).collect();
-    all.sort_by(|a, b| a.path.cmp(&b.path));
-    all.dedup_by(|a, b| a.path == b.path);
-    all
+/// Where the checkpoints of a run are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Checkpoints {
+    pattern: Option<String>,
+    /// Paths that the program has told.
+    told: Vec<String>,
+    /// What was there before the run.
+    old: Vec<Checkpoint>,
 }
 
-/// Why a pattern is none, if it is none.
-pub fn pattern_problem(pattern: &str) -> Option<String> {
-    glob::Pattern::new(pattern).err().map(|error| error.to_string())
+impl Checkpoints {
+    /// Those that match a pattern with an absolute path. What lies there already is another run's, unless a word of the
+    /// command names it: it would be wrong to go on with that.
+    ///
+    /// # Errors
+    /// Why that is no pattern.
+    pub fn matching(pattern: Option<String>, command: &[OsString]) -> Result<Self, String> {
+        if let Some(pattern) = &pattern {
+            glob::Pattern::new(pattern).map_err(|error| error.to_string())?;
+        }
+        let mut all = Self { pattern, ..Self::default() };
+        let named = |one: &Checkpoint| {
+            let name = one.path.rsplit('/').next().unwrap_or_default();
+            command.iter().any(|word| word.to_string_lossy().contains(name))
+        };
+        all.old = all.find();
+        all.old.retain(|one| !named(one));
+        Ok(all)
+    }
+
+    /// The pattern.
+    pub fn pattern(&self) -> Option<&str> {
+        self.pattern.as_deref()
+    }
+
+    /// How many were there before the run, and are left alone.
+    pub fn old(&self) -> usize {
+        self.old.len()
+    }
+
+    /// Whether there is anything to be known of checkpoints.
+    pub fn are_known(&self) -> bool {
+        self.pattern.is_some() || !self.told.is_empty()
+    }
+
+    /// The program has told where one lies.
+    pub fn learn(&mut self, path: &str) {
+        if !path.is_empty() && !self.told.iter().any(|known| known == path) {
+            self.told.push(path.to_owned());
+        }
+    }
+
+    /// Those of this run, complete or not.
+    pub fn find(&self) -> Vec<Checkpoint> {
+        let matches = self.pattern().and_then(|pattern| glob::glob(pattern).ok());
+        let told = self.told.iter().map(|path| Path::new(path).to_path_buf());
+        let paths = matches.into_iter().flatten().flatten().chain(told);
+        let mut all: Vec<Checkpoint> = paths.filter_map(|path| look(&path)).collect();
+        all.retain(|one| !self.old.contains(one));
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all.dedup_by(|a, b| a.path == b.path);
+        all
+    }
+
+    /// The newest complete one.
+    pub fn newest(&self) -> Option<Checkpoint> {
+        choose(&self.find(), None).cloned()
+    }
 }
 
 fn look(path: &Path) -> Option<Checkpoint> {
@@ -107,7 +163,8 @@ mod tests {
     fn check(name: &str, bytes: &[u8], expected: bool) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(name), bytes).unwrap();
-        let found = checkpoints(Some(&format!("{}/*", folder.path().display())), &[]);
+        let pattern = format!("{}/*", folder.path().display());
+        let found = Checkpoints { pattern: Some(pattern), ..Checkpoints::default() }.find();
         assert_eq!(found.len(), 1, "{name}");
         assert_eq!(found[0].complete, expected, "{name}");
     }
@@ -135,11 +192,31 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("checkpoint-5");
         fs::create_dir(&folder).unwrap();
-        let path = folder.to_str().unwrap().to_owned();
-        assert_eq!(checkpoints(None, std::slice::from_ref(&path)), []);
+        let mut all = Checkpoints::default();
+        all.learn(folder.to_str().unwrap());
+        assert_eq!(all.find(), []);
         fs::write(folder.join("state.json"), "{}").unwrap();
-        assert!(checkpoints(None, std::slice::from_ref(&path))[0].complete);
+        assert!(all.newest().is_some());
         fs::write(folder.join("model.pt"), ZIP).unwrap();
-        assert!(!checkpoints(None, &[path])[0].complete);
+        assert!(all.newest().is_none() && all.find().len() == 1);
+    }
+
+    #[test]
+    fn what_another_run_has_left_is_not_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let pattern = Some(format!("{}/*.txt", root.path().display()));
+        let write = |name: &str, text: &str| fs::write(root.path().join(name), text).unwrap();
+        write("old.txt", "1");
+        write("given.txt", "1");
+        let command = ["train", "--resume=given.txt"].map(OsString::from);
+        let all = Checkpoints::matching(pattern.clone(), &command).unwrap();
+        assert_eq!((all.old(), all.find().len()), (1, 1));
+        let none = Checkpoints::matching(pattern, &[]).unwrap();
+        assert_eq!(none.newest(), None);
+        // Written again, it is this run's.
+        let file = File::options().write(true).open(root.path().join("old.txt")).unwrap();
+        file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(9)).unwrap();
+        assert!(none.newest().is_some_and(|newest| newest.path.ends_with("old.txt")));
+        assert!(Checkpoints::matching(Some("a/***".into()), &[]).is_err());
     }
 }

@@ -35,7 +35,13 @@ pub(super) fn beginning(
     );
     let newest =
         newest.map_or_else(|| "none is there yet".into(), |newest| format!("newest: {}", newest.path));
-    let files = settings.checkpoints.as_ref().map(|pattern| format!("checkpoints: {pattern} ({newest})"));
+    let old = match settings.checkpoints.old() {
+        0 => String::new(),
+        1 => "; one that is older than this run is left alone".into(),
+        old => format!("; {old} that are older than this run are left alone"),
+    };
+    let files = settings.checkpoints.pattern();
+    let files = files.map(|pattern| format!("checkpoints: {pattern} ({newest}{old})"));
     let next = match settings.restarts {
         Restarts::Never => {
             "no restarts: neither `--resume-cmd` nor `--checkpoint` says how to go on, so that the program is never \
