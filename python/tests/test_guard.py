@@ -128,6 +128,37 @@ def test_the_end_by_an_exception_for_want_of_memory_is_followed_by_a_restart(run
     assert run.stdout.splitlines() == ["begins at 0", "saved 5", "begins at 5", "done"], run.told()
 
 
+@pytest.fixture
+def control_group():
+    """A control group with a limit of 150 MB, where this machine lets us make one."""
+    group = Path("/sys/fs/cgroup/memory") / f"caulk-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(150 << 20))
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    yield group
+    group.rmdir()
+
+
+def test_a_kill_for_want_of_memory_is_followed_by_a_restart(tmp_path, control_group):
+    # At once more than there is: nobody can be asked for anything before the kernel kills.
+    body = "if step == 30 and not resumed:\n    save()\n    kept.append(bytearray(b'x') * (1 << 30))"
+    path = program(tmp_path, body, steps=60)
+    line = [str(CAULK), "run", "--output", str(tmp_path / "run"), *guard(path), "--", sys.executable, str(path)]
+    done = subprocess.run(
+        ["sh", "-c", f'echo $$ > {control_group}/cgroup.procs; exec "$@"', "sh", *line],
+        cwd=tmp_path,
+        env=program_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and restarts(done) == 1, done.stderr
+    assert any(line.startswith("the program was killed") for line in lines(done)), done.stderr
+    assert done.stdout.splitlines() == ["begins at 0", "saved 30", "begins at 30", "done"], done.stderr
+
+
 def test_other_exceptions_are_final(run_caulk, tmp_path):
     path = program(tmp_path, "if step == 5:\n    save()\n    raise ValueError('no')", steps=10)
     run = run_caulk(path, options=guard(path))

@@ -6,7 +6,7 @@ use std::thread;
 use anyhow::{Context, anyhow, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::Bytes;
-use caulk_guard::{Checkpoint, Decision, Life, Lives, Resume, choose};
+use caulk_guard::{Checkpoint, Decision, End, Life, Lives, Resume, choose};
 use caulk_supervise::{Checkpoints, GpuBudget, Guarded, Guarding, Options, Outcome, Restarts};
 
 use super::run::live;
@@ -64,6 +64,9 @@ pub(crate) fn run(
         let Some((pause, older)) = announce(decision, printer) else { return Ok((run, outcome)) };
         used = choose(&found, used.as_ref().filter(|_| older)).cloned();
         options.command = plan.command(args, used.as_ref()).context("there is nothing to go on with")?;
+        if let Some(cause) = cause(&outcome, guarded.end) {
+            printer.guard(&cause);
+        }
         printer.guard(&started_again(number, &options.command, pause.as_secs()));
         thread::sleep(pause);
     }
@@ -84,6 +87,17 @@ fn announce(decision: Decision, printer: Printer) -> Option<(std::time::Duration
         }
     }
     None
+}
+
+/// Why the program has ended, where it was not the guard that ended it.
+fn cause(outcome: &Outcome, end: End) -> Option<String> {
+    let text = &outcome.death.text;
+    match end {
+        End::Killed => Some(format!("the program was killed: it {text}")),
+        End::OutOfMemory => Some(format!("the program ran out of memory: it {text}")),
+        End::Failed => Some(format!("the program did not come to its first step: it {text}")),
+        End::Stopped | End::Finished | End::DoesNotFit | End::Told => None,
+    }
 }
 
 fn started_again(number: u32, command: &[OsString], pause_s: u64) -> String {
