@@ -47,6 +47,13 @@ class Guarded:
         #: The others were waited for in vain: they must not be joined later.
         self._deserted = False
 
+    def enter_framework(self, framework):
+        """A training loop begins that saves its state by itself; `None`: it has ended."""
+        self.framework = framework
+        if framework is not None and get_ident() == self._main:
+            # At once: the supervisor is to know whether SIGUSR1 means something else now.
+            self._tell_if_due()
+
     def forked(self):
         """In the child of a fork: nothing is asked of it, and the framework's trainer is its parent's."""
         self.framework = None

@@ -21,12 +21,12 @@ def install(module, marks):
         if guard is not None:
             from caulk import _guard
 
-            guard.framework = _guard.Transformers(guard)
+            guard.enter_framework(_guard.Transformers(guard))
 
     def end():
         steps.leave_framework()
         if guard is not None:
-            guard.framework = None
+            guard.enter_framework(None)
 
     heard = {
         "on_train_begin": begin,

@@ -112,6 +112,26 @@ def test_a_handler_of_sigusr1_saves_its_state(run_caulk, tmp_path):
     assert any("by SIGUSR1" in line for line in lines(run)), run.told()
 
 
+def test_a_gpu_has_a_budget_of_its_own(run_caulk, tmp_path):
+    # A stand-in for torch on a device of 1 GB, of which every step reserves another 10 MB.
+    setup = """
+import types
+sys.modules["torch.cuda"] = types.SimpleNamespace(
+    _initialized=True,
+    device_count=lambda: 1,
+    memory_reserved=lambda device: len(kept) * (10 << 20),
+    get_device_properties=lambda device: types.SimpleNamespace(total_memory=1 << 30),
+    empty_cache=lambda: None,
+)
+caulk.on_checkpoint(save)
+"""
+    path = program(tmp_path, "kept.append(1)\ntime.sleep(0.04)", setup, steps=100)
+    run = run_caulk(path, options=guard(path, "--gpu-budget", "60%"))
+    assert run.code == 0 and run.stdout.splitlines()[-1] == "done", run.told()
+    assert restarts(run) >= 1, run.told()
+    assert any("of 614 MB, the GPU budget" in line for line in lines(run)), run.told()
+
+
 def test_a_cleanup_gives_back_what_the_collector_has_left(run_caulk, tmp_path):
     body = "knot = [bytearray(b'x') * (1 << 20)]\nknot.append(knot)"
     path = program(tmp_path, body, "gc.disable()", steps=200)

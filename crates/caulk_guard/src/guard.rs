@@ -62,8 +62,13 @@ pub struct Standing {
 const WARM_STEPS: u64 = 20;
 const WARM_NS: u64 = 2_000_000_000;
 
-/// A program whose steps are not seen is warm after so long.
+/// A program that makes no steps is warm after so long. Where it may make some later it must have come to rest, too: it may
+/// be loading its data until then.
 const UNSEEN_NS: u64 = 10_000_000_000;
+const LOADING_NS: u64 = 600_000_000_000;
+
+/// At rest is what would not be full in so many seconds, as it grows now.
+const AT_REST_S: f64 = 500.0;
 
 /// Pauses after one rung was tried until it is tried again: at first, and at most; they double while it does not help.
 /// And between two warnings.
@@ -122,6 +127,8 @@ pub struct Guard {
     first_step_ns: Option<u64>,
     steps: u64,
     warm: bool,
+    /// Its steps would be seen.
+    is_seen: bool,
     can_save: bool,
     can_restart: bool,
     headroom: u64,
@@ -146,6 +153,7 @@ impl Guard {
             first_step_ns: None,
             steps: 0,
             warm: false,
+            is_seen: false,
             can_save: false,
             can_restart: false,
             headroom: 0,
@@ -161,6 +169,11 @@ impl Guard {
     /// Whether the program can be asked for a checkpoint, and whether there is something to start it again with.
     pub fn can(&mut self, save: bool, restart: bool) {
         (self.can_save, self.can_restart) = (save, restart);
+    }
+
+    /// There is an agent in the program: it will tell of steps, if there are any.
+    pub fn is_seen(&mut self) {
+        self.is_seen = true;
     }
 
     /// The program has made so many steps.
@@ -228,7 +241,8 @@ impl Guard {
     pub fn read(&mut self, now_ns: u64, rooms: &[Room], pressure: Option<f64>) -> Vec<Action> {
         let warming = self.first_step_ns.is_some() && !self.warm;
         self.heights.read(now_ns, rooms, warming);
-        self.warm |= self.is_warm_by(now_ns);
+        let at_rest = self.heights.fullest(false).is_some_and(|fullest| fullest.is_at_rest(AT_REST_S));
+        self.warm |= self.is_warm_by(now_ns, at_rest);
         let Some(fullest) = self.heights.fullest(self.warm) else { return self.end_in_time(now_ns) };
         self.headroom = fullest.headroom;
         match self.doing {
@@ -238,10 +252,12 @@ impl Guard {
         }
     }
 
-    fn is_warm_by(&self, now_ns: u64) -> bool {
+    fn is_warm_by(&self, now_ns: u64, at_rest: bool) -> bool {
+        let age_ns = now_ns.saturating_sub(self.begun_ns);
         match self.first_step_ns {
             Some(first_ns) => self.steps >= WARM_STEPS || now_ns >= first_ns + WARM_NS,
-            None => now_ns >= self.begun_ns + UNSEEN_NS,
+            None if self.is_seen && !at_rest => age_ns >= LOADING_NS,
+            None => age_ns >= UNSEEN_NS,
         }
     }
 
@@ -276,7 +292,7 @@ impl Guard {
 
     /// The limit is reached before there is a baseline.
     fn too_early(&mut self, now_ns: u64, standing: Standing) -> Action {
-        if self.first_step_ns.is_none() {
+        if self.first_step_ns.is_none() && now_ns < self.begun_ns + UNSEEN_NS {
             self.doing = Doing::Ending { kill_at_ns: now_ns + self.grace_ns };
             return Action::DoesNotFit(standing);
         }

@@ -152,6 +152,11 @@ impl Height {
 }
 
 impl Fullest {
+    /// Not full in so many seconds, as it grows now.
+    pub(crate) fn is_at_rest(&self, seconds: f64) -> bool {
+        self.seconds.is_none_or(|left| left >= seconds)
+    }
+
     /// The rung, by level, by forecast and by what the kernel says of tasks that wait for memory. `needed` is what a
     /// checkpoint takes, in seconds.
     pub(crate) fn rung(&self, ladder: &Ladder, needed: f64, pressure: Option<f64>) -> Rung {

@@ -146,6 +146,24 @@ fn a_program_whose_steps_are_not_seen_is_watched_after_a_while() {
 }
 
 #[test]
+fn loading_is_no_leak() {
+    let mut guard = Guard::new(Ladder::USUAL, Duration::from_secs(10), 0);
+    guard.can(true, true);
+    guard.is_seen();
+    let mut done = Vec::new();
+    // 900 MB in 90 seconds, and then a training that stays there.
+    for second in 0..300_u64 {
+        let now = second * SECOND;
+        if second > 90 {
+            guard.stepped(now, second * 10);
+        }
+        let room = Room { limit: Limit::Budget, used: 10 * MB * second.min(90), most: 1000 * MB };
+        done.extend(guard.read(now, &[room], None).into_iter().map(word));
+    }
+    assert_eq!(done, [""; 0]);
+}
+
+#[test]
 fn every_leak_is_ended_below_the_budget_or_close_to_it() {
     // Speeds, baselines and answers in all combinations.
     for leak in [1, 3, 10, 30] {

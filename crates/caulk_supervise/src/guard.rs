@@ -173,6 +173,7 @@ impl Watch {
                 self.epochs = self.epochs.max(standing.epochs);
                 self.standings.insert(pid, standing.clone());
             }
+            Message::Hello(_) => self.engine.is_seen(),
             Message::Answer(answer) => self.hear_answer(pid, answer, now_ns, clients),
             Message::Uncaught(error) => self.out_of_memory |= is_out_of_memory(&error.types, &error.text),
             _ => {}
@@ -349,14 +350,15 @@ impl Watch {
 
     /// How this life ended.
     pub(crate) fn finish(self, death: &mut Death) -> Guarded {
-        let killed = matches!(death.kill, Some(Kill::Oom | Kill::ProbablyOom));
         let end = match () {
             () if self.told => End::Told,
             () if self.does_not_fit => End::DoesNotFit,
             // It was done before the signal came, or let it pass.
             () if death.code == Some(0) && !self.ends_by_itself => End::Finished,
+            // The kernel may have been faster than the guard.
+            () if death.kill == Some(Kill::Oom) => End::Killed,
             () if self.ended_by_guard => End::Stopped,
-            () if killed => End::Killed,
+            () if death.kill == Some(Kill::ProbablyOom) => End::Killed,
             () if self.out_of_memory => End::OutOfMemory,
             () => End::Failed,
         };
