@@ -40,7 +40,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) what: What,
 
-    /// GPU by name: \"GTX 1650\", T4, \"A100 80GB\"
+    /// GPU by name: "GTX 1650", T4, "A100 80GB"
     #[arg(long, value_name = "NAME", conflicts_with = "auto")]
     pub(crate) gpu: Option<String>,
 
