@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -57,8 +59,17 @@ def predicted(*arguments: str) -> dict:
     return {**document, "parts": parts}
 
 
-def kept(name: str, inputs: torch.Tensor) -> tuple[int, int]:
-    """Bytes that a real forward pass keeps for its backward pass, each storage once; bytes of the parameters."""
+@dataclass(frozen=True)
+class Real:
+    """What a real step on the CPU holds, in bytes."""
+
+    kept: int
+    peak: int
+    parameters: int
+
+
+def real_step(name: str, inputs: torch.Tensor) -> Real:
+    """Counts what a forward pass keeps, each storage once, and the most that a step adds to what was there before it."""
     sys.path.insert(0, str(PROGRAMS))
     try:
         import plan_models
@@ -74,11 +85,17 @@ def kept(name: str, inputs: torch.Tensor) -> tuple[int, int]:
             saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
+    def step() -> None:
+        scores = model(inputs.clone())
+        scores.flatten(0, -2).log_softmax(-1).mean().backward()
+
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        scores = model(inputs)
-        loss = scores.flatten(0, -2).log_softmax(-1).mean()
-    loss.backward()
-    return sum(saved.values()), sum(each.numel() * 4 for each in model.parameters())
+        step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
+        step()
+    events = seen.profiler.kineto_results.events()
+    sizes = [event.nbytes() for event in events if event.name() == "[memory]"]
+    return Real(sum(saved.values()), max(accumulate(sizes)), sum(each.numel() * 4 for each in model.parameters()))
 
 
 MODELS = [
@@ -89,19 +106,21 @@ MODELS = [
 
 @pytest.mark.parametrize(("name", "shape", "layers", "inputs"), MODELS, ids=["cnn", "transformer"])
 def test_predictions_hold_what_torch_keeps(name, shape, layers, inputs, tmp_path):
-    real, parameters = kept(name, inputs)
+    real = real_step(name, inputs)
     config = tmp_path / "model.toml"
     config.write_text(layers)
     traced = predicted("--model", f"plan_models:{name}", "--input", shape)
     computed = predicted("--config", str(config))
     assert "16 bit was counted by the CPU's rules for autocast" in traced["notes"]
     for found in (traced, computed):
-        assert found["parts"]["gradients"]["likely"] == parameters
-        keeps = found["parts"]["kept for backward"]
+        keeps, passing = found["parts"]["kept for backward"], found["parts"]["passing tensors"]
         # What the loss keeps is the trace's alone: files of layers end before it.
         loss = BATCH * inputs.shape[1] * 100 * 4 if name == "Transformer" and found is computed else 0
-        assert keeps["low"] * 0.99 <= real - loss <= keeps["high"] * 1.01, (real, keeps)
-        assert abs(keeps["likely"] - (real - loss)) < 0.03 * real, (real, keeps)
+        assert found["parts"]["gradients"]["likely"] == real.parameters
+        assert keeps["low"] * 0.99 <= real.kept - loss <= keeps["high"] * 1.01, (real, keeps)
+        assert abs(keeps["likely"] - (real.kept - loss)) < 0.03 * real.kept, (real, keeps)
+        low, high = keeps["low"] + passing["low"], keeps["high"] + passing["high"]
+        assert low * 0.99 <= real.peak - loss <= high * 1.01, (real, keeps, passing)
 
 
 def test_a_model_that_needs_less_is_planned_with_what_was_traced():

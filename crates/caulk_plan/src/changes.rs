@@ -35,7 +35,7 @@ struct Knob {
 const KNOBS: [Knob; 12] = [
     Knob {
         name: "batch_size",
-        say: |s| s.batch.to_string(),
+        say: |s| format!("{} x {}", s.batch, s.accumulation),
         take: |s, from| (s.batch, s.accumulation) = (from.batch, from.accumulation),
         why: "fewer samples at a time, gradients summed over more of them: the effective batch stays",
     },

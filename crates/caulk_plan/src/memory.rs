@@ -104,7 +104,7 @@ fn of_model(demand: &Demand) -> Vec<Part> {
         Part {
             name: "passing tensors",
             bytes: demand.passing.max(beside),
-            source: "gradients of the widest layer, blocks computed again, workspaces, or the optimizer's temporaries",
+            source: "gradients on their way back, blocks computed again, workspaces, or the optimizer's temporaries",
         },
     ]
 }

@@ -146,11 +146,12 @@ fn of_layers(model: &Model, settings: &Settings) -> Result<Demand, ModelError> {
     };
     let cost: Cost = model.cost(settings.frames, settings.size, mode)?;
     let batch = settings.batch as f64;
-    // At least the gradient of one tensor lives beside what is kept; two of the widest layer, and one of its copies, at most.
-    let passing = Estimate::between(0.5, 1.0, 1.5) * (cost.widest * batch)
-        + Estimate::exact(cost.recomputed * batch)
-        // oneDNN and cuDNN lay out copies for convolutions over clips: 21 % of a step's peak on r3d_18.
-        + Estimate::between(0.0, 1.0, 2.0) * (cost.workspace * batch);
+    let beside = |reached: f64, saved: f64| (reached - saved).max(0.0) * batch;
+    let passing = Estimate::between(
+        beside(cost.reached.low, cost.saved.low),
+        beside(cost.reached.likely, cost.saved.likely),
+        beside(cost.reached.high, cost.saved.high),
+    );
     Ok(Demand {
         model: cost.parameters * FULL + cost.buffers,
         gradients: cost.parameters * FULL,

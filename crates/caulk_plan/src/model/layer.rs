@@ -70,6 +70,25 @@ pub(crate) enum Layer {
     Mobile(Mobile),
 }
 
+impl Layer {
+    /// Is it made of others?
+    pub(crate) const fn is_group(&self) -> bool {
+        use Layer::{Aside, Block, Bottleneck, EachFrame, Encoder, Mobile, Paths, Residual, Squeeze};
+        matches!(
+            self,
+            Aside(_)
+                | Block(_)
+                | Bottleneck(_)
+                | EachFrame(_)
+                | Encoder(_)
+                | Mobile(_)
+                | Paths(_)
+                | Residual(_)
+                | Squeeze(_)
+        )
+    }
+}
+
 /// One number for every dimension, or one for each.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
