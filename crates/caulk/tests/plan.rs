@@ -12,7 +12,7 @@ fn a_preset_is_planned_for_a_small_card() {
     let place = Place::new();
     let arguments =
         [&["plan", "--preset", "vit_gru", "--output", "safe.yaml", "--batch", "16"], &SMALL[..]].concat();
-    let ended = place.caulk(&arguments).code(0).prints("predicted, not measured").prints("kept for backward");
+    let ended = place.caulk(&arguments).code(0).prints("predicted, not measured").prints("derivatives.yaml");
     assert!(ended.out.contains("16-mixed") && ended.out.contains("beyond the plan"), "{ended:#?}");
     let yaml = place.read("safe.yaml");
     for line in ["schema: 1", "loader:", "  precision: \"16-mixed\"  # was 32-true: ", "# beyond the plan:"] {
@@ -57,6 +57,22 @@ fn a_model_by_its_layers() {
     let arguments = ["plan", "--config", "broken.toml", "--vram", "8GB"];
     place.caulk(&arguments).code(125).says("unknown variant `rleu`").says("--print-config");
     place.caulk(&["plan", "--config", "nothing.toml"]).code(125).says("nothing.toml");
+}
+
+#[test]
+fn this_machine_is_planned_for_without_a_gpu() {
+    let place = Place::new();
+    let arguments = ["plan", "--preset", "naive_cnn", "--batch", "4", "--auto", "--python", "/bin/false"];
+    place.caulk(&arguments).code(125).says("/bin/false");
+    // An interpreter without torch sees no GPU.
+    let script = "#!/bin/sh\necho 'caulk:{\"version\": \"3.11.7\", \"executable\": \"python\", \"cuda_available\": false, \"gpus\": []}'\n";
+    let python = place.write("bin/python", script);
+    std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a writable folder");
+    let path = python.to_string_lossy().into_owned();
+    let arguments =
+        ["plan", "--preset", "naive_cnn", "--batch", "4", "--ram", "64GB", "--auto", "--python", &path];
+    place.caulk(&arguments).code(0).says("torch sees no GPU here").prints("64.0 GB of host memory");
 }
 
 #[test]

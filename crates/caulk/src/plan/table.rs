@@ -61,7 +61,17 @@ pub(crate) fn text(source: &Source, machine: &Machine, outcome: &Outcome) -> any
         text += "\nIt fits as it is: nothing has to be changed.\n";
     }
     text += &listed("beyond the plan", &outcome.advice);
+    text += &sources(after);
     Ok(text)
+}
+
+/// Where each figure comes from.
+fn sources(memory: &Memory) -> String {
+    let mut text = "\nwhere the figures come from\n".to_owned();
+    for part in memory.gpu.iter().chain(&memory.host) {
+        let _ = writeln!(text, "  {:<32} {}", part.name, part.source);
+    }
+    text
 }
 
 fn side(name: &str, before: &[Part], after: &[Part], room: Option<f64>) -> String {

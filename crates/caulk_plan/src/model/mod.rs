@@ -1,5 +1,7 @@
 //! A model and how it is fed, as a file or a preset says it.
 
+mod flow;
+mod keep;
 mod layer;
 mod narrow;
 mod stages;
@@ -7,8 +9,8 @@ mod walk;
 
 use serde::Deserialize;
 
+pub(crate) use keep::{Cost, Mode};
 pub(crate) use layer::Layer;
-pub(crate) use walk::{Cost, Mode};
 
 /// A model with the settings that people start from.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

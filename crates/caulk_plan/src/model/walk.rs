@@ -4,84 +4,16 @@
 //! it or one that reads it saves it. Source: `derivatives.yaml` of torch 2.11, and what `saved_tensors_hooks` counted for
 //! each layer. Under autocast, matrix products and convolutions save 16-bit copies, normalisation stays at 32 bit.
 
-use super::layer::{Attention, Block, Conv, Gru, Layer, Positions, Residual, Sizes, Squeeze, Window};
+use super::flow::{Flow, clip, dimensions, pooled, pooled_size, tokens, windows, wrong};
+use super::keep::{Cost, FULL, Mode, Walk};
+use super::layer::{Attention, Block, Conv, Gru, Layer, Positions, Residual, Sizes, Squeeze};
 use super::{ModelError, stages};
 use crate::Estimate;
 
-/// Bytes of an element at 32 bit.
-const FULL: f64 = 4.0;
-/// Bytes of an element at 16 bit.
-const HALF: f64 = 2.0;
 /// Layers that are gone through; more are a mistake.
 const MOST_LAYERS: u64 = 100_000;
 /// Nothing in a model is larger, in elements: a number beyond it is a mistake.
 const LARGEST: f64 = 1e15;
-
-/// How the model is run.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Mode {
-    /// Under autocast to 16 bit?
-    pub(crate) mixed: bool,
-    /// Are blocks computed again in the backward pass?
-    pub(crate) checkpointing: bool,
-}
-
-/// What a model needs; in bytes, for one sample where nothing else is said.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Cost {
-    /// Numbers that are learned.
-    pub(crate) parameters: f64,
-    /// Statistics of batch normalisation, for any batch.
-    pub(crate) buffers: f64,
-    /// 16-bit copies of weights that autocast keeps, for any batch.
-    pub(crate) copies: f64,
-    /// Kept for the backward pass.
-    pub(crate) saved: Estimate,
-    /// The most that lives during the backward pass: what the layers up to one have kept, and the gradients around it.
-    pub(crate) reached: Estimate,
-    /// Does the model normalise over the batch?
-    pub(crate) batch_norm: bool,
-}
-
-/// The tensor between two layers.
-#[derive(Debug, Clone)]
-struct Flow {
-    shape: Vec<u64>,
-    /// So many of it: frames that are looked at one by one.
-    copies: f64,
-    /// Bytes of an element.
-    item: f64,
-    saved: bool,
-    /// Does it depend on anything that is learned?
-    learned: bool,
-}
-
-impl Flow {
-    fn elements(&self) -> f64 {
-        self.shape.iter().map(|size| *size as f64).product::<f64>() * self.copies
-    }
-
-    fn bytes(&self) -> f64 {
-        self.elements() * self.item
-    }
-
-    /// Another tensor of this shape.
-    fn to(&self, shape: Vec<u64>) -> Self {
-        Self { shape, saved: false, ..self.clone() }
-    }
-
-    fn last(&self) -> u64 {
-        self.shape.last().copied().unwrap_or(1)
-    }
-}
-
-struct Walk {
-    mode: Mode,
-    /// Bytes of gradients that wait at the end of the shortcuts around.
-    held: f64,
-    cost: Cost,
-    layers: u64,
-}
 
 /// Adds up what a model needs for inputs of this shape, and gives the shape of what comes out.
 ///
@@ -203,61 +135,6 @@ impl Walk {
             self.reach(layer, &read, &out);
         }
         Ok(out)
-    }
-
-    /// The backward pass has come to this layer: what later ones have kept is free again, and gradients of what it gave and
-    /// of what it read live at once.
-    fn reach(&mut self, layer: &Layer, read: &Flow, gave: &Flow) {
-        let both = gave.bytes() + if read.learned { read.bytes() } else { 0.0 };
-        // oneDNN and cuDNN lay out copies for convolutions over clips: 21 % of a step's peak on r3d_18.
-        let copies = if matches!(layer, Layer::Conv(_)) && gave.shape.len() == 4 { both } else { 0.0 };
-        let gradients = Estimate::between(gave.bytes(), both + 0.5 * copies, 1.5 * (both + copies));
-        let held = Estimate::exact(self.held);
-        self.cost.reached = self.cost.reached.max(self.cost.saved + gradients + held);
-    }
-
-    fn add(&mut self, bytes: f64) {
-        self.cost.saved = self.cost.saved + Estimate::exact(bytes);
-    }
-
-    /// The backward pass needs this tensor as it is.
-    fn keep(&mut self, flow: &mut Flow) {
-        if !flow.saved {
-            self.add(flow.bytes());
-            flow.saved = true;
-        }
-    }
-
-    /// ... at another width: a copy, where it has not that width already.
-    fn keep_as(&mut self, flow: &mut Flow, item: f64) {
-        if (flow.item - item).abs() < f64::EPSILON {
-            self.keep(flow);
-        } else {
-            self.add(flow.elements() * item);
-        }
-    }
-
-    /// Layers without weights keep nothing where nothing before them is learned.
-    fn keep_if_learned(&mut self, flow: &mut Flow) {
-        if flow.learned {
-            self.keep(flow);
-        }
-    }
-
-    /// Bytes of an element of what a matrix product or a convolution reads and gives.
-    fn item(&self) -> f64 {
-        if self.mode.mixed { HALF } else { FULL }
-    }
-
-    /// A matrix product or convolution: keeps its input.
-    fn product(&mut self, flow: &mut Flow, shape: Vec<u64>, weights: f64, bias: f64) -> Flow {
-        let item = self.item();
-        self.keep_as(flow, item);
-        self.cost.parameters += weights + bias;
-        if self.mode.mixed {
-            self.cost.copies += weights * HALF;
-        }
-        Flow { item, learned: true, ..flow.to(shape) }
     }
 
     fn conv(&mut self, conv: &Conv, flow: &mut Flow) -> Result<Flow, ModelError> {
@@ -415,73 +292,6 @@ fn room(times: u64) -> Result<(), ModelError> {
 
 fn bias(there: bool, out: u64) -> f64 {
     if there { out as f64 } else { 0.0 }
-}
-
-fn wrong(layer: &'static str, wanted: &'static str, flow: &Flow) -> ModelError {
-    ModelError::Shape { layer, wanted, shape: flow.shape.clone() }
-}
-
-/// Tokens and features of each.
-fn tokens(flow: &Flow, layer: &'static str) -> Result<(u64, u64), ModelError> {
-    let [count, features] = *flow.shape.as_slice() else {
-        return Err(wrong(layer, "[tokens, features]", flow));
-    };
-    Ok((count, features))
-}
-
-fn clip(flow: &Flow, layer: &'static str) -> Result<(u64, u64, u64, u64), ModelError> {
-    let [channels, frames, height, width] = *flow.shape.as_slice() else {
-        return Err(wrong(layer, "[channels, frames, height, width]", flow));
-    };
-    Ok((channels, frames, height, width))
-}
-
-/// What is left when positions are averaged: channels come first in images, features last in sequences.
-fn pooled_size(flow: &Flow) -> Result<u64, ModelError> {
-    match flow.shape.as_slice() {
-        [_, features] => Ok(*features),
-        [channels, _, _, ..] => Ok(*channels),
-        _ => Err(wrong("global-pool", "positions to average", flow)),
-    }
-}
-
-fn pooled(window: &Window, flow: &Flow, layer: &'static str) -> Result<Flow, ModelError> {
-    let stride = window.stride.clone().unwrap_or(window.kernel.clone());
-    let channels = flow.shape.first().copied().unwrap_or(0);
-    Ok(flow.to(windows(flow, channels, &window.kernel, &stride, &window.padding, layer)?))
-}
-
-/// One size for each dimension of positions.
-fn dimensions(sizes: &Sizes, flow: &Flow, layer: &'static str) -> Result<Vec<u64>, ModelError> {
-    let rank = flow.shape.len().saturating_sub(1);
-    match sizes {
-        _ if rank == 0 => Err(wrong(layer, "channels and positions", flow)),
-        Sizes::All(size) => Ok(vec![*size; rank]),
-        Sizes::Each(sizes) if sizes.len() == rank => Ok(sizes.clone()),
-        Sizes::Each(sizes) => Err(ModelError::Dimensions { layer, given: sizes.len(), rank }),
-    }
-}
-
-/// Shape of what windows over the positions give.
-fn windows(
-    flow: &Flow,
-    channels: u64,
-    kernel: &Sizes,
-    stride: &Sizes,
-    padding: &Sizes,
-    layer: &'static str,
-) -> Result<Vec<u64>, ModelError> {
-    let sizes = |sizes| dimensions(sizes, flow, layer);
-    let (kernel, stride, padding) = (sizes(kernel)?, sizes(stride)?, sizes(padding)?);
-    let mut shape = vec![channels];
-    for (at, size) in flow.shape.iter().skip(1).enumerate() {
-        let padded = size.saturating_add(padding[at].saturating_mul(2));
-        if kernel[at] == 0 || stride[at] == 0 || kernel[at] > padded {
-            return Err(ModelError::Window { layer, kernel: kernel[at], stride: stride[at], size: padded });
-        }
-        shape.push((padded - kernel[at]) / stride[at] + 1);
-    }
-    Ok(shape)
 }
 
 #[cfg(test)]
