@@ -73,7 +73,7 @@ const KNOBS: [Knob; 12] = [
         name: "num_workers",
         say: |s| s.workers.to_string(),
         take: |s, from| s.workers = from.workers,
-        why: "each worker holds batches, decoders and its own part of the heap",
+        why: "each worker holds batches, decoders and its own part of the heap; more than there are processors wait for each other",
     },
     Knob {
         name: "prefetch_factor",
@@ -159,7 +159,7 @@ pub fn changes(
 pub fn advice(source: &Source, plan: &Settings, machine: &Machine) -> Result<Vec<Change>, ModelError> {
     let Some(now) = expected(source, plan, machine)? else { return Ok(Vec::new()) };
     let mut advice = Vec::new();
-    for (setting, why, then) in further(plan) {
+    for (setting, why, then) in further(plan, machine) {
         // A model that cannot be made narrower by rule, or that was not traced so, gives no advice.
         let Ok(Some(with)) = expected(source, &then, machine) else { continue };
         let (before, after) = said(setting, plan, &then);
@@ -168,17 +168,27 @@ pub fn advice(source: &Source, plan: &Settings, machine: &Machine) -> Result<Vec
             advice.push(Change { setting, before, after, why: why.into(), gpu_saved, host_saved });
         }
     }
-    if let Some(demand) = source.demand(plan)? {
+    let Some(demand) = source.demand(plan)? else { return Ok(advice) };
+    if plan.size.is_some() {
+        let ahead = demand.sample * plan.batch as f64 * (plan.workers * plan.prefetch).max(1) as f64;
         advice.push(Change {
-            setting: "validation outputs",
-            before: "kept with their graphs".into(),
-            after: "metrics at the end".into(),
-            why: "what a step returns is kept to the end of the epoch: keep numbers, or `.detach().cpu()`; saved per batch kept"
-                .into(),
-            gpu_saved: if machine.gpu.is_some() { demand.saved.likely } else { 0.0 },
-            host_saved: if machine.gpu.is_some() { 0.0 } else { demand.saved.likely },
+            setting: "augmentations",
+            before: "three views of each sample".into(),
+            after: "one".into(),
+            why: "views wait in batches, and lie on disk, as samples of their own; made once, they serve every fold".into(),
+            gpu_saved: 0.0,
+            host_saved: 2.0 * ahead,
         });
     }
+    advice.push(Change {
+        setting: "validation outputs",
+        before: "kept with their graphs".into(),
+        after: "metrics at the end".into(),
+        why: "what a step returns is kept to the end of the epoch: keep numbers, or `.detach().cpu()`; saved per batch kept"
+            .into(),
+        gpu_saved: if machine.gpu.is_some() { demand.saved.likely } else { 0.0 },
+        host_saved: if machine.gpu.is_some() { 0.0 } else { demand.saved.likely },
+    });
     Ok(advice)
 }
 
@@ -191,7 +201,7 @@ fn said(setting: &str, plan: &Settings, then: &Settings) -> (String, String) {
 }
 
 /// Settings beyond these, and what they cost.
-fn further(plan: &Settings) -> Vec<(&'static str, &'static str, Settings)> {
+fn further(plan: &Settings, machine: &Machine) -> Vec<(&'static str, &'static str, Settings)> {
     let mut list = Vec::new();
     let mut add = |setting, why, set: &dyn Fn(&mut Settings)| {
         let mut then = plan.clone();
@@ -201,8 +211,9 @@ fn further(plan: &Settings) -> Vec<(&'static str, &'static str, Settings)> {
         }
     };
     add("precision", "what is kept for the backward pass takes half", &|s| {
-        if s.precision == Precision::Full {
-            s.precision = Precision::Half;
+        // On the CPU hardly any processor computes faster so.
+        if let (Precision::Full, Some(gpu)) = (s.precision, &machine.gpu) {
+            s.precision = if gpu.bfloat16 == Some(true) { Precision::Brain } else { Precision::Half };
         }
     });
     add(
@@ -238,4 +249,82 @@ fn further(plan: &Settings) -> Vec<(&'static str, &'static str, Settings)> {
         s.workers = 0;
     });
     list
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::{Card, gpu, plan, preset};
+
+    fn planned(name: &str, ram: f64) -> (Vec<Change>, Vec<Change>) {
+        let source = Source::Layers(Box::new(preset(name).unwrap()));
+        let before = Settings {
+            batch: 16,
+            accumulation: 1,
+            precision: Precision::Full,
+            checkpointing: false,
+            frames: Some(16),
+            size: Some(224),
+            thirds: 3,
+            optimizer: Optimizer::Adam,
+            workers: 4,
+            prefetch: 2,
+            pin_memory: true,
+            persistent_workers: true,
+            decoding: Some(Decoding::Whole),
+            validation_batch: 16,
+            validation_every: 1,
+        };
+        let gpu = Some(Card::from(&gpu("GTX 1650").unwrap()));
+        let machine = Machine { gpu, ram: Some(ram * 1e9), ..Machine::default() };
+        let after = plan(&source, &before, &machine).unwrap().settings;
+        (changes(&source, &before, &after, &machine).unwrap(), advice(&source, &after, &machine).unwrap())
+    }
+
+    fn names(changes: &[Change]) -> Vec<&'static str> {
+        changes.iter().map(|change| change.setting).collect()
+    }
+
+    #[test]
+    fn what_was_changed_says_what_it_saves() {
+        let (changes, _) = planned("vit_gru", 16.0);
+        let found = names(&changes);
+        for name in ["batch_size", "precision", "gradient_checkpointing", "decoding", "validation_every"] {
+            assert!(found.contains(&name), "{name} is missing: {found:?}");
+        }
+        let saved = |name: &str| changes.iter().find(|change| change.setting == name).unwrap();
+        assert!(saved("gradient_checkpointing").gpu_saved > 1e9);
+        assert!(saved("decoding").host_saved > 1e9);
+        assert_eq!(saved("batch_size").before, "16 x 1");
+    }
+
+    #[test]
+    fn what_could_be_done_beyond_has_a_saving_each() {
+        for name in ["vit_transformer", "slowfast", "x3d"] {
+            let (_, advice) = planned(name, 16.0);
+            let found = names(&advice);
+            for wanted in [
+                "frames",
+                "size",
+                "num_workers",
+                "augmentations",
+                "model width and depth",
+                "validation outputs",
+            ] {
+                assert!(found.contains(&wanted), "{name}: {wanted} is missing: {found:?}");
+            }
+            assert!(advice.iter().all(|each| each.gpu_saved + each.host_saved >= 1.0), "{advice:?}");
+        }
+    }
+
+    #[test]
+    fn batch_normalisation_is_warned_of() {
+        let why = |name: &str| {
+            let (changes, _) = planned(name, 16.0);
+            changes.into_iter().find(|change| change.setting == "batch_size").unwrap().why
+        };
+        assert!(why("x3d").contains("batch normalisation"));
+        assert!(!why("vit_gru").contains("batch normalisation"));
+    }
 }

@@ -22,8 +22,7 @@ pub(crate) fn machine(args: &PlanArgs, printer: Printer) -> anyhow::Result<Machi
     if let Some(name) = &args.gpu {
         machine.gpu = Some(Card::from(&gpu(name)?));
     } else if let Some(size) = args.vram {
-        let name = format!("a GPU with {}", caulk_core::Bytes(size.0));
-        machine.gpu = Some(Card { name, memory: size.0 as f64, bfloat16: None });
+        machine.gpu = Some(Card { name: "a GPU".into(), memory: size.0 as f64, bfloat16: None });
     } else if args.auto {
         look(args, &mut machine, printer)?;
     }
