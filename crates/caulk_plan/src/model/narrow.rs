@@ -27,6 +27,13 @@ fn count(number: &mut u64, thirds: u64) {
     *number = (*number * thirds / 3).max(1);
 }
 
+/// Heads that are no multiple of three stay as many: what is left of the features would not be divided by fewer.
+fn heads(number: &mut u64, thirds: u64) {
+    if number.is_multiple_of(3) {
+        count(number, thirds);
+    }
+}
+
 fn shrink(layer: &mut Layer, thirds: u64) {
     match layer {
         Layer::Linear(of) => part(&mut of.out, thirds),
@@ -34,12 +41,12 @@ fn shrink(layer: &mut Layer, thirds: u64) {
             part(&mut of.out, thirds);
             of.groups = of.groups.min(1);
         }
-        Layer::Attention(of) => count(&mut of.heads, thirds),
+        Layer::Attention(of) => heads(&mut of.heads, thirds),
         Layer::Embedding(of) => part(&mut of.size, thirds),
         Layer::Gru(of) => part(&mut of.hidden, thirds),
         Layer::Encoder(of) => {
             part(&mut of.inner, thirds);
-            count(&mut of.heads, thirds);
+            heads(&mut of.heads, thirds);
             count(&mut of.times, thirds);
         }
         Layer::Bottleneck(of) => {
