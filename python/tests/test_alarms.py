@@ -6,9 +6,9 @@ PROGRAM = """
 import time
 import caulk
 kept = []
-for epoch in range(6):
+for epoch in range(7):
     for step in range(20):
-        time.sleep({slow} if epoch == 5 else 0.01)
+        time.sleep({slow} if epoch >= 5 else 0.01)
         caulk.step()
     kept.append(bytearray(30 << 20))
     caulk.epoch()

@@ -26,8 +26,8 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        // One slow step is a checkpoint; one slow epoch is not.
-        Self { within: Series::new(10, 3), epochs: Series::new(3, 1) }
+        // One slow step is a checkpoint, one slow epoch a validation that does not come with each.
+        Self { within: Series::new(10, 3), epochs: Series::new(3, 2) }
     }
 }
 
@@ -118,12 +118,20 @@ mod tests {
 
     #[test]
     fn epochs_tell_where_steps_are_looked_at_no_more() {
-        let mut pace = Pace::default();
-        let ends = [0, 10, 20, 30, 40, 90_u64];
-        let found = ends.iter().zip(0..).map(|(second, epoch)| {
-            let time_ns = second * 1_000_000_000;
-            pace.step(&Boundary { unit: Unit::Epoch, time_ns, steps: epoch * 100, ..Boundary::default() })
-        });
-        assert_eq!(found.last().flatten(), Some(Slow { seconds: 0.5, factor: 5.0 }));
+        let last = |ends: &[u64]| {
+            let mut pace = Pace::default();
+            let found = ends.iter().zip(0..).map(|(second, epoch)| {
+                let time_ns = second * 1_000_000_000;
+                pace.step(&Boundary { unit: Unit::Epoch, time_ns, steps: epoch * 100, ..Boundary::default() })
+            });
+            found.last().flatten()
+        };
+        assert_eq!(last(&[0, 10, 20, 30, 40, 90, 140]), Some(Slow { seconds: 0.5, factor: 5.0 }));
+        let validated = [0, 10, 20, 30, 80, 90, 100, 110, 160];
+        assert_eq!(
+            last(&validated),
+            Some(Slow { seconds: 0.1, factor: 1.0 }),
+            "a validation every fourth epoch"
+        );
     }
 }
