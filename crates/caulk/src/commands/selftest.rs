@@ -37,7 +37,7 @@ pub(crate) fn run(args: &SelftestArgs, printer: Printer) -> anyhow::Result<i32> 
         package,
         machine: doctor::machine(),
         pressure: std::fs::read_to_string("/proc/pressure/memory").is_ok(),
-        line: place.line,
+        leaking: place.lines.clone(),
         python,
     };
     let checks = checks(&found, &seen);

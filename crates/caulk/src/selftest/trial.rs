@@ -13,7 +13,7 @@ use crate::assemble;
 
 /// The program, in the package.
 const PROGRAM: &str = "_selftest/program.py";
-/// End of the line that leaks.
+/// End of the lines that leak: one with torch, one without.
 const MARK: &str = "# leak";
 /// Nothing of this takes so long, unless it hangs.
 const LONGEST: Duration = Duration::from_mins(5);
@@ -56,8 +56,8 @@ pub(crate) struct Place {
     /// Removed at the end, unless the user wants to keep it.
     _temporary: Option<tempfile::TempDir>,
     folder: Utf8PathBuf,
-    /// Number of the line that leaks.
-    pub(crate) line: u64,
+    /// Numbers of the lines that leak.
+    pub(crate) lines: Vec<u64>,
 }
 
 impl Place {
@@ -70,8 +70,8 @@ impl Place {
         let text = fs::read_to_string(&program).with_context(|| {
             format!("failed to read `{program}`\nhint: install caulk again: it is a part of it")
         })?;
-        let line =
-            text.lines().position(|line| line.ends_with(MARK)).context("the program has lost its leak")?;
+        let marked = (1..).zip(text.lines()).filter(|(_, line)| line.ends_with(MARK));
+        let lines = marked.map(|(number, _)| number).collect();
         let temporary = if keep.is_none() { Some(tempfile::tempdir()?) } else { None };
         let folder = match (&temporary, keep) {
             (Some(temporary), _) => Utf8PathBuf::from_path_buf(temporary.path().to_owned())
@@ -82,7 +82,7 @@ impl Place {
         let folder = folder.canonicalize_utf8().unwrap_or(folder);
         fs::write(folder.join("program.py"), text)
             .with_context(|| format!("failed to write into `{folder}`"))?;
-        Ok(Self { _temporary: temporary, folder, line: line as u64 + 1 })
+        Ok(Self { _temporary: temporary, folder, lines })
     }
 }
 
