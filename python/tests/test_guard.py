@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -247,10 +248,39 @@ def test_what_is_told_to_end_from_outside_is_not_started_again(tmp_path, number,
 
 def test_a_program_that_does_not_end_is_killed_and_started_again(run_caulk, tmp_path):
     setup = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ncaulk.on_checkpoint(save)"
-    path = program(tmp_path, LEAK + "\ntime.sleep(0.02)", setup, steps=150)
-    run = run_caulk(path, options=guard(path, "--budget", "100MB", "--grace", "1s"))
+    path = program(tmp_path, LEAK + "\ntime.sleep(0.02)", setup, steps=100)
+    run = run_caulk(path, options=guard(path, "--budget", "60MB", "--grace", "1s"))
     assert run.code == 0 and restarts(run) >= 1, run.told()
     assert run.report["lives"][0]["ended"].startswith("ended by signal 9 (SIGKILL)"), run.told()
+
+
+def test_ctrl_c_between_two_lives_ends_the_run(tmp_path):
+    path = program(tmp_path, "if step == 5:\n    save()\n    time.sleep(0.02)\nif step >= 5:\n    raise MemoryError")
+    running = subprocess.Popen(
+        [str(CAULK), "run", "--output", str(tmp_path / "run"), *guard(path), "--", sys.executable, str(path)],
+        cwd=tmp_path,
+        env=program_environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert running.stderr is not None
+    seen = []
+    # Restarts without progress wait longer and longer.
+    while not seen or " in 2 s: " not in seen[-1]:
+        seen.append(running.stderr.readline())
+    # It says so just before it waits.
+    time.sleep(0.5)
+    os.killpg(running.pid, signal.SIGINT)
+    rest = running.communicate(timeout=60)[1]
+    assert running.returncode == 1 and "restart 4" not in rest, rest
+    assert "told to end from outside" in rest and "Started again twice" in rest, rest
+
+
+def test_a_command_that_cannot_be_started_again_ends_the_run(run_caulk, tmp_path):
+    path = program(tmp_path, "if step == 5:\n    save()\n    raise MemoryError")
+    run = run_caulk(path, options=["--guard", "--checkpoint", "step-*.txt", "--resume-cmd", "./missing {checkpoint}"])
+    assert run.code == 1 and "could not be started again" in run.stderr, run.told()
 
 
 def test_what_does_not_fit_is_ended_with_a_reason(run_caulk, tmp_path):

@@ -46,6 +46,7 @@ fn lives(page: &mut Page, report: &Report) {
     }
     let restarts = match report.lives.len() - 1 {
         1 => "once".to_owned(),
+        2 => "twice".to_owned(),
         restarts => format!("{restarts} times"),
     };
     page.prose((Tone::Plain, ""), Tone::Plain, &format!("Started again {restarts}."));

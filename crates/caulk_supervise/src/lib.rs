@@ -218,6 +218,15 @@ pub struct Outcome {
     pub guarded: Option<Guarded>,
 }
 
+/// Waits; false where somebody has sent a signal to end meanwhile. The calling thread must be the only one that handles
+/// signals.
+///
+/// # Errors
+/// What the system says where it lets nobody wait for signals.
+pub fn pause(length: Duration) -> std::io::Result<bool> {
+    signals::pause(length)
+}
+
 /// Runs the command to its end.
 ///
 /// Signals that a person or a program sends to the caller are passed on to the command, once; those of the terminal

@@ -9,6 +9,10 @@ use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
 use std::ptr;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
 
 /// Signals that a person or a program sends to a job.
 const PASSED_ON: [i32; 6] =
@@ -94,6 +98,30 @@ impl Signals {
     /// What the command is to find.
     pub(crate) fn before(&self) -> Before {
         self.before
+    }
+}
+
+/// Waits for so long; false if a signal has arrived meanwhile.
+///
+/// # Errors
+/// As [`Signals::block`].
+pub(crate) fn pause(length: Duration) -> io::Result<bool> {
+    let mut signals = Signals::block()?;
+    let until = Instant::now() + length;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout =
+            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: i64::from(left.subsec_nanos()) };
+        // Interrupted or refused is as good as too early: the time decides.
+        let _ = poll(&mut [PollFd::new(&signals, PollFlags::IN)], Some(&timeout));
+        while let Some(arrived) = signals.next() {
+            if arrived != Arrived::Child {
+                return Ok(false);
+            }
+        }
+        if left.is_zero() {
+            return Ok(true);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `caulk run --guard`: one life of the command after the other, until it is done or restarts do not help.
 
 use std::ffi::OsString;
-use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use camino::{Utf8Path, Utf8PathBuf};
@@ -20,73 +20,172 @@ use crate::{assemble, target};
 /// Without `--budget`, this share of what there is.
 const USUAL: Budget = Budget::Share(0.9);
 
-/// What all lives have in common.
-struct Plan {
+/// The lives of a run: what they have in common, and what the last one has left.
+struct Series<'a> {
+    args: &'a RunArgs,
+    printer: Printer,
+    lives: Lives,
     resume: Option<Resume>,
     guarding: Guarding,
+    /// The newest checkpoint when the last life began, and the one that it began with.
+    before: Option<Checkpoint>,
+    used: Option<Checkpoint>,
+}
+
+/// How it goes on.
+struct Next {
+    command: Vec<OsString>,
+    pause: Duration,
 }
 
 /// Runs the command until it needs no further life; returns where that is recorded, and how the last one ended.
 ///
 /// # Errors
-/// Options that make no sense, and what keeps a life from starting.
+/// Options that make no sense, and what keeps the first life from starting.
 pub(crate) fn run(
     args: &RunArgs,
     mut options: Options,
     recorder: Recorder,
     printer: Printer,
 ) -> anyhow::Result<(Utf8PathBuf, Outcome)> {
-    let mut plan = match Plan::of(args, &options) {
-        Ok(plan) => plan,
+    let folder = recorder.folder().to_owned();
+    let mut series = match Series::of(args, &options, printer) {
+        Ok(series) => series,
         Err(error) => {
             recorder.discard();
             return Err(error);
         }
     };
-    let mut lives = Lives::new(args.guard.max_restarts);
-    let mut used: Option<Checkpoint> = None;
-    let run = recorder.folder().to_owned();
-    let mut recorder = Some(recorder);
-    for number in 1.. {
-        let before = plan.guarding.checkpoints.newest();
-        options.guard = Some(plan.guarding.clone());
-        let recorder = match recorder.take() {
-            Some(recorder) => recorder,
-            None => next_recorder(args, &options.command, &run, number, printer)?,
-        };
-        let (_, outcome) = live(&options, recorder)?;
-        let Some(guarded) = outcome.guarded.clone() else { return Ok((run, outcome)) };
-        plan.guarding.checkpoints = guarded.checkpoints.clone();
-        plan.guarding.later = true;
-        let life = plan.life(&guarded, before.as_ref(), used.as_ref());
-        let decision = lives.after(life);
-        let found = plan.guarding.checkpoints.find();
-        let Some((pause, older)) = announce(decision, printer) else { return Ok((run, outcome)) };
-        used = choose(&found, used.as_ref().filter(|_| older)).cloned();
-        options.command = plan.command(args, used.as_ref()).context("there is nothing to go on with")?;
-        if let Some(cause) = cause(&outcome, guarded.end) {
-            printer.guard(&cause);
+    let mut outcome = series.live(&mut options, recorder)?;
+    for number in 2.. {
+        let Some(next) = series.next(&outcome) else { break };
+        printer.guard(&next.text(number - 1));
+        if !caulk_supervise::pause(next.pause)? {
+            printer.guard("told to end from outside: does not start it again");
+            break;
         }
-        printer.guard(&started_again(number, &options.command, pause.as_secs()));
-        thread::sleep(pause);
+        options.command = next.command;
+        match series.live_again(&mut options, &folder, number) {
+            Ok(later) => outcome = later,
+            Err(error) => {
+                printer.warn_of(&error.context("the command could not be started again"), None);
+                break;
+            }
+        }
     }
-    unreachable!("the numbers of lives do not end")
+    Ok((folder, outcome))
 }
 
-/// Says why no further life follows, or how the next one begins: its pause, and whether it takes an older checkpoint.
-fn announce(decision: Decision, printer: Printer) -> Option<(std::time::Duration, bool)> {
-    match decision {
-        Decision::Restart { pause, older } => return Some((pause, older)),
-        Decision::Over => {}
-        Decision::GiveUp(restarts) => printer.guard(&format!(
-            "gives up: {restarts} restart{} in a row without progress (--max-restarts)",
-            if restarts == 1 { "" } else { "s" }
-        )),
-        Decision::NothingToResume => {
-            printer.guard("does not start it again: there is no checkpoint to go on from");
+impl<'a> Series<'a> {
+    fn of(args: &'a RunArgs, options: &Options, printer: Printer) -> anyhow::Result<Self> {
+        let guard = &args.guard;
+        let resume = guard.resume_cmd.as_deref().map(Resume::parse).transpose().context("--resume-cmd")?;
+        let checkpoints = checkpoints(guard.checkpoint.as_deref(), &args.command)?;
+        let restarts = match (&resume, checkpoints.pattern()) {
+            (Some(resume), None) if !resume.needs_checkpoint() => Restarts::Always,
+            (None, None) => Restarts::Never,
+            _ => Restarts::FromCheckpoint,
+        };
+        let gpu_budget = guard.gpu_budget.map(|budget| match budget {
+            Budget::Bytes(bytes) => GpuBudget::Bytes(bytes),
+            Budget::Share(share) => GpuBudget::Share(share),
+        });
+        let (budget, grace) = (budget(args, options)?, guard.grace.0);
+        let guarding = Guarding { budget, gpu_budget, checkpoints, later: false, restarts, grace };
+        let lives = Lives::new(guard.max_restarts);
+        Ok(Self { args, printer, lives, resume, guarding, before: None, used: None })
+    }
+
+    /// One life.
+    fn live(&mut self, options: &mut Options, recorder: Recorder) -> anyhow::Result<Outcome> {
+        self.before = self.guarding.checkpoints.newest();
+        options.guard = Some(self.guarding.clone());
+        let (_, outcome) = live(options, recorder)?;
+        if let Some(guarded) = &outcome.guarded {
+            self.guarding.checkpoints = guarded.checkpoints.clone();
+        }
+        self.guarding.later = true;
+        Ok(outcome)
+    }
+
+    /// A later life, recorded in a folder of its own.
+    fn live_again(&mut self, options: &mut Options, run: &Utf8Path, number: u32) -> anyhow::Result<Outcome> {
+        let folder = assemble::life_folder(run, number);
+        let target = target::describe(&options.command)?;
+        let alarms = Thresholds::of(&self.args.alarms);
+        let recorder = Recorder::create(&folder, target, self.args.budget, alarms, self.printer)?;
+        self.live(options, recorder)
+    }
+
+    /// How it goes on after a life; `None` where that was the last one, for which the reason is said.
+    fn next(&mut self, outcome: &Outcome) -> Option<Next> {
+        let guarded = outcome.guarded.as_ref()?;
+        let found = self.guarding.checkpoints.find();
+        let (pause, older) = match self.lives.after(self.life(guarded, &found)) {
+            Decision::Restart { pause, older } => (pause, older),
+            decision => {
+                if let Some(text) = farewell(decision) {
+                    self.printer.guard(&text);
+                }
+                return None;
+            }
+        };
+        if let Some(cause) = cause(outcome, guarded.end) {
+            self.printer.guard(&cause);
+        }
+        self.used = choose(&found, self.used.as_ref().filter(|_| older)).cloned();
+        Some(Next { command: self.command()?, pause })
+    }
+
+    /// What the next life depends on, with the checkpoints that there are now.
+    fn life(&self, guarded: &Guarded, found: &[Checkpoint]) -> Life {
+        let newest = choose(found, None);
+        let newer = newest.is_some_and(|newest| Some(newest) != self.before.as_ref());
+        let used = self.used.as_ref();
+        Life {
+            end: guarded.end,
+            progressed: if self.guarding.checkpoints.are_known() { newer } else { guarded.epochs > 0 },
+            stepped: guarded.stepped,
+            has_older: used.is_some_and(|used| choose(found, Some(used)).is_some()),
+            resumable: match self.guarding.restarts {
+                Restarts::Never => false,
+                Restarts::Always => true,
+                Restarts::FromCheckpoint => newest.is_some(),
+            },
         }
     }
-    None
+
+    fn command(&self) -> Option<Vec<OsString>> {
+        let Some(resume) = &self.resume else { return Some(self.args.command.clone()) };
+        let words = resume.words(self.used.as_ref().map(|used| used.path.as_str()))?;
+        Some(words.into_iter().map(OsString::from).collect())
+    }
+}
+
+impl Next {
+    /// `restart 2 in 4 s: python train.py --resume ...`.
+    fn text(&self, restart: u32) -> String {
+        let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
+        let pause = match self.pause.as_secs() {
+            0 => String::new(),
+            seconds => format!(" in {seconds} s"),
+        };
+        format!("restart {restart}{pause}: {}", words.join(" "))
+    }
+}
+
+/// Why no further life follows, where that needs to be said.
+fn farewell(decision: Decision) -> Option<String> {
+    match decision {
+        Decision::Restart { .. } | Decision::Over => None,
+        Decision::GiveUp(restarts) => {
+            let plural = if restarts == 1 { "" } else { "s" };
+            Some(format!("gives up: {restarts} restart{plural} in a row without progress (--max-restarts)"))
+        }
+        Decision::NothingToResume => {
+            Some("does not start it again: there is no checkpoint to go on from".into())
+        }
+    }
 }
 
 /// Why the program has ended, where it was not the guard that ended it.
@@ -97,79 +196,6 @@ fn cause(outcome: &Outcome, end: End) -> Option<String> {
         End::OutOfMemory => Some(format!("the program ran out of memory: it {text}")),
         End::Failed => Some(format!("the program did not come to its first step: it {text}")),
         End::Stopped | End::Finished | End::DoesNotFit | End::Told => None,
-    }
-}
-
-fn started_again(number: u32, command: &[OsString], pause_s: u64) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let pause = if pause_s > 0 { format!(" in {pause_s} s") } else { String::new() };
-    format!("restart {number}{pause}: {}", words.join(" "))
-}
-
-fn next_recorder(
-    args: &RunArgs,
-    command: &[OsString],
-    run: &Utf8Path,
-    number: u32,
-    printer: Printer,
-) -> anyhow::Result<Recorder> {
-    let folder = assemble::life_folder(run, number);
-    Ok(Recorder::create(
-        &folder,
-        target::describe(command)?,
-        args.budget,
-        Thresholds::of(&args.alarms),
-        printer,
-    )?)
-}
-
-impl Plan {
-    fn of(args: &RunArgs, options: &Options) -> anyhow::Result<Self> {
-        let guard = &args.guard;
-        let resume = guard.resume_cmd.as_deref().map(Resume::parse).transpose().context("--resume-cmd")?;
-        let checkpoints = checkpoints(guard.checkpoint.as_deref(), &args.command)?;
-        let restarts = match (&resume, checkpoints.pattern()) {
-            (Some(resume), None) if !resume.needs_checkpoint() => Restarts::Always,
-            (None, None) => Restarts::Never,
-            _ => Restarts::FromCheckpoint,
-        };
-        let guarding = Guarding {
-            budget: budget(args, options)?,
-            gpu_budget: guard.gpu_budget.map(|budget| match budget {
-                Budget::Bytes(bytes) => GpuBudget::Bytes(bytes),
-                Budget::Share(share) => GpuBudget::Share(share),
-            }),
-            checkpoints,
-            later: false,
-            restarts,
-            grace: guard.grace.0,
-        };
-        Ok(Self { resume, guarding })
-    }
-
-    /// What the next life depends on. `before`: the newest checkpoint at this life's start; `used`: the one it began with.
-    fn life(&self, guarded: &Guarded, before: Option<&Checkpoint>, used: Option<&Checkpoint>) -> Life {
-        let checkpoints = &self.guarding.checkpoints;
-        let found = checkpoints.find();
-        let newest = choose(&found, None);
-        let newer = newest.is_some_and(|newest| Some(newest) != before);
-        Life {
-            end: guarded.end,
-            progressed: if checkpoints.are_known() { newer } else { guarded.epochs > 0 },
-            stepped: guarded.stepped,
-            has_older: used.is_some_and(|used| choose(&found, Some(used)).is_some()),
-            resumable: match self.guarding.restarts {
-                Restarts::Never => false,
-                Restarts::Always => true,
-                Restarts::FromCheckpoint => newest.is_some(),
-            },
-        }
-    }
-
-    fn command(&self, args: &RunArgs, checkpoint: Option<&Checkpoint>) -> Option<Vec<OsString>> {
-        let Some(resume) = &self.resume else { return Some(args.command.clone()) };
-        let words = resume.words(checkpoint.map(|checkpoint| checkpoint.path.as_str()))?;
-        Some(words.into_iter().map(OsString::from).collect())
     }
 }
 
