@@ -98,6 +98,7 @@ class Marks:
         self._epochs_at_this_spacing = 0
         self._spacing_since = self._idle_since = self._began = time.monotonic()
         self._steps_at_tick = 0
+        self._modules = 0
         self._epoch_began_at_step = 0
         self._ticks = 0
         self._tick = self._seconds or _TICK
@@ -290,11 +291,14 @@ class Marks:
                 self._second_boundary()
 
     def _is_starting(self):
-        """Is torch being imported, which grows for seconds and says nothing, or a child finding out what it is?"""
+        """Is the program still being imported, which grows for seconds and says nothing, or a child finding out what it is?"""
         age = time.monotonic() - self._began
         if not self._connected and age < _GROWN_UP:
             return _worker() is None
-        return "torch" in sys.modules and self.torch_steps is None and age < _IDLE
+        if age >= _IDLE:
+            return False
+        before, self._modules = self._modules, len(sys.modules)
+        return self._modules != before or ("torch" in sys.modules and self.torch_steps is None)
 
     def _is_idle(self):
         """Has there been no step for a minute?"""
