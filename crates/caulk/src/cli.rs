@@ -159,12 +159,12 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "apply")]
     pub(crate) apply_everywhere: bool,
 
-    #[command(flatten)]
-    pub(crate) alarms: AlarmArgs,
-
     /// Print neither report nor notes on standard error; warnings and errors stay
     #[arg(short, long)]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) alarms: AlarmArgs,
 
     #[command(flatten)]
     pub(crate) guard: GuardArgs,

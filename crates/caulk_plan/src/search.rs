@@ -1,6 +1,6 @@
 //! Looks for settings that fit, and changes no more than it must.
 //!
-//! What keeps the result comes first: 16 bit, accumulation at the same effective batch, checkpointing. Only where nothing of
+//! What keeps the result comes first: accumulation at the same effective batch, 16 bit, checkpointing. Only where nothing of
 //! that fits, clips and images become smaller.
 
 use crate::{Decoding, Machine, Memory, ModelError, Precision, Settings, Source, memory};

@@ -13,14 +13,14 @@ Examples:
   caulk plan --preset vit_gru --gpu \"GTX 1650\" --ram 16GB     settings that fit, with reasons
   caulk plan --preset slowfast --vram 8GB --output safe.yaml  write them, too
   caulk plan --preset x3d                                     what fits cards from 4 to 80 GB
-  caulk plan --model net:make --input 3x224x224 --batch 32 --auto   a model of yours, run without memory
+  caulk plan --model net:make --input 3x224x224 --auto        a model of yours, run without memory
   caulk plan --ram 8GB -- python train.py                     some steps of a training, measured
   caulk plan --config model.toml --gpu T4                     a model by its layers
 
 Presets: logistic_regression, svm, naive_cnn, vit_gru, vit_transformer, slowfast, x3d.
 
-The effective batch (batch x accumulation) stays what it was. 16 bit, smaller batches and gradient checkpointing are tried in \
-this order; frames and sizes change only where nothing else fits. Every figure is predicted, not measured, and has its \
+The effective batch (batch x accumulation) stays what it was. Smaller batches come first, down to 4 samples \
+at a time, then 16 bit, then gradient checkpointing; frames and sizes change only where nothing else fits. Every figure is predicted, not measured, and has its \
 interval; a plan fits if it does so at the highest.
 
 A model file names one sample, how it is trained now, and the layers; each preset is one, and `--print-config` prints it:
@@ -56,9 +56,6 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     pub(crate) auto: bool,
 
-    #[command(flatten)]
-    pub(crate) before: Before,
-
     /// With a command: end it after so many optimizer steps
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: u64,
@@ -78,6 +75,9 @@ pub(crate) struct PlanArgs {
     /// Format of what is printed
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+
+    #[command(flatten)]
+    pub(crate) before: Before,
 }
 
 /// The model.
