@@ -227,7 +227,12 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let weighing =
         groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
     let own: f64 = weighing.map(|group| bytes(group)).sum();
-    let grows = |verdict: &&Verdict| verdict.series == Series::Rss && verdict.state == State::Grows;
+    // Pages come and go by chance: where the bytes in them surely grow, uneven steps of theirs raise no doubt.
+    let surely = |verdict: &Verdict| verdict.interval.is_some_and(|[low, _]| low >= in_use.bytes_per_unit);
+    let grows = |verdict: &&Verdict| {
+        let rises = verdict.state == State::Grows || (verdict.state == State::Undecided && surely(verdict));
+        verdict.series == Series::Rss && rises
+    };
     match judged.verdicts.iter().find(grows).map(|resident| resident.bytes_per_unit) {
         Some(resident) if own >= 0.5 * in_use.bytes_per_unit.min(resident) => {
             (resident / own).clamp(0.3, 6.0)
