@@ -137,6 +137,38 @@ mod tests {
     use crate::plan::document::{Loader, Training, Validation};
 
     #[test]
+    fn what_is_written_is_read_again() {
+        let document = Document {
+            schema: 1,
+            training: Training {
+                batch_size: Some(4),
+                accumulate_grad_batches: Some(8),
+                precision: Some("bf16-mixed".into()),
+                gradient_checkpointing: Some(true),
+                frames: None,
+                size: Some(224),
+            },
+            loader: Loader {
+                num_workers: Some(0),
+                prefetch_factor: None,
+                pin_memory: Some(false),
+                persistent_workers: Some(false),
+            },
+            validation: Validation { batch_size: Some(4), check_val_every_n_epoch: Some(2) },
+        };
+        let text = write(&document, &["a: # head".into()], &[], &["b".into()]);
+        let read: Result<Document, _> = serde_json::from_value(read(&text).unwrap_or_default());
+        assert_eq!(read.ok(), Some(document), "{text}");
+    }
+
+    #[test]
+    fn comments_end_lines_and_quotes_keep_them() {
+        let text = "a:\n  b: \"x # y\" # z\n  c: 'd#e'\n  f: g#h\n  i: ~\n# j: 1\n";
+        let expected = json!({ "a": { "b": "x # y", "c": "d#e", "f": "g#h", "i": null } });
+        assert_eq!(read(text), Ok(expected));
+    }
+
+    #[test]
     fn a_file_says_why() {
         let document = Document {
             schema: 1,
