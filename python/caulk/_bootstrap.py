@@ -478,10 +478,11 @@ def start(settings):
     os.register_at_fork(after_in_child=marks.forked)
     atexit.register(marks.bye)
     marks.undo += [watch.remove, marks.stop_clock, _agent.stop]
-    if "guard=1" in settings.split(";"):
+    run = next((setting[6:] for setting in settings.split(";") if setting.startswith("guard=")), None)
+    if run is not None:
         from caulk import _guard
 
-        marks.guard = _guard.Guarded(marks)
+        marks.guard = _guard.Guarded(marks, run)
     caulk._marks = marks
     return True
 

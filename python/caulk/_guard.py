@@ -27,9 +27,11 @@ _KEPT = 2
 class Guarded:
     """The program's side of the guard: takes requests at steps, and acts where the state can be saved."""
 
-    def __init__(self, marks):
+    def __init__(self, marks, run):
         self._marks = marks
         self._agent = marks.agent
+        #: Name of the run, the same in all its lives.
+        self.run = run
         self._main = get_ident()
         #: A framework that saves its state by itself: an object with `name`, `spare_signal` and `save()`.
         self.framework = None
@@ -227,24 +229,22 @@ class Lightning:
 
     name = "Lightning"
 
-    def __init__(self, trainer):
+    def __init__(self, trainer, run):
         self._trainer = trainer
-        self._made = []
+        self._run = run
         #: Under SLURM its handler of SIGUSR1 queues the job again.
         self.spare_signal = "SLURM_JOB_ID" in os.environ
 
     def save(self, _number):
         """The path of the checkpoint; all ranks take part."""
         trainer = self._trainer
-        folder = os.path.join(trainer.default_root_dir, "caulk_checkpoints")
+        folder = os.path.join(trainer.default_root_dir, "caulk_checkpoints", self._run)
         path = os.path.join(folder, f"step-{trainer.global_step}.ckpt")
         trainer.save_checkpoint(path)
         if trainer.is_global_zero:
-            self._made = [made for made in self._made if made != path] + [path]
-            for old in self._made[:-_KEPT]:
-                if os.path.isfile(old):
-                    os.unlink(old)
-            self._made = self._made[-_KEPT:]
+            files = [entry for entry in os.scandir(folder) if entry.is_file()]
+            for old in sorted(files, key=lambda entry: entry.stat().st_mtime_ns)[:-_KEPT]:
+                os.unlink(old.path)
         return path
 
 

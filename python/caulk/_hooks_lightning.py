@@ -32,7 +32,7 @@ def install(module, marks):
 
     def guard(trainer):
         if marks.guard is not None:
-            marks.guard.enter_framework(None if trainer is None else _guarded().Lightning(trainer))
+            marks.guard.enter_framework(None if trainer is None else _guarded().Lightning(trainer, marks.guard.run))
 
     @functools.wraps(original)
     def _call_callback_hooks(trainer, hook_name, *args, **kwargs):

@@ -52,8 +52,10 @@ pub(crate) fn variables(options: &Options, runtime: &Runtime, memory: &Memory<'_
     if !settings.is_empty() {
         settings.push(';');
     }
-    if options.guard.is_some() {
-        settings.push_str("guard=1;");
+    if let Some(guard) = &options.guard {
+        settings.push_str("guard=");
+        settings.push_str(&guard.run);
+        settings.push(';');
     }
     settings.push_str("package=");
     settings.push_str(parent.as_str());

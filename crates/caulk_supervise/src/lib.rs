@@ -116,6 +116,8 @@ pub struct Guarding {
     pub gpu_budget: Option<GpuBudget>,
     /// Where the program's checkpoints are.
     pub checkpoints: Checkpoints,
+    /// A name for the run, the same in all lives: letters, digits, `-`, `_` and `.`.
+    pub run: String,
     /// A later life: what holds for all of them has been said.
     pub later: bool,
     /// When the program may be ended, to be started again.

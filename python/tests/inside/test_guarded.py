@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import caulk
@@ -49,7 +51,7 @@ def guarded(monkeypatch):
     monkeypatch.setattr(caulk, "_savers", [])
     agent = Agent()
     marks = SimpleNamespace(agent=agent, steps=0, epoch=0, _connect=lambda: True)
-    return _guard.Guarded(marks)
+    return _guard.Guarded(marks, "run")
 
 
 def step(guarded, *requests):
@@ -178,10 +180,32 @@ def test_under_slurm_lightnings_signal_is_spared(guarded, monkeypatch):
     trainer = SimpleNamespace(default_root_dir=".")
     for variable, spared in [("", False), ("77", True)]:
         monkeypatch.setenv("SLURM_JOB_ID", variable) if variable else monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-        guarded.framework = _guard.Lightning(trainer)
+        guarded.framework = _guard.Lightning(trainer, "run")
         step(guarded)
         guarded._next_tell = 0.0
         assert guarded._agent.standings[-1][2:4] == ("Lightning", spared)
+
+
+def test_the_last_two_checkpoints_of_lightning_stay(tmp_path):
+    class Trainer:
+        default_root_dir = str(tmp_path)
+        is_global_zero = True
+        global_step = 0
+
+        def save_checkpoint(self, path):
+            target = Path(path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("state")
+            # Clocks of file systems tick rarely.
+            os.utime(target, (self.global_step, self.global_step))
+
+    trainer = Trainer()
+    for trainer.global_step in (3, 9, 20):
+        # Each in a life of its own.
+        path = _guard.Lightning(trainer, "run-1").save(1)
+    folder = tmp_path / "caulk_checkpoints" / "run-1"
+    assert sorted(file.name for file in folder.iterdir()) == ["step-20.ckpt", "step-9.ckpt"]
+    assert path == str(folder / "step-20.ckpt")
 
 
 def test_an_exception_that_ends_the_program_is_told_without_calling_its_code(guarded, monkeypatch):

@@ -49,7 +49,7 @@ pub(crate) fn run(
     printer: Printer,
 ) -> anyhow::Result<(Utf8PathBuf, Outcome)> {
     let folder = recorder.folder().to_owned();
-    let mut series = match Series::of(args, &options, printer) {
+    let mut series = match Series::of(args, &options, &folder, printer) {
         Ok(series) => series,
         Err(error) => {
             recorder.discard();
@@ -77,7 +77,7 @@ pub(crate) fn run(
 }
 
 impl<'a> Series<'a> {
-    fn of(args: &'a RunArgs, options: &Options, printer: Printer) -> anyhow::Result<Self> {
+    fn of(args: &'a RunArgs, options: &Options, folder: &Utf8Path, printer: Printer) -> anyhow::Result<Self> {
         let guard = &args.guard;
         let resume = guard.resume_cmd.as_deref().map(Resume::parse).transpose().context("--resume-cmd")?;
         let checkpoints = checkpoints(guard.checkpoint.as_deref(), &args.command)?;
@@ -91,7 +91,8 @@ impl<'a> Series<'a> {
             Budget::Share(share) => GpuBudget::Share(share),
         });
         let (budget, grace) = (budget(args, options)?, guard.grace.0);
-        let guarding = Guarding { budget, gpu_budget, checkpoints, later: false, restarts, grace };
+        let run = plain(folder.file_name().unwrap_or_default());
+        let guarding = Guarding { budget, gpu_budget, checkpoints, run, later: false, restarts, grace };
         let lives = Lives::new(guard.max_restarts);
         Ok(Self { args, printer, lives, resume, guarding, before: None, used: None })
     }
@@ -197,6 +198,12 @@ fn cause(outcome: &Outcome, end: End) -> Option<String> {
         End::Failed => Some(format!("the program did not come to its first step: it {text}")),
         End::Stopped | End::Finished | End::DoesNotFit | End::Told => None,
     }
+}
+
+/// A name of a folder without the characters that have a meaning elsewhere.
+fn plain(name: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    name.chars().map(keep).collect()
 }
 
 /// The budget in bytes; `%` is of the nearest of the control group's limit and the machine's memory.
