@@ -91,7 +91,8 @@ def real_step(name: str, inputs: torch.Tensor) -> Real:
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         step()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
+    kind = torch.profiler.ProfilerActivity.CPU
+    with torch.profiler.profile(activities=[kind], profile_memory=True, acc_events=True) as seen:
         step()
     events = seen.profiler.kineto_results.events()
     sizes = [event.nbytes() for event in events if event.name() == "[memory]"]
