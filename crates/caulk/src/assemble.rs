@@ -22,14 +22,10 @@ const MOST_LINES: u32 = 20_000;
 /// If there is no recording in it, or a later caulk wrote it.
 pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
     let mut lives = vec![life(folder)?];
-    for number in 2.. {
-        let later = life_folder(folder, number);
-        if !later.is_dir() {
-            break;
-        }
+    for later in later_lives(folder) {
         match life(&later) {
             Ok(report) => lives.push(report),
-            Err(error) => lives[0].problems.push(format!("life {number} cannot be read: {error:#}")),
+            Err(error) => lives[0].problems.push(format!("`{later}` cannot be read: {error:#}")),
         }
     }
     Ok(caulk_report::join(lives).unwrap_or_default())
@@ -37,7 +33,16 @@ pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
 
 /// Folder of a later life of a run: the command started again, from 2.
 pub(crate) fn life_folder(run: &Utf8Path, number: u32) -> Utf8PathBuf {
-    if number < 2 { run.to_owned() } else { run.join(format!("life-{number}")) }
+    run.join(format!("life-{number}"))
+}
+
+fn later_lives(run: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
+    (2..).map(|number| life_folder(run, number)).take_while(|folder| folder.is_dir())
+}
+
+/// Head of the last life of a run, where there is more than one: it says how the run ended.
+pub(crate) fn last_life(run: &Utf8Path) -> Option<RunInfo> {
+    caulk_record::read_info(&later_lives(run).last()?).ok()
 }
 
 fn life(folder: &Utf8Path) -> anyhow::Result<Report> {

@@ -165,7 +165,7 @@ impl Watch {
     }
 
     /// Takes in what an agent says.
-    pub(crate) fn hear(&mut self, pid: u32, message: &Message, now_ns: u64, clients: &Clients) {
+    pub(crate) fn hear(&mut self, pid: u32, message: &Message, now_ns: u64, tree: &Tree, clients: &Clients) {
         match message {
             Message::Standing(standing) => {
                 self.engine.stepped(now_ns, standing.steps);
@@ -175,7 +175,12 @@ impl Watch {
             }
             Message::Hello(_) => self.engine.is_seen(),
             Message::Answer(answer) => self.hear_answer(pid, answer, now_ns, clients),
-            Message::Uncaught(error) => self.out_of_memory |= is_out_of_memory(&error.types, &error.text),
+            Message::Uncaught(error) => {
+                // What ends a helper need not end the training.
+                let role = tree.processes.get(&pid).map(|process| process.record.role);
+                let trains = matches!(role, Some(Role::Main | Role::Rank));
+                self.out_of_memory |= trains && is_out_of_memory(&error.types, &error.text);
+            }
             _ => {}
         }
     }

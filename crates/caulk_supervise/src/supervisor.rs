@@ -248,7 +248,7 @@ impl Supervisor<'_> {
             self.lines.boundary(pid, boundary, now, || self.surroundings.rooms());
         }
         if let Some(guard) = &mut self.guard {
-            guard.hear(pid, &message, now, &self.clients);
+            guard.hear(pid, &message, now, &self.tree, &self.clients);
         }
         if matches!(message, Message::Standing(_)) {
             // Said twice a second: nothing for the recording.

@@ -66,12 +66,15 @@ fn line(entry: &RunEntry) -> Line {
         line.problem = Some("its `run.json` cannot be read".into());
         return line;
     }
-    let running = assemble::runs(info);
+    // A command that was started again has ended as it did the last time.
+    let last = assemble::last_life(&entry.folder);
+    let end = last.as_ref().unwrap_or(info);
+    let running = assemble::runs(end);
     line.command = joined(&info.target.command);
     line.brief = brief(&info.target.command);
     line.started.clone_from(&info.started);
-    line.ending = caulk_report::ending(info, running);
-    line.duration_s = info.end_ns.map(|end_ns| end_ns.saturating_sub(info.start_ns) as f64 / 1e9);
+    line.ending = caulk_report::ending(end, running);
+    line.duration_s = end.end_ns.map(|end_ns| end_ns.saturating_sub(info.start_ns) as f64 / 1e9);
     if running && line.duration_s.is_none() {
         let started = info.started.parse::<Timestamp>().ok();
         line.duration_s = started.map(|started| started.duration_until(Timestamp::now()).as_secs_f64());
