@@ -27,6 +27,17 @@ layers = [
 channels = 3
 size = 64
 """
+CLIPS = """
+name = "clips"
+layers = [
+    { conv = { out = 16, kernel = 3, bias = true } }, "batch-norm", "relu", { max-pool = { kernel = 2 } },
+    { conv = { out = 32, kernel = 3, bias = true } }, "relu", "global-pool", { linear = { out = 10 } },
+]
+[input]
+channels = 3
+frames = 8
+size = 32
+"""
 TRANSFORMER = """
 name = "transformer"
 layers = [
@@ -101,11 +112,12 @@ def real_step(name: str, inputs: torch.Tensor) -> Real:
 
 MODELS = [
     ("Cnn", "3x64x64", CNN, torch.zeros(BATCH, 3, 64, 64)),
+    ("Clips", "3x8x32x32", CLIPS, torch.zeros(BATCH, 3, 8, 32, 32)),
     ("Transformer", "i64", TRANSFORMER, torch.zeros(BATCH, 64, dtype=torch.long)),
 ]
 
 
-@pytest.mark.parametrize(("name", "shape", "layers", "inputs"), MODELS, ids=["cnn", "transformer"])
+@pytest.mark.parametrize(("name", "shape", "layers", "inputs"), MODELS, ids=["cnn", "clips", "transformer"])
 def test_predictions_hold_what_torch_keeps(name, shape, layers, inputs, tmp_path):
     real = real_step(name, inputs)
     config = tmp_path / "model.toml"

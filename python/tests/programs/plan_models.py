@@ -20,6 +20,22 @@ class Cnn(torch.nn.Module):
         return self.head(self.features(images).mean((2, 3)))
 
 
+class Clips(torch.nn.Module):
+    """Convolutions over frames."""
+
+    def __init__(self):
+        super().__init__()
+        first, second = torch.nn.Conv3d(3, 16, 3, padding=1), torch.nn.Conv3d(16, 32, 3, padding=1)
+        pool = torch.nn.MaxPool3d(2)
+        self.features = torch.nn.Sequential(
+            first, torch.nn.BatchNorm3d(16), torch.nn.ReLU(), pool, second, torch.nn.ReLU()
+        )
+        self.head = torch.nn.Linear(32, 10)
+
+    def forward(self, clips):
+        return self.head(self.features(clips).mean((2, 3, 4)))
+
+
 class Transformer(torch.nn.Module):
     """Token numbers through an encoder to scores of every token."""
 
