@@ -52,8 +52,8 @@ Examples:
 Below a budget, whatever leaks:
   caulk run --guard --budget 12GB --checkpoint 'runs/*.pt' \\
     --resume-cmd 'python train.py --resume {checkpoint}' -- python train.py
-Of the headroom between what the training needs once it is warm and the budget, --guard warns at 60 %, asks for a \
-cleanup (garbage, GPU cache, free pages) at 75 %, for a checkpoint at 85 %, and at 95 % ends the program and starts it \
+Of the headroom between what the training needs once it is warm and the budget, --guard warns at 60%, asks for a \
+cleanup (garbage, GPU cache, free pages) at 75%, for a checkpoint at 85%, and at 95% ends the program and starts it \
 again. It asks through what the program gave to `caulk.on_checkpoint`, through the trainers of Lightning and \
 Transformers, or by SIGUSR1 where the program handles it. It starts again after its own stop, an OOM kill, and an end \
 by MemoryError or CUDA OOM; never after Ctrl-C, a signal from outside or another exception.

@@ -22,7 +22,8 @@ pub(crate) struct GuardArgs {
     #[arg(long, value_name = "COMMAND", requires = "guard", value_hint = ValueHint::CommandString)]
     pub(crate) resume_cmd: Option<String>,
 
-    /// Files or folders in which the program saves its state, as a pattern: 'runs/*/last.ckpt'
+    /// Files or folders in which the program saves its state, as a pattern: 'runs/*/last.ckpt'. Those that are older than
+    /// the run count only where the command names them
     #[arg(long, value_name = "GLOB", requires = "guard", value_hint = ValueHint::AnyPath)]
     pub(crate) checkpoint: Option<String>,
 

@@ -79,7 +79,12 @@ pub(crate) fn run(
 impl<'a> Series<'a> {
     fn of(args: &'a RunArgs, options: &Options, folder: &Utf8Path, printer: Printer) -> anyhow::Result<Self> {
         let guard = &args.guard;
-        let resume = guard.resume_cmd.as_deref().map(Resume::parse).transpose().context("--resume-cmd")?;
+        let resume = guard
+            .resume_cmd
+            .as_deref()
+            .map(Resume::parse)
+            .transpose()
+            .context("`--resume-cmd` is no command")?;
         let checkpoints = checkpoints(guard.checkpoint.as_deref(), &args.command)?;
         let restarts = match (&resume, checkpoints.pattern()) {
             (Some(resume), None) if !resume.needs_checkpoint() => Restarts::Always,
