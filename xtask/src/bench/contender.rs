@@ -38,6 +38,13 @@ pub(crate) const ALL: [Contender; 6] = [
     Contender { name: "scalene", output: Some("scalene.json"), line: scalene },
 ];
 
+/// A library inside training: as people write it, without what leaks, and under caulk.
+pub(crate) const REACHING: [Contender; 3] = [
+    Contender { name: "as written", output: None, line: plain },
+    Contender { name: "mended", output: None, line: mended },
+    CAULK,
+];
+
 impl Contender {
     /// The command line; what it writes goes below `folder`.
     pub(crate) fn command(&self, environment: &Environment, folder: &Path, program: &Program) -> Cmd {
@@ -53,6 +60,10 @@ impl Contender {
 
 fn plain(environment: &Environment, _: &Path, program: &Program) -> Cmd {
     Cmd::new(environment.bin("python")).args(&program.words)
+}
+
+fn mended(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
+    plain(environment, folder, program).args(["--mended"])
 }
 
 fn caulk(environment: &Environment, folder: &Path, program: &Program) -> Cmd {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Subcommand;
 
-use crate::bench::contender::{ALL, CAULK, Contender, PLAIN, Program};
+use crate::bench::contender::{ALL, CAULK, Contender, PLAIN, Program, REACHING};
 use crate::bench::ratio::{self, Sample, Series, Spread};
 use crate::bench::usage;
 use crate::commands::bench_check::{self, BenchCheckArgs};
@@ -20,6 +20,7 @@ use crate::workspace::Workspace;
 /// A profiler that takes this many times as long as the plain program is killed.
 const PATIENCE: u32 = 6;
 const PROGRAM: &str = "examples/train_detector.py";
+const REACHING_PROGRAM: &str = "examples/train_reaching.py";
 
 /// Measure cost and accuracy
 #[derive(Debug, clap::Args)]
@@ -34,6 +35,20 @@ enum What {
     Check(BenchCheckArgs),
     Growth,
     Heap(HeapArgs),
+    Kinematics(KinematicsArgs),
+    /// What calls of `import caulk` cost
+    Api,
+}
+
+/// A kinematics library inside training, as people write it and mended: peak, time, and what caulk says
+#[derive(Debug, clap::Args)]
+struct KinematicsArgs {
+    /// Rounds, each of which runs every variant once
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    rounds: u32,
+    /// Epochs of the example program
+    #[arg(long, default_value_t = 12, value_name = "N")]
+    epochs: u32,
 }
 
 /// Estimates of the heap sampler by line, against exact counting
@@ -64,6 +79,8 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         What::Check(args) => bench_check::run(workspace, args, &machine()),
         What::Growth => growth(workspace),
         What::Heap(args) => heap(workspace, args),
+        What::Kinematics(args) => kinematics(workspace, args),
+        What::Api => api(workspace),
     }
 }
 
@@ -109,6 +126,40 @@ fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {
     console::data(ratio::render(&series, limit));
     console::data(fixed_cost(&fixed));
     Ok(())
+}
+
+fn kinematics(workspace: &Workspace, args: &KinematicsArgs) -> anyhow::Result<()> {
+    let groups = [Packages::Dev, Packages::Bench];
+    let environment = develop::prepare(workspace, &Interpreter::default(), &groups)?;
+    let bench = Bench { workspace, environment };
+    let program = Program {
+        words: [REACHING_PROGRAM, "--epochs", &args.epochs.to_string()].map(String::from).to_vec(),
+    };
+    let (series, limit) = bench.rounds(&REACHING, &program, args.rounds)?;
+    console::data(format!(
+        "{}; {REACHING_PROGRAM}, {} epochs, {} rounds\n",
+        machine(),
+        args.epochs,
+        args.rounds
+    ));
+    console::data(ratio::render(&series, limit));
+    console::step("what caulk says of it as it is written");
+    let folder = workspace.path("target/bench/told");
+    CAULK
+        .command(&bench.environment, &folder, &program)
+        .folder(workspace.root())
+        .run()
+        .or_hint("the run failed", "the message above is its own")
+}
+
+fn api(workspace: &Workspace) -> anyhow::Result<()> {
+    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev])?;
+    console::step("calls of `import caulk`");
+    Cmd::new(environment.bin("python"))
+        .args(["-c", include_str!("../bench/api.py")])
+        .folder(workspace.root())
+        .run()
+        .or_hint("a call costs more than it may", "the table above shows which")
 }
 
 fn chosen(only: &[String]) -> anyhow::Result<Vec<Contender>> {
