@@ -50,7 +50,7 @@ pub(super) fn find(py: Python<'_>, watches: &[Watch], most: usize) -> AddressMap
     for (list, _) in
         lists.iter_mut().zip(watches).filter(|(list, watch)| list.is_empty() && watch.is_object())
     {
-        *list = codes.growing();
+        *list = codes.growing(py);
     }
     let mut chosen = Chosen { found: AddressMap::default(), most };
     for rank in 0..lists.iter().map(Vec::len).max().unwrap_or(0) {
@@ -136,9 +136,33 @@ impl<'py> Codes<'py> {
         user.chain(library.map(|code| Likely { code, user: false })).collect()
     }
 
-    /// The user's functions that make anything grow, under whatever name they were handed it.
-    fn growing(&self) -> Vec<Likely<'_, 'py>> {
-        let growing = self.user.iter().filter(|code| calls_mutator(code) || stores_item(code));
+    /// The user's functions that make anything grow, under whatever name they were handed it: those that running code
+    /// calls first, then those that these call.
+    fn growing(&self, py: Python<'py>) -> Vec<Likely<'_, 'py>> {
+        let mut by_name: AddressMap<Vec<usize>> = AddressMap::default();
+        for (at, code) in self.user.iter().enumerate() {
+            if let Ok(name) = code.getattr(intern!(py, "co_name")) {
+                by_name.entry(name.as_ptr() as Address).or_default().push(at);
+            }
+        }
+        let running: AddressSet = frames::all_frames(py)
+            .iter()
+            .flat_map(|(_, stack)| stack.iter().map(|frame| frames::code_of(frame).as_ptr() as Address))
+            .collect();
+        let runs = |at: &usize| running.contains(&(self.user[*at].as_ptr() as Address));
+        let mut order: Vec<usize> = (0..self.user.len()).filter(runs).collect();
+        let mut met: HashSet<usize> = order.iter().copied().collect();
+        let mut next = 0;
+        while let Some(at) = order.get(next).copied() {
+            next += 1;
+            each_name(&self.user[at], &mut |name| {
+                let called = by_name.get(&(name.as_ptr() as Address)).into_iter().flatten();
+                order.extend(called.copied().filter(|at| met.insert(*at)));
+            });
+        }
+        order.extend((0..self.user.len()).filter(|at| !met.contains(at)));
+        let codes = order.into_iter().map(|at| &self.user[at]);
+        let growing = codes.filter(|code| calls_mutator(code) || stores_item(code));
         growing.map(|code| Likely { code, user: true }).collect()
     }
 
