@@ -244,9 +244,12 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     }
 }
 
-/// What adds up of one line: graphs that it extends are one graph, met from several ends.
-fn adding<'a, 'b>(group: &'b [Suspect<'a>]) -> &'b [Suspect<'a>] {
-    if group[0].kind == ContainerKind::Graph { &group[..1] } else { group }
+/// What adds up of one line: graphs that it extends are one graph, met from several ends, and those of a container's
+/// elements are the container's matter.
+fn adding<'a, 'b>(group: &'b [Suspect<'a>]) -> Vec<&'b Suspect<'a>> {
+    let (graphs, containers): (Vec<_>, Vec<_>) =
+        group.iter().partition(|suspect| suspect.kind == ContainerKind::Graph);
+    if containers.is_empty() { graphs.into_iter().take(1).collect() } else { containers }
 }
 
 /// Bytes of one line per unit.
@@ -276,12 +279,12 @@ fn finding(
     group: &[Suspect<'_>],
     cost: f64,
 ) -> Finding {
-    let first = &group[0];
     let adding = adding(group);
+    let first = adding[0];
     let own = bytes(group);
     let bytes = own * cost;
     // What counts bytes has no elements to tell of.
-    let counted = if counts_bytes(first.kind) { &[] } else { adding };
+    let counted: &[&Suspect<'_>] = if counts_bytes(first.kind) { &[] } else { &adding };
     let elements = counted.iter().map(|suspect| suspect.rate.elements_per_unit).sum();
     let intervals: Option<Vec<[f64; 2]>> = adding.iter().map(|suspect| suspect.rate.interval).collect();
     let added = |sum: [f64; 2], one: &[f64; 2]| [sum[0] + cost * one[0], sum[1] + cost * one[1]];

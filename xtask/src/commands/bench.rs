@@ -156,7 +156,7 @@ fn api(workspace: &Workspace) -> anyhow::Result<()> {
     let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev])?;
     console::step("calls of `import caulk`");
     Cmd::new(environment.bin("python"))
-        .args(["-c", include_str!("../bench/api.py")])
+        .args(["xtask/src/bench/api.py"])
         .folder(workspace.root())
         .run()
         .or_hint("a call costs more than it may", "the table above shows which")
