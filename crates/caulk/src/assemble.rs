@@ -180,7 +180,7 @@ fn short(folder: &Utf8Path) -> String {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use caulk_core::{Confidence, LeakClass, ProcessRef, Scope, Severity, Site, SiteRole, Target};
+    use caulk_core::{LeakClass, Site, SiteRole, Target};
 
     use super::*;
 
@@ -195,24 +195,7 @@ mod tests {
             text: String::new(),
             cell: None,
         };
-        Finding {
-            class: LeakClass::UnboundedHistory,
-            confidence: Confidence::Likely,
-            scope: Scope::Run,
-            severity: Severity::Warning,
-            message: String::new(),
-            sites: vec![site],
-            container: String::new(),
-            holder: String::new(),
-            holder_path: Vec::new(),
-            chain: Vec::new(),
-            process: ProcessRef::main(),
-            growth: None,
-            pinned: None,
-            evidence: Vec::new(),
-            fix: None,
-            twins: Vec::new(),
-        }
+        Finding { sites: vec![site], ..Finding::of(LeakClass::UnboundedHistory) }
     }
 
     #[test]

@@ -32,7 +32,12 @@ pub(crate) struct Budget {
 impl Budget {
     /// May work of about this length be done now, and leave `reserve` for later?
     pub(crate) fn allows(&self, predicted: Duration, reserve: Duration) -> bool {
-        self.now() + predicted <= self.longest_pause() && self.affords(predicted, reserve)
+        self.fits(predicted) && self.affords(predicted, reserve)
+    }
+
+    /// Is that a pause that may be knowingly taken at this boundary?
+    pub(crate) fn fits(&self, predicted: Duration) -> bool {
+        self.now() + predicted <= self.longest_pause()
     }
 
     /// The same, however long the pause is already.

@@ -343,7 +343,16 @@ impl Session {
         reserve: Duration,
         blocks: u64,
     ) -> Option<Census> {
-        if !wanted || self.no_census || !self.budget.allows(self.census_price(blocks), reserve) {
+        if !wanted || self.no_census {
+            return None;
+        }
+        let price = self.census_price(blocks);
+        if !self.budget.allows(price, reserve) {
+            // A guess may be too high, and what was dear once, on a crowded machine say, need not be now: a heap that was
+            // never looked at again would hide what grows in it.
+            if !self.budget.fits(price) {
+                self.census_cost = Some((price * 7 / 8, blocks));
+            }
             return None;
         }
         let started = thread_time();

@@ -56,28 +56,16 @@ fn is_same(a: &Finding, b: &Finding) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Confidence, LeakClass, ProcessRef, Scope, Severity};
+    use caulk_core::{LeakClass, ProcessRef};
 
     use super::*;
 
     fn finding(role: &str, index: u32, holder: &str) -> Finding {
         Finding {
-            class: LeakClass::GlobalAccumulation,
-            confidence: Confidence::Proved,
-            scope: Scope::Run,
-            severity: Severity::Error,
-            message: String::new(),
-            sites: Vec::new(),
             container: holder.into(),
             holder: holder.into(),
-            holder_path: Vec::new(),
-            chain: Vec::new(),
             process: ProcessRef { role: role.into(), index, count: 1 },
-            growth: None,
-            pinned: None,
-            evidence: Vec::new(),
-            fix: None,
-            twins: Vec::new(),
+            ..Finding::of(LeakClass::GlobalAccumulation)
         }
     }
 
