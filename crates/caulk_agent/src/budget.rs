@@ -14,7 +14,7 @@ const SHARE: f64 = 0.005;
 /// The same for a worker whose siblings have another one that is looked into: enough to read its memory.
 const READINGS: Duration = Duration::from_millis(50);
 /// Longest pause at one boundary that is knowingly taken.
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Time spent in the agent on this process's behalf.
 #[derive(Debug, Default, Clone, Copy)]

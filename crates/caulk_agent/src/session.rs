@@ -17,7 +17,7 @@ pub(crate) use entry::register;
 use trend::Trend;
 
 use crate::board;
-use crate::budget::{Budget, Price, monotonic, thread_time};
+use crate::budget::{Budget, LONGEST_PAUSE, Price, monotonic, thread_time};
 use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
 use crate::copied::Copied;
@@ -348,8 +348,8 @@ impl Session {
         }
         let price = self.census_price(blocks);
         if !self.budget.allows(price, reserve) {
-            // A guess may be too high, and what was dear once, on a crowded machine say, need not be now: a heap that was
-            // never looked at again would hide what grows in it.
+            // What was dear once, on a crowded machine say, need not be now: a heap that was never looked at again would
+            // hide what grows in it.
             if !self.budget.fits(price) {
                 self.census_cost = Some((price * 7 / 8, blocks));
             }
@@ -472,9 +472,10 @@ impl Session {
     }
 }
 
-/// What a first census is taken to cost, by the number of pymalloc's blocks.
+/// What a first census is taken to cost, by the number of pymalloc's blocks. A guess that could not be paid would never be put
+/// right, and a census that takes too long gives itself up.
 fn predicted_cost(blocks: u64) -> Duration {
-    CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX)
+    (CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX)).min(LONGEST_PAUSE / 2)
 }
 
 fn why_no_lines(refusal: Refusal) -> Option<&'static str> {
