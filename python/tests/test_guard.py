@@ -171,13 +171,16 @@ def control_group():
     group.rmdir()
 
 
-def test_a_leap_beyond_the_control_groups_limit_is_followed_by_a_restart(tmp_path, control_group):
+@pytest.mark.parametrize("whole", [True, False], ids=["with caulk inside", "with the program alone inside"])
+def test_a_leap_beyond_the_control_groups_limit_is_followed_by_a_restart(tmp_path, control_group, whole):
     # At once more than there is: nobody can be asked for anything before that.
     body = "if step == 30 and not resumed:\n    save()\n    kept.append(bytearray(b'x') * (1 << 30))"
     path = program(tmp_path, body, steps=60)
-    line = [str(CAULK), "run", "--output", str(tmp_path / "run"), *guard(path), "--", sys.executable, str(path)]
+    enter = ["sh", "-c", f'echo $$ > {control_group}/cgroup.procs; exec "$@"', "sh"]
+    line = [str(CAULK), "run", "--output", str(tmp_path / "run"), *guard(path), "--"]
+    words = [sys.executable, str(path)]
     done = subprocess.run(
-        ["sh", "-c", f'echo $$ > {control_group}/cgroup.procs; exec "$@"', "sh", *line],
+        [*enter, *line, *words] if whole else [*line, *enter, *words],
         cwd=tmp_path,
         env=program_environment(),
         capture_output=True,
@@ -189,6 +192,80 @@ def test_a_leap_beyond_the_control_groups_limit_is_followed_by_a_restart(tmp_pat
     told = ("the program was killed", "ends the program")
     assert any(line.startswith(told) for line in lines(done)), done.stderr
     assert done.stdout.splitlines() == ["begins at 0", "saved 30", "begins at 30", "done"], done.stderr
+
+
+def hard_limit_groups() -> list[Path]:
+    """Groups that caulk has made below this process's own."""
+    return list(Path("/sys/fs/cgroup").glob("**/caulk-[0-9]*-[0-9]*"))
+
+
+@pytest.mark.parametrize(
+    ("means", "told"),
+    [
+        ("cgroup", "the program was killed: it ended by signal 9 (SIGKILL): the kernel killed"),
+        ("data", "the program ran out of memory"),
+    ],
+)
+def test_a_leap_beyond_the_hard_limit_is_followed_by_a_restart(run_caulk, tmp_path, means, told):
+    body = "if step == 30 and not resumed:\n    save()\n    kept.append(bytearray(b'x') * (1 << 30))"
+    path = program(tmp_path, body, steps=60)
+    options = guard(path, "--budget", "300MB", f"--hard-limit={means}")
+    try:
+        run = run_caulk(path, options=options)
+    except AssertionError as error:
+        if means == "cgroup" and "no hard limit can be set here" in str(error):
+            pytest.skip("no control group can be made here")
+        raise
+    assert run.code == 0 and restarts(run) == 1, run.told()
+    assert any(line.startswith(told) for line in lines(run)), run.told()
+    assert run.stdout.splitlines() == ["begins at 0", "saved 30", "begins at 30", "done"], run.told()
+    assert not hard_limit_groups()
+
+
+def stand_in_for_systemd(folder: Path, script: str) -> dict[str, str]:
+    """A `systemd-run` that does what the script says, first on the path."""
+    folder.mkdir()
+    program = folder / "systemd-run"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def test_a_scope_of_systemd_is_what_the_program_starts_in(run_caulk, tmp_path):
+    script = f'echo "$@" >> {tmp_path}/asked; while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
+    env = stand_in_for_systemd(tmp_path / "bin", script)
+    path = program(tmp_path, "pass", steps=10)
+    run = run_caulk(path, options=guard(path, "--budget", "300MB", "--hard-limit=systemd"), env=env)
+    assert run.code == 0 and run.stdout.splitlines()[-1] == "done", run.told()
+    assert any("a scope of systemd" in line for line in lines(run)), run.told()
+    tried, asked = (tmp_path / "asked").read_text().splitlines()
+    assert tried.endswith("-- true") and asked.endswith(f"-- {sys.executable} {path}")
+    assert all("--scope" in line and f"MemoryMax={300 << 20}" in line for line in (tried, asked))
+
+
+def test_a_hard_limit_that_cannot_be_set_is_refused_before_anything_starts(tmp_path):
+    env = stand_in_for_systemd(tmp_path / "bin", "echo 'Failed to connect to bus' >&2; exit 1")
+    done = subprocess.run(
+        [str(CAULK), "run", "--guard", "--hard-limit=systemd", "--", sys.executable, "-c", "print('started')"],
+        cwd=tmp_path,
+        env=program_environment(**env),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 125 and done.stdout == "", done.stderr
+    assert "systemd makes no scope: Failed to connect to bus" in done.stderr, done.stderr
+
+
+def test_without_a_wish_the_first_means_that_works_is_taken_and_the_others_are_told(run_caulk, tmp_path):
+    path = program(tmp_path, "pass", steps=10)
+    env = stand_in_for_systemd(tmp_path / "bin", "echo no >&2; exit 1")
+    run = run_caulk(path, options=guard(path, "--hard-limit"), env=env)
+    assert run.code == 0, run.told()
+    held = [line for line in lines(run) if line.startswith("the kernel ")]
+    assert len(held) == 1, run.told()
+    refused = [line for line in lines(run) if line.startswith("no better hard limit here: ")]
+    assert any("systemd makes no scope: no" in line for line in refused) or "in /sys/fs/cgroup" in held[0], run.told()
 
 
 def test_other_exceptions_are_final(run_caulk, tmp_path):
@@ -405,6 +482,8 @@ time.sleep(0.03)
         (["--guard", "--budget", "900TB"], "more than there is"),
         (["--guard", "--checkpoint", "a/***"], "is no pattern"),
         (["--guard", "--grace", "soon"], "not a time"),
+        (["--guard", "--hard-limit=will"], "invalid value 'will'"),
+        (["--hard-limit"], "--guard"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, options, told):

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{AgentEvent, ProcessRecord, RunInfo, Sample, SystemSample, Target};
+use caulk_core::{AgentEvent, Limits, ProcessRecord, RunInfo, Sample, SystemSample, Target};
 use caulk_record::{WriteError, Writer};
 use caulk_supervise::{Outcome, RunStart, Sink};
 
@@ -138,6 +138,12 @@ impl Sink for Recorder {
         self.info.limits = start.limits;
         let all = start.limits.physical_bytes.min(start.limits.cgroup_bytes.unwrap_or(u64::MAX));
         self.info.limits.budget_bytes = self.budget.map(|budget| budget.of(all));
+        self.head();
+    }
+
+    fn limited(&mut self, limits: &Limits) {
+        // A share was granted of what there was when the run began.
+        self.info.limits = Limits { budget_bytes: self.info.limits.budget_bytes, ..*limits };
         self.head();
     }
 

@@ -10,7 +10,7 @@ use std::process::exit;
 use std::time::Duration;
 
 use caulk_core::wire::Message;
-use caulk_core::{AgentEvent, ProcessRecord, Sample, SystemSample};
+use caulk_core::{AgentEvent, Limits, ProcessRecord, Sample, SystemSample};
 use caulk_supervise::{LaunchError, Options, Progress, RunStart, Sink};
 
 struct Log(BufWriter<File>);
@@ -25,6 +25,10 @@ impl Sink for Log {
     fn started(&mut self, start: &RunStart) {
         self.line(&format!("started {}", start.root_pid));
         self.0.flush().expect("the log can be written");
+    }
+
+    fn limited(&mut self, limits: &Limits) {
+        self.line(&format!("limited {:?}", limits.cgroup_bytes));
     }
 
     fn sample(&mut self, sample: &Sample) {

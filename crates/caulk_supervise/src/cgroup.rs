@@ -59,6 +59,11 @@ impl Cgroup {
     /// The control group of the calling process, with `/proc` at `proc_root` and the mounts at `cgroup_root`.
     pub(crate) fn find(proc_root: &Utf8Path, cgroup_root: &Utf8Path) -> Self {
         let table = std::fs::read_to_string(proc_root.join("self/cgroup")).unwrap_or_default();
+        Self::of(&table, cgroup_root)
+    }
+
+    /// The control group of a process whose `/proc/PID/cgroup` says this.
+    pub(crate) fn of(table: &str, cgroup_root: &Utf8Path) -> Self {
         let mut found = Self::default();
         for row in table.lines() {
             let mut fields = row.splitn(3, ':').skip(1);

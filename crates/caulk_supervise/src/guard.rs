@@ -20,6 +20,7 @@ use self::asks::{Asks, Way, send};
 pub use self::checkpoints::Checkpoints;
 use self::meter::Meter;
 use self::pressure::{Pressure, kills_together};
+use crate::hard::HardLimit;
 use crate::proc::handles;
 use crate::socket::Clients;
 use crate::surroundings::Surroundings;
@@ -71,7 +72,8 @@ impl Watch {
         now_ns: u64,
     ) -> Self {
         let group = around.group();
-        let early = kills_together(group);
+        // In a group of its own the command goes alone.
+        let early = kills_together(group.filter(|_| around.shares_group()));
         let ladder = if early { Ladder::EARLY } else { Ladder::USUAL };
         let pressure = Pressure::find(&options.proc_root, group);
         let mut watch = Self {
@@ -105,6 +107,7 @@ impl Watch {
         ];
         if !settings.later {
             watch.lines.extend(lines::beginning(settings, &ladder, early, &known, watch.newest.as_ref()));
+            watch.lines.extend(settings.hard.iter().flat_map(HardLimit::lines));
         }
         watch
     }

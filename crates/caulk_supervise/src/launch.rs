@@ -13,6 +13,7 @@ use caulk_core::wire::board::BOARD_VARIABLE;
 use caulk_core::wire::heap::{HEAP_VARIABLE, INTERVAL_VARIABLE, PRECISE_INTERVAL};
 use caulk_core::wire::{RUN_VARIABLE, SETTINGS_VARIABLE, SOCKET_VARIABLE};
 
+use crate::hard::{Entry, Prepared};
 use crate::signals::Before;
 use crate::socket::Runtime;
 use crate::{LaunchError, Options};
@@ -106,19 +107,33 @@ fn speakable(package: &Utf8Path, runtime: &Runtime) -> Utf8PathBuf {
     }
 }
 
-/// Starts the command.
+/// Starts the command, inside the hard limit if there is one.
 ///
 /// # Errors
 /// [`LaunchError`] with what a shell user expects: not found, not executable, or what the system said.
-pub(crate) fn spawn(options: &Options, variables: &Variables, before: Before) -> Result<Child, LaunchError> {
-    let (program, arguments) = options.command.split_first().ok_or(LaunchError::NoCommand)?;
-    let mut command = Command::new(program);
+pub(crate) fn spawn(
+    options: &Options,
+    variables: &Variables,
+    before: Before,
+    limit: Option<&mut Prepared>,
+) -> Result<Child, LaunchError> {
+    let program = options.command.first().ok_or(LaunchError::NoCommand)?;
+    let (words, entry) = match limit {
+        Some(limit) => (limit.words(&options.command), limit.entry()),
+        None => (options.command.clone(), Entry::default()),
+    };
+    if words.first() != Some(program) && find(program, options.directory.as_deref()).is_none() {
+        // What starts it in its place would say so in words of its own.
+        return Err(explain(program, options.directory.as_deref(), io::ErrorKind::NotFound.into()));
+    }
+    let (first, arguments) = words.split_first().ok_or(LaunchError::NoCommand)?;
+    let mut command = Command::new(first);
     command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
     if let Some(directory) = &options.directory {
         command.current_dir(directory);
     }
     // SAFETY: the closure runs after fork and calls async-signal-safe functions alone.
-    unsafe { command.pre_exec(move || before.restore_in_child()) };
+    unsafe { command.pre_exec(move || before.restore_in_child().and_then(|()| entry.enter())) };
     command.spawn().map_err(|source| explain(program, options.directory.as_deref(), source))
 }
 

@@ -13,6 +13,7 @@ mod death;
 mod error;
 mod farewell;
 mod guard;
+mod hard;
 mod heaps;
 mod launch;
 mod package;
@@ -38,6 +39,7 @@ use caulk_core::{AgentEvent, Death, Left, Limits, ProcessRecord, Sample, SystemS
 pub use cgroup::room as cgroup_room;
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
 pub use guard::Checkpoints;
+pub use hard::{HardLimit, Means, NoHardLimit};
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 
 /// Whether lines on standard error say how the run is doing.
@@ -112,6 +114,8 @@ impl Options {
 pub struct Guarding {
     /// Memory of the whole tree, in bytes.
     pub budget: u64,
+    /// The budget again, enforced by the kernel.
+    pub hard: Option<HardLimit>,
     /// Memory on GPUs.
     pub gpu_budget: Option<GpuBudget>,
     /// Where the program's checkpoints are.
@@ -185,6 +189,8 @@ pub struct RunStart {
 pub trait Sink {
     /// The command has been started. First call, once.
     fn started(&mut self, start: &RunStart);
+    /// Other limits hold from now on: the program has gone into another control group.
+    fn limited(&mut self, limits: &Limits);
     /// One look at one process; the first may come before the process's record.
     fn sample(&mut self, sample: &Sample);
     /// One look at what surrounds the processes.

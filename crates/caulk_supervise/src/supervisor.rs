@@ -16,6 +16,7 @@ use rustix::time::Timespec;
 use crate::board::Board;
 use crate::death::{self, Ending};
 use crate::guard::Watch;
+use crate::hard::{HardLimit, Prepared};
 use crate::heaps::Heaps;
 use crate::launch::Memory;
 use crate::progress::Lines;
@@ -78,6 +79,9 @@ struct Supervisor<'a> {
     board: Option<Board>,
     lines: Lines,
     guard: Option<Watch>,
+    /// Of the guard, that the kernel enforces; removed at the end.
+    #[expect(dead_code, reason = "kept for its end")]
+    limit: Option<Prepared>,
     silence: Silence,
     notes: Vec<String>,
     period_ns: u64,
@@ -95,7 +99,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
     // Before anything is opened, so that it holds nothing open.
     let witness = Witness::start().ok();
     let (runtime, failure) = Runtime::open(options.runtime_dir.as_deref());
-    let surroundings = Surroundings::new(&options.proc_root, &options.cgroup_root, options.budget);
+    let mut surroundings = Surroundings::new(&options.proc_root, &options.cgroup_root, options.budget);
     let mut tree = Tree::new(runtime.mark());
     let segments = Segments::new(Utf8Path::new(SHARED_MEMORY));
     let start_ns = clock::now_ns();
@@ -104,9 +108,14 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
     let board = Board::open().ok();
     let memory = Memory { heap: heap.as_deref(), board: board.as_ref().map(Board::path) };
     let variables = launch::variables(options, &runtime, &memory);
-    let child = launch::spawn(options, &variables, signals.before())?;
+    let hard = options.guard.as_ref().and_then(|guard| guard.hard.as_ref());
+    let mut limit = hard.map(HardLimit::prepare).transpose().map_err(system("set the hard limit"))?;
+    let child = launch::spawn(options, &variables, signals.before(), limit.as_mut())?;
     let start = RunStart { root_pid: child.id(), start_ns, limits: surroundings.limits() };
     sink.started(&start);
+    if let Some(limits) = surroundings.follow(start.root_pid) {
+        sink.limited(&limits);
+    }
     tree.plant(start.root_pid, start_ns);
     let guard = options.guard.as_ref();
     let guard = guard.map(|guard| Watch::new(guard, options, &surroundings, start.root_pid, start_ns));
@@ -126,6 +135,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         board,
         lines: Lines::new(options.progress),
         guard,
+        limit,
         silence: Silence::default(),
         notes: Vec::new(),
         period_ns: options.period.as_nanos() as u64,
@@ -352,6 +362,9 @@ impl Supervisor<'_> {
     /// One look at everything.
     fn look(&mut self, now: u64) {
         let before = clock::cpu_ns();
+        if let Some(limits) = self.surroundings.follow(self.tree.main()) {
+            self.sink.limited(&limits);
+        }
         let samples = self.sampler.look(&mut self.tree, now);
         for sample in samples {
             self.sink.sample(sample);

@@ -19,13 +19,37 @@ const NEARLY_FULL: f64 = 0.9;
 /// Everything around the run.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
-    cgroup: Cgroup,
+    /// The control group that the program is in, with what `/proc/PID/cgroup` says.
+    cgroup: Counted,
+    table: Vec<u8>,
+    /// Those that it was in before.
+    left: Vec<Counted>,
     proc_root: Utf8PathBuf,
+    cgroup_root: Utf8PathBuf,
     reader: Reader,
     limits: Limits,
-    kills_before: (Option<u64>, Option<u64>),
+    machine_kills_before: Option<u64>,
     levels: VecDeque<Look>,
     resident: u64,
+}
+
+/// A control group, and how often the kernel had killed in it when the program came into it.
+#[derive(Debug)]
+struct Counted {
+    group: Cgroup,
+    kills_before: Option<u64>,
+}
+
+impl Counted {
+    fn new(group: Cgroup) -> Self {
+        let kills_before = group.oom_kills();
+        Self { group, kills_before }
+    }
+
+    fn kills(&self) -> Option<Kills> {
+        let (before, after) = self.kills_before.zip(self.group.oom_kills())?;
+        Some(Kills { before, after })
+    }
 }
 
 /// What one look saw in use, with its limit, in bytes.
@@ -37,26 +61,56 @@ struct Look {
 }
 
 impl Surroundings {
+    /// What is around the calling process, in which the command begins.
     pub(crate) fn new(proc_root: &Utf8Path, cgroup_root: &Utf8Path, budget: Option<u64>) -> Self {
-        let cgroup = Cgroup::find(proc_root, cgroup_root);
         let mut reader = Reader::new();
         let memory = reader.open(proc_root.join("meminfo")).unwrap_or_default();
         let physical_bytes = kilobytes(memory, "MemTotal:").unwrap_or(0);
-        // A limit beyond the machine's memory does not bind.
-        let cgroup_bytes = cgroup.limit().filter(|&limit| physical_bytes == 0 || limit <= physical_bytes);
-        let cgroup_start_bytes = cgroup_bytes.and_then(|_| cgroup.level(&mut reader));
-        let limits = Limits { cgroup_bytes, cgroup_start_bytes, physical_bytes, budget_bytes: budget };
+        let machine_kills_before = kills_on(proc_root, &mut reader);
+        let table = reader.open("/proc/self/cgroup").unwrap_or_default().to_vec();
         let mut surroundings = Self {
-            cgroup,
+            cgroup: Counted::new(Cgroup::find(proc_root, cgroup_root)),
+            table,
+            left: Vec::new(),
             proc_root: proc_root.to_owned(),
+            cgroup_root: cgroup_root.to_owned(),
             reader,
-            limits,
-            kills_before: (None, None),
+            limits: Limits { physical_bytes, budget_bytes: budget, ..Limits::default() },
+            machine_kills_before,
             levels: VecDeque::new(),
             resident: 0,
         };
-        surroundings.kills_before = surroundings.kills();
+        surroundings.measure();
         surroundings
+    }
+
+    /// Goes after a process into its control group: what starts the program may put it into one of its own
+    /// (`systemd-run`, `cgexec`, a batch system). The limits if they are others now.
+    pub(crate) fn follow(&mut self, pid: u32) -> Option<Limits> {
+        let table = self.reader.process(pid, "cgroup").ok().filter(|table| *table != self.table)?.to_vec();
+        let before = self.limits;
+        self.enter(table);
+        (self.limits != before).then_some(self.limits)
+    }
+
+    fn enter(&mut self, table: Vec<u8>) {
+        let group = Cgroup::of(&String::from_utf8_lossy(&table), &self.cgroup_root);
+        self.table = table;
+        self.left.push(std::mem::replace(&mut self.cgroup, Counted::new(group)));
+        // Levels of another group are not compared with this one's limit.
+        self.levels.clear();
+        self.measure();
+    }
+
+    /// The limit of the present control group, and what others take of it.
+    fn measure(&mut self) {
+        let physical = self.limits.physical_bytes;
+        let group = &self.cgroup.group;
+        // A limit beyond the machine's memory does not bind.
+        let limit = group.limit().filter(|&limit| physical == 0 || limit <= physical);
+        let level = limit.and_then(|_| group.level(&mut self.reader));
+        self.limits.cgroup_bytes = limit;
+        self.limits.cgroup_start_bytes = level.map(|level| level.saturating_sub(self.resident));
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -66,7 +120,7 @@ impl Surroundings {
     /// One look, with what the processes of the tree have resident.
     pub(crate) fn look(&mut self, now_ns: u64, resident: u64, processes: u32) -> SystemSample {
         self.resident = resident;
-        let cgroup_bytes = self.cgroup.level(&mut self.reader);
+        let cgroup_bytes = self.cgroup.group.level(&mut self.reader);
         let available_bytes = self.available();
         let level = self.level(now_ns, cgroup_bytes, available_bytes);
         self.levels.push_back(level);
@@ -78,22 +132,26 @@ impl Surroundings {
 
     /// What there is to tell a kill by, now that the command has ended.
     pub(crate) fn evidence(&mut self) -> Evidence {
-        let (cgroup, machine) = self.kills();
-        let counted = |before: Option<u64>, after: Option<u64>| {
-            before.zip(after).map(|(before, after)| Kills { before, after })
-        };
+        let machine = self.machine_kills_before.zip(kills_on(&self.proc_root, &mut self.reader));
         let filled = |of: fn(&Look) -> Option<(u64, u64)>| highest(self.levels.iter().filter_map(of));
         Evidence {
-            cgroup: counted(self.kills_before.0, cgroup),
-            machine: counted(self.kills_before.1, machine),
+            cgroup: self.kills(),
+            machine: machine.map(|(before, after)| Kills { before, after }),
             level: Level { cgroup: filled(|look| look.cgroup), machine: filled(|look| look.machine) },
         }
     }
 
+    /// OOM kills in the control group that the program was in last, unless there were some in one before. A group may be
+    /// gone with its last process, and its count with it.
+    fn kills(&self) -> Option<Kills> {
+        let left = self.left.iter().filter_map(Counted::kills).find(|kills| kills.after > kills.before);
+        self.cgroup.kills().filter(|kills| left.is_none() || kills.after > kills.before).or(left)
+    }
+
     /// How much room is left below each limit.
     pub(crate) fn rooms(&mut self) -> Vec<Room> {
-        let cgroup = self.cgroup.level(&mut self.reader);
-        let cache = self.cgroup.cache(&mut self.reader).unwrap_or(0);
+        let cgroup = self.cgroup.group.level(&mut self.reader);
+        let cache = self.cgroup.group.cache(&mut self.reader).unwrap_or(0);
         let cgroup = cgroup.zip(self.limits.cgroup_bytes);
         let cgroup = cgroup.map(|(used, limit)| Room { used: used.saturating_sub(cache), limit });
         let physical = self.limits.physical_bytes;
@@ -105,15 +163,21 @@ impl Surroundings {
 
     /// What is in use in the control group with a limit, page cache left out, and the limit, in bytes.
     pub(crate) fn room_in_group(&mut self) -> Option<(u64, u64)> {
-        let (used, limit) = (self.cgroup.level(&mut self.reader)?, self.limits.cgroup_bytes?);
+        let (used, limit) = (self.cgroup.group.level(&mut self.reader)?, self.limits.cgroup_bytes?);
         // Far from the limit the cache does not matter, and it is dear to ask for.
-        let cache = if used > limit / 2 { self.cgroup.cache(&mut self.reader).unwrap_or(0) } else { 0 };
+        let cache = if used > limit / 2 { self.cgroup.group.cache(&mut self.reader).unwrap_or(0) } else { 0 };
         Some((used.saturating_sub(cache), limit))
     }
 
     /// Folder of the control group with a limit.
     pub(crate) fn group(&self) -> Option<&Utf8Path> {
-        self.cgroup.folder().filter(|_| self.limits.cgroup_bytes.is_some())
+        self.cgroup.group.folder().filter(|_| self.limits.cgroup_bytes.is_some())
+    }
+
+    /// Whether the program is still in the control group in which it was started: the supervisor's.
+    pub(crate) fn shares_group(&self) -> bool {
+        let first = self.left.first().unwrap_or(&self.cgroup);
+        first.group.folder() == self.cgroup.group.folder()
     }
 
     fn available(&mut self) -> u64 {
@@ -125,18 +189,17 @@ impl Surroundings {
         let physical = self.limits.physical_bytes;
         let cgroup = cgroup.zip(self.limits.cgroup_bytes).map(|(used, limit)| {
             let full = used as f64 >= limit as f64 * NEARLY_FULL;
-            let cache = if full { self.cgroup.cache(&mut self.reader).unwrap_or(0) } else { 0 };
+            let cache = if full { self.cgroup.group.cache(&mut self.reader).unwrap_or(0) } else { 0 };
             (used.saturating_sub(cache), limit)
         });
         let machine = (physical > 0 && available > 0).then(|| (physical.saturating_sub(available), physical));
         Look { time_ns, cgroup, machine }
     }
+}
 
-    /// OOM kills counted so far, by the control group and by the machine.
-    fn kills(&mut self) -> (Option<u64>, Option<u64>) {
-        let machine = self.reader.open(self.proc_root.join("vmstat")).unwrap_or_default();
-        (self.cgroup.oom_kills(), line(machine, "oom_kill "))
-    }
+/// OOM kills that the machine has counted so far.
+fn kills_on(proc_root: &Utf8Path, reader: &mut Reader) -> Option<u64> {
+    line(reader.open(proc_root.join("vmstat")).unwrap_or_default(), "oom_kill ")
 }
 
 /// The highest of the levels, and what one more look would have seen had it risen on as between the last two.
@@ -159,31 +222,60 @@ mod tests {
 
     const MB: u64 = Bytes::MB;
 
-    /// A machine of 4 GB with a container of 1 GB; the levels that were seen, then what the files say after the death.
-    fn check(levels_mb: &[u64], after: &[(&str, String)], expected: Kill) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = Utf8Path::from_path(folder.path()).unwrap();
-        let write = |path: &str, text: &str| {
-            let path = root.join(path);
+    /// A machine of 4 GB with a container of 1 GB, in which two processes were killed before.
+    struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        fn new() -> Self {
+            let machine = Self(tempfile::tempdir().unwrap());
+            machine.write("proc/self/cgroup", "0::/\n");
+            machine.write("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 3000000 kB\n");
+            machine.write("proc/vmstat", "pgfault 1\noom_kill 7\n");
+            machine.group("fs", 1024, 2);
+            machine
+        }
+
+        fn root(&self) -> &Utf8Path {
+            Utf8Path::from_path(self.0.path()).unwrap()
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.root().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
-        };
-        write("proc/self/cgroup", "0::/\n");
-        write("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 3000000 kB\n");
-        write("proc/vmstat", "pgfault 1\noom_kill 7\n");
-        write("fs/memory.max", &(1024 * MB).to_string());
-        write("fs/memory.events", "oom 0\noom_kill 2\n");
-        write("fs/memory.stat", &format!("anon 1\ninactive_file {}\nactive_file 0\n", 50 * MB));
-        write("fs/memory.current", "0\n");
-        let mut around = Surroundings::new(&root.join("proc"), &root.join("fs"), None);
+        }
+
+        fn group(&self, folder: &str, limit_mb: u64, kills: u64) {
+            self.write(&format!("{folder}/memory.max"), &(limit_mb * MB).to_string());
+            self.write(&format!("{folder}/memory.events"), &format!("oom 0\noom_kill {kills}\n"));
+            self.write(
+                &format!("{folder}/memory.stat"),
+                &format!("anon 1\ninactive_file {}\nactive_file 0\n", 50 * MB),
+            );
+            self.write(&format!("{folder}/memory.current"), "0\n");
+        }
+
+        fn around(&self) -> Surroundings {
+            Surroundings::new(&self.root().join("proc"), &self.root().join("fs"), None)
+        }
+    }
+
+    /// The levels that were seen, then what the files say after the death.
+    fn check(levels_mb: &[u64], after: &[(&str, String)], expected: Kill) {
+        let machine = Machine::new();
+        let mut around = machine.around();
         for (time, level) in (1..).zip(levels_mb) {
-            write("fs/memory.current", &(level * MB).to_string());
+            machine.write("fs/memory.current", &(level * MB).to_string());
             let sample = around.look(time * 250_000_000, 0, 1);
             assert_eq!(sample.cgroup_bytes, Some(level * MB));
         }
         for (path, text) in after {
-            write(path, text);
+            machine.write(path, text);
         }
+        check_kill(&mut around, expected);
+    }
+
+    fn check_kill(around: &mut Surroundings, expected: Kill) {
         let death = classify(Ending::Signal(libc::SIGKILL), &around.evidence());
         assert_eq!(death.kill, Some(expected), "{}", death.text);
     }
@@ -215,5 +307,37 @@ mod tests {
     #[test]
     fn a_kill_elsewhere_on_the_machine_is_not_ours() {
         check(&[100, 100], &[("proc/vmstat", "oom_kill 9\n".into())], Kill::NotOom);
+    }
+
+    #[test]
+    fn a_program_is_followed_into_a_group_of_its_own() {
+        let machine = Machine::new();
+        machine.group("fs/job", 200, 5);
+        let mut around = machine.around();
+        assert_eq!(around.limits().cgroup_bytes, Some(1024 * MB));
+        around.look(0, 30 * MB, 1);
+        machine.write("fs/job/memory.current", &(40 * MB).to_string());
+        around.enter(b"0::/job\n".to_vec());
+        let limits = around.limits();
+        assert_eq!((limits.cgroup_bytes, limits.cgroup_start_bytes), (Some(200 * MB), Some(10 * MB)));
+        check_kill(&mut around, Kill::NotOom);
+        machine.write("fs/job/memory.events", "oom_kill 6\n");
+        check_kill(&mut around, Kill::Oom);
+    }
+
+    #[test]
+    fn of_a_group_that_is_gone_the_machine_knows() {
+        let machine = Machine::new();
+        machine.group("fs/job", 200, 0);
+        let mut around = machine.around();
+        around.enter(b"0::/job\n".to_vec());
+        std::fs::remove_dir_all(machine.root().join("fs/job")).unwrap();
+        machine.write("proc/vmstat", "oom_kill 8\n");
+        check_kill(&mut around, Kill::Oom);
+    }
+
+    #[test]
+    fn a_process_in_the_same_group_changes_nothing() {
+        assert_eq!(Machine::new().around().follow(std::process::id()), None);
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::Bytes;
 use caulk_guard::{Checkpoint, Decision, End, Life, Lives, Resume, choose};
-use caulk_supervise::{Checkpoints, GpuBudget, Guarded, Guarding, Options, Outcome, Restarts};
+use caulk_supervise::{Checkpoints, GpuBudget, Guarded, Guarding, HardLimit, Options, Outcome, Restarts};
 
 use super::run::live;
 use crate::alarms::Thresholds;
@@ -96,8 +96,10 @@ impl<'a> Series<'a> {
             Budget::Share(share) => GpuBudget::Share(share),
         });
         let (budget, grace) = (budget(args, options)?, guard.grace.0);
+        let hard = guard.hard_limit.map(|means| HardLimit::choose(options, budget, means.wanted()));
+        let hard = hard.transpose()?;
         let run = plain(folder.file_name().unwrap_or_default());
-        let guarding = Guarding { budget, gpu_budget, checkpoints, run, later: false, restarts, grace };
+        let guarding = Guarding { budget, hard, gpu_budget, checkpoints, run, later: false, restarts, grace };
         let lives = Lives::new(guard.max_restarts);
         Ok(Self { args, printer, lives, resume, guarding, before: None, used: None })
     }
