@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -307,16 +308,12 @@ def test_a_broken_checkpoint_is_passed_over(run_caulk, tmp_path):
     assert [line for line in run.stdout.splitlines() if line.startswith("begins")][-1] == "begins at 5", run.told()
 
 
-@pytest.mark.parametrize(
-    ("number", "to_group"), [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGUSR1, False)]
-)
-def test_what_is_told_to_end_from_outside_is_not_started_again(tmp_path, number, to_group):
-    # What follows the signal would be a reason for a restart.
-    setup = "save()\ndef late(*_): raise MemoryError\nsignal.signal(signal.SIGTERM, late); signal.signal(signal.SIGUSR1, late)"
-    path = program(tmp_path, "print('step', flush=True)", setup, steps=3000)
+def signalled(path: Path, folder: Path, send: Callable[[int, int], None], number: int, *options: str):
+    """What came of a guarded program that got a signal once it was making steps."""
+    command = [sys.executable, str(path)]
     running = subprocess.Popen(
-        [str(CAULK), "run", "--output", str(tmp_path / "run"), *guard(path), "--", sys.executable, str(path)],
-        cwd=tmp_path,
+        [str(CAULK), "run", "--output", str(folder / "run"), *guard(path, *options), "--", *command],
+        cwd=folder,
         env=program_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -326,12 +323,30 @@ def test_what_is_told_to_end_from_outside_is_not_started_again(tmp_path, number,
     assert running.stdout is not None
     while running.stdout.readline() != "step\n":
         pass
-    (os.killpg if to_group else os.kill)(running.pid, number)
+    send(running.pid, number)
     stdout, stderr = running.communicate(timeout=60)
-    done = subprocess.CompletedProcess([], running.returncode, stdout, stderr)
-    assert running.returncode in (1, 130), stderr
-    assert restarts(done) == 0 and "begins" not in stdout, stderr
-    assert any(line.startswith(f"{number.name} from outside") for line in lines(done)), stderr
+    return subprocess.CompletedProcess(command, running.returncode, stdout, stderr)
+
+
+@pytest.mark.parametrize(
+    ("number", "to_group"), [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGUSR1, False)]
+)
+def test_what_is_told_to_end_from_outside_is_not_started_again(tmp_path, number, to_group):
+    # What follows the signal would be a reason for a restart.
+    setup = "save()\ndef late(*_): raise MemoryError\nsignal.signal(signal.SIGTERM, late); signal.signal(signal.SIGUSR1, late)"
+    path = program(tmp_path, "print('step', flush=True)", setup, steps=3000)
+    done = signalled(path, tmp_path, os.killpg if to_group else os.kill, number)
+    assert done.returncode in (1, 130), done.stderr
+    assert restarts(done) == 0 and "begins" not in done.stdout, done.stderr
+    assert any(line.startswith(f"{number.name} from outside") for line in lines(done)), done.stderr
+
+
+def test_what_lets_a_term_from_outside_pass_is_killed_after_the_grace(tmp_path):
+    setup = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    path = program(tmp_path, "print('step', flush=True)", setup, steps=3000)
+    done = signalled(path, tmp_path, os.kill, signal.SIGTERM, "--grace", "1s")
+    assert done.returncode == 137 and restarts(done) == 0, done.stderr
+    assert any("has not ended in 1 s" in line for line in lines(done)), done.stderr
 
 
 def test_a_program_that_does_not_end_is_killed_and_started_again(run_caulk, tmp_path):

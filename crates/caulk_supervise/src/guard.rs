@@ -244,7 +244,10 @@ impl Watch {
                 self.lines.push(lines::does_not_fit(&standing));
                 self.tell_to_end(tree, clients);
             }
-            Action::Kill => tree.living().for_each(|pid| send(pid, Signal::KILL)),
+            Action::Kill => {
+                self.lines.push(lines::kill(self.settings.grace));
+                tree.living().for_each(|pid| send(pid, Signal::KILL));
+            }
             Action::Warn(standing) => self.lines.push(lines::warn(&standing)),
             Action::GoOn(standing) => self.lines.push(lines::go_on(&standing)),
         }

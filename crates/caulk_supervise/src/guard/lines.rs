@@ -1,6 +1,7 @@
 //! What the guard says: one line for each thing that it does.
 
 use std::fs;
+use std::time::Duration;
 
 use camino::Utf8Path;
 use caulk_core::Bytes;
@@ -119,6 +120,10 @@ pub(super) fn unanswered(wish: Wish) -> String {
 
 pub(super) fn end(standing: &Standing) -> String {
     format!("ends the program, to start it again: {}", standing.text())
+}
+
+pub(super) fn kill(grace: Duration) -> String {
+    format!("it has not ended in {} s (--grace): kills it", grace.as_secs())
 }
 
 pub(super) fn does_not_fit(standing: &Standing) -> String {
