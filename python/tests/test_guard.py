@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -102,6 +103,24 @@ def test_the_list_of_runs_tells_how_the_last_life_ended(tmp_path):
             [str(CAULK), *line], cwd=tmp_path, env=program_environment(), capture_output=True, text=True, check=True
         )
     assert "exit 0" in done.stdout and "exit 1" not in done.stdout, done.stdout
+
+
+def test_each_life_can_be_shown_alone(run_caulk, tmp_path):
+    path = program(tmp_path, "if step == 5 and not resumed:\n    save()\n    raise MemoryError", steps=20)
+    run = run_caulk(path, options=guard(path))
+
+    def report(*options: str) -> subprocess.CompletedProcess[str]:
+        line = [str(CAULK), "report", str(run.folder / "run"), *options]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    steps = [json.loads(report("--life", life, "--format", "json").stdout)["summary"]["steps"] for life in "12"]
+    assert sum(steps) == run.report["summary"]["steps"] and steps[0] < steps[1]
+    missing = report("--life", "3")
+    assert missing.returncode == 125 and "no life 3" in missing.stderr and "2 lives" in missing.stderr
+    # What shows one life shows the longest, and says so.
+    for options in (["--lines"], ["--flame"], ["--from", "1"]):
+        assert "life 2 of 2" in report(*options).stderr
+        assert "life 2 of 2" not in report(*options, "--life", "1").stderr
 
 
 def test_what_the_program_registers_saves_its_state(run_caulk, tmp_path):

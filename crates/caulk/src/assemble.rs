@@ -11,7 +11,7 @@ use caulk_report::{Excerpts, Report};
 use jiff::Timestamp;
 
 use crate::sources::Disk;
-use crate::summary;
+use crate::{lives, summary};
 
 /// Longest file that is shown line by line.
 const MOST_LINES: u32 = 20_000;
@@ -21,31 +21,32 @@ const MOST_LINES: u32 = 20_000;
 /// # Errors
 /// If there is no recording in it, or a later caulk wrote it.
 pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
-    let mut lives = vec![life(folder)?];
-    for later in later_lives(folder) {
+    let mut reports = vec![life(folder)?];
+    for later in lives::later(folder) {
         match life(&later) {
-            Ok(report) => lives.push(report),
-            Err(error) => lives[0].problems.push(format!("`{later}` cannot be read: {error:#}")),
+            Ok(report) => reports.push(report),
+            Err(error) => reports[0].problems.push(format!("`{later}` cannot be read: {error:#}")),
         }
     }
-    Ok(caulk_report::join(lives).unwrap_or_default())
+    Ok(caulk_report::join(reports).unwrap_or_default())
 }
 
-/// Folder of a later life of a run: the command started again, from 2.
-pub(crate) fn life_folder(run: &Utf8Path, number: u32) -> Utf8PathBuf {
-    run.join(format!("life-{number}"))
+/// The life of a run by which its report judges memory, from 1.
+///
+/// # Errors
+/// As [`report`].
+pub(crate) fn judged_life(folder: &Utf8Path) -> anyhow::Result<usize> {
+    let mut reports = vec![life(folder)?];
+    // Of a life that cannot be read nothing is known; the report says so.
+    reports.extend(lives::later(folder).map(|later| life(&later).unwrap_or_default()));
+    Ok(caulk_report::judged(&reports).unwrap_or_default() + 1)
 }
 
-fn later_lives(run: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
-    (2..).map(|number| life_folder(run, number)).take_while(|folder| folder.is_dir())
-}
-
-/// Head of the last life of a run, where there is more than one: it says how the run ended.
-pub(crate) fn last_life(run: &Utf8Path) -> Option<RunInfo> {
-    caulk_record::read_info(&later_lives(run).last()?).ok()
-}
-
-fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
+/// Reads and judges one life.
+///
+/// # Errors
+/// As [`report`].
+pub(crate) fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
     let recording = caulk_record::read(folder)?;
     let summary = summary::of(&recording);
     let sources = Disk::new(&recording.info.target.directory);

@@ -221,6 +221,11 @@ pub(crate) struct ReportArgs {
           conflicts_with_all = ["lines", "format", "output"])]
     pub(crate) flame: Option<Utf8PathBuf>,
 
+    /// Of a run that the guard has started again, show life N alone [default: all lives; with --lines, --flame, --from and
+    /// --to the one by which the report judges memory]
+    #[arg(long, value_name = "N")]
+    pub(crate) life: Option<usize>,
+
     /// Format of the report
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -8,6 +8,7 @@ mod commands;
 mod doctor;
 mod exit;
 mod files;
+mod lives;
 mod places;
 mod plan;
 mod printer;
@@ -29,7 +30,7 @@ fn main() {
     let printer = Printer::new(matches!(&cli.command, Command::Run(args) if args.quiet));
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, printer),
-        Command::Report(args) => commands::report::run(args),
+        Command::Report(args) => commands::report::run(args, printer),
         Command::Runs(args) => commands::runs::run(args, printer),
         Command::Check(args) => commands::check::run(args),
         Command::Rule(args) => commands::rules::page(args),

@@ -31,7 +31,7 @@ pub use flame::flame_html;
 pub use headline::{Outlook, outlook};
 pub use json::json;
 pub use lines::{lines_json, lines_text};
-pub use lives::{Life, join};
+pub use lives::{Life, join, judged};
 pub use markdown::markdown;
 pub use text::{TextOptions, text};
 pub use words::{ending, seconds};

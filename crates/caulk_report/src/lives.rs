@@ -23,12 +23,10 @@ pub struct Life {
 }
 
 /// The report of a run of several lives, in order. Head and place are the first one's, the end is the last one's;
-/// memory is judged by the longest life in which it grows, or the longest of all.
+/// memory is judged by one of them, see [`judged`].
 pub fn join(reports: Vec<Report>) -> Option<Report> {
     let lives: Vec<Life> = reports.iter().map(Life::of).collect();
-    let judged =
-        reports.iter().max_by_key(|report| (grows(report), report.summary.steps, report.summary.epochs));
-    let verdicts = judged?.verdicts.clone();
+    let verdicts = reports[judged(&reports)?].verdicts.clone();
     let mut all = reports.into_iter();
     let mut joined = all.next()?;
     for report in all {
@@ -40,6 +38,12 @@ pub fn join(reports: Vec<Report>) -> Option<Report> {
         joined.lives = lives;
     }
     Some(joined)
+}
+
+/// Which of the lives tells most of how memory behaves: the longest one in which it grows, or the longest of all.
+pub fn judged(reports: &[Report]) -> Option<usize> {
+    let key = |report: &Report| (grows(report), report.summary.steps, report.summary.epochs);
+    (0..reports.len()).max_by_key(|&index| key(&reports[index]))
 }
 
 fn grows(report: &Report) -> bool {

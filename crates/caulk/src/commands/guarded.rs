@@ -15,7 +15,7 @@ use crate::cli::RunArgs;
 use crate::printer::Printer;
 use crate::recorder::Recorder;
 use crate::settings::Budget;
-use crate::{assemble, target};
+use crate::{lives, target};
 
 /// Without `--budget`, this share of what there is.
 const USUAL: Budget = Budget::Share(0.9);
@@ -117,8 +117,13 @@ impl<'a> Series<'a> {
     }
 
     /// A later life, recorded in a folder of its own.
-    fn live_again(&mut self, options: &mut Options, run: &Utf8Path, number: u32) -> anyhow::Result<Outcome> {
-        let folder = assemble::life_folder(run, number);
+    fn live_again(
+        &mut self,
+        options: &mut Options,
+        run: &Utf8Path,
+        number: usize,
+    ) -> anyhow::Result<Outcome> {
+        let folder = lives::folder(run, number);
         let target = target::describe(&options.command)?;
         let alarms = Thresholds::of(&self.args.alarms);
         let recorder = Recorder::create(&folder, target, self.args.budget, alarms, self.printer)?;
@@ -172,7 +177,7 @@ impl<'a> Series<'a> {
 
 impl Next {
     /// `restart 2 in 4 s: python train.py --resume ...`.
-    fn text(&self, restart: u32) -> String {
+    fn text(&self, restart: usize) -> String {
         let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
         let pause = match self.pause.as_secs() {
             0 => String::new(),

@@ -6,29 +6,32 @@ use caulk_report::TextOptions;
 
 use crate::cli::{Format, ReportArgs};
 use crate::places::Places;
-use crate::printer;
-use crate::{assemble, exit, files};
+use crate::printer::{self, Printer};
+use crate::{assemble, exit, files, lives};
 
 /// Shows the report of one run.
 ///
 /// # Errors
 /// If there is no such run, its recording cannot be read, or the report cannot be written.
-pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<i32> {
+pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
     let places = Places::here();
-    let folder = match &args.run {
+    let run = match &args.run {
         Some(run) => places.resolve(run)?,
         None => places.latest()?,
     };
+    let name = run.file_name().unwrap_or("run");
+    let folder = life(&run, args, printer)?;
     if let Some(file) = &args.flame {
-        return flame(&folder, file);
+        return flame(folder.as_ref().unwrap_or(&run), name, file);
     }
+    let life = folder.as_deref().unwrap_or(&run);
     let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
     let text = if let Some(file) = &args.lines {
-        by_line(&folder, Some(file.as_str()).filter(|file| !file.is_empty()), args.format, &options)?
+        by_line(life, Some(file.as_str()).filter(|file| !file.is_empty()), args.format, &options)?
     } else if args.from.is_some() || args.to.is_some() {
-        compared(&folder, args, &options)?
+        compared(life, args, &options)?
     } else {
-        whole(&folder, args.format, &options)?
+        whole(&run, folder.as_deref(), args.format, &options)?
     };
     match &args.output {
         Some(path) => files::write(path, &text)?,
@@ -37,8 +40,30 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<i32> {
     Ok(exit::SUCCESS)
 }
 
-fn whole(folder: &Utf8Path, format: Format, options: &TextOptions) -> anyhow::Result<String> {
-    let report = assemble::report(folder)?;
+/// Folder of the one life to show; `None` for the report of them all.
+fn life(run: &Utf8Path, args: &ReportArgs, printer: Printer) -> anyhow::Result<Option<Utf8PathBuf>> {
+    if let Some(number) = args.life {
+        return lives::wanted(run, number).map(Some);
+    }
+    let one = args.flame.is_some() || args.lines.is_some() || args.from.is_some() || args.to.is_some();
+    let count = lives::count(run);
+    if !one || count == 1 {
+        return Ok(None);
+    }
+    let number = assemble::judged_life(run)?;
+    printer.note(&format!(
+        "life {number} of {count}, by which the report judges memory; --life N shows another"
+    ));
+    Ok(Some(lives::folder(run, number)))
+}
+
+fn whole(
+    run: &Utf8Path,
+    life: Option<&Utf8Path>,
+    format: Format,
+    options: &TextOptions,
+) -> anyhow::Result<String> {
+    let report = life.map_or_else(|| assemble::report(run), assemble::life)?;
     Ok(match format {
         Format::Text => caulk_report::text(&report, options),
         Format::Json => caulk_report::json(&report),
@@ -55,8 +80,7 @@ fn compared(folder: &Utf8Path, args: &ReportArgs, options: &TextOptions) -> anyh
 }
 
 /// Writes the picture and says where, for a browser to be given.
-fn flame(folder: &Utf8Path, file: &Utf8Path) -> anyhow::Result<i32> {
-    let name = folder.file_name().unwrap_or("run");
+fn flame(folder: &Utf8Path, name: &str, file: &Utf8Path) -> anyhow::Result<i32> {
     let standard = Utf8PathBuf::from(format!("{name}.flame.html"));
     let file = if file.as_str().is_empty() { &standard } else { file };
     files::write(file, caulk_report::flame_html(&assemble::stacks(folder)?, name))?;

@@ -12,7 +12,7 @@ use super::KEPT_REPORT;
 use crate::cli::{Format, RunsArgs};
 use crate::places::Places;
 use crate::printer::{self, Printer};
-use crate::{assemble, exit};
+use crate::{assemble, exit, lives};
 
 /// One line of the list.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ fn line(entry: &RunEntry) -> Line {
         return line;
     }
     // A command that was started again has ended as it did the last time.
-    let last = assemble::last_life(&entry.folder);
+    let last = lives::last(&entry.folder);
     let end = last.as_ref().unwrap_or(info);
     let running = assemble::runs(end);
     line.command = joined(&info.target.command);
