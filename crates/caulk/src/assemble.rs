@@ -67,6 +67,7 @@ pub(crate) fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
         folder: short(folder),
         verdicts: diagnosis.verdicts,
         findings: diagnosis.findings,
+        gpus: diagnosis.gpus,
         notes,
         problems: recording.problems,
         summary,

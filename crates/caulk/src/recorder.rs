@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{AgentEvent, Limits, ProcessRecord, RunInfo, Sample, SystemSample, Target};
+use caulk_core::{AgentEvent, GpuSample, Limits, ProcessRecord, RunInfo, Sample, SystemSample, Target};
 use caulk_record::{WriteError, Writer};
 use caulk_supervise::{Outcome, RunStart, Sink};
 
@@ -153,6 +153,12 @@ impl Sink for Recorder {
 
     fn system(&mut self, sample: &SystemSample) {
         self.writer.system(sample);
+    }
+
+    fn gpu(&mut self, sample: &GpuSample) {
+        self.writer.gpu(sample);
+        let alarms = self.alarms.gpu(sample);
+        self.alarm(&alarms);
     }
 
     fn process(&mut self, record: &ProcessRecord) {

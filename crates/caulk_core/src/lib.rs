@@ -7,6 +7,7 @@ mod bytes;
 mod comparison;
 mod diagnostic;
 mod finding;
+mod gpu;
 mod leak_class;
 mod line_use;
 mod problem;
@@ -22,6 +23,7 @@ pub use finding::{
     Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, MadeAt, Pinned, Place,
     Position, Scope, Severity, Site, SiteRole,
 };
+pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};
 pub use line_use::{LineUse, StackFrame, StackUse};
 pub use problem::Problem;

@@ -3,6 +3,8 @@
 use caulk_wire::Message;
 use serde::{Deserialize, Serialize};
 
+use crate::GpuSample;
+
 /// What a process is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -62,6 +64,8 @@ pub struct SystemSample {
     pub time_ns: u64,
     /// `memory.current` of the nearest cgroup with a limit, in bytes.
     pub cgroup_bytes: Option<u64>,
+    /// Page cache in it that the kernel gives back before it kills, in bytes, where this look read it.
+    pub cgroup_cache_bytes: Option<u64>,
     /// `MemAvailable`, in bytes.
     pub available_bytes: u64,
     /// Sum of the tree's RSS, in bytes.
@@ -229,6 +233,8 @@ pub struct Recording {
     pub samples: Vec<Sample>,
     /// Surroundings, in order of time.
     pub system: Vec<SystemSample>,
+    /// GPUs, in order of time; empty where the program uses none.
+    pub gpus: Vec<GpuSample>,
     /// What the agents said, in order of arrival.
     pub events: Vec<AgentEvent>,
     /// What could not be read, for people.

@@ -129,7 +129,7 @@ pub(crate) fn open(judgement: &Judgement, more: u32, text: &str) -> Judgement {
     Judgement { state: State::Undecided, more_needed: Some(more), text: text.into(), ..judgement.clone() }
 }
 
-/// Does the machine's memory run out by it?
+/// Does memory run out by it, the machine's or a GPU's?
 fn fills_memory(series: Series) -> bool {
-    matches!(series, Series::InUse | Series::Rss | Series::Pss | Series::Shm)
+    matches!(series, Series::InUse | Series::Rss | Series::Pss | Series::Shm | Series::CudaAllocated)
 }

@@ -1,15 +1,149 @@
-//! What torch's CUDA allocator suffers from: fragmentation, and attempts on a device that is full.
+//! GPUs: what the driver says of devices, and what torch's CUDA allocator suffers from.
 
-use caulk_core::Bytes;
+use std::collections::BTreeMap;
+
 use caulk_core::wire::Boundary;
+use caulk_core::{Bytes, GpuPart, GpuSample, GpuUse, LimitKind, ProcessRef, Recording, Slowed};
 
 use crate::process::Process;
 
 /// Bytes in gaps, and their part of what is reserved, from which on they are worth a word.
 const GAPS: u64 = 256 << 20;
 const PART: f64 = 0.25;
+/// Percentage of the looks from which on it is told that a device was slowed down.
+const OFTEN: u32 = 5;
+/// The driver counts all of a process. Where it counts less than this part of what torch alone has, it speaks of another
+/// process, which has the same number outside the container.
+const BELIEVED: f64 = 0.5;
 
-/// Lines for people; none without a GPU.
+/// What the looks at each device come to: those that the run uses, or all where the driver does not say which these are.
+pub(crate) fn devices(recording: &Recording) -> Vec<GpuUse> {
+    let mut looks: BTreeMap<u32, Vec<&GpuSample>> = BTreeMap::new();
+    for sample in recording.gpus.iter().filter(|sample| sample.pid.is_none()) {
+        looks.entry(sample.device).or_default().push(sample);
+    }
+    let parts = parts(recording);
+    let uses: Vec<GpuUse> = looks.values().filter_map(|looks| of_device(looks, &parts)).collect();
+    let own = |gpu: &GpuUse| !gpu.processes.is_empty();
+    let told = uses.iter().any(own);
+    uses.into_iter().filter(|gpu| !told || own(gpu)).collect()
+}
+
+fn of_device(looks: &[&GpuSample], parts: &[(u32, GpuPart)]) -> Option<GpuUse> {
+    let last = looks.last()?;
+    let busy: Vec<u32> = looks.iter().filter_map(|look| look.busy_percent).collect();
+    let share = |reason: Slowed| {
+        let times = looks.iter().filter(|look| look.slowed == Some(reason)).count();
+        (reason, (times * 100 / looks.len()) as u32)
+    };
+    let own = parts.iter().filter(|(device, _)| *device == last.device);
+    Some(GpuUse {
+        device: last.device,
+        name: last.name.clone(),
+        total_bytes: last.total_bytes.unwrap_or(0),
+        peak_bytes: looks.iter().map(|look| look.used_bytes).max()?,
+        last_bytes: last.used_bytes,
+        processes: own.map(|(_, part)| part.clone()).collect(),
+        hottest_celsius: looks.iter().filter_map(|look| look.celsius).max(),
+        busy_percent: (!busy.is_empty()).then(|| busy.iter().sum::<u32>() / busy.len() as u32),
+        slowed: Slowed::ALL.map(share).into_iter().filter(|(_, percent)| *percent > 0).collect(),
+    })
+}
+
+/// What each process had of each device.
+fn parts(recording: &Recording) -> Vec<(u32, GpuPart)> {
+    let mut peaks: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for sample in &recording.gpus {
+        if let Some(pid) = sample.pid {
+            let peak = peaks.entry((sample.device, pid)).or_default();
+            *peak = sample.used_bytes.max(*peak);
+        }
+    }
+    let over_devices = |of: u32| peaks.iter().filter(|((_, pid), _)| *pid == of).map(|(_, peak)| peak).sum();
+    let part = |(&(device, pid), &peak_bytes): (&(u32, u32), &u64)| {
+        let torch_reserved_bytes = reserved(recording, pid);
+        let all: u64 = over_devices(pid);
+        (all as f64 >= BELIEVED * torch_reserved_bytes as f64).then(|| {
+            (device, GpuPart { process: reference(recording, pid), pid, peak_bytes, torch_reserved_bytes })
+        })
+    };
+    peaks.iter().filter_map(part).collect()
+}
+
+fn reference(recording: &Recording, pid: u32) -> ProcessRef {
+    let known = recording.processes.iter().find(|record| record.pid == pid).cloned().unwrap_or_default();
+    ProcessRef { role: known.role.as_str().into(), index: known.index, count: 1 }
+}
+
+/// The most that torch's allocator had in this process at a boundary, in bytes.
+fn reserved(recording: &Recording, pid: u32) -> u64 {
+    boundaries(recording, pid).map(|boundary| boundary.cuda_reserved_bytes).max().unwrap_or(0)
+}
+
+fn boundaries(recording: &Recording, pid: u32) -> impl Iterator<Item = &Boundary> {
+    let of_pid = recording.events.iter().filter(move |event| event.pid == pid);
+    of_pid.filter_map(|event| match &event.message {
+        caulk_core::wire::Message::Boundary(boundary) => Some(boundary),
+        _ => None,
+    })
+}
+
+/// The device with the least room: all its memory and what is left of it at the end, in bytes.
+pub(crate) fn room(recording: &Recording) -> Option<(LimitKind, u64, u64)> {
+    let devices = devices(recording);
+    let left = |gpu: &GpuUse| gpu.total_bytes.saturating_sub(gpu.last_bytes);
+    let tightest = devices.iter().filter(|gpu| gpu.total_bytes > 0).min_by_key(|gpu| left(gpu))?;
+    // Of what torch has from one device, tensors can still take what is free in it.
+    let cached = match devices.as_slice() {
+        [only] => only.processes.iter().map(|part| cached(recording, part.pid)).sum(),
+        _ => 0,
+    };
+    Some((LimitKind::Gpu, tightest.total_bytes, left(tightest) + cached))
+}
+
+/// What torch's allocator has in this process without a tensor in it, in bytes.
+fn cached(recording: &Recording, pid: u32) -> u64 {
+    let last = boundaries(recording, pid).last();
+    last.map_or(0, |last| last.cuda_reserved_bytes.saturating_sub(last.cuda_allocated_bytes))
+}
+
+/// A line for people about each device.
+pub(crate) fn of_devices(devices: &[GpuUse]) -> Vec<String> {
+    devices.iter().map(line).collect()
+}
+
+fn line(gpu: &GpuUse) -> String {
+    let name = if gpu.name.is_empty() { String::new() } else { format!(" ({})", gpu.name) };
+    let taken = format!("at most {} of {} taken", Bytes(gpu.peak_bytes), Bytes(gpu.total_bytes));
+    let mut said = vec![format!("GPU {}{name}: {taken}{}", gpu.device, own(&gpu.processes))];
+    said.extend(gpu.hottest_celsius.map(|celsius| format!("at most {celsius} °C")));
+    said.extend(gpu.busy_percent.map(|percent| format!("busy {percent} % of the time")));
+    // At full power is where a device should be.
+    let slowed = gpu.slowed.iter().filter(|(reason, percent)| *reason != Slowed::Power && *percent >= OFTEN);
+    said.extend(slowed.map(|(reason, percent)| {
+        let why = match reason {
+            Slowed::Heat => "heat",
+            _ => "its power supply or heat",
+        };
+        format!("slowed down by {why} {percent} % of the time")
+    }));
+    said.join("; ")
+}
+
+fn own(parts: &[GpuPart]) -> String {
+    if parts.is_empty() {
+        return ", by whom the driver does not say in numbers that are known here".into();
+    }
+    let (bytes, torch) = parts
+        .iter()
+        .fold((0, 0), |(bytes, torch), part| (bytes + part.peak_bytes, torch + part.torch_reserved_bytes));
+    let whose = if parts.len() == 1 { String::new() } else { format!(" in {} processes", parts.len()) };
+    let torch =
+        if torch == 0 { String::new() } else { format!(", where torch had reserved {}", Bytes(torch)) };
+    format!(", {} of it by this run{whose}{torch}", Bytes(bytes))
+}
+
+/// Lines for people about the allocator of one process; none without a GPU.
 pub(crate) fn notes(process: &Process<'_>) -> Vec<String> {
     let Some(last) = process.boundaries.last() else { return Vec::new() };
     gaps(last).into_iter().chain(retries(last)).collect()

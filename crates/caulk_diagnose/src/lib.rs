@@ -38,7 +38,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use caulk_core::{Diagnostic, Finding, Recording, Scope, Severity, State, Verdict};
+use caulk_core::{Diagnostic, Finding, GpuUse, Recording, Scope, Severity, State, Verdict};
 use caulk_python::Module;
 
 use crate::children::Children;
@@ -63,6 +63,8 @@ pub struct Diagnosis {
     pub verdicts: Vec<Verdict>,
     /// Leaks, most harmful first.
     pub findings: Vec<Finding>,
+    /// What the run's looks at each GPU come to.
+    pub gpus: Vec<GpuUse>,
     /// What could not be looked at, and what was looked at in vain; for people.
     pub notes: Vec<String>,
 }
@@ -94,6 +96,8 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.notes.extend(outside::note(&verdict, &processes));
         diagnosis.verdicts.push(verdict);
     }
+    diagnosis.gpus = gpu::devices(recording);
+    diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
     diagnosis.findings.extend(left::findings(recording));
     if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
         let patterns = sources.patterns(&files_of(&processes));

@@ -44,7 +44,7 @@ pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Optio
         judgement = open(&judgement, baselines.count_of(missing), text);
     }
     let tree = ProcessRef { role: "tree".into(), index: 0, count: recording.processes.len().max(1) as u32 };
-    Some(baselines.verdict(tree, Series::Rss, &judgement, room(recording)))
+    Some(baselines.verdict(tree, Series::Rss, &judgement, room(recording, Series::Rss)))
 }
 
 /// Why there is nothing but that, and what would change it.

@@ -78,7 +78,7 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
             _ => {}
         }
         let judgement = within_epochs(process, scale, &baselines, baselines.judge());
-        let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording));
+        let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording, series));
         if judged.verdicts.is_empty() {
             judged.least = baselines.least(verdict.last);
         }

@@ -5,7 +5,7 @@
 //! | file | while it runs | afterwards |
 //! |---|---|---|
 //! | `run.json` | [`RunInfo`](caulk_core::RunInfo) with `complete: false` | the same with its end, `complete: true` |
-//! | `samples`, `system`, `processes`, `phases`, `census`, `holders`, `events` | `NAME.arrows`, an Arrow IPC stream | `NAME.parquet` |
+//! | `samples`, `system`, `processes`, `phases`, `census`, `holders`, `heap`, `events`, `gpus` | `NAME.arrows`, an Arrow IPC stream | `NAME.parquet` |
 //! | `ring-N.log` | everything recent, one checked frame per record | removed |
 //! | `index.log` | checksums of the batches in the streams | checksums and footers of the Parquet files |
 //!

@@ -48,7 +48,9 @@ fn read_rows(folder: &Utf8Path, complete: bool, problems: &mut Vec<String>) -> (
         rows.append(&mut read_stream(folder, table, &marks, problems));
         match parquet_file::read(folder, table, &marks, problems) {
             Some(mut finished) => rows.append(&mut finished),
-            None if complete => problems.push(format!("`{}` is missing", folder.join(table.parquet()))),
+            None if complete && table.is_always_there() => {
+                problems.push(format!("`{}` is missing", folder.join(table.parquet())));
+            }
             None => (),
         }
     }
@@ -112,11 +114,13 @@ fn assemble(info: RunInfo, mut rows: Vec<Row>, problems: Vec<String>) -> Recordi
             Record::Sample(sample) => recording.samples.push(sample),
             Record::System(sample) => recording.system.push(sample),
             Record::Event(event) => recording.events.push(event),
+            Record::Gpu(sample) => recording.gpus.push(sample),
             Record::Process(process) => keep_last(&mut recording.processes, &mut places, process),
         }
     }
     recording.samples.sort_by_key(|sample| sample.time_ns);
     recording.system.sort_by_key(|sample| sample.time_ns);
+    recording.gpus.sort_by_key(|sample| sample.time_ns);
     recording.processes.sort_by_key(|process| (process.first_ns, process.pid));
     recording
 }

@@ -1,7 +1,7 @@
 //! One record of any kind with its number, and its bytes in the ring.
 
 use caulk_core::wire::{FrameBuffer, Message};
-use caulk_core::{AgentEvent, ProcessRecord, Sample, SystemSample};
+use caulk_core::{AgentEvent, GpuSample, ProcessRecord, Sample, SystemSample};
 
 /// Anything that is recorded after the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +10,7 @@ pub(crate) enum Record {
     System(SystemSample),
     Process(ProcessRecord),
     Event(AgentEvent),
+    Gpu(GpuSample),
 }
 
 /// A record with its number in the run, from 0.
@@ -27,6 +28,7 @@ impl Record {
             Self::System(sample) => sample.time_ns,
             Self::Process(process) => process.last_ns.max(process.first_ns),
             Self::Event(event) => event.time_ns,
+            Self::Gpu(sample) => sample.time_ns,
         }
     }
 }
@@ -47,7 +49,7 @@ impl Row {
             Record::System(s) => {
                 out.push(1);
                 let fixed = [s.time_ns, s.available_bytes, s.tree_rss_bytes, s.processes.into()].map(Some);
-                put_all(&mut out, &[fixed.as_slice(), &[s.cgroup_bytes]].concat());
+                put_all(&mut out, &[fixed.as_slice(), &[s.cgroup_bytes, s.cgroup_cache_bytes]].concat());
             }
             Record::Process(process) => {
                 out.push(2);
@@ -58,6 +60,10 @@ impl Row {
                 put(&mut out, event.time_ns);
                 put(&mut out, event.pid.into());
                 event.message.encode(&mut out);
+            }
+            Record::Gpu(sample) => {
+                out.push(4);
+                out.extend(serde_json::to_vec(sample).unwrap_or_default());
             }
         }
         out
@@ -77,6 +83,7 @@ impl Row {
                 let (time_ns, pid) = (get(input)?, u32::try_from(get(input)?).ok()?);
                 Record::Event(AgentEvent { time_ns, pid, message: decode_message(input).ok()? })
             }
+            4 => Record::Gpu(serde_json::from_slice(input).ok()?),
             _ => return None,
         };
         Some(Self { order, record })
@@ -112,11 +119,12 @@ fn sample(fields: [Option<u64>; 10]) -> Option<Sample> {
     })
 }
 
-fn system(fields: [Option<u64>; 5]) -> Option<SystemSample> {
-    let [time_ns, available, tree_rss, processes, cgroup] = fields;
+fn system(fields: [Option<u64>; 6]) -> Option<SystemSample> {
+    let [time_ns, available, tree_rss, processes, cgroup, cache] = fields;
     Some(SystemSample {
         time_ns: time_ns?,
         cgroup_bytes: cgroup,
+        cgroup_cache_bytes: cache,
         available_bytes: available?,
         tree_rss_bytes: tree_rss?,
         processes: processes?.try_into().ok()?,
@@ -168,6 +176,7 @@ fn get_all<const N: usize>(input: &mut &[u8]) -> Option<[Option<u64>; N]> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use caulk_core::Slowed;
     use caulk_core::wire::{Boundary, Bye, Note};
 
     fn check(record: Record) {
@@ -184,6 +193,7 @@ mod tests {
         check(Record::Sample(Sample { time_ns: u64::MAX, pid: 7, fds: Some(0), ..Sample::default() }));
         check(Record::System(SystemSample {
             cgroup_bytes: Some(1),
+            cgroup_cache_bytes: Some(0),
             processes: 3,
             ..SystemSample::default()
         }));
@@ -192,6 +202,7 @@ mod tests {
             agent: true,
             ..ProcessRecord::default()
         }));
+        check(Record::Gpu(GpuSample { pid: Some(7), slowed: Some(Slowed::Heat), ..GpuSample::default() }));
         let message = Boundary { seq: 1, ..Boundary::default() }.into();
         check(Record::Event(AgentEvent { time_ns: 1, pid: 2, message }));
     }

@@ -94,8 +94,11 @@ fn look(row: &Row) -> Option<(Option<u32>, u64, usize)> {
             let fullness = sizes.iter().flatten().count() + counts.iter().flatten().count();
             Some((Some(s.pid), s.rss_bytes, fullness))
         }
-        Record::System(s) => Some((None, s.tree_rss_bytes, usize::from(s.cgroup_bytes.is_some()))),
-        Record::Process(_) | Record::Event(_) => None,
+        Record::System(s) => {
+            let fullness = [s.cgroup_bytes, s.cgroup_cache_bytes].iter().flatten().count();
+            Some((None, s.tree_rss_bytes, fullness))
+        }
+        Record::Process(_) | Record::Event(_) | Record::Gpu(_) => None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::Message;
-use caulk_core::{AgentEvent, ProcessRecord, RunInfo, Sample, SystemSample};
+use caulk_core::{AgentEvent, GpuSample, ProcessRecord, RunInfo, Sample, SystemSample};
 
 use crate::finish::Unfinished;
 use crate::index::Index;
@@ -100,6 +100,11 @@ impl Writer {
     /// Takes a look at the surroundings; kept as samples are.
     pub fn system(&mut self, sample: &SystemSample) {
         self.take(Record::System(*sample));
+    }
+
+    /// Takes a look at a GPU. All of them stay: they are few.
+    pub fn gpu(&mut self, sample: &GpuSample) {
+        self.take(Record::Gpu(sample.clone()));
     }
 
     /// Takes what an agent said. All of it stays, but for secrets in the arguments of a `Hello`.

@@ -1,6 +1,6 @@
 //! The report as a JSON document, by the contract of schema 1.
 
-use caulk_core::{Finding, RunInfo, Verdict};
+use caulk_core::{Finding, GpuUse, RunInfo, Verdict};
 use serde::Serialize;
 
 use crate::{Life, Report, SCHEMA, Summary, headline};
@@ -16,6 +16,9 @@ struct Document<'a> {
     outlook: Answer,
     verdicts: &'a [Verdict],
     findings: &'a [Finding],
+    /// Of a program that uses one.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    gpus: &'a [GpuUse],
     notes: &'a [String],
     problems: Vec<Problem<'a>>,
     /// Of a command that was started again.
@@ -68,6 +71,7 @@ pub fn json(report: &Report) -> String {
         },
         verdicts: &report.verdicts,
         findings: &report.findings,
+        gpus: &report.gpus,
         notes: &report.notes,
         problems: report.problems.iter().map(|message| Problem { message }).collect(),
         lives: &report.lives,

@@ -21,7 +21,7 @@ mod rows;
 mod text;
 mod words;
 
-use caulk_core::{Finding, RunInfo, Scope, Severity, Verdict};
+use caulk_core::{Finding, GpuUse, RunInfo, Scope, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
 pub use cells::{Cells, Numbered};
@@ -73,6 +73,8 @@ pub struct Report {
     pub verdicts: Vec<Verdict>,
     /// Leaks, most harmful first.
     pub findings: Vec<Finding>,
+    /// What the run's looks at each GPU come to; empty where it uses none.
+    pub gpus: Vec<GpuUse>,
     /// What could not be looked at and why, and other lines for people.
     pub notes: Vec<String>,
     /// What could not be read: files, parts of the recording.

@@ -10,7 +10,7 @@ use std::process::exit;
 use std::time::Duration;
 
 use caulk_core::wire::Message;
-use caulk_core::{AgentEvent, Limits, ProcessRecord, Sample, SystemSample};
+use caulk_core::{AgentEvent, GpuSample, Limits, ProcessRecord, Sample, SystemSample};
 use caulk_supervise::{LaunchError, Options, Progress, RunStart, Sink};
 
 struct Log(BufWriter<File>);
@@ -38,6 +38,10 @@ impl Sink for Log {
 
     fn system(&mut self, sample: &SystemSample) {
         self.line(&format!("system {} {}", sample.processes, sample.tree_rss_bytes));
+    }
+
+    fn gpu(&mut self, sample: &GpuSample) {
+        self.line(&format!("gpu {} {:?} {}", sample.device, sample.pid, sample.used_bytes));
     }
 
     fn process(&mut self, record: &ProcessRecord) {

@@ -12,6 +12,7 @@ mod clock;
 mod death;
 mod error;
 mod farewell;
+mod gpus;
 mod guard;
 mod hard;
 mod heaps;
@@ -34,7 +35,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use caulk_core::{AgentEvent, Death, Left, Limits, ProcessRecord, Sample, SystemSample};
+use caulk_core::{AgentEvent, Death, GpuSample, Left, Limits, ProcessRecord, Sample, SystemSample};
 
 pub use cgroup::room as cgroup_room;
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
@@ -195,6 +196,8 @@ pub trait Sink {
     fn sample(&mut self, sample: &Sample);
     /// One look at what surrounds the processes.
     fn system(&mut self, sample: &SystemSample);
+    /// One look at a GPU, or at what a process has of it; only where torch uses one.
+    fn gpu(&mut self, sample: &GpuSample);
     /// Something new about a process. Said again when it changes and when the process has ended: of several records
     /// with the same `pid` and `first_ns` the last one holds.
     fn process(&mut self, record: &ProcessRecord);

@@ -15,6 +15,7 @@ use rustix::time::Timespec;
 
 use crate::board::Board;
 use crate::death::{self, Ending};
+use crate::gpus::Gpus;
 use crate::guard::Watch;
 use crate::hard::{HardLimit, Prepared};
 use crate::heaps::Heaps;
@@ -73,6 +74,7 @@ struct Supervisor<'a> {
     surroundings: Surroundings,
     segments: Segments,
     next_segments_ns: u64,
+    gpus: Gpus,
     /// Heap profiles, where the sampler is loaded.
     heaps: Option<Heaps>,
     /// Where training processes say how far they are.
@@ -131,6 +133,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         surroundings,
         segments,
         next_segments_ns: start_ns,
+        gpus: Gpus::default(),
         heaps,
         board,
         lines: Lines::new(options.progress),
@@ -257,6 +260,9 @@ impl Supervisor<'_> {
         {
             self.lines.boundary(pid, boundary, now, || self.surroundings.rooms());
         }
+        if matches!(&message, Message::Boundary(boundary) if boundary.cuda_reserved_bytes > 0) {
+            self.gpus.are_used();
+        }
         if let Some(guard) = &mut self.guard {
             guard.hear(pid, &message, now, &self.tree, &self.clients);
         }
@@ -377,6 +383,9 @@ impl Supervisor<'_> {
         let processes = self.tree.living().count() as u32;
         let system = self.surroundings.look(now, Sampler::resident(&self.tree), processes);
         self.sink.system(&system);
+        for sample in self.gpus.look(now, || self.tree.living().collect()) {
+            self.sink.gpu(&sample);
+        }
         let reason = self.silence.look(&mut self.tree, now);
         let cost = clock::cpu_ns().saturating_sub(before).saturating_sub(self.sampler.rollup_cost_ns());
         self.tell_changes();

@@ -15,6 +15,8 @@ const LAST_MOMENTS_NS: u64 = 1_500_000_000;
 
 /// Page cache is looked at where the group is this full: the kernel gives it back before it kills.
 const NEARLY_FULL: f64 = 0.9;
+/// ... and otherwise so often, in nanoseconds.
+const CACHE_NS: u64 = 10_000_000_000;
 
 /// Everything around the run.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub(crate) struct Surroundings {
     limits: Limits,
     machine_kills_before: Option<u64>,
     levels: VecDeque<Look>,
+    next_cache_ns: u64,
     resident: u64,
 }
 
@@ -78,6 +81,7 @@ impl Surroundings {
             limits: Limits { physical_bytes, budget_bytes: budget, ..Limits::default() },
             machine_kills_before,
             levels: VecDeque::new(),
+            next_cache_ns: 0,
             resident: 0,
         };
         surroundings.measure();
@@ -99,6 +103,7 @@ impl Surroundings {
         self.left.push(std::mem::replace(&mut self.cgroup, Counted::new(group)));
         // Levels of another group are not compared with this one's limit.
         self.levels.clear();
+        self.next_cache_ns = 0;
         self.measure();
     }
 
@@ -122,12 +127,20 @@ impl Surroundings {
         self.resident = resident;
         let cgroup_bytes = self.cgroup.group.level(&mut self.reader);
         let available_bytes = self.available();
-        let level = self.level(now_ns, cgroup_bytes, available_bytes);
+        let cgroup_cache_bytes = self.page_cache(now_ns, cgroup_bytes);
+        let level = self.level(now_ns, cgroup_bytes, cgroup_cache_bytes, available_bytes);
         self.levels.push_back(level);
         while self.levels.front().is_some_and(|look| look.time_ns + LAST_MOMENTS_NS < now_ns) {
             self.levels.pop_front();
         }
-        SystemSample { time_ns: now_ns, cgroup_bytes, available_bytes, tree_rss_bytes: resident, processes }
+        SystemSample {
+            time_ns: now_ns,
+            cgroup_bytes,
+            cgroup_cache_bytes,
+            available_bytes,
+            tree_rss_bytes: resident,
+            processes,
+        }
     }
 
     /// What there is to tell a kill by, now that the command has ended.
@@ -185,11 +198,20 @@ impl Surroundings {
         kilobytes(memory, "MemAvailable:").unwrap_or(0)
     }
 
-    fn level(&mut self, time_ns: u64, cgroup: Option<u64>, available: u64) -> Look {
+    /// Page cache in the group, where it is time to look or the group is nearly full.
+    fn page_cache(&mut self, now_ns: u64, used: Option<u64>) -> Option<u64> {
+        if !is_nearly_full(used?, self.limits.cgroup_bytes?) && now_ns < self.next_cache_ns {
+            return None;
+        }
+        self.next_cache_ns = now_ns + CACHE_NS;
+        self.cgroup.group.cache(&mut self.reader)
+    }
+
+    fn level(&self, time_ns: u64, cgroup: Option<u64>, cache: Option<u64>, available: u64) -> Look {
         let physical = self.limits.physical_bytes;
+        // The levels of the last moments are compared: below that none of them is without its cache.
         let cgroup = cgroup.zip(self.limits.cgroup_bytes).map(|(used, limit)| {
-            let full = used as f64 >= limit as f64 * NEARLY_FULL;
-            let cache = if full { self.cgroup.group.cache(&mut self.reader).unwrap_or(0) } else { 0 };
+            let cache = cache.filter(|_| is_nearly_full(used, limit)).unwrap_or(0);
             (used.saturating_sub(cache), limit)
         });
         let machine = (physical > 0 && available > 0).then(|| (physical.saturating_sub(available), physical));
@@ -200,6 +222,10 @@ impl Surroundings {
 /// OOM kills that the machine has counted so far.
 fn kills_on(proc_root: &Utf8Path, reader: &mut Reader) -> Option<u64> {
     line(reader.open(proc_root.join("vmstat")).unwrap_or_default(), "oom_kill ")
+}
+
+fn is_nearly_full(used: u64, limit: u64) -> bool {
+    used as f64 >= limit as f64 * NEARLY_FULL
 }
 
 /// The highest of the levels, and what one more look would have seen had it risen on as between the last two.
@@ -268,6 +294,8 @@ mod tests {
             machine.write("fs/memory.current", &(level * MB).to_string());
             let sample = around.look(time * 250_000_000, 0, 1);
             assert_eq!(sample.cgroup_bytes, Some(level * MB));
+            let read = time == 1 || *level as f64 >= 1024.0 * NEARLY_FULL;
+            assert_eq!(sample.cgroup_cache_bytes, read.then_some(50 * MB), "the statistics are dear");
         }
         for (path, text) in after {
             machine.write(path, text);

@@ -1,16 +1,16 @@
 //! What is worth an interruption while a program runs: memory that grows, a GPU that is nearly full, steps that become slow,
 //! heat. Each is told once; how it goes on, the report says.
 
-mod devices;
 mod pace;
+mod processors;
 
 use std::collections::{HashMap, HashSet};
 
 use caulk_core::wire::{Boundary, Message, Unit};
-use caulk_core::{AgentEvent, Bytes};
+use caulk_core::{AgentEvent, Bytes, GpuSample, Slowed};
 
-use self::devices::{Device, Devices};
 use self::pace::Pace;
+use self::processors::Processors;
 use crate::cli::AlarmArgs;
 
 /// Where a program has no epochs, it has begun after so long, in nanoseconds.
@@ -57,13 +57,22 @@ pub(crate) struct Alarms {
     began_ns: Option<u64>,
     bases: HashMap<u32, Base>,
     paces: HashMap<u32, Pace>,
-    devices: Devices,
+    /// GPUs on which processes of the tree are known to compute.
+    own: HashSet<u32>,
+    processors: Processors,
 }
 
 impl Alarms {
     pub(crate) fn new(thresholds: Option<Thresholds>) -> Self {
-        let (bases, paces) = (HashMap::new(), HashMap::new());
-        Self { thresholds, told: HashSet::new(), began_ns: None, bases, paces, devices: Devices::here() }
+        Self {
+            thresholds,
+            told: HashSet::new(),
+            began_ns: None,
+            bases: HashMap::new(),
+            paces: HashMap::new(),
+            own: HashSet::new(),
+            processors: Processors::here(),
+        }
     }
 
     /// Takes in what an agent says, and returns what there is to be told.
@@ -74,9 +83,6 @@ impl Alarms {
         // Workers take over boundaries of others, and make no steps.
         if boundary.of != 0 {
             return Vec::new();
-        }
-        if boundary.cuda_reserved_bytes > 0 {
-            self.devices.gpu_is_used();
         }
         let grown = self.grown(event, boundary).filter(|grown| *grown >= thresholds.growth);
         let slow = self.paces.entry(event.pid).or_default().step(boundary);
@@ -102,30 +108,40 @@ impl Alarms {
             .collect()
     }
 
-    /// Looks at devices, where it is time to, and returns what there is to be told.
-    pub(crate) fn tick(&mut self, now_ns: u64) -> Vec<String> {
+    /// Takes in a look at a GPU, and returns what there is to be told. Where the driver says which of them the tree uses,
+    /// others are nobody's business.
+    pub(crate) fn gpu(&mut self, gpu: &GpuSample) -> Vec<String> {
         let Some(thresholds) = self.thresholds else { return Vec::new() };
-        let mut told = Vec::new();
-        for device in self.devices.look(now_ns) {
-            told.extend(self.device(&device, &thresholds));
+        if gpu.pid.is_some() {
+            self.own.insert(gpu.device);
+            return Vec::new();
         }
-        told
+        if !self.own.is_empty() && !self.own.contains(&gpu.device) {
+            return Vec::new();
+        }
+        let (name, used) = (format!("GPU {}", gpu.device), gpu.used_bytes);
+        let full = gpu.total_bytes.filter(|total| used as f64 >= thresholds.gpu * *total as f64);
+        let full = full.map(|total| {
+            format!("{name}: {} of {} are taken; a larger batch may not fit", Bytes(used), Bytes(total))
+        });
+        let celsius = gpu.celsius.map(f64::from);
+        let hot = match (celsius, gpu.slowed) {
+            (Some(celsius), Some(Slowed::Heat)) => {
+                Some(format!("{name}: {celsius:.0} °C; it slows itself down"))
+            }
+            (Some(celsius), _) => hot(&name, celsius, thresholds.heat),
+            (None, _) => None,
+        };
+        [("gpu", full), ("heat", hot)].into_iter().filter_map(|(kind, text)| self.once(kind, text)).collect()
     }
 
-    fn device(&mut self, device: &Device, thresholds: &Thresholds) -> Vec<String> {
-        let full = device.memory.filter(|(used, total)| *used as f64 >= thresholds.gpu * *total as f64);
-        let full = full.map(|(used, total)| {
-            format!(
-                "{}: {} of {} are taken; a larger batch may not fit",
-                device.name,
-                Bytes(used),
-                Bytes(total)
-            )
-        });
-        let limit = if device.memory.is_some() { thresholds.heat } else { thresholds.heat + PROCESSORS_MORE };
-        let hot = device.degrees.filter(|degrees| *degrees >= limit);
-        let hot = hot.map(|degrees| format!("{}: {degrees:.0} °C; it may slow itself down", device.name));
-        [("gpu", full), ("heat", hot)].into_iter().filter_map(|(kind, text)| self.once(kind, text)).collect()
+    /// Looks at processors, where it is time to, and returns what there is to be told.
+    pub(crate) fn tick(&mut self, now_ns: u64) -> Vec<String> {
+        let Some(thresholds) = self.thresholds else { return Vec::new() };
+        let limit = thresholds.heat + PROCESSORS_MORE;
+        let seen = self.processors.look(now_ns);
+        let hot = seen.iter().find_map(|(name, celsius)| hot(name, *celsius, limit));
+        self.once("heat", hot).into_iter().collect()
     }
 
     /// How much the process has grown since its first epoch; since its first minute as long as there are no epochs.
@@ -147,6 +163,10 @@ impl Alarms {
     fn once(&mut self, kind: &'static str, text: Option<String>) -> Option<String> {
         text.filter(|_| self.told.insert(kind))
     }
+}
+
+fn hot(name: &str, celsius: f64, limit: f64) -> Option<String> {
+    (celsius >= limit).then(|| format!("{name}: {celsius:.0} °C; it may slow itself down"))
 }
 
 #[cfg(test)]
@@ -182,22 +202,42 @@ mod tests {
         assert_eq!(told(&seconds), ["process 7 has grown by 2.93 GB since its first minute"]);
     }
 
+    fn gpu(device: u32, celsius: u32) -> GpuSample {
+        let (used_bytes, total_bytes) = (4000 << 20, Some(4096 << 20));
+        GpuSample { device, used_bytes, total_bytes, celsius: Some(celsius), ..GpuSample::default() }
+    }
+
     #[test]
-    fn devices_are_full_or_hot() {
+    fn gpus_are_full_or_hot() {
         let mut alarms = Alarms::new(Some(THRESHOLDS));
-        let gpu =
-            Device { name: "GPU 0".into(), memory: Some((4000 << 20, 4096 << 20)), degrees: Some(91.0) };
-        let first = alarms.device(&gpu, &THRESHOLDS);
         assert_eq!(
-            first,
+            alarms.gpu(&gpu(0, 91)),
             [
                 "GPU 0: 3.91 GB of 4.00 GB are taken; a larger batch may not fit",
                 "GPU 0: 91 °C; it may slow itself down"
             ]
         );
-        assert_eq!(alarms.device(&gpu, &THRESHOLDS), [""; 0]);
-        let warm = Device { name: "cpu".into(), memory: None, degrees: Some(90.0) };
-        assert_eq!(Alarms::new(Some(THRESHOLDS)).device(&warm, &THRESHOLDS), [""; 0]);
+        assert_eq!(alarms.gpu(&gpu(0, 91)), [""; 0]);
+        let slowed = GpuSample { slowed: Some(Slowed::Heat), used_bytes: 0, ..gpu(0, 80) };
+        assert_eq!(
+            Alarms::new(Some(THRESHOLDS)).gpu(&slowed),
+            ["GPU 0: 80 °C; it slows itself down"],
+            "the driver knows better than a threshold"
+        );
+    }
+
+    #[test]
+    fn gpus_of_others_are_nobodys_business() {
+        let mut alarms = Alarms::new(Some(THRESHOLDS));
+        assert_eq!(alarms.gpu(&GpuSample { pid: Some(7), ..gpu(1, 0) }), [""; 0]);
+        assert_eq!(alarms.gpu(&gpu(0, 91)), [""; 0]);
+        assert_eq!(alarms.gpu(&gpu(1, 91)).len(), 2);
+    }
+
+    #[test]
+    fn processors_bear_more_heat() {
+        assert_eq!(hot("cpu", 90.0, THRESHOLDS.heat + PROCESSORS_MORE), None);
+        assert!(hot("cpu", 95.0, THRESHOLDS.heat + PROCESSORS_MORE).is_some());
     }
 
     #[test]
@@ -205,6 +245,6 @@ mod tests {
         let mut alarms = Alarms::new(None);
         let epochs = [500, 9000].map(|megabytes| boundary(Unit::Epoch, megabytes, megabytes));
         assert_eq!(epochs.iter().flat_map(|event| alarms.event(event)).count(), 0);
-        assert_eq!(alarms.tick(0), [""; 0]);
+        assert_eq!((alarms.tick(0).len(), alarms.gpu(&gpu(0, 91)).len()), (0, 0));
     }
 }

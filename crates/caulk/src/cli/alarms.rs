@@ -12,7 +12,7 @@ pub(crate) struct AlarmArgs {
     #[arg(long, value_name = "SIZE", default_value = "2GB")]
     pub(crate) alarm_growth: Size,
 
-    /// Warn when this share of a GPU's memory is taken (as `nvidia-smi` says it, once torch uses it)
+    /// Warn when this share of a GPU's memory is taken (as its driver says it, once torch uses it)
     #[arg(long, value_name = "SHARE", default_value = "95%")]
     pub(crate) alarm_gpu: Share,
 

@@ -1,7 +1,7 @@
 //! Memory on a GPU is judged by what its allocator counts: bytes in use say nothing of it.
 
 use caulk_core::wire::{Boundary, ContainerKind, Contents, Message};
-use caulk_core::{LeakClass, Series, Severity, State};
+use caulk_core::{GpuSample, LeakClass, Limit, LimitKind, Series, Severity, Slowed, State};
 
 use crate::run::{MB, Run, elements, global, rising};
 
@@ -67,4 +67,79 @@ fn what_the_allocator_suffers_from_is_told() {
     assert!(gaps.len() == 1 && gaps[0].contains("1.17 GB of 2.93 GB"), "{gaps:?}");
     let retries = notes(|boundary| boundary.cuda_retries = 3);
     assert!(retries.len() == 1 && retries[0].contains("3 times"), "{retries:?}");
+}
+
+const GB: u64 = 1 << 30;
+
+/// A look at a device of 40 GB.
+fn device(time_ns: u64, device: u32, used_bytes: u64) -> GpuSample {
+    let name = "NVIDIA A100".to_owned();
+    GpuSample { time_ns, device, used_bytes, total_bytes: Some(40 * GB), name, ..GpuSample::default() }
+}
+
+fn part(time_ns: u64, device: u32, pid: u32, used_bytes: u64) -> GpuSample {
+    GpuSample { time_ns, device, pid: Some(pid), used_bytes, ..GpuSample::default() }
+}
+
+/// Epochs in which torch reserves 3 GB and tensors grow by a tenth of a GB each, with looks at devices beside.
+fn with_looks(looks: impl Fn(u32) -> Vec<GpuSample>) -> Run {
+    run(|epoch, boundary| {
+        boundary.cuda_allocated_bytes = 2 * GB + epoch * GB / 10;
+        boundary.cuda_reserved_bytes = 3 * GB;
+    })
+    .edit(|recording| recording.gpus = looks(recording.events[0].pid))
+}
+
+#[test]
+fn a_device_that_the_run_uses_is_told_with_its_part() {
+    let run = with_looks(|pid| {
+        let hot = GpuSample {
+            celsius: Some(88),
+            busy_percent: Some(90),
+            slowed: Some(Slowed::Heat),
+            ..device(1, 1, 30 * GB)
+        };
+        let cool = GpuSample { celsius: Some(60), busy_percent: Some(70), ..device(2, 1, 20 * GB) };
+        vec![part(1, 1, pid, 4 * GB), device(1, 0, 39 * GB), hot, part(2, 1, pid, 3 * GB), cool]
+    });
+    let told = run.diagnose();
+    assert_eq!(told.gpus.len(), 1, "device 0 is used by others alone");
+    let gpu = &told.gpus[0];
+    assert_eq!((gpu.device, gpu.peak_bytes, gpu.last_bytes), (1, 30 * GB, 20 * GB));
+    assert_eq!((gpu.hottest_celsius, gpu.busy_percent), (Some(88), Some(80)));
+    assert_eq!(gpu.slowed, [(Slowed::Heat, 50)]);
+    assert_eq!((gpu.processes[0].peak_bytes, gpu.processes[0].torch_reserved_bytes), (4 * GB, 3 * GB));
+    assert!(
+        told.notes.contains(
+            &"GPU 1 (NVIDIA A100): at most 30.0 GB of 40.0 GB taken, 4.00 GB of it by this run, where torch had reserved \
+              3.00 GB; at most 88 °C; busy 80 % of the time; slowed down by heat 50 % of the time"
+                .to_owned()
+        ),
+        "{:?}",
+        told.notes
+    );
+}
+
+#[test]
+fn growth_on_a_gpu_runs_into_the_gpu() {
+    let limit = |run: &Run| {
+        let verdicts = run.diagnose().verdicts;
+        let verdict = verdicts.into_iter().find(|verdict| verdict.series == Series::CudaAllocated);
+        let verdict = verdict.expect("there is a GPU");
+        (verdict.limit, verdict.oom_in_s)
+    };
+    let (found, seconds) = limit(&with_looks(|pid| vec![part(1, 0, pid, 4 * GB), device(1, 0, 39 * GB)]));
+    assert_eq!(found, Some(Limit { kind: LimitKind::Gpu, bytes: 40 * GB }));
+    assert!(seconds.is_some());
+    assert_eq!(limit(&with_looks(|_| Vec::new())), (None, None), "the host's limit is not the GPU's");
+}
+
+#[test]
+fn numbers_of_a_container_are_not_taken_for_those_outside() {
+    // Somebody else outside has the number that the training has inside, and little memory.
+    let run = with_looks(|pid| vec![part(1, 0, pid, GB / 10), device(1, 0, 30 * GB), device(1, 1, 9 * GB)]);
+    let told = run.diagnose();
+    assert_eq!(told.gpus.len(), 2, "nothing says which of them are used");
+    assert!(told.gpus.iter().all(|gpu| gpu.processes.is_empty()));
+    assert!(told.notes.iter().any(|note| note.contains("numbers that are known here")), "{:?}", told.notes);
 }

@@ -117,6 +117,23 @@ fn a_tree_without_agents_is_judged_from_outside() {
 }
 
 #[test]
+fn page_cache_takes_no_room_below_a_limit() {
+    let until_full = |cache: Option<u64>| {
+        let run = Run::of("").epochs((0..8).map(|epoch| (200 + 10 * epoch) * MB)).edit(|recording| {
+            recording.info.limits.cgroup_bytes = Some(1000 * MB);
+            for look in &mut recording.system {
+                look.cgroup_bytes = Some(900 * MB);
+            }
+            // It is not read at every look.
+            recording.system[3].cgroup_cache_bytes = cache;
+        });
+        verdict(&run, Series::InUse).oom_in_s.expect("it grows")
+    };
+    let ([without, _], [with, _]) = (until_full(None), until_full(Some(400 * MB)));
+    assert!((with / without - 5.0).abs() < 0.01, "{without} s and {with} s");
+}
+
+#[test]
 fn an_empty_recording_says_nothing() {
     let diagnosis = Run::of("").edit(|recording| *recording = Recording::default()).diagnose();
     assert_eq!(diagnosis, caulk_diagnose::Diagnosis::default());

@@ -30,10 +30,11 @@ pub(crate) enum Table {
     Holders,
     Heap,
     Events,
+    Gpus,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Samples,
         Self::System,
         Self::Processes,
@@ -42,7 +43,13 @@ impl Table {
         Self::Holders,
         Self::Heap,
         Self::Events,
+        Self::Gpus,
     ];
+
+    /// Whether every finished recording has it: earlier versions did not know the others.
+    pub(crate) const fn is_always_there(self) -> bool {
+        !matches!(self, Self::Gpus)
+    }
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -54,6 +61,7 @@ impl Table {
             Self::Holders => "holders",
             Self::Heap => "heap",
             Self::Events => "events",
+            Self::Gpus => "gpus",
         }
     }
 
@@ -72,6 +80,7 @@ impl Table {
             Record::Sample(_) => Self::Samples,
             Record::System(_) => Self::System,
             Record::Process(_) => Self::Processes,
+            Record::Gpu(_) => Self::Gpus,
             Record::Event(event) => match event.message {
                 Message::Boundary(_) => Self::Phases,
                 Message::Types(_) | Message::ContainerLen(_) => Self::Census,
@@ -97,6 +106,7 @@ impl Table {
             Self::Holders => holders::encode(rows),
             Self::Heap => heap::encode(rows),
             Self::Events => events::encode(rows),
+            Self::Gpus => samples::encode_gpus(rows),
         };
         columns.finish(HashMap::from([
             (TABLE_KEY.into(), self.name().into()),
@@ -117,6 +127,7 @@ impl Table {
             Self::Holders => holders::decode(cells, rows),
             Self::Heap => heap::decode(cells, rows),
             Self::Events => events::decode(cells, rows),
+            Self::Gpus => samples::decode_gpus(cells, rows),
         }
     }
 

@@ -1,7 +1,7 @@
-//! `samples` and `system`: looks from outside.
+//! `samples`, `system` and `gpus`: looks from outside.
 
 use arrow_schema::ArrowError;
-use caulk_core::{Sample, SystemSample};
+use caulk_core::{GpuSample, Sample, Slowed, SystemSample};
 
 use crate::columns::{Cells, Columns};
 use crate::record::{Record, Row};
@@ -61,6 +61,7 @@ pub(super) fn encode_system(rows: &[Row]) -> Columns {
         .u64("order", samples.clone().map(|(order, _)| order))
         .u64("time_ns", each().map(|s| s.time_ns))
         .some_u64("cgroup_bytes", each().map(|s| s.cgroup_bytes))
+        .some_u64("cgroup_cache_bytes", each().map(|s| s.cgroup_cache_bytes))
         .u64("available_bytes", each().map(|s| s.available_bytes))
         .u64("tree_rss_bytes", each().map(|s| s.tree_rss_bytes))
         .u32("processes", each().map(|s| s.processes))
@@ -68,17 +69,61 @@ pub(super) fn encode_system(rows: &[Row]) -> Columns {
 
 pub(super) fn decode_system(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
     let (order, time_ns) = (cells.u64("order")?, cells.u64("time_ns")?);
+    let cache = cells.some_u64("cgroup_cache_bytes")?;
     let (cgroup, available) = (cells.some_u64("cgroup_bytes")?, cells.u64("available_bytes")?);
     let (tree_rss, processes) = (cells.u64("tree_rss_bytes")?, cells.u32("processes")?);
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let sample = SystemSample {
             time_ns: time_ns(row),
             cgroup_bytes: cgroup(row),
+            cgroup_cache_bytes: cache(row),
             available_bytes: available(row),
             tree_rss_bytes: tree_rss(row),
             processes: processes(row),
         };
         Row { order: order(row), record: Record::System(sample) }
+    }));
+    Ok(())
+}
+
+pub(super) fn encode_gpus(rows: &[Row]) -> Columns {
+    let samples = rows.iter().filter_map(|row| match &row.record {
+        Record::Gpu(sample) => Some((row.order, sample)),
+        _ => None,
+    });
+    let each = || samples.clone().map(|(_, sample)| sample);
+    Columns::default()
+        .u64("order", samples.clone().map(|(order, _)| order))
+        .u64("time_ns", each().map(|s| s.time_ns))
+        .u32("device", each().map(|s| s.device))
+        .some_u32("pid", each().map(|s| s.pid))
+        .u64("used_bytes", each().map(|s| s.used_bytes))
+        .some_u64("total_bytes", each().map(|s| s.total_bytes))
+        .some_u32("celsius", each().map(|s| s.celsius))
+        .some_u32("busy_percent", each().map(|s| s.busy_percent))
+        .text("slowed", each().map(|s| s.slowed.map_or("", Slowed::as_str)))
+        .text("name", each().map(|s| s.name.as_str()))
+}
+
+pub(super) fn decode_gpus(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
+    let (order, time_ns, device) = (cells.u64("order")?, cells.u64("time_ns")?, cells.u32("device")?);
+    let (pid, used, total) =
+        (cells.some_u32("pid")?, cells.u64("used_bytes")?, cells.some_u64("total_bytes")?);
+    let (celsius, busy) = (cells.some_u32("celsius")?, cells.some_u32("busy_percent")?);
+    let (slowed, name) = (cells.text("slowed")?, cells.text("name")?);
+    rows.extend((0..cells.0.num_rows()).map(|row| {
+        let sample = GpuSample {
+            time_ns: time_ns(row),
+            device: device(row),
+            pid: pid(row),
+            used_bytes: used(row),
+            total_bytes: total(row),
+            celsius: celsius(row),
+            busy_percent: busy(row),
+            slowed: Slowed::of(slowed(row)),
+            name: name(row).to_owned(),
+        };
+        Row { order: order(row), record: Record::Gpu(sample) }
     }));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What is given comes back: after the end, while it runs, and from the raw files alone.
 
-use caulk_core::{Death, RunInfo};
+use caulk_core::{Death, GpuSample, RunInfo, Slowed};
 use caulk_record::{Writer, read};
 
 use crate::story::{Item, MAIN, assert_is, folder, info, looks, one_of_each, process, record, seconds};
@@ -23,7 +23,7 @@ fn check(story: &[Vec<Item>]) {
     let mut names: Vec<String> =
         folder.read_dir_utf8().unwrap().map(|file| file.unwrap().file_name().into()).collect();
     names.sort();
-    assert_eq!(names.iter().filter(|name| name.ends_with(".parquet")).count(), 8, "{names:?}");
+    assert_eq!(names.iter().filter(|name| name.ends_with(".parquet")).count(), 9, "{names:?}");
     assert!(
         names
             .iter()
@@ -35,6 +35,38 @@ fn check(story: &[Vec<Item>]) {
 #[test]
 fn one_message_of_each_kind() {
     check(&[one_of_each()]);
+}
+
+#[test]
+fn a_table_that_older_versions_did_not_know_is_not_missed() {
+    let (_guard, folder) = folder();
+    record(&folder, &seconds(5, 1)).unwrap().finish(&info()).unwrap();
+    std::fs::remove_file(folder.join("gpus.parquet")).unwrap();
+    assert_eq!(read(&folder).unwrap().problems, Vec::<String>::new());
+    std::fs::remove_file(folder.join("events.parquet")).unwrap();
+    assert_eq!(read(&folder).unwrap().problems.len(), 1);
+}
+
+#[test]
+fn looks_at_gpus_come_back() {
+    let device = GpuSample {
+        time_ns: 5,
+        device: 1,
+        used_bytes: 1 << 34,
+        total_bytes: Some(1 << 35),
+        celsius: Some(70),
+        slowed: Some(Slowed::Hardware),
+        name: "NVIDIA H200".into(),
+        ..GpuSample::default()
+    };
+    let part = GpuSample { time_ns: 5, device: 1, pid: Some(7), used_bytes: 9, ..GpuSample::default() };
+    let (_guard, folder) = folder();
+    let mut writer = record(&folder, &[]).unwrap();
+    writer.gpu(&device);
+    writer.gpu(&part);
+    assert_eq!(read(&folder).unwrap().gpus, [device.clone(), part.clone()]);
+    writer.finish(&info()).unwrap();
+    assert_eq!(read(&folder).unwrap().gpus, [device, part]);
 }
 
 #[test]

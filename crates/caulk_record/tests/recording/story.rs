@@ -271,6 +271,7 @@ pub(crate) fn looks(second: u64, pid: u32) -> impl Iterator<Item = Item> {
         let system = SystemSample {
             time_ns: time_ns + 1,
             cgroup_bytes: Some(900_000_000 + noise(n) % 60_000 * 4096),
+            cgroup_cache_bytes: Some(40_000_000),
             available_bytes: 30 << 30,
             tree_rss_bytes: 900_000_000 + noise(n + 1) % 60_000 * 4096,
             processes: 3,
