@@ -154,7 +154,7 @@ class OutputCollector:
         self._max_items = max_items
         self._items: list[Any] = []
         #: Outputs that were not kept, since the last `clear` or the one that `drain` made.
-        self.dropped = 0
+        self.dropped: int = 0
 
     def append(self, output: Any) -> bool:
         """Keeps an output without its graphs, on the host; false where there is no room."""

@@ -67,7 +67,7 @@ class Watch:
     """
 
     def __init__(self, options: WatchOptions | None = None, sinks: tuple[Sink, ...] = ()) -> None:
-        self.options = options or WatchOptions()
+        self.options: WatchOptions = options or WatchOptions()
         self._sinks = sinks
         self._reset()
 

@@ -31,7 +31,7 @@ class LeakHandler:
     """
 
     def __init__(self, options: WatchOptions | None = None) -> None:
-        self.watch = Watch(options)
+        self.watch: Watch = Watch(options)
 
     def attach(self, trainer: Any, evaluators: Iterable[Any] = ()) -> None:
         """Listens to the events of a trainer and of its evaluators.

@@ -35,7 +35,7 @@ class LeakCallback(Callback):
     """
 
     def __init__(self, options: WatchOptions | None = None) -> None:
-        self.watch = Watch(options)
+        self.watch: Watch = Watch(options)
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """The training begins."""
@@ -73,7 +73,7 @@ class PlotCallback(Callback):
     """
 
     def __init__(self, draw: Any) -> None:
-        self.plots = PlotAtEnd(draw)
+        self.plots: PlotAtEnd = PlotAtEnd(draw)
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
         """The training is done: draws."""

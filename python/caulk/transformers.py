@@ -30,7 +30,7 @@ class LeakCallback(TrainerCallback):
     """
 
     def __init__(self, options: WatchOptions | None = None) -> None:
-        self.watch = Watch(options)
+        self.watch: Watch = Watch(options)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The training begins."""
