@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+import pytest
 from harness import PROGRAMS
 
 PLAN = """
@@ -40,7 +41,10 @@ def test_loaders_get_what_the_plan_says_and_never_more(run_caulk, tmp_path):
     assert loaders["validation"]["batch_size"] == 16 and loaders["validation"]["pin_memory"] is False
     small = {"batch_size": 2, "num_workers": 0, "prefetch_factor": None, "pin_memory": False}
     assert loaders["small"] == {**small, "persistent_workers": False}
+    # torch's own samplers are what `shuffle` stands for.
+    assert loaders["random"]["batch_size"] == 8 and loaders["in order"]["batch_size"] == 16
     # What the program decides by itself stays, and is told; so are errors of its own.
+    assert loaders["batches"]["num_workers"] == 2
     assert loaders["sampler"]["batch_size"] == loaders["iterable"]["batch_size"] == 32
     assert loaders["sampler"]["num_workers"] == loaders["iterable"]["num_workers"] == 2
     notes = " ".join(run.report["notes"])
@@ -60,3 +64,18 @@ def test_ranks_are_left_alone(run_caulk, tmp_path):
     run, loaders = applied(run_caulk, tmp_path, WORLD_SIZE="2")
     assert loaders["training"]["num_workers"] == 3
     assert "a rank of a distributed job: left as it is" in " ".join(run.report["notes"])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("framework", ["lightning", "transformers"])
+def test_loaders_of_a_framework_get_what_the_plan_says(run_caulk, tmp_path, framework):
+    pytest.importorskip(framework)
+    plan = tmp_path / "safe.yaml"
+    plan.write_text(PLAN.format(workers=1))
+    program = [sys.executable, str(PROGRAMS / "framework_loaders.py"), framework, str(tmp_path / "out")]
+    run = run_caulk(program, options=["--no-heap", "--apply", str(plan)])
+    assert run.code == 0, run.told()
+    # Rows in the batches that came, and steps over 64 rows.
+    assert json.loads(run.stdout.splitlines()[-1]) == {"training": 8, "validation": 16, "steps": 8}, run.told()
+    told = [note for note in run.report["notes"] if note.startswith("plan for the DataLoader")]
+    assert len(told) == 2 and all("framework_loaders.py" in note and "workers" in note for note in told), run.told()

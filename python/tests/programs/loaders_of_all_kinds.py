@@ -4,7 +4,14 @@ import json
 import sys
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, RandomSampler, TensorDataset
+from torch.utils.data import (
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 
 class Stream(IterableDataset):
@@ -33,7 +40,10 @@ def main():
         "positional": DataLoader(data, 16, True, None, None, 2),
         "validation": DataLoader(data, batch_size=64, num_workers=2, pin_memory=True),
         "small": DataLoader(data, batch_size=2),
-        "sampler": DataLoader(data, batch_size=32, sampler=RandomSampler(data), num_workers=2),
+        "random": DataLoader(data, batch_size=32, sampler=RandomSampler(data), num_workers=2),
+        "in order": DataLoader(data, batch_size=32, sampler=SequentialSampler(data), num_workers=2),
+        "sampler": DataLoader(data, batch_size=32, sampler=WeightedRandomSampler([1.0] * 64, 64), num_workers=2),
+        "batches": DataLoader(data, batch_sampler=[[0, 1], [2, 3]], num_workers=2),
         "iterable": DataLoader(Stream(), batch_size=32, num_workers=2),
     }
     assert sum(len(rows) for (rows,) in loaders["training"]) == 64
