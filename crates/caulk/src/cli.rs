@@ -7,6 +7,7 @@ mod doctor;
 mod guard;
 mod plan;
 mod selftest;
+mod top;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::plan::{Before as PlanBefore, PlanArgs};
 pub(crate) use self::selftest::SelftestArgs;
+pub(crate) use self::top::TopArgs;
 use crate::settings::{Boundary, Budget};
 
 const STYLES: Styles = Styles::styled()
@@ -93,6 +95,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     Report(ReportArgs),
     Runs(RunsArgs),
+    Top(TopArgs),
     Check(CheckArgs),
     Rule(RulePageArgs),
     Rules(RulesArgs),

@@ -2,6 +2,7 @@
 
 mod alarms;
 mod assemble;
+mod brief;
 mod check;
 mod cli;
 mod commands;
@@ -19,6 +20,7 @@ mod settings;
 mod sources;
 mod summary;
 mod target;
+mod top;
 
 use clap::Parser;
 
@@ -32,6 +34,7 @@ fn main() {
         Command::Run(args) => commands::run::run(args, printer),
         Command::Report(args) => commands::report::run(args, printer),
         Command::Runs(args) => commands::runs::run(args, printer),
+        Command::Top(args) => commands::top::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Rule(args) => commands::rules::page(args),
         Command::Rules(args) => commands::rules::list(args),

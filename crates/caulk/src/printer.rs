@@ -143,6 +143,18 @@ pub(crate) fn clear() -> io::Result<()> {
     if io::stdout().is_terminal() { data("\x1b[2J\x1b[H") } else { Ok(()) }
 }
 
+/// Writes a page over the one before it on a terminal, as much of it as has room there.
+///
+/// # Errors
+/// As [`data`].
+pub(crate) fn redraw(page: &str) -> io::Result<()> {
+    let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_row));
+    let room = if rows == 0 { usize::MAX } else { rows - 1 };
+    let shown: Vec<&str> = page.lines().take(room).collect();
+    // Line by line, and only then what is left of the old page: it does not flicker.
+    data(&format!("\x1b[H{}\x1b[K\n\x1b[J", shown.join("\x1b[K\n")))
+}
+
 /// How to write a report to standard output.
 pub(crate) fn data_options() -> TextOptions {
     TextOptions { color: color(&io::stdout()), width: width(&io::stdout()) }

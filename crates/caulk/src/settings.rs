@@ -170,11 +170,11 @@ impl FromStr for Budget {
     }
 }
 
-/// `--grace`: how long to wait.
+/// `--grace`, `--interval`: how long to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Grace(pub(crate) Duration);
+pub(crate) struct Wait(pub(crate) Duration);
 
-impl FromStr for Grace {
+impl FromStr for Wait {
     type Err = ValueError;
 
     /// `30s`, `90`, `5min`, `1h`: whole numbers above 0, a day at most.
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_grace_is_a_time() {
         let check = |text: &str, expected: Result<u64, ValueError>| {
-            assert_eq!(text.parse::<Grace>().map(|grace| grace.0.as_secs()), expected, "{text}");
+            assert_eq!(text.parse::<Wait>().map(|grace| grace.0.as_secs()), expected, "{text}");
         };
         check("90", Ok(90));
         check("30s", Ok(30));

@@ -10,7 +10,7 @@ use caulk_core::wire::{Boundary, Message, Unit};
 use caulk_core::{AgentEvent, Bytes, GpuSample, Slowed};
 
 use self::pace::Pace;
-use self::processors::Processors;
+pub(crate) use self::processors::Processors;
 use crate::cli::AlarmArgs;
 
 /// Where a program has no epochs, it has begun after so long, in nanoseconds.

@@ -3,7 +3,7 @@
 use caulk_supervise::Means;
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::settings::{Budget, Grace};
+use crate::settings::{Budget, Wait};
 
 /// How to guard a program.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(crate) struct GuardArgs {
 
     /// How long to wait for a cleanup, for a checkpoint, and for the program's end before it is killed: 30s, 5min
     #[arg(long, value_name = "TIME", requires = "guard", default_value = "60s")]
-    pub(crate) grace: Grace,
+    pub(crate) grace: Wait,
 }
 
 /// By what the kernel enforces the budget.

@@ -11,6 +11,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod selftest;
 pub(crate) mod server;
+pub(crate) mod top;
 
 /// Report of a run, kept in its folder so that lists need not judge it again.
 pub(crate) const KEPT_REPORT: &str = "report.json";

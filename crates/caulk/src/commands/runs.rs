@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::KEPT_REPORT;
+use crate::brief::{brief, clip, joined};
 use crate::cli::{Format, RunsArgs};
 use crate::places::Places;
 use crate::printer::{self, Printer};
@@ -83,20 +84,6 @@ fn line(entry: &RunEntry) -> Line {
     line
 }
 
-/// The command as a shell would take it.
-fn joined(words: &[String]) -> String {
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
-}
-
-/// The command without the folders that its program lies in.
-fn brief(words: &[String]) -> String {
-    let mut words = words.to_vec();
-    if let Some(program) = words.first_mut() {
-        *program = program.rsplit('/').next().unwrap_or_default().to_owned();
-    }
-    joined(&words)
-}
-
 /// The verdict of the report that was made when the run ended; judging every run again would take minutes.
 fn verdict(entry: &RunEntry) -> Option<String> {
     let kept: Value = serde_json::from_slice(&fs::read(entry.folder.join(KEPT_REPORT)).ok()?).ok()?;
@@ -158,15 +145,6 @@ fn table(lines: &[Line], width: usize) -> String {
         out.push('\n');
     }
     out
-}
-
-/// At most `room` characters on one line, safe for a terminal.
-fn clip(text: &str, room: usize) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if plain.chars().count() <= room {
-        return plain;
-    }
-    plain.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,11 @@
+//! What `caulk top` shows: runs that go on, from what their supervisors record.
+
+mod find;
+mod machine;
+mod text;
+mod view;
+
+pub(crate) use self::find::running;
+pub(crate) use self::machine::Machine;
+pub(crate) use self::text::text;
+pub(crate) use self::view::View;
