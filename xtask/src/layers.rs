@@ -26,18 +26,21 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of the workspace, in order of names.
-const LAYERS: [(&str, Layer); 19] = [
+const LAYERS: [(&str, Layer); 22] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
     ("caulk_clean", Layer::Adapter),
+    ("caulk_clip", Layer::Engine),
     ("caulk_core", Layer::Core),
     ("caulk_diagnose", Layer::Engine),
     ("caulk_doctor", Layer::Engine),
+    ("caulk_ffmpeg", Layer::Adapter),
     ("caulk_growth", Layer::Engine),
     ("caulk_guard", Layer::Engine),
     ("caulk_plan", Layer::Engine),
     ("caulk_preload", Layer::InProcess),
+    ("caulk_prepare", Layer::Adapter),
     ("caulk_python", Layer::Engine),
     ("caulk_record", Layer::Adapter),
     ("caulk_report", Layer::Adapter),
@@ -68,7 +71,8 @@ impl Layer {
             Self::Core => name == "serde",
             Self::Engine => {
                 // `stacker`: room for recursion over deeply nested source. `toml`: models and tables, as text.
-                matches!(name, "rustc-hash" | "serde" | "stacker" | "thiserror" | "toml")
+                // `sha2`: what random numbers are keyed by.
+                matches!(name, "rustc-hash" | "serde" | "sha2" | "stacker" | "thiserror" | "toml")
                     || name.starts_with("ruff_")
                     || name.starts_with("salsa")
             }

@@ -8,6 +8,7 @@ mod commands;
 mod console;
 mod ecosystem;
 mod environment;
+mod ffmpeg;
 mod findings;
 mod layers;
 mod libpython;

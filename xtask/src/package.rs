@@ -7,6 +7,7 @@ use anyhow::Context;
 
 use crate::console::{self, OrHint, failure};
 use crate::environment::{Environment, Tools};
+use crate::ffmpeg;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
@@ -14,7 +15,9 @@ use crate::workspace::Workspace;
 /// `platlib` beside the packages.
 const SCRIPTS: &str = "target/package/caulk.data/scripts";
 const PACKAGE: &str = "target/package/caulk.data/platlib/caulk";
+const LICENCES: &str = "target/package/caulk.data/platlib/caulk/licenses/ffmpeg";
 const SAMPLER: &str = "libcaulk_preload.so";
+const WORKER: &str = "caulk-clip";
 const WHEELS: &str = "target/package/dist";
 const BUILD_HINT: &str = "the compiler's message above says what is wrong; caulk needs the rustc that `rust-version` \
     in Cargo.toml names, or newer, and a C linker (Debian: `apt-get install gcc libc6-dev`)";
@@ -52,7 +55,26 @@ pub(crate) fn build_command(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 /// Builds what the wheel carries beside the agent, and puts it where `pyproject.toml` looks for it.
 pub(crate) fn place_data(workspace: &Workspace) -> anyhow::Result<()> {
     place(&build_command(workspace)?, &workspace.path(SCRIPTS), "caulk")?;
-    place(&build_sampler(workspace)?, &workspace.path(PACKAGE), SAMPLER)
+    place(&build_sampler(workspace)?, &workspace.path(PACKAGE), SAMPLER)?;
+    place_worker(workspace)
+}
+
+/// The worker that decodes video, with what the licence of the FFmpeg in it asks for; none where there is no FFmpeg.
+fn place_worker(workspace: &Workspace) -> anyhow::Result<()> {
+    if !ffmpeg::prepare(workspace) {
+        let leftover = workspace.path(SCRIPTS).join(WORKER);
+        return if leftover.exists() { fs::remove_file(leftover).map_err(Into::into) } else { Ok(()) };
+    }
+    Cmd::cargo()
+        .args(["build", "--release", "--package", "caulk_ffmpeg", "--features", ffmpeg::FEATURE])
+        .folder(workspace.root())
+        .run()
+        .or_hint("failed to build the worker that decodes video", BUILD_HINT)?;
+    place(&workspace.target().join("release").join(WORKER), &workspace.path(SCRIPTS), WORKER)?;
+    for name in ffmpeg::LICENCES {
+        place(&ffmpeg::licence(workspace, name), &workspace.path(LICENCES), name)?;
+    }
+    Ok(())
 }
 
 /// Builds the heap sampler. It is loaded into any program, of other C libraries too: it needs nothing but a few of libc's

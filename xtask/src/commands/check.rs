@@ -2,6 +2,7 @@
 
 use crate::console::{self, OrHint};
 use crate::environment::Tools;
+use crate::ffmpeg;
 use crate::layers;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
@@ -28,11 +29,12 @@ fn rust(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
     console::step("Rust: format and lints");
     let format: &[&str] = if fix { &["fmt", "--all"] } else { &["fmt", "--all", "--check"] };
     cargo(workspace, format).or_hint("some files are not formatted", "run `cargo fmt --all`")?;
-    cargo(workspace, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])
-        .or_hint(
-            "clippy has something to say",
-            "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
-        )
+    let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
+    let words = [&clippy, ffmpeg::features(workspace), &["--", "--deny", "warnings"]].concat();
+    cargo(workspace, &words).or_hint(
+        "clippy has something to say",
+        "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
+    )
 }
 
 fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {

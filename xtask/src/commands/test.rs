@@ -4,6 +4,7 @@ use crate::allocators;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint};
 use crate::environment::{Environment, Packages};
+use crate::ffmpeg;
 use crate::libpython;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
@@ -50,6 +51,7 @@ fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow:
     cargo()
         .args(runner.iter().copied())
         .args(["--workspace"])
+        .args(ffmpeg::features(workspace).iter().copied())
         .run()
         .or_hint("Rust tests failed", "run one alone with `cargo test --package CRATE NAME`")?;
     cargo().args(["test", "--workspace", "--doc", "--quiet"]).run().or_hint(

@@ -1,0 +1,76 @@
+//! Folds of videos for cross-validation: groups stay whole, labels are spread evenly.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::random::Key;
+
+/// Assigns each video to one of `folds`. Videos with equal `groups` share a fold; `labels` are spread as evenly as that allows.
+///
+/// Greedy: the largest groups first, equal ones in an order that the seed draws, each to the fold that then departs least from
+/// an even share of each label.
+pub fn assign(groups: &[&str], labels: &[&str], folds: u32, seed: u64) -> Vec<u32> {
+    let folds = folds.max(1) as usize;
+    let mut kinds: Vec<&str> = labels.to_vec();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let kind: HashMap<&str, usize> = kinds.iter().enumerate().map(|(at, label)| (*label, at)).collect();
+    let mut counts: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for (group, label) in groups.iter().zip(labels) {
+        counts.entry(group).or_insert_with(|| vec![0; kinds.len()])[kind[label]] += 1;
+    }
+    let mut order: Vec<(&str, Vec<u64>)> = counts.into_iter().collect();
+    order.sort_by_cached_key(|(group, counts)| {
+        (u64::MAX - counts.iter().sum::<u64>(), Key::of(group, 0, seed).draws("folds").bits())
+    });
+    let mut filled = vec![vec![0_u64; kinds.len()]; folds];
+    let mut fold_of: HashMap<&str, u32> = HashMap::new();
+    for (group, counts) in order {
+        let fold = (0..folds).min_by_key(|fold| (cost(&filled[*fold], &counts), *fold)).unwrap_or(0);
+        for (sum, count) in filled[fold].iter_mut().zip(counts) {
+            *sum += count;
+        }
+        fold_of.insert(group, fold as u32);
+    }
+    groups.iter().map(|group| fold_of[group]).collect()
+}
+
+/// By how much the sum of squares grows: least where what comes is scarce, and then where there is least at all.
+fn cost(filled: &[u64], more: &[u64]) -> (u64, u64) {
+    let grows = filled.iter().zip(more).map(|(filled, more)| more * (2 * filled + more)).sum();
+    (grows, filled.iter().sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(assigned: &[u32], folds: u32) -> Vec<usize> {
+        (0..folds).map(|fold| assigned.iter().filter(|other| **other == fold).count()).collect()
+    }
+
+    #[test]
+    fn groups_stay_whole() {
+        let names: Vec<String> = (0..60).map(|i| format!("person {}", i / 4)).collect();
+        let groups: Vec<&str> = names.iter().map(String::as_str).collect();
+        let assigned = assign(&groups, &["x"; 60], 5, 0);
+        for (at, fold) in assigned.iter().enumerate() {
+            assert_eq!(*fold, assigned[at / 4 * 4]);
+        }
+        assert_eq!(sizes(&assigned, 5), [12; 5]);
+    }
+
+    #[test]
+    fn labels_are_spread() {
+        let names: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+        let groups: Vec<&str> = names.iter().map(String::as_str).collect();
+        let labels: Vec<&str> = (0..100).map(|i| if i % 4 == 0 { "fake" } else { "real" }).collect();
+        let assigned = assign(&groups, &labels, 5, 3);
+        for fold in 0..5 {
+            let fakes =
+                assigned.iter().zip(&labels).filter(|(other, label)| **other == fold && **label == "fake");
+            assert_eq!(fakes.count(), 5);
+        }
+        assert_eq!(assigned, assign(&groups, &labels, 5, 3));
+        assert_ne!(assigned, assign(&groups, &labels, 5, 4));
+    }
+}

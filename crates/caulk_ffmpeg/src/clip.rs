@@ -1,0 +1,100 @@
+//! All clips of one video: decoded once, varied, written to files that appear whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use caulk_clip::SelectionError;
+use caulk_clip::augment::{Format, Recipe};
+use caulk_clip::job::{Prepare, Written};
+use caulk_clip::npy;
+use caulk_clip::picture::Picture;
+use caulk_clip::random::Key;
+use caulk_clip::record::hex;
+use sha2::{Digest, Sha256};
+
+use crate::error::DecodeError;
+use crate::scale::Target;
+use crate::video::{self, Options};
+
+/// Why a video's clips were not made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClipError {
+    /// It gives no frames.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// A clip cannot be written.
+    #[error("failed to write `{path}`: {source}")]
+    Write {
+        /// The file.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// The clips of one video.
+#[derive(Debug)]
+pub struct Clips {
+    /// As they were asked for.
+    pub written: Vec<Written>,
+    /// Frames that the video has.
+    pub total: u32,
+    /// Why everything was decoded, if it was.
+    pub sequential: Option<String>,
+}
+
+/// Decodes a video once and writes its clips.
+///
+/// # Errors
+/// If it gives no frames, or a file cannot be written.
+pub fn prepare(job: &Prepare, memory: u64) -> Result<Clips, ClipError> {
+    let recipe = &job.recipe;
+    let target = Target { size: Some(recipe.size), fit: recipe.fit };
+    let of = |augmentation: u32, total: u32| {
+        let key = Key::of(&job.name, augmentation, recipe.seed);
+        recipe.frames(key, augmentation, total).map(|frames| (key, frames))
+    };
+    let wanted = |total: u32| -> Result<Vec<u32>, SelectionError> {
+        let each = job.clips.iter().map(|(augmentation, _)| of(*augmentation, total));
+        Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|(_, frames)| frames).collect())
+    };
+    let decoded = video::decode(&job.path, &Options { target, memory, sequential: false }, &wanted)?;
+    let mut written = Vec::new();
+    for (augmentation, path) in &job.clips {
+        let (key, frames) = of(*augmentation, decoded.total).map_err(DecodeError::from)?;
+        let mut pictures: Vec<Picture> = frames.iter().map(|frame| decoded.pictures[frame].clone()).collect();
+        if *augmentation > 0 {
+            recipe.vary(key, &mut pictures);
+        }
+        let (sha256, bytes) = write(path, recipe, &pictures)
+            .map_err(|source| ClipError::Write { path: path.clone(), source })?;
+        written.push(Written { augmentation: *augmentation, frames, sha256, bytes });
+    }
+    Ok(Clips { written, total: decoded.total, sequential: decoded.sequential })
+}
+
+/// Writes beside the place, has it on the disk, then moves it there.
+fn write(path: &str, recipe: &Recipe, pictures: &[Picture]) -> io::Result<(String, u64)> {
+    let head = match recipe.format {
+        Format::Npy => npy::npy_head(pictures.len(), recipe.size),
+        Format::Safetensors => npy::safetensors_head(pictures.len(), recipe.size),
+    };
+    let parts =
+        || std::iter::once(head.as_slice()).chain(pictures.iter().map(|picture| picture.rgb.as_slice()));
+    let target = Path::new(path);
+    if let Some(folder) = target.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let partial = format!("{path}.partial");
+    let mut file = File::create(&partial)?;
+    let mut hash = Sha256::new();
+    for part in parts() {
+        hash.update(part);
+        file.write_all(part)?;
+    }
+    file.sync_data()?;
+    fs::rename(&partial, target)?;
+    let sha256 = hex(&hash.finalize());
+    Ok((sha256, parts().map(|part| part.len() as u64).sum()))
+}

@@ -1,0 +1,314 @@
+//! One video: which frames it has, and those that are wanted.
+//!
+//! Packets tell the frames without decoding ([`Index`]), and only what the wanted ones need is decoded. Where packets do not
+//! tell, or decoding from the middle shows a doubt, everything is decoded in order, a frame at a time: the result is the
+//! same, and says why it took longer.
+
+use std::collections::{BTreeMap, HashSet};
+use std::iter::Peekable;
+
+use caulk_clip::SelectionError;
+use caulk_clip::h264::{self, Framing};
+use caulk_clip::index::Index;
+use caulk_clip::picture::Picture;
+use caulk_clip::plan::{self, Leaves, Segment};
+use ffmpeg_sys_next as ffmpeg;
+
+use crate::decoder::{Decoder, Frame};
+use crate::error::DecodeError;
+use crate::input::{Input, Packet, Read};
+use crate::log;
+use crate::scale::{Scaler, Target};
+
+/// How to decode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// What pictures are to look like.
+    pub target: Target,
+    /// Bytes that decoding may take.
+    pub memory: u64,
+    /// Decode everything in order, whatever the packets tell.
+    pub sequential: bool,
+}
+
+/// Frames of a video.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoded {
+    /// Frames that a full decode puts out.
+    pub total: u32,
+    /// The pictures that were wanted.
+    pub pictures: BTreeMap<u32, Picture>,
+    /// Why everything was decoded, if it was.
+    pub sequential: Option<String>,
+}
+
+/// Which frames are wanted of how many there are.
+pub type Wanted<'a> = dyn Fn(u32) -> Result<Vec<u32>, SelectionError> + 'a;
+
+/// Decodes the frames of a file that are wanted.
+///
+/// # Errors
+/// If it holds no video that can be decoded, frames are wanted that it does not have, or it would take too much memory.
+pub fn decode(path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded, DecodeError> {
+    let why = if options.sequential {
+        "asked for".into()
+    } else {
+        match Planned::of(path, options)?.map(|planned| planned.decode(path, options, wanted)) {
+            Ok(Ok(decoded)) => return Ok(decoded),
+            Ok(Err(Stop::Error(error))) => return Err(error),
+            Ok(Err(Stop::Doubt(why))) | Err(why) => why,
+        }
+    };
+    let total = count(path, options)?;
+    let frames = wanted(total)?;
+    let pictures = in_order(path, options, &frames)?;
+    Ok(Decoded { total, pictures, sequential: Some(why) })
+}
+
+/// Why a plan was not carried through.
+enum Stop {
+    Error(DecodeError),
+    Doubt(String),
+}
+
+impl From<DecodeError> for Stop {
+    fn from(error: DecodeError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<SelectionError> for Stop {
+    fn from(error: SelectionError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// A video whose packets tell its frames.
+struct Planned {
+    index: Index,
+    leaves: Leaves,
+    framing: Framing,
+}
+
+impl Planned {
+    /// Goes through the packets once; the inner error says why they do not tell.
+    fn of(path: &str, options: &Options) -> Result<Result<Self, String>, DecodeError> {
+        let mut input = Input::open(path)?;
+        let codec = input.parameters().codec_id;
+        let framing = Framing::of(input.configuration());
+        let is_h264 = codec == ffmpeg::AVCodecID::AV_CODEC_ID_H264;
+        let (mut packet, mut packets) = (Packet::new()?, Vec::new());
+        let (mut started, mut cut) = (false, false);
+        while let Read::Packet = input.read(&mut packet) {
+            let described = packet.described(codec);
+            if described.key && is_h264 && !started {
+                cut = !h264::is_instantaneous(packet.data(), framing);
+            }
+            started |= described.key;
+            packets.push(described);
+        }
+        let index = match Index::of(&packets, cut, input.is_damaged()) {
+            Ok(index) => index,
+            Err(why) => return Ok(Err(why.to_string())),
+        };
+        let leaves = if is_h264 { Leaves::Unreferenced } else { Leaves::Leading };
+        let mut planned = Self { index, leaves, framing };
+        planned.settle(path, options)?;
+        Ok(Ok(planned))
+    }
+
+    /// Decodes what is in doubt, to know which packets give frames.
+    fn settle(&mut self, path: &str, options: &Options) -> Result<(), DecodeError> {
+        let mut gave = HashSet::new();
+        if !self.index.doubts().is_empty() {
+            let mut walk = Walk::open(path, options, self.index.reordered())?;
+            for range in self.index.doubts() {
+                walk.skip_to(range.start);
+                while walk.at() < range.end && walk.next() {
+                    walk.decoder.send(&walk.packet);
+                    walk.frames(|frame| gave.extend(frame.number()));
+                }
+                walk.decoder.drain();
+                walk.frames(|frame| gave.extend(frame.number()));
+                walk.decoder.flush();
+            }
+        }
+        self.index.settle(|packet| gave.contains(&packet));
+        Ok(())
+    }
+
+    fn decode(&self, path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded, Stop> {
+        let total = self.index.len();
+        let frames = wanted(total)?;
+        let mut walk = Walk::open(path, options, self.index.reordered())?;
+        let mut scaler = Scaler::new(options.target, walk.input.orientation());
+        let mut found = BTreeMap::new();
+        let mut segments = plan::plan(&self.index, &frames).into_iter().peekable();
+        while let Some(segment) = segments.next() {
+            self.segment(segment, &mut segments, &mut walk, &mut scaler, &mut found)?;
+        }
+        let picture = |frame: u32| {
+            let picture = found.get(&self.index.packet(frame)).cloned();
+            picture
+                .map(|picture| (frame, picture))
+                .ok_or_else(|| Stop::Doubt(format!("frame {frame} did not come")))
+        };
+        let pictures = frames.into_iter().map(picture).collect::<Result<_, _>>()?;
+        Ok(Decoded { total, pictures, sequential: None })
+    }
+
+    fn segment(
+        &self,
+        mut segment: Segment,
+        following: &mut Peekable<impl Iterator<Item = Segment>>,
+        walk: &mut Walk,
+        scaler: &mut Scaler,
+        found: &mut BTreeMap<u32, Picture>,
+    ) -> Result<(), Stop> {
+        walk.skip_to(segment.start);
+        // H.264: what comes after a key frame that is not instantaneous counts as recovered only when the decoder has put
+        // the key frame out in its own time, so draining would lose it.
+        let mut patient = false;
+        let mut missing = segment.targets.len();
+        while walk.at() <= segment.end() || patient && missing > 0 {
+            if let Some(next) = following.next_if(|next| next.start == walk.at()) {
+                missing += next.targets.len();
+                segment.absorb(next);
+            }
+            if !walk.next() {
+                break;
+            }
+            let (number, data) = (walk.at() - 1, walk.packet.data());
+            if number == segment.start && self.leaves == Leaves::Unreferenced {
+                patient = !h264::is_instantaneous(data, self.framing);
+            }
+            let referenced = || h264::is_referenced(data, self.framing);
+            if !segment.needs(&self.index, number, self.leaves, referenced) {
+                continue;
+            }
+            let before = log::errors();
+            walk.decoder.send(&walk.packet);
+            // What is shown before the key frame may miss what it refers to, and is not wanted.
+            if log::errors() > before && !segment.is_leading(&self.index, number) {
+                return Err(Stop::Doubt(format!("packet {number} was decoded with errors")));
+            }
+            missing -= take(walk, &segment, scaler, found)?;
+        }
+        walk.decoder.drain();
+        take(walk, &segment, scaler, found)?;
+        walk.decoder.flush();
+        Ok(())
+    }
+}
+
+/// Takes the pictures that are wanted out of the frames that are ready, and counts them.
+fn take(
+    walk: &mut Walk,
+    segment: &Segment,
+    scaler: &mut Scaler,
+    found: &mut BTreeMap<u32, Picture>,
+) -> Result<usize, Stop> {
+    let before = found.len();
+    while let Some(frame) = walk.decoder.receive() {
+        let Some(number) = frame.number().filter(|number| segment.targets.binary_search(number).is_ok())
+        else {
+            continue;
+        };
+        if frame.is_doubtful() {
+            return Err(Stop::Doubt(format!("the frame of packet {number} was decoded with errors")));
+        }
+        if frame.is_interlaced() {
+            return Err(Stop::Doubt("interlaced: two packets may make one frame".into()));
+        }
+        found.insert(number, scaler.picture(frame)?);
+    }
+    Ok(found.len() - before)
+}
+
+/// Counts the frames that a full decode puts out.
+fn count(path: &str, options: &Options) -> Result<u32, DecodeError> {
+    let mut total = 0;
+    everything(path, options, |_, _| {
+        total += 1;
+        Ok(true)
+    })?;
+    Ok(total)
+}
+
+/// Decodes everything up to the last frame that is wanted.
+fn in_order(path: &str, options: &Options, frames: &[u32]) -> Result<BTreeMap<u32, Picture>, DecodeError> {
+    let wanted: HashSet<u32> = frames.iter().copied().collect();
+    let (mut at, mut found, mut scaler) = (0, BTreeMap::new(), None);
+    everything(path, options, |input, frame| {
+        if wanted.contains(&at) {
+            let scaler = scaler.get_or_insert_with(|| Scaler::new(options.target, input.orientation()));
+            found.insert(at, scaler.picture(frame)?);
+        }
+        at += 1;
+        Ok(found.len() < wanted.len())
+    })?;
+    Ok(found)
+}
+
+/// Shows all frames in order to a function, for as long as it wants more.
+fn everything(
+    path: &str,
+    options: &Options,
+    mut show: impl FnMut(&Input, &mut Frame) -> Result<bool, DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut walk = Walk::open(path, options, 0)?;
+    let mut more = true;
+    while more {
+        more = walk.next();
+        if more {
+            walk.decoder.send(&walk.packet);
+        } else {
+            walk.decoder.drain();
+        }
+        while let Some(frame) = walk.decoder.receive() {
+            if !show(&walk.input, frame)? {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A way through a file, forward, with a decoder beside it.
+struct Walk {
+    input: Input,
+    decoder: Decoder,
+    packet: Packet,
+    at: u32,
+}
+
+impl Walk {
+    fn open(path: &str, options: &Options, reordered: u32) -> Result<Self, DecodeError> {
+        let input = Input::open(path)?;
+        let decoder = Decoder::open(&input, options.memory, reordered)?;
+        Ok(Self { input, decoder, packet: Packet::new()?, at: 0 })
+    }
+
+    /// Number of the next packet.
+    fn at(&self) -> u32 {
+        self.at
+    }
+
+    /// Reads the next packet and numbers it.
+    fn next(&mut self) -> bool {
+        let Read::Packet = self.input.read(&mut self.packet) else { return false };
+        self.packet.number(self.at);
+        self.at += 1;
+        true
+    }
+
+    fn skip_to(&mut self, number: u32) {
+        while self.at < number && self.next() {}
+    }
+
+    fn frames(&mut self, mut show: impl FnMut(&Frame)) {
+        while let Some(frame) = self.decoder.receive() {
+            show(frame);
+        }
+    }
+}

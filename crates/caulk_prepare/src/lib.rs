@@ -1,0 +1,13 @@
+//! Prepares the clips of a whole data set: starts workers, keeps the log, locks the folder, writes the tables.
+//!
+//! What a clip is, `caulk_clip` says; decoding is the worker's, a program of its own.
+
+mod run;
+mod store;
+mod verify;
+mod worker;
+
+pub use self::run::{PrepareError, Progress, Settings, prepare};
+pub use self::store::{Logged, Shard, StoreError, read_logs};
+pub use self::verify::{Checked, verify};
+pub use self::worker::{WORKER, Worker, WorkerError, ffmpeg_version, find};

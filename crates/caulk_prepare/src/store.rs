@@ -1,0 +1,260 @@
+//! The folder of a prepared set: one writer at a time, a log that says what is there, tables that follow from it.
+//!
+//! A line of the log is written and synced after the clips that it names have been moved to their places. So whatever kills the
+//! program, the log names whole clips only; what it does not name is made again, to the same bytes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_clip::record::{Head, Record};
+use rustix::fs::{FlockOperation, flock};
+use serde::Serialize;
+
+/// Which part of the videos one program prepares: every `count`-th from the `index`-th on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// From 0.
+    pub index: u32,
+    /// Programs that share the work.
+    pub count: u32,
+}
+
+impl Shard {
+    /// Names of files that each shard has for itself.
+    fn file(self, name: &str, ending: &str) -> String {
+        if self.count == 1 {
+            format!("{name}.{ending}")
+        } else {
+            format!("{name}-{}-of-{}.{ending}", self.index, self.count)
+        }
+    }
+}
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refuses.
+    #[error("failed to {what} `{path}`")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With what.
+        path: Utf8PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Somebody else is at it.
+    #[error("another `caulk clips prepare` is writing to `{0}`")]
+    Busy(Utf8PathBuf),
+    /// The clips that are there were made otherwise.
+    #[error(
+        "`{path}` holds clips of other settings: {difference}\nhint: use the same settings, or another folder"
+    )]
+    Other {
+        /// The log.
+        path: Utf8PathBuf,
+        /// What differs.
+        difference: String,
+    },
+    /// Not a log of this program.
+    #[error("`{path}`, line {line}, is no line of a log: {reason}")]
+    Broken {
+        /// The log.
+        path: Utf8PathBuf,
+        /// Where.
+        line: usize,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// An open folder.
+#[derive(Debug)]
+pub(crate) struct Store {
+    folder: Utf8PathBuf,
+    shard: Shard,
+    log: File,
+    _lock: File,
+}
+
+/// What logs say.
+#[derive(Debug, Default)]
+pub struct Logged {
+    /// How the clips were made.
+    pub head: Option<Head>,
+    /// Clips that are there.
+    pub records: Vec<Record>,
+}
+
+impl Store {
+    /// Opens or makes a folder for clips made in one way, and says what is there already, of all shards.
+    ///
+    /// # Errors
+    /// If another program writes to it, or it holds clips of other settings.
+    pub(crate) fn open(
+        folder: &Utf8Path,
+        shard: Shard,
+        head: &Head,
+    ) -> Result<(Self, Vec<Record>), StoreError> {
+        fs::create_dir_all(folder).map_err(io_error("make", folder))?;
+        let lock = lock(folder, &folder.join(shard.file(".lock", "d").trim_end_matches(".d")))?;
+        let path = folder.join(shard.file("clips", "jsonl"));
+        mend(&path)?;
+        let logged = read_logs(folder)?;
+        if let Some(old) = &logged.head
+            && let Some(difference) = difference(old, head)
+        {
+            return Err(StoreError::Other { path, difference });
+        }
+        let is_new = fs::metadata(&path).map_or(true, |data| data.len() == 0);
+        let log =
+            OpenOptions::new().create(true).append(true).open(&path).map_err(io_error("open", &path))?;
+        let mut store = Self { folder: folder.to_owned(), shard, log, _lock: lock };
+        if is_new {
+            store.append(head)?;
+        }
+        Ok((store, logged.records))
+    }
+
+    /// Writes one line of the log to the disk.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn append(&mut self, line: &impl Serialize) -> Result<(), StoreError> {
+        let path = self.folder.join(self.shard.file("clips", "jsonl"));
+        let write = |log: &mut File| {
+            log.write_all((serde_json::to_string(line)? + "\n").as_bytes())?;
+            log.sync_data()
+        };
+        write(&mut self.log).map_err(io_error("write to", &path))
+    }
+
+    /// Writes the log anew, in the order that is given, so that it tells nothing of how often the program was stopped.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn settle(&mut self, head: &Head, records: &[&Record]) -> Result<(), StoreError> {
+        let lines = records.iter().map(serde_json::to_string);
+        let lines: Result<Vec<String>, _> =
+            std::iter::once(serde_json::to_string(head)).chain(lines).collect();
+        let path = self.folder.join(self.shard.file("clips", "jsonl"));
+        let text = lines.map_err(io::Error::from).map_err(io_error("write", &path))?.join("\n") + "\n";
+        replace(&path, &text)
+    }
+
+    /// Replaces a file of the folder.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn replace(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        replace(&self.folder.join(name), text)
+    }
+
+    /// Replaces a file that each shard has for itself.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn replace_own(&self, name: &str, ending: &str, text: &str) -> Result<(), StoreError> {
+        self.replace(&self.shard.file(name, ending), text)
+    }
+
+    /// Opens a table to which rows are appended as they come.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn appending(&self, name: &str) -> Result<File, StoreError> {
+        let path = self.folder.join(name);
+        OpenOptions::new().append(true).open(&path).map_err(io_error("open", &path))
+    }
+}
+
+/// Reads the logs of all shards in a folder.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn read_logs(folder: &Utf8Path) -> Result<Logged, StoreError> {
+    let entries = folder.read_dir_utf8().map_err(io_error("list", folder))?;
+    let is_log = |path: &Utf8PathBuf| {
+        let stem = path.file_stem().unwrap_or_default();
+        path.extension() == Some("jsonl") && (stem == "clips" || stem.starts_with("clips-"))
+    };
+    let mut paths: Vec<_> =
+        entries.filter_map(|entry| Some(entry.ok()?.into_path())).filter(is_log).collect();
+    paths.sort_unstable();
+    let mut all = Logged::default();
+    for path in paths {
+        let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
+        // A last line without its end is being written, by another shard.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        for (at, line) in whole.lines().enumerate() {
+            let broken = |error: serde_json::Error| StoreError::Broken {
+                path: path.clone(),
+                line: at + 1,
+                reason: error.to_string(),
+            };
+            if at == 0 {
+                all.head = Some(serde_json::from_str(line).map_err(broken)?);
+            } else {
+                all.records.push(serde_json::from_str(line).map_err(broken)?);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn lock(folder: &Utf8Path, path: &Utf8Path) -> Result<File, StoreError> {
+    let file = File::create(path).map_err(io_error("open", path))?;
+    match flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Busy(folder.to_owned())),
+        Err(error) => Err(io_error("lock", path)(error.into())),
+    }
+}
+
+/// Takes off what a program that was killed has left of a line.
+fn mend(path: &Utf8Path) -> Result<(), StoreError> {
+    let Ok(bytes) = fs::read(path) else { return Ok(()) };
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole == bytes.len() {
+        return Ok(());
+    }
+    let file = OpenOptions::new().write(true).open(path).map_err(io_error("open", path))?;
+    file.set_len(whole as u64).map_err(io_error("mend", path))
+}
+
+fn replace(path: &Utf8Path, text: &str) -> Result<(), StoreError> {
+    let partial = Utf8PathBuf::from(format!("{path}.partial"));
+    let write = || {
+        let mut file = File::create(&partial)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        fs::rename(&partial, path)
+    };
+    write().map_err(io_error("write", path))
+}
+
+fn difference(old: &Head, new: &Head) -> Option<String> {
+    let changed = |name: &str, old: &dyn std::fmt::Debug, new: &dyn std::fmt::Debug| {
+        let (old, new) = (format!("{old:?}"), format!("{new:?}"));
+        (old != new).then(|| format!("{name} {old}, now {new}"))
+    };
+    let (was, is) = (&old.recipe, &new.recipe);
+    let all = [
+        changed("pipeline", &old.pipeline, &new.pipeline),
+        changed("FFmpeg", &old.ffmpeg, &new.ffmpeg),
+        changed("frames", &(&was.selection, was.frames), &(&is.selection, is.frames)),
+        changed("size", &was.size, &is.size),
+        changed("fit", &was.fit, &is.fit),
+        changed("seed", &was.seed, &is.seed),
+        changed("operations", &was.operations, &is.operations),
+        changed("format", &was.format, &is.format),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn io_error<'a>(what: &'static str, path: &'a Utf8Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
+    move |source| StoreError::Io { what, path: path.to_owned(), source }
+}

@@ -1,0 +1,237 @@
+//! FFmpeg as the worker `caulk-clip` links it: one pinned version, built with what decoding video needs and nothing else.
+//!
+//! The source is Debian's, told by its checksum. What has been built lies in the user's cache under a key of all that goes
+//! into it, so that every checkout on a machine shares it; `.cache/ffmpeg` leads there, and `.cargo/config.toml` says so to
+//! the bindings.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+
+use crate::console::{self, OrHint, failure};
+use crate::process::Cmd;
+use crate::python::installed_by_apt;
+use crate::workspace::Workspace;
+
+/// The feature of the workspace that needs FFmpeg.
+pub(crate) const FEATURE: &str = "caulk_ffmpeg/ffmpeg";
+/// Folder in the wheel's package for what its licence asks for.
+pub(crate) const LICENCES: [&str; 2] = ["COPYING.LGPLv2.1", "BUILD.md"];
+
+const VERSION: &str = "5.1.9";
+const SHA256: &str = "d9b593bb2ba93d4b50f74177e0cdcd41747e708596367deed0c30348a71dd176";
+const LINK: &str = ".cache/ffmpeg";
+/// Where Debian keeps a source package below the root of a mirror.
+const POOL: &str = "pool/main/f/ffmpeg";
+/// Asked where the mirrors that apt knows do not have it (any more).
+const ELSEWHERE: [&str; 2] = [
+    "http://deb.debian.org/debian/pool/main/f/ffmpeg/ffmpeg_5.1.9.orig.tar.xz",
+    "https://ffmpeg.org/releases/ffmpeg-5.1.9.tar.xz",
+];
+const APT_HELPER: &str = "/usr/lib/apt/apt-helper";
+
+/// No network, no programs, no threads (a worker decodes one video on one), nothing that happens to be installed; no GPL.
+const CONFIGURE: [&str; 17] = [
+    "--disable-everything",
+    "--disable-autodetect",
+    "--disable-network",
+    "--disable-programs",
+    "--disable-doc",
+    "--disable-debug",
+    "--disable-avdevice",
+    "--disable-avfilter",
+    "--disable-swresample",
+    "--disable-postproc",
+    "--disable-pthreads",
+    "--enable-pic",
+    "--enable-decoder=h264,hevc,mpeg1video,mpeg2video,mpeg4,msmpeg4v2,msmpeg4v3,h263,flv,vp8,vp9,theora,wmv3,vc1,mjpeg,\
+        prores,dnxhd,ffv1,huffyuv,rawvideo,gif",
+    "--enable-parser=h264,hevc,mpegvideo,mpeg4video,h263,vp8,vp9,vc1,mjpeg,dnxhd",
+    "--enable-demuxer=mov,matroska,avi,mpegts,mpegps,mpegvideo,flv,asf,ogg,h264,hevc,ivf,m4v,mjpeg,gif,mxf",
+    "--enable-bsf=extract_extradata,vp9_superframe_split,mpeg4_unpack_bframes",
+    "--enable-protocol=file",
+];
+
+/// Headers that a compiler brings along; the one that reads FFmpeg's for the bindings comes without.
+const COMPILERS: [&str; 8] =
+    ["float.h", "limits.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint-gcc.h", "stdint.h", "syslimits.h"];
+
+/// Programs and the Debian packages that have them.
+const PROGRAMS: [(&str, &str); 5] =
+    [("gcc", "gcc"), ("make", "make"), ("nasm", "nasm"), ("tar", "tar"), ("xz", "xz-utils")];
+const LIBCLANG: &str = "libclang1";
+
+/// Builds FFmpeg unless this machine has it. False where that cannot be done here, and says why: all but `caulk clips`
+/// works without.
+pub(crate) fn prepare(workspace: &Workspace) -> bool {
+    match prepared(workspace) {
+        Ok(()) => true,
+        Err(error) => {
+            console::note(format!("building without FFmpeg, so `caulk clips` will not work: {error:#}"));
+            false
+        }
+    }
+}
+
+/// Arguments for Cargo: the feature, where there is FFmpeg.
+pub(crate) fn features(workspace: &Workspace) -> &'static [&'static str] {
+    if prepare(workspace) { &["--features", FEATURE] } else { &[] }
+}
+
+/// Licence and build notes, for the wheel.
+pub(crate) fn licence(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.path(LINK).join("share").join(name)
+}
+
+fn prepared(workspace: &Workspace) -> anyhow::Result<()> {
+    let built = cache().join(format!("ffmpeg-{VERSION}-{}", key()));
+    if !built.is_dir() {
+        install_tools()?;
+        build(&built)?;
+    }
+    link(workspace, &built)
+}
+
+/// Everything that decides what is built.
+fn key() -> String {
+    let mut hash = Sha256::new();
+    for part in [SHA256, std::env::consts::ARCH, include_str!("ffmpeg.md")].iter().chain(&CONFIGURE) {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hex(&hash.finalize()[..6])
+}
+
+/// The user's cache.
+fn cache() -> PathBuf {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+    home.unwrap_or_else(std::env::temp_dir).join("caulk")
+}
+
+fn install_tools() -> anyhow::Result<()> {
+    let missing = PROGRAMS.into_iter().filter(|(program, _)| !Cmd::new(*program).arg("--version").works());
+    let mut missing: Vec<_> = missing.map(|(_, package)| package).collect();
+    if !has_libclang() {
+        missing.push(LIBCLANG);
+    }
+    if missing.is_empty() { Ok(()) } else { installed_by_apt(&missing) }
+}
+
+/// Whether the bindings' generator will find the library: beside others, or below LLVM's own folders.
+fn has_libclang() -> bool {
+    let is_it = |path: &Path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
+            name.starts_with("libclang.so") || name.starts_with("libclang-") && name.contains(".so")
+        })
+    };
+    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let llvm = entries("/usr/lib".into()).map(|entry| entry.path().join("lib"));
+    let machine = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
+    let folders = ["/usr/lib64".into(), "/usr/local/lib".into(), machine].into_iter().chain(llvm);
+    std::env::var_os("LIBCLANG_PATH").is_some() || folders.flat_map(entries).any(|entry| is_it(&entry.path()))
+}
+
+fn build(built: &Path) -> anyhow::Result<()> {
+    console::step(format!("building FFmpeg {VERSION} (3 minutes, once per machine)"));
+    let parent = built.parent().unwrap_or(built);
+    fs::create_dir_all(parent).with_context(|| format!("failed to make `{}`", parent.display()))?;
+    // Beside its place: it gets there whole or not at all.
+    let work = tempfile::tempdir_in(parent).context("failed to make a folder to build in")?;
+    let (source, result) = (work.path().join("source"), work.path().join("result"));
+    let archive = download(work.path())?;
+    fs::create_dir(&source).context("failed to make a folder for the source")?;
+    Cmd::new("tar").args(["--strip-components=1", "-xf"]).arg(archive).arg("-C").arg(&source).run()?;
+    Cmd::new("sh")
+        .args(["./configure", "--quiet"])
+        .arg(format!("--prefix={}", result.display()))
+        .args(CONFIGURE)
+        .folder(&source)
+        .run()
+        .or_hint("FFmpeg cannot be configured", "its `ffbuild/config.log` would say more")?;
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    Cmd::new("make")
+        .args(["--silent".into(), format!("--jobs={jobs}"), "install".into()])
+        .folder(&source)
+        .run()
+        .or_hint("FFmpeg cannot be built", "see above")?;
+    complete(&source, &result)?;
+    // Another checkout may have been faster.
+    fs::rename(&result, built).or_else(|error| if built.is_dir() { Ok(()) } else { Err(error) })?;
+    Ok(())
+}
+
+fn download(folder: &Path) -> anyhow::Result<PathBuf> {
+    let archive = folder.join("ffmpeg.tar.xz");
+    let mirrors =
+        Cmd::new("apt-get").args(["indextargets", "--format", "$(SITE)"]).read().unwrap_or_default();
+    let mut mirrors: Vec<_> = mirrors.lines().filter(|site| site.ends_with("/debian")).collect();
+    mirrors.sort_unstable();
+    mirrors.dedup();
+    let pooled = mirrors.iter().map(|mirror| format!("{mirror}/{POOL}/ffmpeg_{VERSION}.orig.tar.xz"));
+    for place in pooled.chain(ELSEWHERE.map(String::from)) {
+        // apt's own helper knows the proxies and certificates that apt is configured for.
+        let done = if Path::new(APT_HELPER).is_file() {
+            Cmd::new(APT_HELPER).args(["download-file", &place]).arg(&archive).works()
+        } else {
+            Cmd::new("curl")
+                .args(["--fail", "--silent", "--location", &place, "--output"])
+                .arg(&archive)
+                .works()
+        };
+        if done && is_right(&archive)? {
+            return Ok(archive);
+        }
+    }
+    Err(failure(
+        format!("the source of FFmpeg {VERSION} cannot be downloaded"),
+        format!("its SHA-256 is {SHA256}; Debian's mirrors have it under {POOL}"),
+    ))
+}
+
+fn is_right(archive: &Path) -> anyhow::Result<bool> {
+    let bytes = fs::read(archive).with_context(|| format!("failed to read `{}`", archive.display()))?;
+    Ok(hex(&Sha256::digest(&bytes)) == SHA256)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+/// What the bindings and the licence need beside headers and libraries.
+fn complete(source: &Path, result: &Path) -> anyhow::Result<()> {
+    let share = result.join("share");
+    fs::create_dir_all(&share).context("failed to make a folder for the licence")?;
+    fs::copy(source.join("COPYING.LGPLv2.1"), share.join("COPYING.LGPLv2.1")).context("no licence")?;
+    let notes = include_str!("ffmpeg.md")
+        .replace("{version}", VERSION)
+        .replace("{sha256}", SHA256)
+        .replace("{configure}", &CONFIGURE.join(" \\\n    "));
+    fs::write(share.join("BUILD.md"), notes).context("failed to write how FFmpeg was built")?;
+    for name in COMPILERS {
+        let file = Cmd::new("gcc").arg(format!("-print-file-name=include/{name}")).read()?;
+        fs::copy(file.trim(), result.join("include").join(name)).with_context(|| format!("no `{name}`"))?;
+    }
+    Ok(())
+}
+
+fn link(workspace: &Workspace, built: &Path) -> anyhow::Result<()> {
+    let link = workspace.path(LINK);
+    if fs::read_link(&link).is_ok_and(|target| target == built) {
+        return Ok(());
+    }
+    // What has been linked with another FFmpeg looks no older to Cargo than this one.
+    for profile in ["dev", "release"] {
+        Cmd::cargo()
+            .args(["clean", "--quiet", "--package", "ffmpeg-sys-next", "--profile", profile])
+            .folder(workspace.root())
+            .run()?;
+    }
+    if let Some(parent) = link.parent() {
+        fs::create_dir_all(parent).with_context(|| format!("failed to make `{}`", parent.display()))?;
+    }
+    let _ = fs::remove_file(&link);
+    std::os::unix::fs::symlink(built, &link).with_context(|| format!("failed to link `{}`", link.display()))
+}
