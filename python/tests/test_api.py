@@ -25,11 +25,23 @@ MIB = 1024**2
 HELD: list[object] = []
 
 
-@pytest.mark.parametrize("home", caulk._HOMES)
-def test_examples_in_the_documentation_run(home):
-    failed, tried = doctest.testmod(importlib.import_module(f"caulk.{home}"))
+@pytest.mark.parametrize("home", ["", *caulk._HOMES])
+def test_examples_in_the_documentation_run(home, monkeypatch):
+    monkeypatch.setattr(caulk, "_savers", [])
+    failed, tried = doctest.testmod(importlib.import_module(f"caulk.{home}".rstrip(".")))
     assert not failed
     assert tried or home == "_growlines"
+
+
+def test_whatever_can_be_called_has_an_example():
+    public = {name: getattr(caulk, name) for name in caulk.__all__}
+    # Results have their fields told; they come out of the examples of what makes them.
+    results = {
+        name for name, value in public.items() if isinstance(value, type) and issubclass(value, tuple | Exception)
+    }
+    data = {name for name, value in public.items() if dataclasses.is_dataclass(value)}
+    called = public.keys() - results - data
+    assert not [name for name in called if ">>>" not in (public[name].__doc__ or "")]
 
 
 def test_every_public_name_is_there():

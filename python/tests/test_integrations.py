@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import logging
 import math
 import subprocess
@@ -79,6 +81,21 @@ def test_plots_are_drawn_once_from_the_last_data():
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(
+    ("framework", "library"),
+    [
+        ("lightning", "lightning.pytorch"),
+        ("transformers", "transformers"),
+        ("accelerate", "accelerate"),
+        ("ignite", "ignite"),
+    ],
+)
+def test_examples_of_integrations_run(framework, library):
+    pytest.importorskip(library)
+    failed, tried = doctest.testmod(importlib.import_module(f"caulk.{framework}"))
+    assert tried and not failed
+
+
 def test_lightning(tmp_path, caplog):
     lightning = pytest.importorskip("lightning.pytorch")
     from caulk.lightning import LeakCallback, PlotCallback
