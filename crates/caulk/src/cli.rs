@@ -3,6 +3,7 @@
 mod alarms;
 mod check;
 mod clean;
+mod clips;
 mod doctor;
 mod guard;
 mod plan;
@@ -21,6 +22,9 @@ pub(crate) use self::check::{
     CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs, ServerArgs,
 };
 pub(crate) use self::clean::CleanArgs;
+pub(crate) use self::clips::{
+    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, PrepareArgs, SetArgs, SplitArgs, VerifyArgs,
+};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::plan::{Before as PlanBefore, PlanArgs};
@@ -101,6 +105,7 @@ pub(crate) enum Command {
     Rules(RulesArgs),
     Server(ServerArgs),
     Clean(CleanArgs),
+    Clips(Box<ClipsArgs>),
     Doctor(DoctorArgs),
     Plan(Box<PlanArgs>),
     Selftest(SelftestArgs),

@@ -3,6 +3,38 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::random::Key;
+use crate::record::Record;
+
+/// Clips of one fold, by video and augmentation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fold<'a> {
+    /// Clips of all videos of other folds.
+    pub train: Vec<(&'a str, u32)>,
+    /// The original of each video of this fold; an augmented clip is never validated with, unless there is nothing else.
+    pub validation: Vec<(&'a str, u32)>,
+}
+
+/// Clips of each fold, in the order of `videos`, from what has been prepared. A video is on one side alone.
+pub fn split<'a>(videos: &[&'a str], assigned: &[u32], folds: u32, records: &[Record]) -> Vec<Fold<'a>> {
+    let mut clips: HashMap<&str, Vec<u32>> = HashMap::new();
+    for record in records {
+        clips.entry(&record.video).or_default().extend(record.clips.iter().map(|clip| clip.augmentation));
+    }
+    let mut all = vec![Fold::default(); folds as usize];
+    for (video, fold) in videos.iter().zip(assigned) {
+        let mut augmentations = clips.remove(video).unwrap_or_default();
+        augmentations.sort_unstable();
+        augmentations.dedup();
+        for (number, side) in all.iter_mut().enumerate() {
+            if number as u32 == *fold {
+                side.validation.extend(augmentations.first().map(|first| (*video, *first)));
+            } else {
+                side.train.extend(augmentations.iter().map(|augmentation| (*video, *augmentation)));
+            }
+        }
+    }
+    all
+}
 
 /// Assigns each video to one of `folds`. Videos with equal `groups` share a fold; `labels` are spread as evenly as that allows.
 ///
@@ -57,6 +89,32 @@ mod tests {
             assert_eq!(*fold, assigned[at / 4 * 4]);
         }
         assert_eq!(sizes(&assigned, 5), [12; 5]);
+    }
+
+    #[test]
+    fn no_video_is_on_both_sides_and_none_is_validated_varied() {
+        let clip = |augmentation| crate::job::Written {
+            augmentation,
+            frames: Vec::new(),
+            sha256: String::new(),
+            bytes: 0,
+        };
+        let record = |video: &str| Record {
+            video: video.into(),
+            label: String::new(),
+            total: 1,
+            clips: vec![clip(1), clip(0)],
+            sequential: None,
+        };
+        let folds = split(&["a", "b", "gone"], &[0, 1, 0], 2, &[record("a"), record("b")]);
+        assert_eq!(
+            (folds[0].train.as_slice(), folds[0].validation.as_slice()),
+            (&[("b", 0), ("b", 1)][..], &[("a", 0)][..])
+        );
+        assert_eq!(
+            (folds[1].train.as_slice(), folds[1].validation.as_slice()),
+            (&[("a", 0), ("a", 1)][..], &[("b", 0)][..])
+        );
     }
 
     #[test]

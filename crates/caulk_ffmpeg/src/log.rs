@@ -57,7 +57,8 @@ unsafe extern "C" fn callback(
         return;
     }
     let mut line: [c_char; LINE] = [0; LINE];
-    let mut prefix = 1;
+    // Without the address of what speaks: equal videos get equal messages.
+    let mut prefix = 0;
     // SAFETY: FFmpeg's own arguments, passed on; the buffer has the length that is said.
     unsafe {
         ffmpeg::av_log_format_line(

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod clean;
+pub(crate) mod clips;
 pub(crate) mod doctor;
 pub(crate) mod guarded;
 pub(crate) mod plan;

@@ -1,0 +1,73 @@
+//! What preparing clips takes: arithmetic on their shape, no video is opened.
+
+use caulk_clip::memory::{Admission, Codec, bound};
+use caulk_clip::npy::npy_head;
+use caulk_core::Bytes;
+use serde_json::{Value, json};
+
+use super::{augmentations, jobs};
+use crate::cli::SetArgs;
+
+/// A worker before its first video, and this program with the log of a data set.
+const WORKER: u64 = 8_000_000;
+const PROGRAM: u64 = 24_000_000;
+/// A minute of a video at 30 frames per second, all frames as they are decoded: what loading it whole takes.
+const WHOLE_FRAMES: u64 = 1800;
+
+/// Figures in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Estimate {
+    videos: u64,
+    clips: u64,
+    clip: u64,
+    /// By resolution: rows, columns, all workers together at most.
+    memory: Vec<(u64, u64, u64)>,
+    jobs: u64,
+}
+
+/// Works out what a data set of so many videos takes.
+pub(crate) fn estimate(set: &SetArgs, videos: u64) -> Estimate {
+    let frames = set.shape.select.count(set.shape.frames) as usize;
+    let clip = npy_head(frames, set.shape.size).len() + frames * set.shape.size.bytes();
+    let jobs = jobs(set) as u64;
+    let of = |(width, height, level)| {
+        let video = Admission { codec: Codec::H264, width, height, level: Some(level), profile: None };
+        let pictures = (clip * (1 + set.augment as usize)) as u64;
+        (width, height, PROGRAM + jobs * (WORKER + bound(&video) + pictures))
+    };
+    let memory = [(1280, 720, 31), (1920, 1080, 40), (3840, 2160, 51)].map(of).to_vec();
+    let clips = videos * augmentations(set).len() as u64;
+    Estimate { videos, clips, clip: clip as u64, memory, jobs }
+}
+
+impl Estimate {
+    pub(crate) fn text(&self) -> String {
+        let Self { videos, clips, clip, jobs, .. } = self;
+        let disk = Bytes(clips * clip).to_string();
+        let whole = Bytes(1920 * 1080 * 3 * WHOLE_FRAMES).to_string();
+        let memory: Vec<String> = self
+            .memory
+            .iter()
+            .map(|(width, height, bytes)| {
+                let bytes = Bytes(*bytes).to_string();
+                format!("{bytes:>9}  of memory at most for H.264 at {width}x{height}, {jobs} at once")
+            })
+            .collect();
+        format!(
+            "{clips} clips of {videos} videos, {} each\n{disk:>9}  on disk\n{}\n{whole:>9}  would be one video of a minute \
+             at 1920x1080, loaded whole\n",
+            Bytes(*clip),
+            memory.join("\n"),
+        )
+    }
+
+    pub(crate) fn document(&self) -> Value {
+        let memory = self.memory.iter().map(|(width, height, bytes)| {
+            json!({ "codec": "h264", "width": width, "height": height, "bytes": bytes })
+        });
+        json!({
+            "schema": 1, "videos": self.videos, "clips": self.clips, "bytes_per_clip": self.clip,
+            "disk_bytes": self.clips * self.clip, "jobs": self.jobs, "memory": memory.collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,40 @@
+//! What `caulk clips` works out before and shows while it prepares clips.
+
+mod bar;
+mod estimate;
+
+use caulk_clip::augment::Recipe;
+use caulk_clip::record::{Head, PIPELINE};
+
+pub(crate) use self::bar::Bar;
+pub(crate) use self::estimate::estimate;
+use crate::cli::SetArgs;
+
+/// What the clips of a data set depend on.
+pub(crate) fn head(set: &SetArgs, ffmpeg: String) -> Head {
+    let shape = &set.shape;
+    let mut operations = set.operations.clone();
+    operations.sort_unstable();
+    operations.dedup();
+    let recipe = Recipe {
+        selection: shape.select.clone(),
+        frames: shape.select.count(shape.frames),
+        size: shape.size,
+        fit: shape.fit,
+        seed: shape.seed,
+        operations,
+        format: set.format,
+    };
+    Head { pipeline: PIPELINE, ffmpeg, recipe }
+}
+
+/// Numbers of the clips of each video; 0 is the original.
+pub(crate) fn augmentations(set: &SetArgs) -> Vec<u32> {
+    (u32::from(set.no_original)..=set.augment).collect()
+}
+
+/// Videos decoded at once.
+pub(crate) fn jobs(set: &SetArgs) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    set.jobs.map_or_else(processors, |jobs| jobs as usize)
+}

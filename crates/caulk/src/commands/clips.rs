@@ -1,0 +1,191 @@
+//! `caulk clips`: prepared clips of videos.
+
+use std::fs;
+
+use anyhow::{Context, bail};
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_clip::folds;
+use caulk_clip::job::{Decode, Outcome, Pictures, Request};
+use caulk_clip::manifest::{LABEL, Manifest};
+use caulk_clip::npy::npy_head;
+use caulk_clip::record;
+use caulk_core::Bytes;
+use caulk_prepare::{Settings, Worker};
+use serde_json::json;
+
+use crate::cli::{
+    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PrepareArgs, SplitArgs, VerifyArgs,
+};
+use crate::clips::{Bar, augmentations, estimate, head, jobs};
+use crate::exit;
+use crate::printer::{self, Printer};
+
+/// Least memory for one worker: itself, and a small video.
+const LEAST: u64 = 96_000_000;
+
+/// Does what is asked of videos.
+///
+/// # Errors
+/// If there is no worker, files cannot be read or written, or the one video cannot be decoded.
+pub(crate) fn run(args: &ClipsArgs, printer: Printer) -> anyhow::Result<i32> {
+    match &args.action {
+        ClipsAction::Decode(args) => decode(args, printer),
+        ClipsAction::Prepare(args) => prepare(args, printer),
+        ClipsAction::Estimate(args) => tell_estimate(args),
+        ClipsAction::Split(args) => split(args),
+        ClipsAction::Verify(args) => verify(args),
+    }
+}
+
+fn worker() -> anyhow::Result<Utf8PathBuf> {
+    let exe = std::env::current_exe().context("this program does not know where it is")?;
+    let exe = Utf8PathBuf::try_from(exe).context("this program's folder is not Unicode")?;
+    caulk_prepare::find(&exe).context("videos cannot be decoded here")
+}
+
+fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
+    let shape = &args.shape;
+    let request = Request::Decode(Decode {
+        path: args.video.to_string(),
+        selection: shape.select.clone(),
+        frames: shape.frames,
+        size: Some(shape.size),
+        fit: shape.fit,
+        seed: shape.seed,
+        sequential: args.sequential,
+    });
+    let (answer, bytes) = Worker::start(&worker()?, args.memory.0.max(LEAST))?.ask(&request)?;
+    let Pictures { frames, total, size, .. } = match answer.outcome {
+        Outcome::Pictures(pictures) => pictures,
+        Outcome::Failed(reason) => {
+            let why: Vec<&str> =
+                [reason.as_str()].into_iter().chain(answer.messages.iter().map(String::as_str)).collect();
+            bail!("`{}` cannot be decoded: {}", args.video, why.join("\n"))
+        }
+        Outcome::Clips { .. } => bail!("the decoder answered something else"),
+    };
+    if let Some(why) = answer.sequential.filter(|_| !args.sequential) {
+        printer.warn(&format!("`{}` was decoded as a whole: {why}", args.video));
+    }
+    let file = [npy_head(frames.len(), size), bytes].concat();
+    fs::write(&args.output, file).with_context(|| format!("failed to write `{}`", args.output))?;
+    let numbers: Vec<String> = frames.iter().map(u32::to_string).collect();
+    printer::data(&format!("frames {} of {total}\n", numbers.join(",")))?;
+    Ok(exit::SUCCESS)
+}
+
+fn read_manifest(path: &Utf8Path) -> anyhow::Result<Manifest> {
+    let text = fs::read_to_string(path).with_context(|| format!("failed to read `{path}`"))?;
+    Manifest::parse(&text).with_context(|| format!("`{path}` cannot be used"))
+}
+
+fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
+    let manifest = read_manifest(&args.set.manifest)?;
+    let worker = worker()?;
+    let jobs = jobs(&args.set);
+    let memory = args.set.memory.0 / jobs as u64;
+    if memory < LEAST {
+        bail!(
+            "{} for {jobs} decoders is too little\nhint: each needs {}; lower --jobs or raise --memory",
+            Bytes(args.set.memory.0),
+            Bytes(LEAST)
+        );
+    }
+    let settings = Settings {
+        head: head(&args.set, caulk_prepare::ffmpeg_version(&worker)?),
+        worker,
+        videos: args.set.manifest.parent().map(Utf8Path::to_owned).unwrap_or_default(),
+        out: args.out.clone(),
+        augmentations: augmentations(&args.set),
+        jobs,
+        memory,
+        shard: args.shard,
+    };
+    let mut bar = Bar::new();
+    let done = caulk_prepare::prepare(&manifest, &settings, |progress| bar.show(progress))?;
+    bar.clear();
+    let before =
+        if done.before > 0 { format!("; {} videos were done before", done.before) } else { String::new() };
+    let (clips, videos) = (done.clips, done.done - done.failed);
+    printer.say(&format!("{clips} clips of {videos} videos in `{}`{before}\n", args.out));
+    if done.sequential > 0 {
+        printer
+            .note(&format!("{} videos had to be decoded as a whole; clips.jsonl says why", done.sequential));
+    }
+    if done.failed > 0 {
+        printer.warn(&format!("{} videos gave no clips; failed.jsonl says why", done.failed));
+    }
+    Ok(if done.failed > 0 { exit::FOUND } else { exit::SUCCESS })
+}
+
+fn tell_estimate(args: &EstimateArgs) -> anyhow::Result<i32> {
+    let manifest = read_manifest(&args.set.manifest)?;
+    let estimate = estimate(&args.set, manifest.videos().len() as u64);
+    let text = match args.output {
+        Format::Json => format!("{:#}\n", estimate.document()),
+        Format::Text => estimate.text(),
+    };
+    printer::data(&text)?;
+    Ok(exit::SUCCESS)
+}
+
+fn split(args: &SplitArgs) -> anyhow::Result<i32> {
+    let manifest = read_manifest(&args.manifest)?;
+    let groups = match &args.group {
+        Some(column) => manifest.column(column)?,
+        None => manifest.videos(),
+    };
+    let labels = match args.stratify.as_deref() {
+        Some(column) if column != LABEL => manifest.column(column)?,
+        _ => manifest.labels(),
+    };
+    let logged = caulk_prepare::read_logs(&args.out)?;
+    let Some(head) = logged.head else { bail!("`{}` holds no prepared clips", args.out) };
+    let assigned = folds::assign(&groups, &labels, args.folds, args.seed);
+    let split = folds::split(&manifest.videos(), &assigned, args.folds, &logged.records);
+    let folder = args.out.join("folds");
+    fs::create_dir_all(&folder).with_context(|| format!("failed to make `{folder}`"))?;
+    let extension = head.recipe.format.extension();
+    for (number, fold) in split.iter().enumerate() {
+        let files = |clips: &[(&str, u32)]| -> Vec<String> {
+            clips
+                .iter()
+                .map(|(video, augmentation)| record::clip_file(video, *augmentation, extension))
+                .collect()
+        };
+        let document = json!({
+            "schema": 1, "fold": number, "folds": args.folds, "group": args.group, "seed": args.seed,
+            "train": files(&fold.train), "validation": files(&fold.validation),
+        });
+        let path = folder.join(format!("fold-{number}.json"));
+        fs::write(&path, format!("{document:#}\n")).with_context(|| format!("failed to write `{path}`"))?;
+        printer::data(&format!(
+            "{path}: {} clips to train, {} to validate\n",
+            fold.train.len(),
+            fold.validation.len()
+        ))?;
+    }
+    Ok(exit::SUCCESS)
+}
+
+fn verify(args: &VerifyArgs) -> anyhow::Result<i32> {
+    let logged = caulk_prepare::read_logs(&args.folder)?;
+    let Some(head) = logged.head else { bail!("`{}` holds no prepared clips", args.folder) };
+    let checked = caulk_prepare::verify(&args.folder, &head, &logged.records);
+    let text = match args.format {
+        Format::Json => {
+            let document = json!({
+                "schema": 1, "right": checked.right, "missing": checked.missing, "changed": checked.changed,
+            });
+            format!("{document:#}\n")
+        }
+        Format::Text => {
+            let changed = checked.changed.iter().map(|file| format!("changed  {file}\n"));
+            let missing = checked.missing.iter().map(|file| format!("missing  {file}\n"));
+            changed.chain(missing).collect::<String>() + &format!("{} clips are as logged\n", checked.right)
+        }
+    };
+    printer::data(&text)?;
+    let right = checked.changed.is_empty() && checked.missing.is_empty();
+    Ok(if right { exit::SUCCESS } else { exit::FOUND })
+}
