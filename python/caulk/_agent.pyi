@@ -1,0 +1,118 @@
+"""The compiled agent, from the crate `caulk_agent`. Called by `caulk._bootstrap` and the hooks, with the GIL held."""
+
+from types import FrameType
+
+_Held = tuple[str, list[str], str, str, int]
+
+__version__: str
+
+def start(settings: str, argv: list[str], rank: int | None, worker: int | None) -> bool:
+    """Connects to the supervisor that `CAULK_SOCKET` names and greets it; false where there is none."""
+
+def boundary(unit: int, index: int, steps: int, phase: int, level: int, of: int = 0) -> None:
+    """Cuts a boundary; `of` is the process whose boundary it is, for one that works for another.
+
+    `unit`: 0 epoch, 1 steps, 2 seconds; `phase`: 0 run, 1 train, 2 validation, 3 test; `level`: 0 for figures alone,
+    1 for a census where it is worth its cost.
+    """
+
+def progress_of(pid: int) -> tuple[int, int, int] | None:
+    """How far a process is that has cut boundaries.
+
+    One more than the numbers of the last epoch and of the last step at which it did, and its optimizer steps then.
+    """
+
+def step(steps: int) -> None:
+    """An optimizer step is done; so many in all."""
+
+def loop(unit: int, file: str, line: int, function: str, variable: str, source: str) -> None:
+    """A loop of the program was recognised, by `source`: `loop`, `dataloader`, `lightning`, `transformers`, `caulk.epoch`."""
+
+def backward_site(
+    file: str,
+    line: int,
+    function: str,
+    count: int,
+    retain_graph: bool,
+    create_graph: bool,
+    stale: int,
+    checked: int,
+) -> None:
+    """A line starts backward passes: `count` so far; of `checked` ones, `stale` began with gradients already applied."""
+
+def pass_begins() -> int:
+    """A backward pass begins on this thread: what torch's threads allocate for it is its doing. A ticket for its end."""
+
+def pass_ends(ticket: int) -> None:
+    """The backward pass with this ticket has ended."""
+
+def note(code: str, text: str) -> None:
+    """One line for the report, under a stable key."""
+
+def asked(seconds: float = 0.0) -> tuple[int, int, int] | None:
+    """The next request of the guard: its number, what to do, and the step; `None` where none comes within `seconds`."""
+
+def standing(steps: int, epochs: int, way: str, spare_signal: bool, cuda: tuple[int, int]) -> None:
+    """How far the process is, how it can save its state, and bytes reserved on GPUs of how many there."""
+
+def answer(id: int, outcome: int, steps: int, freed_bytes: int, path: str, text: str) -> None:
+    """What came of a request: `outcome` 0 done, 1 failed, 2 at this step, 3 arrived."""
+
+def uncaught(types: list[str], text: str) -> None:
+    """An exception that nobody has caught ends the program."""
+
+def bye(steps: int, epochs: int) -> None:
+    """The process ends in an orderly way."""
+
+def stop() -> None:
+    """Caulk has failed: whatever is armed is taken off, and nothing is armed again."""
+
+def after_fork() -> None:
+    """In the child of a fork: forgets the parent's connection and findings. `start` makes the child's own."""
+
+def configure_user_files(prefixes: list[str]) -> None:
+    """Sets the folders whose files are not the user's: the standard library, caulk itself."""
+
+def is_user_file(filename: str) -> bool:
+    """Is this file name of a code object one of the user's own?"""
+
+def read_local(frame: FrameType, name: str) -> object:
+    """Value of a local, cell or free variable, without a dictionary of locals being made; raises `LookupError`."""
+
+def user_frame() -> tuple[str, int, str] | None:
+    """File, line and function of the innermost frame of the user's code."""
+
+def frames_usable() -> bool:
+    """Can locals of frames be read on this interpreter?"""
+
+def memory_figures(cgroup: str | None = None) -> tuple[int, int, int, int | None]:
+    """Resident, virtual and swapped bytes of this process, and the number in the file of its cgroup."""
+
+def bytes_in_use() -> tuple[int, int]:
+    """Bytes that malloc has handed out, and blocks of Python's own allocator."""
+
+def trim_malloc() -> bool:
+    """Asks glibc to give free pages back to the system; false where it had none, or another allocator is in use."""
+
+def take_census() -> tuple[int, list[tuple[str, int, int]]]:
+    """Objects in all, and count and shallow bytes by type; raises `RuntimeError` where the heap cannot be walked."""
+
+def pinned_by(tensor: object) -> tuple[int, int, int, int, list[tuple[str, int]], bool] | None:
+    """Of a plain tensor: storage, bytes shown, graph nodes, bytes these saved, their types, cut short?"""
+
+def holders_of(object: object) -> list[_Held]:
+    """Expression, path, function, file and line of every way by which the program reaches an object."""
+
+def judge_bytes(
+    readings: list[tuple[float, float]],
+) -> tuple[str, float, tuple[float, float] | None, int | None, str]:
+    """State, growth per step, its interval, readings still needed, and why, of pairs of step and bytes."""
+
+class Lengths:
+    """Lengths of all containers at one moment."""
+
+    def __init__(self) -> None: ...
+    def grown(self) -> list[tuple[str, int, int, int, _Held, str]]:
+        """Of containers that are longer now: type, lengths before and after, bytes per element, holder, name."""
+
+    def __len__(self) -> int: ...

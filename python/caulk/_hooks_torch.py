@@ -1,0 +1,461 @@
+"""Hooks in torch: optimizer steps, backward passes, batches of data loaders, `Module.eval`.
+
+Installed once, right after the program has imported torch. Each hook is a thin function around one of torch's own,
+invisible to `torch.compile`, and asks [`Steps`] what it means.
+"""
+
+import functools
+import sys
+import types
+import weakref
+from _thread import get_ident
+
+from caulk import _backward, _bootstrap, _epochs, _loaders, _loops
+
+#: Backward passes without an optimizer step, where there are optimizers, until the passes count as steps themselves.
+_PATIENCE = 256
+#: Plain backward passes that are all attributed to their lines; of later ones, every so many.
+_COUNT_ALL = 512
+_COUNT_EVERY = 8
+#: Optimizers that are remembered: some programs have one per parameter.
+_MOST_OPTIMIZERS = 4096
+
+
+class Steps:
+    """Puts together what the hooks see: when a step is done, and whether an epoch has begun with it."""
+
+    def __init__(self, marks, torch):
+        self._marks = marks
+        self._has_optimizers = lambda: _any_optimizer(torch)
+        self.epochs = _epochs.Epochs(marks.agent.read_local)
+        self.passes = _loaders.Passes()
+        self.backwards = _backward.BackwardSites(marks)
+        self.stale = _backward.StaleGradients(torch)
+        #: A framework that says itself when epochs begin.
+        self.framework = None
+        self._forget()
+
+    def forget(self):
+        """In the child of a fork: nothing has been seen yet."""
+        self.epochs.forget()
+        self.epochs.deliveries = 0
+        self.passes.forget()
+        self.backwards.forget()
+        self.stale.forget()
+        self.framework = None
+        self._forget()
+
+    def _forget(self):
+        self._thread = None
+        self._optimizers = {}
+        self._round = set()
+        #: The only optimizer there is, where nothing else has to be thought of.
+        self._alone = None
+        self._by_backward = None
+        self._backwards = 0
+        self._counted = 0
+        self._skipped = 0
+        self._plain_calls = 0
+        #: Backward passes under way, one inside the other.
+        self.depth = 0
+        #: Plain backward passes that need not be looked at before the next one that is.
+        self.plain_calls = 0
+        self._looks = ()
+        self._pending = 0
+        self._loader_tells = False
+        self._told = None
+
+    # Frameworks.
+
+    def enter_framework(self, name):
+        """A training loop begins that tells its epochs."""
+        if self.framework is None:
+            self.framework = name
+            self._pending = 0
+            self._alone = None
+
+    def leave_framework(self):
+        """It has ended."""
+        self.framework = None
+        self._pending = 0
+
+    def framework_epoch(self):
+        """Its next epoch begins; the boundary is cut at the first step of it."""
+        self._pending += 1
+
+    # Optimizers.
+
+    def optimizer_stepped(self, optimizer, frame):
+        """`optimizer.step()`, called in `frame`, is done."""
+        key = id(optimizer)
+        thread = get_ident()
+        if self._thread is None:
+            self._thread = thread
+        if thread != self._thread:
+            # Steps of other threads count; boundaries are cut on the first.
+            self._marks.steps += 1
+            return
+        if key == self._alone and self.epochs.is_unchanged(frame):
+            if self.stale.active:
+                self.stale.stepped(optimizer)
+            if self.passes.delivered:
+                self._step(0)
+            else:
+                self._marks.step()
+            return
+        is_new = False
+        if key not in self._round:
+            is_new = self._meets(optimizer, key)
+            if self.depth:
+                # One of many optimizers, one per parameter, that step while the backward pass runs.
+                self._round.add(key)
+                if len(self._round) > 1:
+                    return
+        if self.stale.active:
+            self.stale.stepped(optimizer)
+        self._event(key, is_new, frame)
+
+    def _meets(self, optimizer, key):
+        """An optimizer that has not stepped since the last step; is it one not seen before?"""
+        if self._by_backward:
+            self._start_over()
+        self._by_backward = False
+        known = self._optimizers
+        reference = known.get(key)
+        if reference is not None and reference() is optimizer:
+            return False
+        if len(known) >= _MOST_OPTIMIZERS:
+            known.clear()
+        known[key] = weakref.ref(optimizer)
+        self.stale.meets(optimizer)
+        self._look_at_the_next()
+        return True
+
+    def _start_over(self):
+        self.epochs.forget()
+        self._round.clear()
+
+    def _event(self, key, is_new, frame):
+        """Something stepped: another step if it has stepped in this one before."""
+        self._alone = None
+        if self._marks.said_steps:
+            return
+        epochs = 0
+        stepped = self._round
+        again = key in stepped or not stepped
+        if self.framework is None:
+            epochs = self.epochs.observe(frame, key)
+            if self.epochs.same_step and not epochs:
+                stepped.add(key)
+                return
+            # A new optimizer where another one has stepped before: the program has replaced it.
+            again = again or epochs > 0 or (is_new and self.epochs.known_site)
+        else:
+            again = again or self._pending > 0
+        if not again:
+            stepped.add(key)
+            return
+        if len(stepped) != 1 or key not in stepped:
+            stepped.clear()
+            stepped.add(key)
+        elif self.framework is None and self._by_backward is False and not self.depth:
+            self._alone = key
+        self._step(epochs)
+
+    def _step(self, epochs):
+        loader = self.passes.step() if self.passes.delivered else False
+        if not epochs and not loader and self.framework is None:
+            self._marks.step()
+            return
+        marks = self._marks
+        source = "loop"
+        if self.framework is not None:
+            source = self.framework
+            epochs, self._pending = self._pending, 0
+        elif self._prefers_loader():
+            source = "dataloader"
+            epochs = int(loader)
+            self._loader_tells = self._loader_tells or loader
+        elif epochs and self._told and self._told[0] == "dataloader":
+            epochs = 1
+        if epochs and not marks.said_epochs and (marks.epoch >= 0 or self.framework is not None):
+            self._tell(source)
+        marks.step(epochs)
+
+    def _prefers_loader(self):
+        """Are passes over a loader a better witness than the loop, if there is one?"""
+        turns = self.passes.turns
+        loop = self.epochs.epoch_loop
+        if not turns or loop is None:
+            return turns > 0
+        if not self._marks.agent.is_user_file(loop.code.co_filename):
+            return True
+        # Passes have told epochs already, and the loop is one around several of them: folds.
+        return self._loader_tells and not loop.counts_epochs and turns >= 2 * loop.advances
+
+    def _tell(self, source):
+        """Reports the loop that counts the epochs, and that of the steps, once."""
+        loop = self.epochs.epoch_loop if source == "loop" else None
+        told = (source, loop)
+        if self._told == told:
+            return
+        self._told = told
+        marks = self._marks
+        if loop is None:
+            place = marks.agent.user_frame()
+            if place is not None:
+                marks.say_loop(_bootstrap.EPOCH, *place, "", source)
+            return
+        for unit, each in ((_bootstrap.EPOCH, loop), (_bootstrap.STEPS, self.epochs.step_loop)):
+            if each is not None and not (unit == _bootstrap.STEPS and each is loop):
+                file, function = _loops.where(each.code)
+                marks.say_loop(unit, file, each.line, function, each.variable, source)
+
+    def said_step(self, frame):
+        """`caulk.step()` in `frame`: how many epochs have begun?"""
+        self._alone = None
+        if self._thread is None:
+            self._thread = get_ident()
+        if get_ident() != self._thread:
+            return 0
+        loader = self.passes.step() if self.passes.delivered else False
+        epochs = self.epochs.observe(frame)
+        return int(loader) if self._prefers_loader() else epochs
+
+    # Backward passes.
+
+    def backward_begins(self, retain_graph, create_graph):
+        """A backward pass begins; what it returns goes to [`Steps.backward_ends`]. `None` inside another one."""
+        self.depth += 1
+        if self.depth > 1:
+            return None
+        self._look_at_the_next()
+        calls = 1
+        if not retain_graph and not create_graph:
+            calls, self._skipped = 1 + self._skipped, 0
+        self._counted += 1
+        if self._counted > _COUNT_ALL and self._by_backward is False and not self.stale.active:
+            self._plain_calls = self.plain_calls = _COUNT_EVERY - 1
+        site = self.backwards.called(sys._getframe(2), retain_graph, create_graph, calls)
+        self._looks = self.stale.before() if self.stale.active else ()
+        return site
+
+    def _look_at_the_next(self):
+        """Lets the next backward pass be looked at; those that were not are counted with the next plain one."""
+        self._skipped += self._plain_calls - self.plain_calls
+        self._plain_calls = self.plain_calls = 0
+
+    def backward_ends(self, site, frame, completed):
+        """The pass is over, with or without an exception."""
+        self.depth -= 1
+        if self._marks.waiting is not None and not self.depth:
+            self._marks.catch_up()
+        if site is None:
+            return
+        looks, self._looks = self._looks, ()
+        if not completed:
+            return
+        if looks:
+            self.stale.after(looks, site)
+        if self._by_backward is False:
+            return
+        self._backwards += 1
+        if self._by_backward is None:
+            if self._backwards < _PATIENCE and self._has_optimizers():
+                return
+            self._by_backward = True
+        if self._thread is None:
+            self._thread = get_ident()
+        if get_ident() == self._thread:
+            self._event(site, False, frame)
+        else:
+            self._marks.steps += 1
+
+    # Data loaders.
+
+    def batch(self, iterator, with_gradients):
+        """A data loader hands out a batch."""
+        self.passes.batch(iterator, with_gradients)
+        if with_gradients:
+            self.epochs.deliveries += 1
+        else:
+            self._marks.validated = True
+
+    def evaluates(self):
+        """Modules are put into evaluation mode."""
+        self._marks.validated = True
+
+
+def install(torch, marks):
+    """Installs the hooks in the module `torch`, which has just been imported."""
+    steps = Steps(marks, torch)
+    marks.torch_steps = steps
+    marks.before_cut.append(steps.backwards.flush)
+    marks.after_fork.append(steps.forget)
+    marks.detect = steps.said_step
+    compiling = _compiling(torch)
+    for hook in (_hook_optimizers, _hook_backward, _hook_loaders, _hook_eval):
+        hook(torch, marks, steps, compiling)
+    modules = [_bootstrap, _epochs, _loops, _loaders, _backward, sys.modules[__name__]]
+    if marks.guard is not None:
+        modules.append(sys.modules["caulk._guard"])
+    hide_from_compiler(torch, modules)
+
+
+def _hook_optimizers(torch, marks, steps, compiling):
+    def step_done(optimizer, _args, _kwargs):
+        if marks.alive and not compiling():
+            try:
+                steps.optimizer_stepped(optimizer, sys._getframe(1))
+            except Exception as error:
+                marks.fail("optimizer hook", error)
+
+    optimizers = sys.modules["torch.optim.optimizer"]  # `torch.optim` has no such attribute
+    handle = optimizers.register_optimizer_step_post_hook(step_done)
+    marks.undo.append(handle.remove)
+    _hide(torch, step_done)
+
+
+def _hook_backward(torch, marks, steps, compiling):
+    pass_begins, pass_ends = marks.agent.pass_begins, marks.agent.pass_ends
+
+    def around(original, flags):
+        @functools.wraps(original)
+        def backward(*args, **kwargs):
+            if not marks.alive or compiling():
+                return original(*args, **kwargs)
+            retain_graph, create_graph = flags(args, kwargs)
+            if steps.plain_calls and not retain_graph and not create_graph:
+                steps.plain_calls -= 1
+                steps.depth += 1
+                ticket = pass_begins()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    pass_ends(ticket)
+                    steps.depth -= 1
+                    if marks.waiting is not None and not steps.depth:
+                        with marks.guarded("backward hook"):
+                            marks.catch_up()
+            try:
+                site = steps.backward_begins(retain_graph, create_graph)
+            except Exception as error:
+                marks.fail("backward hook", error)
+                return original(*args, **kwargs)
+            completed = False
+            ticket = pass_begins()
+            try:
+                result = original(*args, **kwargs)
+                completed = True
+                return result
+            finally:
+                pass_ends(ticket)
+                try:
+                    steps.backward_ends(site, sys._getframe(1), completed)
+                except Exception as error:
+                    marks.fail("backward hook", error)
+
+        _hide(torch, backward)
+        return backward
+
+    autograd = torch.autograd
+    if hasattr(autograd, "_engine_run_backward"):
+        # Called by both `backward` and `grad` with (outputs, gradients, retain_graph, create_graph, ...).
+        _bootstrap.replace(
+            marks, autograd, "_engine_run_backward", around(autograd._engine_run_backward, _engine_flags)
+        )
+    else:
+        _bootstrap.replace(marks, autograd, "backward", around(autograd.backward, _backward_flags))
+        _bootstrap.replace(marks, autograd, "grad", around(autograd.grad, _backward_flags))
+
+
+def _engine_flags(args, _kwargs):
+    return args[2:4]
+
+
+def _backward_flags(args, kwargs):
+    retain = kwargs.get("retain_graph", args[2] if len(args) > 2 else None)
+    create = kwargs.get("create_graph", args[3] if len(args) > 3 else False)
+    return create if retain is None else retain, create
+
+
+def _hook_loaders(torch, marks, steps, compiling):
+    iterators = sys.modules["torch.utils.data.dataloader"]._BaseDataLoaderIter
+    original = iterators.__next__
+    with_gradients = torch.is_grad_enabled
+
+    @functools.wraps(original)
+    def __next__(self):
+        if not marks.alive or compiling():
+            return original(self)
+        if marks.guard is not None:
+            with marks.guarded("guard"):
+                marks.guard.between()
+        try:
+            batch = original(self)
+        except StopIteration:
+            steps.passes.end(self)
+            raise
+        try:
+            steps.batch(self, with_gradients())
+        except Exception as error:
+            marks.fail("data loader hook", error)
+        return batch
+
+    _hide(torch, __next__)
+    _bootstrap.replace(marks, iterators, "__next__", __next__)
+
+
+def _hook_eval(torch, marks, steps, compiling):
+    module = torch.nn.Module
+    original = module.eval
+
+    # `Module.train` calls itself for every submodule; `eval` is called once, for the whole model.
+    @functools.wraps(original)
+    def eval(self):
+        if marks.alive and not compiling():
+            steps.evaluates()
+        return original(self)
+
+    _hide(torch, eval)
+    _bootstrap.replace(marks, module, "eval", eval)
+
+
+def _compiling(torch):
+    """Tells whether `torch.compile` is looking at the code instead of running it: a constant for the compiler."""
+    compiler = getattr(torch, "compiler", None)
+    for name in ("is_dynamo_compiling", "is_compiling"):
+        if hasattr(compiler, name):
+            return getattr(compiler, name)
+    return lambda: False
+
+
+def _any_optimizer(torch):
+    """Has an optimizer been made? The first one of a class leaves a mark on its `step`."""
+    classes = [torch.optim.Optimizer]
+    while classes:
+        each = classes.pop()
+        if getattr(vars(each).get("step"), "hooked", False):
+            return True
+        classes.extend(type.__subclasses__(each))
+    return False
+
+
+def hide_from_compiler(torch, modules):
+    """Lets `torch.compile` run the functions of these modules as they are, without a look at them."""
+    for module in modules:
+        for thing in list(vars(module).values()):
+            if getattr(thing, "__module__", None) != module.__name__:
+                continue
+            members = vars(thing).values() if isinstance(thing, type) else [thing]
+            for member in members:
+                member = getattr(member, "fget", None) or getattr(member, "__func__", member)
+                if isinstance(member, types.FunctionType):
+                    _hide(torch, member)
+
+
+def _hide(torch, function):
+    skip = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    skip = getattr(skip, "skip_code", None)
+    if skip is not None:
+        skip(function.__code__)

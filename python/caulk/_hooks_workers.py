@@ -1,0 +1,104 @@
+"""Hook in multiprocessing: a child takes its next piece of work from a queue.
+
+Workers of data loaders, pools and executors make no steps of their own. Between two pieces of work they hold nothing of
+either: there they take over the boundaries of the process that they work for.
+"""
+
+import functools
+import sys
+import time
+
+from caulk import _bootstrap
+
+#: Seconds between two boundaries within an epoch: as long as this process has seen none end, and from then on.
+_WITHIN_FIRST = 1.0
+_WITHIN = 10.0
+#: Seconds after which an epoch is a long one: what grows is looked for within it.
+_LONG = 20.0
+
+
+class Worker:
+    """A process that another one has started to work for it; what it has seen of that one's progress."""
+
+    def __init__(self, marks):
+        self._marks = marks
+        self.forget()
+
+    def forget(self):
+        """In the child of a fork: another process."""
+        #: Process that this one works for; 0 where there is none, `None` as long as it is not known.
+        self._master = None
+        self._seen = None
+        #: Boundaries of epochs that this process has lived through, and when it has cut its last one of any kind.
+        self._epochs = 0
+        self._began = self._last = 0.0
+
+    def takes_work(self):
+        """The next piece of work is here."""
+        marks = self._marks
+        master = self._master
+        if master is None:
+            master = self._master = self._meet()
+        if not master or marks.steps:
+            return
+        progress = marks.agent.progress_of(master)
+        if progress is None:
+            # Nobody trains there: time is the clock.
+            marks.second()
+        elif progress[:2] != self._seen:
+            self._follow(*progress)
+        else:
+            marks.agent.step(0)
+
+    def _meet(self):
+        """The process that this one works for."""
+        master = _bootstrap.master()
+        if master:
+            # Forked children end without running what `atexit` has been given; this runs in both kinds.
+            util = sys.modules.get("multiprocessing.util")
+            if util is not None:
+                util.Finalize(None, self._marks.bye, exitpriority=0)
+        return master
+
+    def _follow(self, epoch, step, steps):
+        """Cuts the boundary that was cut there since the last time. The first one only says where this process began."""
+        now = time.monotonic()
+        marks = self._marks
+        if self._seen is None:
+            marks.works_for = self._master
+            self._began = now
+            unit, index, level = (_bootstrap.EPOCH, epoch, 0) if epoch else (_bootstrap.STEPS, step, 0)
+        elif epoch != self._seen[0]:
+            self._epochs += 1
+            unit, index, level = _bootstrap.EPOCH, epoch, 1
+        elif now - self._last >= (_WITHIN if self._epochs else _WITHIN_FIRST):
+            unit, index, level = _bootstrap.STEPS, step, int(not self._epochs and now - self._began >= _LONG)
+        else:
+            return
+        self._seen = epoch, step
+        self._last = now
+        marks.mirror(unit, index - 1, steps, level)
+
+
+def install(queues, marks):
+    """Installs the hook in `multiprocessing.queues`, which has just been imported."""
+    worker = Worker(marks)
+    marks.after_fork.append(worker.forget)
+    for owner in (queues.Queue, queues.SimpleQueue):
+        _hook(owner, marks, worker)
+
+
+def _hook(owner, marks, worker):
+    original = vars(owner)["get"]
+
+    @functools.wraps(original)
+    def get(self, *args, **kwargs):
+        item = original(self, *args, **kwargs)
+        if marks.alive:
+            try:
+                worker.takes_work()
+            except Exception as error:
+                marks.fail("queue hook", error)
+        return item
+
+    _bootstrap.replace(marks, owner, "get", get)
