@@ -36,6 +36,8 @@ use crate::project::{Location, Project};
 const MAX_ACTIVATIONS: usize = 16;
 /// The same of one that is given functions.
 const MAX_HANDED: usize = 64;
+/// The same in rounds that only learn what objects may hold.
+const MAX_LEARNING: usize = 4;
 /// Calls inside one another that are followed.
 const MAX_DEPTH: usize = 24;
 /// Rounds over the whole project until nothing is learnt any more; one less for large projects.
@@ -101,6 +103,8 @@ pub(crate) struct Machine<'p> {
     /// Attributes of objects nobody knows that are emptied or bound anew.
     pub(crate) emptied: FxHashSet<Symbol>,
     depth: usize,
+    /// Another round comes.
+    learning: bool,
     steps: u64,
     budget: u64,
     pub(crate) exhausted: bool,
@@ -171,6 +175,7 @@ impl<'p> Machine<'p> {
             applies: FxHashMap::default(),
             emptied: FxHashSet::default(),
             depth: 0,
+            learning: true,
             steps: 0,
             budget: STEPS_PER_BYTE * bytes as u64 + 1_000_000,
             exhausted: false,
@@ -183,9 +188,11 @@ impl<'p> Machine<'p> {
         machine.loops[LoopId::EPOCHS.0 as usize].kind = LoopKind::Epochs;
         machine.loops[LoopId::VALIDATION.0 as usize].kind = LoopKind::Batches;
         machine.loops[LoopId::SAMPLES.0 as usize].kind = LoopKind::Items;
-        for _ in 0..MAX_ROUNDS - usize::from(bytes > LARGE) {
+        let rounds = MAX_ROUNDS - usize::from(bytes > LARGE);
+        for round in 1..=rounds {
+            machine.learning = round == 1;
             machine.round();
-            if !machine.heap.changed {
+            if !machine.heap.changed && !machine.learning {
                 break;
             }
         }
@@ -284,7 +291,11 @@ impl<'p> Machine<'p> {
         let before = self.per_function.get(&function);
         // What is handed functions does what these do.
         let handed = self.handed_function(&given[usize::from(receiver.is_some()).min(given.len())..]);
-        let most = if handed.is_some() { MAX_HANDED } else { MAX_ACTIVATIONS };
+        let most = match handed {
+            _ if self.learning => MAX_LEARNING,
+            Some(_) => MAX_HANDED,
+            None => MAX_ACTIVATIONS,
+        };
         if let Some(before) = before.filter(|before| before.len() >= most) {
             // What one more combination would teach, an earlier one of the same receiver most likely did.
             let same = before.iter().rev().find(|id| self.activations[id.0 as usize].receiver == receiver);
