@@ -91,6 +91,12 @@ pub(crate) enum Gives {
     Dict,
     Set,
     Tuple,
+    /// A class of tuples with named fields.
+    NamedTuple,
+    /// One of them.
+    Packed,
+    /// An object with the attributes that it is given.
+    Namespace,
     Deque,
     Queue,
     /// Elements of the first argument.

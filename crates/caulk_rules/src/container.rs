@@ -1,7 +1,7 @@
 //! What the rules on containers share: how heavy one entry is, which growths are one story, how it is told.
 
 use caulk_core::{Confidence, Fix, Scope, Severity, SiteRole};
-use caulk_python::program::{Growth, Guards, Holder, Kinds, LoopKind};
+use caulk_python::program::{Growth, Guards, Holder, Kinds, LoopKind, Traits};
 use caulk_python::{GrowSite, Module, Window};
 
 use crate::claims::Claim;
@@ -175,9 +175,10 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
     }
     let named = !matches!(kept.holder, Holder::Local | Holder::Closure(..));
     let sampled = kept.case.duration.guards.has(Guards::MODULO);
+    let chosen = kept.contents.heavy.is_some_and(|value| value.traits.has(Traits::EXCERPT));
     let by_weight = weight.severity(kept.exposure.pace).map(|severity| match kept.exposure.pace {
         // Kept on purpose, to be shown or used at the end.
-        _ if sampled => Severity::Info,
+        _ if sampled || chosen => Severity::Info,
         Pace::Epoch if !named => Severity::Info,
         _ if !named => severity.min(Severity::Warning),
         _ => severity,

@@ -92,6 +92,8 @@ pub struct Object {
     pub bounded: bool,
     /// It is asked for keys that may be missing, as caches are.
     pub looked_up: bool,
+    /// It makes what is missing, as a `defaultdict` does.
+    pub fills: bool,
     /// What is in it.
     pub elements: Value,
     /// Its keys.
@@ -188,6 +190,7 @@ impl Heap {
             maker,
             bounded: false,
             looked_up: false,
+            fills: false,
             elements: Value::NOTHING,
             keys: Value::NOTHING,
             fields: Fields::default(),
@@ -256,6 +259,11 @@ impl Heap {
         let joined = object.keys.join(&value);
         self.changed |= joined.untold() != object.keys.untold();
         object.keys = joined;
+    }
+
+    /// It makes what is missing.
+    pub(crate) fn set_fills(&mut self, id: ObjectId) {
+        self.objects.get_mut(id).fills = true;
     }
 
     /// It is asked for keys that may be missing.

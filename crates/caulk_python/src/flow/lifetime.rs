@@ -384,7 +384,9 @@ impl Lifetimes {
             let born = births.iter().map(|birth| shared(birth, &around)).max().unwrap_or(0).max(anew);
             let (mut start, mut by) = (born.max(way.once_at(event)).min(around.len()), None);
             for (index, release) in releases.iter().enumerate() {
-                if release.guards.once() {
+                // Made when it is first asked for, it is put in order then, and not again.
+                let lazily = release.constructing && release.guards.has(Guards::MISSING);
+                if release.guards.once() || lazily {
                     continue;
                 }
                 let until = shared(&release.chain, &around);
@@ -489,7 +491,9 @@ fn ways(run: &Run) -> Vec<Vec<Way>> {
             let callee = callee.0 as usize;
             let chain = extended(&here.chain, activation.loops(event));
             let guards = here.guards_at(activation.loops(event), event);
-            let once = if guards.once() { chain.len() } else { here.once_at(event).min(chain.len()) };
+            // What holds once does so whatever else was asked on the way.
+            let once = guards.once() || event.guards.once();
+            let once = if once { chain.len() } else { here.once_at(event).min(chain.len()) };
             let alike = |known: &Way| known.chain == chain && known.guards == guards && known.once == once;
             if !ways[callee].iter().any(alike) && ways[callee].len() < MAX_WAYS {
                 let from = Some((ActivationId(at as u32), number as u32));

@@ -142,6 +142,8 @@ bits! { Traits:
     RESTARTS,
     /// A whole number drawn at random, of more than a few.
     DRAWN,
+    /// A part of something larger, copied: somebody chose what is worth keeping.
+    EXCERPT,
 }
 
 impl Kinds {

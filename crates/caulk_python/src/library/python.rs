@@ -59,6 +59,10 @@ pub(super) const TABLE: &[Entry] = &[
     gives("TypeError", Gives::Exception),
     gives("NotImplementedError", Gives::Exception),
     // Containers.
+    gives("collections.namedtuple", Gives::NamedTuple),
+    gives("collections.namedtuple.*", Gives::Packed),
+    gives("types.SimpleNamespace", Gives::Namespace),
+    gives("argparse.Namespace", Gives::Namespace),
     gives("collections.deque", Gives::Deque),
     gives("collections.defaultdict", Gives::Dict),
     gives("collections.OrderedDict", Gives::Dict),

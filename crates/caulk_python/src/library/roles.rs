@@ -405,7 +405,7 @@ pub(crate) const HOOKS: &[Hook] = &[
     evaluating(".Trainer", "prediction_step", VALIDATING),
     // torch itself.
     evaluating("torch.utils.data.Dataset", "__getitem__", SAMPLING),
-    evaluating("torch.utils.data.IterableDataset", "__iter__", EPOCHLY),
+    evaluating("torch.utils.data.IterableDataset", "__iter__", SAMPLING),
     evaluating("torch.autograd.Function", "forward", TRAINING),
     evaluating("torch.autograd.Function", "backward", TRAINING),
     hook("torch.nn.Module", "forward", TRAINING),

@@ -139,6 +139,8 @@ pub(super) const TABLE: &[Entry] = &[
     gives("torch.nn.utils.clip_grad_value_", Gives::None),
     gives("torch.nn.utils.parameters_to_vector", Gives::Prediction),
     gives("torch.nn.utils.rnn.*", Gives::Tensor),
+    gives("torch.func.functional_call", Gives::Prediction),
+    gives("torch.nn.utils.stateless.functional_call", Gives::Prediction),
     gives("torch.nn.DataParallel", Gives::Same),
     gives("torch.nn.parallel.DistributedDataParallel", Gives::Same),
     noted("torch.optim.A*", Gives::Optimizer),

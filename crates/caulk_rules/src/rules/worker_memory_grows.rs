@@ -6,6 +6,7 @@ use caulk_python::program::{
 };
 
 use crate::advice::advice;
+use crate::classify::is_limited;
 use crate::context::{Context, severity};
 use crate::exposure::Exposure;
 use crate::rule::Rule;
@@ -29,7 +30,8 @@ fn check(cx: &mut Context<'_>) {
 
 /// A case in which every sample leaves something behind.
 pub(crate) fn kept(cx: &Context<'_>, growth: &GrowthFact, case: &GrowthCase) -> Option<Exposure> {
-    if !case.duration.growing.contains(&LoopId::SAMPLES) || cx.analysis.holder(case.object) == Holder::Local {
+    let kept = cx.analysis.holder(case.object) != Holder::Local && !is_limited(case);
+    if !kept || !case.duration.growing.contains(&LoopId::SAMPLES) {
         return None;
     }
     let new = match growth.how {

@@ -115,7 +115,10 @@ impl<'p> Machine<'p> {
                 };
                 self.bind(f, member, object, attribute)
             }
-            Shape::Class(class) => self.class_member(class, name).unwrap_or(Value::UNKNOWN),
+            Shape::Class(class) => {
+                let member = self.class_member(class, name).unwrap_or(Value::UNKNOWN);
+                self.bind_to_class(member, object)
+            }
             Shape::Super(class, object) => {
                 let member = self.bases_of(class).into_iter().find_map(|base| self.class_member(base, name));
                 match member {
@@ -189,6 +192,23 @@ impl<'p> Machine<'p> {
         }
         if bound.objects.is_empty() {
             bound.kinds = bound.kinds.without(Kinds::OBJECT);
+        }
+        bound
+    }
+
+    /// What a member of a class is on the class itself: a class method has it as its receiver.
+    fn bind_to_class(&mut self, member: Value, class: ObjectId) -> Value {
+        let mut bound = Value { objects: Value::NOTHING.objects, ..member };
+        for object in member.objects.iter() {
+            let of_class = match self.heap.shape(object) {
+                Shape::Function(function, _) => self.method_kind(function) == MethodKind::Class,
+                _ => false,
+            };
+            bound.objects.insert(if of_class {
+                self.heap.unique(Shape::Method(object, class))
+            } else {
+                object
+            });
         }
         bound
     }

@@ -38,17 +38,22 @@ impl<'p> Machine<'p> {
         Value::object(iterator).or(subject.kinds.without(Kinds::OBJECT)).with(subject.traits)
     }
 
-    pub(super) fn tuples(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
+    /// A tuple of these parts.
+    pub(super) fn tuple(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
         let tuple = self.container(f, Shape::Tuple, call);
-        let mut kinds = Kinds::NONE_OF_ALL;
         for (position, value) in parts.iter().enumerate() {
             let slot = self.position(position);
             self.heap.set_field(tuple, slot, *value);
             self.heap.add_element(tuple, *value);
-            kinds = kinds.with(value.kinds);
         }
+        Value::object(tuple)
+    }
+
+    /// An iterator over tuples of such parts.
+    pub(super) fn tuples(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
+        let tuple = self.tuple(f, parts, call);
         let iterator = self.container(f, Shape::Iterator, call);
-        self.heap.add_element(iterator, Value::object(tuple));
+        self.heap.add_element(iterator, tuple);
         Value::object(iterator)
     }
 
@@ -85,6 +90,7 @@ impl<'p> Machine<'p> {
             Shape::Queue => {}
             Shape::Dict if name.ends_with("defaultdict") => {
                 // What the factory makes is what it holds.
+                self.heap.set_fills(object);
                 let factory = given.first();
                 let made = Given { positional: Vec::new(), named: Vec::new() };
                 for function in factory.objects.iter() {

@@ -157,11 +157,15 @@ impl<'p> Machine<'p> {
                 if first.literal == Literal::Any {
                     self.heap.set_looked_up(object);
                 }
-                let value = match first.literal {
-                    Literal::Text(name) => self.heap.field(object, name).unwrap_or(elements),
-                    _ => elements,
-                };
                 let other = arguments.get(1).copied().unwrap_or(Value::of(Kinds::NONE));
+                // A count: no entry under another key.
+                let counts = matches!(other.literal, Literal::Int(_));
+                if let (Literal::Text(name), true) = (first.literal, counts)
+                    && self.heap.field(object, name).is_none()
+                {
+                    return Some(other);
+                }
+                let value = self.entry_of(object, &first);
                 Some(value.join(&other))
             }
             "items" => Some(self.pairs(f, object, call)),

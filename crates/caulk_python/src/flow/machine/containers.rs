@@ -86,6 +86,7 @@ impl<'p> Machine<'p> {
     ) {
         let owner = self.eval(f, &target.value);
         let key = self.eval(f, &target.slice);
+        self.fill(f, &target.value, owner);
         for object in owner.objects.iter() {
             match self.heap.shape(object) {
                 Shape::Dict => {
@@ -111,6 +112,22 @@ impl<'p> Machine<'p> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// `rounds[number][name] = value`: the inner dict is made here, if `rounds` has none.
+    fn fill(&mut self, f: &mut Frame, inner: &'p Expr, made: Value) {
+        let Expr::Subscript(subscript) = inner else { return };
+        let outer = self.peek(f, &subscript.value);
+        let fills = |object: &ObjectId| self.heap.get(*object).fills;
+        let filled: Vec<ObjectId> = outer.objects.iter().filter(fills).collect();
+        if filled.is_empty() {
+            return;
+        }
+        let key = self.peek(f, &subscript.slice);
+        for object in filled {
+            let entry = Entry { value: made, key, stored: None };
+            self.grow(f, object, Growth::Store, entry, &*subscript.value);
         }
     }
 
@@ -205,14 +222,7 @@ impl<'p> Machine<'p> {
                 let name = self.names.any;
                 self.read_place(object, name, self.heap.get(object).elements)
             }
-            Shape::Dict => {
-                let (name, value) = match key.literal {
-                    Literal::Text(name) => (name, self.heap.field(object, name)),
-                    _ => (self.names.any, None),
-                };
-                let value = value.unwrap_or(self.heap.get(object).elements);
-                self.read_place(object, name, value)
-            }
+            Shape::Dict => self.entry_of(object, key),
             Shape::Instance(_) => {
                 self.call_method(f, object, self.names.getitem, &[*key], subscript).unwrap_or(Value::UNKNOWN)
             }
@@ -220,6 +230,16 @@ impl<'p> Machine<'p> {
             Shape::Class(_) | Shape::External(_) => Value::object(object),
             _ => Value::UNKNOWN,
         }
+    }
+
+    /// What a dict holds under a key.
+    pub(super) fn entry_of(&mut self, dict: ObjectId, key: &Value) -> Value {
+        let (name, value) = match key.literal {
+            Literal::Text(name) => (name, self.heap.field(dict, name)),
+            _ => (self.names.any, None),
+        };
+        let value = value.unwrap_or(self.heap.get(dict).elements);
+        self.read_place(dict, name, value)
     }
 
     fn read_place(

@@ -42,18 +42,18 @@ impl<'p> Machine<'p> {
         self.set_name(f, name, Value::object(object));
     }
 
-    /// Calls a decorator of the project: it may put the function down somewhere. The function stays what the name means,
+    /// Calls a decorator of the project: it may put the function or class down somewhere. That stays what the name means,
     /// and a function that the decorator puts around it is called beside it.
-    fn decorate(&mut self, f: &mut Frame, decorator: &'p Expr, function: ObjectId) {
+    fn decorate(&mut self, f: &mut Frame, decorator: &'p Expr, decorated: ObjectId) {
         let value = self.eval(f, decorator);
         for object in value.objects.iter() {
             if matches!(self.heap.shape(object), Shape::Function(..)) {
-                let made = self.call_function(f, object, None, &[Value::object(function)], &[], decorator);
+                let made = self.call_function(f, object, None, &[Value::object(decorated)], &[], decorator);
                 let around = made.objects.iter().filter(|around| {
-                    *around != function && matches!(self.heap.shape(*around), Shape::Function(..))
+                    *around != decorated && matches!(self.heap.shape(*around), Shape::Function(..))
                 });
                 for around in around.collect::<Vec<_>>() {
-                    self.heap.set_field(function, self.names.around, Value::object(around));
+                    self.heap.set_field(decorated, self.names.around, Value::object(around));
                 }
             }
         }
@@ -72,6 +72,17 @@ impl<'p> Machine<'p> {
         self.class_body(f, class, &definition.body);
         let name = self.symbols.at(&definition.name.node_index, definition.name.as_str());
         self.set_name(f, name, Value::object(class));
+        // Registries learn of the class here.
+        let register = self.symbols.intern("__init_subclass__");
+        let hook = self.bases_of(id).into_iter().find_map(|base| self.class_member(base, register));
+        for function in hook.iter().flat_map(|hook| hook.objects.iter()) {
+            if matches!(self.heap.shape(function), Shape::Function(..)) {
+                self.call_function(f, function, Some(class), &[], &[], definition);
+            }
+        }
+        for decorator in &definition.decorator_list {
+            self.decorate(f, &decorator.expression, class);
+        }
     }
 
     pub(super) fn class_body(&mut self, f: &mut Frame, class: ObjectId, body: &'p [Stmt]) {

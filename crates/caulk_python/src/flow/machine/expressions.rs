@@ -43,7 +43,7 @@ impl<'p> Machine<'p> {
                 let mut traits = Traits::NONE_OF_ALL;
                 for element in string.value.elements() {
                     if let ast::InterpolatedStringElement::Interpolation(part) = element {
-                        traits = traits.with(self.eval(f, &part.expression).traits);
+                        traits = beside(traits, self.eval(f, &part.expression).traits);
                     }
                 }
                 inherit(Value::of(Kinds::TEXT), traits)
@@ -215,7 +215,7 @@ impl<'p> Machine<'p> {
                 }
                 plain => self.eval(f, plain),
             };
-            traits = traits.with(value.traits);
+            traits = beside(traits, value.traits);
             for place in value.carried.iter() {
                 carried.insert(place);
             }
@@ -357,6 +357,13 @@ impl<'p> Machine<'p> {
         }
         result
     }
+}
+
+/// What matters about several values together, as a key: a step that starts again is another one beside its epoch.
+pub(crate) fn beside(known: Traits, more: Traits) -> Traits {
+    let goes_on = |traits: Traits| traits.has(Traits::COUNTER) && !traits.has(Traits::RESTARTS);
+    let both = known.with(more);
+    if goes_on(known) || goes_on(more) { both.without(Traits::RESTARTS) } else { both }
 }
 
 /// With what is inherited of some traits.

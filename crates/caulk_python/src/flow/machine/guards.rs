@@ -111,26 +111,42 @@ pub(crate) fn is_true(expr: &Expr) -> bool {
 
 /// Whether a comparison is of a length, or of anything with a limit. `len(x) > 0` limits nothing.
 fn limits(compare: &ast::ExprCompare) -> bool {
-    const LENGTHS: &[&str] = &["len", "qsize", "__len__", "size", "numel"];
     const LIMITS: &[&str] = &["max", "limit", "capacity", "maxlen", "maxsize", "budget", "keep"];
     let sides = || std::iter::once(&*compare.left).chain(&compare.comparators);
     let empty = |side: &Expr| matches!(side, Expr::NumberLiteral(ast::ExprNumberLiteral { value: ast::Number::Int(int), .. }) if *int == 0u8);
-    let length = |side: &Expr| match side {
-        Expr::Call(call) => last_name(&call.func).is_some_and(|name| LENGTHS.contains(&name)),
-        Expr::Subscript(subscript) => last_name(&subscript.value) == Some("shape"),
-        _ => false,
-    };
     let limit = |side: &Expr| {
         matches!(side, Expr::Name(_) | Expr::Attribute(_))
             && last_name(side)
                 .is_some_and(|name| name.to_ascii_lowercase().split('_').any(|word| LIMITS.contains(&word)))
     };
-    sides().any(limit) || sides().any(length) && !sides().any(empty)
+    sides().any(limit) || sides().any(is_length) && !sides().any(empty)
 }
 
-/// What the `else` of a condition says.
-pub(super) fn negated(guards: Guards) -> Guards {
-    if guards.has(Guards::LENGTH) { Guards::CONDITION.with(Guards::LENGTH) } else { Guards::CONDITION }
+/// How much is in a container or tensor.
+fn is_length(expr: &Expr) -> bool {
+    const LENGTHS: &[&str] = &["len", "qsize", "__len__", "size", "numel"];
+    match expr {
+        Expr::Call(call) => last_name(&call.func).is_some_and(|name| LENGTHS.contains(&name)),
+        Expr::Subscript(subscript) => last_name(&subscript.value) == Some("shape"),
+        _ => false,
+    }
+}
+
+/// What the `else` of a condition says. What runs once `len(x) < most` no longer holds is limited by nothing.
+pub(super) fn negated(test: &Expr) -> Guards {
+    let limited = guard(test).has(Guards::LENGTH) && !is_upper_limit(test);
+    if limited { Guards::CONDITION.with(Guards::LENGTH) } else { Guards::CONDITION }
+}
+
+/// `len(x) < most`, `most > len(x)`.
+fn is_upper_limit(test: &Expr) -> bool {
+    let Expr::Compare(compare) = test else { return false };
+    let ([op], [right]) = (&*compare.ops, &*compare.comparators) else { return false };
+    match op {
+        ast::CmpOp::Lt | ast::CmpOp::LtE => is_length(&compare.left),
+        ast::CmpOp::Gt | ast::CmpOp::GtE => is_length(right),
+        _ => false,
+    }
 }
 
 /// Kinds of loops that are told by their headers alone.

@@ -7,11 +7,12 @@ use crate::flow::event::What;
 use crate::flow::heap::{Maker, ObjectId, Shape};
 use crate::flow::machine::attributes::MethodKind;
 use crate::flow::machine::calls::Given;
+use crate::flow::machine::expressions::{beside, inherit};
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::{Callee, Machine};
 use crate::flow::scopes::{ClassId, FunctionId, located};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{Kinds, Value};
+use crate::flow::value::{Kinds, Traits, Value};
 use crate::project::Location;
 
 impl<'p> Machine<'p> {
@@ -140,9 +141,11 @@ impl<'p> Machine<'p> {
                 // What is handed along to one function is none of another's.
                 let maker = Maker::Receiver(self.handed_function(arguments).unwrap_or(object));
                 let rest = self.heap.object(shape, Some(located(file, parameter.name())), maker);
+                let mut traits = Traits::NONE_OF_ALL;
                 if is_args {
                     for (position, value) in positional.by_ref().enumerate() {
                         let slot = self.position(position);
+                        traits = beside(traits, value.traits);
                         self.heap.set_field(rest, slot, value);
                         self.heap.add_element(rest, value);
                     }
@@ -153,7 +156,7 @@ impl<'p> Machine<'p> {
                     }
                     self.heap.add_element(rest, extra);
                 }
-                Value::object(rest)
+                inherit(Value::object(rest), traits)
             } else {
                 let keyword_only =
                     parameters.kwonlyargs.iter().any(|only| only.parameter.name == *parameter.name());

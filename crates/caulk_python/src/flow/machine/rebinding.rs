@@ -206,7 +206,7 @@ impl<'p> Machine<'p> {
     }
 
     /// The value of an expression that is evaluated at another time, too.
-    fn peek(&mut self, f: &mut Frame, expr: &'p Expr) -> Value {
+    pub(super) fn peek(&mut self, f: &mut Frame, expr: &'p Expr) -> Value {
         let noted = f.events.len();
         let value = self.eval(f, expr);
         f.events.truncate(noted);

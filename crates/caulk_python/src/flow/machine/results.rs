@@ -62,6 +62,17 @@ impl<'p> Machine<'p> {
                 let object = self.heap.object(Shape::Foreign(symbol), Some(located(f.file, call)), f.maker);
                 Value::object(object).or(Kinds::LIBRARY)
             }
+            Gives::Namespace => {
+                let value = self.plain_result(f, Gives::Library, called);
+                for (object, (name, attribute)) in value
+                    .objects
+                    .iter()
+                    .flat_map(|object| given.named.iter().map(move |named| (object, named)))
+                {
+                    self.heap.set_field(object, *name, *attribute);
+                }
+                value
+            }
             Gives::None => Value::of(Kinds::NONE),
             Gives::Argument => given.first(),
             // `rows[len(rows)] = row`.
@@ -159,6 +170,9 @@ impl<'p> Machine<'p> {
             }
             Gives::Copied => {
                 let mut value = subject.without(Traits::VIEW);
+                if subject.traits.has(Traits::VIEW) {
+                    value = value.with(Traits::EXCERPT);
+                }
                 if value.traits.has(Traits::LEAF) && f.recording && name.ends_with("clone") {
                     value = value.without(Traits::LEAF).with(Traits::GRAPH);
                 }
@@ -201,23 +215,23 @@ impl<'p> Machine<'p> {
         let (subject, inherited) = (called.subject(), called.inherited());
         match gives {
             Gives::FigureAndAxes => {
-                let pair = self.container(f, Shape::Tuple, call);
                 let figure = self.resource(f, FIGURE, Kinds::FIGURE, call);
                 let axes = self.resource(f, AXES, Kinds::AXES, call);
                 let name = self.symbols.intern("figure");
                 for object in axes.objects.iter() {
                     self.heap.set_field(object, name, figure);
                 }
-                for (position, part) in [figure, axes].into_iter().enumerate() {
-                    let slot = self.position(position);
-                    self.heap.set_field(pair, slot, part);
-                    self.heap.add_element(pair, part);
-                }
-                Value::object(pair)
+                self.tuple(f, &[figure, axes], call)
             }
             Gives::List | Gives::Dict | Gives::Set | Gives::Tuple | Gives::Deque | Gives::Queue => {
                 self.make_container(f, gives, called)
             }
+            Gives::NamedTuple => {
+                let fields =
+                    call.arguments.find_argument_value("field_names", 1).map(texts).unwrap_or_default();
+                Value::object(self.external(&format!("{name}.<{}>", fields.replace(',', " "))))
+            }
+            Gives::Packed => self.packed(f, called),
             Gives::Elements => self.iterator(f, &subject, call),
             Gives::Element => {
                 let mut element = self.element_of(f, subject);
@@ -257,20 +271,7 @@ impl<'p> Machine<'p> {
                 }
                 self.tuples(f, &elements, call)
             }
-            Gives::Mapped => {
-                let arguments: Vec<Value> =
-                    given.positional.iter().skip(1).map(|value| self.element_of(f, *value)).collect();
-                let mapped = Given { positional: arguments, named: Vec::new() };
-                let mut element = Value::NOTHING;
-                for function in given.first().objects.iter() {
-                    if let Some(value) = self.call_object(f, function, &mapped, call, &given.first()) {
-                        element = element.join(&value);
-                    }
-                }
-                let iterator = self.container(f, Shape::Iterator, call);
-                self.heap.add_element(iterator, if element.is_nothing() { Value::UNKNOWN } else { element });
-                Value::object(iterator)
-            }
+            Gives::Mapped => self.mapped(f, called),
             Gives::Items => {
                 let pair = self.named_pair(f, subject, call);
                 let iterator = self.container(f, Shape::Iterator, call);
@@ -290,6 +291,38 @@ impl<'p> Machine<'p> {
 
             _ => inherit(Value::UNKNOWN, inherited),
         }
+    }
+
+    /// A named tuple.
+    fn packed(&mut self, f: &mut Frame, called: Called<'_, 'p>) -> Value {
+        let Called { given, name, call, .. } = called;
+        let packed = self.tuple(f, &given.positional, call);
+        let fields: Vec<_> = fields_of(name).map(|field| self.symbols.intern(field)).collect();
+        let by_position = fields.into_iter().zip(given.positional.iter().copied());
+        for (field, part) in by_position.chain(given.named.iter().copied()) {
+            for object in packed.objects.iter() {
+                self.heap.set_field(object, field, part);
+                self.heap.add_element(object, part);
+            }
+        }
+        packed
+    }
+
+    /// `map(function, rows)`.
+    fn mapped(&mut self, f: &mut Frame, called: Called<'_, 'p>) -> Value {
+        let Called { given, call, .. } = called;
+        let arguments: Vec<Value> =
+            given.positional.iter().skip(1).map(|value| self.element_of(f, *value)).collect();
+        let mapped = Given { positional: arguments, named: Vec::new() };
+        let mut element = Value::NOTHING;
+        for function in given.first().objects.iter() {
+            if let Some(value) = self.call_object(f, function, &mapped, call, &given.first()) {
+                element = element.join(&value);
+            }
+        }
+        let iterator = self.container(f, Shape::Iterator, call);
+        self.heap.add_element(iterator, if element.is_nothing() { Value::UNKNOWN } else { element });
+        Value::object(iterator)
     }
 
     fn is_dict(&self, value: &Value) -> bool {
@@ -358,6 +391,23 @@ impl<'p> Machine<'p> {
         inputs.retain(|value| value.kinds.has(Kinds::TENSOR));
         inputs
     }
+}
+
+/// A constant text, or those in a list or tuple, with spaces between them.
+fn texts(expr: &ast::Expr) -> String {
+    match expr {
+        ast::Expr::StringLiteral(text) => text.value.to_str().to_owned(),
+        ast::Expr::List(ast::ExprList { elts, .. }) | ast::Expr::Tuple(ast::ExprTuple { elts, .. }) => {
+            elts.iter().map(texts).collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Names of the fields of a named tuple, from the name that its class goes by.
+fn fields_of(class: &str) -> impl Iterator<Item = &str> {
+    let fields = class.split_once(".<").and_then(|(_, fields)| fields.strip_suffix('>'));
+    fields.into_iter().flat_map(str::split_whitespace)
 }
 
 /// What is drawn hardly comes back, unless it is a whole number.

@@ -114,7 +114,7 @@ impl<'p> Machine<'p> {
                 self.narrow(f, test, true);
             } else {
                 falls_through = false;
-                f.guards = outer.with(negated(guard(&stmt.test)));
+                f.guards = outer.with(negated(&stmt.test));
             }
             self.suite(f, &clause.body);
             ends.push((std::mem::replace(&mut f.slots, otherwise.clone()), f.live));
@@ -127,7 +127,7 @@ impl<'p> Machine<'p> {
         // `if len(x) > most: return` guards what follows.
         let left = ends.first().is_some_and(|(_, live)| !live);
         let limits = left && guard(&stmt.test).has(Guards::LENGTH);
-        f.guards = if limits { outer.with(negated(guard(&stmt.test))) } else { outer };
+        f.guards = if limits { outer.with(negated(&stmt.test)) } else { outer };
         if left {
             f.guards = f.guards.with(self.latch(&stmt.test, false, rest));
         }
@@ -184,8 +184,9 @@ impl<'p> Machine<'p> {
         }
         self.suite(f, &stmt.body);
         for (object, expr) in exits {
-            let none = Value::of(Kinds::NONE);
-            self.call_method(f, object, self.names.exit, &[none, none, none], expr);
+            let class = Value::of(Kinds::NONE.with(Kinds::LIBRARY));
+            let raised = Value::of(Kinds::NONE.with(Kinds::EXCEPTION));
+            self.call_method(f, object, self.names.exit, &[class, raised, raised], expr);
         }
         f.recording = recording;
     }

@@ -177,16 +177,6 @@ impl<'p> Machine<'p> {
         Value { origin, ..frames }.with(Traits::WHOLE)
     }
 
-    pub(super) fn tuple(&mut self, f: &mut Frame, parts: &[Value], call: &ast::ExprCall) -> Value {
-        let tuple = self.container(f, Shape::Tuple, call);
-        for (position, value) in parts.iter().enumerate() {
-            let slot = self.position(position);
-            self.heap.set_field(tuple, slot, *value);
-            self.heap.add_element(tuple, *value);
-        }
-        Value::object(tuple)
-    }
-
     /// `capture.get(cv2.CAP_PROP_FRAME_COUNT)`.
     fn asks_for_count(&self, given: &Given) -> bool {
         given.first().objects.iter().any(|object| match self.heap.shape(object) {
