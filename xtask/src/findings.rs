@@ -146,6 +146,9 @@ pub(crate) struct Site {
 /// How fast.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Growth {
+    /// What grows: `in_use`, `cuda_allocated`, ...
+    #[serde(default)]
+    pub(crate) series: String,
     /// Null where the unit is not the epoch.
     pub(crate) bytes_per_epoch: Option<f64>,
     /// Per unit, whatever it is.

@@ -10,6 +10,7 @@ mod ecosystem;
 mod environment;
 mod ffmpeg;
 mod findings;
+mod gpu;
 mod layers;
 mod libpython;
 mod package;
@@ -42,6 +43,7 @@ enum Task {
     Check(commands::check::CheckArgs),
     Zoo(commands::zoo::ZooArgs),
     Bench(commands::bench::BenchArgs),
+    GpuCheck(commands::gpu_check::GpuCheckArgs),
     Ecosystem(commands::ecosystem::EcosystemArgs),
     NewRule(commands::new_rule::NewRuleArgs),
 }
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             console::print_error(&error);
-            ExitCode::FAILURE
+            if error.is::<gpu::NoGpu>() { ExitCode::from(gpu::NO_GPU) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -65,6 +67,7 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::Check(args) => commands::check::run(workspace, args),
         Task::Zoo(args) => commands::zoo::run(workspace, args),
         Task::Bench(args) => commands::bench::run(workspace, args),
+        Task::GpuCheck(args) => commands::gpu_check::run(workspace, args),
         Task::Ecosystem(args) => commands::ecosystem::run(workspace, args),
         Task::NewRule(args) => commands::new_rule::run(workspace, args),
     }

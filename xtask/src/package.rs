@@ -42,6 +42,11 @@ pub(crate) fn install(workspace: &Workspace, tools: &Tools, environment: &Enviro
     fs::write(&installed, bytes).with_context(|| format!("failed to write `{}`", installed.display()))
 }
 
+/// The wheel that was built last.
+pub(crate) fn wheel(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    only_wheel(&workspace.path(WHEELS))
+}
+
 /// Builds the command alone and returns where it lies.
 pub(crate) fn build_command(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Cmd::cargo()

@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod develop;
 pub(crate) mod ecosystem;
+pub(crate) mod gpu_check;
 pub(crate) mod new_rule;
 pub(crate) mod test;
 pub(crate) mod zoo;

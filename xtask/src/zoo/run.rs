@@ -35,6 +35,15 @@ pub(crate) struct Outcome {
     pub(crate) epochs: u32,
 }
 
+impl Outcome {
+    /// From the report and from what the program printed.
+    pub(crate) fn read(report: &Path, stdout: &Path) -> anyhow::Result<Self> {
+        let text =
+            fs::read_to_string(stdout).with_context(|| format!("failed to read `{}`", stdout.display()))?;
+        Ok(Self { report: Report::read(report)?, epochs: epochs(&text) })
+    }
+}
+
 impl Runner {
     /// Runs the program to its end. Its streams, the recording and the report stay in the folder of the results.
     pub(crate) fn run(&self, truth: &Truth, side: Side) -> anyhow::Result<Outcome> {
@@ -47,9 +56,7 @@ impl Runner {
         let command = self.command(truth, side, &folder);
         console::echo(&command);
         wait(&command, &stdout, &folder.join("stderr.txt"))?;
-        let text =
-            fs::read_to_string(&stdout).with_context(|| format!("failed to read `{}`", stdout.display()))?;
-        Ok(Outcome { report: Report::read(&report)?, epochs: epochs(&text) })
+        Outcome::read(&report, &stdout)
     }
 
     fn command(&self, truth: &Truth, side: Side, folder: &Path) -> Cmd {
