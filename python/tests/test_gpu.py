@@ -66,6 +66,88 @@ def test_without_figures_nothing_is_said_of_gpus(run_caulk, initialized, failure
     assert "GPU" not in run.stderr, run.told()
 
 
+RECORDS = """\
+import sys
+import types
+
+import caulk
+
+allocated = [1000 << 20]
+asked = []
+
+
+def stats(device):
+    def current(count):
+        return {{"all": {{"current": count}}}}
+
+    return {{"allocated_bytes": current(allocated[0]), "reserved_bytes": current(2000 << 20), "allocation": current({blocks})}}
+
+
+def record(**options):
+    asked.append(options["enabled"])
+    assert options["enabled"] is None or options == dict(enabled="state", context="state", stacks="python", max_entries=1)
+
+
+def make():
+    allocated[0] += 10 << 20
+
+
+def snapshot():
+    frames = [
+        {{"filename": "/lib/site-packages/torch/nn.py", "line": 7, "name": "forward"}},
+        {{"filename": __file__, "line": make.__code__.co_firstlineno + 1, "name": "make"}},
+        {{"filename": __file__, "line": 1, "name": "<module>"}},
+    ]
+    block = {{"size": 10 << 20, "state": "active_allocated", "frames": frames}}
+    before = {{"size": 900 << 20, "state": "active_allocated", "frames": []}}
+    free = {{"size": 100 << 20, "state": "inactive", "frames": frames}}
+    return {{"segments": [{{"blocks": [before, block, free]}}], "device_traces": [{traces}]}}
+
+
+def module(name, **members):
+    made = types.ModuleType(name)
+    vars(made).update(members)
+    sys.modules[name] = made
+
+
+module("torch.cuda", _initialized=True, device_count=lambda: 1, memory_stats_as_nested_dict=stats)
+module("torch.cuda.memory", _record_memory_history=record, _snapshot=snapshot)
+module("torch._C", _cuda_isHistoryEnabled=lambda: {recorded})
+for epoch in range(12):
+    make()
+    caulk.epoch()
+print(asked)
+"""
+
+
+def recording(run_caulk, blocks=5, traces="[]", recorded=False):
+    return run_caulk(RECORDS.format(blocks=blocks, traces=traces, recorded=recorded))
+
+
+def test_the_line_that_makes_what_stays_is_told_from_torchs_record_of_one_epoch(run_caulk):
+    run = recording(run_caulk)
+    assert run.stdout == "['state', None]\n", run.told()
+    line = RECORDS[: RECORDS.index("allocated[0] +=")].count("\n") + 1
+    finding = run.alarm_at("program.py", line)
+    assert finding is not None and finding["class"] == "native-growth", run.told()
+    assert finding["growth"]["series"] == "cuda_allocated", run.told()
+    assert finding["growth"]["bytes_per_epoch"] == pytest.approx(10 * MB, rel=1e-6), run.told()
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({"recorded": True}, []),
+        ({"blocks": 1_000_000}, ["state", None]),
+        ({"traces": "['an event']"}, ["state"]),
+    ],
+    ids=["the program records", "too many blocks to look at", "the program has begun to record meanwhile"],
+)
+def test_records_of_the_programs_own_are_left_alone_and_long_looks_are_not_taken(run_caulk, options, asked):
+    run = recording(run_caulk, **options)
+    assert run.stdout == f"{asked}\n", run.told()
+
+
 KEPT = """\
 import caulk
 import torch

@@ -9,16 +9,21 @@ from harness import PROGRAMS, Run, marked_line
 
 
 @pytest.mark.parametrize(
-    ("name", "series", "leak_class"),
-    [("open_files.py", "fds", "file-handles-grow"), ("threads_left.py", "threads", "thread-never-ends")],
+    ("name", "series", "leak_class", "kind"),
+    [
+        ("open_files.py", "fds", "file-handles-grow", "-loss.log`"),
+        ("threads_left.py", "threads", "thread-never-ends", "run `write` ("),
+    ],
 )
-def test_what_is_counted_is_named_at_its_line(run_caulk, name, series, leak_class):
+def test_what_is_counted_is_named_at_its_line(run_caulk, name, series, leak_class, kind):
     program = PROGRAMS / name
     run: Run = run_caulk(program)
     assert run.verdict(series)["state"] == "grows", run.told()
     assert run.verdict()["state"] != "grows", run.told()
     finding = run.alarm_at(name, marked_line(program))
     assert finding is not None and finding["class"] == leak_class, run.told()
+    told = " ".join(evidence["text"] for evidence in finding["evidence"])
+    assert kind in told, run.told()
 
 
 @pytest.mark.parametrize(

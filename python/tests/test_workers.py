@@ -45,11 +45,41 @@ def test_copying_that_ends_is_left_alone(run_caulk):
     assert run.alarms == [], run.told()
 
 
-def test_the_rank_that_grows_is_named(run_caulk):
-    program = PROGRAMS / "rank_leaks.py"
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29517"]
-    run: Run = run_caulk([*launcher, program])
+@pytest.mark.parametrize("kind", ["pool", "executor"])
+def test_what_a_process_of_a_pool_keeps_is_named(run_caulk, kind):
+    program = PROGRAMS / "pool_keeps.py"
+    run: Run = run_caulk(program, kind)
     assert run.code == 0, run.told()
     finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None and finding["class"] == "worker-memory-grows", run.told()
+    assert finding["process"]["role"] == "worker", run.told()
+
+
+def ranks(run_caulk, *leaking: str) -> tuple[Run, str]:
+    """Two ranks, and what the report says of both."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    run: Run = run_caulk([*launcher, PROGRAMS / "rank_leaks.py", *leaking])
+    assert run.code == 0, run.told()
+    (note,) = [note for note in run.report["notes"] if "2 ranks" in note]
+    return run, note
+
+
+def test_the_rank_that_grows_is_named(run_caulk):
+    run, note = ranks(run_caulk, "1")
+    assert "rank 1 stands out: memory in use grows by" in note, run.told()
+    finding = run.alarm_at("rank_leaks.py", marked_line(PROGRAMS / "rank_leaks.py"))
     assert finding is not None, run.told()
     assert finding["process"] == {"role": "rank", "index": 1, "count": 1}, run.told()
+
+
+def test_ranks_that_grow_alike_share_a_finding(run_caulk):
+    run, note = ranks(run_caulk, "0", "1")
+    assert note.startswith("2 ranks, alike: memory in use moves by"), run.told()
+    finding = run.alarm_at("rank_leaks.py", marked_line(PROGRAMS / "rank_leaks.py"))
+    assert finding is not None and finding["process"]["count"] == 2, run.told()
+
+
+def test_ranks_that_do_not_grow_are_alike(run_caulk):
+    run, note = ranks(run_caulk)
+    assert note.startswith("2 ranks, alike: memory in use moves by"), run.told()
+    assert run.alarms == [], run.told()

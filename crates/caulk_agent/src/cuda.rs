@@ -16,6 +16,8 @@ pub(crate) struct Cuda {
     pub(crate) inactive: u64,
     /// Times that the driver had no more memory and caches were emptied for another attempt.
     pub(crate) retries: u64,
+    /// Blocks with a tensor in them.
+    pub(crate) blocks: u64,
 }
 
 /// Asks torch. Never initialises CUDA: a context would cost the program hundreds of megabytes.
@@ -46,12 +48,13 @@ impl Cuda {
     /// Adds one device. What a version of torch does not tell, or a device that was never used, is 0.
     fn add(&mut self, stats: &Bound<'_, PyAny>) {
         let count = |name: &str| -> PyResult<u64> { stats.get_item(name)?.extract() };
-        let bytes = |name: &str| -> PyResult<u64> {
+        let current = |name: &str| -> PyResult<u64> {
             stats.get_item(name)?.get_item("all")?.get_item("current")?.extract()
         };
-        self.allocated += bytes("allocated_bytes").unwrap_or(0);
-        self.reserved += bytes("reserved_bytes").unwrap_or(0);
-        self.inactive += bytes("inactive_split_bytes").unwrap_or(0);
+        self.allocated += current("allocated_bytes").unwrap_or(0);
+        self.reserved += current("reserved_bytes").unwrap_or(0);
+        self.inactive += current("inactive_split_bytes").unwrap_or(0);
+        self.blocks += current("allocation").unwrap_or(0);
         self.retries += count("num_alloc_retries").unwrap_or(0);
     }
 }

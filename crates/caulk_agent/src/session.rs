@@ -22,11 +22,13 @@ use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
 use crate::copied::Copied;
 use crate::cuda;
+use crate::cuda_history::History;
 use crate::garbage::Nursery;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
 use crate::heap_profile::Sampler;
 use crate::in_use::{self, Meter, Reading};
+use crate::opened;
 use crate::replaced::Replaced;
 use crate::sharing::{Shares, SharesMeter};
 use crate::suspects::Suspects;
@@ -54,6 +56,7 @@ struct Prices {
     graphs: Price,
     copied: Price,
     arming: Price,
+    cuda: Price,
 }
 
 impl Default for Prices {
@@ -67,6 +70,7 @@ impl Default for Prices {
             graphs: milliseconds(10),
             copied: milliseconds(40),
             arming: milliseconds(8),
+            cuda: milliseconds(20),
         }
     }
 }
@@ -123,6 +127,8 @@ struct Session {
     said_no_census: bool,
     /// The user wants malloc to be asked for what it can give back.
     trims: bool,
+    cuda_history: History,
+    opened: opened::Watch,
 }
 
 impl Session {
@@ -152,6 +158,8 @@ impl Session {
             no_census: false,
             said_no_census: false,
             trims: false,
+            cuda_history: History::default(),
+            opened: opened::Watch::default(),
         }
     }
 
@@ -234,6 +242,19 @@ impl Session {
         self.channel.send(&boundary.into());
         if let Some(census) = census {
             self.compare(&mut heap, census, seq, paused.was_enabled());
+        }
+        if unit <= self.tracked && self.cuda_history.is_due(unit, &cuda) {
+            let Self { prices, budget, cuda_history, channel, .. } = self;
+            if let Some(made) =
+                prices.cuda.pay(budget, || cuda_history.proceed(py, seq, &cuda)).transpose()?.flatten()
+            {
+                channel.send(&made.into());
+            }
+        }
+        if unit <= self.tracked
+            && let Some(opened) = self.opened.look(py, reading, seq)
+        {
+            self.channel.send(&opened.into());
         }
         if self.trims && unit == Unit::Epoch && index >= FIRST_TRIM && index.is_power_of_two() {
             self.trim(seq);

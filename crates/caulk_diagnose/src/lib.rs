@@ -11,6 +11,7 @@ mod compare;
 mod cycles;
 mod fix;
 mod gpu;
+mod gpu_lines;
 mod growth;
 mod heap;
 mod left;
@@ -18,12 +19,14 @@ mod limits;
 mod merge;
 mod name;
 mod native;
+mod opened;
 mod outside;
 mod patterns;
 mod peaks;
 mod pinned;
 mod place;
 mod process;
+mod ranks;
 mod resources;
 mod retention;
 mod sharing;
@@ -85,6 +88,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.findings.push(finding);
         diagnosis.verdicts.push(verdict);
     }
+    diagnosis.notes.extend(ranks::notes(&parts));
     for Part { process, judged, findings, told } in parts {
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
@@ -154,6 +158,7 @@ fn of_process(
     } else {
         findings.extend(cycles::waiting(files, process, judged));
     }
+    gpu_lines::join(files, process, judged, &mut findings);
     findings.extend(retention::finding(process, judged));
     findings.extend(resources::findings(files, process, judged, &Children::of(recording, process)));
     findings.extend(peaks::findings(files, process));

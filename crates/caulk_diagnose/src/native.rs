@@ -86,21 +86,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
     let Judgement { slope, interval, .. } = line.judgement;
     let unit = unit_name(scale.verdict_unit());
     let HeapFrame { file, line: number, function } = line.frame;
-    let spot = files.module(file).and_then(|module| module.statement_at(*number)).map(|found| found.spot);
-    let display = files.display(file);
-    let site = spot.map_or_else(
-        || Site {
-            role: SiteRole::Grows,
-            file: display.clone(),
-            line: *number,
-            end_line: *number,
-            column: 1,
-            function: function.clone(),
-            text: String::new(),
-            cell: None,
-        },
-        |spot| spot.site(&display, SiteRole::Grows),
-    );
+    let site = site(files, file, *number, function);
     let growth = Growth {
         unit: scale.verdict_unit(),
         series: Series::InUse,
@@ -132,6 +118,25 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         fix: fix::of(class, None, ""),
         ..Finding::of(class)
     }
+}
+
+/// The statement at a line that allocates.
+pub(crate) fn site(files: &Files<'_>, file: &str, number: u32, function: &str) -> Site {
+    let spot = files.module(file).and_then(|module| module.statement_at(number)).map(|found| found.spot);
+    let display = files.display(file);
+    spot.map_or_else(
+        || Site {
+            role: SiteRole::Grows,
+            file: display.clone(),
+            line: number,
+            end_line: number,
+            column: 1,
+            function: function.to_owned(),
+            text: String::new(),
+            cell: None,
+        },
+        |spot| spot.site(&display, SiteRole::Grows),
+    )
 }
 
 /// How the program came there, by its first stack.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{
-    BackwardSite, Boundary, ContainerLen, Contents, Garbage, HeapLive, HeapStack, Hello, Holder, LoopSite,
-    Message, Note, Peak, TraceHit, TraceState, Trim, Types, Unit,
+    BackwardSite, Boundary, ContainerLen, Contents, Garbage, GpuMade, HeapLive, HeapStack, Hello, Holder,
+    LoopSite, Message, Note, Opened, Peak, TraceHit, TraceState, Trim, Types, Unit,
 };
 use caulk_core::{ProcessRecord, ProcessRef, Recording, Role};
 
@@ -32,6 +32,10 @@ pub(crate) struct Process<'a> {
     pub(crate) stacks: BTreeMap<u32, &'a HeapStack>,
     /// The heap profile at each boundary.
     pub(crate) heaps: Vec<&'a HeapLive>,
+    /// What torch recorded of GPUs, the last time.
+    pub(crate) on_gpu: Option<&'a GpuMade>,
+    /// What threads and open files were, each time that they were looked at.
+    pub(crate) opened: Vec<&'a Opened>,
     pub(crate) notes: Vec<&'a Note>,
 }
 
@@ -68,6 +72,8 @@ impl<'a> Process<'a> {
             trims: Vec::new(),
             stacks: BTreeMap::new(),
             heaps: Vec::new(),
+            on_gpu: None,
+            opened: Vec::new(),
             notes: Vec::new(),
         };
         for event in recording.events.iter().filter(|event| event.pid == pid) {
@@ -102,6 +108,8 @@ impl<'a> Process<'a> {
             Message::Note(note) => self.notes.push(note),
             Message::Types(types) => self.types.push(types),
             Message::Garbage(garbage) => self.garbage.push(garbage),
+            Message::GpuMade(made) => self.on_gpu = Some(made),
+            Message::Opened(opened) => self.opened.push(opened),
             Message::Trim(trim) => self.trims.push(trim),
             Message::Bye(_) | Message::Standing(_) | Message::Answer(_) | Message::Uncaught(_) => {}
         }

@@ -1,12 +1,14 @@
 //! Things outside the heap that become more and more: child processes, open files, threads.
 //!
-//! They run into limits of their own. The line is the source's: see [`crate::patterns`].
+//! They run into limits of their own. The line is the source's: see [`crate::patterns`]; of threads, that which begins what
+//! they were seen to run.
 
 use caulk_core::{Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole, State, Verdict};
 
 use crate::Files;
 use crate::children::Children;
 use crate::fix;
+use crate::opened;
 use crate::process::Process;
 use crate::verdicts::{Judged, unit_name};
 
@@ -38,7 +40,12 @@ pub(crate) fn findings(
     ];
     let own = beside.into_iter().filter_map(|(series, class, noun)| {
         let verdict = grows(series).filter(|verdict| verdict.bytes_per_unit > theirs)?;
-        Some(finding(process, verdict, class, noun))
+        let mut finding = finding(process, verdict, class, noun);
+        finding.evidence.extend(opened::evidence(files, process, series));
+        if series == Series::Threads {
+            finding.sites.extend(opened::beginning(files, process));
+        }
+        Some(finding)
     });
     processes.into_iter().chain(own).collect()
 }

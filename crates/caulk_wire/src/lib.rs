@@ -12,9 +12,9 @@ mod message;
 pub use codec::{DecodeError, FrameBuffer};
 pub use message::{
     Answer, Ask, AskOutcome, AskWish, BackwardSite, Boundary, Bye, CodePlace, Command, ContainerKind,
-    ContainerLen, Contents, CycleLink, Finish, Garbage, HeapFrame, HeapLive, HeapRow, HeapStack, Hello,
-    Holder, LoopSite, MadeBy, Message, Note, PathStep, Peak, Phase, Standing, StepKind, TraceHit, TraceState,
-    Trim, TypeCount, Types, Uncaught, Unit,
+    ContainerLen, Contents, CycleLink, Finish, Garbage, GpuLine, GpuMade, HeapFrame, HeapLive, HeapRow,
+    HeapStack, Hello, Holder, Kin, LoopSite, MadeBy, Message, Note, Opened, PathStep, Peak, Phase, Standing,
+    StepKind, TraceHit, TraceState, Trim, TypeCount, Types, Uncaught, Unit,
 };
 
 /// Version of the protocol; both sides print it when they disagree.

@@ -516,6 +516,48 @@ records! {
         cost_ns: u64,
     }
 
+    /// A line that made memory on a GPU.
+    GpuLine {
+        /// The innermost line of the user's code.
+        place: CodePlace,
+        /// Bytes of it that are still there.
+        bytes: u64,
+        /// Blocks.
+        blocks: u64,
+    }
+
+    /// What was made on GPUs between two boundaries and is still there at the second, by torch's own record.
+    GpuMade {
+        /// Boundary from which on torch recorded.
+        from: u32,
+        /// ... and at which it was asked.
+        to: u32,
+        /// Bytes of all lines.
+        bytes: u64,
+        /// Those with most bytes.
+        lines: Vec<GpuLine>,
+    }
+
+    /// Threads that run the same, or open files of one kind.
+    Kin {
+        /// Of files: their name, numbers left out.
+        name: String,
+        /// Of threads: the outermost function of the user's, and where it is defined.
+        place: CodePlace,
+        /// How many.
+        count: u32,
+    }
+
+    /// What threads run and what open files are, at the first boundary and where there are far more of them than before.
+    Opened {
+        /// Boundary.
+        boundary: u32,
+        /// Threads that run code of the user's, most first.
+        threads: Vec<Kin>,
+        /// Open files, most first.
+        files: Vec<Kin>,
+    }
+
     /// Something worth one line in the report: a hook that failed, a trace that was not armed.
     Note {
         /// Stable key: `hook-failed`, `tracer-in-use`, `census-skipped`, ...
@@ -659,6 +701,8 @@ messages! {
         18 Standing,
         19 Answer,
         20 Uncaught,
+        21 GpuMade,
+        22 Opened,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Memory on a GPU is judged by what its allocator counts: bytes in use say nothing of it.
 
-use caulk_core::wire::{Boundary, ContainerKind, Contents, Message};
+use caulk_core::wire::{Boundary, CodePlace, ContainerKind, Contents, GpuLine, GpuMade, Message};
 use caulk_core::{GpuSample, LeakClass, Limit, LimitKind, Series, Severity, Slowed, State};
 
-use crate::run::{MB, Run, elements, global, rising};
+use crate::run::{FILE, MB, Run, elements, global, rising};
 
 const PROGRAM: &str =
     "KEPT = []\n\n\ndef train():\n    for epoch in range(8):\n        KEPT.append(step())\n";
@@ -142,4 +142,42 @@ fn numbers_of_a_container_are_not_taken_for_those_outside() {
     assert_eq!(told.gpus.len(), 2, "nothing says which of them are used");
     assert!(told.gpus.iter().all(|gpu| gpu.processes.is_empty()));
     assert!(told.notes.iter().any(|note| note.contains("numbers that are known here")), "{:?}", told.notes);
+}
+
+/// What torch recorded: most of it made by one line.
+fn recorded(run: &Run) -> GpuMade {
+    let line = |text: &str, bytes| GpuLine {
+        place: CodePlace { file: FILE.into(), line: run.line(text), function: "train".into() },
+        bytes,
+        blocks: 1,
+    };
+    let lines = vec![line("KEPT.append", 10 * MB), line("for epoch", MB)];
+    GpuMade { from: 4, to: 5, bytes: 11 * MB, lines }
+}
+
+#[test]
+fn where_it_was_made_is_told_beside_what_keeps_it() {
+    let run = kept(run(|epoch, boundary| boundary.cuda_allocated_bytes = (1000 + 10 * epoch) * MB));
+    let made = recorded(&run);
+    let finding = run.say(made).finding();
+    assert_eq!(finding.class, LeakClass::GlobalAccumulation);
+    let told =
+        finding.evidence.iter().find(|evidence| evidence.kind == "gpu-record").expect("it was recorded");
+    assert!(told.text.contains("10.0 MB at train.py:6 in `train`"), "{}", told.text);
+}
+
+#[test]
+fn growth_on_a_gpu_that_nothing_is_known_to_hold_has_its_line() {
+    let grows = |per_epoch: u64| {
+        let run = run(|epoch, boundary| boundary.cuda_allocated_bytes = (1000 + per_epoch * epoch) * MB);
+        let made = recorded(&run);
+        run.say(made)
+    };
+    let finding = grows(11).finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::NativeGrowth, Severity::Error));
+    assert_eq!(finding.sites[0].line, 6);
+    let growth = finding.growth.expect("it grows");
+    assert_eq!(growth.series, Series::CudaAllocated);
+    assert!((growth.bytes_per_unit / (10 * MB) as f64 - 1.0).abs() < 0.01, "{growth:?}");
+    assert!(grows(0).diagnose().findings.is_empty(), "what is level is made anew and freed");
 }

@@ -6,6 +6,7 @@ mod gpu;
 mod heap;
 mod native;
 mod patterns;
+mod resources;
 mod retention;
 mod run;
 mod severity;

@@ -2,7 +2,7 @@
 //! are for people and queries.
 
 use arrow_schema::ArrowError;
-use caulk_core::wire::{LoopSite, Message};
+use caulk_core::wire::{Kin, LoopSite, Message};
 
 use super::{event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
@@ -35,6 +35,13 @@ fn summary(message: &Message) -> Summary<'_> {
             placed("peak", &m.file, m.line, &m.function, text)
         }
         Message::Trim(m) => plain("trim", format!("{} -> {} bytes", m.before_bytes, m.after_bytes)),
+        Message::GpuMade(m) => {
+            plain("gpu-made", format!("{} bytes on GPUs from boundary {} to {}", m.bytes, m.from, m.to))
+        }
+        Message::Opened(m) => {
+            let count = |kinds: &[Kin]| kinds.iter().map(|kin| kin.count).sum::<u32>();
+            plain("opened", format!("{} threads, {} files", count(&m.threads), count(&m.files)))
+        }
         Message::Garbage(m) => plain("garbage", format!("{} objects, {} bytes", m.objects, m.bytes)),
         Message::Note(m) => plain("note", format!("{}: {}", m.code, m.text)),
         Message::Bye(m) => plain("bye", format!("{} steps, {} epochs", m.steps, m.epochs)),

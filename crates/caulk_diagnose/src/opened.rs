@@ -1,0 +1,89 @@
+//! Which threads and open files have become more: what they run, what they are, and where they are begun.
+
+use caulk_core::wire::{Kin, Opened};
+use caulk_core::{Evidence, Series, Site, SiteRole};
+
+use crate::Files;
+use crate::process::Process;
+
+/// Kinds that are told.
+const KINDS: usize = 3;
+/// What begins threads.
+const BEGINNERS: [&str; 2] = ["Thread", "Timer"];
+
+/// What has become more between the first look and the last, most first.
+fn more<'a>(process: &Process<'a>, of: fn(&'a Opened) -> &'a [Kin]) -> Vec<(&'a Kin, u32)> {
+    let (Some(first), Some(last)) = (process.opened.first(), process.opened.last()) else {
+        return Vec::new();
+    };
+    let before = |kin: &Kin| {
+        let same = |other: &&Kin| (&other.name, &other.place) == (&kin.name, &kin.place);
+        of(first).iter().find(same).map_or(0, |other| other.count)
+    };
+    let mut more: Vec<(&Kin, u32)> =
+        of(last).iter().map(|kin| (kin, kin.count.saturating_sub(before(kin)))).collect();
+    more.retain(|(_, count)| *count > 0);
+    more.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    more
+}
+
+/// What is known of the things that this series counts.
+pub(crate) fn evidence(files: &Files<'_>, process: &Process<'_>, series: Series) -> Option<Evidence> {
+    let (kind, more, verb) = match series {
+        Series::Threads => ("threads", more(process, |opened| &opened.threads), "run"),
+        Series::Fds => ("files", more(process, |opened| &opened.files), "are"),
+        _ => return None,
+    };
+    let told = |(kin, count): &(&Kin, u32)| {
+        let place = &kin.place;
+        if kin.name.is_empty() {
+            format!("{count} {verb} `{}` ({}:{})", place.function, files.display(&place.file), place.line)
+        } else {
+            format!("{count} {verb} `{}`", kin.name)
+        }
+    };
+    let told: Vec<String> = more.iter().take(KINDS).map(told).collect();
+    (!told.is_empty())
+        .then(|| Evidence { kind: kind.into(), text: format!("of those more {}", told.join(", ")) })
+}
+
+/// The one line that begins threads that run the function that most of those more do.
+pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
+    let more = more(process, |opened| &opened.threads);
+    let place = &more.first()?.0.place;
+    let (owner, name) = place.function.rsplit_once('.').unwrap_or(("", &place.function));
+    let owner = owner.rsplit('.').next().unwrap_or(owner);
+    let mut paths = process.files();
+    paths.extend((!paths.contains(&place.file.as_str())).then_some(place.file.as_str()));
+    let mut sites = Vec::new();
+    for path in paths {
+        let Some(module) = files.module(path) else { continue };
+        // A thread of a class of its own is begun where that is made.
+        let own = if name == "run" && !owner.is_empty() { module.calls(owner) } else { Vec::new() };
+        let named = BEGINNERS.iter().flat_map(|beginner| module.calls(beginner));
+        let named = named.filter(|call| names(&call.spot.text, name));
+        let display = files.display(path);
+        sites.extend(own.into_iter().chain(named).map(|call| call.spot.site(&display, SiteRole::Grows)));
+    }
+    sites.dedup_by_key(|site| (site.file.clone(), site.line));
+    (sites.len() == 1).then(|| sites.remove(0))
+}
+
+/// Whether the text names it as a whole word.
+fn names(text: &str, name: &str) -> bool {
+    let word = |character: char| character.is_alphanumeric() || character == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_words_are_names() {
+        assert!(names("Thread(target=self.write, args=(jobs,))", "write"));
+        assert!(!names("Thread(target=overwrite)", "write"));
+        assert!(!names("Thread(target=write_all)", "write"));
+    }
+}
