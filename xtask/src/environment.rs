@@ -46,7 +46,7 @@ impl Packages {
                  the first time, 5 GB on disk; later environments link to uv's cache and take seconds"
             }
             Self::Full => "installing lightning, transformers, accelerate, polars and pandas (200 MB)",
-            Self::Bench => "installing memray and scalene",
+            Self::Bench => "installing memray, Fil and scalene",
         }
     }
 }

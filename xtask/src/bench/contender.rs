@@ -29,11 +29,14 @@ pub(crate) const PLAIN: Contender = Contender { name: "no profiler", output: Non
 pub(crate) const CAULK: Contender = Contender { name: "caulk run", output: Some("run"), line: caulk };
 
 /// Everything that is compared, the plain program first.
-pub(crate) const ALL: [Contender; 6] = [
+pub(crate) const ALL: [Contender; 9] = [
     PLAIN,
     CAULK,
     Contender { name: "tracemalloc", output: None, line: tracemalloc },
     Contender { name: "memray run", output: Some("memray.bin"), line: memray },
+    Contender { name: "memray run --native", output: Some("memray.bin"), line: memray_native },
+    Contender { name: "memray run --aggregate", output: Some("memray.bin"), line: memray_aggregate },
+    Contender { name: "fil-profile", output: Some("fil"), line: fil },
     Contender { name: "scalene --cpu-only", output: Some("scalene.json"), line: scalene_cpu },
     Contender { name: "scalene", output: Some("scalene.json"), line: scalene },
 ];
@@ -76,9 +79,27 @@ fn tracemalloc(environment: &Environment, folder: &Path, program: &Program) -> C
 }
 
 fn memray(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
-    let run =
-        Cmd::new(environment.bin("python")).args(["-m", "memray", "run", "--quiet", "--force", "--output"]);
-    run.arg(folder.join("memray.bin")).args(&program.words)
+    memray_with(environment, folder, program, &["--follow-fork"])
+}
+
+fn memray_native(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
+    memray_with(environment, folder, program, &["--follow-fork", "--native"])
+}
+
+/// It refuses to follow workers then.
+fn memray_aggregate(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
+    memray_with(environment, folder, program, &["--aggregate"])
+}
+
+fn memray_with(environment: &Environment, folder: &Path, program: &Program, options: &[&str]) -> Cmd {
+    let run = Cmd::new(environment.bin("python")).args(["-m", "memray", "run", "--quiet", "--force"]);
+    run.args(options.iter().copied()).arg("--output").arg(folder.join("memray.bin")).args(&program.words)
+}
+
+/// It takes a script alone.
+fn fil(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
+    let run = Cmd::new(environment.bin("python")).args(["-m", "filprofiler", "--no-browser", "-o"]);
+    run.arg(folder.join("fil")).arg("run").args(&program.words)
 }
 
 fn scalene(environment: &Environment, folder: &Path, program: &Program) -> Cmd {

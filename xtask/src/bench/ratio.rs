@@ -78,18 +78,23 @@ pub(crate) fn peak(usage: &Usage) -> f64 {
     usage.peak_rss_bytes as f64 / 1e6
 }
 
+/// Page faults, in thousands.
+pub(crate) fn faults(usage: &Usage) -> f64 {
+    usage.faults as f64 / 1e3
+}
+
 /// The table: medians, and least and greatest of the rounds in brackets. The first series is the plain one.
 pub(crate) fn render(series: &[Series], limit: Duration) -> String {
     let Some((plain, others)) = series.split_first() else {
         return String::new();
     };
-    let head = ["", "CPU time", "wall time", "peak RSS", "written"].map(String::from);
+    let head = ["", "CPU time", "wall time", "peak RSS", "page faults", "written"].map(String::from);
     let rows = std::iter::once(head).chain(std::iter::once(plain_row(plain)));
     let rows: Vec<_> = rows.chain(others.iter().map(|other| row(plain, other, limit))).collect();
     columns::align(&rows)
 }
 
-fn plain_row(plain: &Series) -> [String; 5] {
+fn plain_row(plain: &Series) -> [String; 6] {
     let median = |figure: fn(&Usage) -> f64| {
         Spread::of(plain.rounds.iter().flatten().map(|sample| figure(&sample.usage)).collect())
             .map(Spread::median)
@@ -101,15 +106,16 @@ fn plain_row(plain: &Series) -> [String; 5] {
         show(median(cpu), "s"),
         show(median(wall), "s"),
         show(median(peak), "MB"),
+        show(median(faults), "thousand"),
         String::new(),
     ]
 }
 
-fn row(plain: &Series, other: &Series, limit: Duration) -> [String; 5] {
+fn row(plain: &Series, other: &Series, limit: Duration) -> [String; 6] {
     let ratio = |figure| paired(plain, other, figure, |with, base| with / base).map(Spread::ratio);
     let Some(cpu_ratio) = ratio(cpu) else {
         let text = format!("did not end within {} s", limit.as_secs());
-        return [other.name.into(), text, String::new(), String::new(), String::new()];
+        return [other.name.into(), text, String::new(), String::new(), String::new(), String::new()];
     };
     let added = paired(plain, other, peak, |with, base| with - base)
         .map(|spread| format!("{:+.1} MB", spread.median));
@@ -121,6 +127,7 @@ fn row(plain: &Series, other: &Series, limit: Duration) -> [String; 5] {
         cpu_ratio,
         ratio(wall).unwrap_or_default(),
         added.unwrap_or_default(),
+        ratio(faults).unwrap_or_default(),
         written.unwrap_or_default(),
     ]
 }
@@ -135,6 +142,7 @@ mod tests {
                 cpu: Duration::from_secs(seconds),
                 wall: Duration::from_secs(2 * seconds),
                 peak_rss_bytes: mb * 1_000_000,
+                faults: 1000 * seconds,
             },
             written: Some(1_500_000),
         };
@@ -147,9 +155,9 @@ mod tests {
         let other = series("other", &[Some((11, 610)), Some((24, 612)), Some((44, 611))]);
         let hung = series("hung", &[None, None, None]);
         let expected = "
-             CPU time                wall time              peak RSS  written
-no profiler  20.0 s                  40.0 s                 600.0 MB
-other        1.100x [1.100, 1.200]   1.100x [1.100, 1.200]  +11.0 MB  1.50 MB
+             CPU time                wall time              peak RSS  page faults            written
+no profiler  20.0 s                  40.0 s                 600.0 MB  20.0 thousand
+other        1.100x [1.100, 1.200]   1.100x [1.100, 1.200]  +11.0 MB  1.100x [1.100, 1.200]  1.50 MB
 hung         did not end within 9 s";
         assert_eq!(format!("\n{}", render(&[plain, other, hung], Duration::from_secs(9))), expected);
     }

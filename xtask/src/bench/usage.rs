@@ -26,6 +26,8 @@ pub(crate) struct Usage {
     pub(crate) wall: Duration,
     /// High-water mark of the largest process, in bytes.
     pub(crate) peak_rss_bytes: u64,
+    /// Page faults of the command and all that it waited for, those without I/O included.
+    pub(crate) faults: u64,
 }
 
 /// Runs a command to its end; `None` if it took longer than `limit` and was killed.
@@ -85,7 +87,8 @@ fn from_kernel(usage: &libc::rusage) -> Usage {
         Duration::from_secs(value.tv_sec.unsigned_abs()) + Duration::from_micros(value.tv_usec.unsigned_abs())
     };
     let peak_rss_bytes = usage.ru_maxrss.unsigned_abs() * 1024;
-    Usage { cpu: time(usage.ru_utime) + time(usage.ru_stime), wall: Duration::ZERO, peak_rss_bytes }
+    let faults = usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs();
+    Usage { cpu: time(usage.ru_utime) + time(usage.ru_stime), wall: Duration::ZERO, peak_rss_bytes, faults }
 }
 
 fn kill_group(leader: i32) {
@@ -117,6 +120,7 @@ mod tests {
         let usage = shell(spin, Duration::from_mins(1)).unwrap().unwrap();
         assert!(usage.cpu > Duration::from_millis(50), "{usage:?}");
         assert!(usage.wall >= usage.cpu / 2 && usage.peak_rss_bytes > 100_000, "{usage:?}");
+        assert!(usage.faults > 0, "{usage:?}");
     }
 
     #[test]

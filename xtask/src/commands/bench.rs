@@ -20,6 +20,8 @@ use crate::workspace::Workspace;
 /// A profiler that takes this many times as long as the plain program is killed.
 const PATIENCE: u32 = 6;
 const PROGRAM: &str = "examples/train_detector.py";
+/// The transformer, which two workers feed.
+const SEQUENCES: &str = "xtask/src/bench/train_sequences.py";
 const REACHING_PROGRAM: &str = "examples/train_reaching.py";
 
 /// Measure cost and accuracy
@@ -59,7 +61,7 @@ struct HeapArgs {
     runs: u32,
 }
 
-/// Paired ratios of time and memory against no profiler, tracemalloc, memray and scalene
+/// Paired ratios of time, memory and page faults against no profiler, tracemalloc, memray, Fil and scalene
 #[derive(Debug, clap::Args)]
 struct RunArgs {
     /// Rounds, each of which runs every contender once
@@ -68,6 +70,12 @@ struct RunArgs {
     /// Epochs of the example program; 22 take about a minute without a profiler
     #[arg(long, default_value_t = 22, value_name = "N")]
     epochs: u32,
+    /// A transformer that two workers feed, instead of the detector; 22 epochs take about a minute, too
+    #[arg(long)]
+    workers: bool,
+    /// Steps of an epoch
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    steps: u32,
     /// Only these contenders, beside the plain program, by the beginning of their names
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
@@ -111,16 +119,17 @@ fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {
     let groups = [Packages::Dev, Packages::Bench];
     let environment = develop::prepare(workspace, &Interpreter::default(), &groups)?;
     let bench = Bench { workspace, environment };
-    let words = [PROGRAM, "--epochs", &args.epochs.to_string(), "--steps", "200"].map(String::from);
+    let script = if args.workers { SEQUENCES } else { PROGRAM };
+    let (epochs, steps) = (args.epochs.to_string(), args.steps.to_string());
+    let words = [script, "--epochs", &epochs, "--steps", &steps].map(String::from);
     let program = Program { words: words.to_vec() };
     let (series, limit) = bench.rounds(&contenders, &program, args.rounds)?;
     let start = Program { words: ["-c", "import torch"].map(String::from).to_vec() };
     console::step("start-up: a program that only imports torch");
     let (fixed, _) = bench.rounds(&[PLAIN, CAULK], &start, args.rounds.max(5))?;
     console::data(format!(
-        "{}; {PROGRAM} --epochs {} --steps 200; {} rounds\n",
+        "{}; {script} --epochs {epochs} --steps {steps}; {} rounds\n",
         machine(),
-        args.epochs,
         args.rounds
     ));
     console::data(ratio::render(&series, limit));
@@ -266,6 +275,6 @@ mod tests {
         assert_eq!(names(&["caulk"]), [PLAIN.name, "caulk run"]);
         assert_eq!(names(&["scalene"]), [PLAIN.name, "scalene --cpu-only", "scalene"]);
         assert_eq!(names(&[]).len(), ALL.len());
-        assert!(chosen(&["fil".into()]).unwrap_err().to_string().contains("`fil`"));
+        assert!(chosen(&["guppy".into()]).unwrap_err().to_string().contains("`guppy`"));
     }
 }

@@ -133,7 +133,10 @@ mod tests {
     fn slow_linters_are_compared_with_the_round_in_which_they_ran() {
         let sample = |milliseconds| {
             let time = Duration::from_millis(milliseconds);
-            Some(Sample { usage: Usage { cpu: time, wall: time, peak_rss_bytes: 30_000_000 }, written: None })
+            Some(Sample {
+                usage: Usage { cpu: time, wall: time, peak_rss_bytes: 30_000_000, faults: 1 },
+                written: None,
+            })
         };
         let series = [
             Series { name: "caulk check", rounds: vec![sample(500), sample(400), sample(420)] },
