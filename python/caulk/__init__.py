@@ -134,13 +134,25 @@ def load_ipython_extension(shell: "Any") -> None:
 
 
 def epoch() -> None:
-    """Says that an epoch begins or ends here. Call it once per epoch, always at the same place."""
+    """Says that an epoch begins or ends here. Call it once per epoch, always at the same place.
+
+    Examples
+    --------
+    >>> for number in range(3):
+    ...     epoch()
+    """
     if _marks is not None:
         _marks.said_epoch()
 
 
 def step() -> None:
-    """Says that an optimizer step, or what counts as one, is done. Steps that caulk sees itself no longer count then."""
+    """Says that an optimizer step, or what counts as one, is done. Steps that caulk sees itself no longer count then.
+
+    Examples
+    --------
+    >>> for batch in ("first", "second"):
+    ...     step()
+    """
     if _marks is not None:
         _marks.said_step()
 
@@ -163,7 +175,18 @@ def on_checkpoint(save: "Saver") -> "Saver":
 
 
 class phase:
-    """Says what the program does inside: `train`, `validation` or `test`."""
+    """Says what the program does inside: `train`, `validation` or `test`.
+
+    Raises
+    ------
+    ValueError
+        For another name.
+
+    Examples
+    --------
+    >>> with phase("validation"):
+    ...     score = 0.5
+    """
 
     __slots__ = ("_name", "_outer")
 

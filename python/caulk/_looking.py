@@ -165,6 +165,14 @@ def retained(tensor: Any) -> Retained:
     ------
     TypeError
         For anything else, subclasses included: asking them would run code of theirs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> row = torch.zeros(1000, 10)[0]
+    >>> held = retained(row)
+    >>> held.shown, held.storage, held.graph_nodes
+    (40, 40000, 0)
     """
     found = _agent.pinned_by(tensor)
     if found is None:

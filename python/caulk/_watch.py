@@ -64,6 +64,16 @@ class Watch:
         When to warn, and what to release.
     sinks
         Where the figures of each epoch go, beside the log.
+
+    Examples
+    --------
+    >>> watch = Watch(WatchOptions(host_growth=8 * 1024**3))
+    >>> watch.begin()
+    >>> for batch in range(10):
+    ...     watch.step()
+    >>> watch.end_validation()
+    >>> watch.end_epoch()["memory/rss"] > 0, watch.warnings
+    (True, [])
     """
 
     def __init__(self, options: WatchOptions | None = None, sinks: tuple[Sink, ...] = ()) -> None:
@@ -191,6 +201,13 @@ def to_tensorboard(writer: Any) -> Sink:
     ----------
     writer
         A ``torch.utils.tensorboard.SummaryWriter`` or anything else with its `add_scalar`.
+
+    Examples
+    --------
+    >>> class Writer:
+    ...     def add_scalar(self, name, value, step): print(name, value, step)
+    >>> to_tensorboard(Writer())({"memory/rss": 1024.0}, 3)
+    memory/rss 1024.0 3
     """
 
     def write(figures: Mapping[str, float], step: int) -> None:
@@ -207,6 +224,13 @@ def to_wandb(run: Any) -> Sink:
     ----------
     run
         What ``wandb.init`` returned.
+
+    Examples
+    --------
+    >>> class Run:
+    ...     def log(self, figures): print(figures)
+    >>> to_wandb(Run())({"memory/rss": 1024.0}, 3)
+    {'memory/rss': 1024.0, 'memory/step': 3}
     """
 
     def write(figures: Mapping[str, float], step: int) -> None:

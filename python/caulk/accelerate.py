@@ -32,6 +32,14 @@ class LeakWatch(Watch):
         An ``accelerate.Accelerator``.
     options
         When to warn, and what to release.
+
+    Examples
+    --------
+    >>> from accelerate import Accelerator
+    >>> watch = LeakWatch(Accelerator(cpu=True))
+    >>> watch.step()
+    >>> watch.end_epoch()["memory/rss"] > 0
+    True
     """
 
     def __init__(self, accelerator: Any, options: WatchOptions | None = None) -> None:

@@ -28,6 +28,14 @@ class LeakHandler:
     ----------
     options
         When to warn, and what to release.
+
+    Examples
+    --------
+    >>> from ignite.engine import Engine
+    >>> trainer = Engine(lambda engine, batch: batch)
+    >>> LeakHandler().attach(trainer)
+    >>> trainer.run([1, 2, 3]).metrics["memory/rss"] > 0
+    True
     """
 
     def __init__(self, options: WatchOptions | None = None) -> None:

@@ -32,6 +32,11 @@ class LeakCallback(Callback):
     ----------
     options
         When to warn, and what to release.
+
+    Examples
+    --------
+    >>> from lightning.pytorch import Trainer
+    >>> trainer = Trainer(callbacks=[LeakCallback()], accelerator="cpu", logger=False, enable_checkpointing=False)
     """
 
     def __init__(self, options: WatchOptions | None = None) -> None:
@@ -70,6 +75,14 @@ class PlotCallback(Callback):
     ----------
     draw
         Called with a name and what was last kept under it.
+
+    Examples
+    --------
+    >>> callback = PlotCallback(lambda name, data: print(f"draws {name} of {data}"))
+    >>> for epoch in range(3):
+    ...     callback.plots.keep("confusion", [epoch])
+    >>> callback.plots.draw_all()  # the trainer does, at its end
+    draws confusion of [2]
     """
 
     def __init__(self, draw: Any) -> None:

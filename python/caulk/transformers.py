@@ -27,6 +27,12 @@ class LeakCallback(TrainerCallback):
     ----------
     options
         When to warn, and what to release.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from transformers import Trainer
+    >>> trainer = Trainer(torch.nn.Linear(2, 1), callbacks=[LeakCallback()])
     """
 
     def __init__(self, options: WatchOptions | None = None) -> None:
