@@ -22,7 +22,7 @@ const INSTALL_HINT: &str = "look at what the installer says above; it needs the 
 /// A group of packages in `.venv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packages {
-    /// Torch, numpy, matplotlib, pytest.
+    /// Torch, numpy, matplotlib, PyAV, pytest.
     Dev,
     /// Frameworks and tables.
     Full,
@@ -42,7 +42,7 @@ impl Packages {
     fn announcement(self) -> &'static str {
         match self {
             Self::Dev => {
-                "installing torch, numpy, matplotlib and pytest: torch for Linux is the CUDA build, 3 GB to download \
+                "installing torch, numpy, matplotlib, av and pytest: torch for Linux is the CUDA build, 3 GB to download \
                  the first time, 5 GB on disk; later environments link to uv's cache and take seconds"
             }
             Self::Full => "installing lightning, transformers, accelerate, polars and pandas (200 MB)",

@@ -1,7 +1,8 @@
 //! The worker `caulk-clip`: one request as a line of JSON on standard input, one answer on standard output, until the input
 //! ends. Pictures follow their answer as bytes.
 //!
-//! `caulk-clip [MEGABYTES]`: how much memory it may take. `caulk-clip --version` says which FFmpeg is in it.
+//! `caulk-clip [MEGABYTES [bound]]`: how much memory it may take; `bound` to die with the thread that started it, in the middle
+//! of a video too. `caulk-clip --version` says which FFmpeg is in it.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ use caulk_clip::job::{Answer, Decode, Outcome, Pictures, Request};
 use caulk_clip::picture::Size;
 use caulk_clip::random::Key;
 use caulk_ffmpeg::{DecodeError, Options, Target, log};
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 const MEGABYTE: u64 = 1_000_000;
 /// Where nobody says how much memory there is.
@@ -18,7 +20,8 @@ const DEFAULT_MEGABYTES: u64 = 1000;
 const BESIDE: u64 = 64 * MEGABYTE;
 
 fn main() -> ExitCode {
-    let argument = std::env::args().nth(1);
+    let mut arguments = std::env::args().skip(1);
+    let argument = arguments.next();
     if argument.as_deref() == Some("--version") {
         let _ = writeln!(
             io::stdout(),
@@ -31,6 +34,10 @@ fn main() -> ExitCode {
     let megabytes = argument.and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_MEGABYTES);
     let memory: u64 = megabytes * MEGABYTE;
     limit(memory);
+    if arguments.next().as_deref() == Some("bound") {
+        // Where that is refused, the end of the input ends it after the video.
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    }
     log::keep();
     match serve(memory.saturating_sub(BESIDE)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -68,7 +68,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts one that takes at most so many bytes of memory. It is in the caller's process group.
+    /// Starts one that takes at most so many bytes of memory. It is in the caller's process group and dies with this thread.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -76,7 +76,7 @@ impl Worker {
         let start = |source| WorkerError::Start { path: worker.to_owned(), source };
         let megabytes = (memory / 1_000_000).to_string();
         let mut command = Command::new(worker);
-        command.arg(megabytes).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args([&megabytes, "bound"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(start)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))?;

@@ -1,0 +1,372 @@
+"""`caulk clips` on videos of every awkward kind: exactly the frames of a full decode, whatever stops it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import videos
+from harness import CAULK, program_environment
+
+WORKER = CAULK.with_name("caulk-clip")
+pytestmark = pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")
+OPEN = "bframes=3:keyint=30:scenecut=0:open-gop=1:b-pyramid=normal"
+
+
+class Worker:
+    """The worker as caulk talks to it."""
+
+    def __init__(self) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen([WORKER], stdin=pipe, stdout=pipe)
+
+    def decode(self, path: Path, frames: list[int], size: int | None = None, **more: Any) -> dict:
+        """The answer, with the pictures under `images`."""
+        shape = {"width": size, "height": size} if size else None
+        ask = {"path": str(path), "selection": {"explicit": frames}, "frames": 1, "size": shape, **more}
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"decode": ask}).encode() + b"\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        if pictures := answer.get("pictures"):
+            data = np.frombuffer(self.process.stdout.read(pictures["bytes"]), np.uint8)
+            shape = pictures["size"]
+            answer["images"] = data.reshape(len(frames), shape["height"], shape["width"], 3)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def worker():
+    worker = Worker()
+    yield worker
+    worker.process.stdin.close()
+    assert worker.process.wait() == 0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("videos")
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> Path:
+    return videos.encode(folder / "plain.mp4", 120)
+
+
+@pytest.fixture(scope="module")
+def open_groups(folder: Path) -> Path:
+    return videos.encode(folder / "open.mp4", 120, parameters=OPEN)
+
+
+@pytest.fixture(scope="module")
+def hevc(folder: Path) -> Path:
+    return videos.encode(
+        folder / "hevc.mp4", 90, codec="libx265", parameters="keyint=30:bframes=4:log-level=none:pools=1"
+    )
+
+
+def check(worker: Worker, path: Path, count: int | None = None, turn: int = 0, whole: bool = False) -> None:
+    """Frames by number, alone and together, are those of two full decodes: PyAV's by what they show, our own by the byte."""
+    expected = videos.full_decode(path, turn)
+    assert count is None or len(expected) == count
+    everything = worker.decode(path, list(range(len(expected))), sequential=True)
+    assert everything["pictures"]["total"] == len(expected), everything
+    draw = random.Random(str(path.name))
+    some = [[frame] for frame in draw.sample(range(len(expected)), min(12, len(expected)))]
+    some += [draw.choices(range(len(expected)), k=6) for _ in range(4)] + [[len(expected) - 1, 0]]
+    for frames in some:
+        answer = worker.decode(path, frames)
+        assert whole or "sequential" not in answer, answer["sequential"]
+        shown = [videos.number_of(np.rot90(image, turn)) for image in answer["images"]]
+        assert shown == [expected[frame] for frame in frames]
+        for frame, image in zip(frames, answer["images"]):
+            assert np.array_equal(image, everything["images"][frame]), (path.name, frame)
+
+
+def test_a_constant_rate(worker: Worker, plain: Path) -> None:
+    check(worker, plain, 120)
+
+
+@pytest.mark.parametrize("ending", ["mkv", "mov", "ts", "flv"])
+def test_other_containers(worker: Worker, plain: Path, ending: str) -> None:
+    check(worker, videos.copy(plain, plain.with_suffix(f".{ending}")), 120)
+
+
+def test_fragments(worker: Worker, plain: Path) -> None:
+    path = plain.with_name("fragments.mp4")
+    check(worker, videos.copy(plain, path, options={"movflags": "frag_keyframe+empty_moov"}), 120)
+
+
+def test_a_variable_rate(worker: Worker, folder: Path) -> None:
+    check(worker, videos.encode(folder / "vfr.mp4", 100, times=lambda i: 2 * i + (i % 7 == 3)), 100)
+
+
+def test_one_long_group(worker: Worker, folder: Path) -> None:
+    parameters = "bframes=8:keyint=1000:scenecut=0:b-pyramid=normal"
+    check(worker, videos.encode(folder / "long.mp4", 150, parameters=parameters), 150)
+
+
+@pytest.mark.parametrize("ending", ["mp4", "ts", "mkv"])
+def test_open_groups(worker: Worker, open_groups: Path, ending: str) -> None:
+    path = open_groups.with_name(f"copied.{ending}")
+    check(worker, videos.copy(open_groups, path), 120)
+
+
+def test_a_cut_out_of_open_groups(worker: Worker, open_groups: Path) -> None:
+    first, shift = videos.keys(open_groups)[2]
+    path = open_groups.with_name("cut.mp4")
+    check(worker, videos.copy(open_groups, path, lambda at, packet: at >= first, shift))
+
+
+def test_a_cut_out_of_hevc(worker: Worker, hevc: Path) -> None:
+    first, shift = videos.keys(hevc)[1]
+    path = hevc.with_name("hevc-cut.mp4")
+    check(worker, videos.copy(hevc, path, lambda at, packet: at >= first, shift))
+
+
+def test_an_edit_list_that_trims(worker: Worker, plain: Path) -> None:
+    first, start = videos.keys(plain)[1]
+    path, tick = plain.with_name("edit.mp4"), 512
+    options = {"avoid_negative_ts": "disabled"}
+    videos.copy(plain, path, lambda at, packet: at >= first, start + 17 * tick, options)
+    check(worker, path, 120 - 50 - 17)
+
+
+@pytest.mark.parametrize("degrees, turn", [(90, 1), (180, 2), (270, 3)])
+def test_turned_pictures(worker: Worker, folder: Path, degrees: int, turn: int) -> None:
+    path = videos.turned(videos.encode(folder / f"turned-{degrees}.mp4", 30), degrees)
+    answer = worker.decode(path, [7])
+    upright = np.rot90(answer["images"][0], turn)
+    assert upright.shape == (180, 320, 3) and videos.number_of(upright) == 7
+
+
+def test_odd_sizes(worker: Worker, folder: Path) -> None:
+    check(worker, videos.encode(folder / "odd.mp4", 40, size=(322, 182)), 40)
+    assert worker.decode(folder / "odd.mp4", [3], size=113)["images"].shape == (1, 113, 113, 3)
+
+
+@pytest.mark.parametrize(
+    "name, codec, options",
+    [
+        ("vp9.webm", "libvpx-vp9", {"g": "40", "cpu-used": "8"}),
+        ("vp9.mp4", "libvpx-vp9", {"g": "40", "auto-alt-ref": "1", "lag-in-frames": "16", "cpu-used": "8"}),
+        ("vp8.webm", "libvpx", {"g": "40", "auto-alt-ref": "1", "lag-in-frames": "16", "cpu-used": "8"}),
+        ("mpeg4.mp4", "mpeg4", {"bf": "2", "g": "30"}),
+        ("mpeg2.ts", "mpeg2video", {"bf": "2", "g": "30"}),
+        ("mjpeg.avi", "mjpeg", {}),
+        ("prores.mov", "prores", {}),
+    ],
+)
+def test_other_codecs(worker: Worker, folder: Path, name: str, codec: str, options: dict[str, str]) -> None:
+    check(worker, videos.encode(folder / name, 60, codec=codec, parameters="", **options), 60)
+
+
+def test_hevc(worker: Worker, hevc: Path) -> None:
+    check(worker, hevc, 90)
+    check(worker, videos.copy(hevc, hevc.with_suffix(".ts")), 90)
+
+
+def test_files_that_tell_too_little_are_decoded_as_a_whole(worker: Worker, folder: Path) -> None:
+    options = {"codec": "mpeg4", "parameters": "", "bf": "2", "g": "30"}
+    check(worker, videos.encode(folder / "mpeg4.avi", 60, **options), 60, whole=True)
+    refresh = videos.encode(folder / "refresh.mp4", 100, parameters="intra-refresh=1:keyint=40:bframes=0")
+    check(worker, refresh, 100, whole=True)
+    assert "frame 44" in worker.decode(refresh, [44])["sequential"]
+
+
+@pytest.mark.parametrize("ending", ["mp4", "mkv", "ts"])
+def test_a_file_that_ends_too_early(worker: Worker, plain: Path, ending: str) -> None:
+    path = videos.copy(plain, plain.with_name(f"whole.{ending}"), options={"movflags": "faststart"})
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 6 // 10])
+    expected = videos.full_decode(path)
+    answer = worker.decode(path, [0])
+    total = answer["pictures"]["total"]
+    # PyAV gives up at the damage; the decoder still holds some frames then.
+    assert len(expected) <= total <= len(expected) + 4
+    everything = worker.decode(path, list(range(total)), sequential=True)
+    assert everything["pictures"]["total"] == total
+    last = worker.decode(path, [total - 1])["images"][0]
+    assert np.array_equal(last, everything["images"][-1])
+    assert [videos.number_of(image) for image in everything["images"]][: len(expected)] == expected
+
+
+def test_files_without_frames_say_so(worker: Worker, folder: Path) -> None:
+    (folder / "empty.mp4").write_bytes(b"")
+    (folder / "junk.mp4").write_bytes(bytes(range(256)) * 100)
+    videos.sound(folder / "sound.mp4")
+    assert worker.decode(folder / "sound.mp4", [0])["failed"] == "no video in this file"
+    for name in ("empty.mp4", "junk.mp4", "missing.mp4"):
+        assert worker.decode(folder / name, [0])["failed"].startswith("cannot open"), name
+    assert "frame 999 was asked for; the video has 120" in worker.decode(folder / "plain.mp4", [999])["failed"]
+
+
+def test_shapes(worker: Worker, plain: Path) -> None:
+    cropped = worker.decode(plain, [5], size=90, fit="crop")["images"][0]
+    padded = worker.decode(plain, [5], size=90, fit="pad")["images"][0]
+    assert padded[:19].max() == 0 and padded[-19:].max() == 0 and padded[22:68].min(axis=(1, 2)).size == 46
+    assert videos.number_of(padded[20:70]) == 5 and cropped.shape == padded.shape
+
+
+def caulk(*words: str | Path, cwd: Path, code: int = 0) -> str:
+    line = [str(word) for word in (CAULK, "clips", *words)]
+    done = subprocess.run(line, cwd=cwd, env=program_environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def data_set(folder: Path, plain: Path) -> Path:
+    """Twelve videos and one that is none, with a manifest."""
+    place = folder / "set"
+    (place / "videos").mkdir(parents=True)
+    rows = ["video_path,label,person"]
+    for number in range(12):
+        name = f"videos/{number}.mp4"
+        videos.encode(place / name, 30 + number, size=(160, 96))
+        rows.append(f"{name},{'real' if number % 2 else 'fake'},{number // 2}")
+    (place / "videos/bad.mp4").write_bytes(b"nothing")
+    rows.append("videos/bad.mp4,real,9")
+    (place / "videos.csv").write_text("\n".join(rows) + "\n")
+    return place
+
+
+OPTIONS = ("--frames", "4", "--size", "48", "--augment", "2")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a prepared set; which locks there were says nothing."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def prepared(data_set: Path) -> Path:
+    told = caulk("prepare", "videos.csv", "--out", "once", *OPTIONS, cwd=data_set, code=1)
+    assert "36 clips of 12 videos" in told and "1 videos gave no clips" in told
+    return data_set / "once"
+
+
+def test_a_set_is_prepared(prepared: Path) -> None:
+    rows = list(csv.DictReader((prepared / "metadata.csv").open()))
+    assert [*rows[0]] == ["video_path", "label", "original_video", "augmentation_idx"]
+    assert len(rows) == 36 and rows[4]["original_video"] == "videos/1.mp4" and rows[4]["label"] == "real"
+    assert [row["augmentation_idx"] for row in rows[:3]] == ["0", "1", "2"]
+    clips = [np.load(prepared / row["video_path"], mmap_mode="r") for row in rows]
+    assert {clip.shape for clip in clips} == {(4, 48, 48, 3)} and clips[0].dtype == np.uint8
+    assert len({clip.tobytes() for clip in clips}) == 36
+    failed = [json.loads(line) for line in (prepared / "failed.jsonl").read_text().splitlines()]
+    assert [each["video"] for each in failed] == ["videos/bad.mp4"]
+
+
+def test_the_same_clips_with_any_number_of_workers_in_any_folder(
+    prepared: Path, data_set: Path, tmp_path: Path
+) -> None:
+    os.rename(data_set, tmp_path / "moved")
+    try:
+        caulk("prepare", "moved/videos.csv", "--out", "other", *OPTIONS, "--jobs", "1", cwd=tmp_path, code=1)
+    finally:
+        os.rename(tmp_path / "moved", data_set)
+    assert contents(tmp_path / "other") == contents(prepared)
+
+
+def test_what_is_stopped_anywhere_ends_the_same(prepared: Path, data_set: Path) -> None:
+    line = [CAULK, "clips", "prepare", "videos.csv", "--out", "stopped", *OPTIONS, "--jobs", "2"]
+    draw = random.Random(7)
+    for _ in range(5):
+        run = subprocess.Popen(line, cwd=data_set, env=program_environment(), stderr=subprocess.DEVNULL)
+        time.sleep(draw.uniform(0.02, 0.4))
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    caulk(*line[2:], cwd=data_set, code=1)
+    files = contents(data_set / "stopped")
+    assert files == contents(prepared)
+
+
+def test_more_augmentations_are_added(prepared: Path, data_set: Path) -> None:
+    few = ("prepare", "videos.csv", "--out", "grown", "--frames", "4", "--size", "48", "--augment")
+    caulk(*few, "1", cwd=data_set, code=1)
+    caulk(*few, "2", cwd=data_set, code=1)
+    assert contents(data_set / "grown")["metadata.csv"] == contents(prepared)["metadata.csv"]
+
+
+def test_shards_share_a_folder(prepared: Path, data_set: Path) -> None:
+    for shard in ("0/2", "1/2"):
+        code = 1 if shard == "0/2" else 0
+        caulk("prepare", "videos.csv", "--out", "shared", *OPTIONS, "--shard", shard, cwd=data_set, code=code)
+    shared, once = contents(data_set / "shared"), contents(prepared)
+    assert shared["metadata.csv"] == once["metadata.csv"]
+    assert {name: data for name, data in shared.items() if name.startswith("clips/")} == {
+        name: data for name, data in once.items() if name.startswith("clips/")
+    }
+
+
+def test_other_settings_want_another_folder(prepared: Path, data_set: Path) -> None:
+    told = caulk("prepare", "videos.csv", "--out", "once", "--frames", "5", "--size", "48", cwd=data_set, code=125)
+    assert "holds clips of other settings" in told
+
+
+def test_changed_clips_are_told(prepared: Path, data_set: Path) -> None:
+    assert "36 clips are as logged" in caulk("verify", "once", cwd=data_set)
+    clip = next((prepared / "clips").rglob("*.npy"))
+    data = clip.read_bytes()
+    clip.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    told = caulk("verify", "once", cwd=data_set, code=1)
+    clip.write_bytes(data)
+    assert "changed  clips/" in told and "35 clips are as logged" in told
+
+
+def test_folds_keep_groups_whole(prepared: Path, data_set: Path) -> None:
+    caulk("split", "videos.csv", "--out", "once", "--folds", "3", "--group", "person", cwd=data_set)
+    rows = {row["video_path"]: row for row in csv.DictReader((prepared / "metadata.csv").open())}
+    people = {row["video_path"]: row["person"] for row in csv.DictReader((data_set / "videos.csv").open())}
+    validated: list[str] = []
+    for number in range(3):
+        fold = json.loads((prepared / f"folds/fold-{number}.json").read_text())
+        train, validation = (
+            {people[rows[clip]["original_video"]] for clip in fold[side]} for side in ("train", "validation")
+        )
+        assert not train & validation
+        assert all(rows[clip]["augmentation_idx"] == "0" for clip in fold["validation"])
+        validated += [rows[clip]["original_video"] for clip in fold["validation"]]
+    assert sorted(validated) == sorted({row["original_video"] for row in rows.values()})
+    for number in range(3):
+        (prepared / f"folds/fold-{number}.json").unlink()
+    (prepared / "folds").rmdir()
+
+
+def test_a_second_program_is_refused(data_set: Path) -> None:
+    import fcntl
+
+    (data_set / "busy").mkdir()
+    with (data_set / "busy/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        told = caulk("prepare", "videos.csv", "--out", "busy", *OPTIONS, cwd=data_set, code=125)
+    assert "another `caulk clips prepare` is writing" in told
+
+
+@pytest.mark.parametrize("flips", [0, 1])
+def test_damaged_files_neither_crash_nor_grow(plain: Path, tmp_path: Path, flips: int) -> None:
+    worker, draw = Worker(), random.Random(flips)
+    whole = bytearray(plain.read_bytes())
+    for number in range(40):
+        data = bytearray(whole[: draw.randrange(len(whole))] if not flips else whole)
+        for _ in range(20 * flips):
+            data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+        path = tmp_path / f"{number}.mp4"
+        path.write_bytes(data)
+        answer = worker.decode(path, [0, 1], size=112)
+        assert "pictures" in answer or "failed" in answer
+    status = Path(f"/proc/{worker.process.pid}/status").read_text()
+    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+    assert peak < 100_000, f"{peak} kB"
+    worker.process.stdin.close()
+    assert worker.process.wait() == 0
