@@ -1,0 +1,84 @@
+"""The worker ``caulk-clip`` as Python talks to it: a process per process, asked by lines of JSON through pipes."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+#: Names another worker than the one that was installed with this package.
+VARIABLE = "CAULK_CLIP"
+NAME = "caulk-clip"
+
+
+class DecodeError(RuntimeError):
+    """A video, or frames of it, cannot be decoded; the message says why."""
+
+
+def find() -> str:
+    """Where the worker lies: beside ``caulk``, in the environment's ``bin``."""
+    above = Path(__file__).resolve().parents
+    installed = [str(folder / "bin" / NAME) for folder in above]
+    for place in [os.environ.get(VARIABLE), *installed, shutil.which(NAME)]:
+        if place and os.access(place, os.X_OK) and os.path.isfile(place):
+            return place
+    raise DecodeError(f"`{NAME}` is not installed: this caulk was built without FFmpeg")
+
+
+class Worker:
+    """A worker that is started when it is first asked, in each process anew: what a fork leaves is not its child's."""
+
+    def __init__(self, megabytes: int = 1000) -> None:
+        self._megabytes = megabytes
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+        atexit.register(self.close)
+
+    def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """The answer, and the bytes behind it."""
+        if self._owner != os.getpid():
+            # The lock may have been held by a thread that a fork has not brought along.
+            self._lock, self._process, self._owner = threading.Lock(), None, os.getpid()
+        with self._lock:
+            process = self._process or self._start()
+            try:
+                return self._exchange(process, request)
+            except BaseException as error:
+                # Whatever is still in the pipe would be taken for the next answer.
+                self._process = None
+                process.kill()
+                code = process.wait()
+                if isinstance(error, OSError | ValueError):
+                    raise DecodeError(f"the decoder died (exit code {code})") from None
+                raise
+
+    def close(self) -> None:
+        """Ends the worker, if this process has started one; the next request starts another."""
+        process, self._process = self._process, None
+        if process is not None and self._owner == os.getpid():
+            with process:
+                pass
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen([find(), str(self._megabytes)], stdin=pipe, stdout=pipe)
+        return self._process
+
+    @staticmethod
+    def _exchange(process: subprocess.Popen[bytes], request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        answer: dict[str, Any] = json.loads(process.stdout.readline())
+        data = b""
+        if pictures := answer.get("pictures"):
+            data = process.stdout.read(pictures["bytes"])
+            if len(data) != pictures["bytes"]:
+                raise OSError("too few bytes")
+        return answer, data

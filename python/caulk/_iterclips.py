@@ -1,0 +1,73 @@
+"""Clips that are decoded as they are asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from .clips import DecodeError, decode
+
+
+class IterableClips(IterableDataset):
+    """Clips of videos, decoded on the fly, one at a time in each worker of a ``DataLoader``.
+
+    An item is ``(clip, index)``: a tensor of unsigned bytes (frames, rows, columns, channels) and the number of its video. Workers
+    share the videos among them. Each keeps one decoder, a process of its own that holds one video at a time.
+
+    Parameters
+    ----------
+    videos
+        Their paths.
+    frames, size, select, fit, seed
+        As of `decode`.
+    transform
+        Called with each clip.
+    skip_failed
+        Leave out videos that cannot be decoded, instead of raising.
+
+    Examples
+    --------
+    >>> list(IterableClips(["no/such/video.mp4"], skip_failed=True))
+    []
+    """
+
+    def __init__(
+        self,
+        videos: Sequence[str | os.PathLike[str]],
+        frames: int | Sequence[int] = 6,
+        size: int | tuple[int, int] | None = 112,
+        *,
+        select: str = "uniform",
+        fit: str = "stretch",
+        seed: int = 0,
+        transform: Callable[[Any], Any] | None = None,
+        skip_failed: bool = False,
+    ) -> None:
+        super().__init__()
+        self.videos: list[str] = [os.fspath(video) for video in videos]
+        self.frames: int | Sequence[int] = frames
+        self.size: int | tuple[int, int] | None = size
+        self.select: str = select
+        self.fit: str = fit
+        self.seed: int = seed
+        self.transform: Callable[[Any], Any] | None = transform
+        self.skip_failed: bool = skip_failed
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        worker = get_worker_info()
+        first, step = (worker.id, worker.num_workers) if worker else (0, 1)
+        for index in range(first, len(self.videos), step):
+            try:
+                frames = decode(
+                    self.videos[index], self.frames, self.size, select=self.select, fit=self.fit, seed=self.seed
+                )
+            except DecodeError:
+                if self.skip_failed:
+                    continue
+                raise
+            clip: Any = torch.from_numpy(frames)
+            yield (self.transform(clip) if self.transform else clip), index

@@ -1,0 +1,202 @@
+"""Clips of videos: exactly the frames that are wanted, and data sets of clips that `caulk clips prepare` has made.
+
+```python
+import caulk.clips
+
+frames = caulk.clips.decode("video.mp4", [0, 15, 30], size=112)    # uint8, (3, 112, 112, 3)
+clips = caulk.clips.ClipDataset("clips", fold=0, side="train")      # for torch.utils.data.DataLoader
+```
+
+numpy is needed; torch only by `IterableClips`, and where `ClipDataset` is asked for tensors.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._clipworker import DecodeError, Worker
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._iterclips import IterableClips
+
+__all__ = ["ClipDataset", "DecodeError", "IterableClips", "decode"]
+
+_worker = Worker()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "IterableClips":
+        from ._iterclips import IterableClips
+
+        return IterableClips
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def decode(
+    path: str | os.PathLike[str],
+    frames: int | Sequence[int],
+    size: int | tuple[int, int] | None = 112,
+    *,
+    select: str = "uniform",
+    fit: str = "stretch",
+    seed: int = 0,
+) -> NDArray[np.uint8]:
+    """Frames of a video, as an array of frames, rows, columns and channels (red, green, blue).
+
+    Frame i is the i-th that a full decode puts out: edit lists are applied, and what cannot be decoded is not counted. Only
+    what the frames need is decoded, in a process of its own; a video that must be decoded as a whole is warned of.
+
+    Parameters
+    ----------
+    path
+        The video.
+    frames
+        Numbers of the frames, in any order, duplicates allowed; or how many `select` is to choose.
+    size
+        Rows and columns, or one number for both; ``None`` leaves pictures as large as they are.
+    select
+        ``uniform`` (first to last), ``segments`` (the middle of each of as many segments), ``random`` (one of each segment, by
+        `seed` and path), or ``stride:N``.
+    fit
+        How a picture gets its shape: ``stretch``, ``crop`` (the middle) or ``pad`` (black).
+    seed
+        Seed of ``random``.
+
+    Raises
+    ------
+    DecodeError
+        If there is no video that can be decoded, or no such frame.
+
+    Examples
+    --------
+    >>> decode("no/such/video.mp4", [0])
+    Traceback (most recent call last):
+    caulk._clipworker.DecodeError: `no/such/video.mp4`: cannot open: No such file or directory
+    """
+    path = os.fspath(path)
+    chosen = None if isinstance(frames, int) else [int(frame) for frame in frames]
+    request = {
+        "path": path,
+        "selection": {"explicit": chosen} if chosen is not None else _selection(select),
+        "frames": 1 if chosen is not None else frames,
+        "size": _shape(size),
+        "fit": fit,
+        "seed": seed,
+    }
+    if chosen == []:
+        raise ValueError("no frames are asked for")
+    answer, data = _worker.ask({"decode": request})
+    if "failed" in answer:
+        raise DecodeError(f"`{path}`: {answer['failed']}")
+    if why := answer.get("sequential"):
+        warnings.warn(f"`{path}` was decoded as a whole: {why}", stacklevel=2)
+    pictures = answer["pictures"]
+    shape = (len(pictures["frames"]), pictures["size"]["height"], pictures["size"]["width"], 3)
+    return np.frombuffer(bytearray(data), np.uint8).reshape(shape)
+
+
+def _selection(select: str) -> str | dict[str, int]:
+    if select.startswith("stride:"):
+        return {"stride": int(select.removeprefix("stride:"))}
+    if select not in ("uniform", "segments", "random"):
+        raise ValueError(f"select={select!r} is none of uniform, segments, random, stride:N")
+    return select
+
+
+def _shape(size: int | tuple[int, int] | None) -> dict[str, int] | None:
+    if size is None:
+        return None
+    height, width = (size, size) if isinstance(size, int) else size
+    if min(height, width) < 1:
+        raise ValueError(f"size={size!r} is no size")
+    return {"width": int(width), "height": int(height)}
+
+
+class ClipDataset:
+    """Clips that `caulk clips prepare` has made, mapped from their files: a map-style data set for a ``DataLoader``.
+
+    An item is ``(clip, label)``: a tensor of unsigned bytes (frames, rows, columns, channels) that shares its memory with the
+    system's cache of the file, and the number of its label in `labels`. Nothing is kept of an item, and the list of items is
+    two arrays, so workers do not grow.
+
+    Parameters
+    ----------
+    folder
+        What ``--out`` named.
+    fold, side
+        One side, ``train`` or ``validation``, of a fold that `caulk clips split` has written; all clips without.
+    transform
+        Called with each clip.
+    tensors
+        ``False`` for arrays instead of tensors.
+
+    Examples
+    --------
+    >>> ClipDataset("no/such/folder")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no/such/folder/metadata.csv'
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        fold: int | None = None,
+        side: str = "train",
+        transform: Callable[[Any], Any] | None = None,
+        tensors: bool = True,
+    ) -> None:
+        self.folder: str = os.fspath(folder)
+        self.transform: Callable[[Any], Any] | None = transform
+        self.tensors: bool = tensors
+        with open(os.path.join(self.folder, "metadata.csv"), newline="", encoding="utf-8") as table:
+            rows = [(row["video_path"], row["label"]) for row in csv.DictReader(table)]
+        if fold is not None:
+            if side not in ("train", "validation"):
+                raise ValueError(f"side={side!r} is neither train nor validation")
+            with open(os.path.join(self.folder, "folds", f"fold-{fold}.json"), encoding="utf-8") as document:
+                chosen = set(json.load(document)[side])
+            rows = [row for row in rows if row[0] in chosen]
+        #: Labels in order; an item has the number of its own.
+        self.labels: list[str] = sorted({label for _, label in rows})
+        # Two arrays: a list of strings would be copied page by page as forked workers count references.
+        self._files = np.array([file.encode() for file, _ in rows], dtype=np.bytes_)
+        numbers = {label: number for number, label in enumerate(self.labels)}
+        self._labels = np.array([numbers[label] for _, label in rows], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        file = self._files[index].decode()
+        clip: Any = _mapped(os.path.join(self.folder, file))
+        if self.tensors:
+            import torch
+
+            clip = torch.from_numpy(clip)
+        if self.transform is not None:
+            clip = self.transform(clip)
+        return clip, int(self._labels[index])
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        return (self[index] for index in range(len(self)))
+
+
+def _mapped(path: str) -> NDArray[np.uint8]:
+    """A clip in its file. Writing to it changes a copy of the page, not the file."""
+    if path.endswith(".npy"):
+        clip: NDArray[np.uint8] = np.load(path, mmap_mode="c")
+        return np.asarray(clip)
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        shape = json.loads(file.read(length))["clip"]["shape"]
+    return np.asarray(np.memmap(path, np.uint8, mode="c", offset=8 + length, shape=tuple(shape)))
