@@ -29,8 +29,8 @@ pub struct MeasuredPlan {
     pub after: Memory,
     /// Workers that fit.
     pub workers: u64,
-    /// Does it fit on the GPU?
-    pub fits_gpu: bool,
+    /// Does it fit on the GPU? `None` where one was asked about and none was used.
+    pub fits_gpu: Option<bool>,
     /// Does it fit on the host?
     pub fits_host: bool,
     /// By what factor the batch must shrink at least to fit on the GPU; 1 where it fits.
@@ -42,14 +42,15 @@ pub fn plan_measured(seen: &Measured, machine: &Machine) -> MeasuredPlan {
     let fits = |workers: u64| machine.host_takes(memory_with(seen, workers, machine).on_host());
     let workers = (0..=seen.workers).rev().find(|workers| fits(*workers)).unwrap_or(0);
     let after = memory_with(seen, workers, machine);
-    let fits_gpu = machine.gpu_takes(after.on_gpu());
+    let is_known = machine.gpu.is_none() || seen.gpu_reserved > 0.0;
+    let fits_gpu = is_known.then(|| machine.gpu_takes(after.on_gpu()));
     let over = machine.gpu_room().map_or(1.0, |room| after.on_gpu().high / room);
     MeasuredPlan {
         before: memory_with(seen, seen.workers, machine),
         workers,
         fits_gpu,
         fits_host: machine.host_takes(after.on_host()),
-        shrink: if fits_gpu { 1.0 } else { over },
+        shrink: if fits_gpu == Some(false) { over } else { 1.0 },
         after,
     }
 }
@@ -98,7 +99,7 @@ mod tests {
         };
         let check = |ram: f64, workers: u64, fits: bool| {
             let plan = plan_measured(&seen, &machine(ram, 8.0));
-            assert_eq!((plan.workers, plan.fits_host, plan.fits_gpu), (workers, fits, true), "{ram}");
+            assert_eq!((plan.workers, plan.fits_host, plan.fits_gpu), (workers, fits, Some(true)), "{ram}");
         };
         check(64.0, 8, true);
         check(8.0, 3, true);
@@ -106,9 +107,17 @@ mod tests {
     }
 
     #[test]
+    fn of_a_gpu_that_was_not_used_nothing_is_known() {
+        let seen = Measured { training: GB, ..Measured::default() };
+        assert_eq!(plan_measured(&seen, &machine(64.0, 4.0)).fits_gpu, None);
+        let none = Machine { gpu: None, ..machine(64.0, 4.0) };
+        assert_eq!(plan_measured(&seen, &none).fits_gpu, Some(true));
+    }
+
+    #[test]
     fn a_gpu_that_is_too_small_says_by_how_much() {
         let seen = Measured { gpu_reserved: 8.0 * GB, ..Measured::default() };
         let plan = plan_measured(&seen, &machine(64.0, 4.0));
-        assert!(!plan.fits_gpu && plan.shrink > 2.5 && plan.shrink < 3.0, "{plan:?}");
+        assert!(plan.fits_gpu == Some(false) && plan.shrink > 2.5 && plan.shrink < 3.0, "{plan:?}");
     }
 }

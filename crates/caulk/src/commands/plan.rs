@@ -68,7 +68,7 @@ fn measured(args: &PlanArgs, machine: &Machine, printer: Printer) -> anyhow::Res
     }
     let text = plan::measured(&seen, &found, machine);
     printer::data(if args.format == Format::Json { &json } else { &text })?;
-    Ok(if found.fits_gpu && found.fits_host { exit::SUCCESS } else { exit::FOUND })
+    Ok(if found.fits_gpu != Some(false) && found.fits_host { exit::SUCCESS } else { exit::FOUND })
 }
 
 fn source(args: &PlanArgs) -> anyhow::Result<Source> {

@@ -132,7 +132,7 @@ pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) 
         let _ =
             writeln!(text, "\nnum_workers {} -> {}: each holds {}", seen.workers, plan.workers, seen.worker);
     }
-    if !plan.fits_gpu {
+    if plan.fits_gpu == Some(false) {
         let _ = writeln!(
             text,
             "\nIt does not fit on the GPU: a batch smaller by {:.1} times at least, with accumulation, or 16 bit and gradient \
@@ -143,8 +143,12 @@ pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) 
     if !plan.fits_host {
         text += "\nIt does not fit on the host even without workers: `caulk run` names what holds memory there.\n";
     }
-    if plan.fits_gpu && plan.fits_host && plan.workers == seen.workers {
-        text += "\nIt fits as it is, as far as these steps tell.\n";
+    if plan.fits_gpu != Some(false) && plan.fits_host && plan.workers == seen.workers {
+        let on = if plan.fits_gpu.is_none() { " on the host" } else { "" };
+        let _ = writeln!(text, "\nIt fits{on} as it is, as far as these steps tell.");
+    }
+    if plan.fits_gpu.is_none() {
+        text += "\nIt used no GPU, so that nothing is said of one: `--model` counts a model for a GPU without having it.\n";
     }
     text
 }
