@@ -49,6 +49,29 @@ def test_a_package_in_a_folder_with_spaces_and_colons_is_loaded_from_elsewhere(r
     assert (run.code, run.stdout.split()) == (0, ["True", "child"]), run.told()
 
 
+EPOCHS = "import caulk\nfor epoch in range(3):\n    caulk.epoch()\n"
+
+LEFT_OUT = f"""
+import os, subprocess, sys
+environment = {{**os.environ, "LD_PRELOAD": "/nowhere/libcaulk_preload.so"}}
+subprocess.run([sys.executable, "-c", {EPOCHS!r}], env=environment, stderr=subprocess.DEVNULL)
+"""
+
+
+def test_a_sampler_that_the_loader_left_out_is_told(run_caulk):
+    run = run_caulk(LEFT_OUT)
+    assert any("the heap sampler was not loaded" in note for note in run.report["notes"]), run.told()
+    assert not any("heap sampler" in note for note in run_caulk(EPOCHS).report["notes"])
+
+
+@pytest.mark.parametrize(("allocator", "told"), [("debug", True), ("malloc", False), ("malloc_debug", False)])
+def test_small_objects_that_are_not_seen_are_told(run_caulk, allocator, told):
+    run = run_caulk(EPOCHS, env={"PYTHONMALLOC": allocator})
+    assert any("small Python objects are not in the heap profile" in note for note in run.report["notes"]) == told, (
+        run.told()
+    )
+
+
 def test_the_sampler_needs_the_c_library_alone():
     import caulk
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,79 @@ def test_the_line_that_makes_what_stays_is_told_from_torchs_record_of_one_epoch(
 def test_records_of_the_programs_own_are_left_alone_and_long_looks_are_not_taken(run_caulk, options, asked):
     run = recording(run_caulk, **options)
     assert run.stdout == f"{asked}\n", run.told()
+
+
+DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory;
+typedef struct { unsigned pid; unsigned long long used; unsigned instance, compute; } process;
+int nvmlInit_v2(void) { return 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = (void *)(long)(index + 1); return 0; }
+int nvmlDeviceGetName(void *device, char *name, unsigned size) { snprintf(name, size, "Stand-in"); return 0; }
+int nvmlDeviceGetMemoryInfo_v2(void *device, memory *info) {
+    info->total = 40ull << 30; info->used = 38ull << 30; info->free = 2ull << 30;
+    return 0;
+}
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) { *celsius = 91; return 0; }
+int nvmlDeviceGetUtilizationRates(void *device, unsigned *rates) { rates[0] = 87; rates[1] = 5; return 0; }
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons) { *reasons = 0x40; return 0; }
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process *found) {
+    if (!found) { *count = 1; return 7; }
+    /* The second device is the program's. */
+    unsigned own = 0;
+    FILE *told = fopen(getenv("STAND_IN_PID"), "r");
+    if (told) { if (fscanf(told, "%u", &own) != 1) own = 0; fclose(told); }
+    found->pid = device == (void *)2 ? own : 1; found->used = 3ull << 30; found->instance = found->compute = -1;
+    *count = 1;
+    return 0;
+}
+"""
+
+COMPUTES = """\
+import os
+import sys
+import time
+import types
+
+import caulk
+
+
+def stats(device):
+    return {"reserved_bytes": {"all": {"current": 2 << 30}}, "allocated_bytes": {"all": {"current": 1 << 30}}}
+
+
+with open(os.environ["STAND_IN_PID"], "w") as told:
+    told.write(str(os.getpid()))
+cuda = types.ModuleType("torch.cuda")
+cuda._initialized, cuda.device_count, cuda.memory_stats_as_nested_dict = True, lambda: 1, stats
+sys.modules["torch.cuda"] = cuda
+for epoch in range(6):
+    time.sleep(0.5)
+    caulk.epoch()
+"""
+
+
+def test_the_driver_is_asked_for_devices_and_the_programs_part_of_them(run_caulk, tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("no cc: Debian's gcc")
+    source, library = tmp_path / "driver.c", tmp_path / "libnvidia-ml.so.1"
+    source.write_text(DRIVER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", library, source], check=True)
+    told = {"LD_LIBRARY_PATH": str(tmp_path), "STAND_IN_PID": str(tmp_path / "pid")}
+    run = run_caulk(COMPUTES, env=told)
+    (gpu,) = run.report["gpus"]
+    assert (gpu["device"], gpu["name"], gpu["total_bytes"]) == (1, "Stand-in", 40 << 30), run.told()
+    assert (gpu["peak_bytes"], gpu["hottest_celsius"], gpu["busy_percent"]) == (38 << 30, 91, 87), run.told()
+    assert gpu["slowed"] == [["heat", 100]], run.told()
+    (part,) = gpu["processes"]
+    assert (part["peak_bytes"], part["torch_reserved_bytes"]) == (3 << 30, 2 << 30), run.told()
+    notes = " ".join(run.report["notes"])
+    assert "GPU 1 (Stand-in): at most 38.0 GB of 40.0 GB taken, 3.00 GB of it by this run" in notes, run.told()
+    assert "alarm: GPU 1: 91 °C; it slows itself down" in notes and "alarm: GPU 0" not in notes, run.told()
 
 
 KEPT = """\

@@ -4,7 +4,7 @@
 //! `caulk_preload` reads the interpreter's frames as they lie in memory. Before it may, what it reads of the frames that
 //! run now is compared with what Python says of them.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 use std::mem;
 use std::sync::OnceLock;
 
@@ -17,6 +17,8 @@ use crate::symbols::find;
 
 /// Frames that are compared.
 const COMPARED: usize = 4;
+/// The sampler's file.
+const LIBRARY: &str = "libcaulk_preload.so";
 /// Longest name that is compared, in bytes.
 const LONGEST_NAME: usize = 256;
 
@@ -82,6 +84,20 @@ impl Sampler {
     pub(crate) fn snapshot(self, boundary: u32) {
         (self.snapshot)(boundary);
     }
+}
+
+/// Was it asked for in this process's environment? Where it is not loaded all the same, the loader has left it out.
+pub(crate) fn was_left_out() -> bool {
+    std::env::var("LD_PRELOAD").is_ok_and(|libraries| libraries.contains(LIBRARY))
+}
+
+/// Does pymalloc check its objects? Then the sampler does not get to see them.
+pub(crate) fn has_debug_pymalloc() -> bool {
+    let Some(found) = find(c"_PyMem_GetCurrentAllocatorName") else { return false };
+    // SAFETY: the symbol's type; returns a constant, or null.
+    let name = unsafe { mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(found)() };
+    // SAFETY: a string that ends with zero.
+    !name.is_null() && unsafe { CStr::from_ptr(name) } == c"pymalloc_debug"
 }
 
 /// Does the sampler see the frames that run now as Python does: code, name and line?

@@ -26,7 +26,7 @@ use crate::cuda_history::History;
 use crate::garbage::Nursery;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
-use crate::heap_profile::Sampler;
+use crate::heap_profile::{self, Sampler};
 use crate::in_use::{self, Meter, Reading};
 use crate::opened;
 use crate::replaced::Replaced;
@@ -329,8 +329,20 @@ impl Session {
 
     /// Lets the heap sampler begin, where it is loaded.
     fn begin_sampling(&mut self, py: Python<'_>) {
-        let Some((sampler, refusal)) = Sampler::begin(py) else { return };
+        let Some((sampler, refusal)) = Sampler::begin(py) else {
+            if heap_profile::was_left_out() {
+                let text = "memory that native code allocates is not told by line: the heap sampler was not loaded, as in \
+                            programs that run with more rights than their user (setuid, capabilities of a file)";
+                self.note("heap-not-loaded", text);
+            }
+            return;
+        };
         self.sampler = Some(sampler);
+        if heap_profile::has_debug_pymalloc() {
+            let text = "small Python objects are not in the heap profile: Python checks each of them (`PYTHONMALLOC=debug`, \
+                        `-X dev`), in ways that allow nobody else between";
+            self.note("heap-without-small-objects", text);
+        }
         if let Some(reason) = why_no_lines(refusal) {
             let text = format!("memory that native code allocates is not told by line: {reason}");
             self.note("heap-without-stacks", &text);

@@ -12,6 +12,7 @@ mod cycles;
 mod fix;
 mod gpu;
 mod gpu_lines;
+mod gpu_rest;
 mod growth;
 mod heap;
 mod left;
@@ -92,6 +93,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     for Part { process, judged, findings, told } in parts {
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
+        diagnosis.notes.extend(gpu_rest::note(recording, process));
         let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
         diagnosis.verdicts.extend(judged.told(within).into_iter().filter(|_| told));
         diagnosis.findings.extend(findings);

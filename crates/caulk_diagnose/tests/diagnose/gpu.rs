@@ -181,3 +181,21 @@ fn growth_on_a_gpu_that_nothing_is_known_to_hold_has_its_line() {
     assert!((growth.bytes_per_unit / (10 * MB) as f64 - 1.0).abs() < 0.01, "{growth:?}");
     assert!(grows(0).diagnose().findings.is_empty(), "what is level is made anew and freed");
 }
+
+#[test]
+fn what_others_than_torch_take_more_and_more_of_is_told() {
+    let told = |per_epoch: u64| {
+        // The looks lie just after the ends of epochs; torch's part is level.
+        let run = with_looks(|pid| {
+            let look = |epoch: u64| {
+                let time_ns = (epoch + 1) * 10_000_000_000 + 1;
+                [part(time_ns, 0, pid, 4 * GB + per_epoch * epoch), device(time_ns, 0, 9 * GB)]
+            };
+            (0..8).flat_map(look).collect()
+        });
+        run.diagnose().notes.into_iter().find(|note| note.contains("something else"))
+    };
+    assert_eq!(told(0), None);
+    let note = told(100 * MB).expect("it grows");
+    assert!(note.contains("1.29 GB of process 7 early on, 1.59 GB at the end"), "{note}");
+}
