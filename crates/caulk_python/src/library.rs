@@ -60,6 +60,8 @@ pub(crate) enum Gives {
     Module,
     /// A list of models.
     Modules,
+    /// Parts of a model, one after another, with their names where the method says so.
+    Layers,
     Optimizer,
     Loader,
     Figure,

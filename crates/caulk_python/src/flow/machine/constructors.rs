@@ -100,7 +100,10 @@ impl<'p> Machine<'p> {
                 }
             }
             Shape::Dict => {
-                self.put_all(object, &source);
+                match self.pairs_in(f, &source) {
+                    Some((key, value)) => self.put(object, key, value),
+                    None => self.put_all(object, &source),
+                }
                 for (name, value) in &given.named {
                     self.put(object, Value::text(*name), *value);
                 }

@@ -185,7 +185,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Keys and values of something that gives pairs: `zip(names, losses)`.
-    fn pairs_in(&mut self, f: &mut Frame, source: &Value) -> Option<(Value, Value)> {
+    pub(super) fn pairs_in(&mut self, f: &mut Frame, source: &Value) -> Option<(Value, Value)> {
         let gives_pairs =
             |object| matches!(self.heap.shape(object), Shape::Iterator | Shape::List | Shape::Tuple);
         if source.objects.is_empty() || !source.objects.iter().all(gives_pairs) {

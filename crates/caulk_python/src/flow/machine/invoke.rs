@@ -70,7 +70,8 @@ impl<'p> Machine<'p> {
             _ => receiver,
         });
         self.call_around(f, object, receiver, arguments, named, node);
-        let given = self.parameters(object, function, receiver, arguments, named);
+        let mut given = self.parameters(object, function, receiver, arguments, named);
+        self.as_annotated(function, &mut given);
         let maker = receiver.map_or(Maker::Caller(at), Maker::Receiver);
         // What came in with a graph tells the better story of the graph that comes out.
         let source = given.iter().filter(|value| value.carries_graph()).find_map(|value| value.origin);

@@ -21,6 +21,11 @@ const FEW: i64 = 16;
 impl<'p> Machine<'p> {
     fn loop_id(&mut self, f: &Frame, at: Location, header: Location, kind: LoopKind) -> LoopId {
         if let Some(&known) = self.loop_ids.get(&at) {
+            let told = &mut self.loops[known.0 as usize].kind;
+            // One caller may know more of what is gone through than another.
+            if *told == LoopKind::Items {
+                *told = kind;
+            }
             return known;
         }
         let id = LoopId(self.loops.len() as u32);

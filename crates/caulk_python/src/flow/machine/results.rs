@@ -272,6 +272,14 @@ impl<'p> Machine<'p> {
                 self.tuples(f, &elements, call)
             }
             Gives::Mapped => self.mapped(f, called),
+            Gives::Layers => {
+                let layer = Value::of(Kinds::MODULE);
+                let named = name.contains(".named_");
+                let element = if named { self.named_pair(f, layer, call) } else { layer };
+                let iterator = self.container(f, Shape::Iterator, call);
+                self.heap.add_element(iterator, element);
+                Value::object(iterator).or(Kinds::MODULE)
+            }
             Gives::Items => {
                 let pair = self.named_pair(f, subject, call);
                 let iterator = self.container(f, Shape::Iterator, call);

@@ -92,6 +92,21 @@ impl Machine<'_> {
         given
     }
 
+    /// What nobody knows of an argument, its annotation may tell.
+    pub(super) fn as_annotated(&mut self, function: FunctionId, given: &mut [Value]) {
+        let definition = self.scopes.function(function);
+        let file = definition.file;
+        for (value, parameter) in given.iter_mut().zip(definition.parameters().into_iter().flatten()) {
+            if parameter.is_variadic() || !value.only(Kinds::UNKNOWN) || !value.objects.is_empty() {
+                continue;
+            }
+            let annotation = parameter.as_parameter().annotation.as_deref();
+            if let Some(known) = annotation.and_then(|expr| self.annotated(file, expr)) {
+                *value = Value { kinds: known.kinds, objects: known.objects, ..*value };
+            }
+        }
+    }
+
     /// A value of an annotation's type, where that says something.
     fn annotated(&mut self, file: crate::project::FileId, expr: &ruff_python_ast::Expr) -> Option<Value> {
         use ruff_python_ast::Expr;
