@@ -292,7 +292,7 @@ pub(crate) fn figures(verdict: &Verdict) -> String {
 }
 
 /// When which limit is reached.
-fn forecast(verdict: &Verdict, over: bool) -> Option<String> {
+pub(crate) fn forecast(verdict: &Verdict, over: bool) -> Option<String> {
     let (limit, [early, late]) = (verdict.limit?, verdict.oom_in_s?);
     let limit = words::limit(limit);
     if early <= 0.0 && late <= 0.0 {

@@ -121,6 +121,12 @@ fn others(page: &mut Page, report: &Report) {
             Tone::Plain,
             &format!("{subject} grows by {rate} per {}{why}.", per.name),
         );
+        // A GPU has an end of its own, which may come first.
+        let own_end =
+            (verdict.series == Series::CudaAllocated).then(|| headline::forecast(verdict, !report.running));
+        if let Some(forecast) = own_end.flatten() {
+            page.prose((Tone::Plain, "  "), Tone::Plain, &forecast);
+        }
     }
 }
 

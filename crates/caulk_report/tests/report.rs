@@ -2,7 +2,7 @@
 
 mod samples;
 
-use caulk_core::{Kill, ProcessRef, Scope, Series, Severity, State, Verdict, VerdictUnit};
+use caulk_core::{Kill, Limit, LimitKind, ProcessRef, Scope, Series, Severity, State, Verdict, VerdictUnit};
 use caulk_report::{Excerpts, Report, TextOptions};
 use samples::{death, graph_in_list, growing, run, scalar_per_epoch, verdict};
 
@@ -17,6 +17,24 @@ fn leak() -> Report {
 #[test]
 fn a_leak_with_its_line() {
     check("leak", &leak());
+}
+
+#[test]
+fn a_gpu_has_an_end_of_its_own() {
+    let gpu = Verdict {
+        series: Series::CudaAllocated,
+        limit: Some(Limit { kind: LimitKind::Gpu, bytes: 40 << 30 }),
+        oom_in_s: Some([3500.0, 3700.0]),
+        ..growing()
+    };
+    let text = |gpu| {
+        let report = Report { verdicts: vec![growing(), gpu], ..run() };
+        caulk_report::text(&report, &TextOptions { width: 160, ..TextOptions::default() })
+    };
+    let told = text(gpu.clone());
+    assert!(told.contains("GPU memory grows by 16.5 MB per epoch."), "{told}");
+    assert!(told.contains("it would have reached the end of the GPU's memory (40.0 GB) after"), "{told}");
+    assert!(!text(Verdict { limit: None, oom_in_s: None, ..gpu }).contains("the GPU's memory"));
 }
 
 #[test]
