@@ -10,6 +10,7 @@ pub mod index;
 pub mod job;
 pub mod manifest;
 pub mod memory;
+pub mod moov;
 pub mod npy;
 pub mod picture;
 pub mod plan;

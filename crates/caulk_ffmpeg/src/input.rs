@@ -1,6 +1,6 @@
 //! A file and the packets of its video stream, read forward.
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::ptr::{self, NonNull};
 
 use caulk_clip::index;
@@ -8,6 +8,7 @@ use caulk_clip::picture::Orientation;
 use ffmpeg_sys_next as ffmpeg;
 
 use crate::error::{Code, DecodeError};
+use crate::table::Entry;
 
 /// An open file.
 #[derive(Debug)]
@@ -135,6 +136,45 @@ impl Input {
                 return Read::Packet;
             }
         }
+    }
+
+    /// The demuxer's index of an MP4 file, if it has read one.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        // SAFETY: every open context has its format.
+        let format = unsafe { (*self.context.as_ref().iformat).name };
+        // SAFETY: a format's name is a text that is never freed.
+        let name = unsafe { CStr::from_ptr(format) };
+        if !name.to_bytes().starts_with(b"mov,") {
+            return Vec::new();
+        }
+        let stream = self.streams()[self.stream as usize].as_ptr();
+        // SAFETY: a stream of the open context.
+        let count = unsafe { ffmpeg::avformat_index_get_entries_count(stream) };
+        let entry = |at| {
+            // SAFETY: as above; a number beyond the end gives nothing.
+            let entry = unsafe { ffmpeg::avformat_index_get_entry(stream, at) };
+            // SAFETY: an entry lives until the context is used again.
+            let entry = unsafe { entry.as_ref() }?;
+            Some(Entry {
+                bytes: (entry.pos, entry.size()),
+                time: entry.timestamp,
+                key: entry.flags() & ffmpeg::AVINDEX_KEYFRAME != 0,
+                discarded: entry.flags() & ffmpeg::AVINDEX_DISCARD_FRAME != 0,
+            })
+        };
+        (0..count).filter_map(entry).collect()
+    }
+
+    /// The container's number of the video stream.
+    pub(crate) fn track(&self) -> u32 {
+        self.stream().id as u32
+    }
+
+    /// Goes to a packet of the index; whether that is where the next one will be read is for the caller to check.
+    pub(crate) fn seek(&mut self, entry: &Entry) {
+        let flags = ffmpeg::AVSEEK_FLAG_BACKWARD | ffmpeg::AVSEEK_FLAG_ANY;
+        // SAFETY: the context is open.
+        unsafe { ffmpeg::av_seek_frame(self.context.as_ptr(), self.stream, entry.time, flags) };
     }
 
     /// Whether what has been read ends in damage.

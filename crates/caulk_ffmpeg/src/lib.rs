@@ -9,6 +9,7 @@ mod error;
 mod input;
 pub mod log;
 mod scale;
+mod table;
 mod video;
 
 use std::ffi::CStr;

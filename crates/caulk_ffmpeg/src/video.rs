@@ -19,6 +19,7 @@ use crate::error::DecodeError;
 use crate::input::{Input, Packet, Read};
 use crate::log;
 use crate::scale::{Scaler, Target};
+use crate::table::{self, Entry};
 
 /// How to decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,15 +89,25 @@ struct Planned {
     index: Index,
     leaves: Leaves,
     framing: Framing,
+    /// Where packets lie, if tables have told them.
+    entries: Vec<Entry>,
 }
 
 impl Planned {
-    /// Goes through the packets once; the inner error says why they do not tell.
+    /// Reads tables, else all packets; the inner error says why they do not tell.
     fn of(path: &str, options: &Options) -> Result<Result<Self, String>, DecodeError> {
         let mut input = Input::open(path)?;
         let codec = input.parameters().codec_id;
         let framing = Framing::of(input.configuration());
         let is_h264 = codec == ffmpeg::AVCodecID::AV_CODEC_ID_H264;
+        let mut entries = input.entries();
+        let mut known = table::packets(path, input.track(), &entries);
+        if !known
+            .as_ref()
+            .is_some_and(|packets| packets[0].key && codec != ffmpeg::AVCodecID::AV_CODEC_ID_VP8)
+        {
+            (known, entries) = (None, Vec::new());
+        }
         let (mut packet, mut packets) = (Packet::new()?, Vec::new());
         let (mut started, mut cut) = (false, false);
         while let Read::Packet = input.read(&mut packet) {
@@ -106,13 +117,17 @@ impl Planned {
             }
             started |= described.key;
             packets.push(described);
+            if let Some(known) = known.take() {
+                packets = known;
+                break;
+            }
         }
         let index = match Index::of(&packets, cut, input.is_damaged()) {
             Ok(index) => index,
             Err(why) => return Ok(Err(why.to_string())),
         };
         let leaves = if is_h264 { Leaves::Unreferenced } else { Leaves::Leading };
-        let mut planned = Self { index, leaves, framing };
+        let mut planned = Self { index, leaves, framing, entries };
         planned.settle(path, options)?;
         Ok(Ok(planned))
     }
@@ -165,7 +180,7 @@ impl Planned {
         scaler: &mut Scaler,
         found: &mut BTreeMap<u32, Picture>,
     ) -> Result<(), Stop> {
-        walk.skip_to(segment.start);
+        walk.seek(segment.start, &self.entries);
         // H.264: what comes after a key frame that is not instantaneous counts as recovered only when the decoder has put
         // the key frame out in its own time, so draining would lose it.
         let mut patient = false;
@@ -280,13 +295,15 @@ struct Walk {
     decoder: Decoder,
     packet: Packet,
     at: u32,
+    /// The next packet has been read already, to know where a leap has led.
+    read: bool,
 }
 
 impl Walk {
     fn open(path: &str, options: &Options, reordered: u32) -> Result<Self, DecodeError> {
         let input = Input::open(path)?;
         let decoder = Decoder::open(&input, options.memory, reordered)?;
-        Ok(Self { input, decoder, packet: Packet::new()?, at: 0 })
+        Ok(Self { input, decoder, packet: Packet::new()?, at: 0, read: false })
     }
 
     /// Number of the next packet.
@@ -296,10 +313,30 @@ impl Walk {
 
     /// Reads the next packet and numbers it.
     fn next(&mut self) -> bool {
-        let Read::Packet = self.input.read(&mut self.packet) else { return false };
+        let read = std::mem::take(&mut self.read);
+        if !read && matches!(self.input.read(&mut self.packet), Read::End) {
+            return false;
+        }
         self.packet.number(self.at);
         self.at += 1;
         true
+    }
+
+    /// Leaps to a packet where the file's tables tell where it lies, else reads on to it.
+    fn seek(&mut self, number: u32, entries: &[Entry]) {
+        let (Some(entry), true) = (entries.get(number as usize), number > self.at) else {
+            return self.skip_to(number);
+        };
+        self.input.seek(entry);
+        // The demuxer may choose to lead to an earlier one.
+        while let Read::Packet = self.input.read(&mut self.packet) {
+            if self.packet.get().pos == entry.bytes.0 {
+                (self.at, self.read) = (number, true);
+                return;
+            }
+        }
+        // Nothing is read any more, so what is wanted does not come, and everything is decoded.
+        self.at = number;
     }
 
     fn skip_to(&mut self, number: u32) {
