@@ -24,6 +24,8 @@ def test_command_and_package_have_one_version():
 def test_the_wheel_holds_command_agent_and_injected_folder():
     files = {str(path) for path in metadata.files("caulk") or []}
     assert any(path.endswith("bin/caulk") for path in files), files
+    if any(path.endswith("bin/caulk-clip") for path in files):
+        assert {"caulk/licenses/ffmpeg/COPYING.LGPLv2.1", "caulk/licenses/ffmpeg/BUILD.md"} <= files
     assert {"caulk/__init__.py", "caulk/_bootstrap.py", "caulk/_inject/sitecustomize.py"} <= files
     agent = {path for path in files if path.startswith("caulk/_agent")}
     assert agent == {"caulk/_agent.abi3.so", "caulk/_agent.pyi"}

@@ -40,7 +40,7 @@ pub fn boxes(body: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     })
 }
 
-fn inside<'a>(body: &'a [u8], kind: [u8; 4]) -> Option<&'a [u8]> {
+fn inside(body: &[u8], kind: [u8; 4]) -> Option<&[u8]> {
     boxes(body).find(|(found, _)| **found == kind).map(|(_, body)| body)
 }
 

@@ -26,3 +26,9 @@ pub fn version() -> String {
     // SAFETY: as above.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
+
+/// Has FFmpeg treat this processor as one without extensions. To be called before the first video.
+pub fn use_no_vector_instructions() {
+    // SAFETY: no decoder is open yet.
+    unsafe { ffmpeg_sys_next::av_force_cpu_flags(0) };
+}

@@ -3,6 +3,8 @@
 //!
 //! `caulk-clip [MEGABYTES [bound]]`: how much memory it may take; `bound` to die with the thread that started it, in the middle
 //! of a video too. `caulk-clip --version` says which FFmpeg is in it.
+//!
+//! With the variable `CAULK_CLIP_PORTABLE` it uses no vector instructions: slower, and the same bytes.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -37,6 +39,9 @@ fn main() -> ExitCode {
     if arguments.next().as_deref() == Some("bound") {
         // Where that is refused, the end of the input ends it after the video.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    }
+    if std::env::var_os("CAULK_CLIP_PORTABLE").is_some() {
+        caulk_ffmpeg::use_no_vector_instructions();
     }
     log::keep();
     match serve(memory.saturating_sub(BESIDE)) {
