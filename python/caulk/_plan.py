@@ -1,7 +1,8 @@
-"""What `caulk plan --model` asks of an interpreter with torch: what a model keeps and what lives at once, by batch.
+"""What `caulk plan` asks of an interpreter with torch: what a model keeps and what lives at once, by batch.
 
-The model is made and run on tensors without contents (`FakeTensorMode`): no memory is taken whatever the batch. Run as a
-program of its own, with the request as JSON in its only argument; the answer is the last line, after ``caulk:``.
+The model is made and run on tensors without contents (`FakeTensorMode`): no memory is taken whatever the batch. It is one
+that a function makes, or the one that a training has called before its first optimizer step. Run as a program of its own,
+with the request as JSON in its only argument; the answer is the last line, after ``caulk:``.
 """
 
 from __future__ import annotations
@@ -9,15 +10,44 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import runpy
+import signal
 import sys
 import weakref
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
+
+#: Batches that are tried at most: the largest, then each at most half of the one before.
+BATCHES = 8
+
+
+@dataclass
+class Subject:
+    """A model, and how it is called."""
+
+    model: Any
+    #: Positional and named arguments for a batch of so many samples.
+    inputs: Callable[[int], tuple[tuple[Any, ...], dict[str, Any]]]
+    #: Bytes of one sample.
+    sample: int
+    batch: int
+    #: Forward passes of one optimizer step.
+    accumulation: int
+    optimizer: str = ""
+    mixed: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class FirstStep(BaseException):
+    """A training is about to make its first optimizer step; no handler for errors is to stop this."""
 
 
 class Live(TorchDispatchMode):
@@ -47,6 +77,115 @@ class Live(TorchDispatchMode):
         self._seen[key] = weakref.ref(storage, gone)
         self.bytes += size
         self.peak = max(self.peak, self.bytes)
+
+
+def of_function(request: dict[str, Any], fake: FakeTensorMode) -> Subject:
+    """The model that a function makes, with the input that was named."""
+    kind = torch.long if request["whole"] else torch.float32
+    shape = request["input"]
+
+    def inputs(batch: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (torch.zeros(batch, *shape, dtype=kind),), {}
+
+    sample = torch.Size(shape).numel() * kind.itemsize
+    return Subject(make(request["model"], fake), inputs, sample, request["batch"], request["accumulation"])
+
+
+def of_training(request: dict[str, Any], fake: FakeTensorMode) -> Subject:
+    """The largest model that a training calls before its first optimizer step, with what it calls it with."""
+    calls, optimizer = run_to_first_step(request["words"], request["seconds"])
+    if not calls:
+        raise ValueError("the training calls no model before its first optimizer step")
+    sizes = {call[0]: sum(each.numel() for each in call[0].parameters()) for call in calls}
+    model, args, kwargs, mixed = max(calls, key=lambda call: sizes[call[0]])
+    share = sizes[model] / sum(sizes.values())
+    several = (
+        f"of {len(sizes)} models that the training calls, the largest was counted: {share:.0%} of their parameters"
+    )
+    tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor) and each.dim()]
+    if not tensors:
+        raise ValueError("the training calls its model with no tensor")
+    batch = len(tensors[0])
+
+    def resized(each: Any, wanted: int) -> Any:
+        if not isinstance(each, torch.Tensor):
+            return each
+        shape = (wanted, *each.shape[1:]) if each.dim() and len(each) == batch else each.shape
+        return torch.zeros(shape, dtype=each.dtype)
+
+    def inputs(wanted: int) -> Any:
+        return tree_map(lambda each: resized(each, wanted), (args, kwargs))
+
+    sample = sum(each.nbytes for each in tensors) // batch
+    forwards = sum(call[0] is model for call in calls)
+    with fake:
+        notes = (several,) if len(sizes) > 1 else ()
+        return Subject(emptied(model), inputs, sample, batch, forwards, optimizer, mixed, notes)
+
+
+def run_to_first_step(words: list[str], seconds: int) -> tuple[list[tuple[Any, ...]], str]:
+    """Calls of models that are trained, each with whether it was under autocast, and what is to make the step."""
+    calls: list[tuple[Any, ...]] = []
+    call, inside = torch.nn.Module.__call__, False
+
+    def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal inside
+        if inside or not torch.is_grad_enabled():
+            return call(module, *args, **kwargs)
+        if module.training and any(each.requires_grad for each in module.parameters()):
+            calls.append((module, args, kwargs, torch.is_autocast_enabled("cpu")))
+        inside = True
+        try:
+            return call(module, *args, **kwargs)
+        finally:
+            inside = False
+
+    def stepped(optimizer: Any, *_: Any) -> None:
+        # Lightning hands the forward pass to the step: then it is over only after that.
+        if calls:
+            raise FirstStep(kind_of(optimizer))
+
+    register_optimizer_step_pre_hook(stepped)
+    register_optimizer_step_post_hook(stepped)
+    torch.nn.Module.__call__ = called
+    # Whoever loads data for hours is ended by the signal.
+    signal.alarm(seconds)
+    try:
+        run_as_main(words)
+    except FirstStep as first:
+        return calls, str(first)
+    finally:
+        signal.alarm(0)
+        torch.nn.Module.__call__ = call
+    raise ValueError("the training made no optimizer step")
+
+
+def run_as_main(words: list[str]) -> None:
+    """Runs `file arguments` or `-m module arguments` as the interpreter would."""
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
+        runpy.run_path(words[0], run_name="__main__")
+
+
+def kind_of(optimizer: Any) -> str:
+    """Its states: those of Adam, one moment, or none."""
+    if isinstance(optimizer, torch.optim.SGD):
+        return "momentum" if any(group["momentum"] for group in optimizer.param_groups) else "sgd"
+    return "adam8bit" if "8bit" in type(optimizer).__name__ else "adam"
+
+
+def batches(batch: int, accumulation: int) -> list[int]:
+    """Divisors of the effective batch."""
+    found: list[int] = []
+    for each in range(batch, 0, -1):
+        if batch * accumulation % each == 0 and (each == 1 or not found or each <= found[-1] // 2):
+            found.append(each)
+    return found[:BATCHES]
 
 
 def make(place: str, fake: FakeTensorMode) -> Any:
@@ -126,8 +265,9 @@ def loss_of(output: Any) -> Any:
     return sum(each.float().flatten(1).log_softmax(-1).mean() if each.dim() > 1 else each.sum() for each in tensors)
 
 
-def step(model: Any, live: Live, request: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+def step(subject: Subject, live: Live, run: dict[str, Any]) -> dict[str, Any]:
     """One forward and backward pass that adds to gradients that are there already."""
+    model = subject.model
     own = {each.untyped_storage()._cdata for each in (*model.parameters(), *model.buffers())}
     saved: dict[int, int] = {}
 
@@ -137,15 +277,14 @@ def step(model: Any, live: Live, request: dict[str, Any], run: dict[str, Any]) -
             saved[storage._cdata] = storage.nbytes()
         return tensor
 
-    kind = torch.long if request["whole"] else torch.float32
     before = live.bytes
     live.peak = before
-    inputs = torch.zeros(run["batch"], *request["input"], dtype=kind)
+    args, kwargs = subject.inputs(run["batch"])
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=run["mixed"]):
-            output = model(inputs)
+            output = model(*args, **kwargs)
         loss = loss_of(output)
-    del output, inputs
+    del output, args, kwargs
     loss.backward()
     return {**run, "saved": sum(saved.values()), "peak": live.peak - before}
 
@@ -153,7 +292,8 @@ def step(model: Any, live: Live, request: dict[str, Any], run: dict[str, Any]) -
 def trace(request: dict[str, Any]) -> dict[str, Any]:
     """Everything that was asked for."""
     fake = FakeTensorMode(allow_non_fake_inputs=True)
-    model = make(request["model"], fake).train()
+    subject = (of_training if "words" in request else of_function)(request, fake)
+    model = subject.model.train()
     parameters = list(model.parameters())
     size = sum(each.numel() * each.element_size() for each in (*parameters, *model.buffers()))
     trained = [each for each in parameters if each.requires_grad]
@@ -162,14 +302,21 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
         "parameters": sum(each.numel() for each in parameters),
         "model_bytes": size,
         "gradient_bytes": sum(each.numel() * each.element_size() for each in trained),
-        "sample_bytes": torch.Size(request["input"]).numel() * (8 if request["whole"] else 4),
+        "sample_bytes": subject.sample,
         "batch_norm": any(isinstance(each, torch.nn.modules.batchnorm._BatchNorm) for each in model.modules()),
         "conv3d": any(isinstance(each, torch.nn.Conv3d) for each in model.modules()),
+        "training": {
+            "batch": subject.batch,
+            "accumulation": subject.accumulation,
+            "optimizer": subject.optimizer,
+            "mixed": subject.mixed,
+        },
         "runs": [],
-        "notes": [],
+        "notes": [*subject.notes],
     }
     # Those with checkpointing come last: it cannot be taken back.
-    runs = sorted(request["runs"], key=lambda run: run["checkpointing"])
+    modes = sorted(request["modes"], key=lambda mode: mode["checkpointing"])
+    runs = [{"batch": batch, **mode} for mode in modes for batch in batches(subject.batch, subject.accumulation)]
     checkpointed = False
     with fake, Live() as live:
         for first, run in enumerate(runs):
@@ -179,8 +326,8 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
                     answer["notes"].append("no blocks in a row: gradient checkpointing was not tried")
                     break
             if not first:
-                step(model, live, request, run)
-            answer["runs"].append(step(model, live, request, run))
+                step(subject, live, run)
+            answer["runs"].append(step(subject, live, run))
     if any(run["mixed"] for run in runs):
         answer["notes"].append("16 bit was counted by the CPU's rules for autocast")
     return answer

@@ -173,3 +173,75 @@ def test_a_training_is_run_for_some_steps_and_measured(tmp_path):
     assert seen["training"] > 100 << 20 and seen["workers"] >= 1, seen
     assert document["loader"]["num_workers"] == seen["workers"]
     assert json.loads(plan_file.read_text()) == document
+
+
+#: A training that sums gradients of two batches, and the same in a trainer that hands the forward pass to the step.
+TRAINING = """
+import torch
+from plan_models import Cnn
+model = Cnn()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+loader = torch.utils.data.DataLoader(torch.randn(64, 3, 64, 64), batch_size=8)
+for epoch in range(3):
+    for number, images in enumerate(loader):
+        {step}
+"""
+STEPS = {
+    "plain": """
+        model(images).sum().backward()
+        if number % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+""",
+    "closure": """
+        def closure():
+            for part in images.split(4):
+                loss = model(part).sum()
+                loss.backward()
+            return loss
+        optimizer.step(closure)
+""",
+}
+
+
+@pytest.mark.parametrize(("step", "batch"), [("plain", 8), ("closure", 4)])
+def test_the_model_of_a_training_is_planned_for_a_gpu_that_is_not_here(tmp_path, step, batch):
+    program = tmp_path / "train.py"
+    program.write_text(TRAINING.format(step=STEPS[step].strip()))
+    environment = program_environment(PYTHONPATH=str(PROGRAMS))
+    command = [
+        str(CAULK),
+        "plan",
+        "--vram",
+        "4GB",
+        "--steps",
+        "3",
+        "--format",
+        "json",
+        "--",
+        sys.executable,
+        str(program),
+    ]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    settings = document["before"]["settings"]
+    assert (settings["batch"], settings["accumulation"], settings["optimizer"]) == (batch, 2, "momentum"), settings
+    options = ("--model", "plan_models:Cnn", "--input", "3x64x64", "--batch", str(batch), "--vram", "4GB")
+    alone = json.loads(plan(*options, "--format", "json").stdout)
+    keeps = [
+        next(part["bytes"] for part in found["before"]["memory"]["gpu"] if part["name"] == "kept for backward")
+        for found in (document, alone)
+    ]
+    assert keeps[0] == keeps[1], keeps
+    assert {part["name"] for part in document["before"]["memory"]["host"]} == {"training process", "workers"}
+
+
+def test_a_command_that_is_no_python_program_leaves_the_gpu_out(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(TRAINING.format(step=STEPS["plain"].strip()))
+    environment = program_environment(PYTHONPATH=str(PROGRAMS))
+    command = [str(CAULK), "plan", "--vram", "4GB", "--steps", "3", "--", "sh", "-c", f"{sys.executable} {program}"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0 and "neither `python FILE`" in ended.stderr, ended.stderr
+    assert "It fits on the host as it is" in ended.stdout and "GPU" not in ended.stdout

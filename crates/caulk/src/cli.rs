@@ -27,7 +27,7 @@ pub(crate) use self::clips::{
 };
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::guard::GuardArgs;
-pub(crate) use self::plan::{Before as PlanBefore, PlanArgs};
+pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision};
 pub(crate) use self::selftest::SelftestArgs;
 pub(crate) use self::top::TopArgs;
 use crate::settings::{Boundary, Budget};

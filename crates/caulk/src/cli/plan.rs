@@ -15,6 +15,7 @@ Examples:
   caulk plan --preset x3d                                     what fits cards from 4 to 80 GB
   caulk plan --model net:make --input 3x224x224 --auto        a model of yours, run without memory
   caulk plan --ram 8GB -- python train.py                     some steps of a training, measured
+  caulk plan --gpu T4 -- python train.py                      the same, and its model on a GPU that is not here
   caulk plan --config model.toml --gpu T4                     a model by its layers
 
 Presets: logistic_regression, svm, naive_cnn, vit_gru, vit_transformer, slowfast, x3d.

@@ -2,9 +2,11 @@
 
 use std::fs;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use camino::Utf8Path;
-use caulk_plan::{Machine, Model, Settings, Source, advice, changes, memory, plan_measured, preset};
+use caulk_plan::{
+    Machine, MeasuredPlan, Model, Settings, Source, advice, changes, memory, plan_measured, preset,
+};
 use serde_json::json;
 
 use crate::cli::{Format, PlanArgs};
@@ -34,27 +36,47 @@ pub(crate) fn run(args: &PlanArgs, printer: Printer) -> anyhow::Result<i32> {
         return Ok(exit::SUCCESS);
     }
     let outcome = outcome(&source, before, &machine)?;
+    told(args, &source, &machine, &outcome)
+}
+
+/// Prints and writes what was found.
+fn told(args: &PlanArgs, source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result<i32> {
     let shown = match args.format {
-        Format::Text => plan::text(&source, &machine, &outcome)?,
-        Format::Json => json(&source, &machine, &outcome)?,
+        Format::Text => plan::text(source, machine, outcome)?,
+        Format::Json => json(source, machine, outcome)?,
     };
     if let Some(path) = &args.output {
         let is_json = path.extension() == Some("json");
-        let text =
-            if is_json { json(&source, &machine, &outcome)? } else { yaml(&source, &machine, &outcome)? };
+        let text = if is_json { json(source, machine, outcome)? } else { yaml(source, machine, outcome)? };
         files::write(path, text)?;
     }
     printer::data(&shown).context("failed to write to standard output")?;
     Ok(if outcome.plan.fits_gpu && outcome.plan.fits_host { exit::SUCCESS } else { exit::FOUND })
 }
 
-/// Runs a training for some steps, or takes a run that was recorded, and plans with what was seen.
+/// Runs a training for some steps, or takes a run that was recorded, and plans with what was seen; for a GPU that it has
+/// not used, with what its model would need there.
 fn measured(args: &PlanArgs, machine: &Machine, printer: Printer) -> anyhow::Result<i32> {
     let seen = match &args.what.run {
         Some(run) => plan::of_run(&Places::here().resolve(run)?)?,
         None => plan::measure(args, printer)?,
     };
     let found = plan_measured(&seen, machine);
+    if found.fits_gpu.is_none() {
+        match for_gpu(args, &found, machine) {
+            Ok((source, outcome)) => {
+                let steps = seen.steps;
+                printer.note(&format!(
+                    "the host was measured over {steps} steps, which used no GPU; that is predicted"
+                ));
+                return told(args, &source, machine, &outcome);
+            }
+            Err(error) => {
+                let error = error.context("it used no GPU, so that nothing is said of one");
+                printer.warn_of(&error, Some("hint: `--model` counts a model for a GPU without having it"));
+            }
+        }
+    }
     let document = Document::for_workers(found.workers);
     let mut json = serde_json::to_value(&document)?;
     json["basis"] = "measured".into();
@@ -69,6 +91,31 @@ fn measured(args: &PlanArgs, machine: &Machine, printer: Printer) -> anyhow::Res
     let text = plan::measured(&seen, &found, machine);
     printer::data(if args.format == Format::Json { &json } else { &text })?;
     Ok(if found.fits_gpu != Some(false) && found.fits_host { exit::SUCCESS } else { exit::FOUND })
+}
+
+/// What a training's own model needs on the GPU, found by running it up to its first optimizer step; on the host it needs
+/// what was measured.
+fn for_gpu(args: &PlanArgs, measured: &MeasuredPlan, machine: &Machine) -> anyhow::Result<(Source, Outcome)> {
+    ensure!(!args.what.command.is_empty(), "a run that was recorded cannot be looked into again");
+    let (source, found) = plan::trace_training(args)?;
+    let before = Settings {
+        batch: found.batch,
+        validation_batch: found.batch,
+        accumulation: found.accumulation,
+        precision: found.precision(),
+        optimizer: found.optimizer(),
+        workers: measured.workers,
+        ..plan::before(args, &source)
+    };
+    // The host is planned for already.
+    let alone = Machine { ram: None, ..machine.clone() };
+    let mut outcome = outcome(&source, before, &alone)?;
+    outcome.plan.memory.host.clone_from(&measured.after.host);
+    outcome.plan.fits_host = measured.fits_host;
+    if let Some(memory) = &mut outcome.memory_before {
+        memory.host.clone_from(&measured.before.host);
+    }
+    Ok((source, outcome))
 }
 
 fn source(args: &PlanArgs) -> anyhow::Result<Source> {

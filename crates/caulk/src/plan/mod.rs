@@ -15,5 +15,5 @@ pub(crate) use document::Document;
 pub(crate) use machine::machine;
 pub(crate) use measure::{measure, of_run};
 pub(crate) use table::{Outcome, head, measured, saved, sizes, text};
-pub(crate) use trace::trace;
+pub(crate) use trace::{trace, trace_training};
 pub(crate) use yaml::write as yaml;

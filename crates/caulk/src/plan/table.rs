@@ -147,9 +147,6 @@ pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) 
         let on = if plan.fits_gpu.is_none() { " on the host" } else { "" };
         let _ = writeln!(text, "\nIt fits{on} as it is, as far as these steps tell.");
     }
-    if plan.fits_gpu.is_none() {
-        text += "\nIt used no GPU, so that nothing is said of one: `--model` counts a model for a GPU without having it.\n";
-    }
     text
 }
 

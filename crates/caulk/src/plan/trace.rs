@@ -1,19 +1,19 @@
 //! Has an interpreter with torch run a model on tensors without contents.
 
+use std::ffi::OsString;
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use caulk_plan::{Source, Trace};
+use caulk_plan::{Optimizer, Precision, Source, Trace};
+use clap::ValueEnum;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::cli::PlanArgs;
+use crate::cli::{self, PlanArgs};
 
 /// What is run, in the package.
 const HELPER: &str = "_plan.py";
-/// Batches that are tried at most: the largest, then each at most half of the one before.
-const BATCHES: usize = 8;
-
 /// Counts what a model of the user's keeps, for every batch and mode that a plan may come to.
 ///
 /// # Errors
@@ -24,16 +24,13 @@ pub(crate) fn trace(args: &PlanArgs, batch: u64, accumulation: u64) -> anyhow::R
     if !model.split_once(':').is_some_and(|(module, name)| !module.is_empty() && !name.is_empty()) {
         bail!("`{model}` names no model\nhint: write its module and its name: `package.net:make`");
     }
-    let runs: Vec<Value> = modes(args)
-        .into_iter()
-        .flat_map(|(mixed, checkpointing)| {
-            let batches = batches(batch, batch.saturating_mul(accumulation)).into_iter();
-            batches
-                .map(move |batch| json!({ "batch": batch, "mixed": mixed, "checkpointing": checkpointing }))
-        })
-        .collect();
-    let request = json!({ "model": model, "input": input.sizes, "whole": input.whole, "runs": runs });
-    let answer = ask(args, &request)?;
+    let request = json!({
+        "model": model, "input": input.sizes, "whole": input.whole, "batch": batch, "accumulation": accumulation,
+        "modes": modes(args),
+    });
+    let named = args.python.as_ref().map(|named| named.as_str().into());
+    let candidates = named.map_or_else(|| vec!["python".into(), "python3".into()], |named| vec![named]);
+    let answer = ask(&candidates, &request)?;
     if let Some(cause) = answer["error"].as_str() {
         bail!(
             "`{model}` cannot be run without memory: {cause}\nhint: the factory takes no argument and the model one tensor of \
@@ -46,42 +43,94 @@ pub(crate) fn trace(args: &PlanArgs, batch: u64, accumulation: u64) -> anyhow::R
     ))
 }
 
-/// 16 bit or not, computed again or not: all that the search may try.
-fn modes(args: &PlanArgs) -> Vec<(bool, bool)> {
-    let own = caulk_plan::Precision::from(args.before.precision).is_mixed();
-    let mut modes = vec![(own, false), (true, false), (own, true), (true, true)];
-    modes.sort_unstable();
-    modes.dedup();
-    modes
+/// A training's model, and how it is trained now.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Found {
+    pub(crate) batch: u64,
+    /// Forward passes of one optimizer step.
+    pub(crate) accumulation: u64,
+    /// By the name that `--optimizer` has for it.
+    optimizer: String,
+    mixed: bool,
 }
 
-/// Divisors of the effective batch.
-fn batches(batch: u64, effective: u64) -> Vec<u64> {
-    let mut batches: Vec<u64> = Vec::new();
-    for each in (1..=batch).rev().filter(|each| effective.is_multiple_of(*each)) {
-        if each == 1 || batches.last().is_none_or(|last| each <= last / 2) {
-            batches.push(each);
-        }
+impl Found {
+    pub(crate) fn optimizer(&self) -> Optimizer {
+        <cli::Optimizer as ValueEnum>::from_str(&self.optimizer, false).unwrap_or_default().into()
     }
-    batches.truncate(BATCHES);
-    batches
+
+    pub(crate) fn precision(&self) -> Precision {
+        if self.mixed { cli::Precision::Half } else { cli::Precision::Full }.into()
+    }
+}
+
+/// Counts what the model keeps that a command trains, which is run up to its first optimizer step.
+///
+/// # Errors
+/// If the command is no Python program, or its model cannot be found or run.
+pub(crate) fn trace_training(args: &PlanArgs) -> anyhow::Result<(Source, Found)> {
+    let (python, words) = python_program(&args.what.command)?;
+    let request = json!({ "words": words, "seconds": args.seconds, "modes": all_modes() });
+    let mut answer = ask(&[python], &request)?;
+    if let Some(cause) = answer["error"].as_str() {
+        bail!("its model cannot be run without memory: {cause}");
+    }
+    let found = serde_json::from_value(answer["training"].take());
+    let trace = serde_json::from_value::<Trace>(answer);
+    let (trace, found) =
+        trace.and_then(|trace| Ok((trace, found?))).context("the interpreter's answer is not understood")?;
+    Ok((Source::Trace(trace), found))
+}
+
+/// The interpreter, and what it is to run: a file or `-m` and a module, with their arguments.
+fn python_program(command: &[OsString]) -> anyhow::Result<(OsString, Vec<String>)> {
+    let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_python = |word: &String| word.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    let flags =
+        words.iter().skip(1).take_while(|word| *word == "-u" || *word == "-O" || *word == "-B").count();
+    let rest = words.get(1 + flags..).unwrap_or_default();
+    let runs = match rest {
+        [first, _, ..] if first == "-m" => true,
+        [first, ..] => !first.starts_with('-'),
+        [] => false,
+    };
+    if !(words.first().is_some_and(is_python) && runs) {
+        bail!("the command is neither `python FILE` nor `python -m MODULE`");
+    }
+    Ok((command[0].clone(), rest.to_vec()))
+}
+
+/// 16 bit or not, computed again or not: all that the search may try from the precision that is used now.
+fn modes(args: &PlanArgs) -> Vec<Value> {
+    let own = caulk_plan::Precision::from(args.before.precision).is_mixed();
+    all_modes().into_iter().filter(|mode| !own || mode["mixed"] == true).collect()
+}
+
+fn all_modes() -> Vec<Value> {
+    let modes = [(false, false), (true, false), (false, true), (true, true)];
+    modes.map(|(mixed, checkpointing)| json!({ "mixed": mixed, "checkpointing": checkpointing })).into()
 }
 
 /// Runs the helper: as text, so that no folder of caulk's own comes before the user's.
-fn ask(args: &PlanArgs, request: &Value) -> anyhow::Result<Value> {
+fn ask(candidates: &[OsString], request: &Value) -> anyhow::Result<Value> {
     let exe = std::env::current_exe().context("failed to find the command")?;
     let package = caulk_supervise::find_package(&exe).context(
         "the Python package of caulk is not found\nhint: install both together; `CAULK_PACKAGE` names its folder",
     )?;
     let helper = package.join(HELPER);
     let text = fs::read_to_string(&helper).with_context(|| format!("failed to read `{helper}`"))?;
-    let candidates =
-        args.python.as_ref().map_or_else(|| vec!["python", "python3"], |named| vec![named.as_str()]);
     let mut refusal = None;
     for candidate in candidates {
-        match Command::new(candidate).arg("-c").arg(&text).arg(request.to_string()).output() {
+        let name = candidate.display();
+        match Command::new(candidate)
+            .stdin(Stdio::null())
+            .arg("-c")
+            .arg(&text)
+            .arg(request.to_string())
+            .output()
+        {
             Err(error) => {
-                refusal = Some(anyhow::Error::new(error).context(format!("`{candidate}` cannot be started")));
+                refusal = Some(anyhow::Error::new(error).context(format!("`{name}` cannot be started")));
             }
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stdout);
@@ -92,7 +141,7 @@ fn ask(args: &PlanArgs, request: &Value) -> anyhow::Result<Value> {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let last = said.lines().next_back().unwrap_or("nothing");
                 bail!(
-                    "`{candidate}` ended with {}: {last}\nhint: name an interpreter that has torch with `--python`",
+                    "`{name}` ended with {}: {last}\nhint: name an interpreter that has torch with `--python`",
                     output.status
                 );
             }
@@ -105,11 +154,24 @@ fn ask(args: &PlanArgs, request: &Value) -> anyhow::Result<Value> {
 mod tests {
     use super::*;
 
+    fn check(command: &[&str], expected: Option<(&str, &[&str])>) {
+        let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+        let found = python_program(&command).ok();
+        let expected =
+            expected.map(|(python, words)| (python.into(), words.iter().map(ToString::to_string).collect()));
+        assert_eq!(found, expected, "{command:?}");
+    }
+
     #[test]
-    fn batches_divide_the_effective_one_and_are_few() {
-        assert_eq!(batches(16, 16), [16, 8, 4, 2, 1]);
-        assert_eq!(batches(12, 24), [12, 6, 3, 1]);
-        assert_eq!(batches(7, 7), [7, 1]);
-        assert_eq!(batches(65536, 65536).len(), BATCHES);
+    fn python_programs_are_files_and_modules() {
+        check(&["python", "train.py", "-u"], Some(("python", &["train.py", "-u"])));
+        check(
+            &["/a/bin/python3.12", "-u", "-m", "pkg.train"],
+            Some(("/a/bin/python3.12", &["-m", "pkg.train"])),
+        );
+        check(&["torchrun", "train.py"], None);
+        check(&["python", "-c", "1"], None);
+        check(&["python", "-m"], None);
+        check(&["python"], None);
     }
 }
