@@ -6,13 +6,17 @@
 mod nvml;
 
 use std::collections::HashSet;
+use std::mem::ManuallyDrop;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 use caulk_core::{GpuSample, Slowed};
 
 /// Between two looks, in nanoseconds.
 const PAUSE_NS: u64 = 10_000_000_000;
+/// An answer that is waited for at the end.
+const LAST_ANSWER: Duration = Duration::from_millis(200);
 
 /// One device at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +52,7 @@ enum Asking {
     #[default]
     NotYet,
     /// A thread waits to be asked.
-    Thread { ask: SyncSender<()>, answers: Receiver<Vec<Gpu>> },
+    Thread { ask: SyncSender<()>, answers: Receiver<Vec<Gpu>>, open: bool },
     /// There is nobody to ask.
     InVain,
 }
@@ -66,7 +70,8 @@ impl Gpus {
         let (ask, asked) = sync_channel(1);
         let (answer, answers) = sync_channel(1);
         let serve = move || {
-            let mut driver = open()?;
+            // Not shut down at the end: that would go on while the process ends.
+            let mut driver = ManuallyDrop::new(open()?);
             while asked.recv().is_ok() {
                 answer.send(driver.look()?).ok()?;
             }
@@ -74,18 +79,16 @@ impl Gpus {
         };
         // It ends with the supervisor, or where there is nothing to be had. Nobody waits for it: the driver may hang.
         let started = thread::Builder::new().name("caulk-gpus".into()).spawn(serve);
-        self.asking = started.map_or(Asking::InVain, |_| Asking::Thread { ask, answers });
+        self.asking = started.map_or(Asking::InVain, |_| Asking::Thread { ask, answers, open: false });
     }
 
     /// What has been seen since the last look: what the tree's `own` processes have, then the devices.
     pub(crate) fn look(&mut self, now_ns: u64, own: impl FnOnce() -> HashSet<u32>) -> Vec<GpuSample> {
-        let Asking::Thread { ask, answers } = &self.asking else { return Vec::new() };
+        let Asking::Thread { ask, answers, open } = &mut self.asking else { return Vec::new() };
         let seen = match answers.try_recv() {
             Ok(devices) => {
-                let own = own();
-                // Whose devices they are is known before what is said of them.
-                let parts = devices.iter().flat_map(|gpu| gpu.parts(now_ns, &own));
-                parts.chain(devices.iter().map(|gpu| gpu.whole(now_ns))).collect()
+                *open = false;
+                samples(&devices, now_ns, &own())
             }
             Err(TryRecvError::Empty) => Vec::new(),
             Err(TryRecvError::Disconnected) => {
@@ -96,10 +99,24 @@ impl Gpus {
         if now_ns >= self.next_ns {
             self.next_ns = now_ns + PAUSE_NS;
             // Where the last question is not answered yet, it is this one, too.
-            let _ = ask.try_send(());
+            *open |= ask.try_send(()).is_ok();
         }
         seen
     }
+
+    /// Waits a moment for a question that is open: the driver's library must not be at work while the process ends.
+    pub(crate) fn settle(&mut self) {
+        if let Asking::Thread { answers, open: true, .. } = &self.asking {
+            let _ = answers.recv_timeout(LAST_ANSWER);
+        }
+        self.asking = Asking::InVain;
+    }
+}
+
+/// Whose devices they are is known before what is said of them.
+fn samples(devices: &[Gpu], now_ns: u64, own: &HashSet<u32>) -> Vec<GpuSample> {
+    let parts = devices.iter().flat_map(|gpu| gpu.parts(now_ns, own));
+    parts.chain(devices.iter().map(|gpu| gpu.whole(now_ns))).collect()
 }
 
 impl Gpu {
@@ -203,6 +220,7 @@ mod tests {
         for minute in 0..10 {
             assert_eq!(gpus.look(minute * 60_000_000_000, HashSet::new), []);
         }
+        gpus.settle();
     }
 
     #[test]

@@ -446,6 +446,7 @@ impl Supervisor<'_> {
         }
         let processes = farewell::left(&mut self.tree, self.child.id(), end_ns);
         let left = Left { processes, segments: self.segments.left() };
+        self.gpus.settle();
         self.tree.close();
         self.tell_changes();
         self.sink.tick(clock::now_ns());
