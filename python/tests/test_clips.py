@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import random
@@ -353,6 +354,49 @@ def test_a_second_program_is_refused(data_set: Path) -> None:
     assert "another `caulk clips prepare` is writing" in told
 
 
+def peak_bytes(worker: Worker) -> int:
+    status = Path(f"/proc/{worker.process.pid}/status").read_text()
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def test_memory_does_not_depend_on_length_and_is_a_fiftieth_of_all_frames(tmp_path: Path) -> None:
+    peaks = []
+    for seconds in (2, 12):
+        path, worker = videos.pattern(tmp_path / f"{seconds}.mp4", seconds, "1920x1080"), Worker()
+        frames = [round(i * (seconds * 30 - 1) / 5) for i in range(6)]
+        assert worker.decode(path, frames, size=112)["images"].shape[0] == 6
+        peaks.append(peak_bytes(worker))
+    assert abs(peaks[1] - peaks[0]) < 4_000_000, peaks
+    assert 50 * peaks[1] < 12 * 30 * 1920 * 1080 * 3, peaks
+
+
+def test_a_video_that_would_take_too_much_is_refused(plain: Path) -> None:
+    process = subprocess.run(
+        [WORKER, "65"],
+        input=json.dumps({"decode": {"path": str(plain), "selection": "uniform", "frames": 2, "size": None}}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "more than the 1 MB for one video" in json.loads(process.stdout)["failed"]
+
+
+#: Another value means other clips for everybody: then the pipeline's version has to change, too.
+GOLDEN = "a0956ea7011fcfa4"
+
+
+@pytest.mark.parametrize("portable", [{}, {"CAULK_CLIP_PORTABLE": "1"}], ids=["vectors", "none"])
+def test_clips_are_the_same_on_every_machine_for_ever(tmp_path: Path, portable: dict[str, str]) -> None:
+    (tmp_path / "videos.csv").write_text("video_path\ntiny.mp4\n")
+    (tmp_path / "tiny.mp4").write_bytes((Path(__file__).parent / "data/tiny.mp4").read_bytes())
+    words = ["prepare", "videos.csv", "--out", "out", "--frames", "4", "--size", "40x28", "--augment", "3"]
+    words += ["--operations", "flip,crop,rotation,color,blur,noise,temporal-jitter,frame-drop"]
+    environment = program_environment(**portable)
+    subprocess.run([CAULK, "clips", *words], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    clips = json.loads((tmp_path / "out/clips.jsonl").read_text().splitlines()[1])["clips"]
+    assert hashlib.sha256("".join(clip["sha256"] for clip in clips).encode()).hexdigest()[:16] == GOLDEN
+
+
 @pytest.mark.parametrize("flips", [0, 1])
 def test_damaged_files_neither_crash_nor_grow(plain: Path, tmp_path: Path, flips: int) -> None:
     worker, draw = Worker(), random.Random(flips)
@@ -365,8 +409,6 @@ def test_damaged_files_neither_crash_nor_grow(plain: Path, tmp_path: Path, flips
         path.write_bytes(data)
         answer = worker.decode(path, [0, 1], size=112)
         assert "pictures" in answer or "failed" in answer
-    status = Path(f"/proc/{worker.process.pid}/status").read_text()
-    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-    assert peak < 100_000, f"{peak} kB"
+    assert peak_bytes(worker) < 100_000_000
     worker.process.stdin.close()
     assert worker.process.wait() == 0

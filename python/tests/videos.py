@@ -87,6 +87,23 @@ def encode(
     return path
 
 
+def pattern(path: Path, seconds: int, size: str) -> Path:
+    """A video of FFmpeg's test pattern at 30 frames per second, encoded as fast as can be."""
+    graph = av.filter.Graph()
+    nodes = [graph.add("testsrc2", f"size={size}:rate=30:duration={seconds}"), graph.add("format", "yuv420p")]
+    nodes.append(graph.add("buffersink"))
+    graph.link_nodes(*nodes).configure()
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream("libx264", rate=30, options={"preset": "ultrafast", "x264-params": "keyint=60"})
+        stream.width, stream.height = (int(side) for side in size.split("x"))
+        for _ in range(seconds * 30):
+            frame = graph.pull()
+            frame.pict_type = 0
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode())
+    return path
+
+
 def copy(
     source: Path,
     target: Path,

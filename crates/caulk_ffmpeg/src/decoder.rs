@@ -36,6 +36,8 @@ impl Decoder {
         check(code)?;
         let settings = decoder.settings();
         settings.thread_count = 1;
+        // The same frames on every processor: older codecs leave it to the decoder how to round.
+        settings.flags |= ffmpeg::AV_CODEC_FLAG_BITEXACT as i32;
         settings.max_pixels = admitted;
         // The depth that the packets show: a decoder that has to guess drops frames until it has guessed right.
         if settings.codec_id == ffmpeg::AVCodecID::AV_CODEC_ID_H264 {
