@@ -103,7 +103,7 @@ def snapshot():
     block = {{"size": 10 << 20, "state": "active_allocated", "frames": frames}}
     before = {{"size": 900 << 20, "state": "active_allocated", "frames": []}}
     free = {{"size": 100 << 20, "state": "inactive", "frames": frames}}
-    return {{"segments": [{{"blocks": [before, block, free]}}], "device_traces": [{traces}]}}
+    return {{"segments": [{{"blocks": [before, block, free]}}], "device_traces": [{traces}, []]}}
 
 
 def module(name, **members):
@@ -122,7 +122,7 @@ print(asked)
 """
 
 
-def recording(run_caulk, blocks=5, traces="[]", recorded=False):
+def recording(run_caulk, blocks=5, traces="['the last event']", recorded=False):
     return run_caulk(RECORDS.format(blocks=blocks, traces=traces, recorded=recorded))
 
 
@@ -141,7 +141,7 @@ def test_the_line_that_makes_what_stays_is_told_from_torchs_record_of_one_epoch(
     [
         ({"recorded": True}, []),
         ({"blocks": 1_000_000}, ["state", None]),
-        ({"traces": "['an event']"}, ["state"]),
+        ({"traces": "['an event', 'another']"}, ["state"]),
     ],
     ids=["the program records", "too many blocks to look at", "the program has begun to record meanwhile"],
 )

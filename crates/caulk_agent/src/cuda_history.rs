@@ -116,10 +116,11 @@ fn end(py: Python<'_>, from: u32, to: u32, blocks: u64) -> PyResult<Option<GpuMa
     let Some(memory) = loaded(py, "torch.cuda.memory") else { return Ok(None) };
     let snapshot =
         if blocks <= MOST_BLOCKS { Some(memory.call_method0("_snapshot")).transpose() } else { Ok(None) };
-    // A history of events was not asked for: where there is one, the program has begun to record by now.
+    // A history of events was not asked for, and torch keeps the last one: where there are more, the program has begun to
+    // record by now.
     let of_others = |snapshot: &Bound<'_, PyAny>| -> PyResult<bool> {
         let traces = snapshot.get_item("device_traces")?.cast_into::<PyList>()?;
-        Ok(traces.iter().any(|trace| trace.len().is_ok_and(|events| events > 0)))
+        Ok(traces.iter().any(|trace| trace.len().is_ok_and(|events| events > 1)))
     };
     let others = matches!(&snapshot, Ok(Some(snapshot)) if of_others(snapshot).unwrap_or(false));
     if !others {
