@@ -75,3 +75,39 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     fs::write(path, bytes).with_context(|| format!("failed to write `{}`", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn the_folder_holds_programs_scripts_and_the_wheel() {
+        let folder = tempfile::tempdir().unwrap();
+        let (zoo, to, wheel) =
+            (folder.path().join("kept"), folder.path().join("packed"), folder.path().join("caulk-1.whl"));
+        for file in ["leaky/main.py", "leaky/parts/model.py", "leaky/__pycache__/main.pyc"] {
+            fs::create_dir_all(zoo.join(file).parent().unwrap()).unwrap();
+            fs::write(zoo.join(file), "pass\n").unwrap();
+        }
+        fs::write(&wheel, "a wheel").unwrap();
+        let truth = "id = 'kept'\nleak_class = 'x'\nkind = 'static+dynamic'\nsymptom = 'growth'\ndefault_epochs = \
+                     8\ndefault_steps = 24\n";
+        let truth = Truth { folder: zoo, ..toml::from_str(truth).unwrap() };
+        write(&to, &wheel, std::slice::from_ref(&truth)).unwrap();
+        let there = |name: &str| to.join(name).exists();
+        assert!(
+            ["check.py", "move.py", "caulk-1.whl", "scenarios/kept/leaky/parts/model.py"]
+                .into_iter()
+                .all(there)
+        );
+        assert!(!there("scenarios/kept/leaky/__pycache__"));
+        let list = fs::read_to_string(to.join("scenarios.json")).unwrap();
+        let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+        assert_eq!(list, serde_json::json!([{ "id": "kept", "sides": ["leaky"], "epochs": 8, "steps": 24 }]));
+        // What came back lies there, too, and is of another time.
+        fs::create_dir(to.join("results")).unwrap();
+        write(&to, &wheel, &[truth]).unwrap();
+        assert!(!there("results"));
+    }
+}
