@@ -12,6 +12,7 @@ mod leak_class;
 mod line_use;
 mod problem;
 mod recording;
+mod remedy;
 mod sampled;
 mod verdict;
 

@@ -7,20 +7,15 @@ use caulk_python::GrowKind;
 use crate::place::Located;
 
 /// The change for something that grows.
-pub(crate) fn of_kind(
-    class: LeakClass,
-    kind: ContainerKind,
-    located: Option<&Located>,
-    name: &str,
-) -> Option<Fix> {
+pub(crate) fn of_kind(class: LeakClass, kind: ContainerKind, located: Option<&Located>, name: &str) -> Fix {
     let advice = beyond_bounds(class, kind, located).map(|text| display(text.to_owned()));
-    advice.or_else(|| of(class, located, name))
+    advice.unwrap_or_else(|| of(class, located, name))
 }
 
 /// The change for a finding.
-pub(crate) fn of(class: LeakClass, located: Option<&Located>, name: &str) -> Option<Fix> {
+pub(crate) fn of(class: LeakClass, located: Option<&Located>, name: &str) -> Fix {
     let edit = located.and_then(|located| edit(class, located, name));
-    edit.or_else(|| advice(class).map(|text| display(text.to_owned())))
+    edit.unwrap_or_else(|| class.advice())
 }
 
 /// What to do about histories that no `maxlen` bounds.
@@ -71,78 +66,4 @@ fn edit(class: LeakClass, located: &Located, name: &str) -> Option<Fix> {
         LeakClass::GradientsNeverCleared => module.zero_grad_fix(line),
         _ => None,
     }
-}
-
-fn advice(class: LeakClass) -> Option<&'static str> {
-    Some(match class {
-        LeakClass::GraphKeptInContainer | LeakClass::LossKeptWithGraph | LeakClass::StateNotDetached => {
-            "store the value without its graph: `.detach()`, or `.item()` where a number will do"
-        }
-        LeakClass::GraphRetained => "drop the gradients with `p.grad = None`, and store losses detached",
-        LeakClass::StepOutputsNotCleared => "clear the list at the end of the epoch's hook",
-        LeakClass::UnboundedHistory => {
-            "bound it: `collections.deque(maxlen=...)`, or keep running statistics"
-        }
-        LeakClass::GlobalAccumulation => "clear it once it is consumed, or bound it",
-        LeakClass::UnboundedCache => "bound the cache, or key it by what comes back",
-        LeakClass::CachedMethod => {
-            "cache on the instance (`functools.cached_property`, a bounded dict) instead of the class"
-        }
-        LeakClass::CacheKeyedByTensor => "key the cache by what identifies the tensor, or take the cache off",
-        LeakClass::UnboundedQueue => "give the queue a `maxsize`, and decide what happens when it is full",
-        LeakClass::HookNeverRemoved => {
-            "keep the handle and call `.remove()` on it, or register the hook once"
-        }
-        LeakClass::CallbackKeepsTensor => {
-            "clear the stored functions once they have run, and let them capture numbers or detached tensors"
-        }
-        LeakClass::ExceptionKeepsFrames => {
-            "store what the exception says (`str(exc)`), or `exc.with_traceback(None)`"
-        }
-        LeakClass::LogRecordsKept => {
-            "store the formatted message (`record.getMessage()`), or bound the buffer"
-        }
-        LeakClass::OptimizerRecreated => "keep one optimizer and reset its state, or drop the old ones",
-        LeakClass::MutableDefaultGrows => "make the default `None` and a new container in the function",
-        LeakClass::FigureNotClosed => "close the figure after saving: `plt.close(fig)`",
-        LeakClass::RowsKeptUntilEnd => {
-            "write each row when it is made (`csv.writer(...).writerow(row)`), not all at the end"
-        }
-        LeakClass::AugmentationPerFold => {
-            "make augmented data once for all folds: take the fold out of the key, and filter by the fold's members"
-        }
-        LeakClass::ReferenceCycle => {
-            "refer back through `weakref.ref(...)`, so that the objects are free with their last use; or let the collector \
-             run: once per epoch `gc.collect()` is enough"
-        }
-        LeakClass::ViewPinsStorage => {
-            "store a copy: `.clone()` (numpy: `.copy()`), so that the large storage goes"
-        }
-        LeakClass::NativeGrowth => {
-            "give back what is allocated here: call the library's free, close or release function when done"
-        }
-        LeakClass::AllocatorFragmentation => {
-            "where it matters: `ctypes.CDLL(None).malloc_trim(0)` once per epoch, `MALLOC_ARENA_MAX=2` in the environment \
-             of programs with many threads, `MALLOC_MMAP_THRESHOLD_=65536` for large blocks between small ones, or \
-             another allocator (jemalloc) preloaded"
-        }
-        LeakClass::FileHandlesGrow => "open files with `with`, or close them when they are done with",
-        LeakClass::ThreadNeverEnds => {
-            "make threads once, before the loop (a pool), or let them end and `join()` them"
-        }
-        LeakClass::SharedMemoryLeft => {
-            "the process that makes a segment calls `unlink()` on it at the end, also after errors (`try`, `finally`)"
-        }
-        LeakClass::OrphanProcess => {
-            "end child processes before the program ends: `with`, `terminate()` and `wait()`, or a pool that is closed"
-        }
-        LeakClass::LoaderPerEpoch => {
-            "make the loader once, before the epochs; `persistent_workers=True` keeps its workers between them"
-        }
-        LeakClass::WorkerCopyOnWrite => {
-            "keep it in numpy arrays, tensors or one bytes object, which are read without counting references"
-        }
-        LeakClass::GradientsNeverCleared => "call `optimizer.zero_grad()` before each backward pass",
-        _ => return None,
-    })
 }

@@ -85,7 +85,7 @@ fn finding(
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![Evidence { kind: "gpu-record".into(), text: told(files, made) }],
-        fix: fix::of(class, None, ""),
+        fix: Some(fix::of(class, None, "")),
         ..Finding::of(class)
     }
 }

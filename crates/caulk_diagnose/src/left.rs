@@ -45,7 +45,7 @@ fn finding(class: LeakClass, severity: Severity, message: String, names: Vec<Str
         severity,
         message,
         evidence: vec![Evidence { kind: "left".into(), text }],
-        fix: fix::of(class, None, ""),
+        fix: Some(fix::of(class, None, "")),
         ..Finding::of(class)
     }
 }

@@ -115,7 +115,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![Evidence { kind: "heap-profile".into(), text }],
-        fix: fix::of(class, None, ""),
+        fix: Some(fix::of(class, None, "")),
         ..Finding::of(class)
     }
 }

@@ -109,7 +109,7 @@ fn finding(
                 peak.function
             ),
         }],
-        fix: fix::of(class, located.as_ref(), &holder.name),
+        fix: Some(fix::of(class, located.as_ref(), &holder.name)),
         twins: Vec::new(),
     }
 }

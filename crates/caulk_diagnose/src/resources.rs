@@ -83,7 +83,7 @@ fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &st
             elements: verdict.last.max(0.0) as u64,
         }),
         evidence: vec![Evidence { kind: "count".into(), text: verdict.text.clone() }],
-        fix: fix::of(class, None, ""),
+        fix: Some(fix::of(class, None, "")),
         ..Finding::of(class)
     }
 }

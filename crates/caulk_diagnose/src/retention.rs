@@ -35,7 +35,7 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding>
         process: process.reference(),
         growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, free, scale.per_epoch(free))),
         evidence: evidence(process),
-        fix: fix::of(class, None, ""),
+        fix: Some(fix::of(class, None, "")),
         ..Finding::of(class)
     })
 }

@@ -174,7 +174,7 @@ impl<'a> Copies<'a> {
             }),
             pinned: None,
             evidence: self.evidence(container, unit),
-            fix: fix::of(class, None, ""),
+            fix: Some(fix::of(class, None, "")),
             twins: Vec::new(),
         }
     }

@@ -318,7 +318,7 @@ fn finding(
         process: process.reference(),
         pinned: pinned(files, process, group),
         evidence: evidence(judged, group, &growth, own),
-        fix: fix::of_kind(first.class, first.kind, first.located.as_ref(), name),
+        fix: Some(fix::of_kind(first.class, first.kind, first.located.as_ref(), name)),
         twins,
         growth: Some(growth),
     }

@@ -53,7 +53,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                         site.stale_gradients, site.checked
                     ),
                 }],
-                fix: fix::of(class, located.as_ref(), "grad"),
+                fix: Some(fix::of(class, located.as_ref(), "grad")),
                 ..Finding::of(class)
             }
         })

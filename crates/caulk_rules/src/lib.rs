@@ -45,7 +45,11 @@ pub fn check(analysis: &Analysis, rules: &[&Rule]) -> Vec<Diagnostic> {
     });
     found.sort_by(|a, b| place(&a.diagnostic).cmp(&place(&b.diagnostic)));
     found.dedup_by(|a, b| place(&a.diagnostic) == place(&b.diagnostic));
-    twins::named(found)
+    let mut found = twins::named(found);
+    for diagnostic in &mut found {
+        diagnostic.fix = diagnostic.fix.take().or_else(|| Some(diagnostic.class.advice()));
+    }
+    found
 }
 
 fn place(diagnostic: &Diagnostic) -> Option<(&str, u32, u32, LeakClass)> {

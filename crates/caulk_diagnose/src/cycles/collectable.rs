@@ -127,7 +127,7 @@ fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, message: S
         pinned: (garbage.tensor_bytes > 0)
             .then(|| Pinned { tensor_bytes: garbage.tensor_bytes, ..Pinned::default() }),
         evidence: evidence(garbage),
-        fix: fix::of(class, None, ""),
+        fix: Some(fix::of(class, None, "")),
         ..Finding::of(class)
     }
 }

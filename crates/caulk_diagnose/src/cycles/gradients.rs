@@ -36,7 +36,7 @@ pub(super) fn finding(
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![Evidence { kind: "backward".into(), text: text.into() }],
-        fix: fix::of(class, Some(&located), "grad"),
+        fix: Some(fix::of(class, Some(&located), "grad")),
         ..Finding::of(class)
     })
 }

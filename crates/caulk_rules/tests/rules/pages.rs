@@ -84,6 +84,9 @@ fn compare(rule: &Rule, program: &Program) -> Vec<String> {
             None if diagnostic.class == rule.class => {
                 wrong.push(format!("line {line} (`{section}`): must stay silent, but: {said}"));
             }
+            Some(_) if diagnostic.fix.is_none() => {
+                wrong.push(format!("line {line} (`{section}`): no change is said: {said}"));
+            }
             _ => {}
         }
         reported.extend(mark);
