@@ -67,25 +67,34 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The table of all clips, in the manifest's order.
-pub fn metadata<'a>(
-    videos: impl IntoIterator<Item = &'a str>,
+/// All clips in the manifest's order, each once, whatever the order in which they were made.
+pub fn in_order<'a, 'v>(
+    videos: impl IntoIterator<Item = &'v str>,
+    records: &'a [Record],
+) -> impl Iterator<Item = (&'a Record, &'a Written)> {
+    let mut by_video: HashMap<&str, Vec<(&Record, &Written)>> = HashMap::new();
+    for record in records {
+        let clips = record.clips.iter().map(|clip| (record, clip));
+        by_video.entry(&record.video).or_default().extend(clips);
+    }
+    videos.into_iter().filter_map(move |video| by_video.remove(video)).flat_map(|mut clips| {
+        clips.sort_by_key(|(_, clip)| clip.augmentation);
+        clips.dedup_by_key(|(_, clip)| clip.augmentation);
+        clips
+    })
+}
+
+/// Columns of the table of all clips.
+pub const COLUMNS: [&str; 4] = ["video_path", "label", "original_video", "augmentation_idx"];
+
+/// The table of all clips.
+pub fn metadata<'v>(
+    videos: impl IntoIterator<Item = &'v str>,
     records: &[Record],
     extension: &str,
 ) -> String {
-    let mut by_video: HashMap<&str, Vec<&Record>> = HashMap::new();
-    for record in records {
-        by_video.entry(&record.video).or_default().push(record);
-    }
-    let mut text = table::line(["video_path", "label", "original_video", "augmentation_idx"]);
-    for record in videos.into_iter().filter_map(|video| by_video.remove(video)) {
-        let mut clips: Vec<(&Record, &Written)> =
-            record.iter().flat_map(|record| record.clips.iter().map(move |clip| (*record, clip))).collect();
-        clips.sort_by_key(|(_, clip)| clip.augmentation);
-        clips.dedup_by_key(|(_, clip)| clip.augmentation);
-        text.extend(clips.into_iter().map(|(record, clip)| row(record, clip, extension)));
-    }
-    text
+    let rows = in_order(videos, records).map(|(record, clip)| row(record, clip, extension));
+    std::iter::once(table::line(COLUMNS)).chain(rows).collect()
 }
 
 /// One row of it.

@@ -2,6 +2,7 @@
 //!
 //! What a clip is, `caulk_clip` says; decoding is the worker's, a program of its own.
 
+mod export;
 mod run;
 mod store;
 mod verify;

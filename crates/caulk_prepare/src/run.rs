@@ -11,6 +11,9 @@ use caulk_clip::job::{Outcome, Prepare, Request};
 use caulk_clip::manifest::Manifest;
 use caulk_clip::record::{self, Failure, Head, Record};
 
+use parquet::errors::ParquetError;
+
+use crate::export;
 use crate::store::{Shard, Store, StoreError};
 use crate::worker::{Worker, WorkerError};
 
@@ -41,6 +44,9 @@ pub enum PrepareError {
     /// The folder cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The table cannot be written as Parquet.
+    #[error("failed to write `metadata.parquet`")]
+    Parquet(#[from] ParquetError),
     /// No worker can be started.
     #[error(transparent)]
     Worker(#[from] WorkerError),
@@ -125,6 +131,8 @@ pub fn prepare(
     // Others may have come further meanwhile.
     let all = crate::store::read_logs(&settings.out)?;
     store.replace("metadata.csv", &table(&all.records))?;
+    let clips: Vec<_> = record::in_order(manifest.videos(), &all.records).collect();
+    export::parquet(&settings.out.join("metadata.parquet"), &clips, extension)?;
     Ok(progress)
 }
 

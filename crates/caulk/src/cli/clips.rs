@@ -27,6 +27,7 @@ const PREPARE_HELP: &str = "\
 MANIFEST is a table (CSV) with a column `video_path`, relative to its folder, and perhaps `label`. In DIR there will be
   clips/...         one file per clip: unsigned 8-bit numbers, frames x rows x columns x red, green, blue
   metadata.csv      video_path, label, original_video, augmentation_idx: a row per clip, 0 is the original
+  metadata.parquet  the same, when all is done
   clips.jsonl       the log: frames and SHA-256 of each clip
   failed.jsonl      videos that gave no clips, and why
 
