@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use caulk_core::{GpuSample, Slowed};
 
-/// Between two looks, in nanoseconds.
+/// Between two looks, at first and later, in nanoseconds: a short run has more than one, too.
+const FIRST_PAUSE_NS: u64 = 1_000_000_000;
 const PAUSE_NS: u64 = 10_000_000_000;
 /// An answer that is waited for at the end.
 const LAST_ANSWER: Duration = Duration::from_millis(200);
@@ -43,6 +44,7 @@ trait Driver {
 #[derive(Debug, Default)]
 pub(crate) struct Gpus {
     asking: Asking,
+    pause_ns: u64,
     next_ns: u64,
 }
 
@@ -97,7 +99,8 @@ impl Gpus {
             }
         };
         if now_ns >= self.next_ns {
-            self.next_ns = now_ns + PAUSE_NS;
+            self.pause_ns = (2 * self.pause_ns).clamp(FIRST_PAUSE_NS, PAUSE_NS);
+            self.next_ns = now_ns + self.pause_ns;
             // Where the last question is not answered yet, it is this one, too.
             *open |= ask.try_send(()).is_ok();
         }
