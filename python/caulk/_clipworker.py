@@ -53,9 +53,10 @@ class Worker:
                 # Whatever is still in the pipe would be taken for the next answer.
                 self._process = None
                 process.kill()
-                code = process.wait()
+                with process:
+                    process.wait()
                 if isinstance(error, OSError | ValueError):
-                    raise DecodeError(f"the decoder died (exit code {code})") from None
+                    raise DecodeError(f"the decoder died (exit code {process.returncode})") from None
                 raise
 
     def close(self) -> None:

@@ -30,6 +30,11 @@ class Worker:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen([WORKER], stdin=pipe, stdout=pipe)
 
+    def close(self) -> int:
+        with self.process:
+            pass
+        return self.process.returncode
+
     def decode(self, path: Path, frames: list[int], size: int | None = None, **more: Any) -> dict:
         """The answer, with the pictures under `images`."""
         shape = {"width": size, "height": size} if size else None
@@ -49,8 +54,7 @@ class Worker:
 def worker():
     worker = Worker()
     yield worker
-    worker.process.stdin.close()
-    assert worker.process.wait() == 0
+    assert worker.close() == 0
 
 
 @pytest.fixture(scope="module")
@@ -366,6 +370,7 @@ def test_memory_does_not_depend_on_length_and_is_a_fiftieth_of_all_frames(tmp_pa
         frames = [round(i * (seconds * 30 - 1) / 5) for i in range(6)]
         assert worker.decode(path, frames, size=112)["images"].shape[0] == 6
         peaks.append(peak_bytes(worker))
+        worker.close()
     assert abs(peaks[1] - peaks[0]) < 4_000_000, peaks
     assert 50 * peaks[1] < 12 * 30 * 1920 * 1080 * 3, peaks
 
@@ -410,5 +415,4 @@ def test_damaged_files_neither_crash_nor_grow(plain: Path, tmp_path: Path, flips
         answer = worker.decode(path, [0, 1], size=112)
         assert "pictures" in answer or "failed" in answer
     assert peak_bytes(worker) < 100_000_000
-    worker.process.stdin.close()
-    assert worker.process.wait() == 0
+    assert worker.close() == 0
