@@ -180,6 +180,30 @@ def test_hevc(worker: Worker, hevc: Path) -> None:
     check(worker, videos.copy(hevc, hevc.with_suffix(".ts")), 90)
 
 
+@pytest.mark.parametrize("ending", ["mp4", "ts"])
+@pytest.mark.parametrize("order", ["tff", "bff"])
+def test_interlaced_pictures_are_decoded_as_a_whole(worker: Worker, folder: Path, ending: str, order: str) -> None:
+    path = folder / f"interlaced-{order}.{ending}"
+    check(worker, videos.encode(path, 60, parameters=f"{videos.X264}:{order}=1"), 60, whole=True)
+
+
+def test_interlaced_mpeg2(worker: Worker, folder: Path) -> None:
+    options = {"codec": "mpeg2video", "parameters": "", "bf": "2", "g": "30", "flags": "+ildct+ilme"}
+    check(worker, videos.encode(folder / "interlaced-mpeg2.ts", 60, **options), 60, whole=True)
+
+
+@pytest.mark.parametrize("layout", ["yuv420p10le", "yuv422p10le"])
+@pytest.mark.parametrize("ending", ["mp4", "mkv"])
+def test_ten_bits(worker: Worker, folder: Path, layout: str, ending: str) -> None:
+    check(worker, videos.encode(folder / f"{layout}.{ending}", 60, layout=layout), 60)
+
+
+def test_ten_bits_of_hevc(worker: Worker, folder: Path) -> None:
+    parameters = "keyint=30:bframes=4:log-level=none:pools=1"
+    path = videos.encode(folder / "hevc-10.mp4", 60, codec="libx265", parameters=parameters, layout="yuv420p10le")
+    check(worker, path, 60)
+
+
 def test_files_that_tell_too_little_are_decoded_as_a_whole(worker: Worker, folder: Path) -> None:
     options = {"codec": "mpeg4", "parameters": "", "bf": "2", "g": "30"}
     check(worker, videos.encode(folder / "mpeg4.avi", 60, **options), 60, whole=True)
@@ -294,6 +318,18 @@ def test_what_is_stopped_anywhere_ends_the_same(prepared: Path, data_set: Path) 
     caulk(*line[2:], cwd=data_set, code=1)
     files = contents(data_set / "stopped")
     assert files == contents(prepared)
+
+
+def test_a_video_that_takes_too_long_is_given_up(prepared: Path, data_set: Path) -> None:
+    rows = (data_set / "videos.csv").read_text().splitlines()
+    (data_set / "slow.csv").write_text("\n".join([rows[0], "endless.mp4,real,9", rows[1], rows[2]]) + "\n")
+    # Opened, it waits for somebody who writes to it.
+    os.mkfifo(data_set / "endless.mp4")
+    words = ("prepare", "slow.csv", "--out", "slow", *OPTIONS, "--jobs", "1", "--timeout", "5s")
+    told = caulk(*words, cwd=data_set, code=1)
+    assert "6 clips of 2 videos" in told
+    failed = [json.loads(line) for line in (data_set / "slow/failed.jsonl").read_text().splitlines()]
+    assert failed == [{"video": "endless.mp4", "reason": "not done after 5 s"}]
 
 
 def test_more_augmentations_are_added(prepared: Path, data_set: Path) -> None:

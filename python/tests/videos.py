@@ -66,7 +66,7 @@ def encode(
     times: Callable[[int], int] = lambda i: i,
     parameters: str = X264,
     container: dict[str, str] | None = None,
-    rotation: int = 0,
+    layout: str = "yuv420p",
     **options: str,
 ) -> Path:
     """Makes a video of numbered frames; `times` gives their times in units of a frame."""
@@ -75,10 +75,8 @@ def encode(
     with av.open(str(path), "w", options=container or {}) as output:
         stream = output.add_stream(codec, rate=RATE, options=settings)
         stream.width, stream.height = size
-        stream.pix_fmt = "yuv422p10le" if codec == "prores" else "yuvj420p" if codec == "mjpeg" else "yuv420p"
+        stream.pix_fmt = {"prores": "yuv422p10le", "mjpeg": "yuvj420p"}.get(codec, layout)
         stream.time_base = stream.codec_context.time_base = Fraction(1, RATE)
-        if rotation:
-            stream.set_display_rotation(rotation) if hasattr(stream, "set_display_rotation") else None
         for number in range(frames):
             frame = av.VideoFrame.from_ndarray(picture(number, *size), format="rgb24")
             frame.pts, frame.time_base = times(number), Fraction(1, RATE)

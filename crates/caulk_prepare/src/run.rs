@@ -2,26 +2,23 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
-use std::sync::Mutex;
-use std::sync::mpsc;
-use std::thread;
 
 use camino::Utf8PathBuf;
-use caulk_clip::job::{Outcome, Prepare, Request};
+use caulk_clip::job::{Answer, Outcome, Prepare};
 use caulk_clip::manifest::Manifest;
 use caulk_clip::record::{self, Failure, Head, Record};
-
 use parquet::errors::ParquetError;
 
 use crate::export;
+use crate::pool::Pool;
 use crate::store::{Shard, Store, StoreError};
-use crate::worker::{Worker, WorkerError};
+use crate::worker::WorkerError;
 
 /// What to prepare.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The worker's executable.
-    pub worker: Utf8PathBuf,
+    /// Who decodes.
+    pub pool: Pool,
     /// Folder that names in the manifest are relative to.
     pub videos: Utf8PathBuf,
     /// Where clips go.
@@ -30,10 +27,6 @@ pub struct Settings {
     pub head: Head,
     /// Which clips of each video; 0 is the original.
     pub augmentations: Vec<u32>,
-    /// Workers.
-    pub jobs: usize,
-    /// Bytes that each worker may take.
-    pub memory: u64,
     /// Which part of the videos.
     pub shard: Shard,
 }
@@ -69,9 +62,6 @@ pub struct Progress {
     pub before: usize,
 }
 
-/// A video by its place in the manifest, and what came of it.
-type Made = (usize, Result<Record, Failure>);
-
 /// Prepares the clips of all videos that are not there yet.
 ///
 /// # Errors
@@ -92,9 +82,10 @@ pub fn prepare(
     let mut progress = Progress { videos: pending.len(), before: own - pending.len(), ..Progress::default() };
     let mut failures: Vec<(usize, Failure)> = Vec::new();
     tell(&progress);
-    work(settings, pending, |(at, result)| {
+    settings.pool.work(pending, |of, answer| -> Result<(), PrepareError> {
         progress.done += 1;
-        match result {
+        let at = of.at;
+        match made(of, answer) {
             Ok(record) => {
                 store.append(&record)?;
                 progress.clips += record.clips.len();
@@ -144,14 +135,14 @@ fn mine(manifest: &Manifest, shard: Shard) -> impl Iterator<Item = usize> {
     (0..manifest.videos().len()).filter(move |at| is_mine(*at, shard))
 }
 
-/// A video with the clips that are missing.
+/// A video whose clips are missing.
 struct Pending {
     at: usize,
+    video: String,
     label: String,
-    job: Prepare,
 }
 
-fn pending(manifest: &Manifest, settings: &Settings, records: &[Record]) -> Vec<Pending> {
+fn pending(manifest: &Manifest, settings: &Settings, records: &[Record]) -> Vec<(Pending, Prepare)> {
     let clips = records
         .iter()
         .flat_map(|record| record.clips.iter().map(|clip| (record.video.as_str(), clip.augmentation)));
@@ -174,71 +165,27 @@ fn pending(manifest: &Manifest, settings: &Settings, records: &[Record]) -> Vec<
             recipe: settings.head.recipe.clone(),
             clips,
         };
-        (!job.clips.is_empty()).then(|| Pending { at, label: labels[at].to_owned(), job })
+        let of = Pending { at, video: videos[at].to_owned(), label: labels[at].to_owned() };
+        (!job.clips.is_empty()).then_some((of, job))
     });
     pending.collect()
 }
 
-/// Gives videos to workers, and what comes of them to `take`, one at a time.
-fn work(
-    settings: &Settings,
-    pending: Vec<Pending>,
-    mut take: impl FnMut(Made) -> Result<(), PrepareError>,
-) -> Result<(), PrepareError> {
-    let jobs = settings.jobs.clamp(1, pending.len().max(1));
-    let queue = Mutex::new(pending.into_iter());
-    let (sender, results) = mpsc::sync_channel(jobs);
-    thread::scope(|scope| {
-        for _ in 0..jobs {
-            let (queue, sender) = (&queue, sender.clone());
-            scope.spawn(move || serve(settings, queue, &sender));
-        }
-        drop(sender);
-        let taken = results.iter().try_for_each(|result| take(result?));
-        // Whoever waits to hand over another result finds nobody, and stops.
-        drop(results);
-        taken
-    })
-}
-
-fn serve(
-    settings: &Settings,
-    queue: &Mutex<std::vec::IntoIter<Pending>>,
-    results: &mpsc::SyncSender<Result<Made, WorkerError>>,
-) {
-    let mut worker = None;
-    loop {
-        let next = queue.lock().ok().and_then(|mut queue| queue.next());
-        let Some(pending) = next else { return };
-        let result = one(settings, &mut worker, pending);
-        let stop = result.is_err();
-        if results.send(result).is_err() || stop {
-            return;
-        }
-    }
-}
-
-/// One video. A worker that dies of it is replaced for the next.
-fn one(settings: &Settings, worker: &mut Option<Worker>, pending: Pending) -> Result<Made, WorkerError> {
-    let mut current = match worker.take() {
-        Some(worker) => worker,
-        None => Worker::start(&settings.worker, settings.memory)?,
+/// What came of a video.
+fn made(of: Pending, answer: Result<Answer, WorkerError>) -> Result<Record, Failure> {
+    let Pending { video, label, .. } = of;
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return Err(Failure { video, reason: error.to_string(), messages: Vec::new() }),
     };
-    let Pending { at, label, job } = pending;
-    let video = job.name.clone();
-    let failed = |reason: String, messages| (at, Err(Failure { video: video.clone(), reason, messages }));
-    let answer = match current.ask(&Request::Prepare(job)) {
-        Ok((answer, _)) => answer,
-        Err(error) => return Ok(failed(error.to_string(), Vec::new())),
-    };
-    *worker = Some(current);
-    Ok(match answer.outcome {
+    let reason = match answer.outcome {
         Outcome::Clips { clips, total } => {
-            (at, Ok(Record { video, label, total, clips, sequential: answer.sequential }))
+            return Ok(Record { video, label, total, clips, sequential: answer.sequential });
         }
-        Outcome::Failed(reason) => failed(reason, answer.messages),
-        Outcome::Pictures(_) => failed("the decoder answered something else".into(), answer.messages),
-    })
+        Outcome::Failed(reason) => reason,
+        Outcome::Pictures(_) => "the decoder answered something else".into(),
+    };
+    Err(Failure { video, reason, messages: answer.messages })
 }
 
 fn listed(failures: &[(usize, Failure)]) -> String {

@@ -2,9 +2,11 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clip::job::{Answer, Outcome, Request};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// File name of the worker.
 pub const WORKER: &str = "caulk-clip";
@@ -31,6 +33,9 @@ pub enum WorkerError {
     /// It ended in the middle of a video.
     #[error("the decoder died ({0})")]
     Died(String),
+    /// It was ended, as it took too long.
+    #[error("not done after {} s", .0.as_secs())]
+    Late(Duration),
 }
 
 /// Finds the worker beside the executable `exe`, links followed or not.
@@ -64,7 +69,7 @@ pub fn ffmpeg_version(worker: &Utf8Path) -> Result<String, WorkerError> {
 pub struct Worker {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    output: BufReader<Patient>,
 }
 
 impl Worker {
@@ -80,15 +85,23 @@ impl Worker {
         let mut child = command.spawn().map_err(start)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))?;
-        Ok(Self { child, input: Some(input), output: BufReader::new(output) })
+        Ok(Self { child, input: Some(input), output: BufReader::new(Patient { output, until: None }) })
     }
 
-    /// Asks, and waits for the answer with the bytes behind it.
+    /// Asks, and waits for the answer with the bytes behind it, no longer than `timeout`.
     ///
     /// # Errors
-    /// If the worker died; it is of no use any more.
-    pub fn ask(&mut self, request: &Request) -> Result<(Answer, Vec<u8>), WorkerError> {
-        self.exchange(request).map_err(|_| self.died())
+    /// If the worker died or takes longer; it is of no use any more.
+    pub fn ask(
+        &mut self,
+        request: &Request,
+        timeout: Option<Duration>,
+    ) -> Result<(Answer, Vec<u8>), WorkerError> {
+        self.output.get_mut().until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.exchange(request).map_err(|error| {
+            let died = self.died();
+            timeout.filter(|_| error.kind() == io::ErrorKind::TimedOut).map_or(died, WorkerError::Late)
+        })
     }
 
     fn exchange(&mut self, request: &Request) -> io::Result<(Answer, Vec<u8>)> {
@@ -118,5 +131,34 @@ impl Drop for Worker {
         // The end of its input ends it.
         self.input = None;
         let _ = self.child.wait();
+    }
+}
+
+/// What a worker says, waited for until some time.
+#[derive(Debug)]
+struct Patient {
+    output: ChildStdout,
+    until: Option<Instant>,
+}
+
+impl Patient {
+    fn wait(&self) -> io::Result<()> {
+        let Some(until) = self.until else { return Ok(()) };
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&left)) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(rustix::io::Errno::INTR) => {}
+                other => return other.map(drop).map_err(io::Error::from),
+            }
+        }
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wait()?;
+        self.output.read(buffer)
     }
 }

@@ -10,7 +10,7 @@ use caulk_prepare::Shard;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::Format;
-use crate::settings::Size as Bytes;
+use crate::settings::{Size as Bytes, Wait};
 
 const HELP: &str = "\
 Only the frames that are wanted are decoded, from the nearest key frames, and exactly those: frame i is the i-th that a \
@@ -150,6 +150,10 @@ pub(crate) struct PrepareArgs {
     /// Prepare every N-th video only, from the I-th on (0 to N-1); programs with other I may share the folder
     #[arg(long, value_name = "I/N", value_parser = shard, default_value = "0/1")]
     pub(crate) shard: Shard,
+
+    /// How long one video may take before it is given up: 90s, 5min, 1h
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub(crate) timeout: Wait,
 }
 
 /// Say what `prepare` will take, before it does

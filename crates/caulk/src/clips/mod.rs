@@ -34,7 +34,7 @@ pub(crate) fn augmentations(set: &SetArgs) -> Vec<u32> {
 }
 
 /// Videos decoded at once.
-pub(crate) fn jobs(set: &SetArgs) -> usize {
+pub(crate) fn jobs(asked: Option<u32>) -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    set.jobs.map_or_else(processors, |jobs| jobs as usize)
+    asked.map_or_else(processors, |jobs| jobs as usize)
 }

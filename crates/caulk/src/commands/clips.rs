@@ -10,15 +10,16 @@ use caulk_clip::manifest::{LABEL, Manifest};
 use caulk_clip::npy::npy_head;
 use caulk_clip::record;
 use caulk_core::Bytes;
-use caulk_prepare::{Settings, Worker};
+use caulk_prepare::{Pool, Settings, Worker};
 use serde_json::json;
 
 use crate::cli::{
     ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PrepareArgs, SplitArgs, VerifyArgs,
 };
-use crate::clips::{Bar, augmentations, estimate, head, jobs};
+use crate::clips::{self, Bar, augmentations, estimate, head};
 use crate::exit;
 use crate::printer::{self, Printer};
+use crate::settings::{Size, Wait};
 
 /// Least memory for one worker: itself, and a small video.
 const LEAST: u64 = 96_000_000;
@@ -54,7 +55,7 @@ fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
         seed: shape.seed,
         sequential: args.sequential,
     });
-    let (answer, bytes) = Worker::start(&worker()?, args.memory.0.max(LEAST))?.ask(&request)?;
+    let (answer, bytes) = Worker::start(&worker()?, args.memory.0.max(LEAST))?.ask(&request, None)?;
     let Pictures { frames, total, size, .. } = match answer.outcome {
         Outcome::Pictures(pictures) => pictures,
         Outcome::Failed(reason) => {
@@ -79,26 +80,30 @@ fn read_manifest(path: &Utf8Path) -> anyhow::Result<Manifest> {
     Manifest::parse(&text).with_context(|| format!("`{path}` cannot be used"))
 }
 
-fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
-    let manifest = read_manifest(&args.set.manifest)?;
+/// As many workers as asked for, if memory is enough for all.
+fn pool(jobs: Option<u32>, memory: Size, timeout: Wait) -> anyhow::Result<Pool> {
     let worker = worker()?;
-    let jobs = jobs(&args.set);
-    let memory = args.set.memory.0 / jobs as u64;
-    if memory < LEAST {
+    let jobs = clips::jobs(jobs);
+    let each = memory.0 / jobs as u64;
+    if each < LEAST {
         bail!(
             "{} for {jobs} decoders is too little\nhint: each needs {}; lower --jobs or raise --memory",
-            Bytes(args.set.memory.0),
+            Bytes(memory.0),
             Bytes(LEAST)
         );
     }
+    Ok(Pool { worker, jobs, memory: each, timeout: timeout.0 })
+}
+
+fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
+    let manifest = read_manifest(&args.set.manifest)?;
+    let pool = pool(args.set.jobs, args.set.memory, args.timeout)?;
     let settings = Settings {
-        head: head(&args.set, caulk_prepare::ffmpeg_version(&worker)?),
-        worker,
+        head: head(&args.set, caulk_prepare::ffmpeg_version(&pool.worker)?),
+        pool,
         videos: args.set.manifest.parent().map(Utf8Path::to_owned).unwrap_or_default(),
         out: args.out.clone(),
         augmentations: augmentations(&args.set),
-        jobs,
-        memory,
         shard: args.shard,
     };
     let mut bar = Bar::new();
