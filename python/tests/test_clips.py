@@ -365,6 +365,19 @@ def test_changed_clips_are_told(prepared: Path, data_set: Path) -> None:
     assert "changed  clips/" in told and "35 clips are as logged" in told
 
 
+def test_clips_are_made_anew_from_their_videos(prepared: Path, data_set: Path) -> None:
+    before = contents(prepared)
+    words = ("verify", "once", "--source", ".", "--jobs", "2")
+    assert "36 clips are as logged; their videos give the same" in caulk(*words, cwd=data_set)
+    video, other = data_set / "videos/3.mp4", data_set / "videos/4.mp4"
+    data = video.read_bytes()
+    video.write_bytes(other.read_bytes())
+    told = caulk(*words, cwd=data_set, code=1)
+    video.write_bytes(data)
+    assert told.count("differs  clips/") == told.count("its video gives another clip") == 3
+    assert "36 clips are as logged\n" in told and contents(prepared) == before
+
+
 def test_folds_keep_groups_whole(prepared: Path, data_set: Path) -> None:
     caulk("split", "videos.csv", "--out", "once", "--folds", "3", "--group", "person", cwd=data_set)
     rows = {row["video_path"]: row for row in csv.DictReader((prepared / "metadata.csv").open())}

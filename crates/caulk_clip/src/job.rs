@@ -47,8 +47,8 @@ pub struct Prepare {
     pub name: String,
     /// How clips are made.
     pub recipe: Recipe,
-    /// Where each clip goes, by augmentation; 0 is the original.
-    pub clips: Vec<(u32, String)>,
+    /// Where each clip goes, by augmentation; 0 is the original. One that goes nowhere is hashed and not written.
+    pub clips: Vec<(u32, Option<String>)>,
 }
 
 /// Pictures behind an answer.
@@ -64,7 +64,7 @@ pub struct Pictures {
     pub bytes: u64,
 }
 
-/// A clip that has been written.
+/// A clip that has been made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// 0 is the original.

@@ -1,6 +1,6 @@
 //! All clips of one video: decoded once, varied, written to files that appear whole or not at all.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub struct Clips {
     pub sequential: Option<String>,
 }
 
-/// Decodes a video once and writes its clips.
+/// Decodes a video once, makes its clips, and writes those that go somewhere.
 ///
 /// # Errors
 /// If it gives no frames, or a file cannot be written.
@@ -67,34 +67,58 @@ pub fn prepare(job: &Prepare, memory: u64) -> Result<Clips, ClipError> {
         if *augmentation > 0 {
             recipe.vary(key, &mut pictures);
         }
-        let (sha256, bytes) = write(path, recipe, &pictures)
-            .map_err(|source| ClipError::Write { path: path.clone(), source })?;
+        let file = File::of(recipe, &pictures);
+        if let Some(path) = path {
+            file.write(path).map_err(|source| ClipError::Write { path: path.clone(), source })?;
+        }
+        let (sha256, bytes) = (file.sha256(), file.bytes());
         written.push(Written { augmentation: *augmentation, frames, sha256, bytes });
     }
     Ok(Clips { written, total: decoded.total, sequential: decoded.sequential })
 }
 
-/// Writes beside the place, has it on the disk, then moves it there.
-fn write(path: &str, recipe: &Recipe, pictures: &[Picture]) -> io::Result<(String, u64)> {
-    let head = match recipe.format {
-        Format::Npy => npy::npy_head(pictures.len(), recipe.size),
-        Format::Safetensors => npy::safetensors_head(pictures.len(), recipe.size),
-    };
-    let parts =
-        || std::iter::once(head.as_slice()).chain(pictures.iter().map(|picture| picture.rgb.as_slice()));
-    let target = Path::new(path);
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder)?;
+/// A clip's file in parts, so that its pictures need no copy.
+struct File<'a> {
+    head: Vec<u8>,
+    pictures: &'a [Picture],
+}
+
+impl<'a> File<'a> {
+    fn of(recipe: &Recipe, pictures: &'a [Picture]) -> Self {
+        let head = match recipe.format {
+            Format::Npy => npy::npy_head(pictures.len(), recipe.size),
+            Format::Safetensors => npy::safetensors_head(pictures.len(), recipe.size),
+        };
+        Self { head, pictures }
     }
-    let partial = format!("{path}.partial");
-    let mut file = File::create(&partial)?;
-    let mut hash = Sha256::new();
-    for part in parts() {
-        hash.update(part);
-        file.write_all(part)?;
+
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let pictures = self.pictures.iter().map(|picture| picture.rgb.as_slice());
+        std::iter::once(self.head.as_slice()).chain(pictures)
     }
-    file.sync_data()?;
-    fs::rename(&partial, target)?;
-    let sha256 = hex(&hash.finalize());
-    Ok((sha256, parts().map(|part| part.len() as u64).sum()))
+
+    fn sha256(&self) -> String {
+        let mut hash = Sha256::new();
+        self.parts().for_each(|part| hash.update(part));
+        hex(&hash.finalize())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.parts().map(|part| part.len() as u64).sum()
+    }
+
+    /// Writes beside the place, has it on the disk, then moves it there.
+    fn write(&self, path: &str) -> io::Result<()> {
+        let target = Path::new(path);
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let partial = format!("{path}.partial");
+        let mut file = fs::File::create(&partial)?;
+        for part in self.parts() {
+            file.write_all(part)?;
+        }
+        file.sync_data()?;
+        fs::rename(&partial, target)
+    }
 }

@@ -12,5 +12,5 @@ mod worker;
 pub use self::pool::Pool;
 pub use self::run::{PrepareError, Progress, Settings, prepare};
 pub use self::store::{Logged, Shard, StoreError, read_logs};
-pub use self::verify::{Checked, verify};
+pub use self::verify::{Checked, derive, verify};
 pub use self::worker::{WORKER, Worker, WorkerError, ffmpeg_version, find};

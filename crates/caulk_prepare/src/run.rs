@@ -156,9 +156,9 @@ fn pending(manifest: &Manifest, settings: &Settings, records: &[Record]) -> Vec<
         let extension = settings.head.recipe.format.extension();
         let place = |augmentation: &u32| {
             let file = record::clip_file(videos[at], *augmentation, extension);
-            (*augmentation, settings.out.join(file).into_string())
+            (*augmentation, Some(settings.out.join(file).into_string()))
         };
-        let clips: Vec<(u32, String)> = missing.map(place).collect();
+        let clips: Vec<_> = missing.map(place).collect();
         let job = Prepare {
             path: settings.videos.join(videos[at]).into_string(),
             name: videos[at].to_owned(),

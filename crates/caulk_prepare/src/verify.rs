@@ -1,11 +1,15 @@
-//! Whether prepared clips are what their log says.
+//! Whether prepared clips are what their log says, and whether their videos still give them.
 
 use std::fs::File;
 use std::io::{self, Read};
 
 use camino::Utf8Path;
+use caulk_clip::job::{Outcome, Prepare, Written};
 use caulk_clip::record::{self, Head, Record};
 use sha2::{Digest, Sha256};
+
+use crate::pool::Pool;
+use crate::worker::WorkerError;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +20,15 @@ pub struct Checked {
     pub missing: Vec<String>,
     /// Files with other bytes.
     pub changed: Vec<String>,
+    /// Files that the videos do not give, and why.
+    pub underived: Vec<String>,
+}
+
+impl Checked {
+    /// Whether nothing is wrong.
+    pub fn is_right(&self) -> bool {
+        self.missing.is_empty() && self.changed.is_empty() && self.underived.is_empty()
+    }
 }
 
 /// Hashes every clip of a set.
@@ -32,6 +45,43 @@ pub fn verify(folder: &Utf8Path, head: &Head, records: &[Record]) -> Checked {
         }
     }
     checked
+}
+
+/// Makes every clip anew from the videos in a folder, writes none, and names those that come out otherwise than logged.
+///
+/// # Errors
+/// If no worker can be started.
+pub fn derive(
+    videos: &Utf8Path,
+    head: &Head,
+    records: &[Record],
+    pool: &Pool,
+) -> Result<Vec<String>, WorkerError> {
+    let job = |record: &Record| Prepare {
+        path: videos.join(&record.video).into_string(),
+        name: record.video.clone(),
+        recipe: head.recipe.clone(),
+        clips: record.clips.iter().map(|clip| (clip.augmentation, None)).collect(),
+    };
+    let pending = records.iter().enumerate().map(|(at, record)| (at, job(record))).collect();
+    let mut underived = Vec::new();
+    pool.work(pending, |at: usize, answer| -> Result<(), WorkerError> {
+        let record = &records[at];
+        let (made, why) = match answer.map(|answer| answer.outcome) {
+            Ok(Outcome::Clips { clips, .. }) => (clips, "its video gives another clip".to_owned()),
+            Ok(Outcome::Failed(why)) => (Vec::new(), why),
+            Ok(Outcome::Pictures(_)) => (Vec::new(), "the decoder answered something else".to_owned()),
+            Err(error) => (Vec::new(), error.to_string()),
+        };
+        let others = record.clips.iter().filter(|clip| !made.contains(clip));
+        let extension = head.recipe.format.extension();
+        let name = |clip: &Written| record::clip_file(&record.video, clip.augmentation, extension);
+        underived.extend(others.map(|clip| (at, format!("{}: {why}", name(clip)))));
+        Ok(())
+    })?;
+    // Workers are done in any order.
+    underived.sort_by_key(|(at, _)| *at);
+    Ok(underived.into_iter().map(|(_, line)| line).collect())
 }
 
 fn hash(path: &Utf8Path) -> io::Result<String> {

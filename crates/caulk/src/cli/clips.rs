@@ -21,7 +21,7 @@ Examples:
   caulk clips estimate videos.csv --frames 6 --size 112 --augment 3
   caulk clips prepare videos.csv --out clips --frames 6 --size 112 --augment 3
   caulk clips split videos.csv --out clips --folds 5 --group person
-  caulk clips verify clips";
+  caulk clips verify clips --source .";
 
 const PREPARE_HELP: &str = "\
 MANIFEST is a table (CSV) with a column `video_path`, relative to its folder, and perhaps `label`. In DIR there will be
@@ -127,6 +127,13 @@ pub(crate) struct SetArgs {
     #[arg(long, default_value = "npy", value_parser = file_format)]
     pub(crate) format: FileFormat,
 
+    #[command(flatten)]
+    pub(crate) workers: WorkersArgs,
+}
+
+/// Who decodes.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct WorkersArgs {
     /// Videos that are decoded at once [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
@@ -134,6 +141,10 @@ pub(crate) struct SetArgs {
     /// Memory that all decoders together may take
     #[arg(long, value_name = "SIZE", default_value = "2GB")]
     pub(crate) memory: Bytes,
+
+    /// How long one video may take before it is given up: 90s, 5min, 1h
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub(crate) timeout: Wait,
 }
 
 /// Make the clips of all videos of a table
@@ -150,10 +161,6 @@ pub(crate) struct PrepareArgs {
     /// Prepare every N-th video only, from the I-th on (0 to N-1); programs with other I may share the folder
     #[arg(long, value_name = "I/N", value_parser = shard, default_value = "0/1")]
     pub(crate) shard: Shard,
-
-    /// How long one video may take before it is given up: 90s, 5min, 1h
-    #[arg(long, value_name = "TIME", default_value = "1h")]
-    pub(crate) timeout: Wait,
 }
 
 /// Say what `prepare` will take, before it does
@@ -195,12 +202,19 @@ pub(crate) struct SplitArgs {
     pub(crate) seed: u64,
 }
 
-/// Check that prepared clips are what their log says
+/// Check that prepared clips are what their log says, and with --source that their videos still give them
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// Folder with the prepared clips
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) folder: Utf8PathBuf,
+
+    /// Folder of the manifest: make every clip anew from its video, write none, and compare
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) source: Option<Utf8PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) workers: WorkersArgs,
 
     /// Format of the answer
     #[arg(long, value_enum, default_value_t)]

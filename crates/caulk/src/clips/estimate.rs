@@ -29,7 +29,7 @@ pub(crate) struct Estimate {
 pub(crate) fn estimate(set: &SetArgs, videos: u64) -> Estimate {
     let frames = set.shape.select.count(set.shape.frames) as usize;
     let clip = npy_head(frames, set.shape.size).len() + frames * set.shape.size.bytes();
-    let jobs = jobs(set.jobs) as u64;
+    let jobs = jobs(set.workers.jobs) as u64;
     let of = |(width, height, level)| {
         let video = Admission { codec: Codec::H264, width, height, level: Some(level), profile: None };
         let pictures = (clip * (1 + set.augment as usize)) as u64;

@@ -8,18 +8,17 @@ use caulk_clip::folds;
 use caulk_clip::job::{Decode, Outcome, Pictures, Request};
 use caulk_clip::manifest::{LABEL, Manifest};
 use caulk_clip::npy::npy_head;
-use caulk_clip::record;
+use caulk_clip::record::{self, Head, PIPELINE, Record};
 use caulk_core::Bytes;
 use caulk_prepare::{Pool, Settings, Worker};
 use serde_json::json;
 
 use crate::cli::{
-    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PrepareArgs, SplitArgs, VerifyArgs,
+    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PrepareArgs, SplitArgs, VerifyArgs, WorkersArgs,
 };
 use crate::clips::{self, Bar, augmentations, estimate, head};
 use crate::exit;
 use crate::printer::{self, Printer};
-use crate::settings::{Size, Wait};
 
 /// Least memory for one worker: itself, and a small video.
 const LEAST: u64 = 96_000_000;
@@ -81,7 +80,8 @@ fn read_manifest(path: &Utf8Path) -> anyhow::Result<Manifest> {
 }
 
 /// As many workers as asked for, if memory is enough for all.
-fn pool(jobs: Option<u32>, memory: Size, timeout: Wait) -> anyhow::Result<Pool> {
+fn pool(args: WorkersArgs) -> anyhow::Result<Pool> {
+    let WorkersArgs { jobs, memory, timeout } = args;
     let worker = worker()?;
     let jobs = clips::jobs(jobs);
     let each = memory.0 / jobs as u64;
@@ -97,7 +97,7 @@ fn pool(jobs: Option<u32>, memory: Size, timeout: Wait) -> anyhow::Result<Pool> 
 
 fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
     let manifest = read_manifest(&args.set.manifest)?;
-    let pool = pool(args.set.jobs, args.set.memory, args.timeout)?;
+    let pool = pool(args.set.workers)?;
     let settings = Settings {
         head: head(&args.set, caulk_prepare::ffmpeg_version(&pool.worker)?),
         pool,
@@ -176,21 +176,51 @@ fn split(args: &SplitArgs) -> anyhow::Result<i32> {
 fn verify(args: &VerifyArgs) -> anyhow::Result<i32> {
     let logged = caulk_prepare::read_logs(&args.folder)?;
     let Some(head) = logged.head else { bail!("`{}` holds no prepared clips", args.folder) };
-    let checked = caulk_prepare::verify(&args.folder, &head, &logged.records);
+    let mut checked = caulk_prepare::verify(&args.folder, &head, &logged.records);
+    if let Some(source) = &args.source {
+        checked.underived = derive(source, &head, &logged.records, args.workers)?;
+    }
     let text = match args.format {
         Format::Json => {
             let document = json!({
                 "schema": 1, "right": checked.right, "missing": checked.missing, "changed": checked.changed,
+                "underived": checked.underived,
             });
             format!("{document:#}\n")
         }
         Format::Text => {
             let changed = checked.changed.iter().map(|file| format!("changed  {file}\n"));
             let missing = checked.missing.iter().map(|file| format!("missing  {file}\n"));
-            changed.chain(missing).collect::<String>() + &format!("{} clips are as logged\n", checked.right)
+            let underived = checked.underived.iter().map(|file| format!("differs  {file}\n"));
+            let lines: String = changed.chain(missing).chain(underived).collect();
+            let derived = if args.source.is_some() && checked.underived.is_empty() {
+                "; their videos give the same\n"
+            } else {
+                "\n"
+            };
+            format!("{lines}{} clips are as logged{derived}", checked.right)
         }
     };
     printer::data(&text)?;
-    let right = checked.changed.is_empty() && checked.missing.is_empty();
-    Ok(if right { exit::SUCCESS } else { exit::FOUND })
+    Ok(if checked.is_right() { exit::SUCCESS } else { exit::FOUND })
+}
+
+/// Clips that come out otherwise when they are made anew, which only the FFmpeg that made them can tell.
+fn derive(
+    source: &Utf8Path,
+    head: &Head,
+    records: &[Record],
+    workers: WorkersArgs,
+) -> anyhow::Result<Vec<String>> {
+    let pool = pool(workers)?;
+    let ffmpeg = caulk_prepare::ffmpeg_version(&pool.worker)?;
+    if (head.pipeline, &head.ffmpeg) != (PIPELINE, &ffmpeg) {
+        bail!(
+            "these clips were made by pipeline {} with FFmpeg {}; this is pipeline {PIPELINE} with FFmpeg {ffmpeg}\n\
+             hint: without --source the files are compared with their log",
+            head.pipeline,
+            head.ffmpeg
+        );
+    }
+    Ok(caulk_prepare::derive(source, head, records, &pool)?)
 }
