@@ -7,7 +7,7 @@ frames = caulk.clips.decode("video.mp4", [0, 15, 30], size=112)    # uint8, (3, 
 clips = caulk.clips.ClipDataset("clips", fold=0, side="train")      # for torch.utils.data.DataLoader
 ```
 
-numpy is needed; torch only by `IterableClips`, and where `ClipDataset` is asked for tensors.
+numpy is needed; torch only by `IterableClips`, and where `ClipDataset` is asked for tensors or finds torch's own files.
 """
 
 from __future__ import annotations
@@ -196,7 +196,17 @@ def _mapped(path: str) -> NDArray[np.uint8]:
     if path.endswith(".npy"):
         clip: NDArray[np.uint8] = np.load(path, mmap_mode="c")
         return np.asarray(clip)
+    if path.endswith(".pt"):
+        return _mapped_from_archive(path)
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         shape = json.loads(file.read(length))["clip"]["shape"]
     return np.asarray(np.memmap(path, np.uint8, mode="c", offset=8 + length, shape=tuple(shape)))
+
+
+def _mapped_from_archive(path: str) -> NDArray[np.uint8]:
+    """A clip in torch's format, whose archive stores it as it is behind a header of its own; torch reads the shape."""
+    import torch
+
+    clip: NDArray[np.uint8] = torch.load(path, weights_only=True, mmap=True).numpy()
+    return clip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import doctest
 import os
 import subprocess
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +47,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for words in (
         ("prepare", "videos.csv", "--out", "out", "--frames", "4", "--size", "48", "--augment", "1"),
         ("prepare", "videos.csv", "--out", "tensors", "--frames", "4", "--size", "48", "--format", "safetensors"),
+        ("prepare", "videos.csv", "--out", "torch", "--frames", "4", "--size", "48", "--format", "pt"),
         ("split", "videos.csv", "--out", "out", "--folds", "3"),
     ):
         subprocess.run([CAULK, "clips", *words], cwd=place, env=program_environment(), check=True, capture_output=True)
@@ -112,6 +115,21 @@ def test_prepared_clips_are_mapped(prepared: Path) -> None:
     assert np.array_equal(clips[2][0].numpy(), original)
     tensors = caulk.clips.ClipDataset(prepared.with_name("tensors"), tensors=False)
     assert np.array_equal(tensors[1][0], original)
+
+
+def test_files_of_torch(prepared: Path) -> None:
+    folder = prepared.with_name("torch")
+    expected = [clip.numpy() for clip, _ in caulk.clips.ClipDataset(prepared)][::2]
+    files = [folder / row["video_path"] for row in csv.DictReader((folder / "metadata.csv").open())]
+    loaded = [torch.load(file, weights_only=True) for file in files]
+    mapped = [clip for clip, _ in caulk.clips.ClipDataset(folder)]
+    for clips in (loaded, mapped):
+        assert all(clip.dtype == torch.uint8 and clip.is_contiguous() for clip in clips)
+        assert all(np.array_equal(clip.numpy(), pixels) for clip, pixels in zip(clips, expected, strict=True))
+    assert all(zipfile.ZipFile(file).testzip() is None for file in files)
+    before = files[0].read_bytes()
+    mapped[0].zero_()
+    assert files[0].read_bytes() == before
 
 
 def test_folds_are_sides_of_one_set(prepared: Path) -> None:

@@ -43,6 +43,8 @@ pub enum Format {
     Npy,
     /// One tensor, `clip`.
     Safetensors,
+    /// torch's own: one tensor.
+    Pt,
 }
 
 impl Format {
@@ -51,6 +53,7 @@ impl Format {
         match self {
             Self::Npy => "npy",
             Self::Safetensors => "safetensors",
+            Self::Pt => "pt",
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod moov;
 pub mod npy;
 pub mod picture;
 pub mod plan;
+pub mod pt;
 pub mod random;
 pub mod record;
 mod selection;

@@ -9,6 +9,7 @@ use caulk_clip::augment::{Format, Recipe};
 use caulk_clip::job::{Prepare, Written};
 use caulk_clip::npy;
 use caulk_clip::picture::Picture;
+use caulk_clip::pt;
 use caulk_clip::random::Key;
 use caulk_clip::record::hex;
 use sha2::{Digest, Sha256};
@@ -23,6 +24,9 @@ pub enum ClipError {
     /// It gives no frames.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// The format cannot hold a clip.
+    #[error("a clip has more bytes than a file of this format holds")]
+    Large,
     /// A clip cannot be written.
     #[error("failed to write `{path}`: {source}")]
     Write {
@@ -67,7 +71,7 @@ pub fn prepare(job: &Prepare, memory: u64) -> Result<Clips, ClipError> {
         if *augmentation > 0 {
             recipe.vary(key, &mut pictures);
         }
-        let file = File::of(recipe, &pictures);
+        let file = File::of(recipe, &pictures).ok_or(ClipError::Large)?;
         if let Some(path) = path {
             file.write(path).map_err(|source| ClipError::Write { path: path.clone(), source })?;
         }
@@ -81,20 +85,27 @@ pub fn prepare(job: &Prepare, memory: u64) -> Result<Clips, ClipError> {
 struct File<'a> {
     head: Vec<u8>,
     pictures: &'a [Picture],
+    tail: Vec<u8>,
 }
 
 impl<'a> File<'a> {
-    fn of(recipe: &Recipe, pictures: &'a [Picture]) -> Self {
-        let head = match recipe.format {
-            Format::Npy => npy::npy_head(pictures.len(), recipe.size),
-            Format::Safetensors => npy::safetensors_head(pictures.len(), recipe.size),
+    /// `None` where there are more bytes than the format holds.
+    fn of(recipe: &Recipe, pictures: &'a [Picture]) -> Option<Self> {
+        let (frames, size) = (pictures.len(), recipe.size);
+        let (head, tail) = match recipe.format {
+            Format::Npy => (npy::npy_head(frames, size), Vec::new()),
+            Format::Safetensors => (npy::safetensors_head(frames, size), Vec::new()),
+            Format::Pt => {
+                let pixels = pictures.iter().map(|picture| picture.rgb.as_slice());
+                pt::wrap(frames, size, pixels).map(|wrapping| (wrapping.head, wrapping.tail))?
+            }
         };
-        Self { head, pictures }
+        Some(Self { head, pictures, tail })
     }
 
     fn parts(&self) -> impl Iterator<Item = &[u8]> {
         let pictures = self.pictures.iter().map(|picture| picture.rgb.as_slice());
-        std::iter::once(self.head.as_slice()).chain(pictures)
+        std::iter::once(self.head.as_slice()).chain(pictures).chain([self.tail.as_slice()])
     }
 
     fn sha256(&self) -> String {

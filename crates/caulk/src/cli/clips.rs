@@ -123,7 +123,7 @@ pub(crate) struct SetArgs {
           default_value = "flip,crop,rotation,color,blur,noise")]
     pub(crate) operations: Vec<Operation>,
 
-    /// Format of the clips: npy, safetensors
+    /// Format of the clips: npy, safetensors, pt
     #[arg(long, default_value = "npy", value_parser = file_format)]
     pub(crate) format: FileFormat,
 
@@ -246,11 +246,11 @@ fn operation(text: &str) -> Result<Operation, String> {
 }
 
 fn file_format(text: &str) -> Result<FileFormat, String> {
-    let known = [FileFormat::Npy, FileFormat::Safetensors];
+    let known = [FileFormat::Npy, FileFormat::Safetensors, FileFormat::Pt];
     known
         .into_iter()
         .find(|format| format.extension() == text)
-        .ok_or_else(|| "write npy or safetensors".into())
+        .ok_or_else(|| "write npy, safetensors or pt".into())
 }
 
 fn shard(text: &str) -> Result<Shard, String> {
