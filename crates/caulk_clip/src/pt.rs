@@ -5,7 +5,7 @@
 //! multiple of 64.
 //!
 //! # Source
-//! PyTorch, `torch/csrc/jit/serialization/docs/serialization.md`; PKWARE, `APPNOTE.TXT` 4.3.
+//! `torch/csrc/jit/serialization/docs/serialization.md`; PKWARE, `APPNOTE.TXT` 4.3.
 
 use crate::picture::{CHANNELS, Size};
 
