@@ -28,6 +28,9 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 use crate::printer::Printer;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let cli = Cli::parse();
     let printer = Printer::new(matches!(&cli.command, Command::Run(args) if args.quiet));

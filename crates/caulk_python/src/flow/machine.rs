@@ -33,7 +33,7 @@ use crate::library::{Entry, Library};
 use crate::project::{Location, Project};
 
 /// Different combinations of values that one function is followed with.
-const MAX_ACTIVATIONS: usize = 16;
+const MAX_ACTIVATIONS: usize = 8;
 /// The same of one that is given functions.
 const MAX_HANDED: usize = 64;
 /// The same in rounds that only learn what objects may hold.
