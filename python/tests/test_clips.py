@@ -365,6 +365,17 @@ def test_changed_clips_are_told(prepared: Path, data_set: Path) -> None:
     assert "changed  clips/" in told and "35 clips are as logged" in told
 
 
+def test_frames_are_snapped_to_cheaper_ones(plain: Path, tmp_path: Path) -> None:
+    line = ("decode", plain, "--frames", "3", "--select", "0,47,99", "--size", "320x180", "-o", "clip.npy")
+    assert "frames 0,47,99 of 120" in caulk(*line, cwd=tmp_path)
+    assert "frames 0,50,100 of 120" in caulk(*line, "--snap", "5", cwd=tmp_path)
+    assert [videos.number_of(image) for image in np.load(tmp_path / "clip.npy")] == [0, 50, 100]
+    (tmp_path / "videos.csv").write_text(f"video_path\n{plain}\n")
+    caulk("prepare", "videos.csv", "--out", "out", "--select", "0,47,99", "--snap", "5", cwd=tmp_path)
+    clip = json.loads((tmp_path / "out/clips.jsonl").read_text().splitlines()[1])["clips"][0]
+    assert (clip["frames"], clip["meant"]) == ([0, 50, 100], [0, 47, 99])
+
+
 def test_clips_are_made_anew_from_their_videos(prepared: Path, data_set: Path) -> None:
     before = contents(prepared)
     words = ("verify", "once", "--source", ".", "--jobs", "2")

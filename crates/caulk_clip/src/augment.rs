@@ -22,6 +22,9 @@ pub struct Recipe {
     pub selection: Selection,
     /// How many.
     pub frames: u32,
+    /// How far a frame may be from the one that is meant, where it is cheaper to decode.
+    #[serde(default, skip_serializing_if = "is_exact")]
+    pub snap: u32,
     /// Size of the pictures.
     pub size: Size,
     /// How to get there.
@@ -32,6 +35,11 @@ pub struct Recipe {
     pub operations: Vec<Operation>,
     /// The files' format.
     pub format: Format,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+fn is_exact(snap: &u32) -> bool {
+    *snap == 0
 }
 
 /// Formats of clip files.
@@ -153,6 +161,7 @@ mod tests {
         Recipe {
             selection: Selection::Uniform,
             frames: 4,
+            snap: 0,
             size: Size { width: 16, height: 12 },
             fit: Fit::Stretch,
             seed: 0,

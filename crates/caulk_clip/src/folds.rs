@@ -96,6 +96,7 @@ mod tests {
         let clip = |augmentation| crate::job::Written {
             augmentation,
             frames: Vec::new(),
+            meant: Vec::new(),
             sha256: String::new(),
             bytes: 0,
         };

@@ -25,6 +25,9 @@ pub struct Decode {
     pub selection: Selection,
     /// How many, where the selection does not say.
     pub frames: u32,
+    /// How far a frame may be from the one that is asked for, where it is cheaper to decode.
+    #[serde(default)]
+    pub snap: u32,
     /// Size of the pictures; the video's own where there is none.
     pub size: Option<Size>,
     /// How to get there.
@@ -71,6 +74,9 @@ pub struct Written {
     pub augmentation: u32,
     /// Numbers of its frames.
     pub frames: Vec<u32>,
+    /// Numbers of those that were meant, where cheaper ones nearby were taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meant: Vec<u32>,
     /// SHA-256 of the file.
     pub sha256: String,
     /// Its size.

@@ -55,6 +55,20 @@ impl Segment {
     }
 }
 
+/// The cheapest frame at most `within` frames away from each: the one with the fewest packets between its key frame and itself,
+/// of equal ones the nearest, then the earlier.
+pub fn snap(index: &Index, frames: &[u32], within: u32) -> Vec<u32> {
+    let last = index.len().saturating_sub(1);
+    let cheapest = |frame: u32| {
+        let near = frame.saturating_sub(within)..=frame.saturating_add(within).min(last);
+        near.min_by_key(|other| {
+            let packet = index.packet(*other);
+            (packet - index.start(packet), other.abs_diff(frame))
+        })
+    };
+    frames.iter().map(|frame| cheapest(*frame).unwrap_or(*frame)).collect()
+}
+
 /// Plans the decoding of frames, in any order and with duplicates.
 pub fn plan(index: &Index, frames: &[u32]) -> Vec<Segment> {
     let mut packets: Vec<u32> = frames.iter().map(|frame| index.packet(*frame)).collect();
@@ -110,6 +124,15 @@ mod tests {
     fn what_has_been_passed_is_not_decoded_again() {
         check(OPEN, &[6, 8], &[(0, &[7, 8])]);
         check(OPEN, &[8, 9], &[(5, &[8, 9])]);
+    }
+
+    #[test]
+    fn frames_are_snapped_to_the_cheapest_nearby() {
+        let index = Index::of(&packets("I0 p1 p2 p3 I4 p5 p6 p7"), false, false).unwrap();
+        for (within, snapped) in [(0, [0, 2, 3, 7]), (1, [0, 1, 4, 6]), (2, [0, 0, 4, 5]), (99, [0, 0, 4, 4])]
+        {
+            assert_eq!(snap(&index, &[0, 2, 3, 7], within), snapped, "{within}");
+        }
     }
 
     #[test]

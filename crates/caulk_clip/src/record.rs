@@ -111,6 +111,7 @@ mod tests {
         let clip = |augmentation: &u32| Written {
             augmentation: *augmentation,
             frames: vec![0],
+            meant: Vec::new(),
             sha256: String::new(),
             bytes: 1,
         };

@@ -63,7 +63,8 @@ pub fn prepare(job: &Prepare, memory: u64) -> Result<Clips, ClipError> {
         let each = job.clips.iter().map(|(augmentation, _)| of(*augmentation, total));
         Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|(_, frames)| frames).collect())
     };
-    let decoded = video::decode(&job.path, &Options { target, memory, sequential: false }, &wanted)?;
+    let decoded =
+        video::decode(&job.path, &Options { target, memory, sequential: false, snap: recipe.snap }, &wanted)?;
     let mut written = Vec::new();
     for (augmentation, path) in &job.clips {
         let (key, frames) = of(*augmentation, decoded.total).map_err(DecodeError::from)?;
@@ -76,7 +77,9 @@ pub fn prepare(job: &Prepare, memory: u64) -> Result<Clips, ClipError> {
             file.write(path).map_err(|source| ClipError::Write { path: path.clone(), source })?;
         }
         let (sha256, bytes) = (file.sha256(), file.bytes());
-        written.push(Written { augmentation: *augmentation, frames, sha256, bytes });
+        let taken: Vec<u32> = frames.iter().map(|frame| decoded.taken[frame]).collect();
+        let meant = if taken == frames { Vec::new() } else { frames };
+        written.push(Written { augmentation: *augmentation, frames: taken, meant, sha256, bytes });
     }
     Ok(Clips { written, total: decoded.total, sequential: decoded.sequential })
 }

@@ -92,12 +92,13 @@ fn decode(job: &Decode, memory: u64) -> Result<(Outcome, Option<String>, Vec<u8>
     let target = Target { size: job.size, fit: job.fit };
     let choose =
         |total| job.selection.choose(job.frames, total, &mut Key::of(&job.path, 0, job.seed).draws("frames"));
-    let options = Options { target, memory, sequential: job.sequential };
+    let options = Options { target, memory, sequential: job.sequential, snap: job.snap };
     let decoded = caulk_ffmpeg::decode(&job.path, &options, &choose)?;
     let frames = choose(decoded.total)?;
     let bytes: Vec<u8> = frames.iter().flat_map(|frame| &decoded.pictures[frame].rgb).copied().collect();
     let first = frames.first().and_then(|frame| decoded.pictures.get(frame));
     let size = first.map_or(Size { width: 0, height: 0 }, |picture| picture.size);
+    let frames = frames.iter().map(|frame| decoded.taken[frame]).collect();
     let pictures = Pictures { frames, total: decoded.total, size, bytes: bytes.len() as u64 };
     Ok((Outcome::Pictures(pictures), decoded.sequential, bytes))
 }

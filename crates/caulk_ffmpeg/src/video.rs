@@ -30,6 +30,8 @@ pub struct Options {
     pub memory: u64,
     /// Decode everything in order, whatever the packets tell.
     pub sequential: bool,
+    /// How far a frame may be from the one that is wanted, where packets tell that it is cheaper.
+    pub snap: u32,
 }
 
 /// Frames of a video.
@@ -37,8 +39,10 @@ pub struct Options {
 pub struct Decoded {
     /// Frames that a full decode puts out.
     pub total: u32,
-    /// The pictures that were wanted.
+    /// The pictures that were wanted, by the frames that were.
     pub pictures: BTreeMap<u32, Picture>,
+    /// Which frame was taken for each.
+    pub taken: BTreeMap<u32, u32>,
     /// Why everything was decoded, if it was.
     pub sequential: Option<String>,
 }
@@ -51,19 +55,31 @@ pub type Wanted<'a> = dyn Fn(u32) -> Result<Vec<u32>, SelectionError> + 'a;
 /// # Errors
 /// If it holds no video that can be decoded, frames are wanted that it does not have, or it would take too much memory.
 pub fn decode(path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded, DecodeError> {
-    let why = if options.sequential {
-        "asked for".into()
-    } else {
-        match Planned::of(path, options)?.map(|planned| planned.decode(path, options, wanted)) {
-            Ok(Ok(decoded)) => return Ok(decoded),
-            Ok(Err(Stop::Error(error))) => return Err(error),
-            Ok(Err(Stop::Doubt(why))) | Err(why) => why,
-        }
+    let planned = if options.sequential { Err("asked for".into()) } else { Planned::of(path, options)? };
+    let (index, why) = match planned {
+        Err(why) => (None, why),
+        Ok(planned) => match planned.decode(path, options, wanted) {
+            Ok(decoded) => return Ok(decoded),
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::Doubt(why)) => (Some(planned.index), why),
+        },
     };
     let total = count(path, options)?;
     let frames = wanted(total)?;
-    let pictures = in_order(path, options, &frames)?;
-    Ok(Decoded { total, pictures, sequential: Some(why) })
+    // The same frames as if there had been no doubt, which may have come of what else was wanted.
+    let taken = match index.filter(|index| index.len() == total) {
+        Some(index) => plan::snap(&index, &frames, options.snap),
+        None => frames.clone(),
+    };
+    let found = in_order(path, options, &taken)?;
+    let pictures =
+        frames.iter().zip(&taken).filter_map(|(frame, taken)| Some((*frame, found.get(taken)?.clone())));
+    Ok(Decoded {
+        total,
+        pictures: pictures.collect(),
+        taken: frames.iter().copied().zip(taken.iter().copied()).collect(),
+        sequential: Some(why),
+    })
 }
 
 /// Why a plan was not carried through.
@@ -158,18 +174,19 @@ impl Planned {
         let mut walk = Walk::open(path, options, self.index.reordered())?;
         let mut scaler = Scaler::new(options.target, walk.input.orientation());
         let mut found = BTreeMap::new();
-        let mut segments = plan::plan(&self.index, &frames).into_iter().peekable();
+        let taken = plan::snap(&self.index, &frames, options.snap);
+        let mut segments = plan::plan(&self.index, &taken).into_iter().peekable();
         while let Some(segment) = segments.next() {
             self.segment(segment, &mut segments, &mut walk, &mut scaler, &mut found)?;
         }
-        let picture = |frame: u32| {
-            let picture = found.get(&self.index.packet(frame)).cloned();
+        let picture = |(frame, taken): (&u32, &u32)| {
+            let picture = found.get(&self.index.packet(*taken)).cloned();
             picture
-                .map(|picture| (frame, picture))
-                .ok_or_else(|| Stop::Doubt(format!("frame {frame} did not come")))
+                .map(|picture| (*frame, picture))
+                .ok_or_else(|| Stop::Doubt(format!("frame {taken} did not come")))
         };
-        let pictures = frames.into_iter().map(picture).collect::<Result<_, _>>()?;
-        Ok(Decoded { total, pictures, sequential: None })
+        let pictures = frames.iter().zip(&taken).map(picture).collect::<Result<_, _>>()?;
+        Ok(Decoded { total, pictures, taken: frames.into_iter().zip(taken).collect(), sequential: None })
     }
 
     fn segment(

@@ -61,7 +61,13 @@ mod tests {
     fn clips_come_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("metadata.parquet");
-        let clip = |augmentation| Written { augmentation, frames: vec![0], sha256: String::new(), bytes: 1 };
+        let clip = |augmentation| Written {
+            augmentation,
+            frames: vec![0],
+            meant: Vec::new(),
+            sha256: String::new(),
+            bytes: 1,
+        };
         let record = Record {
             video: "a.mp4".into(),
             label: "real".into(),

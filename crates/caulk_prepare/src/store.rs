@@ -245,6 +245,7 @@ fn difference(old: &Head, new: &Head) -> Option<String> {
         changed("pipeline", &old.pipeline, &new.pipeline),
         changed("FFmpeg", &old.ffmpeg, &new.ffmpeg),
         changed("frames", &(&was.selection, was.frames), &(&is.selection, is.frames)),
+        changed("snap", &was.snap, &is.snap),
         changed("size", &was.size, &is.size),
         changed("fit", &was.fit, &is.fit),
         changed("seed", &was.seed, &is.seed),

@@ -64,6 +64,10 @@ pub(crate) struct ShapeArgs {
     #[arg(long, default_value = "uniform")]
     pub(crate) select: Selection,
 
+    /// Take the frame that is cheapest to decode of those at most N away from each; the log says which
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) snap: u32,
+
     /// Size of the pictures: 112, or width x height: 224x112
     #[arg(long, default_value = "112", value_parser = size)]
     pub(crate) size: Size,
@@ -92,7 +96,7 @@ pub(crate) struct DecodeArgs {
     pub(crate) output: Utf8PathBuf,
 
     /// Decode everything in order, whatever the file says of its frames
-    #[arg(long)]
+    #[arg(long, conflicts_with = "snap")]
     pub(crate) sequential: bool,
 
     /// Memory that decoding may take

@@ -19,6 +19,7 @@ pub(crate) fn head(set: &SetArgs, ffmpeg: String) -> Head {
     let recipe = Recipe {
         selection: shape.select.clone(),
         frames: shape.select.count(shape.frames),
+        snap: shape.snap,
         size: shape.size,
         fit: shape.fit,
         seed: shape.seed,

@@ -49,6 +49,7 @@ fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
         path: args.video.to_string(),
         selection: shape.select.clone(),
         frames: shape.frames,
+        snap: shape.snap,
         size: Some(shape.size),
         fit: shape.fit,
         seed: shape.seed,
