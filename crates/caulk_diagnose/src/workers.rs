@@ -54,12 +54,34 @@ fn explained_by_sibling(parts: &[Part<'_>], index: usize) -> Option<Vec<Finding>
     let master = master(own.process)?;
     let weighs = |finding: &&Finding| finding.severity > Severity::Info && is_kept(finding);
     let rate = own.rate().filter(|_| !own.findings.iter().any(|finding| weighs(&finding)))?;
-    parts.iter().filter(|other| self::master(other.process) == Some(master)).find_map(|other| {
+    let siblings = || parts.iter().filter(|other| self::master(other.process) == Some(master));
+    let alike = siblings().find_map(|other| {
         let share = rate / other.rate()?;
         let found: Vec<Finding> = other.findings.iter().filter(weighs).cloned().collect();
         let alike = !found.is_empty() && ALIKE.contains(&share);
         alike.then(|| found.into_iter().map(|finding| scaled(finding, own.process, share)).collect())
+    });
+    alike.or_else(|| {
+        let open = own.findings.iter().find(|finding| is_open(finding))?;
+        let same = |finding: &&Finding| is_kept(finding) && function(finding) == function(open);
+        let found = siblings().find_map(|other| other.findings.iter().find(same))?;
+        Some(vec![of_same_function(found, open, own.process)?])
     })
+}
+
+/// The function that a finding blames, and its file.
+fn function(finding: &Finding) -> Option<(&str, &str)> {
+    finding.sites.first().map(|site| (site.file.as_str(), site.function.as_str()))
+}
+
+/// What a sibling's container says of growth that begins in the same function. A pool hands out its tasks as it comes:
+/// one process may have done many times the work of another.
+fn of_same_function(found: &Finding, open: &Finding, process: &Process<'_>) -> Option<Finding> {
+    let share = open.growth.as_ref()?.bytes_per_unit / found.growth.as_ref()?.bytes_per_unit;
+    let mut finding = scaled(found.clone(), process, share);
+    finding.severity = finding.severity.max(open.severity);
+    finding.confidence = finding.confidence.min(open.confidence);
+    Some(finding)
 }
 
 fn scaled(mut finding: Finding, process: &Process<'_>, share: f64) -> Finding {
