@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._iterclips import IterableClips
+    from ._rayclips import ray_prepare
 
-__all__ = ["ClipDataset", "DecodeError", "IterableClips", "decode"]
+__all__ = ["ClipDataset", "DecodeError", "IterableClips", "decode", "ray_prepare"]
 
 _worker = Worker()
 
@@ -38,6 +39,10 @@ def __getattr__(name: str) -> Any:
         from ._iterclips import IterableClips
 
         return IterableClips
+    if name == "ray_prepare":
+        from ._rayclips import ray_prepare
+
+        return ray_prepare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -348,6 +348,10 @@ def test_shards_share_a_folder(prepared: Path, data_set: Path) -> None:
     assert {name: data for name, data in shared.items() if name.startswith("clips/")} == {
         name: data for name, data in once.items() if name.startswith("clips/")
     }
+    for _ in range(2):
+        # What shards have logged is logged once in all.
+        caulk("prepare", "videos.csv", "--out", "shared", *OPTIONS, cwd=data_set, code=1)
+        assert contents(data_set / "shared")["clips.jsonl"] == once["clips.jsonl"]
 
 
 def test_other_settings_want_another_folder(prepared: Path, data_set: Path) -> None:

@@ -118,6 +118,8 @@ pub fn prepare(
     own.sort_by_key(|record| {
         (order[record.video.as_str()], record.clips.first().map(|clip| clip.augmentation))
     });
+    // Logs of a set that was divided otherwise tell of the same clips.
+    own.dedup();
     store.settle(&settings.head, &own)?;
     // Others may have come further meanwhile.
     let all = crate::store::read_logs(&settings.out)?;

@@ -1,0 +1,60 @@
+"""`caulk.clips.ray_prepare` on a cluster of two nodes."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import videos
+from harness import CAULK, program_environment
+
+pytest.importorskip("ray.data", reason="the cluster")
+WORKER = CAULK.with_name("caulk-clip")
+pytestmark = [pytest.mark.full, pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch):
+    import ray
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("CAULK_CLIP", str(WORKER))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    # Tasks import what this test does, wherever it is installed.
+    import caulk
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(caulk.__file__).parents[1]))
+    node = {"num_cpus": 1, "object_store_memory": 80_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args=node)
+    cluster.add_node(**node)
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_two_nodes_make_the_same_as_one_run(cluster: object, tmp_path: Path) -> None:
+    from caulk.clips import ray_prepare
+
+    rows = ["video_path,label"]
+    for number in range(8):
+        videos.encode(tmp_path / f"{number}.mp4", 20, size=(160, 96))
+        rows.append(f"{number}.mp4,{number % 2}")
+    (tmp_path / "bad.mp4").write_bytes(b"nothing")
+    (tmp_path / "videos.csv").write_text("\n".join([*rows, "bad.mp4,0"]) + "\n")
+    words = ["prepare", "videos.csv", "--out", "local", "--frames", "4", "--size", "48", "--augment", "2"]
+    local = subprocess.run([CAULK, "clips", *words], cwd=tmp_path, env=program_environment(), check=False)
+    assert local.returncode == 1
+    ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=4, size=48, augment=2, tasks=4)
+    assert contents(tmp_path / "spread") == contents(tmp_path / "local")
+    # A second time there is nothing left but the video that gives no clips.
+    ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=4, size=48, augment=2, tasks=4)
+    assert contents(tmp_path / "spread") == contents(tmp_path / "local")
+    with pytest.raises(RuntimeError, match="other settings"):
+        ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=5, size=48, augment=2, tasks=4)
