@@ -28,6 +28,8 @@ pub(crate) enum Packages {
     Full,
     /// Other profilers.
     Bench,
+    /// Other readers of videos.
+    Readers,
 }
 
 impl Packages {
@@ -36,6 +38,7 @@ impl Packages {
             Self::Dev => "python/requirements-dev.txt",
             Self::Full => "python/requirements-full.txt",
             Self::Bench => "python/requirements-bench.txt",
+            Self::Readers => "python/requirements-readers.txt",
         }
     }
 
@@ -45,8 +48,9 @@ impl Packages {
                 "installing torch, numpy, matplotlib, av and pytest: torch for Linux is the CUDA build, 3 GB to download \
                  the first time, 5 GB on disk; later environments link to uv's cache and take seconds"
             }
-            Self::Full => "installing lightning, transformers, accelerate, polars and pandas (200 MB)",
+            Self::Full => "installing lightning, transformers, accelerate, polars, pandas and ray (500 MB)",
             Self::Bench => "installing memray, Fil and scalene",
+            Self::Readers => "installing decord, OpenCV and torchcodec (90 MB)",
         }
     }
 }

@@ -40,6 +40,15 @@ enum What {
     Kinematics(KinematicsArgs),
     /// What calls of `import caulk` cost
     Api,
+    Clips(ClipsArgs),
+}
+
+/// Frames of videos: time, memory and which frames come, against other readers and full decoding
+#[derive(Debug, clap::Args)]
+struct ClipsArgs {
+    /// Rounds, each of which runs every reader once
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    rounds: u32,
 }
 
 /// A kinematics library inside training, as people write it and mended: peak, time, and what caulk says
@@ -89,6 +98,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         What::Heap(args) => heap(workspace, args),
         What::Kinematics(args) => kinematics(workspace, args),
         What::Api => api(workspace),
+        What::Clips(args) => clips(workspace, args),
     }
 }
 
@@ -169,6 +179,18 @@ fn api(workspace: &Workspace) -> anyhow::Result<()> {
         .folder(workspace.root())
         .run()
         .or_hint("a call costs more than it may", "the table above shows which")
+}
+
+fn clips(workspace: &Workspace, args: &ClipsArgs) -> anyhow::Result<()> {
+    let groups = [Packages::Dev, Packages::Readers];
+    let environment = develop::prepare(workspace, &Interpreter::default(), &groups)?;
+    console::step("readers of videos; the first time, four videos are made, which takes minutes");
+    console::data(machine());
+    Cmd::new(environment.bin("python"))
+        .args(["xtask/src/bench/clips.py", "target/bench-clips", &args.rounds.to_string()])
+        .folder(workspace.root())
+        .run()
+        .or_hint("the benchmark failed", "the message above is its own")
 }
 
 fn chosen(only: &[String]) -> anyhow::Result<Vec<Contender>> {
