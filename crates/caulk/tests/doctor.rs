@@ -41,8 +41,8 @@ fn a_jobs_account_is_read() {
     let place = Place::new();
     let sacct = place.write(
         "bin/sacct",
-        "#!/bin/sh\necho '4711|train|OUT_OF_MEMORY|0:125|02:11:40|80G|||mem=80G'\n\
-         echo '4711.batch|batch|OUT_OF_MEMORY|0:125|02:11:40||83842308K|95123456K|mem=80G'\n",
+        "#!/bin/sh\necho '4711|OUT_OF_MEMORY|0:125|02:11:40|80G|||mem=80G|train'\n\
+         echo '4711.batch|OUT_OF_MEMORY|0:125|02:11:40||83842308K|95123456K|mem=80G|batch'\n",
     );
     std::fs::set_permissions(sacct, std::fs::Permissions::from_mode(0o755)).expect("a writable folder");
     let ask = |path: &std::path::Path| {

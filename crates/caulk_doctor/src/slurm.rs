@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-/// Fields that are asked for, in this order (sacct(1), "Job Accounting Fields").
-pub const FIELDS: &str = "JobID,JobName,State,ExitCode,Elapsed,ReqMem,MaxRSS,MaxVMSize,AllocTRES";
+/// Fields that are asked for, in this order (sacct(1), "Job Accounting Fields"); the name is last: it may contain
+/// `|` and line ends.
+pub const FIELDS: &str = "JobID,State,ExitCode,Elapsed,ReqMem,MaxRSS,MaxVMSize,AllocTRES,JobName";
 
 /// One job or one of its steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -32,8 +33,12 @@ pub struct Step {
 
 impl Step {
     /// Was it ended for want of memory?
+    ///
+    /// `JobAcctGatherParams=OverMemoryKill` leaves `CANCELLED` and `0:9`, as others who kill do: then one task had more
+    /// than was granted.
     pub fn out_of_memory(&self) -> bool {
-        self.state == "OUT_OF_MEMORY" || self.exit_code == "0:125"
+        let over = self.max_rss.zip(self.granted).is_some_and(|(had, granted)| had > granted);
+        self.state == "OUT_OF_MEMORY" || self.exit_code == "0:125" || (self.exit_code == "0:9" && over)
     }
 }
 
@@ -43,8 +48,8 @@ pub fn parse(output: &str) -> Vec<Step> {
 }
 
 fn step(line: &str) -> Option<Step> {
-    let fields: Vec<&str> = line.split('|').map(str::trim).collect();
-    let [id, name, state, exit_code, elapsed, requested, max_rss, max_vm, tres] = fields.as_slice() else {
+    let fields: Vec<&str> = line.splitn(9, '|').map(str::trim).collect();
+    let [id, state, exit_code, elapsed, requested, max_rss, max_vm, tres, name] = fields.as_slice() else {
         return None;
     };
     if !id.starts_with(|c: char| c.is_ascii_digit()) {
@@ -70,12 +75,13 @@ fn step(line: &str) -> Option<Step> {
     })
 }
 
-/// A size as SLURM writes it: `81234K`, `79.33G`, `4000M`, `0`; without a letter it is in KB in accounting fields.
+/// A size as SLURM writes it: `81234K`, `79.33G`, `4000M`, `0`; without a letter it is in bytes.
 fn bytes(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = match unit {
-        "" | "K" => 1_u64 << 10,
+        "" => 1_u64,
+        "K" => 1 << 10,
         "M" => 1 << 20,
         "G" => 1 << 30,
         "T" => 1 << 40,
@@ -89,12 +95,12 @@ fn bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Recorded from SLURM 22.05 and 20.11.
+    /// In the form of SLURM 22.05 and 20.11.
     const OUTPUT: &str = "\
-4711|train|OUT_OF_MEMORY|0:125|02:11:40|80G|||billing=8,cpu=8,gres/gpu=1,mem=80G,node=1
-4711.batch|batch|OUT_OF_MEMORY|0:125|02:11:40||83842308K|95123456K|cpu=8,gres/gpu=1,mem=80G,node=1
-4711.extern|extern|COMPLETED|0:0|02:11:40||0|0|billing=8,cpu=8,mem=80G,node=1
-4712_3|sweep|CANCELLED by 1001|0:15|1-00:00:12|4000Mc|1.50G||
+4711|OUT_OF_MEMORY|0:125|02:11:40|80G|||billing=8,cpu=8,gres/gpu=1,mem=80G,node=1|train
+4711.batch|OUT_OF_MEMORY|0:125|02:11:40||83842308K|95123456K|cpu=8,gres/gpu=1,mem=80G,node=1|batch
+4711.extern|COMPLETED|0:0|02:11:40||0|0|billing=8,cpu=8,mem=80G,node=1|extern
+4712_3|CANCELLED by 1001|0:15|1-00:00:12|4000Mc|1.50G|||sweep
 sacct: error: Problem talking to the database
 ";
 
@@ -113,6 +119,31 @@ sacct: error: Problem talking to the database
         assert_eq!((steps[0].requested, steps[0].granted), (Some(80 << 30), Some(80 << 30)));
         assert_eq!((steps[3].requested, steps[3].requested_per.as_str()), (Some(4000 << 20), "cpu"));
         assert_eq!(steps.iter().map(Step::out_of_memory).collect::<Vec<_>>(), [true, true, false, false]);
+    }
+
+    /// Recorded from SLURM 22.05.8: names with `|` and a line end; killed by `OverMemoryKill`.
+    #[test]
+    fn odd_names_and_killed_by_the_sampler() {
+        let steps = parse(
+            "8|FAILED|1:0|00:00:04|70M|||billing=1,cpu=1,mem=70M,node=1|odd|name
+15|COMPLETED|0:0|00:00:02|70M|||billing=1,cpu=1,mem=70M,node=1|two
+lines
+18|FAILED|0:9|00:00:02|100M|||billing=1,cpu=1,mem=100M,node=1|oombatch
+18.batch|CANCELLED by 0|0:9|00:00:02||264008K|269956K|cpu=1,mem=100M,node=1|batch
+12.batch|CANCELLED|0:9|00:00:02||10696K|219452K|cpu=1,mem=1025M,node=1|batch
+",
+        );
+        let found: Vec<_> =
+            steps.iter().map(|step| (step.id.as_str(), step.name.as_str(), step.out_of_memory())).collect();
+        let expected = [
+            ("8", "odd|name", false),
+            ("15", "two", false),
+            ("18", "oombatch", false),
+            ("18.batch", "batch", true),
+            ("12.batch", "batch", false),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!((bytes("1234567"), bytes("95823688.50K")), (Some(1_234_567), Some(98_123_457_024)));
     }
 
     #[test]

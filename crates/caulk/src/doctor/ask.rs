@@ -69,7 +69,7 @@ pub(crate) fn account(job: &str) -> anyhow::Result<Vec<Step>> {
     let steps = slurm::parse(&String::from_utf8_lossy(&output.stdout));
     if steps.is_empty() {
         bail!(
-            "SLURM's accounting knows no job {job}\nhint: `sacct` lists those of today; older ones may be gone"
+            "SLURM's accounting knows no job {job}\nhint: old ones may be gone; another cluster's may be known there"
         );
     }
     Ok(steps)
