@@ -322,7 +322,7 @@ impl<'p> Machine<'p> {
         frame.bind_parameters(self, &given);
         let applied = self.scopes.function(function).name == self.names.forward;
         if applied && matches!(root, Some(Root::Framework(_))) {
-            self.lend(&mut frame, &given[usize::from(receiver.is_some())..]);
+            self.lend(&mut frame, given.get(usize::from(receiver.is_some())..).unwrap_or_default());
         }
         self.depth += 1;
         stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || self.run_body(&mut frame));
