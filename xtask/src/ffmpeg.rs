@@ -87,8 +87,9 @@ pub(crate) fn licence(workspace: &Workspace, name: &str) -> PathBuf {
 
 fn prepared(workspace: &Workspace) -> anyhow::Result<()> {
     let built = cache().join(format!("ffmpeg-{VERSION}-{}", key()));
+    // Also where it is built: the bindings' generator needs some of them.
+    install_tools()?;
     if !built.is_dir() {
-        install_tools()?;
         build(&built)?;
     }
     link(workspace, &built)
@@ -122,16 +123,19 @@ fn install_tools() -> anyhow::Result<()> {
 
 /// Whether the bindings' generator will find the library: beside others, or below LLVM's own folders.
 fn has_libclang() -> bool {
-    let is_it = |path: &Path| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
-            name.starts_with("libclang.so") || name.starts_with("libclang-") && name.contains(".so")
-        })
-    };
+    let is_it = |path: &Path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_libclang);
     let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let llvm = entries("/usr/lib".into()).map(|entry| entry.path().join("lib"));
     let machine = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
     let folders = ["/usr/lib64".into(), "/usr/local/lib".into(), machine].into_iter().chain(llvm);
     std::env::var_os("LIBCLANG_PATH").is_some() || folders.flat_map(entries).any(|entry| is_it(&entry.path()))
+}
+
+/// By the file's name. `libclang-cpp` is another library: it comes along with other packages and does not have the interface
+/// that the generator loads.
+fn is_libclang(name: &str) -> bool {
+    name.starts_with("libclang.so")
+        || name.starts_with("libclang-") && name.contains(".so") && !name.starts_with("libclang-cpp")
 }
 
 fn build(built: &Path) -> anyhow::Result<()> {
@@ -234,4 +238,14 @@ fn link(workspace: &Workspace, built: &Path) -> anyhow::Result<()> {
     }
     let _ = fs::remove_file(&link);
     std::os::unix::fs::symlink(built, &link).with_context(|| format!("failed to link `{}`", link.display()))
+}
+
+#[test]
+fn only_the_library_that_is_loaded_counts() {
+    for name in ["libclang.so", "libclang.so.1", "libclang-14.so.1", "libclang-14.so.14.0.6"] {
+        assert!(is_libclang(name), "{name}");
+    }
+    for name in ["libclang-cpp.so.14", "libclangBasic.a", "libclang_rt.asan.so"] {
+        assert!(!is_libclang(name), "{name}");
+    }
 }
