@@ -10,12 +10,7 @@ pub mod heap;
 mod message;
 
 pub use codec::{DecodeError, FrameBuffer};
-pub use message::{
-    Answer, Ask, AskOutcome, AskWish, BackwardSite, Boundary, Bye, CodePlace, Command, ContainerKind,
-    ContainerLen, Contents, CycleLink, Finish, Garbage, GpuLine, GpuMade, HeapFrame, HeapLive, HeapRow,
-    HeapStack, Hello, Holder, Kin, LoopSite, MadeBy, Message, Note, Opened, PathStep, Peak, Phase, Standing,
-    StepKind, TraceHit, TraceState, Trim, TypeCount, Types, Uncaught, Unit,
-};
+pub use message::*;
 
 /// Version of the protocol; both sides print it when they disagree.
 pub const PROTOCOL: u32 = 1;

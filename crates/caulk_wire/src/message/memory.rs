@@ -1,0 +1,174 @@
+//! How much memory there is at a boundary, and of what.
+
+use crate::codec::records;
+use crate::message::program::{CodePlace, Phase, Unit};
+
+records! {
+    /// A phase ended; memory as the process's own allocators count it.
+    Boundary {
+        /// Number of the boundary in this process, from 0; later messages refer to it.
+        seq: u32,
+        /// `CLOCK_MONOTONIC`, in nanoseconds.
+        time_ns: u64,
+        /// What `index` counts.
+        unit: Unit,
+        /// Number of the epoch, step or second at which the boundary lies, from 0.
+        index: u64,
+        /// Optimizer steps so far.
+        steps: u64,
+        /// Phase that was running.
+        phase: Phase,
+        /// Bytes handed out by malloc: `mallinfo2().uordblks + hblkhd`; 0 where it cannot tell, or was not asked
+        /// because the answer is dear.
+        malloc_bytes: u64,
+        /// Free bytes that malloc keeps: `mallinfo2().fordblks`.
+        malloc_free_bytes: u64,
+        /// `sys.getallocatedblocks()`.
+        small_blocks: u64,
+        /// Estimate of what those blocks hold, in bytes.
+        small_bytes: u64,
+        /// Shared memory mapped (`RssShmem`), in bytes.
+        shm_bytes: u64,
+        /// Resident set size, in bytes.
+        rss_bytes: u64,
+        /// Pages that are this process's alone and were written to (`Private_Dirty`), in bytes; 0 where that was not read.
+        private_bytes: u64,
+        /// Pages of a forked process that others still share (`Shared_Dirty`), in bytes, where `private_bytes` was read.
+        inherited_bytes: u64,
+        /// `torch.cuda.memory_allocated()` over all devices, in bytes.
+        cuda_allocated_bytes: u64,
+        /// `torch.cuda.memory_reserved()` over all devices, in bytes.
+        cuda_reserved_bytes: u64,
+        /// Objects seen by the census of this boundary; 0 where none was taken.
+        census_objects: u64,
+        /// CPU time the agent spent at this boundary, in nanoseconds.
+        cost_ns: u64,
+        /// Bytes that malloc has for blocks, used and free, those mapped singly left out: `mallinfo2().arena`.
+        malloc_heap_bytes: u64,
+        /// ... of which lie free at the end of the heap, where they can be given back: `mallinfo2().keepcost`.
+        malloc_top_bytes: u64,
+        /// Resident pages of mapped files (`RssFile`), in bytes.
+        file_bytes: u64,
+        /// Threads.
+        threads: u32,
+        /// Open file descriptors.
+        fds: u32,
+        /// Free bytes that torch's CUDA allocator cannot give back, since blocks beside them are in use.
+        cuda_inactive_bytes: u64,
+        /// Times that it emptied its caches because the device had no more memory.
+        cuda_retries: u64,
+        /// Process whose boundary this is, for one that works for another and takes its boundaries over; 0 for its own.
+        of: u32,
+    }
+
+    /// One row of a census.
+    TypeCount {
+        /// Qualified name, with module.
+        name: String,
+        /// Live objects.
+        count: u64,
+        /// Their shallow bytes.
+        bytes: u64,
+    }
+
+    /// The largest and the fastest growing types at a boundary.
+    Types {
+        /// Boundary of the census.
+        boundary: u32,
+        /// Rows, by bytes.
+        rows: Vec<TypeCount>,
+    }
+
+    /// An attribute through which an object refers to what leads back to it.
+    CycleLink {
+        /// Qualified name of the type whose attribute it is, with module.
+        owner_type: String,
+        /// The attribute.
+        attribute: String,
+        /// Type of the value.
+        target_type: String,
+        /// File of the module that defines the type.
+        file: String,
+        /// Objects of a sample in which it is so.
+        count: u32,
+    }
+
+    /// What a collection would free at a boundary: objects in cycles that nothing else refers to, made since the first
+    /// census.
+    Garbage {
+        /// Boundary of the census.
+        boundary: u32,
+        /// Objects.
+        objects: u64,
+        /// Bytes of the objects and of what they alone keep.
+        bytes: u64,
+        /// ... of which storages of tensors and arrays.
+        tensor_bytes: u64,
+        /// There are more: figures are estimates from a part.
+        truncated: bool,
+        /// `gc.isenabled()`.
+        enabled: bool,
+        /// `gc.get_freeze_count()`.
+        frozen: u64,
+        /// `gc.get_threshold()[0]`: objects made until the youngest are looked at.
+        threshold: u64,
+        /// The types with most bytes.
+        types: Vec<TypeCount>,
+        /// Attributes that close the cycles, most frequent first.
+        links: Vec<CycleLink>,
+        /// The user's functions and frames that are part of them.
+        places: Vec<CodePlace>,
+    }
+
+    /// A high-water mark inside an epoch, with who was running.
+    Peak {
+        /// Boundary before it.
+        boundary: u32,
+        /// Bytes in use at the peak.
+        in_use_bytes: u64,
+        /// Bytes in use at the boundary.
+        baseline_bytes: u64,
+        /// Innermost line of the user's code.
+        file: String,
+        /// ... line, from 1,
+        line: u32,
+        /// ... function.
+        function: String,
+        /// Containers that were full at the peak, described by [`crate::Holder`], [`crate::Contents`] and [`crate::ContainerLen`].
+        ids: Vec<u32>,
+    }
+
+    /// malloc was asked to give back what it can (`malloc_trim`), because the user wanted that.
+    Trim {
+        /// Boundary at which it was asked.
+        boundary: u32,
+        /// Resident bytes before.
+        before_bytes: u64,
+        /// ... and after.
+        after_bytes: u64,
+        /// CPU time of the answer, in nanoseconds.
+        cost_ns: u64,
+    }
+
+    /// A line that made memory on a GPU.
+    GpuLine {
+        /// The innermost line of the user's code.
+        place: CodePlace,
+        /// Bytes of it that are still there.
+        bytes: u64,
+        /// Blocks.
+        blocks: u64,
+    }
+
+    /// What was made on GPUs between two boundaries and is still there at the second, by torch's own record.
+    GpuMade {
+        /// Boundary from which on torch recorded.
+        from: u32,
+        /// ... and at which it was asked.
+        to: u32,
+        /// Bytes of all lines.
+        bytes: u64,
+        /// Those with most bytes.
+        lines: Vec<GpuLine>,
+    }
+}
