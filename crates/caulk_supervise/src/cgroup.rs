@@ -144,19 +144,43 @@ fn oom_kills(events: &Utf8Path) -> Option<u64> {
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
-mod tests {
+pub(crate) mod tests {
+    use camino::Utf8PathBuf;
+
     use super::*;
 
-    /// Writes the files, with `table` as `/proc/self/cgroup`, and compares limit, level and kills.
-    fn check(table: &str, files: &[(&str, &str)], expected: (Option<u64>, Option<u64>, Option<u64>)) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = Utf8Path::from_path(folder.path()).unwrap();
-        let all = files.iter().map(|&(path, text)| (root.join("fs").join(path), text));
-        for (path, text) in all.chain([(root.join("proc/self/cgroup"), table)]) {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+    /// The files of a machine that are looked at, in a folder of their own.
+    pub(crate) struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        /// With this `/proc/self/cgroup`, and these files of control groups.
+        pub(crate) fn with(table: &str, files: &[(&str, &str)]) -> Self {
+            let machine = Self(tempfile::tempdir().unwrap());
+            let all = files.iter().map(|&(path, text)| (machine.groups().join(path), text));
+            for (path, text) in all.chain([(machine.proc().join("self/cgroup"), table)]) {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            }
+            machine
         }
-        let found = Cgroup::find(&root.join("proc"), &root.join("fs"));
+
+        pub(crate) fn proc(&self) -> Utf8PathBuf {
+            self.root().join("proc")
+        }
+
+        pub(crate) fn groups(&self) -> Utf8PathBuf {
+            self.root().join("fs")
+        }
+
+        fn root(&self) -> &Utf8Path {
+            Utf8Path::from_path(self.0.path()).unwrap()
+        }
+    }
+
+    /// Compares limit, level and kills on a machine with these files.
+    fn check(table: &str, files: &[(&str, &str)], expected: (Option<u64>, Option<u64>, Option<u64>)) {
+        let machine = Machine::with(table, files);
+        let found = Cgroup::find(&machine.proc(), &machine.groups());
         assert_eq!((found.limit(), found.level(&mut Reader::new()), found.oom_kills()), expected);
     }
 

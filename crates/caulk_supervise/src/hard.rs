@@ -169,21 +169,14 @@ impl Entry {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use camino::Utf8Path;
-
     use super::*;
+    use crate::cgroup::tests::Machine;
 
     /// Why no control group can be made on a machine with these files.
     fn check(table: &str, files: &[(&str, &str)], reasons: [&str; 2]) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = Utf8Path::from_path(folder.path()).unwrap();
-        let all = files.iter().map(|&(path, text)| (root.join("fs").join(path), text));
-        for (path, text) in all.chain([(root.join("proc/self/cgroup"), table)]) {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
+        let machine = Machine::with(table, files);
         let mut options = Options::new(Vec::new());
-        (options.proc_root, options.cgroup_root) = (root.join("proc"), root.join("fs"));
+        (options.proc_root, options.cgroup_root) = (machine.proc(), machine.groups());
         let error = HardLimit::choose(&options, 1 << 30, Some(Means::Cgroup)).unwrap_err();
         for (said, reason) in error.0.iter().zip(reasons) {
             assert!(said.contains(reason), "{said}");
