@@ -13,6 +13,9 @@ use crate::{CleanError, Request, kept, tracked};
 /// Bytes of a block of `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
 
+/// Why something stays that is not older than [`Request::older_than`].
+pub const LATELY: &str = "it was written lately";
+
 /// A file that may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Old {
@@ -176,7 +179,7 @@ impl Walk {
         }
         let age = metadata.modified().ok().and_then(|time| self.now.duration_since(time).ok());
         if age.unwrap_or_default() < self.older_than {
-            return self.stays(path, "it was written lately".into());
+            return self.stays(path, LATELY.into());
         }
         let bytes = if metadata.nlink() > 1 { 0 } else { metadata.blocks() * BLOCK };
         self.plan.old.push(Old { path: path.to_owned(), bytes });

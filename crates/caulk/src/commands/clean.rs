@@ -109,7 +109,9 @@ fn table(plan: &Plan, folders: &[Utf8PathBuf], removed: Option<&Removed>) -> Str
         } else {
             String::new()
         };
-        lines.push(format!("     kept  {}{more}: {why}", named.join(", ")));
+        let remedy =
+            if why == caulk_clean::LATELY { "; `--older-than` says how long ago is enough" } else { "" };
+        lines.push(format!("     kept  {}{more}: {why}{remedy}", named.join(", ")));
     }
     match removed {
         None if plan.old.is_empty() => lines.push("nothing to remove".into()),

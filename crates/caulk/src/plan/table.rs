@@ -121,8 +121,10 @@ pub(crate) fn saved(change: &Change) -> String {
 
 /// What was measured, and what follows.
 pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) -> String {
-    let mut text =
-        format!("measured over {} steps; what comes later in an epoch is predicted\n\n", seen.steps);
+    let mut text = match seen.steps {
+        0 => "measured over a run without a step of a training that caulk recognises: what it held, and no more\n\n".into(),
+        steps => format!("measured over {steps} steps; what comes later in an epoch is predicted\n\n"),
+    };
     let _ = writeln!(text, "{:<34} {:<34} after", "", "before");
     if !plan.after.gpu.is_empty() {
         text += &side("GPU", &plan.before.gpu, &plan.after.gpu, machine.gpu_room());
@@ -145,7 +147,10 @@ pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) 
     }
     if plan.fits_gpu != Some(false) && plan.fits_host && plan.workers == seen.workers {
         let on = if plan.fits_gpu.is_none() { " on the host" } else { "" };
-        let _ = writeln!(text, "\nIt fits{on} as it is, as far as these steps tell.");
+        let _ = match seen.steps {
+            0 => writeln!(text, "\nWhat this run held fits{on}; of a training's steps it tells nothing."),
+            _ => writeln!(text, "\nIt fits{on} as it is, as far as these steps tell."),
+        };
     }
     text
 }
