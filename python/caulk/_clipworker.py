@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from . import _fetch
 
 #: Names another worker than the one that was installed with this package.
 VARIABLE = "CAULK_CLIP"
@@ -53,8 +58,10 @@ class Worker:
                 # Whatever is still in the pipe would be taken for the next answer.
                 self._process = None
                 process.kill()
-                with process:
-                    process.wait()
+                # A question that did not get through is still in its pipe.
+                with contextlib.suppress(OSError), process:
+                    pass
+                process.wait()
                 if isinstance(error, OSError | ValueError):
                     raise DecodeError(f"the decoder died (exit code {process.returncode})") from None
                 raise
@@ -83,3 +90,27 @@ class Worker:
             if len(data) != pictures["bytes"]:
                 raise OSError("too few bytes")
         return answer, data
+
+
+def cache_folder() -> str | None:
+    """Where the worker keeps what packets of videos have told, as `caulk clips` does."""
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", ""), ".cache")
+    return os.path.join(caches, "caulk", "clips") if os.path.isabs(caches) else None
+
+
+@contextlib.contextmanager
+def here(path: str, scratch: str | os.PathLike[str] | None, limit: int) -> Iterator[tuple[str, bool]]:
+    """A file of this machine: the video's own, or a copy for as long as it is used; and whether it is a copy."""
+    if not _fetch.is_url(path):
+        yield _fetch.file_of(path), False
+        return
+    try:
+        folder = _fetch.Scratch(os.fspath(scratch or tempfile.gettempdir()), limit)
+    except OSError as error:
+        raise DecodeError(f"no scratch folder can be made: {error}") from None
+    with contextlib.closing(folder):
+        try:
+            copy = folder.fetch(path)
+        except _fetch.FetchError as error:
+            raise DecodeError(f"`{path}` cannot be fetched: {error}") from error
+        yield copy, True

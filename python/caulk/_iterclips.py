@@ -21,9 +21,9 @@ class IterableClips(IterableDataset):
     Parameters
     ----------
     videos
-        Their paths.
-    frames, size, select, fit, seed
-        As of `decode`.
+        Their paths, or URLs that fsspec knows.
+    frames, size, select, fit, seed, snap, cache, scratch, scratch_limit
+        As of `decode`; each worker of the ``DataLoader`` holds one copy of a video at a time.
     transform
         Called with each clip.
     skip_failed
@@ -44,16 +44,26 @@ class IterableClips(IterableDataset):
         select: str = "uniform",
         fit: str = "stretch",
         seed: int = 0,
+        snap: int = 0,
+        cache: bool = True,
+        scratch: str | os.PathLike[str] | None = None,
+        scratch_limit: int = 10_000_000_000,
         transform: Callable[[Any], Any] | None = None,
         skip_failed: bool = False,
     ) -> None:
         super().__init__()
         self.videos: list[str] = [os.fspath(video) for video in videos]
-        self.frames: int | Sequence[int] = frames
-        self.size: int | tuple[int, int] | None = size
-        self.select: str = select
-        self.fit: str = fit
-        self.seed: int = seed
+        self._options: dict[str, Any] = {
+            "frames": frames,
+            "size": size,
+            "select": select,
+            "fit": fit,
+            "seed": seed,
+            "snap": snap,
+            "cache": cache,
+            "scratch": scratch,
+            "scratch_limit": scratch_limit,
+        }
         self.transform: Callable[[Any], Any] | None = transform
         self.skip_failed: bool = skip_failed
 
@@ -62,9 +72,7 @@ class IterableClips(IterableDataset):
         first, step = (worker.id, worker.num_workers) if worker else (0, 1)
         for index in range(first, len(self.videos), step):
             try:
-                frames = decode(
-                    self.videos[index], self.frames, self.size, select=self.select, fit=self.fit, seed=self.seed
-                )
+                frames = decode(self.videos[index], **self._options)
             except DecodeError:
                 if self.skip_failed:
                     continue

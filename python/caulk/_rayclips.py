@@ -33,11 +33,14 @@ def ray_prepare(
     jobs: int = 1,
     memory: str = "1GB",
     timeout: str = "1h",
+    source: str | os.PathLike[str] | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    scratch_limit: str = "10GB",
     tasks: int | None = None,
 ) -> None:
     """Prepare the clips of all videos of a table on the nodes of a Ray cluster, to the same bytes as on one machine.
 
-    The manifest, its videos and `out` must have the same paths on all nodes. Whatever is stopped goes on where it was when this is
+    The manifest, its videos unless they are named by URL, and `out` must have the same paths on all nodes. Whatever is stopped goes on where it was when this is
     called again, and a task that Ray starts anew goes on, too. What there is at the end is what one `caulk clips prepare` would
     have made. `ray[data]` and caulk must be installed on the nodes.
 
@@ -51,6 +54,9 @@ def ray_prepare(
         As of `caulk clips prepare`.
     original
         ``False`` leaves the original out.
+    source, scratch, scratch_limit
+        As of `caulk clips prepare`: what videos are relative to, a folder or a URL; and where copies lie of those that are named by
+        URL: let it be a folder of the node's own where `out` is far away.
     jobs, memory
         Videos decoded at once by a task, which counts as many processors, and memory that they may take.
     tasks
@@ -70,6 +76,9 @@ def ray_prepare(
     words += ["--augment", str(augment), *([] if original else ["--no-original"])]
     words += ["--operations", ",".join(operations)] if operations is not None else []
     words += ["--format", format, "--jobs", str(jobs), "--memory", memory, "--timeout", timeout]
+    words += ["--source", os.fspath(source)] if source is not None else []
+    words += ["--scratch", os.fspath(scratch)] if scratch is not None else []
+    words += ["--scratch-limit", scratch_limit]
     if not ray.is_initialized():
         ray.init()
     processors = int(ray.cluster_resources().get("CPU", 1))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._clipworker import DecodeError, Worker
+from ._clipworker import DecodeError, Worker, cache_folder, here
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +54,10 @@ def decode(
     select: str = "uniform",
     fit: str = "stretch",
     seed: int = 0,
+    snap: int = 0,
+    cache: bool = True,
+    scratch: str | os.PathLike[str] | None = None,
+    scratch_limit: int = 10_000_000_000,
 ) -> NDArray[np.uint8]:
     """Frames of a video, as an array of frames, rows, columns and channels (red, green, blue).
 
@@ -63,7 +67,7 @@ def decode(
     Parameters
     ----------
     path
-        The video.
+        The video: a file, or a URL that fsspec knows (``s3://bucket/a.mp4``, ``zip://a.mp4::videos.zip``).
     frames
         Numbers of the frames, in any order, duplicates allowed; or how many `select` is to choose.
     size
@@ -75,11 +79,19 @@ def decode(
         How a picture gets its shape: ``stretch``, ``crop`` (the middle) or ``pad`` (black).
     seed
         Seed of ``random``.
+    snap
+        Take the frame that is cheapest to decode of those at most as many away from each. `caulk clips decode` says which.
+    cache
+        Whether to keep what the packets of a video tell, in the user's cache (256 MB at most), where its container has no table of
+        them: it need not be read as a whole the next time.
+    scratch, scratch_limit
+        Where a copy of a video lies that is named by URL, while it is decoded (the system's folder for temporary files unless it is
+        told), and how many bytes it may have.
 
     Raises
     ------
     DecodeError
-        If there is no video that can be decoded, or no such frame.
+        If there is no video that can be decoded or fetched, or no such frame.
 
     Examples
     --------
@@ -87,23 +99,26 @@ def decode(
     Traceback (most recent call last):
     caulk._clipworker.DecodeError: `no/such/video.mp4`: cannot open: No such file or directory
     """
-    path = os.fspath(path)
+    name = os.fspath(path)
     chosen = None if isinstance(frames, int) else [int(frame) for frame in frames]
-    request = {
-        "path": path,
+    if chosen == []:
+        raise ValueError("no frames are asked for")
+    request: dict[str, Any] = {
+        "name": name,
         "selection": {"explicit": chosen} if chosen is not None else _selection(select),
         "frames": 1 if chosen is not None else frames,
         "size": _shape(size),
         "fit": fit,
         "seed": seed,
+        "snap": snap,
     }
-    if chosen == []:
-        raise ValueError("no frames are asked for")
-    answer, data = _worker.ask({"decode": request})
+    with here(name, scratch, scratch_limit) as (file, is_copy):
+        request |= {"path": file, "cache": cache_folder() if cache and not is_copy else None}
+        answer, data = _worker.ask({"decode": request})
     if "failed" in answer:
-        raise DecodeError(f"`{path}`: {answer['failed']}")
+        raise DecodeError(f"`{name}`: {answer['failed']}")
     if why := answer.get("sequential"):
-        warnings.warn(f"`{path}` was decoded as a whole: {why}", stacklevel=2)
+        warnings.warn(f"`{name}` was decoded as a whole: {why}", stacklevel=2)
     pictures = answer["pictures"]
     shape = (len(pictures["frames"]), pictures["size"]["height"], pictures["size"]["width"], 3)
     return np.frombuffer(bytearray(data), np.uint8).reshape(shape)

@@ -212,6 +212,59 @@ def test_files_that_tell_too_little_are_decoded_as_a_whole(worker: Worker, folde
     assert "frame 44" in worker.decode(refresh, [44])["sequential"]
 
 
+def entries(cache: Path) -> list[Path]:
+    return [path for path in cache.rglob("*") if path.is_file()]
+
+
+def bytes_read(worker: Worker) -> int:
+    lines = Path(f"/proc/{worker.process.pid}/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("rchar"))
+
+
+@pytest.mark.parametrize("ending", ["mkv", "ts", "avi"])
+def test_what_packets_tell_is_kept(worker: Worker, folder: Path, tmp_path: Path, ending: str) -> None:
+    codec = {"codec": "mpeg4", "parameters": "", "bf": "2"} if ending == "avi" else {"parameters": OPEN}
+    path, cache = videos.encode(tmp_path / f"video.{ending}", 90, **codec), tmp_path / "cache"
+    plain = [worker.decode(path, frames) for frames in ([80, 7], [33])]
+
+    def agree() -> None:
+        for frames, expected in zip(([80, 7], [33]), plain):
+            answer = worker.decode(path, frames, cache=str(cache))
+            assert np.array_equal(answer.pop("images"), expected["images"])
+            assert answer == {key: value for key, value in expected.items() if key != "images"}
+
+    agree()
+    (entry,) = entries(cache)
+    kept, numbered = entry.read_bytes(), entry.stat().st_ino
+    agree()
+    assert entry.stat().st_ino == numbered
+    # Whatever becomes of an entry, it is told from a good one and made anew.
+    for damaged in (b"", kept[:-3], kept.replace(b"1", b"2"), b"\xff" * 99, kept + b"\n"):
+        entry.write_bytes(damaged)
+        agree()
+        assert entry.read_bytes() == kept
+    # Another file in its place is another video.
+    videos.encode(path, 40, **codec)
+    assert worker.decode(path, [0], cache=str(cache))["pictures"]["total"] == 40
+    assert len(entries(cache)) == 2
+
+
+def test_a_container_with_a_table_needs_no_cache(worker: Worker, plain: Path, tmp_path: Path) -> None:
+    worker.decode(plain, [3], cache=str(tmp_path / "cache"))
+    assert not entries(tmp_path / "cache")
+
+
+def test_only_what_is_wanted_is_read_the_next_time(tmp_path: Path) -> None:
+    path = videos.copy(videos.pattern(tmp_path / "pattern.mp4", 8, "1280x720"), tmp_path / "pattern.mkv")
+    worker, read, images = Worker(), [0], []
+    for _ in range(2):
+        images.append(worker.decode(path, [0, 239], size=64, cache=str(tmp_path / "cache"))["images"])
+        read.append(bytes_read(worker))
+    worker.close()
+    assert np.array_equal(*images)
+    assert 2 * (read[2] - read[1]) < read[1] - read[0], read
+
+
 @pytest.mark.parametrize("ending", ["mp4", "mkv", "ts"])
 def test_a_file_that_ends_too_early(worker: Worker, plain: Path, ending: str) -> None:
     path = videos.copy(plain, plain.with_name(f"whole.{ending}"), options={"movflags": "faststart"})

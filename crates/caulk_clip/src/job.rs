@@ -21,6 +21,9 @@ pub enum Request {
 pub struct Decode {
     /// The file.
     pub path: String,
+    /// What the video is called, where the file is but a copy. Random numbers depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Which frames.
     pub selection: Selection,
     /// How many, where the selection does not say.
@@ -39,6 +42,9 @@ pub struct Decode {
     /// Decode everything in order.
     #[serde(default)]
     pub sequential: bool,
+    /// Folder for what packets of videos have told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
 }
 
 /// All clips of one video.
@@ -52,6 +58,9 @@ pub struct Prepare {
     pub recipe: Recipe,
     /// Where each clip goes, by augmentation; 0 is the original. One that goes nowhere is hashed and not written.
     pub clips: Vec<(u32, Option<String>)>,
+    /// Folder for what packets of videos have told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
 }
 
 /// Pictures behind an answer.

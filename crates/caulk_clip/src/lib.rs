@@ -13,11 +13,13 @@ pub mod memory;
 pub mod moov;
 pub mod npy;
 pub mod picture;
+pub mod place;
 pub mod plan;
 pub mod pt;
 pub mod random;
 pub mod record;
 mod selection;
 pub mod table;
+pub mod told;
 
 pub use self::selection::{Selection, SelectionError};

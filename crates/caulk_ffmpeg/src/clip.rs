@@ -63,8 +63,9 @@ pub fn prepare(job: &Prepare, memory: u64) -> Result<Clips, ClipError> {
         let each = job.clips.iter().map(|(augmentation, _)| of(*augmentation, total));
         Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|(_, frames)| frames).collect())
     };
-    let decoded =
-        video::decode(&job.path, &Options { target, memory, sequential: false, snap: recipe.snap }, &wanted)?;
+    let cache = job.cache.as_deref();
+    let options = Options { target, memory, sequential: false, snap: recipe.snap, cache };
+    let decoded = video::decode(&job.path, &options, &wanted)?;
     let mut written = Vec::new();
     for (augmentation, path) in &job.clips {
         let (key, frames) = of(*augmentation, decoded.total).map_err(DecodeError::from)?;

@@ -138,13 +138,22 @@ impl Input {
         }
     }
 
-    /// The demuxer's index of an MP4 file, if it has read one.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
+    /// Names of the container.
+    fn format(&self) -> &'static [u8] {
         // SAFETY: every open context has its format.
         let format = unsafe { (*self.context.as_ref().iformat).name };
         // SAFETY: a format's name is a text that is never freed.
-        let name = unsafe { CStr::from_ptr(format) };
-        if !name.to_bytes().starts_with(b"mov,") {
+        unsafe { CStr::from_ptr(format) }.to_bytes()
+    }
+
+    /// Whether the container leads to a packet by the time at which it is shown, and says of every packet where it lies.
+    pub(crate) fn finds_times(&self) -> bool {
+        self.format().starts_with(b"matroska,")
+    }
+
+    /// The demuxer's index of an MP4 file, if it has read one.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        if !self.format().starts_with(b"mov,") {
             return Vec::new();
         }
         let stream = self.streams()[self.stream as usize].as_ptr();

@@ -3,6 +3,7 @@
 //! Built with the feature `ffmpeg` alone, so that the rest of the workspace needs no FFmpeg.
 #![cfg(feature = "ffmpeg")]
 
+mod cache;
 mod clip;
 mod decoder;
 mod error;

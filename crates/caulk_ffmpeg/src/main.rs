@@ -90,9 +90,10 @@ fn answer(line: &str, memory: u64) -> (Outcome, Option<String>, Vec<u8>) {
 
 fn decode(job: &Decode, memory: u64) -> Result<(Outcome, Option<String>, Vec<u8>), DecodeError> {
     let target = Target { size: job.size, fit: job.fit };
-    let choose =
-        |total| job.selection.choose(job.frames, total, &mut Key::of(&job.path, 0, job.seed).draws("frames"));
-    let options = Options { target, memory, sequential: job.sequential, snap: job.snap };
+    let key = Key::of(job.name.as_ref().unwrap_or(&job.path), 0, job.seed);
+    let choose = |total| job.selection.choose(job.frames, total, &mut key.draws("frames"));
+    let cache = job.cache.as_deref();
+    let options = Options { target, memory, sequential: job.sequential, snap: job.snap, cache };
     let decoded = caulk_ffmpeg::decode(&job.path, &options, &choose)?;
     let frames = choose(decoded.total)?;
     let bytes: Vec<u8> = frames.iter().flat_map(|frame| &decoded.pictures[frame].rgb).copied().collect();

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 
-use caulk_clip::{index, moov};
+use caulk_clip::{index, moov, told};
 
 /// A larger table is not read at once.
 const LARGEST: u64 = 256 << 20;
@@ -13,7 +13,7 @@ const LARGEST: u64 = 256 << 20;
 /// One packet as the demuxer's own index has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Where it lies in the file.
+    /// Where it lies in the file; no size where only reading has told.
     pub(crate) bytes: (i64, i32),
     /// When it is decoded.
     pub(crate) time: i64,
@@ -22,6 +22,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Of packets that have been read, to be found again by the times at which they are shown.
+    pub(crate) fn all(packets: &told::Packets) -> Vec<Self> {
+        let entry = |(place, time)| Self { bytes: (place, 0), time, key: false, discarded: false };
+        packets.places().map(entry).collect()
+    }
+
     fn range(&self) -> Option<Range<u64>> {
         let (start, size) = (u64::try_from(self.bytes.0).ok()?, u64::try_from(self.bytes.1).ok()?);
         Some(start..start + size)

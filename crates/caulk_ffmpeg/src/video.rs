@@ -12,8 +12,10 @@ use caulk_clip::h264::{self, Framing};
 use caulk_clip::index::Index;
 use caulk_clip::picture::Picture;
 use caulk_clip::plan::{self, Leaves, Segment};
+use caulk_clip::told::{Packets, Told};
 use ffmpeg_sys_next as ffmpeg;
 
+use crate::cache;
 use crate::decoder::{Decoder, Frame};
 use crate::error::DecodeError;
 use crate::input::{Input, Packet, Read};
@@ -23,7 +25,7 @@ use crate::table::{self, Entry};
 
 /// How to decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct Options<'a> {
     /// What pictures are to look like.
     pub target: Target,
     /// Bytes that decoding may take.
@@ -32,6 +34,8 @@ pub struct Options {
     pub sequential: bool,
     /// How far a frame may be from the one that is wanted, where packets tell that it is cheaper.
     pub snap: u32,
+    /// Folder for what packets have told, so that they need not be read again.
+    pub cache: Option<&'a str>,
 }
 
 /// Frames of a video.
@@ -55,16 +59,19 @@ pub type Wanted<'a> = dyn Fn(u32) -> Result<Vec<u32>, SelectionError> + 'a;
 /// # Errors
 /// If it holds no video that can be decoded, frames are wanted that it does not have, or it would take too much memory.
 pub fn decode(path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded, DecodeError> {
-    let planned = if options.sequential { Err("asked for".into()) } else { Planned::of(path, options)? };
-    let (index, why) = match planned {
-        Err(why) => (None, why),
+    let planned = if options.sequential { Err(Whole::new("asked for")) } else { Planned::of(path, options)? };
+    let (index, whole) = match planned {
+        Err(whole) => (None, whole),
         Ok(planned) => match planned.decode(path, options, wanted) {
             Ok(decoded) => return Ok(decoded),
             Err(Stop::Error(error)) => return Err(error),
-            Err(Stop::Doubt(why)) => (Some(planned.index), why),
+            Err(Stop::Doubt(why)) => (Some(planned.index), Whole::new(why)),
         },
     };
-    let total = count(path, options)?;
+    let total = match whole.total {
+        Some(total) => total,
+        None => whole.count(path, options)?,
+    };
     let frames = wanted(total)?;
     // The same frames as if there had been no doubt, which may have come of what else was wanted.
     let taken = match index.filter(|index| index.len() == total) {
@@ -78,8 +85,31 @@ pub fn decode(path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded,
         total,
         pictures: pictures.collect(),
         taken: frames.iter().copied().zip(taken.iter().copied()).collect(),
-        sequential: Some(why),
+        sequential: Some(whole.why),
     })
+}
+
+/// A video whose packets do not tell its frames.
+struct Whole {
+    why: String,
+    /// Frames, if they have been counted before.
+    total: Option<u32>,
+    /// Where to keep their number.
+    entry: Option<cache::Entry>,
+}
+
+impl Whole {
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), total: None, entry: None }
+    }
+
+    fn count(&self, path: &str, options: &Options) -> Result<u32, DecodeError> {
+        let total = count(path, options)?;
+        if let Some(entry) = &self.entry {
+            entry.write(&Told::Whole { why: self.why.clone(), total });
+        }
+        Ok(total)
+    }
 }
 
 /// Why a plan was not carried through.
@@ -100,6 +130,28 @@ impl From<SelectionError> for Stop {
     }
 }
 
+/// How the stream is coded.
+#[derive(Clone, Copy)]
+struct Codec {
+    id: ffmpeg::AVCodecID,
+    framing: Framing,
+}
+
+impl Codec {
+    fn of(input: &Input) -> Self {
+        Self { id: input.parameters().codec_id, framing: Framing::of(input.configuration()) }
+    }
+
+    fn is_h264(self) -> bool {
+        self.id == ffmpeg::AVCodecID::AV_CODEC_ID_H264
+    }
+
+    /// Whether the first key frame was not made to begin with.
+    fn is_cut(self, first: &Packet) -> bool {
+        self.is_h264() && !h264::is_instantaneous(first.data(), self.framing)
+    }
+}
+
 /// A video whose packets tell its frames.
 struct Planned {
     index: Index,
@@ -110,46 +162,82 @@ struct Planned {
 }
 
 impl Planned {
-    /// Reads tables, else all packets; the inner error says why they do not tell.
-    fn of(path: &str, options: &Options) -> Result<Result<Self, String>, DecodeError> {
+    /// Reads tables, else what is known of all packets, else these; the inner error says why they do not tell.
+    fn of(path: &str, options: &Options) -> Result<Result<Self, Whole>, DecodeError> {
         let mut input = Input::open(path)?;
-        let codec = input.parameters().codec_id;
-        let framing = Framing::of(input.configuration());
-        let is_h264 = codec == ffmpeg::AVCodecID::AV_CODEC_ID_H264;
-        let mut entries = input.entries();
-        let mut known = table::packets(path, input.track(), &entries);
-        if !known
-            .as_ref()
-            .is_some_and(|packets| packets[0].key && codec != ffmpeg::AVCodecID::AV_CODEC_ID_VP8)
-        {
-            (known, entries) = (None, Vec::new());
+        let codec = Codec::of(&input);
+        let entries = input.entries();
+        let tables = table::packets(path, input.track(), &entries)
+            .filter(|packets| packets[0].key && codec.id != ffmpeg::AVCodecID::AV_CODEC_ID_VP8);
+        if let Some(packets) = tables {
+            let mut packet = Packet::new()?;
+            input.read(&mut packet);
+            let cut = codec.is_cut(&packet);
+            return match Index::of(&packets, cut, input.is_damaged()) {
+                Ok(index) => Self::new(path, options, codec, index, entries).map(|(planned, _)| Ok(planned)),
+                Err(why) => Ok(Err(Whole::new(why.to_string()))),
+            };
         }
-        let (mut packet, mut packets) = (Packet::new()?, Vec::new());
-        let (mut started, mut cut) = (false, false);
+        let entry = cache::Entry::of(options.cache, path);
+        match entry.read() {
+            Some(Told::Packets(packets)) if let Ok(index) = packets.index() => {
+                let entries = if input.finds_times() { Entry::all(&packets) } else { Vec::new() };
+                Self::new(path, options, codec, index, entries).map(|(planned, _)| Ok(planned))
+            }
+            Some(Told::Whole { why, total }) => Ok(Err(Whole { why, total: Some(total), entry: None })),
+            _ => Self::by_packets(path, options, input, codec, entry),
+        }
+    }
+
+    /// Reads all packets, and keeps what they tell.
+    fn by_packets(
+        path: &str,
+        options: &Options,
+        mut input: Input,
+        codec: Codec,
+        entry: cache::Entry,
+    ) -> Result<Result<Self, Whole>, DecodeError> {
+        let (mut packet, mut packets, mut places) = (Packet::new()?, Vec::new(), Vec::new());
+        let mut cut = None;
         while let Read::Packet = input.read(&mut packet) {
-            let described = packet.described(codec);
-            if described.key && is_h264 && !started {
-                cut = !h264::is_instantaneous(packet.data(), framing);
+            let described = packet.described(codec.id);
+            if described.key && cut.is_none() {
+                cut = Some(codec.is_cut(&packet));
             }
-            started |= described.key;
             packets.push(described);
-            if let Some(known) = known.take() {
-                packets = known;
-                break;
-            }
+            places.push(packet.get().pos);
         }
-        let index = match Index::of(&packets, cut, input.is_damaged()) {
+        let state = [cut.unwrap_or(false), input.is_damaged()];
+        let index = match Index::of(&packets, state[0], state[1]) {
             Ok(index) => index,
-            Err(why) => return Ok(Err(why.to_string())),
+            Err(why) => return Ok(Err(Whole { why: why.to_string(), total: None, entry: Some(entry) })),
         };
-        let leaves = if is_h264 { Leaves::Unreferenced } else { Leaves::Leading };
-        let mut planned = Self { index, leaves, framing, entries };
-        planned.settle(path, options)?;
+        let (mut planned, gave) = Self::new(path, options, codec, index, Vec::new())?;
+        if let Some(told) = Packets::of(&packets, &places, state, gave) {
+            if input.finds_times() {
+                planned.entries = Entry::all(&told);
+            }
+            entry.write(&Told::Packets(told));
+        }
         Ok(Ok(planned))
     }
 
+    /// Settles what is in doubt, and says which packets gave frames.
+    fn new(
+        path: &str,
+        options: &Options,
+        codec: Codec,
+        index: Index,
+        entries: Vec<Entry>,
+    ) -> Result<(Self, HashSet<u32>), DecodeError> {
+        let leaves = if codec.is_h264() { Leaves::Unreferenced } else { Leaves::Leading };
+        let mut planned = Self { index, leaves, framing: codec.framing, entries };
+        let gave = planned.settle(path, options)?;
+        Ok((planned, gave))
+    }
+
     /// Decodes what is in doubt, to know which packets give frames.
-    fn settle(&mut self, path: &str, options: &Options) -> Result<(), DecodeError> {
+    fn settle(&mut self, path: &str, options: &Options) -> Result<HashSet<u32>, DecodeError> {
         let mut gave = HashSet::new();
         if !self.index.doubts().is_empty() {
             let mut walk = Walk::open(path, options, self.index.reordered())?;
@@ -165,7 +253,7 @@ impl Planned {
             }
         }
         self.index.settle(|packet| gave.contains(&packet));
-        Ok(())
+        Ok(gave)
     }
 
     fn decode(&self, path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded, Stop> {

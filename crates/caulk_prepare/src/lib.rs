@@ -3,12 +3,15 @@
 //! What a clip is, `caulk_clip` says; decoding is the worker's, a program of its own.
 
 mod export;
+mod fetch;
+mod partner;
 mod pool;
 mod run;
 mod store;
 mod verify;
 mod worker;
 
+pub use self::fetch::{Fetcher, Fetching};
 pub use self::pool::Pool;
 pub use self::run::{PrepareError, Progress, Settings, prepare};
 pub use self::store::{Logged, Shard, StoreError, read_logs};

@@ -2,12 +2,14 @@
 
 use std::sync::{Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::vec;
 
 use camino::Utf8PathBuf;
 use caulk_clip::job::{Answer, Prepare, Request};
+use caulk_clip::place;
 
+use crate::fetch::{Fetcher, Fetching};
 use crate::worker::{Worker, WorkerError};
 
 /// Workers, and what each may take.
@@ -21,6 +23,15 @@ pub struct Pool {
     pub memory: u64,
     /// How long one video may take.
     pub timeout: Duration,
+    /// How it gets there, if it is no file of this machine.
+    pub fetching: Fetching,
+}
+
+/// What one thread works with, from video to video.
+#[derive(Debug, Default)]
+struct Hands {
+    worker: Option<Worker>,
+    fetcher: Option<Fetcher>,
 }
 
 /// What was asked for, by whatever tells the caller which it is, and the answer, unless the worker died of it.
@@ -57,11 +68,11 @@ impl Pool {
         queue: &Mutex<vec::IntoIter<(T, Prepare)>>,
         results: &mpsc::SyncSender<Result<Made<T>, WorkerError>>,
     ) {
-        let mut worker = None;
+        let mut hands = Hands::default();
         loop {
             let next = queue.lock().ok().and_then(|mut queue| queue.next());
             let Some((of, job)) = next else { return };
-            let made = self.one(&mut worker, job).map(|answer| (of, answer));
+            let made = self.one(&mut hands, job).map(|answer| (of, answer));
             let stop = made.is_err();
             if results.send(made).is_err() || stop {
                 return;
@@ -69,20 +80,40 @@ impl Pool {
         }
     }
 
-    /// One video; the outer error is that there is no worker.
-    fn one(
-        &self,
-        worker: &mut Option<Worker>,
-        job: Prepare,
-    ) -> Result<Result<Answer, WorkerError>, WorkerError> {
-        let mut current = match worker.take() {
+    /// One video; the outer error is that there will be no other.
+    fn one(&self, hands: &mut Hands, mut job: Prepare) -> Result<Result<Answer, WorkerError>, WorkerError> {
+        let began = Instant::now();
+        if place::is_url(&job.path) {
+            job.path = match self.fetch(&mut hands.fetcher, &job.path) {
+                Ok(path) => path,
+                Err(error @ WorkerError::NoFetcher(_)) => return Err(error),
+                Err(error) => return Ok(Err(error)),
+            };
+        }
+        let mut worker = match hands.worker.take() {
             Some(worker) => worker,
             None => Worker::start(&self.worker, self.memory)?,
         };
-        let answer = current.ask(&Request::Prepare(job), Some(self.timeout));
-        Ok(answer.map(|(answer, _)| {
-            *worker = Some(current);
-            answer
-        }))
+        let left = self.timeout.saturating_sub(began.elapsed());
+        match worker.ask(&Request::Prepare(job), Some(left)) {
+            Ok((answer, _)) => {
+                hands.worker = Some(worker);
+                Ok(Ok(answer))
+            }
+            Err(WorkerError::Late(_)) => Ok(Err(WorkerError::Late(self.timeout))),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    fn fetch(&self, fetcher: &mut Option<Fetcher>, url: &str) -> Result<String, WorkerError> {
+        let mut current = match fetcher.take() {
+            Some(fetcher) => fetcher,
+            None => Fetcher::start(&self.fetching)?,
+        };
+        let fetched = current.fetch(url, Some(self.timeout));
+        if matches!(fetched, Ok(_) | Err(WorkerError::Fetch(_))) {
+            *fetcher = Some(current);
+        }
+        fetched
     }
 }

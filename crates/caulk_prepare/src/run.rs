@@ -6,6 +6,7 @@ use std::io::Write;
 use camino::Utf8PathBuf;
 use caulk_clip::job::{Answer, Outcome, Prepare};
 use caulk_clip::manifest::Manifest;
+use caulk_clip::place;
 use caulk_clip::record::{self, Failure, Head, Record};
 use parquet::errors::ParquetError;
 
@@ -19,8 +20,8 @@ use crate::worker::WorkerError;
 pub struct Settings {
     /// Who decodes.
     pub pool: Pool,
-    /// Folder that names in the manifest are relative to.
-    pub videos: Utf8PathBuf,
+    /// Folder, or URL, that names in the manifest are relative to.
+    pub videos: String,
     /// Where clips go.
     pub out: Utf8PathBuf,
     /// How clips are made.
@@ -29,6 +30,8 @@ pub struct Settings {
     pub augmentations: Vec<u32>,
     /// Which part of the videos.
     pub shard: Shard,
+    /// Folder for what packets of videos have told.
+    pub cache: Option<String>,
 }
 
 /// Why the work stopped.
@@ -161,8 +164,11 @@ fn pending(manifest: &Manifest, settings: &Settings, records: &[Record]) -> Vec<
             (*augmentation, Some(settings.out.join(file).into_string()))
         };
         let clips: Vec<_> = missing.map(place).collect();
+        let path = place::locate(&settings.videos, videos[at]);
         let job = Prepare {
-            path: settings.videos.join(videos[at]).into_string(),
+            // A copy is another file each time.
+            cache: settings.cache.clone().filter(|_| !place::is_url(&path)),
+            path,
             name: videos[at].to_owned(),
             recipe: settings.head.recipe.clone(),
             clips,

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use camino::Utf8Path;
 use caulk_clip::job::{Outcome, Prepare, Written};
+use caulk_clip::place;
 use caulk_clip::record::{self, Head, Record};
 use sha2::{Digest, Sha256};
 
@@ -47,21 +48,22 @@ pub fn verify(folder: &Utf8Path, head: &Head, records: &[Record]) -> Checked {
     checked
 }
 
-/// Makes every clip anew from the videos in a folder, writes none, and names those that come out otherwise than logged.
+/// Makes every clip anew from the videos in a folder, or below a URL, writes none, and names those that come out otherwise than logged.
 ///
 /// # Errors
 /// If no worker can be started.
 pub fn derive(
-    videos: &Utf8Path,
+    videos: &str,
     head: &Head,
     records: &[Record],
     pool: &Pool,
 ) -> Result<Vec<String>, WorkerError> {
     let job = |record: &Record| Prepare {
-        path: videos.join(&record.video).into_string(),
+        path: place::locate(videos, &record.video),
         name: record.video.clone(),
         recipe: head.recipe.clone(),
         clips: record.clips.iter().map(|clip| (clip.augmentation, None)).collect(),
+        cache: None,
     };
     let pending = records.iter().enumerate().map(|(at, record)| (at, job(record))).collect();
     let mut underived = Vec::new();

@@ -1,12 +1,13 @@
 //! The worker `caulk-clip`, seen from outside: a process that is asked and answers, and may die of a broken video.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::io;
+use std::process::Command;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clip::job::{Answer, Outcome, Request};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::partner::Partner;
 
 /// File name of the worker.
 pub const WORKER: &str = "caulk-clip";
@@ -36,6 +37,15 @@ pub enum WorkerError {
     /// It was ended, as it took too long.
     #[error("not done after {} s", .0.as_secs())]
     Late(Duration),
+    /// The video is no file of this machine, and no copy could be made of it.
+    #[error("cannot be fetched: {0}")]
+    Fetch(String),
+    /// What copies videos ended in the middle of one.
+    #[error("what fetches videos died ({0})")]
+    FetcherDied(String),
+    /// No video can be copied that is no file of this machine.
+    #[error("videos cannot be fetched by URL: {0}")]
+    NoFetcher(String),
 }
 
 /// Finds the worker beside the executable `exe`, links followed or not.
@@ -66,11 +76,7 @@ pub fn ffmpeg_version(worker: &Utf8Path) -> Result<String, WorkerError> {
 
 /// A running worker.
 #[derive(Debug)]
-pub struct Worker {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<Patient>,
-}
+pub struct Worker(Partner);
 
 impl Worker {
     /// Starts one that takes at most so many bytes of memory. It is in the caller's process group and dies with this thread.
@@ -78,14 +84,11 @@ impl Worker {
     /// # Errors
     /// If it cannot be started.
     pub fn start(worker: &Utf8Path, memory: u64) -> Result<Self, WorkerError> {
-        let start = |source| WorkerError::Start { path: worker.to_owned(), source };
         let megabytes = (memory / 1_000_000).to_string();
         let mut command = Command::new(worker);
-        command.args([&megabytes, "bound"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(start)?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))?;
-        Ok(Self { child, input: Some(input), output: BufReader::new(Patient { output, until: None }) })
+        command.args([&megabytes, "bound"]);
+        let start = |source| WorkerError::Start { path: worker.to_owned(), source };
+        Partner::start(&mut command).map(Self).map_err(start)
     }
 
     /// Asks, and waits for the answer with the bytes behind it, no longer than `timeout`.
@@ -97,68 +100,19 @@ impl Worker {
         request: &Request,
         timeout: Option<Duration>,
     ) -> Result<(Answer, Vec<u8>), WorkerError> {
-        self.output.get_mut().until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.0.wait_for(timeout);
         self.exchange(request).map_err(|error| {
-            let died = self.died();
+            let died = WorkerError::Died(self.0.end());
             timeout.filter(|_| error.kind() == io::ErrorKind::TimedOut).map_or(died, WorkerError::Late)
         })
     }
 
     fn exchange(&mut self, request: &Request) -> io::Result<(Answer, Vec<u8>)> {
-        let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        input.write_all((serde_json::to_string(request)? + "\n").as_bytes())?;
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        let answer: Answer = serde_json::from_str(&line)?;
-        let mut bytes = Vec::new();
-        if let Outcome::Pictures(pictures) = &answer.outcome {
-            (&mut self.output).take(pictures.bytes).read_to_end(&mut bytes)?;
-        }
+        let answer: Answer = self.0.ask(request)?;
+        let bytes = match &answer.outcome {
+            Outcome::Pictures(pictures) => self.0.take(pictures.bytes)?,
+            _ => Vec::new(),
+        };
         Ok((answer, bytes))
-    }
-
-    fn died(&mut self) -> WorkerError {
-        // It may be alive and talk nonsense.
-        let _ = self.child.kill();
-        WorkerError::Died(
-            self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string()),
-        )
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // The end of its input ends it.
-        self.input = None;
-        let _ = self.child.wait();
-    }
-}
-
-/// What a worker says, waited for until some time.
-#[derive(Debug)]
-struct Patient {
-    output: ChildStdout,
-    until: Option<Instant>,
-}
-
-impl Patient {
-    fn wait(&self) -> io::Result<()> {
-        let Some(until) = self.until else { return Ok(()) };
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let left = Timespec::try_from(left).map_err(io::Error::other)?;
-            match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&left)) {
-                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                Err(rustix::io::Errno::INTR) => {}
-                other => return other.map(drop).map_err(io::Error::from),
-            }
-        }
-    }
-}
-
-impl Read for Patient {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.wait()?;
-        self.output.read(buffer)
     }
 }

@@ -31,6 +31,9 @@ MANIFEST is a table (CSV) with a column `video_path`, relative to its folder, an
   clips.jsonl       the log: frames and SHA-256 of each clip
   failed.jsonl      videos that gave no clips, and why
 
+A video may be a URL that fsspec knows (s3://bucket/a.mp4, zip://a.mp4::videos.zip), or relative to one, with --source. A copy is made \
+of one at a time for each worker; that takes a Python with fsspec beside caulk, or on the path.
+
 A program that was stopped, however, goes on where it was when it is started again; failed videos are tried again.
 Random numbers depend on `video_path`, the number of the augmentation and --seed alone: the same clips on every machine.
 
@@ -81,12 +84,25 @@ pub(crate) struct ShapeArgs {
     pub(crate) seed: u64,
 }
 
+/// Where videos go that are named by URL.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ScratchArgs {
+    /// Folder for copies of videos that are named by URL; each worker holds one at a time [default: DIR of --out, else the system's
+    /// folder for temporary files]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) scratch: Option<Utf8PathBuf>,
+
+    /// What all copies together may take there; a video with more than its worker's part of it gives no clips
+    #[arg(long, value_name = "SIZE", default_value = "10GB")]
+    pub(crate) scratch_limit: Bytes,
+}
+
 /// Write some frames of one video as an array
 #[derive(Debug, Args)]
 pub(crate) struct DecodeArgs {
-    /// The video
+    /// The video: a file, or a URL that fsspec knows
     #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) video: Utf8PathBuf,
+    pub(crate) video: String,
 
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
@@ -99,9 +115,16 @@ pub(crate) struct DecodeArgs {
     #[arg(long, conflicts_with = "snap")]
     pub(crate) sequential: bool,
 
+    /// Read all packets of videos whose containers have no table of them, instead of keeping what they tell (~/.cache/caulk/clips)
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+
     /// Memory that decoding may take
     #[arg(long, value_name = "SIZE", default_value = "1GB")]
     pub(crate) memory: Bytes,
+
+    #[command(flatten)]
+    pub(crate) scratch: ScratchArgs,
 }
 
 /// What clips of a data set are like.
@@ -162,6 +185,17 @@ pub(crate) struct PrepareArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Utf8PathBuf,
 
+    /// Read all packets of videos whose containers have no table of them, instead of keeping what they tell (~/.cache/caulk/clips)
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+
+    /// Folder or URL that `video_path` is relative to [default: the folder of MANIFEST]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) source: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) scratch: ScratchArgs,
+
     /// Prepare every N-th video only, from the I-th on (0 to N-1); programs with other I may share the folder
     #[arg(long, value_name = "I/N", value_parser = shard, default_value = "0/1")]
     pub(crate) shard: Shard,
@@ -213,12 +247,15 @@ pub(crate) struct VerifyArgs {
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) folder: Utf8PathBuf,
 
-    /// Folder of the manifest: make every clip anew from its video, write none, and compare
+    /// Folder of the manifest, or what --source of `prepare` named: make every clip anew from its video, write none, and compare
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) source: Option<Utf8PathBuf>,
+    pub(crate) source: Option<String>,
 
     #[command(flatten)]
     pub(crate) workers: WorkersArgs,
+
+    #[command(flatten)]
+    pub(crate) scratch: ScratchArgs,
 
     /// Format of the answer
     #[arg(long, value_enum, default_value_t)]

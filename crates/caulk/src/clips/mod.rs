@@ -39,3 +39,11 @@ pub(crate) fn jobs(asked: Option<u32>) -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     asked.map_or_else(processors, |jobs| jobs as usize)
 }
+
+/// Folder for what packets of videos have told, in the user's cache; none where it is not wanted or there is no such folder.
+pub(crate) fn cache(unwanted: bool) -> Option<String> {
+    let set = |name| std::env::var(name).ok().filter(|path| path.starts_with('/'));
+    let home = || set("HOME").map(|home| format!("{home}/.cache"));
+    let cache = set("XDG_CACHE_HOME").or_else(home).filter(|_| !unwanted)?;
+    Some(format!("{cache}/caulk/clips"))
+}

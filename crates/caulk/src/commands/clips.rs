@@ -8,13 +8,15 @@ use caulk_clip::folds;
 use caulk_clip::job::{Decode, Outcome, Pictures, Request};
 use caulk_clip::manifest::{LABEL, Manifest};
 use caulk_clip::npy::npy_head;
+use caulk_clip::place;
 use caulk_clip::record::{self, Head, PIPELINE, Record};
 use caulk_core::Bytes;
-use caulk_prepare::{Pool, Settings, Worker};
+use caulk_prepare::{Fetcher, Fetching, Pool, Settings, Worker};
 use serde_json::json;
 
 use crate::cli::{
-    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PrepareArgs, SplitArgs, VerifyArgs, WorkersArgs,
+    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PrepareArgs, ScratchArgs, SplitArgs,
+    VerifyArgs, WorkersArgs,
 };
 use crate::clips::{self, Bar, augmentations, estimate, head};
 use crate::exit;
@@ -22,6 +24,8 @@ use crate::printer::{self, Printer};
 
 /// Least memory for one worker: itself, and a small video.
 const LEAST: u64 = 96_000_000;
+/// What fetches videos by URL, in the package.
+const FETCHER: &str = "_fetch.py";
 
 /// Does what is asked of videos.
 ///
@@ -45,8 +49,16 @@ fn worker() -> anyhow::Result<Utf8PathBuf> {
 
 fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
     let shape = &args.shape;
+    let mut path = place::locate("", &args.video);
+    // The copy goes with what has made it.
+    let mut fetcher = None;
+    if place::is_url(&path) {
+        let fetching = fetching(&args.scratch, 1, None)?;
+        path = fetcher.insert(Fetcher::start(&fetching)?).fetch(&path, None)?;
+    }
     let request = Request::Decode(Decode {
-        path: args.video.to_string(),
+        path: path.clone(),
+        name: (path != args.video).then(|| args.video.clone()),
         selection: shape.select.clone(),
         frames: shape.frames,
         snap: shape.snap,
@@ -54,6 +66,7 @@ fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
         fit: shape.fit,
         seed: shape.seed,
         sequential: args.sequential,
+        cache: clips::cache(args.no_cache || fetcher.is_some()),
     });
     let (answer, bytes) = Worker::start(&worker()?, args.memory.0.max(LEAST))?.ask(&request, None)?;
     let Pictures { frames, total, size, .. } = match answer.outcome {
@@ -80,8 +93,31 @@ fn read_manifest(path: &Utf8Path) -> anyhow::Result<Manifest> {
     Manifest::parse(&text).with_context(|| format!("`{path}` cannot be used"))
 }
 
+/// How videos get here that are named by URL. Nothing is started or made before there is one.
+fn fetching(args: &ScratchArgs, jobs: usize, out: Option<&Utf8Path>) -> anyhow::Result<Fetching> {
+    let exe = std::env::current_exe().context("this program does not know where it is")?;
+    let program = match caulk_supervise::find_package(&exe) {
+        Some(package) => fs::read_to_string(package.join(FETCHER)).map_err(|error| format!("`{FETCHER}`: {error}")),
+        None => Err("the Python package of caulk is not found\nhint: install both together; `CAULK_PACKAGE` names its folder".into()),
+    };
+    let beside = Utf8PathBuf::try_from(exe.with_file_name("python")).ok();
+    let scratch = match (&args.scratch, out) {
+        (Some(named), _) => named.clone(),
+        (None, Some(out)) => out.to_owned(),
+        (None, None) => {
+            std::env::temp_dir().try_into().context("the folder for temporary files is not Unicode")?
+        }
+    };
+    Ok(Fetching {
+        program,
+        pythons: beside.into_iter().chain(["python".into(), "python3".into()]).collect(),
+        scratch,
+        limit: args.scratch_limit.0 / jobs as u64,
+    })
+}
+
 /// As many workers as asked for, if memory is enough for all.
-fn pool(args: WorkersArgs) -> anyhow::Result<Pool> {
+fn pool(args: WorkersArgs, scratch: &ScratchArgs, out: Option<&Utf8Path>) -> anyhow::Result<Pool> {
     let WorkersArgs { jobs, memory, timeout } = args;
     let worker = worker()?;
     let jobs = clips::jobs(jobs);
@@ -93,19 +129,22 @@ fn pool(args: WorkersArgs) -> anyhow::Result<Pool> {
             Bytes(LEAST)
         );
     }
-    Ok(Pool { worker, jobs, memory: each, timeout: timeout.0 })
+    let fetching = fetching(scratch, jobs, out)?;
+    Ok(Pool { worker, jobs, memory: each, timeout: timeout.0, fetching })
 }
 
 fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
     let manifest = read_manifest(&args.set.manifest)?;
-    let pool = pool(args.set.workers)?;
+    let pool = pool(args.set.workers, &args.scratch, Some(&args.out))?;
+    let folder = || args.set.manifest.parent().unwrap_or(Utf8Path::new("")).to_string();
     let settings = Settings {
         head: head(&args.set, caulk_prepare::ffmpeg_version(&pool.worker)?),
         pool,
-        videos: args.set.manifest.parent().map(Utf8Path::to_owned).unwrap_or_default(),
+        videos: args.source.clone().unwrap_or_else(folder),
         out: args.out.clone(),
         augmentations: augmentations(&args.set),
         shard: args.shard,
+        cache: clips::cache(args.no_cache),
     };
     let mut bar = Bar::new();
     let done = caulk_prepare::prepare(&manifest, &settings, |progress| bar.show(progress))?;
@@ -179,7 +218,8 @@ fn verify(args: &VerifyArgs) -> anyhow::Result<i32> {
     let Some(head) = logged.head else { bail!("`{}` holds no prepared clips", args.folder) };
     let mut checked = caulk_prepare::verify(&args.folder, &head, &logged.records);
     if let Some(source) = &args.source {
-        checked.underived = derive(source, &head, &logged.records, args.workers)?;
+        let pool = pool(args.workers, &args.scratch, None)?;
+        checked.underived = derive(source, &head, &logged.records, &pool)?;
     }
     let text = match args.format {
         Format::Json => {
@@ -207,13 +247,7 @@ fn verify(args: &VerifyArgs) -> anyhow::Result<i32> {
 }
 
 /// Clips that come out otherwise when they are made anew, which only the FFmpeg that made them can tell.
-fn derive(
-    source: &Utf8Path,
-    head: &Head,
-    records: &[Record],
-    workers: WorkersArgs,
-) -> anyhow::Result<Vec<String>> {
-    let pool = pool(workers)?;
+fn derive(source: &str, head: &Head, records: &[Record], pool: &Pool) -> anyhow::Result<Vec<String>> {
     let ffmpeg = caulk_prepare::ffmpeg_version(&pool.worker)?;
     if (head.pipeline, &head.ffmpeg) != (PIPELINE, &ffmpeg) {
         bail!(
@@ -223,5 +257,5 @@ fn derive(
             head.ffmpeg
         );
     }
-    Ok(caulk_prepare::derive(source, head, records, &pool)?)
+    Ok(caulk_prepare::derive(source, head, records, pool)?)
 }
