@@ -143,7 +143,7 @@ impl Search {
             return;
         }
         let mut children = Vec::new();
-        heap.referents(object, &mut |child| children.push(child));
+        heap.counted_referents(object, &mut |child| children.push(child));
         for child in children {
             if !matches!(heap.type_of(child).shape, Shape::Module | Shape::Type | Shape::Code) {
                 self.meet(heap, child);

@@ -97,7 +97,7 @@ impl<'a, 'h, 'py> Trial<'a, 'h, 'py> {
                 return None;
             }
             let Self { heap, index, outside, .. } = &mut trial;
-            heap.referents(*object, &mut |referent| {
+            heap.counted_referents(*object, &mut |referent| {
                 if let Some(at) = index.get(&referent) {
                     outside[*at as usize] = outside[*at as usize].saturating_sub(1);
                 }

@@ -28,7 +28,7 @@ impl Weight {
         let mut beside: AddressMap<usize> = AddressMap::default();
         for object in dead {
             weight.add(heap, *object);
-            heap.referents(*object, &mut |referent| *beside.entry(referent).or_default() += 1);
+            heap.counted_referents(*object, &mut |referent| *beside.entry(referent).or_default() += 1);
         }
         // Strings, numbers, bytes and arrays that the collector does not know, and that nobody else refers to.
         for (object, count) in beside {

@@ -59,8 +59,9 @@ static SOUND: OnceLock<bool> = OnceLock::new();
 ///
 /// A new object is appended to the youngest generation, so the link after it is that list's head; the heads of the
 /// generations lie beside each other, as `struct gc_generation { PyGC_Head head; int threshold; int count; }` each
-/// (CPython, `pycore_gc.h`, 3.8 to 3.13). Behind them and one pointer lies the permanent generation, for what `gc.freeze()`
-/// has taken out. The count of objects is held against `gc.get_objects()` and `gc.get_freeze_count()` once.
+/// (CPython, `pycore_gc.h`, 3.8 to 3.14; up to 3.14.4 the last two are the halves of the old one). Behind them lies the
+/// permanent generation, for what `gc.freeze()` has taken out. The count of objects is held against `gc.get_objects()` and
+/// `gc.get_freeze_count()` once.
 struct Generations {
     heads: [Address; 4],
 }
@@ -76,12 +77,12 @@ impl Generations {
     }
 
     fn guess(py: Python<'_>) -> Option<Self> {
-        // 3.14 has another arrangement, which nobody has tried.
-        symbols::minor().filter(|minor| *minor < 14)?;
+        // Until 3.13 there is a pointer before the permanent generation (`generation0`).
+        let pointer = if symbols::minor()? < 14 { size_of::<Address>() } else { 0 };
         // SAFETY: makes a tracked list; null is handled below.
         let fresh = unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyList_New(0)) }?;
         let young = next(fresh.as_ptr() as Address - LINKS);
-        let permanent = young + 3 * GENERATION + size_of::<Address>();
+        let permanent = young + 3 * GENERATION + pointer;
         Some(Self { heads: [young, young + GENERATION, young + 2 * GENERATION, permanent] })
     }
 

@@ -258,6 +258,7 @@ pub(super) fn stores_item(code: &Bound<'_, PyAny>) -> bool {
     let opcode = match symbols::minor() {
         Some(10..=12) => 60,
         Some(13) => 39,
+        Some(14) => 38,
         _ => return false,
     };
     let bytes = code.getattr(intern!(code.py(), "co_code")).ok();

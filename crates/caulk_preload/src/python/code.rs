@@ -88,7 +88,7 @@ impl Text {
         let at = layout.text;
         // SAFETY: names and files of code objects are strings.
         let (state, length) = unsafe { (read::<u32>(text + at.state), read::<usize>(text + at.length)) };
-        // Bits of `PyASCIIObject.state`, 3.10 to 3.13: interned 2, kind 3, compact 1, ascii 1.
+        // Bits of `PyASCIIObject.state`, 3.10 to 3.14: interned 2, kind 3, compact 1, ascii 1.
         let (kind, compact, ascii) = ((state >> 2) & 7, (state >> 5) & 1 == 1, (state >> 6) & 1 == 1);
         let head = if ascii { at.ascii } else { at.compact };
         let known = compact && matches!(kind, 1 | 2 | 4);

@@ -21,6 +21,8 @@ pub(crate) struct Raw {
 
 /// Frames looked at, of which some run no Python: a bound against going round in circles.
 const MOST_LOOKED_AT: usize = 4096;
+/// What 3.14 keeps in the low bits of a frame's references (`pycore_stackref.h`, `Py_TAG_BITS`); objects are aligned.
+const TAG: usize = 3;
 /// Offset of an object's type.
 const TYPE: usize = 8;
 
@@ -50,7 +52,7 @@ pub(crate) fn walk_unchecked(out: &mut [Raw]) -> (usize, bool) {
             return (count, false);
         }
         // SAFETY: a frame of this thread.
-        let code = unsafe { read::<usize>(frame + layout.frame.code) };
+        let code = unsafe { read::<usize>(frame + layout.frame.code) } & !TAG;
         // Frames at which C calls Python run no code of the program's.
         // SAFETY: a frame of this thread.
         let between = layout.frame.owner.is_some_and(|at| unsafe { read::<u8>(frame + at) } == OF_C_STACK);

@@ -109,24 +109,44 @@ const TABLE: [(u32, Layout); 3] = [
 ];
 
 /// Positions of the fields in `_Py_DebugOffsets`, by version: it tells the rest.
-const DEBUG_OFFSETS: [(u32, DebugOffsets); 1] = [(
-    13,
-    DebugOffsets {
-        free_threaded: 16,
-        current_frame: 184,
-        previous: 232,
-        executable: 240,
-        instruction: 248,
-        file: 280,
-        qualified_name: 296,
-        lines: 304,
-        first_line: 312,
-        bytecode: 344,
-        text_state: 544,
-        text_length: 552,
-        text_ascii: 560,
-    },
-)];
+const DEBUG_OFFSETS: [(u32, DebugOffsets); 2] = [
+    (
+        13,
+        DebugOffsets {
+            free_threaded: 16,
+            current_frame: 184,
+            previous: 232,
+            executable: 240,
+            instruction: 248,
+            file: 280,
+            qualified_name: 296,
+            lines: 304,
+            first_line: 312,
+            bytecode: 344,
+            text_state: 544,
+            text_length: 552,
+            text_ascii: 560,
+        },
+    ),
+    (
+        14,
+        DebugOffsets {
+            free_threaded: 16,
+            current_frame: 208,
+            previous: 256,
+            executable: 264,
+            instruction: 272,
+            file: 320,
+            qualified_name: 336,
+            lines: 344,
+            first_line: 352,
+            bytecode: 384,
+            text_state: 624,
+            text_length: 632,
+            text_ascii: 640,
+        },
+    ),
+];
 
 #[derive(Debug, Clone, Copy)]
 struct DebugOffsets {

@@ -69,11 +69,14 @@ fn threads_share_a_profile() {
     assert!(profile.live() < 4 << 20, "{}", profile.live());
 }
 
-/// Seconds that eight threads allocate; `cargo xtask test --full` asks for more.
+/// Seconds that threads allocate; `cargo xtask test --full` asks for more.
+fn stress_seconds() -> String {
+    std::env::var("CAULK_STRESS_SECONDS").unwrap_or_else(|_| "3".into())
+}
+
 #[test]
 fn threads_may_allocate_for_long() {
-    let seconds = std::env::var("CAULK_STRESS_SECONDS").unwrap_or_else(|_| "3".into());
-    let run = run(Command::new(compiled()).args(["stress", &seconds]));
+    let run = run(Command::new(compiled()).args(["stress", &stress_seconds()]));
     let profile = run.first();
     assert!(profile.count(header::SAMPLES) > 1000, "{}", profile.count(header::SAMPLES));
     assert_eq!(profile.count(header::STALE), 0);
@@ -97,7 +100,7 @@ fn what_is_executed_by_a_child_of_vfork_does_not_disturb() {
 
 #[test]
 fn forks_amid_threads_do_not_hang() {
-    program("forkloop").first();
+    run(Command::new(compiled()).args(["forkloop", &stress_seconds()])).first();
 }
 
 #[test]

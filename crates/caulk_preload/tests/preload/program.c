@@ -14,11 +14,19 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 void *PyGILState_GetThisThreadState(void) { return NULL; }
 
+/* What an interpreter says of itself: its version, and from 3.13 on what `_PyRuntime` begins with. */
+static const char *version = "";
+const char *Py_GetVersion(void) { return version; }
+uint64_t _PyRuntime[128];
+
 #define CHECK(what) do { if (!(what)) { printf("line %d: %s\n", __LINE__, #what); exit(1); } } while (0)
+
+static const size_t MB = 1000000;
 
 static void family(void) {
     for (int round = 0; round < 2000; round++) {
@@ -165,10 +173,11 @@ static void vforks(void) {
     }
 }
 
-static void fork_loop(void) {
+static void fork_loop(const char *seconds) {
     pthread_t all[4];
-    for (int i = 0; i < 4; i++) CHECK(pthread_create(&all[i], NULL, churn, (void *)2) == 0);
-    for (int i = 0; i < 60; i++) {
+    time_t until = time(NULL) + atoi(seconds);
+    for (int i = 0; i < 4; i++) CHECK(pthread_create(&all[i], NULL, churn, (void *)(intptr_t)atoi(seconds)) == 0);
+    do {
         pid_t child = fork();
         if (child == 0) {
             for (int k = 0; k < 200; k++) free(malloc(100000));
@@ -176,7 +185,7 @@ static void fork_loop(void) {
         }
         int status;
         CHECK(waitpid(child, &status, 0) == child && status == 0);
-    }
+    } while (time(NULL) < until);
     for (int i = 0; i < 4; i++) CHECK(pthread_join(all[i], NULL) == 0);
 }
 
@@ -250,6 +259,7 @@ static void libraries(void) {
 }
 
 /* As the agent lets it begin: pools of small objects are told apart from other mappings. */
+unsigned caulk_heap_prepare(void) __attribute__((weak));
 int caulk_heap_begin(unsigned refusal) __attribute__((weak));
 
 static void *map(void *at, size_t bytes, int flags) {
@@ -267,7 +277,7 @@ static void *(*arenas[3])(void *, size_t) = {NULL, map_arena, NULL};
 void PyObject_GetArenaAllocator(void **out) { memcpy(out, arenas, sizeof arenas); }
 void PyObject_SetArenaAllocator(void **in) { memcpy(arenas, in, sizeof arenas); }
 
-static const size_t MB = 1000000, PAGES = 1 << 22;
+static const size_t PAGES = 1 << 22;
 
 static void mappings(void) {
     map(NULL, 50 * PAGES, 0);
@@ -294,6 +304,17 @@ static void mappings(void) {
     }
     CHECK(munmap((void *)1, 1) == -1 && errno == EINVAL);
     CHECK(munmap(map(NULL, 1, 0), 1) == 0);
+}
+
+/* An interpreter of a version of this name, and of what it says of its memory. */
+static void interpreter(char **words) {
+    version = words[2];
+    memcpy(_PyRuntime, words[3], strlen(words[3]));
+    _PyRuntime[1] = strtoull(words[4], NULL, 16);
+    _PyRuntime[2] = atoi(words[5]);
+    CHECK(caulk_heap_prepare && caulk_heap_begin);
+    caulk_heap_begin(caulk_heap_prepare());
+    for (int i = 0; i < 10; i++) CHECK(malloc(10 * MB));
 }
 
 /* Before any library's constructor: the allocator behind the sampler is not known yet. */
@@ -348,11 +369,12 @@ int main(int count, char **words) {
     if (!strcmp(mode, "stress")) stress_all(words[2]);
     if (!strcmp(mode, "fork")) forks();
     if (!strcmp(mode, "vfork")) vforks();
-    if (!strcmp(mode, "forkloop")) fork_loop();
+    if (!strcmp(mode, "forkloop")) fork_loop(words[2]);
     if (!strcmp(mode, "signals")) signals();
     if (!strcmp(mode, "jumps")) jumps();
     if (!strcmp(mode, "libraries")) libraries();
     if (!strcmp(mode, "mappings")) mappings();
+    if (!strcmp(mode, "interpreter")) interpreter(words);
     if (!strcmp(mode, "early")) early_blocks();
     if (!strcmp(mode, "trim")) trim();
     return 0;

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use caulk_wire::heap::{Refusal, header};
 
+use crate::build::compiled;
 use crate::program::{run, written};
 
 const PROGRAM: &str = include_str!("program.py");
@@ -86,5 +87,36 @@ fn debug_allocators_are_left_alone() {
         let run = run(Command::new(&python).arg(&path).env("PYTHONMALLOC", allocator));
         let slot = run.first().slot();
         assert_eq!(slot.field(header::SMALL_OBJECTS), small, "{allocator}");
+    }
+}
+
+/// What is made of an interpreter that calls itself so, by version and by what its memory begins with.
+#[track_caller]
+fn check_version(version: &str, memory: [&str; 3], expected: Refusal) {
+    let run = run(Command::new(compiled()).args(["interpreter", version]).args(memory));
+    let profile = run.first();
+    assert_eq!(Refusal::of(profile.slot().field(header::REFUSAL)), Some(expected), "{version} {memory:?}");
+    // Its bytes are counted all the same, without stacks of Python's.
+    assert_eq!(profile.live() / 1_000_000, 100, "{version}");
+}
+
+#[test]
+fn an_interpreter_that_is_not_known_has_no_stacks() {
+    const NOTHING: [&str; 3] = ["", "0", "0"];
+    for version in ["2.7.18 (default)", "3.9.18 (main)", "3.15.0a1 (main)", "4.0.0", "PyPy"] {
+        check_version(version, NOTHING, Refusal::UnknownVersion);
+    }
+    check_version("3.11.7 (main)", NOTHING, Refusal::None);
+    check_version("3.14.0 (main)", ["xdebugpy", "030e00f0", "0"], Refusal::None);
+    // Not of the version that it says, no such head, and none that is known.
+    check_version("3.14.0 (main)", ["xdebugpy", "030d00f0", "0"], Refusal::UnknownVersion);
+    check_version("3.14.0 (main)", ["xdebugpu", "030e00f0", "0"], Refusal::UnknownVersion);
+    check_version("3.15.0 (main)", ["xdebugpy", "030f00f0", "0"], Refusal::UnknownVersion);
+}
+
+#[test]
+fn an_interpreter_without_its_lock_has_no_stacks() {
+    for (version, number) in [("3.13.0 free-threading", "030d00f0"), ("3.14.2 free-threading", "030e02f0")] {
+        check_version(version, ["xdebugpy", number, "1"], Refusal::FreeThreaded);
     }
 }
