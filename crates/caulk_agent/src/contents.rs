@@ -144,7 +144,9 @@ impl Search {
         }
         let mut children = Vec::new();
         heap.counted_referents(object, &mut |child| children.push(child));
-        for child in children {
+        // A module's names are not its functions', however few functions there are.
+        let globals = heap.globals_of(object);
+        for child in children.into_iter().filter(|child| Some(*child) != globals) {
             if !matches!(heap.type_of(child).shape, Shape::Module | Shape::Type | Shape::Code) {
                 self.meet(heap, child);
             }

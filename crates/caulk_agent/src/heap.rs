@@ -205,6 +205,13 @@ impl<'py> Heap<'py> {
         });
     }
 
+    /// Address of a function's globals; `None` for other objects.
+    pub(crate) fn globals_of(&mut self, object: Address) -> Option<Address> {
+        let globals = symbols::function_globals().filter(|_| self.type_of(object).shape == Shape::Function)?;
+        // SAFETY: a function; a borrowed reference.
+        Some(unsafe { globals(object as *mut ffi::PyObject) } as Address)
+    }
+
     /// Type of the object as `module.Qualified.Name`.
     pub(crate) fn type_name(&self, object: Address) -> String {
         // SAFETY: `object` is alive.

@@ -85,6 +85,12 @@ types! {
     code_type = c"PyCode_Type";
     /// Type of frames.
     frame_type = c"PyFrame_Type";
+    /// Type of generators.
+    generator_type = c"PyGen_Type";
+    /// Type of coroutines.
+    coroutine_type = c"PyCoro_Type";
+    /// Type of asynchronous generators.
+    async_generator_type = c"PyAsyncGen_Type";
     /// Type of the cells of closures.
     cell_type = c"PyCell_Type";
 }
@@ -102,9 +108,10 @@ pub(crate) fn minor() -> Option<u8> {
     *MINOR.get_or_init(|| {
         // SAFETY: returns a static string, at any time.
         let version = unsafe { CStr::from_ptr(ffi::Py_GetVersion()) }.to_str().ok()?;
-        // Exported by `Py_TRACE_REFS` builds only (3.10 to 3.12: two more words before every object).
+        // Until 3.12 exported by `Py_TRACE_REFS` builds only, which have two more words before every object.
         let traced = find(c"_Py_AddToAllObjects").is_some() || find(c"_Py_ForgetReference").is_some();
-        parse_version(version).filter(|_| !traced && find(c"PyPyObject_Size").is_none())
+        parse_version(version)
+            .filter(|minor| !(traced && *minor <= 12) && find(c"PyPyObject_Size").is_none())
     })
 }
 

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple, PyType};
 
 use super::{Address, loaded, member, read_word};
+use crate::symbols;
 
 /// What caulk makes of an object, by its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,7 @@ impl KnownTypes {
                 .and_then(|module| member(&module, name))
                 .map_or(0, |found| found.as_ptr() as Address)
         };
+        let address = |found: Option<*mut ffi::PyTypeObject>| found.map_or(0, |found| found as Address);
         Self {
             deque: find("_collections", "deque").max(find("collections", "deque")),
             array: find("array", "array"),
@@ -79,11 +81,11 @@ impl KnownTypes {
             tensor: find("torch", "Tensor"),
             parameter: find("torch.nn.parameter", "Parameter"),
             ndarray: find("numpy", "ndarray"),
-            frame: find("types", "FrameType"),
-            generators: ["GeneratorType", "CoroutineType", "AsyncGeneratorType"]
-                .map(|name| find("types", name)),
-            code: find("types", "CodeType"),
-            function: find("types", "FunctionType"),
+            frame: address(symbols::frame_type()),
+            generators: [symbols::generator_type(), symbols::coroutine_type(), symbols::async_generator_type()]
+                .map(address),
+            code: address(symbols::code_type()),
+            function: address(symbols::function_type()),
         }
     }
 
