@@ -207,7 +207,8 @@ impl<'py> Heap<'py> {
 
     /// Address of a function's globals; `None` for other objects.
     pub(crate) fn globals_of(&mut self, object: Address) -> Option<Address> {
-        let globals = symbols::function_globals().filter(|_| self.type_of(object).shape == Shape::Function)?;
+        let globals =
+            symbols::function_globals().filter(|_| self.type_of(object).shape == Shape::Function)?;
         // SAFETY: a function; a borrowed reference.
         Some(unsafe { globals(object as *mut ffi::PyObject) } as Address)
     }

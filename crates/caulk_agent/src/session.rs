@@ -399,7 +399,7 @@ impl Session {
             Failure::Unavailable => (
                 "census-unavailable",
                 "this interpreter's objects cannot be looked through safely, so that no container is named; run the \
-                 program with a CPython as python.org, conda or Debian build it",
+                 program with CPython 3.10 to 3.14, as python.org, conda or Debian build it",
             ),
             Failure::TooLong => (
                 "census-too-long",

@@ -110,8 +110,7 @@ pub(crate) fn minor() -> Option<u8> {
         let version = unsafe { CStr::from_ptr(ffi::Py_GetVersion()) }.to_str().ok()?;
         // Until 3.12 exported by `Py_TRACE_REFS` builds only, which have two more words before every object.
         let traced = find(c"_Py_AddToAllObjects").is_some() || find(c"_Py_ForgetReference").is_some();
-        parse_version(version)
-            .filter(|minor| !(traced && *minor <= 12) && find(c"PyPyObject_Size").is_none())
+        parse_version(version).filter(|minor| !(traced && *minor <= 12) && find(c"PyPyObject_Size").is_none())
     })
 }
 

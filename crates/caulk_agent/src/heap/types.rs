@@ -82,8 +82,12 @@ impl KnownTypes {
             parameter: find("torch.nn.parameter", "Parameter"),
             ndarray: find("numpy", "ndarray"),
             frame: address(symbols::frame_type()),
-            generators: [symbols::generator_type(), symbols::coroutine_type(), symbols::async_generator_type()]
-                .map(address),
+            generators: [
+                symbols::generator_type(),
+                symbols::coroutine_type(),
+                symbols::async_generator_type(),
+            ]
+            .map(address),
             code: address(symbols::code_type()),
             function: address(symbols::function_type()),
         }
