@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 mod address_bits;
 mod collector;
 mod entries;
+mod references;
 mod types;
 
 pub(crate) use address_bits::AddressBits;
@@ -25,8 +26,6 @@ pub(crate) use entries::Entries;
 pub(crate) use types::{Shape, TypeInfo};
 
 use types::KnownTypes;
-
-use crate::symbols;
 
 /// Address of an object: compared and looked up; dereferenced only before anything is called, or while it is kept alive.
 pub(crate) type Address = usize;
@@ -188,31 +187,6 @@ impl<'py> Heap<'py> {
         unsafe { traverse(object as *mut ffi::PyObject, forward, (&raw mut visit).cast()) };
     }
 
-    /// As [`Self::referents`], each no more often than `object` counts among its references.
-    ///
-    /// What a suspended function of 3.14 is about to use lies on its stack beside the variable that it comes from, and is
-    /// not counted there (`LOAD_FAST_BORROW`). Two variables for one object are taken for such a pair, so that at worst
-    /// a reference is missed.
-    pub(crate) fn counted_referents(&mut self, object: Address, visit: &mut dyn FnMut(Address)) {
-        if self.type_of(object).shape != Shape::Generator || symbols::minor() < Some(14) {
-            return self.referents(object, visit);
-        }
-        let mut once = AddressSet::default();
-        self.referents(object, &mut |referent| {
-            if once.insert(referent) {
-                visit(referent);
-            }
-        });
-    }
-
-    /// Address of a function's globals; `None` for other objects.
-    pub(crate) fn globals_of(&mut self, object: Address) -> Option<Address> {
-        let globals =
-            symbols::function_globals().filter(|_| self.type_of(object).shape == Shape::Function)?;
-        // SAFETY: a function; a borrowed reference.
-        Some(unsafe { globals(object as *mut ffi::PyObject) } as Address)
-    }
-
     /// Type of the object as `module.Qualified.Name`.
     pub(crate) fn type_name(&self, object: Address) -> String {
         // SAFETY: `object` is alive.
@@ -261,13 +235,6 @@ impl<'py> Heap<'py> {
     /// Owned references to objects whose addresses are still good: they stay so as long as the references are held.
     pub(crate) fn hold(&self, objects: impl IntoIterator<Item = Address>) -> Vec<Bound<'py, PyAny>> {
         objects.into_iter().map(|object| self.own(object)).collect()
-    }
-
-    /// Reference count, without the reference that keeps the object alive here; immortal objects have a very large one.
-    pub(crate) fn references(&self, object: Address) -> usize {
-        // The count is the first word, of which 3.14 uses the lower half.
-        let count = read_word(object) & 0xffff_ffff;
-        count - usize::from(self.kept.contains_key(&object))
     }
 }
 
