@@ -20,6 +20,7 @@ from harness import CAULK, program_environment
 
 WORKER = CAULK.with_name("caulk-clip")
 pytestmark = pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")
+X264 = videos.X264
 OPEN = "bframes=3:keyint=30:scenecut=0:open-gop=1:b-pyramid=normal"
 
 
@@ -81,7 +82,7 @@ def hevc(folder: Path) -> Path:
 
 def check(worker: Worker, path: Path, count: int | None = None, turn: int = 0, whole: bool = False) -> None:
     """Frames by number, alone and together, are those of two full decodes: PyAV's by what they show, our own by the byte."""
-    expected = videos.full_decode(path, turn)
+    expected = videos.full_decode(path)
     assert count is None or len(expected) == count
     everything = worker.decode(path, list(range(len(expected))), sequential=True)
     assert everything["pictures"]["total"] == len(expected), everything
@@ -169,10 +170,40 @@ def test_odd_sizes(worker: Worker, folder: Path) -> None:
         ("mpeg2.ts", "mpeg2video", {"bf": "2", "g": "30"}),
         ("mjpeg.avi", "mjpeg", {}),
         ("prores.mov", "prores", {}),
+        ("av1.mp4", "libsvtav1", {"preset": "12", "g": "40", "svtav1-params": "lp=1"}),
+        ("av1.mkv", "libsvtav1", {"preset": "12", "g": "40", "svtav1-params": "lp=1:film-grain=8"}),
+        ("wmv1.wmv", "wmv1", {"g": "30"}),
+        ("wmv2.wmv", "wmv2", {"g": "30"}),
+        ("flv1.flv", "flv", {"g": "30"}),
+        ("ffv1.mkv", "ffv1", {}),
     ],
 )
 def test_other_codecs(worker: Worker, folder: Path, name: str, codec: str, options: dict[str, str]) -> None:
     check(worker, videos.encode(folder / name, 60, codec=codec, parameters="", **options), 60)
+
+
+@pytest.mark.parametrize(
+    "name, codec, layout, options",
+    [
+        ("divx.avi", "mpeg4", "yuv420p", {"bf": "2", "g": "30", "vtag": "DX50"}),
+        ("divx3.avi", "msmpeg4", "yuv420p", {"g": "30"}),
+        ("h264.avi", "libx264", "yuv420p", {"x264-params": X264}),
+        ("mpeg2.mpg", "mpeg2video", "yuv420p", {"bf": "2", "g": "30"}),
+        ("mpeg1.mpg", "mpeg1video", "yuv420p", {"bf": "2", "g": "30"}),
+        ("animated.gif", "gif", "rgb8", {}),
+        ("bare.h264", "libx264", "yuv420p", {"x264-params": X264}),
+    ],
+)
+def test_what_old_containers_tell_is_enough_or_everything_is_decoded(
+    worker: Worker, folder: Path, name: str, codec: str, layout: str, options: dict[str, str]
+) -> None:
+    path = videos.encode(folder / name, 60, codec=codec, parameters="", layout=layout, **options)
+    check(worker, path, 60, whole=True)
+
+
+def test_a_telephones_video_has_sound_and_is_turned(worker: Worker, folder: Path) -> None:
+    path = videos.turned(videos.with_sound(videos.encode(folder / "upright.mov", 50), folder / "phone.mov"), 90)
+    check(worker, path, 50, turn=1)
 
 
 def test_hevc(worker: Worker, hevc: Path) -> None:
@@ -410,6 +441,65 @@ def test_shards_share_a_folder(prepared: Path, data_set: Path) -> None:
 def test_other_settings_want_another_folder(prepared: Path, data_set: Path) -> None:
     told = caulk("prepare", "videos.csv", "--out", "once", "--frames", "5", "--size", "48", cwd=data_set, code=125)
     assert "holds clips of other settings" in told
+
+
+@pytest.mark.parametrize("changed, told", [({"pipeline": 0}, "pipeline 0"), ({"ffmpeg": "4.0"}, "FFmpeg 4.0")])
+def test_clips_of_another_version_are_refused(
+    prepared: Path, data_set: Path, changed: dict[str, Any], told: str
+) -> None:
+    log = prepared / "clips.jsonl"
+    text = log.read_text()
+    head, rest = text.split("\n", 1)
+    log.write_text(json.dumps({**json.loads(head), **changed}) + "\n" + rest)
+    try:
+        refused = caulk("verify", "once", "--source", ".", cwd=data_set, code=125)
+        assert told in refused and "hint: without --source the files are compared" in refused
+        assert "36 clips are as logged" in caulk("verify", "once", cwd=data_set)
+        assert "holds clips of other settings" in caulk(
+            "prepare", "videos.csv", "--out", "once", *OPTIONS, cwd=data_set, code=125
+        )
+    finally:
+        log.write_text(text)
+
+
+def test_a_manifest_as_spreadsheets_write_it(data_set: Path, tmp_path: Path) -> None:
+    names = ["plain.mp4", "with space.mp4", "with,comma.mp4", 'with "quote".mp4', "ünï 视频.mp4", "two\nlines.mp4"]
+    for name in names:
+        (tmp_path / name).write_bytes((data_set / "videos/3.mp4").read_bytes())
+    absolute = str(data_set / "videos/4.mp4")
+    rows = [["label", "video_path", "note"], *[["real", name, ""] for name in [*names, absolute]]]
+    with (tmp_path / "videos.csv").open("w", encoding="utf-8-sig", newline="") as table:
+        csv.writer(table).writerows(rows)
+    assert b"\r\n" in (tmp_path / "videos.csv").read_bytes()
+    caulk("prepare", "videos.csv", "--out", "out", "--frames", "2", "--size", "16", cwd=tmp_path)
+    with (tmp_path / "out/metadata.csv").open(newline="", encoding="utf-8") as table:
+        made = list(csv.DictReader(table))
+    assert [row["original_video"] for row in made] == [*names, absolute]
+    assert all((tmp_path / "out" / row["video_path"]).is_file() for row in made)
+    assert "7 clips are as logged" in caulk("verify", "out", "--source", ".", cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("file,label\na.mp4,x\n", "no column `video_path`; there are: file, label"),
+        ("", "no column `video_path`"),
+        ("video_path,label\na.mp4\n", "line 2: 1 cells, the head has 2"),
+        ("video_path\na.mp4\nb.mp4\na.mp4\n", "line 4: `a.mp4` is in line 2 already"),
+        ('video_path\n"a.mp4\n', "line 2: a quote is not closed"),
+        ("video_path;label\na.mp4;x\n", "cells are divided by commas"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_says_what_to_mend(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "videos.csv").write_text(text)
+    assert told in caulk("prepare", "videos.csv", "--out", "out", cwd=tmp_path, code=125)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_manifest_without_rows_makes_an_empty_set(tmp_path: Path) -> None:
+    (tmp_path / "videos.csv").write_text("video_path,label\n")
+    assert "0 clips of 0 videos" in caulk("prepare", "videos.csv", "--out", "out", cwd=tmp_path)
+    assert (tmp_path / "out/metadata.csv").read_text() == "video_path,label,original_video,augmentation_idx\n"
 
 
 def test_changed_clips_are_told(prepared: Path, data_set: Path) -> None:

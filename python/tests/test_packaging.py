@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
-from harness import CAULK, program_environment
+import pytest
+from harness import CAULK, ROOT, program_environment
 
 
 def python(*words: str, cwd: Path | None = None) -> str:
@@ -25,11 +28,32 @@ def test_the_wheel_holds_command_agent_and_injected_folder():
     files = {str(path) for path in metadata.files("caulk") or []}
     assert any(path.endswith("bin/caulk") for path in files), files
     if any(path.endswith("bin/caulk-clip") for path in files):
-        assert {"caulk/licenses/ffmpeg/COPYING.LGPLv2.1", "caulk/licenses/ffmpeg/BUILD.md"} <= files
+        licences = {"COPYING.LGPLv2.1", "COPYING.dav1d", "BUILD.md", "caulk-clip.o", "relink.sh"}
+        assert {f"caulk/licenses/ffmpeg/{name}" for name in licences} <= files
     assert {"caulk/__init__.py", "caulk/_bootstrap.py", "caulk/_inject/sitecustomize.py"} <= files
     agent = {path for path in files if path.startswith("caulk/_agent")}
     assert agent == {"caulk/_agent.abi3.so", "caulk/_agent.pyi"}
     assert not any("tests/" in path or "/test_" in path for path in files), files
+
+
+FFMPEG = ROOT / ".cache/ffmpeg"
+
+
+@pytest.mark.skipif(not (FFMPEG / "lib/libavcodec.a").exists() or not shutil.which("cc"), reason="no FFmpeg to link")
+def test_the_worker_can_be_linked_with_another_ffmpeg(tmp_path):
+    (script,) = [file.locate() for file in metadata.files("caulk") or [] if file.name == "relink.sh"]
+    said = subprocess.run(
+        ["sh", script, FFMPEG, "caulk-clip"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.startswith("caulk-clip ")
+    video = Path(__file__).parent / "data/tiny.mp4"
+    ask = {"path": str(video), "selection": {"explicit": [2, 0]}, "frames": 1, "size": {"width": 32, "height": 32}}
+    question = json.dumps({"decode": ask}).encode() + b"\n"
+    answers = [
+        subprocess.run([worker], input=question, capture_output=True, check=True).stdout
+        for worker in (tmp_path / "caulk-clip", CAULK.with_name("caulk-clip"))
+    ]
+    assert answers[0] == answers[1] and len(answers[0]) > 2 * 32 * 32 * 3
 
 
 def test_one_wheel_serves_every_python():

@@ -46,13 +46,13 @@ def number_of(image: np.ndarray) -> int:
     return number
 
 
-def full_decode(path: Path, turn: int = 0) -> list[int]:
+def full_decode(path: Path) -> list[int]:
     """Numbers of all frames in the order in which PyAV's own FFmpeg puts them out."""
     numbers = []
     with av.open(str(path)) as container:
         try:
             for frame in container.decode(video=0):
-                numbers.append(number_of(np.rot90(frame.to_ndarray(format="rgb24"), turn)))
+                numbers.append(number_of(frame.to_ndarray(format="rgb24")))
         except av.error.InvalidDataError:
             pass
     return numbers
@@ -130,6 +130,23 @@ def sound(path: Path) -> Path:
         output.mux(stream.encode(frame))
         output.mux(stream.encode())
     return path
+
+
+def with_sound(source: Path, target: Path) -> Path:
+    """Copies the packets of a video, with packets of silence between them."""
+    with av.open(str(source)) as old, av.open(str(target), "w") as new:
+        stream = new.add_stream_from_template(old.streams.video[0])
+        sound = new.add_stream("aac", rate=8000)
+        silence = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
+        silence.sample_rate = 8000
+        for at, packet in enumerate(old.demux(video=0)):
+            if packet.size:
+                packet.stream = stream
+                new.mux(packet)
+            silence.pts = 1024 * at
+            new.mux(sound.encode(silence))
+        new.mux(sound.encode())
+    return target
 
 
 def turned(path: Path, degrees: int) -> Path:

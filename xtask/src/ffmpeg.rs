@@ -1,6 +1,6 @@
 //! FFmpeg as the worker `caulk-clip` links it: one pinned version, built with what decoding video needs and nothing else.
 //!
-//! The source is Debian's, told by its checksum. What has been built lies in the user's cache under a key of all that goes
+//! The sources are Debian's, told by their checksums. What has been built lies in the user's cache under a key of all that goes
 //! into it, so that every checkout on a machine shares it; `.cache/ffmpeg` leads there, and `.cargo/config.toml` says so to
 //! the bindings.
 
@@ -10,30 +10,28 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
-use crate::console::{self, OrHint, failure};
+use crate::console::{self, OrHint};
+use crate::dav1d;
+use crate::debian::{Source, hex};
 use crate::process::Cmd;
 use crate::python::installed_by_apt;
 use crate::workspace::Workspace;
 
 /// The feature of the workspace that needs FFmpeg.
 pub(crate) const FEATURE: &str = "caulk_ffmpeg/ffmpeg";
-/// Folder in the wheel's package for what its licence asks for.
-pub(crate) const LICENCES: [&str; 2] = ["COPYING.LGPLv2.1", "BUILD.md"];
+/// Licences of what is built here.
+pub(crate) const LICENCES: [&str; 2] = ["COPYING.LGPLv2.1", "COPYING.dav1d"];
 
-const VERSION: &str = "5.1.9";
-const SHA256: &str = "d9b593bb2ba93d4b50f74177e0cdcd41747e708596367deed0c30348a71dd176";
+const FFMPEG: Source = Source {
+    name: "ffmpeg",
+    version: "5.1.9",
+    sha256: "d9b593bb2ba93d4b50f74177e0cdcd41747e708596367deed0c30348a71dd176",
+    elsewhere: "https://ffmpeg.org/releases/ffmpeg-5.1.9.tar.xz",
+};
 const LINK: &str = ".cache/ffmpeg";
-/// Where Debian keeps a source package below the root of a mirror.
-const POOL: &str = "pool/main/f/ffmpeg";
-/// Asked where the mirrors that apt knows do not have it (any more).
-const ELSEWHERE: [&str; 2] = [
-    "http://deb.debian.org/debian/pool/main/f/ffmpeg/ffmpeg_5.1.9.orig.tar.xz",
-    "https://ffmpeg.org/releases/ffmpeg-5.1.9.tar.xz",
-];
-const APT_HELPER: &str = "/usr/lib/apt/apt-helper";
 
 /// No network, no programs, no threads (a worker decodes one video on one), nothing that happens to be installed; no GPL.
-const CONFIGURE: [&str; 17] = [
+const CONFIGURE: [&str; 18] = [
     "--disable-everything",
     "--disable-autodetect",
     "--disable-network",
@@ -46,10 +44,11 @@ const CONFIGURE: [&str; 17] = [
     "--disable-postproc",
     "--disable-pthreads",
     "--enable-pic",
-    "--enable-decoder=h264,hevc,mpeg1video,mpeg2video,mpeg4,msmpeg4v2,msmpeg4v3,h263,flv,vp8,vp9,theora,wmv3,vc1,mjpeg,\
-        prores,dnxhd,ffv1,huffyuv,rawvideo,gif",
-    "--enable-parser=h264,hevc,mpegvideo,mpeg4video,h263,vp8,vp9,vc1,mjpeg,dnxhd",
-    "--enable-demuxer=mov,matroska,avi,mpegts,mpegps,mpegvideo,flv,asf,ogg,h264,hevc,ivf,m4v,mjpeg,gif,mxf",
+    "--enable-libdav1d",
+    "--enable-decoder=h264,hevc,libdav1d,mpeg1video,mpeg2video,mpeg4,msmpeg4v1,msmpeg4v2,msmpeg4v3,h263,flv,vp6f,vp8,vp9,theora,\
+        wmv1,wmv2,wmv3,vc1,mjpeg,prores,dnxhd,dvvideo,ffv1,huffyuv,rawvideo,gif",
+    "--enable-parser=h264,hevc,av1,mpegvideo,mpeg4video,h263,vp8,vp9,vc1,mjpeg,dnxhd",
+    "--enable-demuxer=mov,matroska,avi,mpegts,mpegps,mpegvideo,flv,asf,ogg,h264,hevc,obu,ivf,m4v,mjpeg,gif,mxf,dv",
     "--enable-bsf=extract_extradata,vp9_superframe_split,mpeg4_unpack_bframes",
     "--enable-protocol=file",
 ];
@@ -59,8 +58,16 @@ const COMPILERS: [&str; 8] =
     ["float.h", "limits.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint-gcc.h", "stdint.h", "syslimits.h"];
 
 /// Programs and the Debian packages that have them.
-const PROGRAMS: [(&str, &str); 5] =
-    [("gcc", "gcc"), ("make", "make"), ("nasm", "nasm"), ("tar", "tar"), ("xz", "xz-utils")];
+const PROGRAMS: [(&str, &str); 8] = [
+    ("gcc", "gcc"),
+    ("make", "make"),
+    ("meson", "meson"),
+    ("nasm", "nasm"),
+    ("ninja", "ninja-build"),
+    ("pkg-config", "pkg-config"),
+    ("tar", "tar"),
+    ("xz", "xz-utils"),
+];
 const LIBCLANG: &str = "libclang1";
 
 /// Builds FFmpeg unless this machine has it. False where that cannot be done here, and says why: all but `caulk clips`
@@ -80,17 +87,31 @@ pub(crate) fn features(workspace: &Workspace) -> &'static [&'static str] {
     if prepare(workspace) { &["--features", FEATURE] } else { &[] }
 }
 
-/// Licence and build notes, for the wheel.
+/// A licence, for the wheel.
 pub(crate) fn licence(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.path(LINK).join("share").join(name)
 }
 
+/// How it was built and how another one takes its place, for the wheel.
+pub(crate) fn notes() -> String {
+    include_str!("ffmpeg.md")
+        .replace("{version}", FFMPEG.version)
+        .replace("{sha256}", FFMPEG.sha256)
+        .replace("{dav1d}", dav1d::SOURCE.version)
+        .replace("{dav1d-sha256}", dav1d::SOURCE.sha256)
+        .replace("{meson}", &dav1d::OPTIONS.join(" "))
+        .replace("{configure}", &CONFIGURE.join(" \\\n    "))
+}
+
 fn prepared(workspace: &Workspace) -> anyhow::Result<()> {
-    let built = cache().join(format!("ffmpeg-{VERSION}-{}", key()));
-    // Also where it is built: the bindings' generator needs some of them.
-    install_tools()?;
+    let built = cache().join(format!("ffmpeg-{}-{}", FFMPEG.version, key()));
     if !built.is_dir() {
+        installed(&PROGRAMS)?;
         build(&built)?;
+    }
+    // The bindings' generator needs it, wherever FFmpeg was built.
+    if !has_libclang() {
+        installed_by_apt(&[LIBCLANG])?;
     }
     link(workspace, &built)
 }
@@ -98,7 +119,8 @@ fn prepared(workspace: &Workspace) -> anyhow::Result<()> {
 /// Everything that decides what is built.
 fn key() -> String {
     let mut hash = Sha256::new();
-    for part in [SHA256, std::env::consts::ARCH, include_str!("ffmpeg.md")].iter().chain(&CONFIGURE) {
+    let sources = [FFMPEG.sha256, dav1d::SOURCE.sha256, std::env::consts::ARCH];
+    for part in sources.iter().chain(&dav1d::OPTIONS).chain(&CONFIGURE) {
         hash.update(part);
         hash.update([0]);
     }
@@ -112,12 +134,9 @@ fn cache() -> PathBuf {
     home.unwrap_or_else(std::env::temp_dir).join("caulk")
 }
 
-fn install_tools() -> anyhow::Result<()> {
-    let missing = PROGRAMS.into_iter().filter(|(program, _)| !Cmd::new(*program).arg("--version").works());
-    let mut missing: Vec<_> = missing.map(|(_, package)| package).collect();
-    if !has_libclang() {
-        missing.push(LIBCLANG);
-    }
+fn installed(programs: &[(&str, &'static str)]) -> anyhow::Result<()> {
+    let missing = programs.iter().filter(|(program, _)| !Cmd::new(*program).arg("--version").works());
+    let missing: Vec<_> = missing.map(|(_, package)| *package).collect();
     if missing.is_empty() { Ok(()) } else { installed_by_apt(&missing) }
 }
 
@@ -139,19 +158,19 @@ fn is_libclang(name: &str) -> bool {
 }
 
 fn build(built: &Path) -> anyhow::Result<()> {
-    console::step(format!("building FFmpeg {VERSION} (3 minutes, once per machine)"));
+    console::step(format!("building FFmpeg {} and dav1d (4 minutes, once per machine)", FFMPEG.version));
     let parent = built.parent().unwrap_or(built);
     fs::create_dir_all(parent).with_context(|| format!("failed to make `{}`", parent.display()))?;
     // Beside its place: it gets there whole or not at all.
     let work = tempfile::tempdir_in(parent).context("failed to make a folder to build in")?;
-    let (source, result) = (work.path().join("source"), work.path().join("result"));
-    let archive = download(work.path())?;
-    fs::create_dir(&source).context("failed to make a folder for the source")?;
-    Cmd::new("tar").args(["--strip-components=1", "-xf"]).arg(archive).arg("-C").arg(&source).run()?;
+    let result = work.path().join("result");
+    let av1 = dav1d::build(work.path())?;
+    let source = FFMPEG.unpacked(work.path())?;
     Cmd::new("sh")
         .args(["./configure", "--quiet"])
         .arg(format!("--prefix={}", result.display()))
         .args(CONFIGURE)
+        .env("PKG_CONFIG_LIBDIR", av1.join("lib/pkgconfig"))
         .folder(&source)
         .run()
         .or_hint("FFmpeg cannot be configured", "its `ffbuild/config.log` would say more")?;
@@ -161,59 +180,20 @@ fn build(built: &Path) -> anyhow::Result<()> {
         .folder(&source)
         .run()
         .or_hint("FFmpeg cannot be built", "see above")?;
+    dav1d::join(&av1, &result)?;
     complete(&source, &result)?;
     // Another checkout may have been faster.
     fs::rename(&result, built).or_else(|error| if built.is_dir() { Ok(()) } else { Err(error) })?;
     Ok(())
 }
 
-fn download(folder: &Path) -> anyhow::Result<PathBuf> {
-    let archive = folder.join("ffmpeg.tar.xz");
-    let mirrors =
-        Cmd::new("apt-get").args(["indextargets", "--format", "$(SITE)"]).read().unwrap_or_default();
-    let mut mirrors: Vec<_> = mirrors.lines().filter(|site| site.ends_with("/debian")).collect();
-    mirrors.sort_unstable();
-    mirrors.dedup();
-    let pooled = mirrors.iter().map(|mirror| format!("{mirror}/{POOL}/ffmpeg_{VERSION}.orig.tar.xz"));
-    for place in pooled.chain(ELSEWHERE.map(String::from)) {
-        // apt's own helper knows the proxies and certificates that apt is configured for.
-        let done = if Path::new(APT_HELPER).is_file() {
-            Cmd::new(APT_HELPER).args(["download-file", &place]).arg(&archive).works()
-        } else {
-            Cmd::new("curl")
-                .args(["--fail", "--silent", "--location", &place, "--output"])
-                .arg(&archive)
-                .works()
-        };
-        if done && is_right(&archive)? {
-            return Ok(archive);
-        }
-    }
-    Err(failure(
-        format!("the source of FFmpeg {VERSION} cannot be downloaded"),
-        format!("its SHA-256 is {SHA256}; Debian's mirrors have it under {POOL}"),
-    ))
-}
-
-fn is_right(archive: &Path) -> anyhow::Result<bool> {
-    let bytes = fs::read(archive).with_context(|| format!("failed to read `{}`", archive.display()))?;
-    Ok(hex(&Sha256::digest(&bytes)) == SHA256)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
-
-/// What the bindings and the licence need beside headers and libraries.
+/// What the bindings and the licences need beside headers and libraries.
 fn complete(source: &Path, result: &Path) -> anyhow::Result<()> {
     let share = result.join("share");
     fs::create_dir_all(&share).context("failed to make a folder for the licence")?;
     fs::copy(source.join("COPYING.LGPLv2.1"), share.join("COPYING.LGPLv2.1")).context("no licence")?;
-    let notes = include_str!("ffmpeg.md")
-        .replace("{version}", VERSION)
-        .replace("{sha256}", SHA256)
-        .replace("{configure}", &CONFIGURE.join(" \\\n    "));
-    fs::write(share.join("BUILD.md"), notes).context("failed to write how FFmpeg was built")?;
+    let av1 = source.with_file_name(dav1d::SOURCE.name).join("COPYING");
+    fs::copy(av1, share.join("COPYING.dav1d")).context("no licence of dav1d")?;
     for name in COMPILERS {
         let file = Cmd::new("gcc").arg(format!("-print-file-name=include/{name}")).read()?;
         fs::copy(file.trim(), result.join("include").join(name)).with_context(|| format!("no `{name}`"))?;

@@ -6,6 +6,8 @@ mod checker;
 mod columns;
 mod commands;
 mod console;
+mod dav1d;
+mod debian;
 mod ecosystem;
 mod environment;
 mod ffmpeg;

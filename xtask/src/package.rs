@@ -1,5 +1,6 @@
 //! The wheel: command, agent and Python package, built once and installed as a user would install it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,10 @@ const PACKAGE: &str = "target/package/caulk.data/platlib/caulk";
 const LICENCES: &str = "target/package/caulk.data/platlib/caulk/licenses/ffmpeg";
 const SAMPLER: &str = "libcaulk_preload.so";
 const WORKER: &str = "caulk-clip";
+/// The worker without FFmpeg, and what links it with another one.
+const OBJECT: &str = "caulk-clip.o";
+const LINKER: &str = "xtask/src/link-clip.sh";
+const RELINK: &str = "xtask/src/relink.sh";
 const WHEELS: &str = "target/package/dist";
 const BUILD_HINT: &str = "the compiler's message above says what is wrong; caulk needs the rustc that `rust-version` \
     in Cargo.toml names, or newer, and a C linker (Debian: `apt-get install gcc libc6-dev`)";
@@ -70,16 +75,37 @@ fn place_worker(workspace: &Workspace) -> anyhow::Result<()> {
         let leftover = workspace.path(SCRIPTS).join(WORKER);
         return if leftover.exists() { fs::remove_file(leftover).map_err(Into::into) } else { Ok(()) };
     }
+    let linker = format!("linker={}", workspace.path(LINKER).display());
     Cmd::cargo()
-        .args(["build", "--release", "--package", "caulk_ffmpeg", "--features", ffmpeg::FEATURE])
+        .args(["rustc", "--release", "--package", "caulk_ffmpeg", "--bin", WORKER])
+        .args(["--features", ffmpeg::FEATURE, "--", "-C", &linker])
         .folder(workspace.root())
         .run()
         .or_hint("failed to build the worker that decodes video", BUILD_HINT)?;
-    place(&workspace.target().join("release").join(WORKER), &workspace.path(SCRIPTS), WORKER)?;
+    let built = workspace.target().join("release").join(WORKER);
+    place(&built, &workspace.path(SCRIPTS), WORKER)?;
+    // The licence lets everybody use another FFmpeg.
+    place(&own_object(&workspace.target())?, &workspace.path(LICENCES), OBJECT)?;
+    place(&workspace.path(RELINK), &workspace.path(LICENCES), "relink.sh")?;
     for name in ffmpeg::LICENCES {
         place(&ffmpeg::licence(workspace, name), &workspace.path(LICENCES), name)?;
     }
-    Ok(())
+    let notes = workspace.path(LICENCES).join("BUILD.md");
+    fs::write(&notes, ffmpeg::notes()).with_context(|| format!("failed to write `{}`", notes.display()))
+}
+
+/// The newest that the worker's linker has left.
+fn own_object(target: &Path) -> anyhow::Result<PathBuf> {
+    let folder = target.join("release/deps");
+    let entries = fs::read_dir(&folder).with_context(|| format!("failed to list `{}`", folder.display()))?;
+    let is_it = |path: &PathBuf| {
+        let name = |part: Option<&OsStr>| part.and_then(OsStr::to_str).unwrap_or_default().to_owned();
+        let (stem, kind) = (name(path.file_stem()), name(path.extension()));
+        kind == "o" && stem.starts_with("caulk_clip-") && !stem.contains('.')
+    };
+    let objects = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_it);
+    let newest = objects.max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok());
+    newest.ok_or_else(|| failure("the worker's linker has left no object", BUILD_HINT))
 }
 
 /// Builds the heap sampler. It is loaded into any program, of other C libraries too: it needs nothing but a few of libc's

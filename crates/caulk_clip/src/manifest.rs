@@ -16,8 +16,13 @@ pub enum ManifestError {
     #[error(transparent)]
     Table(#[from] TableError),
     /// A column is missing.
-    #[error("no column `{0}`")]
-    NoColumn(String),
+    #[error("no column `{name}`{}", others(.columns))]
+    NoColumn {
+        /// The column.
+        name: String,
+        /// Those that there are.
+        columns: Vec<String>,
+    },
     /// A row without a video.
     #[error("line {0}: `video_path` is empty")]
     NoVideo(usize),
@@ -84,7 +89,17 @@ impl Manifest {
 
 fn position(head: &[String], name: &str) -> Result<usize, ManifestError> {
     let found = head.iter().position(|column| column.trim() == name);
-    found.ok_or_else(|| ManifestError::NoColumn(name.to_owned()))
+    found.ok_or_else(|| ManifestError::NoColumn { name: name.to_owned(), columns: head.to_vec() })
+}
+
+fn others(columns: &[String]) -> String {
+    match columns {
+        [] => String::new(),
+        [only] if only.contains([';', '\t']) => {
+            format!("; the head is `{only}`\nhint: cells are divided by commas")
+        }
+        _ => format!("; there are: {}", columns.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -111,7 +126,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_says_where() {
-        check("path\na.mp4\n", "no column `video_path`");
+        check("path,label\na.mp4,\n", "no column `video_path`; there are: path, label");
+        check(
+            "video_path;label\na.mp4;x\n",
+            "no column `video_path`; the head is `video_path;label`\nhint: cells are divided by commas",
+        );
         check("", "no column `video_path`");
         check("video_path,label\n,x\n", "line 2: `video_path` is empty");
         check("video_path\na.mp4\nb.mp4\na.mp4\n", "line 4: `a.mp4` is in line 2 already");

@@ -27,6 +27,8 @@ pub enum Codec {
     Hevc,
     /// VP8, VP9: eight references.
     Vp,
+    /// AV1: eight references, and what is shown with its grain.
+    Av1,
     /// Two references, or none.
     Other,
 }
@@ -87,7 +89,8 @@ impl Admission {
             Codec::H264 => self.profile.is_some_and(|profile| matches!(profile, 110 | 122 | 144 | 244)),
             Codec::Hevc => self.profile.is_some_and(|profile| profile >= 2),
             Codec::Vp => self.profile.is_some_and(|profile| profile >= 1),
-            Codec::Other => true,
+            // Its profiles do not tell the depth.
+            Codec::Av1 | Codec::Other => true,
         }
     }
 
@@ -100,6 +103,7 @@ impl Admission {
             }
             Codec::Hevc => MOST_KEPT,
             Codec::Vp => 8,
+            Codec::Av1 => 9,
             Codec::Other => 3,
         }
     }

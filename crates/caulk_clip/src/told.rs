@@ -1,10 +1,8 @@
 //! What reading all packets of a video has told, as it is kept for the next time.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::index::{Index, NotIndexable, Packet};
-use crate::record::hex;
 
 /// Another layout gets another number: what was kept before is not read any more.
 pub const VERSION: u32 = 1;
@@ -99,27 +97,6 @@ fn sums(steps: &[i64]) -> Vec<i64> {
     steps.iter().scan(0, sum).collect()
 }
 
-impl Told {
-    /// As text, with a hash in front: what is damaged on the disk is told from what is not.
-    ///
-    /// # Errors
-    /// As the serializer has them, never for numbers and text.
-    pub fn write(&self) -> serde_json::Result<String> {
-        let text = serde_json::to_string(self)?;
-        Ok(format!("{} {text}", hash(&text)))
-    }
-
-    /// Reads what [`Told::write`] has written; `None` for anything else.
-    pub fn read(text: &str) -> Option<Self> {
-        let (expected, text) = text.split_once(' ')?;
-        (hash(text) == expected).then(|| serde_json::from_str(text).ok()).flatten()
-    }
-}
-
-fn hash(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes())[..8])
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
@@ -132,24 +109,14 @@ mod tests {
         let mut index = Index::of(&packets, false, true).unwrap();
         index.settle(|packet| [1, 4, 5].contains(&packet));
         let places = [40, 10, 90, 120, 1 << 40, -1];
-        let told = Told::Packets(Packets::of(&packets, &places, [false, true], [5, 1, 4]).unwrap());
-        let read = Told::read(&told.write().unwrap()).unwrap();
-        assert_eq!(read, told);
-        let Told::Packets(read) = read else { unreachable!("it was written as packets") };
+        let read = Packets::of(&packets, &places, [false, true], [5, 1, 4]).unwrap();
         assert_eq!(read.index().unwrap(), index);
         let expected: Vec<_> = places.into_iter().zip([2, 0, 1, 3, 9, 5]).collect();
         assert_eq!(read.places().collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn what_is_damaged_is_not_read() {
-        let text = Told::Whole { why: "no key frame".into(), total: 7 }.write().unwrap();
-        assert!(Told::read(&text).is_some());
-        for at in 0..text.len() {
-            let mut bytes = text.clone().into_bytes();
-            bytes[at] ^= 1;
-            assert_eq!(Told::read(&String::from_utf8_lossy(&bytes)), None, "{at}");
-            assert_eq!(Told::read(&text[..at]), None, "{at}");
-        }
+    fn without_times_there_is_nothing_to_keep() {
+        assert_eq!(Packets::of(&packets("I0 p? p2"), &[0; 3], [false; 2], []), None);
     }
 }

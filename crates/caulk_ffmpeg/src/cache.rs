@@ -28,7 +28,7 @@ impl Entry {
 
     /// What is known.
     pub(crate) fn read(&self) -> Option<Told> {
-        Told::read(&fs::read_to_string(self.0.as_ref()?).ok()?)
+        parse(&fs::read_to_string(self.0.as_ref()?).ok()?)
     }
 
     /// Keeps it.
@@ -39,7 +39,7 @@ impl Entry {
 
     fn try_write(&self, told: &Told) -> io::Result<()> {
         let Some(path) = &self.0 else { return Ok(()) };
-        let text = told.write()?;
+        let text = text(told)?;
         let folder = path.parent().unwrap_or(path);
         fs::create_dir_all(folder)?;
         make_room(folder, text.len() as u64)?;
@@ -49,6 +49,21 @@ impl Entry {
             let _ = fs::remove_file(&partial);
         })
     }
+}
+
+/// As JSON, with a hash in front: what is damaged on the disk is told from what is not.
+fn text(told: &Told) -> serde_json::Result<String> {
+    let text = serde_json::to_string(told)?;
+    Ok(format!("{} {text}", hash(&text)))
+}
+
+fn parse(text: &str) -> Option<Told> {
+    let (expected, text) = text.split_once(' ')?;
+    (hash(text) == expected).then(|| serde_json::from_str(text).ok()).flatten()
+}
+
+fn hash(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
 fn name(video: &str) -> Option<String> {
@@ -104,6 +119,18 @@ mod tests {
         fs::write(&video, "other").unwrap();
         assert_eq!(entry().read(), None);
         assert_eq!(Entry::of(None, video.to_str().unwrap()).read(), None);
+    }
+
+    #[test]
+    fn what_is_damaged_is_not_read() {
+        let text = text(&told(7, "no key frame")).unwrap();
+        assert_eq!(parse(&text), Some(told(7, "no key frame")));
+        for at in 0..text.len() {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] ^= 1;
+            assert_eq!(parse(&String::from_utf8_lossy(&bytes)), None, "{at}");
+            assert_eq!(parse(&text[..at]), None, "{at}");
+        }
     }
 
     #[test]

@@ -157,6 +157,7 @@ fn admission(parameters: &ffmpeg::AVCodecParameters) -> Admission {
         Id::AV_CODEC_ID_H264 => memory::Codec::H264,
         Id::AV_CODEC_ID_HEVC => memory::Codec::Hevc,
         Id::AV_CODEC_ID_VP8 | Id::AV_CODEC_ID_VP9 => memory::Codec::Vp,
+        Id::AV_CODEC_ID_AV1 => memory::Codec::Av1,
         _ => memory::Codec::Other,
     };
     let size = |value: i32| u64::try_from(value).unwrap_or(0);
