@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -56,5 +57,14 @@ def test_two_nodes_make_the_same_as_one_run(cluster: object, tmp_path: Path) -> 
     # A second time there is nothing left but the video that gives no clips.
     ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=4, size=48, augment=2, tasks=4)
     assert contents(tmp_path / "spread") == contents(tmp_path / "local")
+    # From an archive, which every task copies them out of.
+    with zipfile.ZipFile(tmp_path / "videos.zip", "w") as archive:
+        for video in tmp_path.glob("*.mp4"):
+            archive.write(video, video.name)
+    source = f"zip://::{tmp_path}/videos.zip"
+    options = {"frames": 4, "size": 48, "augment": 2, "tasks": 4, "source": source, "scratch": tmp_path / "scratch"}
+    ray_prepare(tmp_path / "videos.csv", tmp_path / "copied", **options)
+    assert contents(tmp_path / "copied") == contents(tmp_path / "local")
+    assert not list((tmp_path / "scratch").iterdir())
     with pytest.raises(RuntimeError, match="other settings"):
         ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=5, size=48, augment=2, tasks=4)

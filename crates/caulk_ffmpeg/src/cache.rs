@@ -18,17 +18,22 @@ const PART: u64 = 16 << 20;
 
 /// The entry of a video; nothing is kept where there is no folder, or the file cannot be told from others.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry(Option<PathBuf>);
+pub(crate) struct Entry {
+    path: Option<PathBuf>,
+    /// Bytes that the part of the folder may have.
+    room: u64,
+}
 
 impl Entry {
     /// The one of a file.
     pub(crate) fn of(folder: Option<&str>, video: &str) -> Self {
-        Self(folder.and_then(|folder| Some(Path::new(folder).join(name(video)?))))
+        let path = folder.and_then(|folder| Some(Path::new(folder).join(name(video)?)));
+        Self { path, room: PART }
     }
 
     /// What is known.
     pub(crate) fn read(&self) -> Option<Told> {
-        parse(&fs::read_to_string(self.0.as_ref()?).ok()?)
+        parse(&fs::read_to_string(self.path.as_ref()?).ok()?)
     }
 
     /// Keeps it.
@@ -38,11 +43,11 @@ impl Entry {
     }
 
     fn try_write(&self, told: &Told) -> io::Result<()> {
-        let Some(path) = &self.0 else { return Ok(()) };
+        let Some(path) = &self.path else { return Ok(()) };
         let text = text(told)?;
         let folder = path.parent().unwrap_or(path);
         fs::create_dir_all(folder)?;
-        make_room(folder, text.len() as u64)?;
+        make_room(folder, text.len() as u64, self.room)?;
         // Of this process and video: whoever else writes the same entry writes the same.
         let partial = path.with_extension(std::process::id().to_string());
         fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).inspect_err(|_| {
@@ -78,7 +83,7 @@ fn name(video: &str) -> Option<String> {
 }
 
 /// Takes the oldest entries away until there is room for another one.
-fn make_room(folder: &Path, more: u64) -> io::Result<()> {
+fn make_room(folder: &Path, more: u64, room: u64) -> io::Result<()> {
     let mut entries: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -89,13 +94,13 @@ fn make_room(folder: &Path, more: u64) -> io::Result<()> {
     entries.sort_unstable();
     let mut all = more + entries.iter().map(|(_, size, _)| size).sum::<u64>();
     for (_, size, path) in entries {
-        if all <= PART {
+        if all <= room {
             break;
         }
         let _ = fs::remove_file(path);
         all -= size;
     }
-    if all <= PART { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
+    if all <= room { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
 }
 
 #[cfg(test)]
@@ -136,17 +141,17 @@ mod tests {
     #[test]
     fn the_oldest_make_room() {
         let folder = tempfile::tempdir().unwrap();
-        let entry = |number: u32| Entry(Some(folder.path().join(number.to_string())));
-        let large = "x".repeat(PART as usize / 3);
+        let entry = |number: u32| Entry { path: Some(folder.path().join(number.to_string())), room: 3000 };
+        let large = "x".repeat(1000);
         for number in 0..5 {
             entry(number).write(&told(number, &large));
-            let file = fs::File::options().write(true).open(entry(number).0.unwrap()).unwrap();
+            let file = fs::File::options().write(true).open(entry(number).path.unwrap()).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(number.into()))
                 .unwrap();
         }
         let there: Vec<u32> = (0..5).filter(|number| entry(*number).read().is_some()).collect();
         assert_eq!(there, [3, 4]);
-        entry(9).write(&told(9, &"x".repeat(PART as usize)));
+        entry(9).write(&told(9, &"x".repeat(3000)));
         assert_eq!(entry(9).read(), None);
     }
 }

@@ -20,27 +20,31 @@ import numpy as np
 from clip_readers import READERS, SIZE, pyav_picture
 
 FRAMES = 6
-#: Name, seconds, codec, its options.
+#: A little noise, as of a telephone by day, and much, which takes most of the bits.
+LITTLE, MUCH = 3, 24
+#: Name, seconds, noise, codec, its options.
 VIDEOS = [
-    ("10 s, H.264", 10, "libx264", {"preset": "veryfast", "crf": "23"}),
-    ("60 s, H.264", 60, "libx264", {"preset": "veryfast", "crf": "23"}),
+    ("10 s, H.264", 10, LITTLE, "libx264", {"preset": "veryfast", "crf": "23"}),
+    ("60 s, H.264", 60, LITTLE, "libx264", {"preset": "veryfast", "crf": "23"}),
+    ("10 s, H.264, much noise", 10, MUCH, "libx264", {"preset": "veryfast", "crf": "23"}),
     (
         "30 s, H.264, one key frame, 8 B-frames",
         30,
+        LITTLE,
         "libx264",
         {"preset": "veryfast", "crf": "23", "x264-params": "keyint=9999:scenecut=0:bframes=8:b-pyramid=normal"},
     ),
-    ("10 s, VP9", 10, "libvpx-vp9", {"deadline": "realtime", "cpu-used": "8", "b": "4M", "g": "120"}),
+    ("10 s, VP9", 10, LITTLE, "libvpx-vp9", {"deadline": "realtime", "cpu-used": "8", "b": "4M", "g": "120"}),
 ]
 
 
-def make(path: Path, seconds: int, codec: str, options: dict[str, str]) -> None:
+def make(path: Path, seconds: int, noise: int, codec: str, options: dict[str, str]) -> None:
     """FFmpeg's test pattern under noise, 1920x1080 at 30 frames per second."""
     graph = av.filter.Graph()
     nodes = [
         graph.add("testsrc2", f"size=1920x1080:rate=30:duration={seconds}"),
         graph.add("format", "yuv420p"),
-        graph.add("noise", "alls=3:allf=t"),
+        graph.add("noise", f"alls={noise}:allf=t"),
         graph.add("buffersink"),
     ]
     graph.link_nodes(*nodes).configure()
@@ -117,11 +121,12 @@ def compare(path: Path, rounds: int, environment: dict[str, str]) -> None:
 def main(folder: Path, rounds: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     environment = libraries(folder / "libraries")
-    for number, (name, seconds, codec, options) in enumerate(VIDEOS):
-        path = folder / f"{number}.mp4"
+    for name, seconds, noise, codec, options in VIDEOS:
+        path = folder / f"{seconds}-{noise}-{codec}-{len(options)}.mp4"
         if not path.exists():
-            make(path, seconds, codec, options)
-        print(f"{name}: {FRAMES} frames at {SIZE}x{SIZE}, {rounds} rounds", flush=True)
+            make(path, seconds, noise, codec, options)
+        rate = path.stat().st_size * 8e-6 / seconds
+        print(f"{name}, {rate:.0f} Mbit/s: {FRAMES} frames at {SIZE}x{SIZE}, {rounds} rounds", flush=True)
         compare(path, rounds, environment)
 
 

@@ -1,0 +1,74 @@
+"""A large set, killed at random and gone on with: memory is flat by caulk's own recording, and the end is as of one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import videos
+from harness import CAULK, program_environment
+
+WORKER = CAULK.with_name("caulk-clip")
+pytestmark = pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")
+OPTIONS = ("--frames", "4", "--size", "48", "--augment", "1", "--jobs", "2")
+DIFFERENT = 25
+
+
+@pytest.fixture(params=[pytest.param(60, id="60"), pytest.param(1000, id="1000", marks=pytest.mark.full)])
+def data_set(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """So many videos, by so many names; some hold the same."""
+    rows = ["video_path,label"]
+    for number in range(request.param):
+        name = f"{number}.mp4"
+        if number < DIFFERENT:
+            videos.encode(tmp_path / name, 20 + number, size=(160, 96))
+        else:
+            os.link(tmp_path / f"{number % DIFFERENT}.mp4", tmp_path / name)
+        rows.append(f"{name},{number % 2}")
+    (tmp_path / "videos.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def prepare(out: str) -> list[str | Path]:
+    return [CAULK, "clips", "prepare", "videos.csv", "--out", out, *OPTIONS]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def logged(folder: Path) -> int:
+    log = folder / "clips.jsonl"
+    return log.read_bytes().count(b"\n") if log.exists() else 0
+
+
+def test_memory_is_flat_and_five_kills_change_nothing(data_set: Path) -> None:
+    environment = program_environment()
+    recorded = [CAULK, "run", "--output", "recording", "--report-json", "report.json", "--", *prepare("once")]
+    subprocess.run(recorded, cwd=data_set, env=environment, check=True, capture_output=True)
+    report = json.loads((data_set / "report.json").read_text())
+    assert not report["leak_found"], report["verdicts"]
+    count = len((data_set / "videos.csv").read_text().splitlines()) - 1
+    (tree,) = [verdict for verdict in report["verdicts"] if verdict["series"] == "rss"]
+    # A run of seconds has too few readings to say more.
+    assert tree["state"] in ("flat", "plateaus", "sawtooth", *(["undecided"] if count < 1000 else [])), tree
+    assert tree["process"]["role"] == "tree" and tree["last"] < 200_000_000
+
+    draw = random.Random(8)
+    for part in range(5):
+        run = subprocess.Popen(prepare("killed"), cwd=data_set, env=environment, stderr=subprocess.DEVNULL)
+        wanted = (part + draw.random()) * count / 5
+        while logged(data_set / "killed") < wanted and run.poll() is None:
+            time.sleep(0.001)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    subprocess.run(prepare("killed"), cwd=data_set, env=environment, check=True, capture_output=True)
+    assert contents(data_set / "killed") == contents(data_set / "once")
+    assert len(contents(data_set / "once")) == 2 * count + 4
