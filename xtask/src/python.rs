@@ -13,7 +13,8 @@ const OLDEST: (u32, u32) = (3, 10);
 /// Newest CPython for which the pinned torch has wheels.
 const NEWEST: (u32, u32) = (3, 14);
 /// Tried in this order where the caller names none.
-const NAMES: [&str; 6] = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python"];
+const NAMES: [&str; 7] =
+    ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10", "python"];
 const PROBE: &str = "import importlib.util as u, json, platform, sys; print(json.dumps(dict(\
     executable=sys.executable, version=sys.version_info[:2], implementation=platform.python_implementation(), \
     venv=all(u.find_spec(m) for m in ('venv', 'ensurepip')))))";

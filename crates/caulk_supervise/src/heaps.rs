@@ -153,7 +153,7 @@ fn describe(slot: Slot<'_>, id: u32, stack: &Stack, minor: u32) -> HeapStack {
     let frame = |frame: &caulk_core::wire::heap::Frame| {
         let code = slot.code(frame.code)?;
         let line = code.line(minor, frame.offset);
-        // Where C calls Python, 3.12 and 3.13 put frames that nobody wrote.
+        // Where C calls Python, 3.12 and later put frames that nobody wrote.
         let real = !code.file.starts_with("<shim>") && line > 0;
         real.then_some(HeapFrame { file: code.file, line, function: code.name })
     };

@@ -20,7 +20,7 @@ pub(crate) struct DevelopArgs {
 /// Which Python to build on.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Interpreter {
-    /// Python to make .venv with: CPython 3.10 to 3.14 [default: the first of python3, python3.13, ... that will do]
+    /// Python to make .venv with: CPython 3.10 to 3.14 [default: the first of python3, python3.14, ... that will do]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
 }

@@ -27,21 +27,36 @@ pub(crate) fn visit_tracked(py: Python<'_>, visit: &mut dyn FnMut(Address) -> bo
     if let Some(visit_objects) = symbols::gc_visit_objects()
         && !FORKED.load(Ordering::Relaxed)
     {
-        let mut visit = visit;
+        let lists = Generations::find(py);
+        let mut walk =
+            Walk { visit, unmet: lists.as_ref().and_then(Generations::first_frozen), ended: false };
         // SAFETY: the function's documented contract: the callback must not run Python code, and does not.
-        unsafe { visit_objects(forward_while, (&raw mut visit).cast()) };
+        unsafe { visit_objects(forward_while, (&raw mut walk).cast()) };
+        if let Some(lists) = lists.filter(|_| walk.unmet.is_some() && !walk.ended) {
+            visit_list(lists.frozen(), walk.visit);
+        }
         return true;
     }
     let Some(generations) = Generations::find(py) else { return false };
     generations.visit(visit)
 }
 
+/// A walk by the interpreter's own function.
+struct Walk<'a> {
+    visit: &'a mut dyn FnMut(Address) -> bool,
+    /// The first object that `gc.freeze()` has taken out, until it is met: 3.12.1 and 3.13.0 leave all of these out.
+    unmet: Option<Address>,
+    ended: bool,
+}
+
 unsafe extern "C" fn forward_while(object: *mut ffi::PyObject, closure: *mut c_void) -> c_int {
-    // SAFETY: `visit_tracked` passes a pointer to its `&mut dyn FnMut` that outlives the walk.
-    let visit = unsafe { &mut *closure.cast::<&mut dyn FnMut(Address) -> bool>() };
+    // SAFETY: `visit_tracked` passes a pointer to its walk, which outlives the visit.
+    let walk = unsafe { &mut *closure.cast::<Walk<'_>>() };
+    walk.unmet = walk.unmet.filter(|first| *first != object as Address);
     // A panic must not unwind into the collector.
-    let proceed = catch_unwind(AssertUnwindSafe(|| visit(object as Address)));
-    c_int::from(proceed.unwrap_or(false))
+    let proceed = catch_unwind(AssertUnwindSafe(|| (walk.visit)(object as Address)));
+    walk.ended = !proceed.unwrap_or(false);
+    c_int::from(!walk.ended)
 }
 
 /// Tries the collector's lists out, as long as there are few objects: the trial counts a reference to each.
@@ -100,17 +115,30 @@ impl Generations {
     }
 
     fn visit(&self, visit: &mut dyn FnMut(Address) -> bool) -> bool {
-        for head in self.heads {
-            let mut links = next(head);
-            while links != head {
-                if links == 0 || !visit(links + LINKS) {
-                    return false;
-                }
-                links = next(links);
-            }
-        }
-        true
+        self.heads.iter().all(|head| visit_list(*head, visit))
     }
+
+    /// Head of the permanent generation.
+    fn frozen(&self) -> Address {
+        self.heads[3]
+    }
+
+    fn first_frozen(&self) -> Option<Address> {
+        let first = next(self.frozen());
+        (first != self.frozen()).then_some(first + LINKS)
+    }
+}
+
+/// Visits the objects of one list; false where `visit` says so or the list is torn.
+fn visit_list(head: Address, visit: &mut dyn FnMut(Address) -> bool) -> bool {
+    let mut links = next(head);
+    while links != head {
+        if links == 0 || !visit(links + LINKS) {
+            return false;
+        }
+        links = next(links);
+    }
+    true
 }
 
 /// The link after this one. Its low bits are flags of the collector's.
