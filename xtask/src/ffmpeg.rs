@@ -229,3 +229,9 @@ fn only_the_library_that_is_loaded_counts() {
         assert!(!is_libclang(name), "{name}");
     }
 }
+
+#[test]
+fn the_notes_have_no_gaps() {
+    let notes = notes();
+    assert!(!notes.contains('{') && notes.contains("--enable-libdav1d"), "{notes}");
+}

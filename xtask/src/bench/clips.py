@@ -21,7 +21,7 @@ from clip_readers import READERS, SIZE, pyav_picture
 
 FRAMES = 6
 #: A little noise, as of a telephone by day, and much, which takes most of the bits.
-LITTLE, MUCH = 3, 24
+LITTLE, MUCH = 3, 10
 #: Name, seconds, noise, codec, its options.
 VIDEOS = [
     ("10 s, H.264", 10, LITTLE, "libx264", {"preset": "veryfast", "crf": "23"}),
