@@ -7,6 +7,7 @@ set -eu
 here=$(dirname "$0")
 prefix=${1:?which FFmpeg? relink.sh PREFIX [PROGRAM]}
 program=${2:-caulk-clip}
+case $program in */*) ;; *) program=./$program ;; esac
 "${CC:-cc}" -pie -o "$program" "$here/caulk-clip.o" -L"$prefix/lib" \
     -Wl,-Bstatic -lavformat -lavcodec -lswscale -lavutil -Wl,-Bdynamic \
     -Wl,--gc-sections -Wl,-z,relro,-z,now -lm -lpthread -ldl
