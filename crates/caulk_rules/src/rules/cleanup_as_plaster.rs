@@ -3,7 +3,6 @@
 use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::program::{Guards, Root};
 
-use crate::advice::advice;
 use crate::context::Context;
 use crate::exposure::{Exposure, Pace};
 use crate::resource::keep_worst;
@@ -43,6 +42,5 @@ fn check(cx: &mut Context<'_>) {
         diagnostic.container = container;
         diagnostic.scope = Scope::Peak;
         diagnostic.chain = chain;
-        diagnostic.fix = advice("Find what keeps the memory, and call this once per epoch at most.");
     }
 }

@@ -4,7 +4,6 @@ use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::Location;
 use caulk_python::program::{GrowthCase, GrowthFact, Holder, Kinds, LoopId, Root};
 
-use crate::advice::advice;
 use crate::context::Context;
 use crate::rule::Rule;
 
@@ -77,5 +76,4 @@ fn report(cx: &mut Context<'_>, growth: &GrowthFact, emptied: Location) {
     let diagnostic = cx.report(growth.container, &function, message);
     diagnostic.scope = Scope::Peak;
     diagnostic.chain = chain;
-    diagnostic.fix = advice("Empty it when its metrics are computed, at the end of the validation.");
 }

@@ -7,7 +7,6 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::advice::advice;
 use crate::context::Context;
 use crate::rule::Rule;
 use crate::source::{body_around, expression_at, last_name, located, statement_at};
@@ -247,5 +246,4 @@ fn report(cx: &mut Context<'_>, sampled: &Sampled) {
     diagnostic.container.clone_from(&sampled.container);
     diagnostic.scope = Scope::Peak;
     diagnostic.chain = chain;
-    diagnostic.fix = advice("Choose the frames first, by their number, and decode only these.");
 }
