@@ -27,7 +27,8 @@ type Walk = unsafe extern "C" fn(*mut usize, *mut u32, usize) -> usize;
 type Name = unsafe extern "C" fn(usize, *mut u8, usize) -> usize;
 type Begin = extern "C" fn(u32);
 type Snapshot = extern "C" fn(u32) -> bool;
-type Shared = extern "C" fn() -> usize;
+/// Bytes, counted by the sampler.
+type Count = extern "C" fn() -> usize;
 type Lend = extern "C" fn() -> u32;
 type TakeBack = extern "C" fn(u32);
 type Maker = unsafe extern "C" fn(usize, *mut u64) -> u32;
@@ -36,7 +37,8 @@ type Maker = unsafe extern "C" fn(usize, *mut u64) -> u32;
 #[derive(Clone, Copy)]
 pub(crate) struct Sampler {
     snapshot: Snapshot,
-    shared: Shared,
+    shared: Count,
+    arenas: Count,
     maker: Maker,
 }
 
@@ -56,7 +58,9 @@ impl Sampler {
         // SAFETY: as above.
         let snapshot = unsafe { mem::transmute::<*mut c_void, Snapshot>(snapshot) };
         // SAFETY: as above.
-        let shared = unsafe { mem::transmute::<*mut c_void, Shared>(find(c"caulk_heap_shared")?) };
+        let shared = unsafe { mem::transmute::<*mut c_void, Count>(find(c"caulk_heap_shared")?) };
+        // SAFETY: as above.
+        let arenas = unsafe { mem::transmute::<*mut c_void, Count>(find(c"caulk_heap_arenas")?) };
         // SAFETY: as above.
         let maker = unsafe { mem::transmute::<*mut c_void, Maker>(find(c"caulk_heap_maker")?) };
         let mut refusal = Refusal::of(prepare()).unwrap_or(Refusal::SelfCheck);
@@ -64,12 +68,17 @@ impl Sampler {
             refusal = Refusal::SelfCheck;
         }
         begin(refusal as u32);
-        Some((Self { snapshot, shared, maker }, refusal))
+        Some((Self { snapshot, shared, arenas, maker }, refusal))
     }
 
     /// Shared memory that the sampler itself uses, in bytes.
     pub(crate) fn shared_bytes(self) -> u64 {
         (self.shared)() as u64
+    }
+
+    /// Bytes that pymalloc has mapped for small objects, as far as they were counted.
+    pub(crate) fn arena_bytes(self) -> u64 {
+        (self.arenas)() as u64
     }
 
     /// The stack that made a block which lives, and the bytes that the block stands for; `None` where it was not sampled.

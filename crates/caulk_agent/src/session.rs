@@ -309,6 +309,7 @@ impl Session {
             malloc_top_bytes: reading.malloc.top,
             small_blocks: reading.small_blocks,
             small_bytes: small as u64,
+            arena_bytes: self.sampler.map_or(0, Sampler::arena_bytes),
             shm_bytes: reading.shm,
             rss_bytes: reading.rss,
             file_bytes: reading.file,

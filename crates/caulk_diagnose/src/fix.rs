@@ -8,7 +8,7 @@ use crate::place::Located;
 
 /// The change for something that grows.
 pub(crate) fn of_kind(class: LeakClass, kind: ContainerKind, located: Option<&Located>, name: &str) -> Fix {
-    let advice = beyond_bounds(class, kind, located).map(|text| display(text.to_owned()));
+    let advice = beyond_bounds(class, kind, located).map(display);
     advice.unwrap_or_else(|| of(class, located, name))
 }
 
@@ -37,8 +37,9 @@ fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located
     }
 }
 
-fn display(description: String) -> Fix {
-    Fix { applicability: Applicability::DisplayOnly, description, edits: Vec::new() }
+/// A change in words.
+pub(crate) fn display(description: &str) -> Fix {
+    Fix { applicability: Applicability::DisplayOnly, description: description.to_owned(), edits: Vec::new() }
 }
 
 fn edit(class: LeakClass, located: &Located, name: &str) -> Option<Fix> {

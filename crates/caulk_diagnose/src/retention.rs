@@ -1,4 +1,4 @@
-//! Resident memory that rises while what is in use does not: pages that malloc keeps around blocks that stay. No leak.
+//! Resident memory that rises while what is in use does not: pages that an allocator keeps around blocks that stay. No leak.
 
 use caulk_core::wire::{Boundary, Trim};
 use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, State};
@@ -9,16 +9,44 @@ use crate::process::Process;
 use crate::units::{self, Scale};
 use crate::verdicts::{Judged, unit_name};
 
-/// Part of the growth of resident memory that malloc's free blocks must account for.
+/// Part of the growth of resident memory that an allocator's free blocks must account for.
 const PART: f64 = 0.5;
 
-/// What malloc keeps, where it grows though the bytes in use do not.
+/// Who keeps what has been freed.
+struct Keeper {
+    name: &'static str,
+    /// Bytes that it has for blocks, used and free.
+    has: fn(&Boundary) -> u64,
+    /// ... of which free, in bytes.
+    free: fn(&Boundary) -> u64,
+    /// What to do about it, where that is not the class's own.
+    remedy: Option<&'static str>,
+}
+
+/// What helps against gaps that small objects leave.
+const FEWER_OBJECTS: &str = "where it matters: keep what stays in arrays (numpy, `array.array`) instead of many small objects, or run with \
+     `PYTHONMALLOC=malloc`, which gives more of it back";
+
+const KEEPERS: [Keeper; 2] = [
+    Keeper { name: "malloc", has: |b| b.malloc_heap_bytes, free: |b| b.malloc_free_bytes, remedy: None },
+    Keeper {
+        name: "pymalloc",
+        has: |b| b.arena_bytes,
+        free: |b| b.arena_bytes.saturating_sub(b.small_bytes),
+        remedy: Some(FEWER_OBJECTS),
+    },
+];
+
+/// What the allocators keep, where it grows though the bytes in use do not.
 pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding> {
     let scale = judged.scale?;
     let resident = judged.series(Series::Rss).filter(|verdict| verdict.state == State::Grows)?;
-    let level = matches!(judged.in_use_state()?, State::Flat | State::Plateaus | State::Sawtooth);
-    let free = slope(process, scale, |boundary| boundary.malloc_free_bytes);
-    if !level || free < PART * resident.bytes_per_unit {
+    if !matches!(judged.in_use_state()?, State::Flat | State::Plateaus | State::Sawtooth) {
+        return None;
+    }
+    let rates = KEEPERS.map(|keeper| (slope(process, scale, keeper.free), keeper));
+    let (rate, keeper) = rates.into_iter().max_by(|(left, _), (right, _)| left.total_cmp(right))?;
+    if rate < PART * resident.bytes_per_unit {
         return None;
     }
     let unit = unit_name(scale.verdict_unit());
@@ -27,15 +55,16 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding>
         confidence: Confidence::Proved,
         severity: Severity::Info,
         message: format!(
-            "malloc keeps {} more per {unit} that the program has freed{}: {}",
-            Bytes(free as u64),
-            share(process),
+            "{} keeps {} more per {unit} that the program has freed{}: {}",
+            keeper.name,
+            Bytes(rate as u64),
+            share(process, &keeper),
             class.summary()
         ),
         process: process.reference(),
-        growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, free, scale.per_epoch(free))),
+        growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, rate, scale.per_epoch(rate))),
         evidence: evidence(process),
-        fix: Some(fix::of(class, None, "")),
+        fix: Some(keeper.remedy.map_or_else(|| fix::of(class, None, ""), fix::display)),
         ..Finding::of(class)
     })
 }
@@ -46,27 +75,35 @@ fn slope(process: &Process<'_>, scale: Scale, value: fn(&Boundary) -> u64) -> f6
     Baselines::of(points, scale).judge().slope
 }
 
-/// The last reading of what malloc has in its heaps.
-fn last<'a>(process: &Process<'a>) -> Option<&'a Boundary> {
-    process.boundaries.iter().rev().find(|boundary| boundary.malloc_heap_bytes > 0).copied()
+/// The last reading of what an allocator has.
+fn last<'a>(process: &Process<'a>, has: fn(&Boundary) -> u64) -> Option<&'a Boundary> {
+    process.boundaries.iter().rev().find(|boundary| has(boundary) > 0).copied()
 }
 
-fn share(process: &Process<'_>) -> String {
-    last(process).map_or_else(String::new, |last| {
-        let (free, heap) = (Bytes(last.malloc_free_bytes), Bytes(last.malloc_heap_bytes));
-        format!(" ({free} of {heap} at the end)")
+fn share(process: &Process<'_>, keeper: &Keeper) -> String {
+    last(process, keeper.has).map_or_else(String::new, |last| {
+        let (free, has) = (Bytes((keeper.free)(last)), Bytes((keeper.has)(last)));
+        format!(" ({free} of {has} at the end)")
     })
 }
 
 fn evidence(process: &Process<'_>) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     let mut add = |text: String| evidence.push(Evidence { kind: "malloc".into(), text });
-    if let Some(last) = last(process) {
+    if let Some(last) = last(process, |boundary| boundary.malloc_heap_bytes) {
         let (heap, free) = (Bytes(last.malloc_heap_bytes), Bytes(last.malloc_free_bytes));
         let (top, threads) = (Bytes(last.malloc_top_bytes), last.threads);
         add(format!(
             "of {heap} in malloc's heaps {free} are free, and of these {top} at the end of the heap, where they could be \
              given back; {threads} threads share the heaps"
+        ));
+    }
+    if let Some(last) = last(process, |boundary| boundary.arena_bytes) {
+        let (arenas, small) = (Bytes(last.arena_bytes), Bytes(last.small_bytes));
+        add(format!(
+            "pymalloc has mapped {arenas} for small objects, and {} of them take about {small}: one that stays keeps the \
+             arena around it",
+            last.small_blocks
         ));
     }
     if let Some(&&Trim { before_bytes, after_bytes, cost_ns, .. }) = process.trims.last() {

@@ -64,6 +64,12 @@ pub(crate) extern "C" fn caulk_heap_shared() -> usize {
     segment::active().map_or(0, segment::Segment::touched)
 }
 
+/// Bytes that pymalloc has mapped for small objects, those from before the sampler began left out; 0 where it has none.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn caulk_heap_arenas() -> usize {
+    pymalloc::arena_bytes()
+}
+
 /// Which stack made a block that lives: its number, and in `weight` the bytes that the block stands for. `u32::MAX` where
 /// the block was not sampled.
 ///

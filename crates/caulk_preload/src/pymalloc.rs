@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::local::local;
 use crate::once::Once;
@@ -44,7 +45,7 @@ const OBJ: c_int = 2;
 struct Arenas {
     context: *mut c_void,
     malloc: Option<Malloc>,
-    free: *mut c_void,
+    free: Option<FreeArena>,
 }
 
 // SAFETY: as above.
@@ -52,9 +53,12 @@ unsafe impl Send for Arenas {}
 // SAFETY: as above.
 unsafe impl Sync for Arenas {}
 
+type FreeArena = unsafe extern "C" fn(*mut c_void, *mut c_void, usize);
 type AccessArenas = unsafe extern "C" fn(*mut Arenas);
 
 static OLD_ARENAS: Once<Arenas> = Once::new();
+/// Bytes of the arenas that were mapped since they are hooked, and are still there.
+static ARENA_BYTES: AtomicUsize = AtomicUsize::new(0);
 static OLD_MEM: Once<Allocator> = Once::new();
 static OLD_OBJ: Once<Allocator> = Once::new();
 
@@ -89,8 +93,8 @@ pub(crate) fn hook() -> bool {
     true
 }
 
-/// Lets pools be mapped quietly from now on: their objects are told of one by one. False where they cannot be told from
-/// other mappings. With the interpreter's lock held.
+/// Lets pools be mapped quietly from now on, as their objects are told of one by one, and counts them. False where they
+/// cannot be told from other mappings. With the interpreter's lock held.
 pub(crate) fn hook_arenas() -> bool {
     if OLD_ARENAS.get().is_some() {
         return true;
@@ -102,13 +106,13 @@ pub(crate) fn hook_arenas() -> bool {
         (mem::transmute::<*mut c_void, AccessArenas>(get), mem::transmute::<*mut c_void, AccessArenas>(set))
     };
     let none = std::ptr::null_mut();
-    let mut now = Arenas { context: none, malloc: None, free: none };
+    let mut now = Arenas { context: none, malloc: None, free: None };
     // SAFETY: a place for the answer.
     unsafe { get(&raw mut now) };
-    if now.malloc.is_none() || !OLD_ARENAS.set(now) {
+    if now.malloc.is_none() || now.free.is_none() || !OLD_ARENAS.set(now) {
         return false;
     }
-    let mut hooked = Arenas { malloc: Some(malloc_arena), ..now };
+    let mut hooked = Arenas { malloc: Some(malloc_arena), free: Some(free_arena), ..now };
     // SAFETY: hands on; what it returns is freed by the old one.
     unsafe { set(&raw mut hooked) };
     true
@@ -122,7 +126,25 @@ unsafe extern "C" fn malloc_arena(context: *mut c_void, size: usize) -> *mut c_v
     let arena = unsafe { next(context, size) };
     // SAFETY: as above.
     unsafe { local().as_mut() }.quiet -= 1;
+    if !arena.is_null() {
+        ARENA_BYTES.fetch_add(size, Ordering::Relaxed);
+    }
     arena
+}
+
+unsafe extern "C" fn free_arena(context: *mut c_void, arena: *mut c_void, size: usize) {
+    if let Some(next) = OLD_ARENAS.get().and_then(|old| old.free) {
+        // SAFETY: handed on as it came.
+        unsafe { next(context, arena, size) };
+    }
+    // One from before the hook was never counted.
+    let less = |bytes: usize| Some(bytes.saturating_sub(size));
+    let _ = ARENA_BYTES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+}
+
+/// Bytes that pymalloc has mapped for small objects since the sampler began.
+pub(crate) fn arena_bytes() -> usize {
+    ARENA_BYTES.load(Ordering::Relaxed)
 }
 
 fn is_pymalloc() -> bool {

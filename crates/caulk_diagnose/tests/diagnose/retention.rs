@@ -29,6 +29,22 @@ fn free_blocks_that_grow_with_resident_memory_are_the_allocators() {
 }
 
 #[test]
+fn arenas_that_few_objects_keep_are_pymallocs() {
+    let run = run(|epoch, boundary| {
+        boundary.rss_bytes += epoch * 10 * MB;
+        boundary.small_bytes = 20 * MB;
+        boundary.small_blocks = 250_000;
+        boundary.arena_bytes = 30 * MB + epoch * 10 * MB;
+    });
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::AllocatorFragmentation, Severity::Info));
+    assert!(
+        finding.message.contains("pymalloc keeps") && finding.message.contains("120 MB of 140 MB"),
+        "{finding:#?}"
+    );
+}
+
+#[test]
 fn pages_of_files_are_a_series_of_their_own_and_no_finding() {
     let run = run(|epoch, boundary| {
         boundary.rss_bytes += epoch * 10 * MB;

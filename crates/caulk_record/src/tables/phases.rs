@@ -43,6 +43,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u64("cuda_inactive_bytes", each().map(|b| b.cuda_inactive_bytes))
         .u64("cuda_retries", each().map(|b| b.cuda_retries))
         .u32("of", each().map(|b| b.of))
+        .u64("arena_bytes", each().map(|b| b.arena_bytes))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -59,7 +60,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (heap, top) = (cells.u64("malloc_heap_bytes")?, cells.u64("malloc_top_bytes")?);
     let (file, threads, fds) = (cells.u64("file_bytes")?, cells.u32("threads")?, cells.u32("fds")?);
     let (inactive, retries) = (cells.u64("cuda_inactive_bytes")?, cells.u64("cuda_retries")?);
-    let of = cells.u32("of")?;
+    let (of, arenas) = (cells.u32("of")?, cells.u64("arena_bytes")?);
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let boundary = Boundary {
             seq: seq(row),
@@ -88,6 +89,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             cuda_inactive_bytes: inactive(row),
             cuda_retries: retries(row),
             of: of(row),
+            arena_bytes: arenas(row),
         };
         event(row, boundary.into())
     }));

@@ -116,6 +116,7 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             index: u64::MAX,
             seq: u32::MAX,
             cuda_inactive_bytes: 5,
+            arena_bytes: 6,
             cuda_retries: 6,
             ..Boundary::default()
         }

@@ -59,6 +59,9 @@ records! {
         cuda_retries: u64,
         /// Process whose boundary this is, for one that works for another and takes its boundaries over; 0 for its own.
         of: u32,
+        /// Bytes that pymalloc has mapped for small objects, those from before the sampler began left out; 0 where that is not
+        /// counted.
+        arena_bytes: u64,
     }
 
     /// One row of a census.
