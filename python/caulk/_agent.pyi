@@ -1,6 +1,8 @@
 """The compiled agent, from the crate `caulk_agent`. Called by `caulk._bootstrap` and the hooks, with the GIL held."""
 
+from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 _Held = tuple[str, list[str], str, str, int]
 
@@ -8,6 +10,23 @@ __version__: str
 
 def start(settings: str, argv: list[str], rank: int | None, worker: int | None) -> bool:
     """Connects to the supervisor that `CAULK_SOCKET` names and greets it; false where there is none."""
+
+class Around:
+    """Calls `begin(args, kwargs)` before `original` and, where that is not `None`, `end(ticket, args, result, failure)` after.
+
+    `failure` is the type of what `original` has raised, or `None`. An `Exception` out of either hook goes to
+    `failed(error)`. No frame of it stands in tracebacks. As an attribute of a class it is a method.
+    """
+
+    def __init__(
+        self,
+        original: Callable[..., Any],
+        begin: Callable[[tuple[Any, ...], dict[str, Any] | None], object],
+        end: Callable[[Any, tuple[Any, ...], Any, type[BaseException] | None], None],
+        failed: Callable[[Exception], None],
+    ) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __get__(self, instance: object | None, owner: type | None = None) -> Any: ...
 
 def boundary(unit: int, index: int, steps: int, phase: int, level: int, of: int = 0) -> None:
     """Cuts a boundary; `of` is the process whose boundary it is, for one that works for another.

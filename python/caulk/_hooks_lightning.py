@@ -1,6 +1,6 @@
 """Hooks in Lightning: its trainer says itself when epochs, validation and the sanity check begin and end."""
 
-import functools
+from caulk import _around
 
 _TRAINS = "on_train_epoch_start"
 
@@ -8,8 +8,7 @@ _TRAINS = "on_train_epoch_start"
 def install(module, marks):
     """Listens to the callback hooks that `lightning.pytorch.trainer.call` sends out."""
     steps = getattr(marks, "torch_steps", None)
-    original = getattr(module, "_call_callback_hooks", None)
-    if steps is None or original is None:
+    if steps is None or not hasattr(module, "_call_callback_hooks"):
         marks.note(
             "not-hooked",
             f"this {module.__name__} has no callback hooks: epochs are told from its loops instead, and may be missed",
@@ -34,25 +33,20 @@ def install(module, marks):
         if marks.guard is not None:
             marks.guard.enter_framework(None if trainer is None else _guarded().Lightning(trainer, marks.guard.run))
 
-    @functools.wraps(original)
-    def _call_callback_hooks(trainer, hook_name, *args, **kwargs):
-        if marks.alive and hook_name in _HEARD:
-            with marks.guarded("Lightning hook"):
-                heard(trainer, hook_name)
-        result = original(trainer, hook_name, *args, **kwargs)
+    def begins(args, _kwargs):
+        if not marks.alive:
+            return None
+        trainer, hook = args[:2]
+        if hook in _HEARD:
+            heard(trainer, hook)
         # After the callbacks: they, too, have state that is saved.
-        if marks.guard is not None and marks.alive and hook_name == "on_train_batch_end":
-            with marks.guarded("guard"):
-                marks.guard.framework_is_between()
-        return result
+        return marks.guard if hook == "on_train_batch_end" else None
 
-    module._call_callback_hooks = _call_callback_hooks
+    def ends(guard, _args, _result, failure):
+        if failure is None:
+            guard.framework_is_between()
 
-    def restore():
-        if module._call_callback_hooks is _call_callback_hooks:
-            module._call_callback_hooks = original
-
-    marks.undo.append(restore)
+    _around.wrap(marks, module, "_call_callback_hooks", begins, ends)
 
 
 def _guarded():

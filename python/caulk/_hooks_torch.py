@@ -10,7 +10,7 @@ import types
 import weakref
 from _thread import get_ident
 
-from caulk import _backward, _bootstrap, _epochs, _loaders, _loops
+from caulk import _around, _backward, _bootstrap, _epochs, _loaders, _loops
 
 #: Backward passes without an optimizer step, where there are optimizers, until the passes count as steps themselves.
 _PATIENCE = 256
@@ -19,6 +19,8 @@ _COUNT_ALL = 512
 _COUNT_EVERY = 8
 #: Optimizers that are remembered: some programs have one per parameter.
 _MOST_OPTIMIZERS = 4096
+#: In place of the site of a backward pass that is not looked at.
+_PLAIN = object()
 
 
 class Steps:
@@ -236,7 +238,7 @@ class Steps:
         self._counted += 1
         if self._counted > _COUNT_ALL and self._by_backward is False and not self.stale.active:
             self._plain_calls = self.plain_calls = _COUNT_EVERY - 1
-        site = self.backwards.called(sys._getframe(2), retain_graph, create_graph, calls)
+        site = self.backwards.called(sys._getframe(3), retain_graph, create_graph, calls)
         self._looks = self.stale.before() if self.stale.active else ()
         return site
 
@@ -319,54 +321,43 @@ def _hook_optimizers(torch, marks, steps, compiling):
 def _hook_backward(torch, marks, steps, compiling):
     pass_begins, pass_ends = marks.agent.pass_begins, marks.agent.pass_ends
 
-    def around(original, flags):
-        @functools.wraps(original)
-        def backward(*args, **kwargs):
-            if not marks.alive or compiling():
-                return original(*args, **kwargs)
-            retain_graph, create_graph = flags(args, kwargs)
-            if steps.plain_calls and not retain_graph and not create_graph:
-                steps.plain_calls -= 1
-                steps.depth += 1
-                ticket = pass_begins()
-                try:
-                    return original(*args, **kwargs)
-                finally:
-                    pass_ends(ticket)
-                    steps.depth -= 1
-                    if marks.waiting is not None and not steps.depth:
-                        with marks.guarded("backward hook"):
-                            marks.catch_up()
-            try:
-                site = steps.backward_begins(retain_graph, create_graph)
-            except Exception as error:
-                marks.fail("backward hook", error)
-                return original(*args, **kwargs)
-            completed = False
-            ticket = pass_begins()
-            try:
-                result = original(*args, **kwargs)
-                completed = True
-                return result
-            finally:
-                pass_ends(ticket)
-                try:
-                    steps.backward_ends(site, sys._getframe(1), completed)
-                except Exception as error:
-                    marks.fail("backward hook", error)
+    def begins(flags, args, kwargs):
+        if not marks.alive or compiling():
+            return None
+        retain_graph, create_graph = flags(args, kwargs or {})
+        site = _PLAIN
+        if steps.plain_calls and not retain_graph and not create_graph:
+            steps.plain_calls -= 1
+            steps.depth += 1
+        else:
+            site = steps.backward_begins(retain_graph, create_graph)
+        return site, pass_begins()
 
-        _hide(torch, backward)
-        return backward
+    def ends(ticket, _args, _result, failure):
+        site, lent = ticket
+        pass_ends(lent)
+        if site is not _PLAIN:
+            steps.backward_ends(site, sys._getframe(1), failure is None)
+            return
+        steps.depth -= 1
+        if marks.waiting is not None and not steps.depth:
+            marks.catch_up()
+
+    def engine_begins(args, kwargs):
+        return begins(_engine_flags, args, kwargs)
+
+    def begins_by_name(args, kwargs):
+        return begins(_backward_flags, args, kwargs)
 
     autograd = torch.autograd
     if hasattr(autograd, "_engine_run_backward"):
         # Called by both `backward` and `grad` with (outputs, gradients, retain_graph, create_graph, ...).
-        _bootstrap.replace(
-            marks, autograd, "_engine_run_backward", around(autograd._engine_run_backward, _engine_flags)
-        )
+        _around.wrap(marks, autograd, "_engine_run_backward", engine_begins, ends)
     else:
-        _bootstrap.replace(marks, autograd, "backward", around(autograd.backward, _backward_flags))
-        _bootstrap.replace(marks, autograd, "grad", around(autograd.grad, _backward_flags))
+        _around.wrap(marks, autograd, "backward", begins_by_name, ends)
+        _around.wrap(marks, autograd, "grad", begins_by_name, ends)
+    for function in (begins, ends, engine_begins, begins_by_name):
+        _hide(torch, function)
 
 
 def _engine_flags(args, _kwargs):
@@ -381,29 +372,24 @@ def _backward_flags(args, kwargs):
 
 def _hook_loaders(torch, marks, steps, compiling):
     iterators = sys.modules["torch.utils.data.dataloader"]._BaseDataLoaderIter
-    original = iterators.__next__
     with_gradients = torch.is_grad_enabled
 
-    @functools.wraps(original)
-    def __next__(self):
+    def asked(_args, _kwargs):
         if not marks.alive or compiling():
-            return original(self)
+            return None
         if marks.guard is not None:
-            with marks.guarded("guard"):
-                marks.guard.between()
-        try:
-            batch = original(self)
-        except StopIteration:
-            steps.passes.end(self)
-            raise
-        try:
-            steps.batch(self, with_gradients())
-        except Exception as error:
-            marks.fail("data loader hook", error)
-        return batch
+            marks.guard.between()
+        return True
 
-    _hide(torch, __next__)
-    _bootstrap.replace(marks, iterators, "__next__", __next__)
+    def given(_ticket, args, _batch, failure):
+        if failure is None:
+            steps.batch(args[0], with_gradients())
+        elif failure is StopIteration:
+            steps.passes.end(args[0])
+
+    for function in (asked, given):
+        _hide(torch, function)
+    _around.wrap(marks, iterators, "__next__", asked, given)
 
 
 def _hook_eval(torch, marks, steps, compiling):

@@ -1,14 +1,13 @@
 """Hooks in Transformers: its `Trainer` says itself when epochs and evaluations begin and end."""
 
-import functools
+from caulk import _around
 
 
 def install(module, marks):
     """Listens to the events that `transformers.trainer_callback.CallbackHandler` passes on."""
     steps = getattr(marks, "torch_steps", None)
     handler = getattr(module, "CallbackHandler", None)
-    original = getattr(handler, "call_event", None)
-    if steps is None or original is None:
+    if steps is None or not hasattr(handler, "call_event"):
         marks.note(
             "not-hooked",
             "this transformers has no CallbackHandler: epochs are told from its loops instead, and may be missed",
@@ -36,25 +35,20 @@ def install(module, marks):
         "on_predict": lambda: setattr(marks, "testing", True),
     }
 
-    @functools.wraps(original)
-    def call_event(self, event, *args, **kwargs):
-        if marks.alive and event in heard:
-            with marks.guarded("Transformers hook"):
-                heard[event]()
-        control = original(self, event, *args, **kwargs)
+    def begins(args, _kwargs):
+        if not marks.alive:
+            return None
+        event = args[1]
+        if event in heard:
+            heard[event]()
         trainer = None if guard is None else guard.framework
-        if marks.alive and getattr(trainer, "name", "") == "Transformers":
-            with marks.guarded("guard"):
-                if event == "on_step_end":
-                    trainer.step_ended(control)
-                elif event == "on_save":
-                    trainer.has_saved(*args[:2])
-        return control
+        return trainer if getattr(trainer, "name", "") == "Transformers" else None
 
-    handler.call_event = call_event
+    def ends(trainer, args, control, failure):
+        event = args[1]
+        if failure is None and event == "on_step_end":
+            trainer.step_ended(control)
+        elif failure is None and event == "on_save":
+            trainer.has_saved(*args[2:4])
 
-    def restore():
-        if vars(handler).get("call_event") is call_event:
-            handler.call_event = original
-
-    marks.undo.append(restore)
+    _around.wrap(marks, handler, "call_event", begins, ends)

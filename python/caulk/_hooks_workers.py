@@ -4,11 +4,10 @@ Workers of data loaders, pools and executors make no steps of their own. Between
 either: there they take over the boundaries of the process that they work for.
 """
 
-import functools
 import sys
 import time
 
-from caulk import _bootstrap
+from caulk import _around, _bootstrap
 
 #: Seconds between two boundaries within an epoch: as long as this process has seen none end, and from then on.
 _WITHIN_FIRST = 1.0
@@ -89,16 +88,11 @@ def install(queues, marks):
 
 
 def _hook(owner, marks, worker):
-    original = vars(owner)["get"]
+    def asks(_args, _kwargs):
+        return marks.alive or None
 
-    @functools.wraps(original)
-    def get(self, *args, **kwargs):
-        item = original(self, *args, **kwargs)
-        if marks.alive:
-            try:
-                worker.takes_work()
-            except Exception as error:
-                marks.fail("queue hook", error)
-        return item
+    def given(_ticket, _args, _item, failure):
+        if failure is None:
+            worker.takes_work()
 
-    _bootstrap.replace(marks, owner, "get", get)
+    _around.wrap(marks, owner, "get", asks, given)

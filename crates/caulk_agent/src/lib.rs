@@ -7,6 +7,7 @@
 
 use pyo3::prelude::*;
 
+mod around;
 mod board;
 mod budget;
 mod census;
@@ -44,6 +45,7 @@ static ALLOCATOR: own::Counted = own::Counted;
 fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     heap::try_lists(module.py());
+    around::register(module)?;
     frames::register(module)?;
     heap_profile::register(module)?;
     inspect::register(module)?;

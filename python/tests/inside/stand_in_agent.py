@@ -2,6 +2,7 @@
 
 import os
 import sys
+import types
 
 _LOG = os.environ.get("TEST_AGENT_LOG", "")
 _FAIL = os.environ.get("TEST_AGENT_FAIL", "")
@@ -24,6 +25,37 @@ def start(settings, argv, rank, worker):
         return False
     _write("start", settings, argv, rank, worker)
     return True
+
+
+class Around:
+    """As the agent's, but with a frame."""
+
+    def __init__(self, original, begin, end, failed):
+        self.original, self.begin, self.end, self.failed = original, begin, end, failed
+
+    def __call__(self, *args, **kwargs):
+        """Calls the three in order."""
+        ticket = self.hears(self.begin, args, kwargs)
+        try:
+            result = self.original(*args, **kwargs)
+        except BaseException as error:
+            if ticket is not None:
+                self.hears(self.end, ticket, args, None, type(error))
+            raise
+        if ticket is not None:
+            self.hears(self.end, ticket, args, result, None)
+        return result
+
+    def hears(self, hook, *arguments):
+        """What a hook gives."""
+        try:
+            return hook(*arguments)
+        except Exception as error:
+            return self.failed(error)
+
+    def __get__(self, instance, owner=None):
+        """Bound as a function is."""
+        return self if instance is None else types.MethodType(self, instance)
 
 
 def pass_begins():
