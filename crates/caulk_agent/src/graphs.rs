@@ -2,7 +2,7 @@
 //! every step (`self.total += loss`, a hidden state fed back, an unrolled iterate, `p.grad` of a recorded backward).
 //!
 //! All graphs reachable from tensors that Python holds are walked together, bounded; only when their sum rises from
-//! census to census are the holders looked for, and followed by name, since the tensor itself is replaced.
+//! census to census, or is beyond the bound, are the holders looked for, and followed by name, since the tensor itself is replaced.
 
 use std::time::Duration;
 
@@ -68,10 +68,11 @@ impl Graphs {
         let (mut candidates, total) = Self::survey(&torch, tensors);
         self.totals.insert(0, total);
         self.totals.truncate(4);
-        let rises = self.totals.windows(2).filter(|pair| pair[0] > pair[1] + 1).count();
+        // More nodes than are walked may be more each time.
+        let rises = total >= NODE_LIMIT || self.totals.windows(2).any(|pair| pair[0] > pair[1] + 1);
         // Those that are followed by name cost no search; others may begin later.
         self.searched += 1;
-        if rises == 0 || (suspects.follows_graphs() && !self.searched.is_multiple_of(SEARCH_AGAIN)) {
+        if !rises || (suspects.follows_graphs() && !self.searched.is_multiple_of(SEARCH_AGAIN)) {
             return Vec::new();
         }
         // The youngest: a graph that is kept hangs on the newest tensor of its chain.
@@ -169,7 +170,9 @@ fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, P
     let mut oldest = None;
     for node in nodes {
         walk.follow(torch, node.clone(), NODE_LIMIT, true);
-        oldest = oldest.max(nodes_since_oldest(&node).filter(|_| walk.truncated));
+        if walk.truncated {
+            oldest = oldest.max(nodes_since_oldest(&node));
+        }
     }
     // A graph too large to be walked is taken to be like the part of it that was.
     let nodes = oldest.unwrap_or(walk.nodes).max(walk.nodes);

@@ -3,8 +3,9 @@
 //! Only objects whose type is exactly `torch.Tensor` or `Parameter` are asked: a subclass may run user code. Saved
 //! tensors are read through `_raw_saved_*`, which never unpacks (unpacking would re-run a checkpointed forward).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyString, PyTuple, PyType};
@@ -92,12 +93,18 @@ impl Drop for Torch<'_> {
     }
 }
 
-/// Links followed back to the oldest node of a graph.
-const LONGEST_CHAIN: u32 = 10_000;
+/// Nodes asked for what comes before them on the way back to the oldest of a graph, and those in a row that lead no
+/// further back: weights, of which each call begins with some.
+const MOST_ASKED: u32 = 10_000;
+const IN_VAIN: u32 = 512;
+/// The oldest node that a large graph was found to begin with.
+static OLDEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Nodes that the thread has made since the oldest one that a graph reaches: what a graph too large to be walked grows
-/// by. An upper bound of its size, exact where everything made since hangs on it. `None` where even that chain is too
-/// long.
+/// by. An upper bound of its size, exact where everything made since hangs on it. `None` for a leaf.
+///
+/// Where the way back is too long, the graph is taken to begin where the oldest of those began that could be followed to
+/// their ends: it was one of them while it was smaller.
 ///
 /// Nodes are numbered as they are made, and a leaf's accumulator has the largest number (torch, `Node::sequence_nr`).
 pub(crate) fn nodes_since_oldest(root: &Bound<'_, PyAny>) -> Option<u64> {
@@ -106,18 +113,24 @@ pub(crate) fn nodes_since_oldest(root: &Bound<'_, PyAny>) -> Option<u64> {
         (number < 1 << 62).then_some(number)
     };
     let newest = number(root)?;
-    let (mut node, mut oldest) = (root.clone(), newest);
-    for _ in 0..LONGEST_CHAIN {
+    // By number, which is a node's own on its thread.
+    let mut open = BTreeMap::from([(newest, root.clone())]);
+    let mut met = HashSet::from([newest]);
+    let (mut oldest, mut in_vain) = (newest, 0);
+    for _ in 0..MOST_ASKED {
+        let Some((asked, node)) = open.pop_first().filter(|_| in_vain < IN_VAIN) else {
+            OLDEST.fetch_min(oldest, Ordering::Relaxed);
+            return Some(newest - oldest);
+        };
+        in_vain = if asked < oldest { 0 } else { in_vain + 1 };
+        oldest = oldest.min(asked);
         let next = node.getattr("next_functions").ok()?.cast_into::<PyTuple>().ok()?;
         let functions =
             next.iter().filter_map(|pair| pair.get_item(0).ok()).filter(|function| !function.is_none());
         let numbered = functions.filter_map(|function| Some((number(&function)?, function)));
-        match numbered.min_by_key(|(number, _)| *number) {
-            Some((number, function)) => (node, oldest) = (function, oldest.min(number)),
-            None => return Some(newest.saturating_sub(oldest)),
-        }
+        open.extend(numbered.filter(|(number, _)| met.insert(*number)));
     }
-    None
+    Some(newest - oldest.min(OLDEST.load(Ordering::Relaxed)))
 }
 
 /// A walk over autograd graphs, each node and storage once.
