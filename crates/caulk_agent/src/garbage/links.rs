@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use caulk_wire::{CodePlace, CycleLink};
+use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
 
 use crate::frames;
-use crate::heap::{Address, AddressSet, Heap, Shape, loaded, member};
-use crate::label;
+use crate::heap::{Address, AddressSet, Heap, Shape, loaded, member, type_address};
+use crate::{label, symbols};
 
 /// Objects whose attributes are looked at, functions and frames that are asked for their place.
 const SAMPLED: usize = 24;
@@ -19,11 +21,13 @@ const TOLD: usize = 8;
 /// Attributes of a sample of the user's objects that lead back to their owner within the garbage.
 pub(super) fn of(heap: &mut Heap<'_>, dead: &[Address], among: &AddressSet) -> Vec<CycleLink> {
     let mut links: HashMap<(String, String, String), u32> = HashMap::new();
+    let mut types: HashMap<String, Address> = HashMap::new();
     let instances: Vec<Address> = dead.iter().copied().filter(|object| is_instance(heap, *object)).collect();
     for owner in spread(&instances) {
         for (attribute, value) in label::attributes(heap, owner) {
             if among.contains(&value) && value != owner && leads_to(heap, value, owner, among) {
                 let key = (heap.type_name(owner), attribute, heap.type_name(value));
+                types.insert(key.0.clone(), type_address(owner));
                 *links.entry(key).or_default() += 1;
             }
         }
@@ -31,7 +35,7 @@ pub(super) fn of(heap: &mut Heap<'_>, dead: &[Address], among: &AddressSet) -> V
     let mut links: Vec<CycleLink> = links
         .into_iter()
         .map(|((owner_type, attribute, target_type), count)| CycleLink {
-            file: file_of(heap.py, &owner_type),
+            file: types.get(&owner_type).map_or_else(String::new, |owner| file_of(heap, *owner)),
             owner_type,
             attribute,
             target_type,
@@ -104,9 +108,21 @@ fn place_of(heap: &mut Heap<'_>, object: Address) -> Option<CodePlace> {
     frames::is_user_file(&file).then_some(CodePlace { file, line, function })
 }
 
-/// File of the module that a type's name begins with.
-fn file_of(py: Python<'_>, type_name: &str) -> String {
-    let mut name = type_name;
+/// File of the module that a type's name begins with. Torch makes the type of a backward pass for a class of the user's:
+/// then that of this class.
+fn file_of(heap: &Heap<'_>, object_type: Address) -> String {
+    let py = heap.py;
+    let forward = symbols::type_lookup().and_then(|lookup| {
+        let name = PyString::intern(py, "_forward_cls");
+        // SAFETY: a live type and a string; a borrowed reference or null, without an exception.
+        let found = unsafe { lookup(object_type as *mut ffi::PyTypeObject, name.as_ptr()) };
+        // SAFETY: as above; kept from here on.
+        unsafe { Bound::from_borrowed_ptr_or_opt(py, found) }
+    });
+    let forward = forward.and_then(|found| found.cast_into::<PyType>().ok());
+    let object_type = forward.as_ref().map_or(object_type, |found| found.as_ptr() as Address);
+    let type_name = heap.name_of_type(object_type);
+    let mut name = type_name.as_str();
     while let Some((module, _)) = name.rsplit_once('.') {
         if let Some(module) = loaded(py, module) {
             return member(&module, "__file__").and_then(|file| file.extract().ok()).unwrap_or_default();

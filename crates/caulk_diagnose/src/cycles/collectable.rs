@@ -101,7 +101,12 @@ fn growth_of(
 
 /// What is known of the cycles, without how they grow.
 fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, message: String) -> Finding {
-    let class = LeakClass::ReferenceCycle;
+    let made_by_torch = |link: &CycleLink| link.owner_type.starts_with("torch.autograd.function.");
+    let class = match garbage.links.first() {
+        // `ctx` of a `torch.autograd.Function` is the graph's node.
+        Some(link) if made_by_torch(link) => LeakClass::ContextAttributeTensor,
+        _ => LeakClass::ReferenceCycle,
+    };
     let closing = closing(files, garbage);
     let (mut sites, container, certain) = match closing.as_slice() {
         [] => (in_code(files, garbage).into_iter().collect(), String::new(), false),
@@ -127,10 +132,14 @@ fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, message: S
         pinned: (garbage.tensor_bytes > 0)
             .then(|| Pinned { tensor_bytes: garbage.tensor_bytes, ..Pinned::default() }),
         evidence: evidence(garbage),
-        fix: Some(fix::of(class, None, "")),
+        fix: Some(if garbage.frozen > 0 { fix::display(FROZEN) } else { fix::of(class, None, "") }),
         ..Finding::of(class)
     }
 }
+
+/// What to do where objects were taken out of the collector's sight.
+const FROZEN: &str = "refer back through `weakref.ref(...)`, so that the objects are free with their last use; and call \
+                      `gc.freeze()` once, before the training, right after `gc.collect()`: what is frozen is never collected";
 
 /// Why the collector does not come by.
 fn collector(garbage: &Garbage) -> String {
@@ -181,8 +190,14 @@ fn closing(files: &Files<'_>, garbage: &Garbage) -> Vec<(String, GrowSite)> {
         let mut found: Vec<(String, GrowSite)> = Vec::new();
         for link in links {
             let Some(module) = files.module(&link.file) else { continue };
-            let sites = module.grow_sites(&link.attribute).into_iter();
-            found.extend(sites.filter(sets_something).map(|site| (link.file.clone(), site)));
+            let mut sites = module.grow_sites(&link.attribute);
+            sites.retain(sets_something);
+            // Variables of the same name are something else.
+            let is_attribute = |site: &GrowSite| site.container.contains('.');
+            if sites.iter().any(is_attribute) {
+                sites.retain(is_attribute);
+            }
+            found.extend(sites.into_iter().map(|site| (link.file.clone(), site)));
         }
         found
     };
