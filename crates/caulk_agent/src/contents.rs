@@ -10,10 +10,12 @@ use std::time::Duration;
 use caulk_wire::Contents;
 use pyo3::prelude::*;
 
+mod exported;
 mod facts;
 mod sample;
 mod whole;
 
+use exported::Exported;
 use facts::Facts;
 use sample::Sample;
 pub(crate) use whole::Walk;
@@ -211,6 +213,8 @@ impl Owned {
         let torch = Torch::new(heap.py);
         let mut storages: AddressMap<(u64, u64)> = AddressMap::default();
         let mut on_gpu = AddressSet::default();
+        let mut exported = Exported::default();
+        let mut mapped = AddressSet::default();
         let mut walk = GraphWalk::new();
         for object in &self.objects {
             sizes.objects += heap.shallow_bytes(*object).next_multiple_of(16) as u64;
@@ -218,6 +222,16 @@ impl Owned {
             match info.shape {
                 Shape::Exception => facts.add("exception"),
                 Shape::Frame => facts.add("frame"),
+                Shape::Exporter => {
+                    if let Some((pointer, bytes)) = exported.of(*object)
+                        && mapped.insert(pointer)
+                    {
+                        sizes.objects += bytes;
+                    }
+                }
+                Shape::Stream | Shape::TextStream => {
+                    sizes.objects += exported::of_stream(&heap.own(*object), info.shape);
+                }
                 // A subclass may have attributes of its own making.
                 Shape::Array if type_address(*object) == heap.ndarray() => {
                     facts.add("array");

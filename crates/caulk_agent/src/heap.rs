@@ -121,6 +121,8 @@ impl<'py> Heap<'py> {
             Shape::Dict => unsafe { ffi::PyDict_Size(pointer) },
             // SAFETY: a set or a subclass; reads a field.
             Shape::Set => unsafe { ffi::PySet_Size(pointer) },
+            // SAFETY: as for a list.
+            Shape::Items => unsafe { ffi::Py_SIZE(pointer) }.saturating_mul(item_bytes(object)),
             _ => return None,
         };
         usize::try_from(length).ok()
@@ -142,7 +144,7 @@ impl<'py> Heap<'py> {
             // A dict's table: 8-byte hash, key and value for two thirds of its slots, and an index of one to four bytes.
             Shape::Dict => (length.max(5).next_power_of_two() * 3 / 2) * 24,
             Shape::Set => length.max(8).next_power_of_two() * 2 * 16,
-            Shape::Buffer => length,
+            Shape::Buffer | Shape::Items => length,
             // One byte for each character: what is not Latin-1 takes two or four.
             // SAFETY: a string or a subclass; reads a field.
             Shape::Text => unsafe { ffi::PyUnicode_GetLength(object as *mut ffi::PyObject) }.unsigned_abs(),
@@ -153,7 +155,7 @@ impl<'py> Heap<'py> {
 
     fn items(object: Address, info: TypeInfo) -> usize {
         if info.item_size == 0
-            || matches!(info.shape, Shape::List | Shape::Deque | Shape::Buffer | Shape::Type)
+            || matches!(info.shape, Shape::List | Shape::Deque | Shape::Buffer | Shape::Items | Shape::Type)
         {
             return 0;
         }
@@ -291,6 +293,19 @@ pub(crate) fn is_a(object: &Bound<'_, PyAny>, class: &Bound<'_, PyAny>) -> bool 
     // SAFETY: the type of a live object; `class` is checked to be a type.
     class.is_instance_of::<pyo3::types::PyType>()
         && unsafe { ffi::PyType_IsSubtype(ffi::Py_TYPE(object.as_ptr()), class.as_ptr().cast()) } != 0
+}
+
+/// Bytes of an item of an `array.array`, which keeps them in its fourth field's table (Modules/arraymodule.c,
+/// `arrayobject.ob_descr->itemsize`); 1 where that does not look like one.
+fn item_bytes(array: Address) -> isize {
+    const TYPE_CODES: &[u8] = b"bBuwhHiIlLqQfd";
+    let table = read_word(array + 5 * size_of::<Address>());
+    if table == 0 {
+        return 1;
+    }
+    let word = read_word(table).to_ne_bytes();
+    let bytes = i32::from_ne_bytes([word[4], word[5], word[6], word[7]]);
+    if TYPE_CODES.contains(&word[0]) && (1..=8).contains(&bytes) { bytes as isize } else { 1 }
 }
 
 fn read_word(address: Address) -> Address {

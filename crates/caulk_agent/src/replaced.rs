@@ -135,7 +135,7 @@ impl Replaced {
                 Shape::Dict => ContainerKind::Dict,
                 Shape::Set => ContainerKind::Set,
                 Shape::Deque => ContainerKind::Deque,
-                Shape::Buffer => ContainerKind::Buffer,
+                Shape::Buffer | Shape::Items => ContainerKind::Buffer,
                 _ => ContainerKind::List,
             };
             let size = seen.len as u64;

@@ -115,7 +115,7 @@ impl Suspects {
             Shape::Dict => ContainerKind::Dict,
             Shape::Set => ContainerKind::Set,
             Shape::Deque => ContainerKind::Deque,
-            Shape::Buffer => ContainerKind::Buffer,
+            Shape::Buffer | Shape::Items => ContainerKind::Buffer,
             _ => ContainerKind::List,
         };
         let history = boundaries.iter().zip(grown.history).filter(|(_, len)| *len > 0);

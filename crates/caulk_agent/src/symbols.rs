@@ -5,7 +5,7 @@
 //! depends on the layout of a structure checks that layout where it is used, before it is believed.
 
 use std::ffi::CStr;
-use std::os::raw::{c_int, c_void};
+use std::os::raw::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use pyo3::ffi;
@@ -17,12 +17,30 @@ pub(crate) type VisitObject = unsafe extern "C" fn(*mut ffi::PyObject, *mut c_vo
 pub(crate) type TraceFunction =
     unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyFrameObject, c_int, *mut ffi::PyObject) -> c_int;
 
+/// `Py_buffer` (Include/cpython/object.h up to 3.10, Include/pybuffer.h since).
+#[repr(C)]
+pub(crate) struct BufferView {
+    pub(crate) start: *mut c_void,
+    object: *mut ffi::PyObject,
+    pub(crate) length: isize,
+    item_size: isize,
+    read_only: c_int,
+    dimensions: c_int,
+    format: *mut c_char,
+    shape: *mut isize,
+    strides: *mut isize,
+    suboffsets: *mut isize,
+    internal: *mut c_void,
+}
+
 type VisitObjects = unsafe extern "C" fn(VisitObject, *mut c_void);
 type FrameBack = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject;
 type FrameVariable = unsafe extern "C" fn(*mut ffi::PyFrameObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
 type TypeLookup = unsafe extern "C" fn(*mut ffi::PyTypeObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
 type FunctionPart = unsafe extern "C" fn(*mut ffi::PyObject) -> *mut ffi::PyObject;
 type CellGet = unsafe extern "C" fn(*mut ffi::PyObject) -> *mut ffi::PyObject;
+type GetBuffer = unsafe extern "C" fn(*mut ffi::PyObject, *mut BufferView, c_int) -> c_int;
+type ReleaseBuffer = unsafe extern "C" fn(*mut BufferView);
 type SetTracer =
     unsafe extern "C" fn(*mut ffi::PyThreadState, Option<TraceFunction>, *mut ffi::PyObject) -> c_int;
 type ThreadHead = unsafe extern "C" fn(*mut ffi::PyInterpreterState) -> *mut ffi::PyThreadState;
@@ -60,6 +78,10 @@ functions! {
     function_globals: FunctionPart = c"PyFunction_GetGlobals", 10..=14;
     /// `PyCell_Get`: a new reference or null, without an exception.
     cell_get: CellGet = c"PyCell_Get", 10..=14;
+    /// `PyObject_GetBuffer`: 0, or -1 with an exception.
+    get_buffer: GetBuffer = c"PyObject_GetBuffer", 10..=14;
+    /// `PyBuffer_Release`.
+    release_buffer: ReleaseBuffer = c"PyBuffer_Release", 10..=14;
     /// `_PyEval_SetProfile`, for any thread of the interpreter.
     set_profile: SetTracer = c"_PyEval_SetProfile", 10..=11;
     /// `PyInterpreterState_ThreadHead`.

@@ -281,7 +281,7 @@ fn pinned(finding: &Finding) -> Option<String> {
         });
     }
     if pinned.tensor_bytes > 0 {
-        parts.push(format!("{} of tensors", Bytes(pinned.tensor_bytes)));
+        parts.push(format!("{} of tensors and arrays", Bytes(pinned.tensor_bytes)));
     }
     (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -50,7 +50,7 @@ impl Sample {
                     sample.elements.push(item as Address);
                 }
             }
-            Shape::Buffer => {}
+            Shape::Buffer | Shape::Items => {}
             _ => {
                 // Traversed in their own order: a deque's from the oldest, a set's in none.
                 let mut wanted = positions(length.min(MOST_REFERENTS)).into_iter().peekable();

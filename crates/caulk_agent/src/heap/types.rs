@@ -3,7 +3,7 @@
 //! Facts are read from the type's flags, slots and two size fields, so that a walk over the heap that meets a new type
 //! neither makes objects nor calls Python: addresses are held meanwhile.
 
-use std::os::raw::c_void;
+use std::os::raw::{c_int, c_void};
 use std::sync::OnceLock;
 
 use pyo3::ffi;
@@ -20,7 +20,10 @@ pub(crate) enum Shape {
     Dict,
     Set,
     Deque,
+    /// `bytearray`.
     Buffer,
+    /// `array.array`.
+    Items,
     Tuple,
     Text,
     Bytes,
@@ -35,6 +38,12 @@ pub(crate) enum Shape {
     Code,
     Exception,
     LruCache,
+    /// `io.BytesIO`.
+    Stream,
+    /// `io.StringIO`.
+    TextStream,
+    /// A mapping, an array or structure of ctypes: a handle of memory beside it.
+    Exporter,
     /// Anything else.
     Plain,
 }
@@ -57,6 +66,8 @@ pub(super) struct KnownTypes {
     deque: Address,
     array: Address,
     lru_cache: Address,
+    streams: [Address; 2],
+    exporters: [Address; 3],
     pub(super) tensor: Address,
     pub(super) parameter: Address,
     pub(super) ndarray: Address,
@@ -78,6 +89,9 @@ impl KnownTypes {
             deque: find("_collections", "deque").max(find("collections", "deque")),
             array: find("array", "array"),
             lru_cache: find("functools", "_lru_cache_wrapper"),
+            streams: ["BytesIO", "StringIO"].map(|name| find("_io", name)),
+            exporters: [("mmap", "mmap"), ("_ctypes", "Array"), ("_ctypes", "Structure")]
+                .map(|(module, name)| find(module, name)),
             tensor: find("torch", "Tensor"),
             parameter: find("torch.nn.parameter", "Parameter"),
             ndarray: find("numpy", "ndarray"),
@@ -132,7 +146,7 @@ impl KnownTypes {
             (self.deque, Shape::Deque),
             (self.tensor, Shape::Tensor),
             (self.ndarray, Shape::Array),
-            (self.array, Shape::Buffer),
+            (self.array, Shape::Items),
             (self.lru_cache, Shape::LruCache),
             (self.frame, Shape::Frame),
             (self.generators[0], Shape::Generator),
@@ -148,7 +162,29 @@ impl KnownTypes {
             // SAFETY: both are live type objects.
             *base != 0 && unsafe { ffi::PyType_IsSubtype(object_type, *base as *mut ffi::PyTypeObject) } != 0
         });
-        found.map_or(Shape::Plain, |(_, shape)| *shape)
+        match found {
+            Some((_, shape)) => *shape,
+            // A class of the user's may have methods of its own.
+            None if object_type as Address == self.streams[0] => Shape::Stream,
+            None if object_type as Address == self.streams[1] => Shape::TextStream,
+            None if self.exports(object_type) => Shape::Exporter,
+            None => Shape::Plain,
+        }
+    }
+
+    /// Does it hand out memory by the library's own function, and not by one of a class of the user's?
+    fn exports(&self, object_type: *mut ffi::PyTypeObject) -> bool {
+        /// `Py_bf_getbuffer` (Include/typeslots.h).
+        const GET_BUFFER: c_int = 1;
+        // SAFETY: a live type; the slot exists in all versions from 3.10 on.
+        let slot = |of: *mut ffi::PyTypeObject| unsafe { ffi::PyType_GetSlot(of, GET_BUFFER) };
+        self.exporters.iter().any(|base| {
+            let base = *base as *mut ffi::PyTypeObject;
+            // SAFETY: both are live type objects.
+            !base.is_null()
+                && unsafe { ffi::PyType_IsSubtype(object_type, base) } != 0
+                && slot(object_type) == slot(base)
+        })
     }
 }
 

@@ -1,0 +1,22 @@
+"""Memory of which Python sees a handle alone, or a cycle that torch closes, is blamed on the line that keeps it."""
+
+from __future__ import annotations
+
+import pytest
+from harness import PROGRAMS, Run, marked_line
+
+
+@pytest.mark.parametrize("way", ["mapping", "numbers", "stream"])
+def test_what_keeps_handles_of_memory_is_named(run_caulk, way):
+    program = PROGRAMS / "handles.py"
+    run: Run = run_caulk(program, way)
+    finding = run.alarm_at("handles.py", marked_line(program))
+    assert finding is not None and finding["holder"] == "store.pieces", run.told()
+    assert 3 << 20 < finding["growth"]["bytes_per_epoch"] < 6 << 20, run.told()
+
+
+def test_an_attribute_of_ctx_that_closes_a_cycle_is_named(run_caulk):
+    program = PROGRAMS / "context_output.py"
+    run: Run = run_caulk(program)
+    finding = run.alarm_at("context_output.py", marked_line(program))
+    assert finding is not None and finding["class"] == "context-attribute-tensor", run.told()
