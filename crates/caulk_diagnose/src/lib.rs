@@ -180,7 +180,8 @@ fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding])
 
 /// Memory grows, and nothing was found that accounts for it.
 fn is_unexplained(judged: &verdicts::Judged, findings: &[Finding]) -> bool {
-    let explained = findings.iter().any(|finding| finding.severity > Severity::Info);
+    let explains = |finding: &Finding| finding.severity > Severity::Info && !native::is_suspected(finding);
+    let explained = findings.iter().any(explains);
     judged.in_use_state() == Some(State::Grows) && !explained
 }
 

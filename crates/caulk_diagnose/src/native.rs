@@ -27,6 +27,9 @@ const MORE: f64 = 2.0;
 /// Lines that are named.
 const LINES: usize = 3;
 
+/// What to do where nothing but the line is known.
+const LOOK: &str = "look for what keeps what is made here: `caulk.find_holders(value)` tells it of one value";
+
 /// Growth of a process, in bytes per unit, that `found` leaves open; `None` where it does not grow, or most is explained.
 pub(crate) fn open(judged: &Judged, found: &[Finding]) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
@@ -53,10 +56,37 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged
         let slope = line.judgement.slope;
         let grows = line.judgement.state == State::Grows && slope >= judged.least;
         let fits = nothing_else || slope <= MOST * open;
-        grows && fits && slope >= OPEN * open && line.blocks_per_unit > MORE * objects
+        grows && fits && slope >= OPEN * open
     });
     lines.sort_by(|a, b| b.judgement.slope.total_cmp(&a.judgement.slope));
-    lines.iter().take(LINES).map(|line| finding(files, process, scale, line)).collect()
+    let is_native = |line: &Line<'_>| line.blocks_per_unit > MORE * objects;
+    if lines.iter().any(is_native) {
+        lines.retain(is_native);
+        return lines.iter().take(LINES).map(|line| finding(files, process, scale, line)).collect();
+    }
+    // Objects may hold it, in a way that was not found: the line is all that there is to go on.
+    lines.first().map(|line| suspected(finding(files, process, scale, line), scale)).into_iter().collect()
+}
+
+/// The line that allocates, where what holds it may be objects that Python knows.
+fn suspected(found: Finding, scale: Scale) -> Finding {
+    let rate = found.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
+    Finding {
+        confidence: Confidence::Suspected,
+        severity: Severity::Warning,
+        message: format!(
+            "memory that is allocated here stays, {} per {}, and what holds it was not found",
+            Bytes::signed(rate),
+            unit_name(scale.verdict_unit())
+        ),
+        fix: Some(fix::display(LOOK)),
+        ..found
+    }
+}
+
+/// Is it but the line that allocates, without what holds the memory?
+pub(crate) fn is_suspected(finding: &Finding) -> bool {
+    finding.class == LeakClass::NativeGrowth && finding.confidence == Confidence::Suspected
 }
 
 /// Objects of the type of which most more are alive per unit, by the censuses. Blocks that are as many are theirs: what

@@ -47,6 +47,14 @@ pub(crate) fn evidence(files: &Files<'_>, process: &Process<'_>, series: Series)
         .then(|| Evidence { kind: kind.into(), text: format!("of those more {}", told.join(", ")) })
 }
 
+/// Are most of the open files that are more now segments of shared memory?
+pub(crate) fn are_shared_memory(process: &Process<'_>) -> bool {
+    let more = more(process, |opened| &opened.files);
+    let count = |kinds: &mut dyn Iterator<Item = &(&Kin, u32)>| kinds.map(|(_, count)| count).sum::<u32>();
+    let shared = count(&mut more.iter().filter(|(kin, _)| kin.name.starts_with("/dev/shm/")));
+    shared > 0 && 2 * shared > count(&mut more.iter())
+}
+
 /// The one line that begins threads that run the function that most of those more do.
 pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     let more = more(process, |opened| &opened.threads);

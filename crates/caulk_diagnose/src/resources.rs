@@ -44,11 +44,19 @@ pub(crate) fn findings(
         finding.evidence.extend(opened::evidence(files, process, series));
         if series == Series::Threads {
             finding.sites.extend(opened::beginning(files, process));
+        } else if opened::are_shared_memory(process) {
+            // What keeps the memory keeps its descriptors: one matter, not two.
+            finding.severity = Severity::Info;
+            finding.fix = Some(fix::display(SHARED_MEMORY));
         }
         Some(finding)
     });
     processes.into_iter().chain(own).collect()
 }
+
+/// What to do about descriptors of shared memory.
+const SHARED_MEMORY: &str =
+    "each belongs to a tensor or segment in shared memory and is closed with it: let go of what keeps those";
 
 /// The one call of these in the files that are known to run.
 fn only_call(files: &Files<'_>, process: &Process<'_>, names: &[&str]) -> Option<Site> {
