@@ -338,6 +338,8 @@ def signalled(path: Path, folder: Path, send: Callable[[int, int], None], number
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Shells let what they start in the background ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert running.stdout is not None
     while running.stdout.readline() != "step\n":
@@ -382,6 +384,7 @@ def test_ctrl_c_between_two_lives_ends_the_run(tmp_path):
         [str(CAULK), "run", "--output", str(tmp_path / "run"), *guard(path), "--", sys.executable, str(path)],
         cwd=tmp_path,
         env=program_environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
