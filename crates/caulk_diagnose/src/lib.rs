@@ -109,7 +109,12 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         let patterns = sources.patterns(&files_of(&processes));
         patterns::join(&mut diagnosis.findings, &patterns);
         if unexplained {
-            diagnosis.findings.extend(patterns::suspected(&diagnosis.findings, &patterns));
+            let suspected = patterns::suspected(&diagnosis.findings, &patterns);
+            if !suspected.is_empty() {
+                // Source that shows what keeps it is a better lead than the line that allocates.
+                demote(&mut diagnosis.findings, native::is_suspected);
+            }
+            diagnosis.findings.extend(suspected);
         }
     }
     let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
@@ -152,13 +157,12 @@ fn of_process(
     if let Some(open) = native::open(judged, &findings) {
         let cycle = cycles::finding(files, process, judged, open);
         let lines = cycle.map_or_else(|| native::findings(files, process, judged, open), |cycle| vec![cycle]);
-        if !lines.is_empty() {
-            let nameless = findings.iter_mut().filter(|finding| native::is_nameless(finding));
-            nameless.for_each(|finding| finding.severity = Severity::Info);
-        }
         findings.extend(lines);
     } else {
         findings.extend(cycles::waiting(files, process, judged));
+    }
+    if findings.iter().any(|finding| finding.severity > Severity::Info && !native::is_nameless(finding)) {
+        demote(&mut findings, native::is_nameless);
     }
     gpu_lines::join(files, process, judged, &mut findings);
     findings.extend(retention::finding(process, judged));
@@ -166,6 +170,14 @@ fn of_process(
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
     findings
+}
+
+/// Makes some findings mere advice.
+fn demote(findings: &mut [Finding], which: fn(&Finding) -> bool) {
+    findings
+        .iter_mut()
+        .filter(|finding| which(finding))
+        .for_each(|finding| finding.severity = Severity::Info);
 }
 
 fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding]) -> Vec<String> {
