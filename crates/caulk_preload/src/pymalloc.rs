@@ -109,10 +109,11 @@ pub(crate) fn hook_arenas() -> bool {
     let mut now = Arenas { context: none, malloc: None, free: None };
     // SAFETY: a place for the answer.
     unsafe { get(&raw mut now) };
-    if now.malloc.is_none() || now.free.is_none() || !OLD_ARENAS.set(now) {
+    if now.malloc.is_none() || !OLD_ARENAS.set(now) {
         return false;
     }
-    let mut hooked = Arenas { malloc: Some(malloc_arena), free: Some(free_arena), ..now };
+    let free = now.free.map(|_| free_arena as FreeArena);
+    let mut hooked = Arenas { malloc: Some(malloc_arena), free, ..now };
     // SAFETY: hands on; what it returns is freed by the old one.
     unsafe { set(&raw mut hooked) };
     true
