@@ -2,7 +2,6 @@
 
 import os
 import sys
-import types
 
 _LOG = os.environ.get("TEST_AGENT_LOG", "")
 _FAIL = os.environ.get("TEST_AGENT_FAIL", "")
@@ -55,6 +54,8 @@ class Around:
 
     def __get__(self, instance, owner=None):
         """Bound as a function is."""
+        import types  # Not before a hook is there: programs would see it among their modules.
+
         return self if instance is None else types.MethodType(self, instance)
 
 
