@@ -56,10 +56,12 @@ def test_memory_is_flat_and_five_kills_change_nothing(data_set: Path) -> None:
     report = json.loads((data_set / "report.json").read_text())
     assert not report["leak_found"], report["verdicts"]
     count = len((data_set / "videos.csv").read_text().splitlines()) - 1
-    (tree,) = [verdict for verdict in report["verdicts"] if verdict["series"] == "rss"]
-    # A run of seconds has too few readings to say more.
-    assert tree["state"] in ("flat", "plateaus", "sawtooth", *(["undecided"] if count < 1000 else [])), tree
-    assert tree["process"]["role"] == "tree" and tree["last"] < 200_000_000
+    trees = [verdict for verdict in report["verdicts"] if verdict["series"] == "rss"]
+    # A run of a second or two has too few readings to say more, or anything.
+    states = ["flat", "plateaus", "sawtooth", *(["undecided"] if count < 1000 else [])]
+    assert all(tree["state"] in states for tree in trees), trees
+    assert all(tree["process"]["role"] == "tree" and tree["last"] < 200_000_000 for tree in trees)
+    assert len(trees) == 1 or (count < 1000 and not trees)
 
     draw = random.Random(8)
     for part in range(5):
