@@ -1,11 +1,11 @@
-"""The fixture that runs programs under the real command."""
+"""Fixtures: programs under the real command, the worker that decodes videos."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,3 +55,14 @@ def run_caulk(tmp_path: Path) -> Callable[..., Run]:
         return Run(done.returncode, done.stdout, done.stderr, folder, json.loads(report.read_text()))
 
     return run
+
+
+@pytest.fixture(scope="module")
+def clip_worker() -> Iterator[Path]:
+    """The worker beside the command, which the Python package is told of; skips where there is none."""
+    worker = CAULK.with_name("caulk-clip")
+    if not worker.exists():
+        pytest.skip("built without FFmpeg")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CAULK_CLIP", str(worker))
+        yield worker

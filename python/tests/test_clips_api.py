@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import doctest
-import os
 import subprocess
 import warnings
 import zipfile
@@ -20,15 +19,7 @@ torch = pytest.importorskip("torch")
 import caulk._iterclips  # noqa: E402
 import caulk.clips  # noqa: E402
 
-WORKER = CAULK.with_name("caulk-clip")
-pytestmark = pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def installed():
-    os.environ["CAULK_CLIP"] = str(WORKER)
-    yield
-    del os.environ["CAULK_CLIP"]
+pytestmark = pytest.mark.usefixtures("clip_worker")
 
 
 @pytest.fixture(scope="module")

@@ -21,17 +21,9 @@ pytest.importorskip("torch")
 
 import caulk.clips  # noqa: E402
 
-WORKER = CAULK.with_name("caulk-clip")
-pytestmark = pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")
+pytestmark = pytest.mark.usefixtures("clip_worker")
 OPTIONS = ("--frames", "4", "--size", "48", "--augment", "1", "--jobs", "2")
 SCRATCH = ".caulk-scratch-*"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def installed():
-    os.environ["CAULK_CLIP"] = str(WORKER)
-    yield
-    del os.environ["CAULK_CLIP"]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 //! Resident memory that rises while bytes in use do not, and things that are counted.
 
-use caulk_core::wire::Message;
+use caulk_core::wire::{Kin, Message, Opened};
 use caulk_core::{LeakClass, Series, Severity, State};
 
 use crate::run::{MB, Run};
@@ -62,4 +62,15 @@ fn descriptors_that_become_more_are_told_and_those_that_come_and_go_are_not() {
     assert_eq!((finding.class, finding.severity), (LeakClass::FileHandlesGrow, Severity::Warning));
     let threads = run(|epoch, boundary| boundary.threads = 4 + (epoch % 3) as u32);
     assert!(threads.diagnose().findings.is_empty(), "{:#?}", threads.diagnose());
+}
+
+#[test]
+fn descriptors_of_shared_memory_are_no_matter_of_their_own() {
+    let mut run = run(|epoch, boundary| boundary.fds = 8 + 6 * epoch as u32);
+    for boundary in [0, 11] {
+        let segments = Kin { name: "/dev/shm/torch_*".into(), count: 6 * boundary, ..Kin::default() };
+        run = run.say(Opened { boundary, files: vec![segments], ..Opened::default() });
+    }
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::FileHandlesGrow, Severity::Info));
 }
