@@ -65,6 +65,9 @@ def pass_begins() -> int:
 def pass_ends(ticket: int) -> None:
     """The backward pass with this ticket has ended."""
 
+def made_segment(name: str) -> None:
+    """The program has made a segment of shared memory."""
+
 def note(code: str, text: str) -> None:
     """One line for the report, under a stable key."""
 

@@ -43,6 +43,7 @@ _HOOKS = {
     "pytorch_lightning.trainer.call": "_hooks_lightning",
     "transformers.trainer_callback": "_hooks_transformers",
     "multiprocessing.queues": "_hooks_workers",
+    "multiprocessing.shared_memory": "_hooks_segments",
 }
 
 #: The same where the user wants a plan applied.

@@ -57,3 +57,20 @@ def test_what_outlives_the_program_is_told(run_caulk):
     found = {finding["class"]: finding["evidence"][0]["text"] for finding in run.alarms}
     assert set(found) == {"orphan-process", "shared-memory-left"}, run.told()
     assert "python" in found["orphan-process"] and "/dev/shm/frames-" in found["shared-memory-left"], run.told()
+
+
+def test_segments_that_nobody_unlinks_are_named_where_they_are_made(run_caulk):
+    # Python's own tracker unlinks them when the program has ended: nothing is left then.
+    program = PROGRAMS / "segments_closed.py"
+    run: Run = run_caulk(program)
+    assert run.verdict("shm")["state"] == "grows", run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None and finding["class"] == "shared-memory-left", run.told()
+    growth = finding["growth"]["bytes_per_epoch"]
+    assert 0.9 * 16e6 < growth < 1.1 * 16e6, growth
+    assert run.findings[0] == finding, run.told()
+
+
+def test_segments_that_the_reader_unlinks_are_no_leak(run_caulk):
+    run: Run = run_caulk(PROGRAMS / "clean_segments.py")
+    assert run.alarms == [], run.told()

@@ -30,6 +30,7 @@ mod opened;
 mod own;
 mod peaks;
 mod replaced;
+mod segments;
 mod session;
 mod sharing;
 mod suspects;

@@ -1,4 +1,4 @@
-//! What threads run and what open files are, where they become more and more.
+//! What threads run, what open files are and where segments are made, where they become more and more.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::frames;
 use crate::in_use::Reading;
+use crate::segments::Segments;
 
 /// So many more, and half as many again as when they were told last, are told again.
 const MORE: u32 = 4;
@@ -19,19 +20,25 @@ const KINDS: usize = 8;
 /// How many there were when they were told last.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    last: Option<(u32, u32)>,
+    last: Option<[u32; 3]>,
 }
 
 impl Watch {
     /// What there is, at the first boundary and then each time that there is far more.
-    pub(crate) fn look(&mut self, py: Python<'_>, reading: Reading, boundary: u32) -> Option<Opened> {
-        let now = (reading.threads, reading.fds);
+    pub(crate) fn look(
+        &mut self,
+        py: Python<'_>,
+        reading: Reading,
+        segments: &Segments,
+        boundary: u32,
+    ) -> Option<Opened> {
+        let now = [reading.threads, reading.fds, segments.count()];
         let far_more = |(before, now): (u32, u32)| now >= before + MORE && now >= before + before / 2;
-        let due = self.last.is_none_or(|last| far_more((last.0, now.0)) || far_more((last.1, now.1)));
+        let due = self.last.is_none_or(|last| last.into_iter().zip(now).any(far_more));
         due.then(|| {
             self.last = Some(now);
             let files = if reading.fds <= MOST_FILES { files() } else { Vec::new() };
-            Opened { boundary, threads: threads(py), files }
+            Opened { boundary, threads: threads(py), files, segments: most(segments.kinds()) }
         })
     }
 }

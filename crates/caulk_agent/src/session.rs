@@ -30,6 +30,7 @@ use crate::heap_profile::{self, Sampler};
 use crate::in_use::{self, Meter, Reading};
 use crate::opened;
 use crate::replaced::Replaced;
+use crate::segments::Segments;
 use crate::sharing::{Shares, SharesMeter};
 use crate::suspects::Suspects;
 use crate::torch::Torch;
@@ -129,6 +130,7 @@ struct Session {
     trims: bool,
     cuda_history: History,
     opened: opened::Watch,
+    segments: Segments,
 }
 
 impl Session {
@@ -160,6 +162,7 @@ impl Session {
             trims: false,
             cuda_history: History::default(),
             opened: opened::Watch::default(),
+            segments: Segments::default(),
         }
     }
 
@@ -234,6 +237,7 @@ impl Session {
             census_objects: census.as_ref().map_or(0, |census| census.objects),
             private_bytes: shares.private,
             inherited_bytes: shares.inherited,
+            segment_bytes: self.segments.bytes(),
             of,
             ..self.figures(reading)
         };
@@ -252,7 +256,7 @@ impl Session {
             }
         }
         if unit <= self.tracked
-            && let Some(opened) = self.opened.look(py, reading, seq)
+            && let Some(opened) = self.opened.look(py, reading, &self.segments, seq)
         {
             self.channel.send(&opened.into());
         }

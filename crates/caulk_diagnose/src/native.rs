@@ -129,7 +129,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
     };
     let margin = Bytes(line.live.margin() as u64);
     let text = format!(
-        "{} allocated by this line live at the end, give or take {margin} (sampled)",
+        "{} allocated by this line live at the last look, give or take {margin} (sampled)",
         Bytes(line.live.bytes as u64)
     );
     Finding {

@@ -1,9 +1,10 @@
-//! Which threads and open files have become more: what they run, what they are, and where they are begun.
+//! Which threads, open files and segments have become more: what they run, what they are, and where they are made.
 
 use caulk_core::wire::{Kin, Opened};
 use caulk_core::{Evidence, Series, Site, SiteRole};
 
 use crate::Files;
+use crate::native;
 use crate::process::Process;
 
 /// Kinds that are told.
@@ -53,6 +54,13 @@ pub(crate) fn are_shared_memory(process: &Process<'_>) -> bool {
     let count = |kinds: &mut dyn Iterator<Item = &(&Kin, u32)>| kinds.map(|(_, count)| count).sum::<u32>();
     let shared = count(&mut more.iter().filter(|(kin, _)| kin.name.starts_with("/dev/shm/")));
     shared > 0 && 2 * shared > count(&mut more.iter())
+}
+
+/// Lines that made the segments that are more now.
+pub(crate) fn makers(files: &Files<'_>, process: &Process<'_>) -> Vec<Site> {
+    let more = more(process, |opened| &opened.segments);
+    let places = more.iter().map(|(kin, _)| &kin.place).filter(|place| place.line > 0);
+    places.take(KINDS).map(|place| native::site(files, &place.file, place.line, &place.function)).collect()
 }
 
 /// The one line that begins threads that run the function that most of those more do.

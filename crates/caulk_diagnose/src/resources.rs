@@ -1,9 +1,11 @@
-//! Things outside the heap that become more and more: child processes, open files, threads.
+//! Things outside the heap that become more and more: child processes, open files, threads, segments of shared memory.
 //!
 //! They run into limits of their own. The line is the source's: see [`crate::patterns`]; of threads, that which begins what
 //! they were seen to run.
 
-use caulk_core::{Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole, State, Verdict};
+use caulk_core::{
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole, State, Verdict,
+};
 
 use crate::Files;
 use crate::children::Children;
@@ -51,7 +53,32 @@ pub(crate) fn findings(
         }
         Some(finding)
     });
-    processes.into_iter().chain(own).collect()
+    let segments = grows(Series::Shm).map(|verdict| segments(files, process, judged, verdict));
+    processes.into_iter().chain(own).chain(segments).collect()
+}
+
+/// Segments that nobody unlinks, mapped or not.
+fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: &Verdict) -> Finding {
+    let class = LeakClass::SharedMemoryLeft;
+    let (unit, rate) = (unit_name(verdict.unit), verdict.bytes_per_unit);
+    // Where they are mapped too, what keeps them comes first.
+    let kept = judged.in_use_state() == Some(State::Grows);
+    Finding {
+        confidence: Confidence::Proved,
+        severity: if kept { Severity::Warning } else { Severity::Error },
+        message: format!(
+            "{} more of shared memory per {unit} that nobody unlinks, {} at the last look: {}",
+            Bytes(rate as u64),
+            Bytes(verdict.last.max(0.0) as u64),
+            class.summary()
+        ),
+        process: process.reference(),
+        sites: opened::makers(files, process),
+        growth: Some(Growth::of_bytes(verdict.unit, verdict.series, rate, verdict.bytes_per_epoch)),
+        evidence: vec![Evidence { kind: "count".into(), text: verdict.text.clone() }],
+        fix: Some(fix::of(class, None, "")),
+        ..Finding::of(class)
+    }
 }
 
 /// What to do about descriptors of shared memory.
@@ -75,7 +102,7 @@ fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &st
     Finding {
         severity: Severity::Warning,
         message: format!(
-            "{rate:.1} more {noun} per {unit}, {:.0} at the end: {}",
+            "{rate:.1} more {noun} per {unit}, {:.0} at the last look: {}",
             verdict.last,
             class.summary()
         ),

@@ -83,7 +83,7 @@ fn last<'a>(process: &Process<'a>, has: fn(&Boundary) -> u64) -> Option<&'a Boun
 fn share(process: &Process<'_>, keeper: &Keeper) -> String {
     last(process, keeper.has).map_or_else(String::new, |last| {
         let (free, has) = (Bytes((keeper.free)(last)), Bytes((keeper.has)(last)));
-        format!(" ({free} of {has} at the end)")
+        format!(" ({free} of {has} at the last look)")
     })
 }
 

@@ -93,6 +93,9 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     }
     add(Series::Rss, &|boundary| Some(boundary.rss_bytes as f64));
     add(Series::CudaAllocated, &|boundary| Some(boundary.cuda_allocated_bytes as f64));
+    if process.boundaries.iter().any(|boundary| boundary.segment_bytes > 0) {
+        add(Series::Shm, &|boundary| Some(boundary.segment_bytes as f64));
+    }
     add(Series::MappedFiles, &|boundary| Some(boundary.file_bytes as f64));
     add(Series::Fds, &|boundary| Some(f64::from(boundary.fds)));
     add(Series::Threads, &|boundary| Some(f64::from(boundary.threads)));

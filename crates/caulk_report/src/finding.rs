@@ -258,8 +258,8 @@ fn rate(growth: &Growth, noun: &str) -> String {
         parts.push(match (parts.is_empty(), growth.elements) {
             (true, 0) => format!("{rate} {noun} per {}", per.name),
             (_, 0) => format!("{rate} {noun} {each}"),
-            (true, now) => format!("{rate} {noun} per {}, {now} at the end", per.name),
-            (false, now) => format!("{rate} {noun} {each}, {now} at the end"),
+            (true, now) => format!("{rate} {noun} per {}, {now} at the last look", per.name),
+            (false, now) => format!("{rate} {noun} {each}, {now} at the last look"),
         });
     }
     parts.join("; ")
@@ -361,12 +361,12 @@ mod tests {
     #[test]
     fn an_interval_is_shown_where_it_says_more_than_the_rate() {
         let epoch = VerdictUnit::Epoch;
-        says(epoch, [1.0, 1.0], "element", "1.00 MB per epoch; 4 elements each time, 28 at the end");
+        says(epoch, [1.0, 1.0], "element", "1.00 MB per epoch; 4 elements each time, 28 at the last look");
         says(
             epoch,
             [0.5, 2.0],
             "node",
-            "1.00 MB per epoch (512 KB to 2.00 MB); 4 nodes each time, 28 at the end",
+            "1.00 MB per epoch (512 KB to 2.00 MB); 4 nodes each time, 28 at the last look",
         );
     }
 
@@ -376,7 +376,7 @@ mod tests {
             VerdictUnit::Seconds,
             [1.0, 1.0],
             "element",
-            "60.0 MB per minute; 240 elements a minute, 28 at the end",
+            "60.0 MB per minute; 240 elements a minute, 28 at the last look",
         );
     }
 

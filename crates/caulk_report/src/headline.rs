@@ -161,9 +161,11 @@ pub(crate) fn headline(
     out_of_memory: bool,
     suspects: &[&Finding],
 ) -> Headline {
-    // Files, threads and processes that pile up do not explain memory.
-    let of_memory: Vec<&Finding> =
-        suspects.iter().copied().filter(|finding| finding.class.group() != Group::Resource).collect();
+    // Files, threads and processes that pile up do not explain memory; segments of shared memory do.
+    let segments =
+        |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Shm);
+    let explains = |finding: &&Finding| finding.class.group() != Group::Resource || segments(finding);
+    let of_memory: Vec<&Finding> = suspects.iter().copied().filter(explains).collect();
     let (tone, sentence, verdict) = match outlook {
         Outlook::Grows(verdict) => {
             let per = Per::of(verdict.unit);

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use caulk_wire::{BackwardSite, Bye, Hello, LoopSite, PROTOCOL, Phase, SOCKET_VARIABLE, Unit};
+use caulk_wire::{BackwardSite, Bye, CodePlace, Hello, LoopSite, PROTOCOL, Phase, SOCKET_VARIABLE, Unit};
 use pyo3::prelude::*;
 
 use super::{Cut, Session};
@@ -139,6 +139,17 @@ fn backward_site(
     });
 }
 
+/// The program has made a segment of shared memory.
+#[pyfunction]
+fn made_segment(py: Python<'_>, name: &str) {
+    let place = frames::user_frame(py).map(|frames::Place { file, line, function }| CodePlace {
+        file,
+        line,
+        function,
+    });
+    guarded(|session| session.segments.made(name, place.unwrap_or_default()));
+}
+
 /// One line for the report.
 #[pyfunction]
 fn note(code: &str, text: &str) {
@@ -199,6 +210,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(step, module)?,
         wrap_pyfunction!(loop_site, module)?,
         wrap_pyfunction!(backward_site, module)?,
+        wrap_pyfunction!(made_segment, module)?,
         wrap_pyfunction!(note, module)?,
         wrap_pyfunction!(bye, module)?,
         wrap_pyfunction!(stop, module)?,

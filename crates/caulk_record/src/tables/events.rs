@@ -40,7 +40,8 @@ fn summary(message: &Message) -> Summary<'_> {
         }
         Message::Opened(m) => {
             let count = |kinds: &[Kin]| kinds.iter().map(|kin| kin.count).sum::<u32>();
-            plain("opened", format!("{} threads, {} files", count(&m.threads), count(&m.files)))
+            let [threads, files, segments] = [&m.threads, &m.files, &m.segments].map(|kinds| count(kinds));
+            plain("opened", format!("{threads} threads, {files} files, {segments} segments"))
         }
         Message::Garbage(m) => plain("garbage", format!("{} objects, {} bytes", m.objects, m.bytes)),
         Message::Note(m) => plain("note", format!("{}: {}", m.code, m.text)),

@@ -44,6 +44,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u64("cuda_retries", each().map(|b| b.cuda_retries))
         .u32("of", each().map(|b| b.of))
         .u64("arena_bytes", each().map(|b| b.arena_bytes))
+        .u64("segment_bytes", each().map(|b| b.segment_bytes))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -61,6 +62,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (file, threads, fds) = (cells.u64("file_bytes")?, cells.u32("threads")?, cells.u32("fds")?);
     let (inactive, retries) = (cells.u64("cuda_inactive_bytes")?, cells.u64("cuda_retries")?);
     let (of, arenas) = (cells.u32("of")?, cells.u64("arena_bytes")?);
+    let segments = cells.u64("segment_bytes")?;
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let boundary = Boundary {
             seq: seq(row),
@@ -90,6 +92,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             cuda_retries: retries(row),
             of: of(row),
             arena_bytes: arenas(row),
+            segment_bytes: segments(row),
         };
         event(row, boundary.into())
     }));

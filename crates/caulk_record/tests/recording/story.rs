@@ -117,6 +117,7 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             seq: u32::MAX,
             cuda_inactive_bytes: 5,
             arena_bytes: 6,
+            segment_bytes: 7,
             cuda_retries: 6,
             ..Boundary::default()
         }

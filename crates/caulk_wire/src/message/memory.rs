@@ -62,6 +62,8 @@ records! {
         /// Bytes that pymalloc has mapped for small objects, those from before the sampler began left out; 0 where that is not
         /// counted.
         arena_bytes: u64,
+        /// Bytes in segments of shared memory that the process has made and nobody has unlinked yet, mapped or not.
+        segment_bytes: u64,
     }
 
     /// One row of a census.

@@ -101,7 +101,8 @@ records! {
         function: String,
     }
 
-    /// What threads run and what open files are, at the first boundary and where there are far more of them than before.
+    /// What threads run, what open files are and where segments of shared memory are made, at the first boundary and where
+    /// there are far more of them than before.
     Opened {
         /// Boundary.
         boundary: u32,
@@ -109,13 +110,15 @@ records! {
         threads: Vec<Kin>,
         /// Open files, most first.
         files: Vec<Kin>,
+        /// Segments that nobody has unlinked, most first.
+        segments: Vec<Kin>,
     }
 
-    /// Threads that run the same, or open files of one kind.
+    /// Threads that run the same, open files of one kind, or segments made in one place.
     Kin {
         /// Of files: their name, numbers left out.
         name: String,
-        /// Of threads: the outermost function of the user's, and where it is defined.
+        /// Of threads: the outermost function of the user's, and where it is defined. Of segments: the line that made them.
         place: CodePlace,
         /// How many.
         count: u32,
