@@ -82,9 +82,9 @@ struct RunArgs {
     /// A transformer that two workers feed, instead of the detector; 22 epochs take about a minute, too
     #[arg(long)]
     workers: bool,
-    /// Steps of an epoch
-    #[arg(long, default_value_t = 200, value_name = "N")]
-    steps: u32,
+    /// Steps of an epoch; 200 of the detector, 20 of the transformer, which are dearer
+    #[arg(long, value_name = "N")]
+    steps: Option<u32>,
     /// Only these contenders, beside the plain program, by the beginning of their names
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
@@ -130,7 +130,8 @@ fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {
     let environment = develop::prepare(workspace, &Interpreter::default(), &groups)?;
     let bench = Bench { workspace, environment };
     let script = if args.workers { SEQUENCES } else { PROGRAM };
-    let (epochs, steps) = (args.epochs.to_string(), args.steps.to_string());
+    let steps = args.steps.unwrap_or(if args.workers { 20 } else { 200 });
+    let (epochs, steps) = (args.epochs.to_string(), steps.to_string());
     let words = [script, "--epochs", &epochs, "--steps", &steps].map(String::from);
     let program = Program { words: words.to_vec() };
     let (series, limit) = bench.rounds(&contenders, &program, args.rounds)?;

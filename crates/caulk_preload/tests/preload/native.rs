@@ -109,6 +109,11 @@ fn signal_handlers_may_allocate() {
 }
 
 #[test]
+fn signal_handlers_may_fork() {
+    assert!(program("handlerforks").first().count(header::SAMPLES) > 100);
+}
+
+#[test]
 fn jumps_out_of_handlers_and_early_ends_of_threads_leave_it_at_work() {
     assert!(program("jumps").first().count(header::SAMPLES) > 10);
 }

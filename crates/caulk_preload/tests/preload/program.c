@@ -201,15 +201,15 @@ static void on_alarm(int signal) {
     }
 }
 
-static void start_alarms(void) {
-    struct sigaction action = {.sa_handler = on_alarm};
+static void start_alarms(void (*handler)(int), int microseconds) {
+    struct sigaction action = {.sa_handler = handler};
     sigaction(SIGALRM, &action, NULL);
-    struct itimerval every = {{0, 200}, {0, 200}};
+    struct itimerval every = {{0, microseconds}, {0, microseconds}};
     setitimer(ITIMER_REAL, &every, NULL);
 }
 
 static void signals(void) {
-    start_alarms();
+    start_alarms(on_alarm, 200);
     for (int i = 0; i < 3000000 && signalled < 3000; i++) {
         busy = 1;
         void *block = malloc(100000);
@@ -220,6 +220,21 @@ static void signals(void) {
         busy = 0;
     }
     CHECK(signalled > 10);
+}
+
+/* With one thread the C library takes none of its locks for a fork: a handler may fork wherever the thread is. */
+static void fork_on_alarm(int signal) {
+    (void)signal;
+    pid_t child = fork();
+    if (child == 0) _exit(0);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    signalled++;
+}
+
+static void handler_forks(void) {
+    start_alarms(fork_on_alarm, 2000);
+    while (signalled < 300) free(malloc(600000));
 }
 
 static sigjmp_buf back;
@@ -371,6 +386,7 @@ int main(int count, char **words) {
     if (!strcmp(mode, "vfork")) vforks();
     if (!strcmp(mode, "forkloop")) fork_loop(words[2]);
     if (!strcmp(mode, "signals")) signals();
+    if (!strcmp(mode, "handlerforks")) handler_forks();
     if (!strcmp(mode, "jumps")) jumps();
     if (!strcmp(mode, "libraries")) libraries();
     if (!strcmp(mode, "mappings")) mappings();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use caulk_wire::heap::{Refusal, header};
 
-use crate::build::compiled;
+use crate::build::{build, compiled};
 use crate::program::{run, written};
 
 const PROGRAM: &str = include_str!("program.py");
@@ -76,6 +76,70 @@ fn lines_get_what_they_have_allocated() {
             check("small", "small", 40e6);
         }
         assert!(!lines.iter().any(|(_, line, total)| *line == marked("freed") && total.bytes > 1 << 20));
+    }
+}
+
+/// Functions that are made, called once and dropped, so that their code objects take each other's places.
+const RENEWED: &str = r#"
+import ctypes
+import os
+
+library = ctypes.CDLL(None)
+library.caulk_heap_begin(library.caulk_heap_prepare())
+kept = []
+for round in range(1000):
+    number = round % 40
+    source = "\n" * number + f"def made_{number}(): return bytearray(250_000)"
+    names = {}
+    exec(compile(source, __file__, "exec"), names)
+    kept.append(names[f"made_{number}"]())
+library.caulk_heap_snapshot(1)
+os._exit(0)
+"#;
+
+#[test]
+fn code_that_takes_the_place_of_other_code_is_told_from_it() {
+    let (_folder, path) = written("renewed.py", RENEWED);
+    for python in pythons() {
+        let run = run(Command::new(&python).arg(&path));
+        let profile = run.first();
+        if Refusal::of(profile.slot().field(header::REFUSAL)) == Some(Refusal::UnknownVersion) {
+            continue;
+        }
+        let lines = profile.lines(&path);
+        let made = lines.iter().filter(|(name, ..)| name.starts_with("made_"));
+        let mut of_all = 0.0;
+        for (name, line, total) in made {
+            assert_eq!(*name, format!("made_{}", line - 1), "{}", python.display());
+            let (bytes, deviation) = (total.bytes as f64, (total.variance as f64).sqrt() * 1024.0);
+            let error = bytes - 25.0 * 250_000.0;
+            assert!(error.abs() < 5.0 * deviation.max(1e5), "{name}: {bytes} in {}", python.display());
+            of_all += bytes;
+        }
+        assert!((of_all - 250e6).abs() < 25e6, "{of_all} in {}", python.display());
+    }
+}
+
+/// Allocates after the interpreter has been taken down.
+const LAST: &str = r"
+#include <stdlib.h>
+static void *kept[40];
+__attribute__((destructor)) static void last(void) {
+    for (int i = 0; i < 40; i++) kept[i] = malloc(5000000);
+    for (int i = 0; i < 40; i += 2) free(kept[i]);
+}
+";
+
+#[test]
+fn what_is_allocated_after_the_interpreter_has_no_stack_of_its() {
+    let (_folder, library) =
+        build("cc", "last.c", LAST, &["-shared", "-fPIC"]).expect("Debian's `gcc` builds it");
+    let text = "import ctypes, sys; own = ctypes.CDLL(None); own.caulk_heap_begin(own.caulk_heap_prepare()); \
+                ctypes.CDLL(sys.argv[1])";
+    for python in pythons() {
+        let run = run(Command::new(&python).args(["-c", text]).arg(&library));
+        let live = run.first().live() as f64;
+        assert!((99e6..120e6).contains(&live), "{live} in {}", python.display());
     }
 }
 
