@@ -70,6 +70,8 @@ class Worker:
         """Ends the worker, if this process has started one; the next request starts another."""
         process, self._process = self._process, None
         if process is not None and self._owner == os.getpid():
+            # Processes forked since hold its pipe open: it would wait for them, and they may wait for this one.
+            process.kill()
             with process:
                 pass
 

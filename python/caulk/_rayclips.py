@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import ray.data
+try:
+    import ray.data
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"{error}; `ray_prepare` needs it: install caulk[ray]", name=error.name) from None
 
 from ._clipworker import find
+from ._fetch import is_url
 
 #: Exit codes of `caulk clips prepare`: all videos gave clips, or some did not and are listed.
 PREPARED = (0, 1)
@@ -40,9 +44,9 @@ def ray_prepare(
 ) -> None:
     """Prepare the clips of all videos of a table on the nodes of a Ray cluster, to the same bytes as on one machine.
 
-    The manifest, its videos unless they are named by URL, and `out` must have the same paths on all nodes. Whatever is stopped goes on where it was when this is
-    called again, and a task that Ray starts anew goes on, too. What there is at the end is what one `caulk clips prepare` would
-    have made. `ray[data]` and caulk must be installed on the nodes.
+    The manifest, its videos unless they are named by URL, and `out` must have the same paths on all nodes. Whatever is stopped
+    goes on where it was when this is called again, and a task that Ray starts anew goes on, too. What there is at the end is what
+    one `caulk clips prepare` would have made. `ray[data]` and caulk must be installed on the nodes.
 
     Parameters
     ----------
@@ -76,8 +80,9 @@ def ray_prepare(
     words += ["--augment", str(augment), *([] if original else ["--no-original"])]
     words += ["--operations", ",".join(operations)] if operations is not None else []
     words += ["--format", format, "--jobs", str(jobs), "--memory", memory, "--timeout", timeout]
-    words += ["--source", os.fspath(source)] if source is not None else []
-    words += ["--scratch", os.fspath(scratch)] if scratch is not None else []
+    # Tasks work in folders of Ray's.
+    words += ["--source", _absolute(source)] if source is not None else []
+    words += ["--scratch", os.path.abspath(scratch)] if scratch is not None else []
     words += ["--scratch-limit", scratch_limit]
     if not ray.is_initialized():
         ray.init()
@@ -95,6 +100,11 @@ def ray_prepare(
     for name in ("clips-*-of-*.jsonl", "failed-*-of-*.jsonl", ".lock-*-of-*"):
         for file in Path(out).glob(name):
             file.unlink()
+
+
+def _absolute(source: str | os.PathLike[str]) -> str:
+    text = os.fspath(source)
+    return text if is_url(text) else os.path.abspath(text)
 
 
 def _prepare(words: list[str]) -> str:

@@ -14,12 +14,16 @@ from __future__ import annotations
 
 import csv
 import json
+import operator
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
-import numpy as np
+try:
+    import numpy as np
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"{error}; `caulk.clips` needs it: install caulk[clips]", name=error.name) from None
 
 from ._clipworker import DecodeError, Worker, cache_folder, here
 
@@ -48,8 +52,8 @@ def __getattr__(name: str) -> Any:
 
 def decode(
     path: str | os.PathLike[str],
-    frames: int | Sequence[int],
-    size: int | tuple[int, int] | None = 112,
+    frames: SupportsIndex | Iterable[SupportsIndex],
+    size: SupportsIndex | tuple[SupportsIndex, SupportsIndex] | None = 112,
     *,
     select: str = "uniform",
     fit: str = "stretch",
@@ -99,19 +103,17 @@ def decode(
     Traceback (most recent call last):
     caulk._clipworker.DecodeError: `no/such/video.mp4`: cannot open: No such file or directory
     """
-    name = os.fspath(path)
-    chosen = None if isinstance(frames, int) else [int(frame) for frame in frames]
-    if chosen == []:
-        raise ValueError("no frames are asked for")
+    name = os.fsdecode(path)
     request: dict[str, Any] = {
         "name": name,
-        "selection": {"explicit": chosen} if chosen is not None else _selection(select),
-        "frames": 1 if chosen is not None else frames,
+        **_frames(frames, select),
         "size": _shape(size),
         "fit": fit,
-        "seed": seed,
-        "snap": snap,
+        "seed": _number("seed", seed, 0, 2**64),
+        "snap": _number("snap", snap, 0),
     }
+    if fit not in ("stretch", "crop", "pad"):
+        raise ValueError(f"fit={fit!r} is none of stretch, crop, pad")
     with here(name, scratch, scratch_limit) as (file, is_copy):
         request |= {"path": file, "cache": cache_folder() if cache and not is_copy else None}
         answer, data = _worker.ask({"decode": request})
@@ -124,21 +126,37 @@ def decode(
     return np.frombuffer(bytearray(data), np.uint8).reshape(shape)
 
 
+def _frames(frames: SupportsIndex | Iterable[SupportsIndex], select: str) -> dict[str, Any]:
+    if isinstance(frames, str):
+        raise TypeError(f"frames={frames!r}: frames are numbers; how they are chosen is `select`")
+    if isinstance(frames, Iterable):
+        chosen = [_number("a frame", frame, 0) for frame in frames]
+        if not chosen:
+            raise ValueError("no frames are asked for")
+        return {"selection": {"explicit": chosen}, "frames": 1}
+    return {"selection": _selection(select), "frames": _number("frames", frames, 1)}
+
+
 def _selection(select: str) -> str | dict[str, int]:
-    if select.startswith("stride:"):
-        return {"stride": int(select.removeprefix("stride:"))}
+    if select.startswith("stride:") and select[7:].isdecimal() and int(select[7:]) > 0:
+        return {"stride": _number("stride", int(select[7:]), 1)}
     if select not in ("uniform", "segments", "random"):
         raise ValueError(f"select={select!r} is none of uniform, segments, random, stride:N")
     return select
 
 
-def _shape(size: int | tuple[int, int] | None) -> dict[str, int] | None:
+def _shape(size: SupportsIndex | tuple[SupportsIndex, SupportsIndex] | None) -> dict[str, int] | None:
     if size is None:
         return None
-    height, width = (size, size) if isinstance(size, int) else size
-    if min(height, width) < 1:
-        raise ValueError(f"size={size!r} is no size")
-    return {"width": int(width), "height": int(height)}
+    height, width = size if isinstance(size, tuple | list) else (size, size)
+    return {"width": _number("width", width, 1), "height": _number("height", height, 1)}
+
+
+def _number(what: str, value: SupportsIndex, least: int, most: int = 2**32) -> int:
+    number = operator.index(value)
+    if isinstance(value, bool) or not least <= number < most:
+        raise ValueError(f"{what} {value!r} is not a number from {least} to {most - 1}")
+    return number
 
 
 class ClipDataset:
@@ -178,16 +196,16 @@ class ClipDataset:
         self.folder: str = os.fspath(folder)
         self.transform: Callable[[Any], Any] | None = transform
         self.tensors: bool = tensors
+        if side not in ("train", "validation"):
+            raise ValueError(f"side={side!r} is neither train nor validation")
         with open(os.path.join(self.folder, "metadata.csv"), newline="", encoding="utf-8") as table:
             rows = [(row["video_path"], row["label"]) for row in csv.DictReader(table)]
+        #: Labels of the whole set in order, numbers as numbers; an item has the number of its own, the same on both sides.
+        self.labels: list[str] = _in_order({label for _, label in rows})
         if fold is not None:
-            if side not in ("train", "validation"):
-                raise ValueError(f"side={side!r} is neither train nor validation")
             with open(os.path.join(self.folder, "folds", f"fold-{fold}.json"), encoding="utf-8") as document:
                 chosen = set(json.load(document)[side])
             rows = [row for row in rows if row[0] in chosen]
-        #: Labels in order; an item has the number of its own.
-        self.labels: list[str] = sorted({label for _, label in rows})
         # Two arrays: a list of strings would be copied page by page as forked workers count references.
         self._files = np.array([file.encode() for file, _ in rows], dtype=np.bytes_)
         numbers = {label: number for number, label in enumerate(self.labels)}
@@ -209,6 +227,13 @@ class ClipDataset:
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
         return (self[index] for index in range(len(self)))
+
+
+def _in_order(labels: set[str]) -> list[str]:
+    try:
+        return sorted(labels, key=int)
+    except ValueError:
+        return sorted(labels)
 
 
 def _mapped(path: str) -> NDArray[np.uint8]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import doctest
 import subprocess
+import sys
 import warnings
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,6 +78,69 @@ def test_errors_say_what_is_wrong(video: Path) -> None:
         caulk.clips.decode(video, 3, select="some")
     with pytest.raises(ValueError, match="no frames"):
         caulk.clips.decode(video, [])
+
+
+@pytest.mark.parametrize(
+    ("frames", "options", "error"),
+    [
+        ([-1], {}, ValueError),
+        ([1.5], {}, TypeError),
+        ("uniform", {}, TypeError),
+        (0, {}, ValueError),
+        ([0], {"fit": "some"}, ValueError),
+        ([0], {"seed": -1}, ValueError),
+        ([0], {"snap": -1}, ValueError),
+        ([0], {"size": (10, 0)}, ValueError),
+        (2, {"select": "stride:0"}, ValueError),
+    ],
+)
+def test_what_is_no_request_is_refused_before_anybody_is_asked(
+    video: Path, frames: Any, options: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        caulk.clips.decode(video, frames, **options)
+
+
+def test_numbers_of_numpy_are_numbers(video: Path) -> None:
+    shown = caulk.clips.decode(video, np.array([3, 4]), size=(np.int64(20), np.int64(30)))
+    assert shown.shape == (2, 20, 30, 3)
+    assert caulk.clips.decode(video, np.int64(3)).shape == (3, 112, 112, 3)
+
+
+def test_narrow_pictures_are_whole(video: Path, tmp_path: Path) -> None:
+    # Rows of up to 64 bytes are as long as what is behind the last one.
+    for width in range(1, 25):
+        pair = caulk.clips.decode(video, [5, 40], size=(16, width))
+        single = caulk.clips.decode(video, [40], size=(16, width))
+        assert pair.shape == (2, 16, width, 3) and np.array_equal(pair[1], single[0]), width
+    tall = videos.encode(tmp_path / "tall.mp4", 6, size=(64, 640))
+    padded = caulk.clips.decode(tall, [5], size=112, fit="pad")[0]
+    assert padded[:, :50].max() == 0 and padded[:, 62:].max() == 0 and padded[:, 52:60].max() > 0
+
+
+def test_more_pictures_than_memory_are_refused(video: Path) -> None:
+    with pytest.raises(caulk.clips.DecodeError, match="50 pictures of 50332 KB each"):
+        caulk.clips.decode(video, range(50), size=4096)
+    assert caulk.clips.decode(video, [0]).shape == (1, 112, 112, 3)
+
+
+#: Ends while workers of a loader live, which have been forked when the decoder was at work already.
+ENDS_EARLY = """
+import sys
+import caulk.clips
+from torch.utils.data import DataLoader
+
+caulk.clips.decode(sys.argv[1], [0])
+loader = DataLoader(caulk.clips.ClipDataset(sys.argv[2]), num_workers=2, persistent_workers=True)
+next(iter(loader))
+kept = iter(loader)
+next(kept)
+"""
+
+
+def test_a_program_ends_though_its_loaders_workers_live(prepared: Path, video: Path, clip_worker: Path) -> None:
+    line = [sys.executable, "-c", ENDS_EARLY, str(video), str(prepared)]
+    subprocess.run(line, env=program_environment(CAULK_CLIP=str(clip_worker)), timeout=60, check=True)
 
 
 def test_a_decoder_that_dies_is_replaced(video: Path) -> None:

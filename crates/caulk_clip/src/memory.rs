@@ -35,7 +35,11 @@ pub enum Codec {
 
 /// A video that would take too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("decoding {width}x{height} may take {} MB, more than the {} MB for one video", need / MEGABYTE, limit / MEGABYTE)]
+#[error(
+    "decoding {width}x{height} may take {} MB, more than the {} MB for one video: more memory, or fewer jobs, give it more",
+    need / MEGABYTE,
+    limit / MEGABYTE
+)]
 pub struct TooLarge {
     /// Columns.
     pub width: u64,
@@ -43,6 +47,23 @@ pub struct TooLarge {
     pub height: u64,
     /// Bytes that it may take.
     pub need: u64,
+    /// Bytes that there are.
+    pub limit: u64,
+}
+
+/// Pictures that would take too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{frames} pictures of {} KB each, and a copy, are more than the {} MB for one video: more memory, or fewer jobs, give it \
+     more",
+    bytes.div_ceil(1000),
+    limit / MEGABYTE
+)]
+pub struct TooManyPictures {
+    /// How many.
+    pub frames: u64,
+    /// Bytes of each.
+    pub bytes: u64,
     /// Bytes that there are.
     pub limit: u64,
 }
@@ -68,6 +89,15 @@ pub fn admit(stream: &Admission, limit: u64) -> Result<i64, TooLarge> {
     // A stream whose frames grow is stopped where they reach twice what has been admitted, edges included.
     let pixels = with_edges(stream.width).saturating_mul(with_edges(stream.height));
     Ok(i64::try_from(pixels.saturating_mul(2)).unwrap_or(i64::MAX))
+}
+
+/// Whether so many pictures stay below `limit` bytes: each is held, and copied once as it is varied or told.
+///
+/// # Errors
+/// If they do not.
+pub fn admit_pictures(frames: u64, bytes: u64, limit: u64) -> Result<(), TooManyPictures> {
+    let need = frames.saturating_mul(bytes).saturating_mul(2);
+    if need > limit { Err(TooManyPictures { frames, bytes, limit }) } else { Ok(()) }
 }
 
 /// Bytes that decoding a stream takes at most: frames kept, times what one takes with its edges.
@@ -101,11 +131,34 @@ impl Admission {
             Codec::H264 => {
                 self.level.map_or(MOST_KEPT, |level| (buffer_blocks(level) / blocks).clamp(1, MOST_KEPT))
             }
-            Codec::Hevc => MOST_KEPT,
+            Codec::Hevc => self.level.map_or(MOST_KEPT, |level| {
+                let (most, own) = (largest_picture(level), self.width.saturating_mul(self.height));
+                // Equation A-2 of H.265.
+                match own.saturating_mul(4) {
+                    quarters if quarters <= most => 16,
+                    quarters if quarters <= 2 * most => 12,
+                    quarters if quarters <= 3 * most => 8,
+                    _ => 6,
+                }
+            }),
             Codec::Vp => 8,
             Codec::Av1 => 9,
             Codec::Other => 3,
         }
+    }
+}
+
+/// `MaxLumaPs` of H.265, table A.8, by `general_level_idc`.
+fn largest_picture(level: u32) -> u64 {
+    match level {
+        0..=30 => 36_864,
+        31..=60 => 122_880,
+        61..=63 => 245_760,
+        64..=90 => 552_960,
+        91..=93 => 983_040,
+        94..=123 => 2_228_224,
+        124..=156 => 8_912_896,
+        _ => 35_651_584,
     }
 }
 
@@ -152,8 +205,25 @@ mod tests {
         let text = error.map_err(|error| error.to_string());
         assert_eq!(
             text,
-            Err("decoding 60000x60000 may take 16311 MB, more than the 100 MB for one video".into())
+            Err("decoding 60000x60000 may take 16311 MB, more than the 100 MB for one video: more memory, or fewer jobs, \
+                 give it more"
+                .into())
         );
+    }
+
+    #[test]
+    fn pictures_take_their_bytes_twice() {
+        assert_eq!(admit_pictures(6, 112 * 112 * 3, MEGABYTE), Ok(()));
+        let error = admit_pictures(120, 1024 * 1024 * 3, 100 * MEGABYTE).map_err(|error| error.to_string());
+        assert!(error.is_err_and(|text| text.starts_with("120 pictures of 3146 KB each")));
+        assert!(admit_pictures(u64::MAX, u64::MAX, u64::MAX - 1).is_err());
+    }
+
+    #[test]
+    fn hevc_keeps_what_its_level_allows() {
+        let kept =
+            |width, level| Admission { codec: Codec::Hevc, width, level: Some(level), ..FULL_HD }.kept();
+        assert_eq!([kept(1920, 120), kept(1920, 123), kept(960, 120), kept(480, 120)], [6, 6, 12, 16]);
     }
 
     #[test]

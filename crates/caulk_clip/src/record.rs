@@ -10,7 +10,7 @@ use crate::job::Written;
 use crate::table;
 
 /// Version of what is done with decoded pictures and of the log. Another one gives other clips.
-pub const PIPELINE: u32 = 1;
+pub const PIPELINE: u32 = 2;
 
 /// First line of a log: what its clips depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

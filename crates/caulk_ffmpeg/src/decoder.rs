@@ -161,11 +161,28 @@ fn admission(parameters: &ffmpeg::AVCodecParameters) -> Admission {
         _ => memory::Codec::Other,
     };
     let size = |value: i32| u64::try_from(value).unwrap_or(0);
+    let said = told(parameters);
     Admission {
         codec,
         width: size(parameters.width),
         height: size(parameters.height),
-        level: u32::try_from(parameters.level).ok(),
-        profile: u32::try_from(parameters.profile).ok(),
+        level: u32::try_from(parameters.level).ok().or(said.map(|[_, level]| level)),
+        profile: u32::try_from(parameters.profile).ok().or(said.map(|[profile, _]| profile)),
+    }
+}
+
+/// Profile and level as the container has them for the decoder, where no packet has been looked into yet: `avcC` (ISO/IEC
+/// 14496-15, 5.3.3.1) and `hvcC` (8.3.3.1).
+fn told(parameters: &ffmpeg::AVCodecParameters) -> Option<[u32; 2]> {
+    use ffmpeg::AVCodecID as Id;
+    let length =
+        usize::try_from(parameters.extradata_size).ok().filter(|_| !parameters.extradata.is_null())?;
+    // SAFETY: of so many bytes, alive as long as the parameters.
+    let head = unsafe { std::slice::from_raw_parts(parameters.extradata, length) };
+    let at = |index: usize| head.get(index).map(|byte| u32::from(*byte));
+    match (parameters.codec_id, at(0)?) {
+        (Id::AV_CODEC_ID_H264, 1) => Some([at(1)?, at(3)?]),
+        (Id::AV_CODEC_ID_HEVC, 1) => Some([at(1)? & 31, at(12)?]),
+        _ => None,
     }
 }

@@ -29,6 +29,9 @@ pub enum DecodeError {
     /// It would take more memory than there is for one video.
     #[error(transparent)]
     Memory(#[from] memory::TooLarge),
+    /// So would its pictures.
+    #[error(transparent)]
+    Pictures(#[from] memory::TooManyPictures),
     /// No frames, or not those.
     #[error(transparent)]
     Selection(#[from] SelectionError),

@@ -89,7 +89,9 @@ impl Scaler {
             return Err(DecodeError::Scale);
         }
         let row = scaled.width as usize * CHANNELS;
-        let rgb = rows.chunks_exact(stride).flat_map(|line| &line[..row]).copied().collect();
+        // What is behind the last row may be as long as a row.
+        let lines = rows.chunks_exact(stride).take(scaled.height as usize);
+        let rgb = lines.flat_map(|line| &line[..row]).copied().collect();
         Ok(Picture { size: scaled, rgb })
     }
 

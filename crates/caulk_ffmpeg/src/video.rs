@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Peekable;
 
-use caulk_clip::SelectionError;
 use caulk_clip::h264::{self, Framing};
 use caulk_clip::index::Index;
 use caulk_clip::picture::Picture;
 use caulk_clip::plan::{self, Leaves, Segment};
 use caulk_clip::told::{Packets, Told};
+use caulk_clip::{SelectionError, memory};
 use ffmpeg_sys_next as ffmpeg;
 
 use crate::cache;
@@ -72,7 +72,7 @@ pub fn decode(path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded,
         Some(total) => total,
         None => whole.count(path, options)?,
     };
-    let frames = wanted(total)?;
+    let frames = options.frames(wanted, total)?;
     // The same frames as if there had been no doubt, which may have come of what else was wanted.
     let taken = match index.filter(|index| index.len() == total) {
         Some(index) => plan::snap(&index, &frames, options.snap),
@@ -87,6 +87,17 @@ pub fn decode(path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded,
         taken: frames.iter().copied().zip(taken.iter().copied()).collect(),
         sequential: Some(whole.why),
     })
+}
+
+impl Options<'_> {
+    /// Numbers of the frames that are wanted, if their pictures do not take too much.
+    fn frames(&self, wanted: &Wanted, total: u32) -> Result<Vec<u32>, DecodeError> {
+        let frames = wanted(total)?;
+        if let Some(size) = self.target.size {
+            memory::admit_pictures(frames.len() as u64, size.bytes() as u64, self.memory)?;
+        }
+        Ok(frames)
+    }
 }
 
 /// A video whose packets do not tell its frames.
@@ -258,7 +269,7 @@ impl Planned {
 
     fn decode(&self, path: &str, options: &Options, wanted: &Wanted) -> Result<Decoded, Stop> {
         let total = self.index.len();
-        let frames = wanted(total)?;
+        let frames = options.frames(wanted, total)?;
         let mut walk = Walk::open(path, options, self.index.reordered())?;
         let mut scaler = Scaler::new(options.target, walk.input.orientation());
         let mut found = BTreeMap::new();

@@ -161,7 +161,7 @@ pub(crate) struct SetArgs {
 /// Who decodes.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct WorkersArgs {
-    /// Videos that are decoded at once [default: one per processor]
+    /// Videos that are decoded at once [default: one per processor, as far as each then has 400 MB of --memory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
 

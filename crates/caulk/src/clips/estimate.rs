@@ -11,6 +11,10 @@ use crate::cli::SetArgs;
 /// A worker before its first video, and this program with the log of a data set.
 const WORKER: u64 = 8_000_000;
 const PROGRAM: u64 = 24_000_000;
+/// File systems give files whole blocks.
+const BLOCK: u64 = 4096;
+/// What log and tables say of a clip.
+const LOGGED: u64 = 600;
 /// A minute of a video at 30 frames per second, all frames as they are decoded: what loading it whole takes.
 const WHOLE_FRAMES: u64 = 1800;
 
@@ -20,6 +24,8 @@ pub(crate) struct Estimate {
     videos: u64,
     clips: u64,
     clip: u64,
+    /// All of them, with their log and tables.
+    disk: u64,
     /// By resolution: rows, columns, all workers together at most.
     memory: Vec<(u64, u64, u64)>,
     jobs: u64,
@@ -29,7 +35,7 @@ pub(crate) struct Estimate {
 pub(crate) fn estimate(set: &SetArgs, videos: u64) -> Estimate {
     let frames = set.shape.select.count(set.shape.frames) as usize;
     let clip = npy_head(frames, set.shape.size).len() + frames * set.shape.size.bytes();
-    let jobs = jobs(set.workers.jobs) as u64;
+    let jobs = jobs(set.workers.jobs, set.workers.memory.0) as u64;
     let of = |(width, height, level)| {
         let video = Admission { codec: Codec::H264, width, height, level: Some(level), profile: None };
         let pictures = (clip * (1 + set.augment as usize)) as u64;
@@ -37,13 +43,14 @@ pub(crate) fn estimate(set: &SetArgs, videos: u64) -> Estimate {
     };
     let memory = [(1280, 720, 31), (1920, 1080, 40), (3840, 2160, 51)].map(of).to_vec();
     let clips = videos * augmentations(set).len() as u64;
-    Estimate { videos, clips, clip: clip as u64, memory, jobs }
+    let disk = clips * ((clip as u64).next_multiple_of(BLOCK) + LOGGED);
+    Estimate { videos, clips, clip: clip as u64, disk, memory, jobs }
 }
 
 impl Estimate {
     pub(crate) fn text(&self) -> String {
         let Self { videos, clips, clip, jobs, .. } = self;
-        let disk = Bytes(clips * clip).to_string();
+        let disk = Bytes(self.disk).to_string();
         let whole = Bytes(1920 * 1080 * 3 * WHOLE_FRAMES).to_string();
         let memory: Vec<String> = self
             .memory
@@ -67,7 +74,7 @@ impl Estimate {
         });
         json!({
             "schema": 1, "videos": self.videos, "clips": self.clips, "bytes_per_clip": self.clip,
-            "disk_bytes": self.clips * self.clip, "jobs": self.jobs, "memory": memory.collect::<Vec<_>>(),
+            "disk_bytes": self.disk, "jobs": self.jobs, "memory": memory.collect::<Vec<_>>(),
         })
     }
 }

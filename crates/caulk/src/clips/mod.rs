@@ -2,12 +2,14 @@
 
 mod bar;
 mod estimate;
+mod same;
 
 use caulk_clip::augment::Recipe;
 use caulk_clip::record::{Head, PIPELINE};
 
 pub(crate) use self::bar::Bar;
 pub(crate) use self::estimate::estimate;
+pub(crate) use self::same::first_of_each;
 use crate::cli::SetArgs;
 
 /// What the clips of a data set depend on.
@@ -34,10 +36,16 @@ pub(crate) fn augmentations(set: &SetArgs) -> Vec<u32> {
     (u32::from(set.no_original)..=set.augment).collect()
 }
 
-/// Videos decoded at once.
-pub(crate) fn jobs(asked: Option<u32>) -> usize {
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    asked.map_or_else(processors, |jobs| jobs as usize)
+/// What a worker is given where nobody says how many there are to be: enough for 4K.
+const USUAL: u64 = 400_000_000;
+
+/// Videos decoded at once within so many bytes.
+pub(crate) fn jobs(asked: Option<u32>, memory: u64) -> usize {
+    let usual = || {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        processors.min((memory / USUAL) as usize).max(1)
+    };
+    asked.map_or_else(usual, |jobs| jobs as usize)
 }
 
 /// Folder for what packets of videos have told, in the user's cache; none where it is not wanted or there is no such folder.

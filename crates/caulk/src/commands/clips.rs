@@ -1,12 +1,13 @@
 //! `caulk clips`: prepared clips of videos.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clip::folds;
 use caulk_clip::job::{Decode, Outcome, Pictures, Request};
-use caulk_clip::manifest::{LABEL, Manifest};
+use caulk_clip::manifest::Manifest;
 use caulk_clip::npy::npy_head;
 use caulk_clip::place;
 use caulk_clip::record::{self, Head, PIPELINE, Record};
@@ -120,7 +121,7 @@ fn fetching(args: &ScratchArgs, jobs: usize, out: Option<&Utf8Path>) -> anyhow::
 fn pool(args: WorkersArgs, scratch: &ScratchArgs, out: Option<&Utf8Path>) -> anyhow::Result<Pool> {
     let WorkersArgs { jobs, memory, timeout } = args;
     let worker = worker()?;
-    let jobs = clips::jobs(jobs);
+    let jobs = clips::jobs(jobs, memory.0);
     let each = memory.0 / jobs as u64;
     if each < LEAST {
         bail!(
@@ -176,18 +177,28 @@ fn tell_estimate(args: &EstimateArgs) -> anyhow::Result<i32> {
 
 fn split(args: &SplitArgs) -> anyhow::Result<i32> {
     let manifest = read_manifest(&args.manifest)?;
+    let videos = manifest.videos();
+    let first = clips::first_of_each(args.manifest.parent().unwrap_or(Utf8Path::new("")).as_str(), &videos);
     let groups = match &args.group {
         Some(column) => manifest.column(column)?,
-        None => manifest.videos(),
+        None => first.iter().map(|first| videos[*first]).collect(),
     };
+    check_groups(args, &videos, &groups, &first)?;
     let labels = match args.stratify.as_deref() {
-        Some(column) if column != LABEL => manifest.column(column)?,
-        _ => manifest.labels(),
+        Some(column) => manifest.column(column)?,
+        None => manifest.labels(),
     };
     let logged = caulk_prepare::read_logs(&args.out)?;
     let Some(head) = logged.head else { bail!("`{}` holds no prepared clips", args.out) };
     let assigned = folds::assign(&groups, &labels, args.folds, args.seed);
-    let split = folds::split(&manifest.videos(), &assigned, args.folds, &logged.records);
+    let split = folds::split(&videos, &assigned, args.folds, &logged.records);
+    if split.iter().all(|fold| fold.validation.is_empty()) {
+        bail!(
+            "no video of `{}` has clips in `{}`\nhint: videos are the same where they are named the same",
+            args.manifest,
+            args.out
+        );
+    }
     let folder = args.out.join("folds");
     fs::create_dir_all(&folder).with_context(|| format!("failed to make `{folder}`"))?;
     let extension = head.recipe.format.extension();
@@ -203,14 +214,46 @@ fn split(args: &SplitArgs) -> anyhow::Result<i32> {
             "train": files(&fold.train), "validation": files(&fold.validation),
         });
         let path = folder.join(format!("fold-{number}.json"));
-        fs::write(&path, format!("{document:#}\n")).with_context(|| format!("failed to write `{path}`"))?;
+        let partial = path.with_extension("json.partial");
+        let written =
+            fs::write(&partial, format!("{document:#}\n")).and_then(|()| fs::rename(&partial, &path));
+        written.with_context(|| format!("failed to write `{path}`"))?;
         printer::data(&format!(
             "{path}: {} clips to train, {} to validate\n",
             fold.train.len(),
             fold.validation.len()
         ))?;
     }
+    remove_folds(&folder, args.folds)?;
     Ok(exit::SUCCESS)
+}
+
+/// Every fold gets a group, every video is in one, and no video in two.
+fn check_groups(args: &SplitArgs, videos: &[&str], groups: &[&str], first: &[usize]) -> anyhow::Result<()> {
+    for ((video, group), first) in videos.iter().zip(groups).zip(first) {
+        if group.is_empty() {
+            bail!("`{video}` has no group: its cell is empty\nhint: all such videos would be one group");
+        }
+        if *group != groups[*first] {
+            bail!("`{}` and `{video}` are the same video, in two groups", videos[*first]);
+        }
+    }
+    let kinds: BTreeSet<&&str> = groups.iter().collect();
+    if kinds.len() < args.folds as usize {
+        bail!("{} groups cannot be divided into {} folds\nhint: lower --folds", kinds.len(), args.folds);
+    }
+    Ok(())
+}
+
+/// Those of an earlier division into more folds: training with one of them would mix both.
+fn remove_folds(folder: &Utf8Path, folds: u32) -> anyhow::Result<()> {
+    for entry in folder.read_dir_utf8().with_context(|| format!("failed to read `{folder}`"))?.flatten() {
+        let number = entry.file_name().strip_prefix("fold-").and_then(|rest| rest.strip_suffix(".json"));
+        if number.and_then(|number| number.parse().ok()).is_some_and(|number: u32| number >= folds) {
+            fs::remove_file(entry.path()).with_context(|| format!("failed to remove `{}`", entry.path()))?;
+        }
+    }
+    Ok(())
 }
 
 fn verify(args: &VerifyArgs) -> anyhow::Result<i32> {

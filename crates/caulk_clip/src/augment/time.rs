@@ -15,9 +15,11 @@ pub fn shift_frames(operation: Operation, frames: &mut [u32], total: u32, draws:
     }
 }
 
-/// Shifts each by up to a quarter of the mean distance, so that they stay in order.
+/// Shifts each by up to a quarter of the mean distance, and of the shortest, so that they stay in order.
 fn jitter(frames: &mut [u32], total: u32, draws: &mut Draws) {
-    let reach = (total / (frames.len() as u32).max(1) / 4) as i32;
+    let mean = total / (frames.len() as u32).max(1);
+    let shortest = frames.windows(2).map(|pair| pair[0].abs_diff(pair[1])).min();
+    let reach = (mean.min(shortest.unwrap_or(mean)) / 4) as i32;
     for frame in frames {
         let shifted = i64::from(*frame) + i64::from(draws.between(-reach, reach));
         *frame = shifted.clamp(0, i64::from(total.saturating_sub(1))) as u32;
@@ -43,6 +45,15 @@ mod tests {
             let mut frames = vec![0, 33, 66, 99];
             jitter(&mut frames, 100, &mut Key::of(path, 1, 0).draws("x"));
             assert!(frames.is_sorted() && frames[3] < 100, "{frames:?}");
+        }
+    }
+
+    #[test]
+    fn frames_beside_each_other_stay_in_order() {
+        for path in ["a", "b", "c", "d"] {
+            let mut frames = vec![0, 1, 2, 40, 50];
+            jitter(&mut frames, 200, &mut Key::of(path, 1, 0).draws("x"));
+            assert_eq!(frames, [0, 1, 2, 40, 50]);
         }
     }
 
