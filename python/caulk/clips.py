@@ -65,8 +65,9 @@ def decode(
 ) -> NDArray[np.uint8]:
     """Frames of a video, as an array of frames, rows, columns and channels (red, green, blue).
 
-    Frame i is the i-th that a full decode puts out: edit lists are applied, and what cannot be decoded is not counted. Only
-    what the frames need is decoded, in a process of its own; a video that must be decoded as a whole is warned of.
+    Frame i is the i-th that a full decode puts out: edit lists are applied, and what cannot be decoded is not counted (behind
+    damage in the middle of a file numbers may be off by as many frames). Only what the frames need is decoded, in a process of
+    its own; a video that must be decoded as a whole is warned of.
 
     Parameters
     ----------

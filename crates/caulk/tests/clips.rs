@@ -36,6 +36,10 @@ fn memory_and_disk_are_told_before() {
     // Whole blocks, and what log and tables say.
     assert_eq!(told["disk_bytes"].as_u64(), Some(6 * (56 * 4096 + 600)));
     assert!(told["memory"][1]["bytes"].as_u64() < Some(200_000_000), "{told}");
+    let admitted = |told: &serde_json::Value| [0, 1, 2].map(|at| told["memory"][at]["admitted"] == true);
+    assert_eq!(admitted(&told), [true; 3]);
+    let told = place.caulk(&[&words[..], &["--memory", "250MB"]].concat()).code(0).json();
+    assert_eq!(admitted(&told), [true, true, false]);
 }
 
 #[test]

@@ -69,6 +69,8 @@ pub struct TooManyPictures {
 }
 
 const MEGABYTE: u64 = 1_000_000;
+/// What a worker takes beside what decoding may take, in bytes: the program itself, packets' times, pictures, clips.
+pub const BESIDE: u64 = 64 * MEGABYTE;
 /// Frames at work beside those kept: one decoded, one handed out.
 const AT_WORK: u64 = 2;
 /// Rows and columns around a frame, into which motion vectors may point.

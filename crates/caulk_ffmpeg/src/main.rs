@@ -10,6 +10,7 @@ use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
 use caulk_clip::job::{Answer, Decode, Outcome, Pictures, Request};
+use caulk_clip::memory::BESIDE;
 use caulk_clip::picture::Size;
 use caulk_clip::random::Key;
 use caulk_ffmpeg::{DecodeError, Options, Target, log};
@@ -18,8 +19,6 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 const MEGABYTE: u64 = 1_000_000;
 /// Where nobody says how much memory there is.
 const DEFAULT_MEGABYTES: u64 = 1000;
-/// Beside what decoding may take: the program itself, packets' times, pictures, clips.
-const BESIDE: u64 = 64 * MEGABYTE;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -1,6 +1,6 @@
 //! What preparing clips takes: arithmetic on their shape, no video is opened.
 
-use caulk_clip::memory::{Admission, Codec, bound};
+use caulk_clip::memory::{Admission, BESIDE, Codec, bound};
 use caulk_clip::npy::npy_head;
 use caulk_core::Bytes;
 use serde_json::{Value, json};
@@ -26,9 +26,19 @@ pub(crate) struct Estimate {
     clip: u64,
     /// All of them, with their log and tables.
     disk: u64,
-    /// By resolution: rows, columns, all workers together at most.
-    memory: Vec<(u64, u64, u64)>,
+    memory: Vec<Videos>,
     jobs: u64,
+}
+
+/// Videos of one resolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Videos {
+    width: u64,
+    height: u64,
+    /// What all workers together take at most, in bytes.
+    bytes: u64,
+    /// Whether a worker has memory for one.
+    admitted: bool,
 }
 
 /// Works out what a data set of so many videos takes.
@@ -39,7 +49,9 @@ pub(crate) fn estimate(set: &SetArgs, videos: u64) -> Estimate {
     let of = |(width, height, level)| {
         let video = Admission { codec: Codec::H264, width, height, level: Some(level), profile: None };
         let pictures = (clip * (1 + set.augment as usize)) as u64;
-        (width, height, PROGRAM + jobs * (WORKER + bound(&video) + pictures))
+        let bytes = PROGRAM + jobs * (WORKER + bound(&video) + pictures);
+        let each = (set.workers.memory.0 / jobs).saturating_sub(BESIDE);
+        Videos { width, height, bytes, admitted: bound(&video) <= each }
     };
     let memory = [(1280, 720, 31), (1920, 1080, 40), (3840, 2160, 51)].map(of).to_vec();
     let clips = videos * augmentations(set).len() as u64;
@@ -55,9 +67,12 @@ impl Estimate {
         let memory: Vec<String> = self
             .memory
             .iter()
-            .map(|(width, height, bytes)| {
+            .map(|Videos { width, height, bytes, admitted }| {
                 let bytes = Bytes(*bytes).to_string();
-                format!("{bytes:>9}  of memory at most for H.264 at {width}x{height}, {jobs} at once")
+                let refused = if *admitted { "" } else { ": refused with this --memory" };
+                format!(
+                    "{bytes:>9}  of memory at most for H.264 at {width}x{height}, {jobs} at once{refused}"
+                )
             })
             .collect();
         format!(
@@ -69,8 +84,8 @@ impl Estimate {
     }
 
     pub(crate) fn document(&self) -> Value {
-        let memory = self.memory.iter().map(|(width, height, bytes)| {
-            json!({ "codec": "h264", "width": width, "height": height, "bytes": bytes })
+        let memory = self.memory.iter().map(|Videos { width, height, bytes, admitted }| {
+            json!({ "codec": "h264", "width": width, "height": height, "bytes": bytes, "admitted": admitted })
         });
         json!({
             "schema": 1, "videos": self.videos, "clips": self.clips, "bytes_per_clip": self.clip,
