@@ -438,6 +438,55 @@ def test_shards_share_a_folder(prepared: Path, data_set: Path) -> None:
         assert contents(data_set / "shared")["clips.jsonl"] == once["clips.jsonl"]
 
 
+def same_set(folder: Path, other: Path) -> None:
+    """Tables and clips are the same; how the logs are divided says nothing."""
+
+    def compared(folder: Path) -> dict[str, bytes]:
+        return {name: data for name, data in contents(folder).items() if not name.endswith(".jsonl")}
+
+    assert compared(folder) == compared(other)
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_shards_that_run_together_end_like_one_program(prepared: Path, data_set: Path, turn: int) -> None:
+    out = f"together-{turn}"
+    line = [CAULK, "clips", "prepare", "videos.csv", "--out", out, *OPTIONS, "--jobs", "1", "--shard"]
+    for codes in ([1, 0, 0, 0], [1, 0, 0, 0]):
+        # The second time there is nothing left to do but the tables, and all come to them at once.
+        runs = [subprocess.Popen([*line, f"{part}/4"], cwd=data_set, env=program_environment()) for part in range(4)]
+        assert [run.wait(60) for run in runs] == codes
+        same_set(data_set / out, prepared)
+    assert "36 clips are as logged" in caulk("verify", out, cwd=data_set)
+
+
+def test_leftovers_of_killed_shards_are_swept(prepared: Path, data_set: Path) -> None:
+    out = data_set / "swept"
+    (out / "clips/be").mkdir(parents=True)
+    for name in ("metadata.csv.0-of-4.17.partial", "clips/be/gone-beb2b83acde8-0.npy.17.partial"):
+        (out / name).write_bytes(b"half")
+    caulk("prepare", "videos.csv", "--out", "swept", *OPTIONS, cwd=data_set, code=1)
+    assert contents(out) == contents(prepared)
+
+
+def test_a_set_is_divided_in_one_way_at_a_time(data_set: Path) -> None:
+    # Opened, it waits for somebody who writes to it: the shard of the first video does not end.
+    os.mkfifo(data_set / "waiting.mp4")
+    (data_set / "waiting.csv").write_text("video_path\nwaiting.mp4\nvideos/1.mp4\n")
+    line = [CAULK, "clips", "prepare", "waiting.csv", "--out", "divided", *OPTIONS, "--shard"]
+    run = subprocess.Popen([*line, "0/2"], cwd=data_set, env=program_environment(), stderr=subprocess.DEVNULL)
+    try:
+        while not (data_set / "divided/metadata.csv").exists():
+            time.sleep(0.01)
+        assert "another `caulk clips prepare` is writing" in caulk(*line[2:-1], cwd=data_set, code=125)
+        assert "in 2 shards, not in 3" in caulk(*line[2:], "1/3", cwd=data_set, code=125)
+        assert "another `caulk clips prepare` is writing" in caulk(*line[2:], "0/2", cwd=data_set, code=125)
+        caulk(*line[2:], "1/2", cwd=data_set)
+    finally:
+        run.kill()
+        run.wait()
+    caulk(*line[2:], "1/3", cwd=data_set)
+
+
 def test_other_settings_want_another_folder(prepared: Path, data_set: Path) -> None:
     told = caulk("prepare", "videos.csv", "--out", "once", "--frames", "5", "--size", "48", cwd=data_set, code=125)
     assert "holds clips of other settings" in told

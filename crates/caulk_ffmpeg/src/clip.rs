@@ -128,7 +128,8 @@ impl<'a> File<'a> {
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder)?;
         }
-        let partial = format!("{path}.partial");
+        // No other process uses the name; `caulk_prepare` removes what is left of those that are killed.
+        let partial = format!("{path}.{}.partial", std::process::id());
         let mut file = fs::File::create(&partial)?;
         for part in self.parts() {
             file.write_all(part)?;

@@ -12,16 +12,20 @@ use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
+use crate::partial;
+use crate::store::Shard;
+
 /// Rows that are held in memory at once.
 const GROUP_ROWS: usize = 1 << 16;
 
 /// Writes the clips, in the order given, to a file that appears whole or not at all.
 pub(crate) fn parquet(
     path: &Utf8Path,
+    shard: Shard,
     clips: &[(&Record, &Written)],
     extension: &str,
 ) -> Result<(), ParquetError> {
-    let partial = path.with_extension("parquet.partial");
+    let partial = partial::beside(path, shard);
     let file = File::create(&partial)?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let schema = batch(&[], extension)?.schema();
@@ -76,7 +80,7 @@ mod tests {
             sequential: None,
         };
         let clips: Vec<_> = record.clips.iter().map(|clip| (&record, clip)).collect();
-        parquet(&path, &clips, "npy").unwrap();
+        parquet(&path, Shard { index: 0, count: 1 }, &clips, "npy").unwrap();
         let file = File::open(&path).unwrap();
         let batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
         let batch = batches.map(Result::unwrap).next().unwrap();

@@ -4,6 +4,8 @@
 
 mod export;
 mod fetch;
+mod lock;
+mod partial;
 mod partner;
 mod pool;
 mod run;

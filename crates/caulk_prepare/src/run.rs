@@ -79,8 +79,10 @@ pub fn prepare(
     let pending = pending(manifest, settings, &records);
     let extension = settings.head.recipe.format.extension();
     let table = |records: &[Record]| record::metadata(manifest.videos(), records, extension);
-    store.replace("metadata.csv", &table(&records))?;
+    let turn = store.turn()?;
+    store.replace("metadata.csv", &table(&crate::store::read_logs(&settings.out)?.records))?;
     let mut rows = store.appending("metadata.csv")?;
+    drop(turn);
     let own = mine(manifest, settings.shard).count();
     let mut progress = Progress { videos: pending.len(), before: own - pending.len(), ..Progress::default() };
     let mut failures: Vec<(usize, Failure)> = Vec::new();
@@ -102,7 +104,7 @@ pub fn prepare(
             Err(failure) => {
                 progress.failed += 1;
                 failures.push((at, failure));
-                store.replace_own("failed", "jsonl", &listed(&failures))?;
+                store.replace_own("failed", ".jsonl", &listed(&failures))?;
             }
         }
         tell(&progress);
@@ -110,7 +112,7 @@ pub fn prepare(
     })?;
     drop(rows);
     failures.sort_by_key(|(at, _)| *at);
-    store.replace_own("failed", "jsonl", &listed(&failures))?;
+    store.replace_own("failed", ".jsonl", &listed(&failures))?;
     let order: HashMap<&str, usize> =
         manifest.videos().into_iter().enumerate().map(|(at, video)| (video, at)).collect();
     let shard = settings.shard;
@@ -124,11 +126,12 @@ pub fn prepare(
     // Logs of a set that was divided otherwise tell of the same clips.
     own.dedup();
     store.settle(&settings.head, &own)?;
-    // Others may have come further meanwhile.
+    // Others may have come further meanwhile; whoever is last writes of all.
+    let _turn = store.turn()?;
     let all = crate::store::read_logs(&settings.out)?;
     store.replace("metadata.csv", &table(&all.records))?;
     let clips: Vec<_> = record::in_order(manifest.videos(), &all.records).collect();
-    export::parquet(&settings.out.join("metadata.parquet"), &clips, extension)?;
+    export::parquet(&settings.out.join("metadata.parquet"), shard, &clips, extension)?;
     Ok(progress)
 }
 

@@ -1,16 +1,17 @@
-//! The folder of a prepared set: one writer at a time, a log that says what is there, tables that follow from it.
+//! The folder of a prepared set: a log that says what is there, tables that follow from it.
 //!
 //! A line of the log is written and synced after the clips that it names have been moved to their places. So whatever kills the
 //! program, the log names whole clips only; what it does not name is made again, to the same bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clip::record::{Head, Record};
-use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
+
+use crate::lock::{self, Lock};
+use crate::partial;
 
 /// Which part of the videos one program prepares: every `count`-th from the `index`-th on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,11 +24,11 @@ pub struct Shard {
 
 impl Shard {
     /// Names of files that each shard has for itself.
-    fn file(self, name: &str, ending: &str) -> String {
+    pub(crate) fn file(self, name: &str, ending: &str) -> String {
         if self.count == 1 {
-            format!("{name}.{ending}")
+            format!("{name}{ending}")
         } else {
-            format!("{name}-{}-of-{}.{ending}", self.index, self.count)
+            format!("{name}-{}-of-{}{ending}", self.index, self.count)
         }
     }
 }
@@ -48,6 +49,18 @@ pub enum StoreError {
     /// Somebody else is at it.
     #[error("another `caulk clips prepare` is writing to `{0}`")]
     Busy(Utf8PathBuf),
+    /// Others divide the set otherwise.
+    #[error(
+        "`{folder}` is being written to in {there} shards, not in {here}\nhint: wait until they are done, or divide by {there}"
+    )]
+    Divided {
+        /// The folder.
+        folder: Utf8PathBuf,
+        /// How many shards those have who are there.
+        there: u32,
+        /// How many this one has.
+        here: u32,
+    },
     /// The clips that are there were made otherwise.
     #[error(
         "`{path}` holds clips of other settings: {difference}\nhint: use the same settings, or another folder"
@@ -76,7 +89,7 @@ pub(crate) struct Store {
     folder: Utf8PathBuf,
     shard: Shard,
     log: File,
-    _lock: File,
+    _lock: Lock,
 }
 
 /// What logs say.
@@ -99,8 +112,12 @@ impl Store {
         head: &Head,
     ) -> Result<(Self, Vec<Record>), StoreError> {
         fs::create_dir_all(folder).map_err(io_error("make", folder))?;
-        let lock = lock(folder, &folder.join(shard.file(".lock", "d").trim_end_matches(".d")))?;
-        let path = folder.join(shard.file("clips", "jsonl"));
+        let turn = lock::turn(folder)?;
+        let lock = Lock::take(folder, shard, &turn)?;
+        if lock.alone {
+            partial::sweep(folder);
+        }
+        let path = folder.join(shard.file("clips", ".jsonl"));
         mend(&path)?;
         let logged = read_logs(folder)?;
         if let Some(old) = &logged.head
@@ -123,7 +140,7 @@ impl Store {
     /// # Errors
     /// If the system refuses.
     pub(crate) fn append(&mut self, line: &impl Serialize) -> Result<(), StoreError> {
-        let path = self.folder.join(self.shard.file("clips", "jsonl"));
+        let path = self.folder.join(self.shard.file("clips", ".jsonl"));
         let write = |log: &mut File| {
             log.write_all((serde_json::to_string(line)? + "\n").as_bytes())?;
             log.sync_data()
@@ -139,9 +156,9 @@ impl Store {
         let lines = records.iter().map(serde_json::to_string);
         let lines: Result<Vec<String>, _> =
             std::iter::once(serde_json::to_string(head)).chain(lines).collect();
-        let path = self.folder.join(self.shard.file("clips", "jsonl"));
+        let path = self.folder.join(self.shard.file("clips", ".jsonl"));
         let text = lines.map_err(io::Error::from).map_err(io_error("write", &path))?.join("\n") + "\n";
-        replace(&path, &text)
+        partial::replace(&path, self.shard, &text).map_err(io_error("write", &path))
     }
 
     /// Replaces a file of the folder.
@@ -149,7 +166,8 @@ impl Store {
     /// # Errors
     /// If the system refuses.
     pub(crate) fn replace(&self, name: &str, text: &str) -> Result<(), StoreError> {
-        replace(&self.folder.join(name), text)
+        let path = self.folder.join(name);
+        partial::replace(&path, self.shard, text).map_err(io_error("write", &path))
     }
 
     /// Replaces a file that each shard has for itself.
@@ -158,6 +176,14 @@ impl Store {
     /// If the system refuses.
     pub(crate) fn replace_own(&self, name: &str, ending: &str, text: &str) -> Result<(), StoreError> {
         self.replace(&self.shard.file(name, ending), text)
+    }
+
+    /// Waits until no other shard is at the tables, which follow from the logs of all.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn turn(&self) -> Result<File, StoreError> {
+        lock::turn(&self.folder)
     }
 
     /// Opens a table to which rows are appended as they come.
@@ -204,15 +230,6 @@ pub fn read_logs(folder: &Utf8Path) -> Result<Logged, StoreError> {
     Ok(all)
 }
 
-fn lock(folder: &Utf8Path, path: &Utf8Path) -> Result<File, StoreError> {
-    let file = File::create(path).map_err(io_error("open", path))?;
-    match flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Busy(folder.to_owned())),
-        Err(error) => Err(io_error("lock", path)(error.into())),
-    }
-}
-
 /// Takes off what a program that was killed has left of a line.
 fn mend(path: &Utf8Path) -> Result<(), StoreError> {
     let Ok(bytes) = fs::read(path) else { return Ok(()) };
@@ -222,17 +239,6 @@ fn mend(path: &Utf8Path) -> Result<(), StoreError> {
     }
     let file = OpenOptions::new().write(true).open(path).map_err(io_error("open", path))?;
     file.set_len(whole as u64).map_err(io_error("mend", path))
-}
-
-fn replace(path: &Utf8Path, text: &str) -> Result<(), StoreError> {
-    let partial = Utf8PathBuf::from(format!("{path}.partial"));
-    let write = || {
-        let mut file = File::create(&partial)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        fs::rename(&partial, path)
-    };
-    write().map_err(io_error("write", path))
 }
 
 fn difference(old: &Head, new: &Head) -> Option<String> {
@@ -256,6 +262,9 @@ fn difference(old: &Head, new: &Head) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn io_error<'a>(what: &'static str, path: &'a Utf8Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
+pub(crate) fn io_error<'a>(
+    what: &'static str,
+    path: &'a Utf8Path,
+) -> impl FnOnce(io::Error) -> StoreError + 'a {
     move |source| StoreError::Io { what, path: path.to_owned(), source }
 }
