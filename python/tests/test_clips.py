@@ -423,6 +423,20 @@ def test_more_augmentations_are_added(prepared: Path, data_set: Path) -> None:
     assert contents(data_set / "grown")["metadata.csv"] == contents(prepared)["metadata.csv"]
 
 
+def test_corrected_labels_are_taken(data_set: Path) -> None:
+    text = (data_set / "videos.csv").read_text()
+    (data_set / "corrected.csv").write_text(text.replace("1.mp4,real", "1.mp4,fake"))
+    caulk("prepare", "videos.csv", "--out", "relabelled", *OPTIONS, cwd=data_set, code=1)
+    told = [
+        caulk("prepare", "corrected.csv", "--out", out, *OPTIONS, cwd=data_set, code=1)
+        for out in ("relabelled", "correct")
+    ]
+    assert "0 clips of 0 videos" in told[0] and "36 clips of 12 videos" in told[1]
+    rows = list(csv.DictReader((data_set / "relabelled/metadata.csv").open()))
+    assert {row["label"] for row in rows if row["original_video"] == "videos/1.mp4"} == {"fake"}
+    assert contents(data_set / "relabelled") == contents(data_set / "correct")
+
+
 def test_shards_share_a_folder(prepared: Path, data_set: Path) -> None:
     for shard in ("0/2", "1/2"):
         code = 1 if shard == "0/2" else 0

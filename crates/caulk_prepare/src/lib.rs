@@ -9,6 +9,7 @@ mod partial;
 mod partner;
 mod pool;
 mod run;
+mod set;
 mod store;
 mod verify;
 mod worker;

@@ -1,6 +1,6 @@
 //! Goes through the videos of a manifest: as many at once as there are workers, each video's clips logged when they are there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::Write;
 
 use camino::Utf8PathBuf;
@@ -12,7 +12,8 @@ use parquet::errors::ParquetError;
 
 use crate::export;
 use crate::pool::Pool;
-use crate::store::{Shard, Store, StoreError};
+use crate::set::Set;
+use crate::store::{Shard, Store, StoreError, read_logs};
 use crate::worker::WorkerError;
 
 /// What to prepare.
@@ -75,12 +76,14 @@ pub fn prepare(
     settings: &Settings,
     mut tell: impl FnMut(&Progress),
 ) -> Result<Progress, PrepareError> {
-    let (mut store, mut records) = Store::open(&settings.out, settings.shard, &settings.head)?;
+    let (mut store, logged) = Store::open(&settings.out, settings.shard, &settings.head)?;
+    let set = Set::of(manifest, settings.shard);
+    let (mut records, _) = set.divide(logged);
     let pending = pending(manifest, settings, &records);
     let extension = settings.head.recipe.format.extension();
-    let table = |records: &[Record]| record::metadata(manifest.videos(), records, extension);
     let turn = store.turn()?;
-    store.replace("metadata.csv", &table(&crate::store::read_logs(&settings.out)?.records))?;
+    let all = with_others(&records, &set, settings)?;
+    store.replace("metadata.csv", &record::metadata(manifest.videos(), &all, extension))?;
     let mut rows = store.appending("metadata.csv")?;
     drop(turn);
     let own = mine(manifest, settings.shard).count();
@@ -113,34 +116,25 @@ pub fn prepare(
     drop(rows);
     failures.sort_by_key(|(at, _)| *at);
     store.replace_own("failed", ".jsonl", &listed(&failures))?;
-    let order: HashMap<&str, usize> =
-        manifest.videos().into_iter().enumerate().map(|(at, video)| (video, at)).collect();
-    let shard = settings.shard;
-    let mut own: Vec<&Record> = records
-        .iter()
-        .filter(|record| order.get(record.video.as_str()).is_some_and(|at| is_mine(*at, shard)))
-        .collect();
-    own.sort_by_key(|record| {
-        (order[record.video.as_str()], record.clips.first().map(|clip| clip.augmentation))
-    });
-    // Logs of a set that was divided otherwise tell of the same clips.
-    own.dedup();
-    store.settle(&settings.head, &own)?;
+    let (records, _) = set.divide(records);
+    store.settle(&settings.head, &records)?;
     // Others may have come further meanwhile; whoever is last writes of all.
     let _turn = store.turn()?;
-    let all = crate::store::read_logs(&settings.out)?;
-    store.replace("metadata.csv", &table(&all.records))?;
-    let clips: Vec<_> = record::in_order(manifest.videos(), &all.records).collect();
-    export::parquet(&settings.out.join("metadata.parquet"), shard, &clips, extension)?;
+    let all = with_others(&records, &set, settings)?;
+    store.replace("metadata.csv", &record::metadata(manifest.videos(), &all, extension))?;
+    let clips: Vec<_> = record::in_order(manifest.videos(), &all).collect();
+    export::parquet(&settings.out.join("metadata.parquet"), settings.shard, &clips, extension)?;
     Ok(progress)
 }
 
-fn is_mine(at: usize, shard: Shard) -> bool {
-    at as u64 % u64::from(shard.count.max(1)) == u64::from(shard.index)
+/// Own records, and what others have logged up to now.
+fn with_others(own: &[Record], set: &Set<'_>, settings: &Settings) -> Result<Vec<Record>, StoreError> {
+    let (_, others) = set.divide(read_logs(&settings.out)?.records);
+    Ok(own.iter().cloned().chain(others).collect())
 }
 
 fn mine(manifest: &Manifest, shard: Shard) -> impl Iterator<Item = usize> {
-    (0..manifest.videos().len()).filter(move |at| is_mine(*at, shard))
+    (0..manifest.videos().len()).filter(move |at| shard.has(*at))
 }
 
 /// A video whose clips are missing.

@@ -23,6 +23,11 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Whether the video at that place of the manifest is in this part.
+    pub(crate) fn has(self, at: usize) -> bool {
+        at as u64 % u64::from(self.count.max(1)) == u64::from(self.index)
+    }
+
     /// Names of files that each shard has for itself.
     pub(crate) fn file(self, name: &str, ending: &str) -> String {
         if self.count == 1 {
@@ -152,7 +157,7 @@ impl Store {
     ///
     /// # Errors
     /// If the system refuses.
-    pub(crate) fn settle(&mut self, head: &Head, records: &[&Record]) -> Result<(), StoreError> {
+    pub(crate) fn settle(&mut self, head: &Head, records: &[Record]) -> Result<(), StoreError> {
         let lines = records.iter().map(serde_json::to_string);
         let lines: Result<Vec<String>, _> =
             std::iter::once(serde_json::to_string(head)).chain(lines).collect();
