@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -435,6 +436,35 @@ def test_corrected_labels_are_taken(data_set: Path) -> None:
     rows = list(csv.DictReader((data_set / "relabelled/metadata.csv").open()))
     assert {row["label"] for row in rows if row["original_video"] == "videos/1.mp4"} == {"fake"}
     assert contents(data_set / "relabelled") == contents(data_set / "correct")
+
+
+@pytest.mark.parametrize("parts", [[()], [("--shard", "0/2"), ("--shard", "1/2")]], ids=["alone", "shards"])
+def test_clips_that_are_gone_are_made_again(prepared: Path, data_set: Path, parts: list[tuple[str, ...]]) -> None:
+    out = data_set / f"lost-{len(parts)}"
+    words = ("prepare", "videos.csv", "--out", out.name, *OPTIONS)
+    for part in parts:
+        caulk(*words, *part, cwd=data_set, code=int("1/2" not in part))
+    before, clips = contents(out), sorted((out / "clips").rglob("*.npy"))
+    clips[3].unlink()
+    clips[20].write_bytes(clips[20].read_bytes()[:-1])
+    told = "".join(caulk(*words, *part, cwd=data_set, code=int("1/2" not in part)) for part in parts)
+    assert contents(out) == before
+    assert sum(int(count) for count in re.findall(r"(\d) clips of", told)) == 2
+    assert "36 clips are as logged" in caulk("verify", out.name, cwd=data_set)
+
+
+def test_a_lost_clip_that_cannot_be_made_again_is_in_no_table(prepared: Path, data_set: Path) -> None:
+    row = "videos/going.mp4"
+    (data_set / row).write_bytes((data_set / "videos/3.mp4").read_bytes())
+    (data_set / "going.csv").write_text(f"video_path\n{row}\nvideos/1.mp4\n")
+    words = ("prepare", "going.csv", "--out", "going", *OPTIONS)
+    caulk(*words, cwd=data_set)
+    (data_set / row).unlink()
+    next((data_set / "going/clips").rglob("going-*-1.npy")).unlink()
+    caulk(*words, cwd=data_set, code=1)
+    rows = list(csv.DictReader((data_set / "going/metadata.csv").open()))
+    assert [each["augmentation_idx"] for each in rows if each["original_video"] == row] == ["0", "2"]
+    assert "5 clips are as logged" in caulk("verify", "going", cwd=data_set)
 
 
 def test_shards_share_a_folder(prepared: Path, data_set: Path) -> None:

@@ -5,6 +5,7 @@
 mod export;
 mod fetch;
 mod lock;
+mod lost;
 mod partial;
 mod partner;
 mod pool;

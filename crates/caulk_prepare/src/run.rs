@@ -11,6 +11,7 @@ use caulk_clip::record::{self, Failure, Head, Record};
 use parquet::errors::ParquetError;
 
 use crate::export;
+use crate::lost;
 use crate::pool::Pool;
 use crate::set::Set;
 use crate::store::{Shard, Store, StoreError, read_logs};
@@ -64,6 +65,8 @@ pub struct Progress {
     pub clips: usize,
     /// Videos that were done before.
     pub before: usize,
+    /// Videos that were done before, but of which clips were gone or had another size.
+    pub lost: usize,
 }
 
 /// Prepares the clips of all videos that are not there yet.
@@ -79,15 +82,17 @@ pub fn prepare(
     let (mut store, logged) = Store::open(&settings.out, settings.shard, &settings.head)?;
     let set = Set::of(manifest, settings.shard);
     let (mut records, _) = set.divide(logged);
-    let pending = pending(manifest, settings, &records);
     let extension = settings.head.recipe.format.extension();
+    let lost = lost::take(&settings.out, extension, &mut records);
+    let pending = pending(manifest, settings, &records);
     let turn = store.turn()?;
     let all = with_others(&records, &set, settings)?;
     store.replace("metadata.csv", &record::metadata(manifest.videos(), &all, extension))?;
     let mut rows = store.appending("metadata.csv")?;
     drop(turn);
     let own = mine(manifest, settings.shard).count();
-    let mut progress = Progress { videos: pending.len(), before: own - pending.len(), ..Progress::default() };
+    let mut progress =
+        Progress { videos: pending.len(), before: own - pending.len(), lost, ..Progress::default() };
     let mut failures: Vec<(usize, Failure)> = Vec::new();
     tell(&progress);
     settings.pool.work(pending, |of, answer| -> Result<(), PrepareError> {

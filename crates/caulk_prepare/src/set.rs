@@ -41,7 +41,7 @@ impl<'m> Set<'m> {
 }
 
 /// One record for each video. What is logged twice, by another division or as it had to be made again, counts as it was last.
-fn merged(records: Vec<Record>) -> Vec<Record> {
+pub(crate) fn merged(records: Vec<Record>) -> Vec<Record> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut merged: Vec<Record> = Vec::new();
     for mut record in records {

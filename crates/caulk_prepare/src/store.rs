@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::lock::{self, Lock};
 use crate::partial;
+use crate::set::merged;
 
 /// Which part of the videos one program prepares: every `count`-th from the `index`-th on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +202,7 @@ impl Store {
     }
 }
 
-/// Reads the logs of all shards in a folder.
+/// Reads the logs of all shards in a folder: one record for each video.
 ///
 /// # Errors
 /// If one cannot be read.
@@ -232,6 +233,7 @@ pub fn read_logs(folder: &Utf8Path) -> Result<Logged, StoreError> {
             }
         }
     }
+    all.records = merged(all.records);
     Ok(all)
 }
 
