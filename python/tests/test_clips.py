@@ -467,6 +467,29 @@ def test_a_lost_clip_that_cannot_be_made_again_is_in_no_table(prepared: Path, da
     assert "5 clips are as logged" in caulk("verify", "going", cwd=data_set)
 
 
+def test_another_manifest_keeps_what_the_first_one_made(prepared: Path, data_set: Path) -> None:
+    rows = (data_set / "videos.csv").read_text().splitlines()
+    for name, some in (("early.csv", rows[1:5]), ("late.csv", rows[5:8])):
+        (data_set / name).write_text("\n".join([rows[0], *some]) + "\n")
+
+    def prepare(manifest: str, *more: str) -> str:
+        return caulk("prepare", manifest, "--out", "kept", *OPTIONS, *more, cwd=data_set)
+
+    def videos_told() -> int:
+        return len(list(csv.DictReader((data_set / "kept/metadata.csv").open()))) // 3
+
+    assert "12 clips of 4 videos" in prepare("early.csv")
+    assert "9 clips of 3 videos" in prepare("late.csv")
+    assert videos_told() == 3 and "21 clips are as logged" in caulk("verify", "kept", cwd=data_set)
+    for more in ((), ("--shard", "0/2"), ("--shard", "1/2")):
+        assert "0 clips of 0 videos" in prepare("early.csv", *more)
+        assert videos_told() == 4 and "21 clips are as logged" in caulk("verify", "kept", cwd=data_set)
+    told = caulk("prepare", "videos.csv", "--out", "kept", *OPTIONS, cwd=data_set, code=1)
+    assert "15 clips of 5 videos" in told
+    assert (data_set / "kept/clips.jsonl").read_text() == (prepared / "clips.jsonl").read_text()
+    same_set(data_set / "kept", prepared)
+
+
 def test_shards_share_a_folder(prepared: Path, data_set: Path) -> None:
     for shard in ("0/2", "1/2"):
         code = 1 if shard == "0/2" else 0

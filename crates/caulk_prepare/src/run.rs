@@ -65,6 +65,8 @@ pub struct Progress {
     pub clips: usize,
     /// Videos that were done before.
     pub before: usize,
+    /// Videos that are logged but not in the manifest: in no table, and done before for the next one that names them.
+    pub unnamed: usize,
     /// Videos that were done before, but of which clips were gone or had another size.
     pub lost: usize,
 }
@@ -81,7 +83,8 @@ pub fn prepare(
 ) -> Result<Progress, PrepareError> {
     let (mut store, logged) = Store::open(&settings.out, settings.shard, &settings.head)?;
     let set = Set::of(manifest, settings.shard);
-    let (mut records, _) = set.divide(logged);
+    let (mut records, others) = set.divide(logged);
+    let unnamed = others.iter().filter(|record| !set.names(record)).count();
     let extension = settings.head.recipe.format.extension();
     let lost = lost::take(&settings.out, extension, &mut records);
     let pending = pending(manifest, settings, &records);
@@ -92,7 +95,7 @@ pub fn prepare(
     drop(turn);
     let own = mine(manifest, settings.shard).count();
     let mut progress =
-        Progress { videos: pending.len(), before: own - pending.len(), lost, ..Progress::default() };
+        Progress { videos: pending.len(), before: own - pending.len(), unnamed, lost, ..Progress::default() };
     let mut failures: Vec<(usize, Failure)> = Vec::new();
     tell(&progress);
     settings.pool.work(pending, |of, answer| -> Result<(), PrepareError> {
@@ -122,7 +125,8 @@ pub fn prepare(
     failures.sort_by_key(|(at, _)| *at);
     store.replace_own("failed", ".jsonl", &listed(&failures))?;
     let (records, _) = set.divide(records);
-    store.settle(&settings.head, &records)?;
+    let (_, others) = set.divide(store.kept()?);
+    store.settle(&settings.head, records.iter().chain(&others))?;
     // Others may have come further meanwhile; whoever is last writes of all.
     let _turn = store.turn()?;
     let all = with_others(&records, &set, settings)?;

@@ -35,6 +35,11 @@ impl<'m> Set<'m> {
         (own, others)
     }
 
+    /// Whether the manifest has its video.
+    pub(crate) fn names(&self, record: &Record) -> bool {
+        self.place(record).is_some()
+    }
+
     fn place(&self, record: &Record) -> Option<usize> {
         self.videos.get(record.video.as_str()).map(|(at, _)| *at)
     }

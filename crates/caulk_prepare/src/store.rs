@@ -107,6 +107,27 @@ pub struct Logged {
     pub records: Vec<Record>,
 }
 
+impl Logged {
+    fn read(&mut self, path: &Utf8Path) -> Result<(), StoreError> {
+        let text = fs::read_to_string(path).map_err(io_error("read", path))?;
+        // A last line without its end is being written, by another shard.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        for (at, line) in whole.lines().enumerate() {
+            let broken = |error: serde_json::Error| StoreError::Broken {
+                path: path.to_owned(),
+                line: at + 1,
+                reason: error.to_string(),
+            };
+            if at == 0 {
+                self.head = Some(serde_json::from_str(line).map_err(broken)?);
+            } else {
+                self.records.push(serde_json::from_str(line).map_err(broken)?);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Store {
     /// Opens or makes a folder for clips made in one way, and says what is there already, of all shards.
     ///
@@ -154,12 +175,29 @@ impl Store {
         write(&mut self.log).map_err(io_error("write to", &path))
     }
 
+    /// What the log has to keep, whoever works on it now: all that it says, and where nobody else is, what other logs say.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub(crate) fn kept(&self) -> Result<Vec<Record>, StoreError> {
+        if self.shard.count == 1 {
+            return Ok(read_logs(&self.folder)?.records);
+        }
+        let mut own = Logged::default();
+        own.read(&self.folder.join(self.shard.file("clips", ".jsonl")))?;
+        Ok(own.records)
+    }
+
     /// Writes the log anew, in the order that is given, so that it tells nothing of how often the program was stopped.
     ///
     /// # Errors
     /// If the system refuses.
-    pub(crate) fn settle(&mut self, head: &Head, records: &[Record]) -> Result<(), StoreError> {
-        let lines = records.iter().map(serde_json::to_string);
+    pub(crate) fn settle<'r>(
+        &mut self,
+        head: &Head,
+        records: impl Iterator<Item = &'r Record>,
+    ) -> Result<(), StoreError> {
+        let lines = records.map(serde_json::to_string);
         let lines: Result<Vec<String>, _> =
             std::iter::once(serde_json::to_string(head)).chain(lines).collect();
         let path = self.folder.join(self.shard.file("clips", ".jsonl"));
@@ -216,23 +254,7 @@ pub fn read_logs(folder: &Utf8Path) -> Result<Logged, StoreError> {
         entries.filter_map(|entry| Some(entry.ok()?.into_path())).filter(is_log).collect();
     paths.sort_unstable();
     let mut all = Logged::default();
-    for path in paths {
-        let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
-        // A last line without its end is being written, by another shard.
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        for (at, line) in whole.lines().enumerate() {
-            let broken = |error: serde_json::Error| StoreError::Broken {
-                path: path.clone(),
-                line: at + 1,
-                reason: error.to_string(),
-            };
-            if at == 0 {
-                all.head = Some(serde_json::from_str(line).map_err(broken)?);
-            } else {
-                all.records.push(serde_json::from_str(line).map_err(broken)?);
-            }
-        }
-    }
+    paths.iter().try_for_each(|path| all.read(path))?;
     all.records = merged(all.records);
     Ok(all)
 }
