@@ -554,6 +554,26 @@ def test_a_set_is_divided_in_one_way_at_a_time(data_set: Path) -> None:
     caulk(*line[2:], "1/3", cwd=data_set)
 
 
+def test_failures_are_listed_as_they_come(tmp_path: Path) -> None:
+    names = ["bad-1.mp4", "endless-1.mp4", "bad-2.mp4", "endless-2.mp4"]
+    for name in names:
+        # Opened, a pipe waits for somebody who writes to it.
+        make = Path.touch if name.startswith("bad") else os.mkfifo
+        make(tmp_path / name)
+    (tmp_path / "videos.csv").write_text("\n".join(["video_path", *names]) + "\n")
+    line = [CAULK, "clips", "prepare", "videos.csv", "--out", "out", "--jobs", "1", "--timeout", "2s"]
+    run = subprocess.Popen(line, cwd=tmp_path, env=program_environment(), stderr=subprocess.DEVNULL)
+    listed, files = tmp_path / "out/failed.jsonl", {}
+    while run.poll() is None and 3 not in files:
+        time.sleep(0.01)
+        if listed.exists():
+            files[listed.read_text().count("\n")] = listed.stat().st_ino
+    # Appended to, not written anew for each.
+    assert {1, 3} <= set(files) and len(set(files.values())) == 1
+    assert run.wait(60) == 1
+    assert [json.loads(line)["video"] for line in listed.read_text().splitlines()] == names
+
+
 def test_other_settings_want_another_folder(prepared: Path, data_set: Path) -> None:
     told = caulk("prepare", "videos.csv", "--out", "once", "--frames", "5", "--size", "48", cwd=data_set, code=125)
     assert "holds clips of other settings" in told

@@ -114,8 +114,8 @@ pub fn prepare(
             }
             Err(failure) => {
                 progress.failed += 1;
+                store.fail(&failure)?;
                 failures.push((at, failure));
-                store.replace_own("failed", ".jsonl", &listed(&failures))?;
             }
         }
         tell(&progress);

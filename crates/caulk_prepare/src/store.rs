@@ -95,6 +95,7 @@ pub(crate) struct Store {
     folder: Utf8PathBuf,
     shard: Shard,
     log: File,
+    failed: File,
     _lock: Lock,
 }
 
@@ -155,7 +156,10 @@ impl Store {
         let is_new = fs::metadata(&path).map_or(true, |data| data.len() == 0);
         let log =
             OpenOptions::new().create(true).append(true).open(&path).map_err(io_error("open", &path))?;
-        let mut store = Self { folder: folder.to_owned(), shard, log, _lock: lock };
+        // Videos that failed are tried again, so the list begins anew.
+        let failed = folder.join(shard.file("failed", ".jsonl"));
+        let failed = File::create(&failed).map_err(io_error("open", &failed))?;
+        let mut store = Self { folder: folder.to_owned(), shard, log, failed, _lock: lock };
         if is_new {
             store.append(head)?;
         }
@@ -173,6 +177,16 @@ impl Store {
             log.sync_data()
         };
         write(&mut self.log).map_err(io_error("write to", &path))
+    }
+
+    /// Lists a video that gave no clips. The list is put in order at the end; nobody relies on it before.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn fail(&mut self, line: &impl Serialize) -> Result<(), StoreError> {
+        let write = |failed: &mut File| failed.write_all((serde_json::to_string(line)? + "\n").as_bytes());
+        write(&mut self.failed)
+            .map_err(io_error("write to", &self.folder.join(self.shard.file("failed", ".jsonl"))))
     }
 
     /// What the log has to keep, whoever works on it now: all that it says, and where nobody else is, what other logs say.
