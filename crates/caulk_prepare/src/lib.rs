@@ -5,6 +5,7 @@
 mod export;
 mod fetch;
 mod lock;
+mod log;
 mod lost;
 mod partial;
 mod partner;
@@ -16,8 +17,9 @@ mod verify;
 mod worker;
 
 pub use self::fetch::{Fetcher, Fetching};
+pub use self::log::{Logged, read_logs};
 pub use self::pool::Pool;
 pub use self::run::{PrepareError, Progress, Settings, prepare};
-pub use self::store::{Logged, Shard, StoreError, read_logs};
+pub use self::store::{Shard, StoreError};
 pub use self::verify::{Checked, derive, verify};
 pub use self::worker::{WORKER, Worker, WorkerError, ffmpeg_version, find};

@@ -11,10 +11,11 @@ use caulk_clip::record::{self, Failure, Head, Record};
 use parquet::errors::ParquetError;
 
 use crate::export;
+use crate::log::read_logs;
 use crate::lost;
 use crate::pool::Pool;
 use crate::set::Set;
-use crate::store::{Shard, Store, StoreError, read_logs};
+use crate::store::{Shard, Store, StoreError};
 use crate::worker::WorkerError;
 
 /// What to prepare.

@@ -154,6 +154,18 @@ fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
         if done.before > 0 { format!("; {} videos were done before", done.before) } else { String::new() };
     let (clips, videos) = (done.clips, done.done - done.failed);
     printer.say(&format!("{clips} clips of {videos} videos in `{}`{before}\n", args.out));
+    if done.lost > 0 {
+        printer.note(&format!(
+            "{} videos had clips that were gone or of another size, to be made again",
+            done.lost
+        ));
+    }
+    if done.unnamed > 0 {
+        printer.note(&format!(
+            "`{}` holds clips of {} more videos, which this manifest does not name; no table has them",
+            args.out, done.unnamed
+        ));
+    }
     if done.sequential > 0 {
         printer
             .note(&format!("{} videos had to be decoded as a whole; clips.jsonl says why", done.sequential));
