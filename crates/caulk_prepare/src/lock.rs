@@ -34,12 +34,12 @@ impl Lock {
         let mut file = open(&path)?;
         let alone =
             is_free(&file, FlockOperation::NonBlockingLockExclusive).map_err(io_error("lock", &path))?;
+        if alone {
+            note(&mut file, shard.count).map_err(io_error("write to", &path))?;
+        }
         if shard.count == 1 {
             let lock = Self { _folder: file, _shard: None, alone };
             return if alone { Ok(lock) } else { Err(StoreError::Busy(folder.to_owned())) };
-        }
-        if alone {
-            note(&mut file, shard.count).map_err(io_error("write to", &path))?;
         }
         let others_share =
             is_free(&file, FlockOperation::NonBlockingLockShared).map_err(io_error("lock", &path))?;
