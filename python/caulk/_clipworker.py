@@ -38,20 +38,22 @@ def find() -> str:
 class Worker:
     """A worker that is started when it is first asked, in each process anew: what a fork leaves is not its child's."""
 
-    def __init__(self, megabytes: int = 1000) -> None:
-        self._megabytes = megabytes
+    def __init__(self) -> None:
+        self._megabytes = 0
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
         atexit.register(self.close)
 
-    def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """The answer, and the bytes behind it."""
+    def ask(self, request: dict[str, Any], megabytes: int) -> tuple[dict[str, Any], bytes]:
+        """The answer, and the bytes behind it, of a worker that may take so much memory."""
         if self._owner != os.getpid():
             # The lock may have been held by a thread that a fork has not brought along.
             self._lock, self._process, self._owner = threading.Lock(), None, os.getpid()
         with self._lock:
-            process = self._process or self._start()
+            if megabytes != self._megabytes:
+                self.close()
+            process = self._process or self._start(megabytes)
             try:
                 return self._exchange(process, request)
             except BaseException as error:
@@ -75,9 +77,10 @@ class Worker:
             with process:
                 pass
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, megabytes: int) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen([find(), str(self._megabytes)], stdin=pipe, stdout=pipe)
+        self._process = subprocess.Popen([find(), str(megabytes)], stdin=pipe, stdout=pipe)
+        self._megabytes = megabytes
         return self._process
 
     @staticmethod

@@ -22,8 +22,11 @@ class IterableClips(IterableDataset):
     ----------
     videos
         Their paths, or URLs that fsspec knows.
-    frames, size, select, fit, seed, snap, cache, scratch, scratch_limit
-        As of `decode`; each worker of the ``DataLoader`` holds one copy of a video at a time.
+    frames, size, select, fit, seed, snap, cache, memory, scratch, scratch_limit
+        As of `decode`; each worker of the ``DataLoader`` holds one copy of a video at a time, and takes so much memory.
+    shard
+        ``(rank, world_size)`` where several processes train together: each decodes every ``world_size``-th video, from the
+        ``rank``-th on. Ranks may get one video more than others.
     transform
         Called with each clip.
     skip_failed
@@ -46,6 +49,8 @@ class IterableClips(IterableDataset):
         seed: int = 0,
         snap: int = 0,
         cache: bool = True,
+        memory: int = 1_000_000_000,
+        shard: tuple[int, int] = (0, 1),
         scratch: str | os.PathLike[str] | None = None,
         scratch_limit: int = 10_000_000_000,
         transform: Callable[[Any], Any] | None = None,
@@ -61,16 +66,22 @@ class IterableClips(IterableDataset):
             "seed": seed,
             "snap": snap,
             "cache": cache,
+            "memory": memory,
             "scratch": scratch,
             "scratch_limit": scratch_limit,
         }
+        rank, count = shard
+        if not 0 <= rank < count:
+            raise ValueError(f"shard={shard!r} is not (rank, world_size) with 0 <= rank < world_size")
+        self.shard: tuple[int, int] = (rank, count)
         self.transform: Callable[[Any], Any] | None = transform
         self.skip_failed: bool = skip_failed
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
         worker = get_worker_info()
         first, step = (worker.id, worker.num_workers) if worker else (0, 1)
-        for index in range(first, len(self.videos), step):
+        rank, count = self.shard
+        for index in range(rank + count * first, len(self.videos), count * step):
             try:
                 frames = decode(self.videos[index], **self._options)
             except DecodeError:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["ClipDataset", "DecodeError", "IterableClips", "decode", "ray_prepare"]
 
 _worker = Worker()
+#: Bytes that a worker takes for itself and a small video.
+_LEAST_MEMORY = 96 << 20
 
 
 def __getattr__(name: str) -> Any:
@@ -60,6 +62,7 @@ def decode(
     seed: int = 0,
     snap: int = 0,
     cache: bool = True,
+    memory: SupportsIndex = 1_000_000_000,
     scratch: str | os.PathLike[str] | None = None,
     scratch_limit: int = 10_000_000_000,
 ) -> NDArray[np.uint8]:
@@ -81,7 +84,8 @@ def decode(
         ``uniform`` (first to last), ``segments`` (the middle of each of as many segments), ``random`` (one of each segment, by
         `seed` and path), or ``stride:N``.
     fit
-        How a picture gets its shape: ``stretch``, ``crop`` (the middle) or ``pad`` (black).
+        How a picture gets its shape: ``stretch``, ``crop`` (the middle) or ``pad`` (black), the latter two in the proportions in
+        which the video is shown.
     seed
         Seed of ``random``.
     snap
@@ -89,6 +93,9 @@ def decode(
     cache
         Whether to keep what the packets of a video tell, in the user's cache (256 MB at most), where its container has no table of
         them: it need not be read as a whole the next time.
+    memory
+        Bytes that decoding may take, at least 96 * 2**20. A video that would take more is refused; where another number is given
+        than in the call before, another process decodes.
     scratch, scratch_limit
         Where a copy of a video lies that is named by URL, while it is decoded (the system's folder for temporary files unless it is
         told), and how many bytes it may have.
@@ -113,11 +120,12 @@ def decode(
         "seed": _number("seed", seed, 0, 2**64),
         "snap": _number("snap", snap, 0),
     }
+    megabytes = _number("memory", memory, _LEAST_MEMORY, 2**63) // 1_000_000
     if fit not in ("stretch", "crop", "pad"):
         raise ValueError(f"fit={fit!r} is none of stretch, crop, pad")
     with here(name, scratch, scratch_limit) as (file, is_copy):
         request |= {"path": file, "cache": cache_folder() if cache and not is_copy else None}
-        answer, data = _worker.ask({"decode": request})
+        answer, data = _worker.ask({"decode": request}, megabytes)
     if "failed" in answer:
         raise DecodeError(f"`{name}`: {answer['failed']}")
     if why := answer.get("sequential"):

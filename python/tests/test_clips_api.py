@@ -212,3 +212,23 @@ def test_examples_in_the_documentation_run() -> None:
     for module in (caulk.clips, caulk._iterclips):
         failed, tried = doctest.testmod(module, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
         assert tried and not failed
+
+
+def test_memory_is_what_is_given(video: Path) -> None:
+    with pytest.raises(caulk.clips.DecodeError, match="more than the 46 MB for one video"):
+        caulk.clips.decode(video, range(60), (640, 640), memory=110_000_000)
+    assert caulk.clips.decode(video, range(60), (640, 640), memory=400_000_000).shape == (60, 640, 640, 3)
+    with pytest.raises(ValueError, match="memory 1 is not a number from 100663296"):
+        caulk.clips.decode(video, [0], memory=1)
+
+
+def test_ranks_share_videos(video: Path) -> None:
+    def seen(rank: int, workers: int) -> list[int]:
+        clips = caulk.clips.IterableClips([video] * 7, [0], 16, shard=(rank, 2))
+        loader = torch.utils.data.DataLoader(clips, batch_size=None, num_workers=workers)
+        return sorted(index for _, index in loader)
+
+    for workers in (0, 2):
+        assert [seen(rank, workers) for rank in (0, 1)] == [[0, 2, 4, 6], [1, 3, 5]]
+    with pytest.raises(ValueError, match="rank, world_size"):
+        caulk.clips.IterableClips([video], shard=(2, 2))

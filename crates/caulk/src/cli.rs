@@ -23,8 +23,8 @@ pub(crate) use self::check::{
 };
 pub(crate) use self::clean::CleanArgs;
 pub(crate) use self::clips::{
-    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, PrepareArgs, ScratchArgs, SetArgs, SplitArgs,
-    VerifyArgs, WorkersArgs,
+    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, PatienceArgs, PrepareArgs, ScratchArgs, SetArgs,
+    SplitArgs, VerifyArgs, WorkersArgs,
 };
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::guard::GuardArgs;

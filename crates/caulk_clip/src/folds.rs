@@ -102,10 +102,9 @@ mod tests {
         };
         let record = |video: &str| Record {
             video: video.into(),
-            label: String::new(),
             total: 1,
             clips: vec![clip(1), clip(0)],
-            sequential: None,
+            ..Record::default()
         };
         let folds = split(&["a", "b", "gone"], &[0, 1, 0], 2, &[record("a"), record("b")]);
         assert_eq!(

@@ -121,4 +121,6 @@ pub enum Outcome {
     },
     /// Why there is nothing.
     Failed(String),
+    /// Why clips that were made are not where they were to go: no other will be.
+    Unwritten(String),
 }

@@ -85,37 +85,61 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// Pixels to take off a source: left, top, right, bottom.
-    pub fn cropped(self, source: Size, target: Size) -> [usize; 4] {
+    /// Pixels to take off a source: left, top, right, bottom. `pixel` is the source's.
+    pub fn cropped(self, source: Size, pixel: Aspect, target: Size) -> [usize; 4] {
         if self != Self::Crop {
             return [0; 4];
         }
-        let (width, height) = within(source, target);
+        let shape = (pixel.high(target.width), pixel.wide(target.height));
+        let (width, height) = within(source, shape);
         let (x, y) = (source.width - width, source.height - height);
         let halves = |all: u32| (all as usize / 2, all as usize - all as usize / 2);
         let ((left, right), (top, bottom)) = (halves(x), halves(y));
         [left, top, right, bottom]
     }
 
-    /// The size to scale to.
-    pub fn scaled(self, source: Size, target: Size) -> Size {
+    /// The size to scale to. `pixel` is the source's.
+    pub fn scaled(self, source: Size, pixel: Aspect, target: Size) -> Size {
         if self != Self::Pad {
             return target;
         }
-        let (width, height) = within(target, source);
+        let shape = (pixel.wide(source.width), pixel.high(source.height));
+        let (width, height) = within(target, shape);
         Size { width, height }
     }
 }
 
-/// The largest rectangle in `outer` with the shape of `shape`.
-fn within(outer: Size, shape: Size) -> (u32, u32) {
-    let wide = u64::from(outer.width) * u64::from(shape.height);
-    let high = u64::from(outer.height) * u64::from(shape.width);
-    let part = |whole: u64, of: u32| (whole / u64::from(of.max(1))).max(1) as u32;
-    if wide > high {
-        (part(high, shape.height), outer.height)
-    } else {
-        (outer.width, part(wide, shape.width))
+/// The largest rectangle in `outer` with the shape of one that has `columns` and `rows`.
+fn within(outer: Size, (columns, rows): (u64, u64)) -> (u32, u32) {
+    let wide = u64::from(outer.width) * rows;
+    let high = u64::from(outer.height) * columns;
+    let part = |whole: u64, of: u64| (whole / of.max(1)).max(1) as u32;
+    if wide > high { (part(high, rows), outer.height) } else { (outer.width, part(wide, columns)) }
+}
+
+/// The shape in which one pixel is shown: its width in parts of its height. Those of old television are not square.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aspect {
+    width: u16,
+    height: u16,
+}
+
+impl Aspect {
+    /// As wide as high.
+    pub const SQUARE: Self = Self { width: 1, height: 1 };
+
+    /// As a container or a frame says it; none where it says nothing, or nonsense.
+    pub fn new(width: i32, height: i32) -> Option<Self> {
+        let part = |value: i32| u16::try_from(value).ok().filter(|value| *value > 0);
+        Some(Self { width: part(width)?, height: part(height)? })
+    }
+
+    fn wide(self, count: u32) -> u64 {
+        u64::from(count) * u64::from(self.width)
+    }
+
+    fn high(self, count: u32) -> u64 {
+        u64::from(count) * u64::from(self.height)
     }
 }
 
@@ -189,15 +213,30 @@ mod tests {
 
     #[test]
     fn the_middle_is_cropped() {
-        assert_eq!(Fit::Crop.cropped(size(1920, 1080), size(112, 112)), [420, 0, 420, 0]);
-        assert_eq!(Fit::Crop.cropped(size(101, 200), size(100, 100)), [0, 49, 0, 50]);
-        assert_eq!(Fit::Stretch.cropped(size(1920, 1080), size(112, 112)), [0; 4]);
+        let square = Aspect::SQUARE;
+        assert_eq!(Fit::Crop.cropped(size(1920, 1080), square, size(112, 112)), [420, 0, 420, 0]);
+        assert_eq!(Fit::Crop.cropped(size(101, 200), square, size(100, 100)), [0, 49, 0, 50]);
+        assert_eq!(Fit::Stretch.cropped(size(1920, 1080), square, size(112, 112)), [0; 4]);
+    }
+
+    #[test]
+    fn pixels_that_are_not_square_count_as_they_are_shown() {
+        // 720 x 576 shown as 1024 x 576.
+        let wide = Aspect::new(64, 45).unwrap_or(Aspect::SQUARE);
+        assert_eq!(Fit::Pad.scaled(size(720, 576), wide, size(128, 128)), size(128, 72));
+        // 576 of 1024 columns, in pixels of the source.
+        assert_eq!(Fit::Crop.cropped(size(720, 576), wide, size(112, 112)), [157, 0, 158, 0]);
+        assert_eq!(Fit::Stretch.scaled(size(720, 576), wide, size(112, 112)), size(112, 112));
+        assert_eq!([(0, 1), (1, 0), (-1, 1), (70_000, 1)].map(|(w, h)| Aspect::new(w, h)), [None; 4]);
+        let narrow = Aspect::new(1, i32::from(u16::MAX)).unwrap_or(Aspect::SQUARE);
+        assert_eq!(Fit::Crop.cropped(size(9, 9), narrow, size(16_384, 1)), [0, 4, 0, 4]);
     }
 
     #[test]
     fn everything_is_padded() {
-        assert_eq!(Fit::Pad.scaled(size(1920, 1080), size(112, 112)), size(112, 63));
-        assert_eq!(Fit::Pad.scaled(size(1, 4000), size(112, 112)), size(1, 112));
+        let square = Aspect::SQUARE;
+        assert_eq!(Fit::Pad.scaled(size(1920, 1080), square, size(112, 112)), size(112, 63));
+        assert_eq!(Fit::Pad.scaled(size(1, 4000), square, size(112, 112)), size(1, 112));
         let inner = Picture { size: size(2, 1), rgb: vec![9; 6] };
         let padded = Picture::black(size(2, 3)).centre(&inner);
         assert_eq!(padded.rgb, [[0; 6], [9; 6], [0; 6]].concat());

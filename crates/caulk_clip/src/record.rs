@@ -10,7 +10,7 @@ use crate::job::Written;
 use crate::table;
 
 /// Version of what is done with decoded pictures and of the log. Another one gives other clips.
-pub const PIPELINE: u32 = 2;
+pub const PIPELINE: u32 = 3;
 
 /// First line of a log: what its clips depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Head {
 }
 
 /// A line of the log: clips of one video that are there, whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The video as the manifest names it.
     pub video: String,
@@ -37,6 +37,9 @@ pub struct Record {
     /// Why everything was decoded, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<String>,
+    /// What the decoder said of damage that it could do without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
 }
 
 /// A video that gave no clips.
@@ -116,7 +119,7 @@ mod tests {
             bytes: 1,
         };
         let clips = augmentations.iter().map(clip).collect();
-        Record { video: video.into(), label: "real".into(), total: 9, clips, sequential: None }
+        Record { video: video.into(), label: "real".into(), total: 9, clips, ..Record::default() }
     }
 
     #[test]

@@ -13,6 +13,8 @@ use caulk_clip::record::hex;
 use caulk_clip::told::{Told, VERSION};
 use sha2::{Digest, Sha256};
 
+use crate::log;
+
 /// Bytes of one of the sixteen parts of the folder.
 const PART: u64 = 16 << 20;
 
@@ -36,10 +38,12 @@ impl Entry {
         parse(&fs::read_to_string(self.path.as_ref()?).ok()?)
     }
 
-    /// Keeps it.
+    /// Keeps it. Nothing is kept of a damaged video: its messages belong to each answer.
     pub(crate) fn write(&self, told: &Told) {
-        // A full disk, or a folder of somebody else's, costs time and nothing else.
-        let _ = self.try_write(told);
+        if log::errors() == 0 {
+            // A full disk, or a folder of somebody else's, costs time and nothing else.
+            let _ = self.try_write(told);
+        }
     }
 
     fn try_write(&self, told: &Told) -> io::Result<()> {

@@ -130,11 +130,17 @@ impl<'a> File<'a> {
         }
         // No other process uses the name; `caulk_prepare` removes what is left of those that are killed.
         let partial = format!("{path}.{}.partial", std::process::id());
-        let mut file = fs::File::create(&partial)?;
+        self.write_to(&partial).and_then(|()| fs::rename(&partial, target)).inspect_err(|_| {
+            // Where the disk is full, the next clip may have the room.
+            let _ = fs::remove_file(&partial);
+        })
+    }
+
+    fn write_to(&self, path: &str) -> io::Result<()> {
+        let mut file = fs::File::create(path)?;
         for part in self.parts() {
             file.write_all(part)?;
         }
-        file.sync_data()?;
-        fs::rename(&partial, target)
+        file.sync_data()
     }
 }

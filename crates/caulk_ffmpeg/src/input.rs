@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_int};
 use std::ptr::{self, NonNull};
 
 use caulk_clip::index;
-use caulk_clip::picture::Orientation;
+use caulk_clip::picture::{Aspect, Orientation};
 use ffmpeg_sys_next as ffmpeg;
 
 use crate::error::{Code, DecodeError};
@@ -119,6 +119,12 @@ impl Input {
         // SAFETY: a display matrix is nine 32-bit integers, wherever they lie.
         let matrix = unsafe { ptr::read_unaligned(data.cast::<[i32; 9]>()) };
         Orientation::of_matrix(&matrix)
+    }
+
+    /// The shape of a pixel, if the container says it.
+    pub(crate) fn pixel(&self) -> Option<Aspect> {
+        let said = self.stream().sample_aspect_ratio;
+        Aspect::new(said.num, said.den)
     }
 
     /// Reads on to the next packet of the video.

@@ -1,20 +1,22 @@
 //! The worker `caulk-clip`: one request as a line of JSON on standard input, one answer on standard output, until the input
 //! ends. Pictures follow their answer as bytes.
 //!
-//! `caulk-clip [MEGABYTES [bound]]`: how much memory it may take; `bound` to die with the thread that started it, in the middle
-//! of a video too. `caulk-clip --version` says which FFmpeg is in it.
+//! `caulk-clip [MEGABYTES [bound]]`: how much memory it may take. In the middle of a video it ends within seconds of the process
+//! that started it; `bound`, at once with the thread that did. `caulk-clip --version` says which FFmpeg is in it.
 //!
 //! With the variable `CAULK_CLIP_PORTABLE` it uses no vector instructions: slower, and the same bytes.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use caulk_clip::job::{Answer, Decode, Outcome, Pictures, Request};
 use caulk_clip::memory::BESIDE;
 use caulk_clip::picture::Size;
 use caulk_clip::random::Key;
-use caulk_ffmpeg::{DecodeError, Options, Target, log};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use caulk_ffmpeg::{ClipError, DecodeError, Options, Target, log};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 const MEGABYTE: u64 = 1_000_000;
 /// Where nobody says how much memory there is.
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
     if arguments.next().as_deref() == Some("bound") {
         // Where that is refused, the end of the input ends it after the video.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    } else {
+        end_with(getppid());
     }
     if std::env::var_os("CAULK_CLIP_PORTABLE").is_some() {
         caulk_ffmpeg::use_no_vector_instructions();
@@ -55,6 +59,17 @@ fn limit(bytes: u64) {
     let old = getrlimit(Resource::Data);
     // It can only be lowered; where that is refused a lower one stands.
     let _ = setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: old.maximum });
+}
+
+/// Ends this process when another one is its parent. No signal tells of a process: it would tell of one thread.
+fn end_with(parent: Option<Pid>) {
+    let watch = move || {
+        while getppid() == parent {
+            thread::sleep(Duration::from_secs(1));
+        }
+        std::process::exit(1);
+    };
+    let _ = thread::Builder::new().stack_size(1 << 16).spawn(watch);
 }
 
 fn serve(memory: u64) -> io::Result<()> {
@@ -81,6 +96,7 @@ fn answer(line: &str, memory: u64) -> (Outcome, Option<String>, Vec<u8>) {
             Ok(made) => {
                 (Outcome::Clips { clips: made.written, total: made.total }, made.sequential, Vec::new())
             }
+            Err(error @ ClipError::Write { .. }) => (Outcome::Unwritten(error.to_string()), None, Vec::new()),
             Err(error) => failed(error.to_string()),
         },
         Err(error) => failed(format!("not a request: {error}")),

@@ -3,11 +3,12 @@
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 
-use caulk_clip::picture::{CHANNELS, Fit, Orientation, Picture, Size};
+use caulk_clip::picture::{Aspect, CHANNELS, Fit, Orientation, Picture, Size};
 use ffmpeg_sys_next as ffmpeg;
 
 use crate::decoder::Frame;
 use crate::error::DecodeError;
+use crate::input::Input;
 
 /// The same bytes on every processor: each source pixel counts by its area, sums are rounded, not cut.
 const FLAGS: c_int =
@@ -31,6 +32,8 @@ pub struct Target {
 pub(crate) struct Scaler {
     target: Target,
     orientation: Orientation,
+    /// What the container says, which comes before what a frame does.
+    pixel: Option<Aspect>,
     ready: Option<(Shape, NonNull<ffmpeg::SwsContext>)>,
 }
 
@@ -45,19 +48,21 @@ struct Shape {
 }
 
 impl Scaler {
-    pub(crate) fn new(target: Target, orientation: Orientation) -> Self {
-        Self { target, orientation, ready: None }
+    pub(crate) fn new(target: Target, input: &Input) -> Self {
+        Self { target, orientation: input.orientation(), pixel: input.pixel(), ready: None }
     }
 
     /// The picture of a frame; the frame may be narrowed.
     pub(crate) fn picture(&mut self, frame: &mut Frame) -> Result<Picture, DecodeError> {
         let whole = size(frame)?;
         let target = self.target.size.map_or(whole, |size| self.orientation.before(size));
-        let cut = self.target.fit.cropped(whole, target);
+        let said = frame.get().sample_aspect_ratio;
+        let pixel = self.pixel.or_else(|| Aspect::new(said.num, said.den)).unwrap_or(Aspect::SQUARE);
+        let cut = self.target.fit.cropped(whole, pixel, target);
         if cut != [0; 4] && !frame.crop(cut) {
             return Err(DecodeError::Scale);
         }
-        let scaled = self.scaled(frame, self.target.fit.scaled(whole, target))?;
+        let scaled = self.scaled(frame, self.target.fit.scaled(whole, pixel, target))?;
         let picture = if scaled.size == target { scaled } else { Picture::black(target).centre(&scaled) };
         Ok(self.orientation.lay(picture))
     }

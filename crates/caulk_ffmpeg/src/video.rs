@@ -271,7 +271,7 @@ impl Planned {
         let total = self.index.len();
         let frames = options.frames(wanted, total)?;
         let mut walk = Walk::open(path, options, self.index.reordered())?;
-        let mut scaler = Scaler::new(options.target, walk.input.orientation());
+        let mut scaler = Scaler::new(options.target, &walk.input);
         let mut found = BTreeMap::new();
         let taken = plan::snap(&self.index, &frames, options.snap);
         let mut segments = plan::plan(&self.index, &taken).into_iter().peekable();
@@ -372,7 +372,7 @@ fn in_order(path: &str, options: &Options, frames: &[u32]) -> Result<BTreeMap<u3
     let (mut at, mut found, mut scaler) = (0, BTreeMap::new(), None);
     everything(path, options, |input, frame| {
         if wanted.contains(&at) {
-            let scaler = scaler.get_or_insert_with(|| Scaler::new(options.target, input.orientation()));
+            let scaler = scaler.get_or_insert_with(|| Scaler::new(options.target, input));
             found.insert(at, scaler.picture(frame)?);
         }
         at += 1;

@@ -77,7 +77,7 @@ mod tests {
             label: "real".into(),
             total: 1,
             clips: vec![clip(0), clip(1)],
-            sequential: None,
+            ..Record::default()
         };
         let clips: Vec<_> = record.clips.iter().map(|clip| (&record, clip)).collect();
         parquet(&path, Shard { index: 0, count: 1 }, &clips, "npy").unwrap();

@@ -57,10 +57,9 @@ mod tests {
         };
         let record = |video: String, numbers: &[u32]| Record {
             video,
-            label: String::new(),
             total: 1,
             clips: numbers.iter().copied().map(clip).collect(),
-            sequential: None,
+            ..Record::default()
         };
         let mut records: Vec<_> = (0..40).map(|number| record(number.to_string(), &[0, 1])).collect();
         for number in 0..40 {

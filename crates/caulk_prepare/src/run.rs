@@ -49,6 +49,9 @@ pub enum PrepareError {
     /// No worker can be started.
     #[error(transparent)]
     Worker(#[from] WorkerError),
+    /// A clip cannot be written.
+    #[error("{0}\nhint: what was made before stays; the same command goes on from there")]
+    Unwritten(String),
 }
 
 /// How far the work is.
@@ -100,6 +103,9 @@ pub fn prepare(
     let mut failures: Vec<(usize, Failure)> = Vec::new();
     tell(&progress);
     settings.pool.work(pending, |of, answer| -> Result<(), PrepareError> {
+        if let Ok(Answer { outcome: Outcome::Unwritten(why), .. }) = answer {
+            return Err(PrepareError::Unwritten(why));
+        }
         progress.done += 1;
         let at = of.at;
         match made(of, answer) {
@@ -193,14 +199,15 @@ fn made(of: Pending, answer: Result<Answer, WorkerError>) -> Result<Record, Fail
         Ok(answer) => answer,
         Err(error) => return Err(Failure { video, reason: error.to_string(), messages: Vec::new() }),
     };
-    let reason = match answer.outcome {
+    let Answer { outcome, sequential, messages } = answer;
+    let reason = match outcome {
         Outcome::Clips { clips, total } => {
-            return Ok(Record { video, label, total, clips, sequential: answer.sequential });
+            return Ok(Record { video, label, total, clips, sequential, messages });
         }
-        Outcome::Failed(reason) => reason,
+        Outcome::Failed(reason) | Outcome::Unwritten(reason) => reason,
         Outcome::Pictures(_) => "the decoder answered something else".into(),
     };
-    Err(Failure { video, reason, messages: answer.messages })
+    Err(Failure { video, reason, messages })
 }
 
 fn listed(failures: &[(usize, Failure)]) -> String {

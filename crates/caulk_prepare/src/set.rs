@@ -83,7 +83,7 @@ mod tests {
             bytes: 1,
         };
         let clips = clips.iter().map(clip).collect();
-        Record { video: video.into(), label: label.into(), total: 9, clips, sequential: None }
+        Record { video: video.into(), label: label.into(), total: 9, clips, ..Record::default() }
     }
 
     fn check(shard: (u32, u32), records: &[Record], own: &[Record], others: &[Record]) {

@@ -71,7 +71,7 @@ pub fn derive(
         let record = &records[at];
         let (made, why) = match answer.map(|answer| answer.outcome) {
             Ok(Outcome::Clips { clips, .. }) => (clips, "its video gives another clip".to_owned()),
-            Ok(Outcome::Failed(why)) => (Vec::new(), why),
+            Ok(Outcome::Failed(why) | Outcome::Unwritten(why)) => (Vec::new(), why),
             Ok(Outcome::Pictures(_)) => (Vec::new(), "the decoder answered something else".to_owned()),
             Err(error) => (Vec::new(), error.to_string()),
         };

@@ -1,11 +1,14 @@
 //! The worker `caulk-clip`, seen from outside: a process that is asked and answers, and may die of a broken video.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clip::job::{Answer, Outcome, Request};
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::partner::Partner;
 
@@ -76,7 +79,11 @@ pub fn ffmpeg_version(worker: &Utf8Path) -> Result<String, WorkerError> {
 
 /// A running worker.
 #[derive(Debug)]
-pub struct Worker(Partner);
+pub struct Worker {
+    partner: Partner,
+    /// What it prints, which it does only as it dies.
+    said: File,
+}
 
 impl Worker {
     /// Starts one that takes at most so many bytes of memory. It is in the caller's process group and dies with this thread.
@@ -88,7 +95,10 @@ impl Worker {
         let mut command = Command::new(worker);
         command.args([&megabytes, "bound"]);
         let start = |source| WorkerError::Start { path: worker.to_owned(), source };
-        Partner::start(&mut command).map(Self).map_err(start)
+        let said = memfd_create(WORKER, MemfdFlags::CLOEXEC).map_err(|error| start(error.into()))?;
+        let said = File::from(said);
+        command.stderr(said.try_clone().map_err(start)?);
+        Ok(Self { partner: Partner::start(&mut command).map_err(start)?, said })
     }
 
     /// Asks, and waits for the answer with the bytes behind it, no longer than `timeout`.
@@ -100,19 +110,78 @@ impl Worker {
         request: &Request,
         timeout: Option<Duration>,
     ) -> Result<(Answer, Vec<u8>), WorkerError> {
-        self.0.wait_for(timeout);
+        self.partner.wait_for(timeout);
         self.exchange(request).map_err(|error| {
-            let died = WorkerError::Died(self.0.end());
+            let ended = self.partner.end();
+            let died = WorkerError::Died(ended + &last_words(&self.said));
             timeout.filter(|_| error.kind() == io::ErrorKind::TimedOut).map_or(died, WorkerError::Late)
         })
     }
 
     fn exchange(&mut self, request: &Request) -> io::Result<(Answer, Vec<u8>)> {
-        let answer: Answer = self.0.ask(request)?;
+        let answer: Answer = self.partner.ask(request)?;
         let bytes = match &answer.outcome {
-            Outcome::Pictures(pictures) => self.0.take(pictures.bytes)?,
+            Outcome::Pictures(pictures) => self.partner.take(pictures.bytes)?,
             _ => Vec::new(),
         };
         Ok((answer, bytes))
+    }
+}
+
+/// Why a program ended, in its own words: the first lines of a panic, or of an allocation that failed.
+fn last_words(said: &File) -> String {
+    let mut bytes = [0; 500];
+    let length = said.read_at(&mut bytes, 0).unwrap_or(0);
+    let text = String::from_utf8_lossy(&bytes[..length]);
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).take(2);
+    let words: Vec<&str> = lines.map(|line| line.trim().trim_end_matches(':')).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", words.join(": ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use caulk_clip::Selection;
+    use caulk_clip::job::Decode;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// What is told of a worker that does this.
+    fn ended(script: &str, timeout: Option<Duration>) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let worker = Utf8PathBuf::try_from(folder.path().join(WORKER)).unwrap();
+        std::fs::write(&worker, format!("#!/bin/sh\nread line\n{script}\n")).unwrap();
+        std::fs::set_permissions(&worker, Permissions::from_mode(0o755)).unwrap();
+        let request = Request::Decode(Decode {
+            path: "a.mp4".into(),
+            name: None,
+            selection: Selection::Uniform,
+            frames: 1,
+            snap: 0,
+            size: None,
+            fit: caulk_clip::picture::Fit::Stretch,
+            seed: 0,
+            sequential: false,
+            cache: None,
+        });
+        Worker::start(&worker, 1_000_000).unwrap().ask(&request, timeout).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn why_a_worker_died_is_told_in_its_own_words() {
+        let panic =
+            "printf 'thread main panicked at a.rs:1:2:\\nno such frame\\nnote: a backtrace\\n' >&2; exit 101";
+        assert_eq!(
+            ended(panic, None),
+            "the decoder died (exit status: 101: thread main panicked at a.rs:1:2: no such frame)"
+        );
+        assert_eq!(ended("kill -9 $$", None), "the decoder died (signal: 9 (SIGKILL))");
+    }
+
+    #[test]
+    fn a_worker_that_takes_too_long_is_ended() {
+        let told = ended("exec sleep 60", Some(Duration::from_millis(50)));
+        assert_eq!(told, "not done after 0 s");
     }
 }

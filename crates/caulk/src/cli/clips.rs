@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use anyhow::bail;
 use camino::Utf8PathBuf;
 use caulk_clip::Selection;
 use caulk_clip::augment::{Format as FileFormat, Operation};
@@ -28,7 +29,7 @@ MANIFEST is a table (CSV) with a column `video_path`, relative to its folder, an
   clips/...         one file per clip: unsigned 8-bit numbers, frames x rows x columns x red, green, blue
   metadata.csv      video_path, label, original_video, augmentation_idx: a row per clip, 0 is the original
   metadata.parquet  the same, when all is done
-  clips.jsonl       the log: frames and SHA-256 of each clip
+  clips.jsonl       the log: frames and SHA-256 of each clip, and what the decoder said of damage
   failed.jsonl      videos that gave no clips, and why
 
 A video may be a URL that fsspec knows (s3://bucket/a.mp4, zip://a.mp4::videos.zip), or relative to one, with --source. A copy is made \
@@ -59,9 +60,9 @@ pub(crate) enum ClipsAction {
 /// Which frames, and how large.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ShapeArgs {
-    /// Frames per clip
-    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) frames: u32,
+    /// Frames per clip [default: 6, or as many as --select names]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) frames: Option<u32>,
 
     /// Which: uniform, segments, random, stride:N, or their numbers: 0,15,30
     #[arg(long, default_value = "uniform")]
@@ -82,6 +83,19 @@ pub(crate) struct ShapeArgs {
     /// Seed of everything that is drawn
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+impl ShapeArgs {
+    /// Frames of a clip.
+    pub(crate) fn count(&self) -> anyhow::Result<u32> {
+        let count = self.select.count(self.frames.unwrap_or(6));
+        match self.frames {
+            Some(frames) if frames != count => {
+                bail!("--select names {count} frames, --frames says {frames}\nhint: leave --frames out")
+            }
+            _ => Ok(count),
+        }
+    }
 }
 
 /// Where videos go that are named by URL.
@@ -168,7 +182,11 @@ pub(crate) struct WorkersArgs {
     /// Memory that all decoders together may take
     #[arg(long, value_name = "SIZE", default_value = "2GB")]
     pub(crate) memory: Bytes,
+}
 
+/// How long it may take.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct PatienceArgs {
     /// How long one video may take before it is given up: 90s, 5min, 1h
     #[arg(long, value_name = "TIME", default_value = "1h")]
     pub(crate) timeout: Wait,
@@ -180,6 +198,9 @@ pub(crate) struct WorkersArgs {
 pub(crate) struct PrepareArgs {
     #[command(flatten)]
     pub(crate) set: SetArgs,
+
+    #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
 
     /// Where clips go
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -253,6 +274,9 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     pub(crate) workers: WorkersArgs,
+
+    #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
 
     #[command(flatten)]
     pub(crate) scratch: ScratchArgs,

@@ -5,7 +5,7 @@ use caulk_clip::npy::npy_head;
 use caulk_core::Bytes;
 use serde_json::{Value, json};
 
-use super::{augmentations, jobs};
+use super::{augmentations, each, jobs};
 use crate::cli::SetArgs;
 
 /// A worker before its first video, and this program with the log of a data set.
@@ -42,21 +42,24 @@ struct Videos {
 }
 
 /// Works out what a data set of so many videos takes.
-pub(crate) fn estimate(set: &SetArgs, videos: u64) -> Estimate {
-    let frames = set.shape.select.count(set.shape.frames) as usize;
+///
+/// # Errors
+/// If arguments contradict each other, or memory is not enough for any video.
+pub(crate) fn estimate(set: &SetArgs, videos: u64) -> anyhow::Result<Estimate> {
+    let frames = set.shape.count()? as usize;
     let clip = npy_head(frames, set.shape.size).len() + frames * set.shape.size.bytes();
     let jobs = jobs(set.workers.jobs, set.workers.memory.0) as u64;
+    let each = each(set.workers.memory.0, jobs)?.saturating_sub(BESIDE);
     let of = |(width, height, level)| {
         let video = Admission { codec: Codec::H264, width, height, level: Some(level), profile: None };
         let pictures = (clip * (1 + set.augment as usize)) as u64;
         let bytes = PROGRAM + jobs * (WORKER + bound(&video) + pictures);
-        let each = (set.workers.memory.0 / jobs).saturating_sub(BESIDE);
         Videos { width, height, bytes, admitted: bound(&video) <= each }
     };
     let memory = [(1280, 720, 31), (1920, 1080, 40), (3840, 2160, 51)].map(of).to_vec();
-    let clips = videos * augmentations(set).len() as u64;
+    let clips = videos * augmentations(set)?.len() as u64;
     let disk = clips * ((clip as u64).next_multiple_of(BLOCK) + LOGGED);
-    Estimate { videos, clips, clip: clip as u64, disk, memory, jobs }
+    Ok(Estimate { videos, clips, clip: clip as u64, disk, memory, jobs })
 }
 
 impl Estimate {

@@ -4,8 +4,10 @@ mod bar;
 mod estimate;
 mod same;
 
+use anyhow::bail;
 use caulk_clip::augment::Recipe;
 use caulk_clip::record::{Head, PIPELINE};
+use caulk_core::Bytes;
 
 pub(crate) use self::bar::Bar;
 pub(crate) use self::estimate::estimate;
@@ -13,14 +15,14 @@ pub(crate) use self::same::first_of_each;
 use crate::cli::SetArgs;
 
 /// What the clips of a data set depend on.
-pub(crate) fn head(set: &SetArgs, ffmpeg: String) -> Head {
+pub(crate) fn head(set: &SetArgs, ffmpeg: String) -> anyhow::Result<Head> {
     let shape = &set.shape;
     let mut operations = set.operations.clone();
     operations.sort_unstable();
     operations.dedup();
     let recipe = Recipe {
         selection: shape.select.clone(),
-        frames: shape.select.count(shape.frames),
+        frames: shape.count()?,
         snap: shape.snap,
         size: shape.size,
         fit: shape.fit,
@@ -28,14 +30,34 @@ pub(crate) fn head(set: &SetArgs, ffmpeg: String) -> Head {
         operations,
         format: set.format,
     };
-    Head { pipeline: PIPELINE, ffmpeg, recipe }
+    Ok(Head { pipeline: PIPELINE, ffmpeg, recipe })
 }
 
 /// Numbers of the clips of each video; 0 is the original.
-pub(crate) fn augmentations(set: &SetArgs) -> Vec<u32> {
-    (u32::from(set.no_original)..=set.augment).collect()
+pub(crate) fn augmentations(set: &SetArgs) -> anyhow::Result<Vec<u32>> {
+    if set.no_original && set.augment == 0 {
+        bail!("--no-original and no augmented clips leave none\nhint: add --augment 1, or more");
+    }
+    Ok((u32::from(set.no_original)..=set.augment).collect())
 }
 
+/// What each of the workers may take.
+pub(crate) fn each(memory: u64, jobs: u64) -> anyhow::Result<u64> {
+    let each = memory / jobs;
+    if each < LEAST {
+        let (whole, least) = (Bytes(memory), Bytes(LEAST));
+        if jobs > 1 {
+            bail!(
+                "{whole} for {jobs} decoders is too little\nhint: each needs {least}; lower --jobs or raise --memory"
+            );
+        }
+        bail!("{whole} is too little for a decoder\nhint: it needs {least}; raise --memory");
+    }
+    Ok(each)
+}
+
+/// Least memory for one worker: itself, and a small video.
+const LEAST: u64 = 96 << 20;
 /// What a worker is given where nobody says how many there are to be: enough for 4K.
 const USUAL: u64 = 400_000_000;
 

@@ -11,20 +11,17 @@ use caulk_clip::manifest::Manifest;
 use caulk_clip::npy::npy_head;
 use caulk_clip::place;
 use caulk_clip::record::{self, Head, PIPELINE, Record};
-use caulk_core::Bytes;
 use caulk_prepare::{Fetcher, Fetching, Pool, Settings, Worker};
 use serde_json::json;
 
 use crate::cli::{
-    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PrepareArgs, ScratchArgs, SplitArgs,
-    VerifyArgs, WorkersArgs,
+    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PatienceArgs, PrepareArgs, ScratchArgs,
+    SplitArgs, VerifyArgs, WorkersArgs,
 };
 use crate::clips::{self, Bar, augmentations, estimate, head};
 use crate::exit;
 use crate::printer::{self, Printer};
 
-/// Least memory for one worker: itself, and a small video.
-const LEAST: u64 = 96_000_000;
 /// What fetches videos by URL, in the package.
 const FETCHER: &str = "_fetch.py";
 
@@ -61,7 +58,7 @@ fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
         path: path.clone(),
         name: (path != args.video).then(|| args.video.clone()),
         selection: shape.select.clone(),
-        frames: shape.frames,
+        frames: shape.count()?,
         snap: shape.snap,
         size: Some(shape.size),
         fit: shape.fit,
@@ -69,7 +66,7 @@ fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
         sequential: args.sequential,
         cache: clips::cache(args.no_cache || fetcher.is_some()),
     });
-    let (answer, bytes) = Worker::start(&worker()?, args.memory.0.max(LEAST))?.ask(&request, None)?;
+    let (answer, bytes) = Worker::start(&worker()?, clips::each(args.memory.0, 1)?)?.ask(&request, None)?;
     let Pictures { frames, total, size, .. } = match answer.outcome {
         Outcome::Pictures(pictures) => pictures,
         Outcome::Failed(reason) => {
@@ -77,7 +74,7 @@ fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
                 [reason.as_str()].into_iter().chain(answer.messages.iter().map(String::as_str)).collect();
             bail!("`{}` cannot be decoded: {}", args.video, why.join("\n"))
         }
-        Outcome::Clips { .. } => bail!("the decoder answered something else"),
+        Outcome::Clips { .. } | Outcome::Unwritten(_) => bail!("the decoder answered something else"),
     };
     if let Some(why) = answer.sequential.filter(|_| !args.sequential) {
         printer.warn(&format!("`{}` was decoded as a whole: {why}", args.video));
@@ -118,32 +115,30 @@ fn fetching(args: &ScratchArgs, jobs: usize, out: Option<&Utf8Path>) -> anyhow::
 }
 
 /// As many workers as asked for, if memory is enough for all.
-fn pool(args: WorkersArgs, scratch: &ScratchArgs, out: Option<&Utf8Path>) -> anyhow::Result<Pool> {
-    let WorkersArgs { jobs, memory, timeout } = args;
+fn pool(
+    WorkersArgs { jobs, memory }: WorkersArgs,
+    PatienceArgs { timeout }: PatienceArgs,
+    scratch: &ScratchArgs,
+    out: Option<&Utf8Path>,
+) -> anyhow::Result<Pool> {
     let worker = worker()?;
     let jobs = clips::jobs(jobs, memory.0);
-    let each = memory.0 / jobs as u64;
-    if each < LEAST {
-        bail!(
-            "{} for {jobs} decoders is too little\nhint: each needs {}; lower --jobs or raise --memory",
-            Bytes(memory.0),
-            Bytes(LEAST)
-        );
-    }
+    let each = clips::each(memory.0, jobs as u64)?;
     let fetching = fetching(scratch, jobs, out)?;
     Ok(Pool { worker, jobs, memory: each, timeout: timeout.0, fetching })
 }
 
 fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
     let manifest = read_manifest(&args.set.manifest)?;
-    let pool = pool(args.set.workers, &args.scratch, Some(&args.out))?;
+    let augmentations = augmentations(&args.set)?;
+    let pool = pool(args.set.workers, args.patience, &args.scratch, Some(&args.out))?;
     let folder = || args.set.manifest.parent().unwrap_or(Utf8Path::new("")).to_string();
     let settings = Settings {
-        head: head(&args.set, caulk_prepare::ffmpeg_version(&pool.worker)?),
+        head: head(&args.set, caulk_prepare::ffmpeg_version(&pool.worker)?)?,
         pool,
         videos: args.source.clone().unwrap_or_else(folder),
         out: args.out.clone(),
-        augmentations: augmentations(&args.set),
+        augmentations,
         shard: args.shard,
         cache: clips::cache(args.no_cache),
     };
@@ -178,7 +173,7 @@ fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
 
 fn tell_estimate(args: &EstimateArgs) -> anyhow::Result<i32> {
     let manifest = read_manifest(&args.set.manifest)?;
-    let estimate = estimate(&args.set, manifest.videos().len() as u64);
+    let estimate = estimate(&args.set, manifest.videos().len() as u64)?;
     let text = match args.output {
         Format::Json => format!("{:#}\n", estimate.document()),
         Format::Text => estimate.text(),
@@ -273,7 +268,7 @@ fn verify(args: &VerifyArgs) -> anyhow::Result<i32> {
     let Some(head) = logged.head else { bail!("`{}` holds no prepared clips", args.folder) };
     let mut checked = caulk_prepare::verify(&args.folder, &head, &logged.records);
     if let Some(source) = &args.source {
-        let pool = pool(args.workers, &args.scratch, None)?;
+        let pool = pool(args.workers, args.patience, &args.scratch, None)?;
         checked.underived = derive(source, &head, &logged.records, &pool)?;
     }
     let text = match args.format {
