@@ -15,7 +15,7 @@ use crate::tree::Tree;
 const SLOW_NS: u64 = 2_000_000_000;
 
 /// Share of a core for `smaps_rollup`: one part in so many.
-const ROLLUP_DUTY: u64 = 400;
+const ROLLUP_DUTY: u64 = 800;
 
 /// Longest read of `smaps_rollup` that is begun, in nanoseconds.
 const LONGEST_ROLLUP_NS: f64 = 50_000_000.0;
