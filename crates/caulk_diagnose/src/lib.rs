@@ -122,7 +122,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run);
         key(b).cmp(&key(a)).then(own(b).total_cmp(&own(a)))
     });
-    diagnosis.findings = merge::by_role(diagnosis.findings);
+    diagnosis.findings = merge::once(merge::by_role(diagnosis.findings));
     diagnosis.notes.dedup();
     diagnosis
 }

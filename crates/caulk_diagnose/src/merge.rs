@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{Bytes, Evidence, Finding, Role, Site};
+use caulk_core::{Bytes, Evidence, Finding, Role, Severity, Site};
 
 use crate::verdicts::unit_name;
 
@@ -22,6 +22,18 @@ pub(crate) fn by_role(findings: Vec<Finding>) -> Vec<Finding> {
         }
     }
     merged.into_iter().map(|(finding, indices)| counted(finding, indices.len())).collect()
+}
+
+/// Leaves out advice that says what a finding before it says: the same of the same line.
+pub(crate) fn once(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut told: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let again = |first: &Finding| first.severity > Severity::Info && is_same_line(first, &finding);
+        if finding.severity > Severity::Info || !told.iter().any(again) {
+            told.push(finding);
+        }
+    }
+    told
 }
 
 fn counted(mut finding: Finding, count: usize) -> Finding {
@@ -50,13 +62,20 @@ fn add(finding: &mut Finding, other: &Finding) {
 }
 
 fn is_same(a: &Finding, b: &Finding) -> bool {
-    let place = |finding: &Finding| finding.sites.first().map(|site: &Site| (site.file.clone(), site.line));
     (a.class, &a.process.role, &a.holder) == (b.class, &b.process.role, &b.holder) && place(a) == place(b)
+}
+
+fn is_same_line(a: &Finding, b: &Finding) -> bool {
+    (a.class, &a.process.role) == (b.class, &b.process.role) && place(a).is_some() && place(a) == place(b)
+}
+
+fn place(finding: &Finding) -> Option<(&str, u32)> {
+    finding.sites.first().map(|site: &Site| (site.file.as_str(), site.line))
 }
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{LeakClass, ProcessRef};
+    use caulk_core::{LeakClass, ProcessRef, SiteRole};
 
     use super::*;
 
@@ -77,5 +96,38 @@ mod tests {
         let told =
             merged.iter().map(|one| (one.process.role.as_str(), one.process.count, one.holder.as_str()));
         assert_eq!(told.collect::<Vec<_>>(), [("rank", 2, "a"), ("rank", 1, "b"), ("worker", 1, "a")]);
+    }
+
+    #[test]
+    fn advice_that_a_finding_gives_already_is_left_out() {
+        let site = |line| Site {
+            role: SiteRole::Grows,
+            file: "a.py".into(),
+            line,
+            end_line: line,
+            column: 1,
+            function: String::new(),
+            text: String::new(),
+            cell: None,
+        };
+        let of = |class, severity, line| Finding { severity, sites: vec![site(line)], ..Finding::of(class) };
+        let (files, global) = (LeakClass::FileHandlesGrow, LeakClass::GlobalAccumulation);
+        let all = vec![
+            of(files, Severity::Warning, 9),
+            of(files, Severity::Info, 9),
+            of(files, Severity::Info, 8),
+            of(global, Severity::Info, 9),
+            of(files, Severity::Warning, 9),
+        ];
+        let told: Vec<_> = once(all).iter().map(|one| (one.class, one.severity, one.sites[0].line)).collect();
+        assert_eq!(
+            told,
+            [
+                (files, Severity::Warning, 9),
+                (files, Severity::Info, 8),
+                (global, Severity::Info, 9),
+                (files, Severity::Warning, 9)
+            ]
+        );
     }
 }
