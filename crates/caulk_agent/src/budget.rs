@@ -8,7 +8,7 @@ use crate::board::Entry;
 /// CPU time that a process may spend before the share applies.
 ///
 /// Leaks are found early or late in a run at the same cost; early, the answer is there before the memory is gone.
-const CREDIT: Duration = Duration::from_millis(500);
+const CREDIT: Duration = Duration::from_millis(750);
 /// Share of the process's CPU time beyond the credit.
 const SHARE: f64 = 0.005;
 /// The same for a worker whose siblings have another one that is looked into: enough to read its memory.
