@@ -13,6 +13,7 @@ LEAKS = [
     ("dict_history.py", {"graph-kept-in-container"}, "history"),
     ("cached_by_tensor.py", {"cache-keyed-by-tensor", "cached-method"}, "encode"),
     ("hook_each_epoch.py", {"hook-never-removed"}, "register_forward_hook"),
+    ("gradient_hooks.py", {"hook-never-removed"}, "_backward_hooks"),
     ("figures.py", {"figure-not-closed"}, ""),
     ("step_outputs.py", {"step-outputs-not-cleared", "graph-kept-in-container"}, "validation_step_outputs"),
     ("state_fed_back.py", {"state-not-detached"}, "state"),

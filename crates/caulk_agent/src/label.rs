@@ -307,6 +307,9 @@ impl<'py> Writer<'_, 'py> {
         if let Some(name) = slot_of(&object, child) {
             return self.arrive(StepKind::Attribute, &name, child, Some(parent));
         }
+        if let Some(name) = self.registry_of_tensor(&object, child) {
+            return self.arrive(StepKind::Attribute, name, child, Some(parent));
+        }
         let name = match type_name.as_str() {
             "method" | "builtin_function_or_method" => "__self__",
             "functools.partial" => "partial",
@@ -319,6 +322,15 @@ impl<'py> Writer<'_, 'py> {
             name.to_owned()
         };
         self.step(StepKind::Internal, &name, child_type);
+    }
+
+    /// Hooks of a tensor are in dicts that its C++ side refers to.
+    fn registry_of_tensor(&mut self, object: &Bound<'py, PyAny>, child: Address) -> Option<&'static str> {
+        if !self.heap.is_plain_tensor(object) || self.heap.type_of(child).shape != Shape::Dict {
+            return None;
+        }
+        let is_it = |name: &&str| object.getattr(*name).is_ok_and(|value| value.as_ptr() as Address == child);
+        ["_backward_hooks", "_post_accumulate_grad_hooks"].into_iter().find(is_it)
     }
 
     fn key_of(&self, dict: Address, value: Address) -> Option<Bound<'py, PyAny>> {
