@@ -14,7 +14,7 @@ pub(crate) struct Sample {
     pub(crate) written: Option<u64>,
 }
 
-/// The runs of one contender, one per round; `None` where it did not end in time.
+/// The runs of one contender, one per round; `None` where it failed or did not end in time.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
     /// As the table shows it.
@@ -114,7 +114,7 @@ fn plain_row(plain: &Series) -> [String; 6] {
 fn row(plain: &Series, other: &Series, limit: Duration) -> [String; 6] {
     let ratio = |figure| paired(plain, other, figure, |with, base| with / base).map(Spread::ratio);
     let Some(cpu_ratio) = ratio(cpu) else {
-        let text = format!("did not end within {} s", limit.as_secs());
+        let text = format!("failed, or took over {} s", limit.as_secs());
         return [other.name.into(), text, String::new(), String::new(), String::new(), String::new()];
     };
     let added = paired(plain, other, peak, |with, base| with - base)
@@ -155,10 +155,10 @@ mod tests {
         let other = series("other", &[Some((11, 610)), Some((24, 612)), Some((44, 611))]);
         let hung = series("hung", &[None, None, None]);
         let expected = "
-             CPU time                wall time              peak RSS  page faults            written
-no profiler  20.0 s                  40.0 s                 600.0 MB  20.0 thousand
-other        1.100x [1.100, 1.200]   1.100x [1.100, 1.200]  +11.0 MB  1.100x [1.100, 1.200]  1.50 MB
-hung         did not end within 9 s";
+             CPU time                  wall time              peak RSS  page faults            written
+no profiler  20.0 s                    40.0 s                 600.0 MB  20.0 thousand
+other        1.100x [1.100, 1.200]     1.100x [1.100, 1.200]  +11.0 MB  1.100x [1.100, 1.200]  1.50 MB
+hung         failed, or took over 9 s";
         assert_eq!(format!("\n{}", render(&[plain, other, hung], Duration::from_secs(9))), expected);
     }
 

@@ -230,7 +230,15 @@ impl Bench<'_> {
                 let (contender, runs) = (&contenders[number], &mut series[number].rounds);
                 console::note(format!("round {} of {rounds}: {}", round + 1, contender.name));
                 let hung = runs.iter().any(Option::is_none);
-                let sample = if hung { None } else { self.sample(contender, program, limit)? };
+                let sampled = if hung { Ok(None) } else { self.sample(contender, program, limit) };
+                let sample = match sampled {
+                    // What a rival cannot do is no reason to lose what the others did.
+                    Err(error) if number > 1 => {
+                        console::note(format!("{} failed: {error}", contender.name));
+                        None
+                    }
+                    sample => sample?,
+                };
                 if let (0, 0, Some(sample)) = (round, number, &sample) {
                     limit = sample.usage.wall * PATIENCE + Duration::from_secs(30);
                 }
