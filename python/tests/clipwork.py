@@ -67,9 +67,11 @@ def peak_bytes(worker: Worker) -> int:
     return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
 
 
-def caulk(*words: str | Path, cwd: Path, code: int = 0) -> str:
+def caulk(*words: str | Path, cwd: Path, code: int = 0, **variables: str) -> str:
     line = [str(word) for word in (CAULK, "clips", *words)]
-    done = subprocess.run(line, cwd=cwd, env=program_environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        line, cwd=cwd, env=program_environment(**variables), capture_output=True, text=True, check=False
+    )
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 

@@ -277,6 +277,26 @@ def test_holders_are_told_as_a_person_would_type_them():
     assert Path(of_local.file) == Path(__file__) and "local trainer" in of_local.path
 
 
+def test_hooks_of_a_tensor_are_named_and_no_mode_is_asked():
+    from torch.overrides import TorchFunctionMode
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            asked.append(function)
+            return function(*args, **(kwargs or {}))
+
+    def hook(gradient):
+        return None
+
+    weight, asked = torch.nn.Parameter(torch.ones(3)), []
+    weight.register_hook(hook)
+    with Functions():
+        held = caulk.find_holders(hook)
+    assert not asked, asked
+    told = {holder.expression for holder in held}
+    assert any(text.startswith("weight._backward_hooks[") for text in told), told
+
+
 def test_what_a_tensor_keeps():
     weight = torch.ones(1000, requires_grad=True)
     loss = (weight * torch.ones(1000)).exp().sum()

@@ -23,20 +23,10 @@ pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("videos")
-
-
-@pytest.fixture(scope="module")
-def plain(folder: Path) -> Path:
-    return videos.encode(folder / "plain.mp4", 120)
-
-
-@pytest.fixture(scope="module")
-def data_set(folder: Path, plain: Path) -> Path:
+def data_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve videos and one that is none, with a manifest."""
-    place = folder / "set"
-    (place / "videos").mkdir(parents=True)
+    place = tmp_path_factory.mktemp("set")
+    (place / "videos").mkdir()
     rows = ["video_path,label,person"]
     for number in range(12):
         name = f"videos/{number}.mp4"
@@ -334,7 +324,8 @@ def test_changed_clips_are_told(prepared: Path, data_set: Path) -> None:
     assert "changed  clips/" in told and "35 clips are as logged" in told
 
 
-def test_frames_are_snapped_to_cheaper_ones(plain: Path, tmp_path: Path) -> None:
+def test_frames_are_snapped_to_cheaper_ones(tmp_path: Path) -> None:
+    plain = videos.encode(tmp_path / "plain.mp4", 120)
     line = ("decode", plain, "--frames", "3", "--select", "0,47,99", "--size", "320x180", "-o", "clip.npy")
     assert "frames 0,47,99 of 120" in caulk(*line, cwd=tmp_path)
     assert "frames 0,50,100 of 120" in caulk(*line, "--snap", "5", cwd=tmp_path)

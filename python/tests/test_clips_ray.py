@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import videos
+from clipwork import NEEDED, WORKER
 from harness import CAULK, program_environment
 
 pytest.importorskip("ray.data", reason="the cluster")
-WORKER = CAULK.with_name("caulk-clip")
-pytestmark = [pytest.mark.full, pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")]
+pytestmark = [pytest.mark.full, NEEDED]
 
 
 @pytest.fixture
@@ -35,7 +35,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch):
     cluster.shutdown()
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def everything(folder: Path) -> dict[str, bytes]:
+    """Its locks, too."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -53,10 +54,10 @@ def test_two_nodes_make_the_same_as_one_run(cluster: object, tmp_path: Path) -> 
     local = subprocess.run([CAULK, "clips", *words], cwd=tmp_path, env=program_environment(), check=False)
     assert local.returncode == 1
     ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=4, size=48, augment=2, tasks=4)
-    assert contents(tmp_path / "spread") == contents(tmp_path / "local")
+    assert everything(tmp_path / "spread") == everything(tmp_path / "local")
     # A second time there is nothing left but the video that gives no clips.
     ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=4, size=48, augment=2, tasks=4)
-    assert contents(tmp_path / "spread") == contents(tmp_path / "local")
+    assert everything(tmp_path / "spread") == everything(tmp_path / "local")
     # From an archive, which every task copies them out of.
     with zipfile.ZipFile(tmp_path / "videos.zip", "w") as archive:
         for video in tmp_path.glob("*.mp4"):
@@ -64,7 +65,7 @@ def test_two_nodes_make_the_same_as_one_run(cluster: object, tmp_path: Path) -> 
     source = f"zip://::{tmp_path}/videos.zip"
     options = {"frames": 4, "size": 48, "augment": 2, "tasks": 4, "source": source, "scratch": tmp_path / "scratch"}
     ray_prepare(tmp_path / "videos.csv", tmp_path / "copied", **options)
-    assert contents(tmp_path / "copied") == contents(tmp_path / "local")
+    assert everything(tmp_path / "copied") == everything(tmp_path / "local")
     assert not list((tmp_path / "scratch").iterdir())
     with pytest.raises(RuntimeError, match="other settings"):
         ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=5, size=48, augment=2, tasks=4)

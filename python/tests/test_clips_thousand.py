@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 import videos
+from clipwork import NEEDED, contents
 from harness import CAULK, program_environment
 
-WORKER = CAULK.with_name("caulk-clip")
-pytestmark = pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")
+pytestmark = NEEDED
 OPTIONS = ("--frames", "4", "--size", "48", "--augment", "1", "--jobs", "2")
 DIFFERENT = 25
 
@@ -37,11 +37,6 @@ def data_set(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def prepare(out: str) -> list[str | Path]:
     return [CAULK, "clips", "prepare", "videos.csv", "--out", out, *OPTIONS]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def logged(folder: Path) -> int:

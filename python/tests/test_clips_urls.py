@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import videos
+from clipwork import caulk as run
+from clipwork import contents
 from harness import CAULK, program_environment
 
 fsspec = pytest.importorskip("fsspec")
@@ -44,18 +46,9 @@ def write(manifest: Path, names: list[str]) -> None:
     manifest.write_text("\n".join(["video_path", *names]) + "\n")
 
 
-def run(*words: str | Path, cwd: Path, code: int = 0, **variables: str) -> str:
-    line = [str(word) for word in (CAULK, "clips", *words)]
-    environment = program_environment(**variables)
-    done = subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def contents(folder: Path) -> dict[str, bytes]:
+def contents_without_scratch(folder: Path) -> dict[str, bytes]:
     assert not list(folder.glob(SCRATCH))
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    return contents(folder)
 
 
 def failures(folder: Path) -> dict[str, str]:
@@ -72,7 +65,7 @@ def until(what: Callable[[], object]) -> None:
 
 def test_names_relative_to_a_url_give_the_same_set(place: Path) -> None:
     run("prepare", "videos.csv", "--out", "zipped", "--source", "zip://::videos.zip", *OPTIONS, cwd=place)
-    assert contents(place / "zipped") == contents(place / "local")
+    assert contents_without_scratch(place / "zipped") == contents_without_scratch(place / "local")
     told = run("verify", "zipped", "--source", "zip://::videos.zip", cwd=place)
     assert "8 clips are as logged; their videos give the same" in told
 
@@ -124,7 +117,7 @@ def test_what_is_left_all_the_same_is_swept(place: Path) -> None:
     started.wait()
     (left,) = out.glob(SCRATCH)
     run("prepare", "videos.csv", "--out", "swept", "--source", "zip://::videos.zip", *OPTIONS, cwd=place)
-    assert not left.exists() and contents(out) == contents(place / "local")
+    assert not left.exists() and contents_without_scratch(out) == contents_without_scratch(place / "local")
 
 
 def test_a_copy_that_takes_too_long_is_given_up(place: Path) -> None:

@@ -329,6 +329,8 @@ impl<'py> Writer<'_, 'py> {
         if !self.heap.is_plain_tensor(object) || self.heap.type_of(child).shape != Shape::Dict {
             return None;
         }
+        // Reading them runs Python code where a mode is active (`torch.set_default_device`): off.
+        let _overrides_off = Torch::new(self.heap.py)?;
         let is_it = |name: &&str| object.getattr(*name).is_ok_and(|value| value.as_ptr() as Address == child);
         ["_backward_hooks", "_post_accumulate_grad_hooks"].into_iter().find(is_it)
     }

@@ -18,6 +18,7 @@ mod worker;
 
 pub use self::fetch::{Fetcher, Fetching};
 pub use self::log::{Logged, read_logs};
+pub use self::partial::replace;
 pub use self::pool::Pool;
 pub use self::run::{PrepareError, Progress, Settings, prepare};
 pub use self::store::{Shard, StoreError};

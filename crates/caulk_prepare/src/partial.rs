@@ -16,11 +16,11 @@ pub(crate) fn beside(path: &Utf8Path, shard: Shard) -> Utf8PathBuf {
     format!("{path}.{index}-of-{count}.{}{ENDING}", std::process::id()).into()
 }
 
-/// Replaces a file by one that is on the disk.
+/// Replaces a file of a set, which this shard alone writes to, by one that is on the disk.
 ///
 /// # Errors
 /// If the system refuses.
-pub(crate) fn replace(path: &Utf8Path, shard: Shard, text: &str) -> io::Result<()> {
+pub fn replace(path: &Utf8Path, shard: Shard, text: &str) -> io::Result<()> {
     let partial = beside(path, shard);
     let mut file = File::create(&partial)?;
     file.write_all(text.as_bytes())?;

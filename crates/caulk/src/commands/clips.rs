@@ -11,7 +11,7 @@ use caulk_clip::manifest::Manifest;
 use caulk_clip::npy::npy_head;
 use caulk_clip::place;
 use caulk_clip::record::{self, Head, PIPELINE, Record};
-use caulk_prepare::{Fetcher, Fetching, Pool, Settings, Worker};
+use caulk_prepare::{Fetcher, Fetching, Pool, Settings, Shard, Worker};
 use serde_json::json;
 
 use crate::cli::{
@@ -221,9 +221,7 @@ fn split(args: &SplitArgs) -> anyhow::Result<i32> {
             "train": files(&fold.train), "validation": files(&fold.validation),
         });
         let path = folder.join(format!("fold-{number}.json"));
-        let partial = path.with_extension("json.partial");
-        let written =
-            fs::write(&partial, format!("{document:#}\n")).and_then(|()| fs::rename(&partial, &path));
+        let written = caulk_prepare::replace(&path, Shard { index: 0, count: 1 }, &format!("{document:#}\n"));
         written.with_context(|| format!("failed to write `{path}`"))?;
         printer::data(&format!(
             "{path}: {} clips to train, {} to validate\n",
