@@ -7,6 +7,11 @@ use crate::student;
 const SLOWING: f64 = 0.88;
 /// Rates that fall by more than this are slowing whatever the noise.
 const MUCH_SLOWER: f64 = 0.4;
+/// Rates that have fallen no lower than this, after this many of them, would take as long again to settle: then it takes
+/// the more to call them slowing the longer they have gone on, since among many rates that go up and down some do so in
+/// an order that looks like it.
+const HALF: f64 = 0.5;
+const LONG: f64 = 8.0;
 /// A shape that leaves less than this share of another's squares unexplained is the right one of the two.
 const MUCH_BETTER: f64 = 0.3;
 /// Two rates that differ by less than this share are one.
@@ -121,6 +126,8 @@ pub(crate) fn slows(times: &[f64], values: &[f64], rates: &[f64], significance: 
     if early <= 0.0 || ratio >= SLOWING || warms_up(times, values, late) {
         return false;
     }
+    let strict = if ratio > HALF { (LONG / rates.len() as f64).powi(2).min(1.0) } else { 1.0 };
+    let significance = strict * significance;
     let falling: Vec<f64> = rates.iter().map(|rate| -rate).collect();
     let three_in_order = rates.len() == 3 && rates[0] > rates[1] && rates[1] > rates[2];
     ratio < MUCH_SLOWER

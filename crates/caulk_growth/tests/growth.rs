@@ -121,6 +121,21 @@ fn what_slows_never_grows() {
 }
 
 #[test]
+fn a_rate_that_goes_up_and_down_does_not_pass_for_slowing() {
+    let kept = [7, 9, 7, 5, 7, 8, 2, 7, 8, 10, 7, 10, 4, 5, 6, 5, 6, 9, 6, 6, 4, 6, 5, 5];
+    let mut sum = 0.0;
+    let mb: Vec<f64> = kept
+        .iter()
+        .map(|count| {
+            sum += 1.33 * f64::from(*count);
+            sum
+        })
+        .collect();
+    check(&mb, State::Grows);
+    check_counts(&mb, State::Grows);
+}
+
+#[test]
 fn what_returns_is_a_sawtooth_and_what_stays_is_flat() {
     check(&[0.0, 20.0, 40.0, 5.0, 25.0, 45.0, 2.0, 22.0, 41.0], State::Sawtooth);
     // A collector that runs every seventh epoch or so.

@@ -54,6 +54,7 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "linear, 20 % noise", leak: true, make: |n, r| noisy_linear(n, r, 0.2) },
     Kind { name: "linear, 50 % noise", leak: true, make: |n, r| noisy_linear(n, r, 0.5) },
     Kind { name: "linear, uneven rate", leak: true, make: uneven },
+    Kind { name: "a few more per epoch, by chance", leak: true, make: by_chance },
     Kind { name: "linear after a warm-up", leak: true, make: linear_after_warmup },
     Kind { name: "linear after an eighth of the run", leak: true, make: late_linear },
     Kind { name: "a step every other epoch", leak: true, make: every_other },
@@ -96,6 +97,16 @@ fn uneven(length: usize, random: &mut Random) -> Vec<Point> {
     series(length, |_| {
         sum += rate * random.between(0.5, 1.5);
         sum
+    })
+}
+
+/// Each of 24 samples is kept with the same chance.
+fn by_chance(length: usize, random: &mut Random) -> Vec<Point> {
+    let (size, chance) = (random.scale(0.5, 5.0), random.between(0.1, 0.6));
+    let mut kept = 0;
+    series(length, |_| {
+        kept += (0..24).filter(|_| random.unit() < chance).count();
+        size * kept as f64
     })
 }
 
