@@ -60,10 +60,17 @@ def ended(process: int) -> bool:
         return True
 
 
+def heeds_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def stuck(place: Path) -> tuple[subprocess.Popen[str], int]:
     """A run whose worker waits in the second video, and the worker."""
     environment = program_environment()
-    run = subprocess.Popen(LINE, cwd=place, env=environment, stderr=subprocess.PIPE, text=True)
+    # A shell starts what it runs in the background with Ctrl-C ignored, and so would this.
+    run = subprocess.Popen(
+        LINE, cwd=place, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heeds_interrupts
+    )
     log = place / "out/clips.jsonl"
     until(lambda: log.exists() and log.read_bytes().count(b"\n") == 2 and workers(run.pid))
     time.sleep(0.5)

@@ -28,6 +28,12 @@ LEAKS = [
     ("layer_states.py", {"state-not-detached"}, "hidden"),
     ("remembered_calls.py", {"global-accumulation"}, "LAST"),
     ("upload_pool.py", {"unbounded-queue"}, "pool"),
+    ("step_chain.py", {"unbounded-history"}, "latest"),
+    ("context_trace.py", {"global-accumulation"}, "TRACE"),
+    ("exit_callbacks.py", {"callback-keeps-tensor"}, "atexit"),
+    ("pending_uploads.py", {"unbounded-history"}, "pending"),
+    ("finalizers.py", {"global-accumulation"}, "_registry"),
+    ("profiler_on.py", {"profiler-left-on"}, ""),
     ("uncollected_tree.py", {"reference-cycle"}, "origin"),
     ("uncollected_trials.py", {"reference-cycle"}, "logger"),
 ]

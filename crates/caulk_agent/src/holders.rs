@@ -5,6 +5,7 @@
 //! The search is breadth-first, hence paths are shortest, and bounded in nodes and in time. Roots are read before it
 //! begins; while it lasts nothing is called, and what it found is kept alive.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -12,7 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::budget::thread_time;
 use crate::frames;
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, loaded, member};
 
 /// Where a path starts.
 #[derive(Debug, Clone)]
@@ -44,6 +45,8 @@ const NODE_LIMIT: usize = 2_000_000;
 /// Longest search, in CPU time of the calling thread, which is looked at after so many references.
 const TIME_LIMIT: Duration = Duration::from_millis(90);
 const REFERENCES_PER_LOOK: usize = 1 << 14;
+/// Modules of a package that is searched before those of large ones.
+const SMALL_PACKAGE: usize = 24;
 
 struct Search<'a, 'py> {
     heap: &'a mut Heap<'py>,
@@ -58,6 +61,8 @@ struct Search<'a, 'py> {
     limit: Duration,
     /// References met since the time was looked at.
     references: usize,
+    /// What the context variables of this thread are bound to.
+    contexts: AddressMap<Address>,
 }
 
 /// Finds a path to each target that can be reached; the second value is false where the search hit its bound.
@@ -76,6 +81,11 @@ pub(crate) fn find_within(
     let modules = modules(py);
     let frames = frames::all_frames(py);
     let locals = locals(py, &frames);
+    let variables = context_variables(py);
+    let contexts = variables
+        .iter()
+        .map(|(variable, value)| (variable.as_ptr() as Address, value.as_ptr() as Address))
+        .collect();
     let mut search = Search {
         heap,
         targets,
@@ -87,8 +97,11 @@ pub(crate) fn find_within(
         started: thread_time(),
         limit,
         references: 0,
+        contexts,
     };
+    let mut sizes: HashMap<&str, usize> = HashMap::new();
     for module in &modules {
+        *sizes.entry(package_of(&module.name)).or_default() += 1;
         search.visited.insert(module.address);
         search.visited.insert(module.namespace());
     }
@@ -107,11 +120,29 @@ pub(crate) fn find_within(
         }
     }
     complete = complete && search.run();
-    for module in modules.iter().filter(|module| !module.user && scope == Scope::All) {
-        search.start(module.namespace(), Root::Module(module.name.clone()));
+    // The modules of small packages (`weakref`, `logging`) are soon gone through, and hold what they are given.
+    let (small, large): (Vec<_>, Vec<_>) = modules
+        .iter()
+        .filter(|module| !module.user && scope == Scope::All)
+        .partition(|module| sizes[package_of(&module.name)] <= SMALL_PACKAGE);
+    for group in [small, large] {
+        for module in group {
+            search.start(module.namespace(), Root::Module(module.name.clone()));
+        }
+        complete = complete && search.run();
     }
-    complete = complete && search.run();
     (search.paths(), complete)
+}
+
+fn package_of(module: &str) -> &str {
+    module.split('.').next().unwrap_or(module)
+}
+
+/// Context variables of the running thread, with what they are bound to.
+fn context_variables(py: Python<'_>) -> Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> {
+    let context = loaded(py, "_contextvars").and_then(|module| member(&module, "copy_context")?.call0().ok());
+    let items = context.and_then(|context| context.call_method0("items").ok()?.try_iter().ok());
+    items.map_or_else(Vec::new, |items| items.flatten().filter_map(|item| item.extract().ok()).collect())
 }
 
 /// Locals of the user's functions in all threads, of a thread the outermost function first: it lives longest.
@@ -165,6 +196,7 @@ impl Search<'_, '_> {
             self.next += 1;
             children.clear();
             self.heap.referents(object, &mut |child| children.push(child));
+            children.extend(self.contexts.get(&object));
             self.references += children.len() + 1;
             for child in &children {
                 self.meet(*child, parent);

@@ -310,6 +310,11 @@ impl<'py> Writer<'_, 'py> {
         if let Some(name) = self.registry_of_tensor(&object, child) {
             return self.arrive(StepKind::Attribute, name, child, Some(parent));
         }
+        if is_context_variable(&object) {
+            self.step(StepKind::Internal, "value", self.heap.type_name(child));
+            self.owner = Some(parent);
+            return;
+        }
         let name = match type_name.as_str() {
             "method" | "builtin_function_or_method" => "__self__",
             "functools.partial" => "partial",
@@ -375,6 +380,12 @@ fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
     unsafe { Bound::from_owned_ptr(object.py(), pointer) }.cast_into().ok()
 }
 
+/// Is it a `contextvars.ContextVar`, whose methods are C code?
+pub(crate) fn is_context_variable(object: &Bound<'_, PyAny>) -> bool {
+    let class = loaded(object.py(), "_contextvars").and_then(|module| member(&module, "ContextVar"));
+    class.is_some_and(|class| class.is(object.get_type()))
+}
+
 /// The attributes of an object that it keeps in its namespace or in slots: names and values.
 pub(crate) fn attributes(heap: &mut Heap<'_>, owner: Address) -> Vec<(String, Address)> {
     let object = heap.own(owner);
@@ -397,6 +408,9 @@ pub(crate) fn slot_value<'py>(heap: &mut Heap<'py>, owner: Address, name: &str) 
     }
     if Some(object.get_type_ptr()) == symbols::cell_type() {
         return cell_contents(&object);
+    }
+    if is_context_variable(&object) {
+        return object.call_method0("get").ok();
     }
     match shape {
         Shape::Dict => object.cast::<PyDict>().ok()?.get_item(name).ok()?,

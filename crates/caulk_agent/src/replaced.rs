@@ -26,15 +26,20 @@ const WORTH: u64 = 256 << 10;
 const SEARCH_AGAIN: u32 = 4;
 /// Looks at which a name's object must have been larger than before.
 const LARGER: usize = 2;
+/// Objects that have lasted and are sized.
+const MOST_LASTING: usize = 1 << 14;
 
 /// What names referred to at the last looks.
 #[derive(Default)]
 pub(crate) struct Replaced {
     /// Boundary and size, by name.
     sizes: HashMap<String, Vec<(u32, u64)>>,
-    /// Tensors and arrays of the last census.
+    /// Tensors and arrays of the last census, and those of them that were new in it.
     before: AddressSet,
+    fresh: AddressSet,
     in_use: u64,
+    /// Censuses until the next search for what leads to what lasts, and from that to the one after.
+    wait: [u32; 2],
 }
 
 /// A name whose object has been replaced by a larger one again and again.
@@ -59,6 +64,8 @@ pub(crate) struct Fresh<'py> {
     containers: Vec<Candidate>,
     /// Tensors and arrays.
     objects: Vec<Bound<'py, PyAny>>,
+    /// Those that were new in the last census, and have lasted: [`crate::lasting`].
+    pub(crate) lasting: Vec<Bound<'py, PyAny>>,
 }
 
 impl Replaced {
@@ -79,13 +86,28 @@ impl Replaced {
         let due = suspects.is_empty() || boundary.is_multiple_of(SEARCH_AGAIN);
         let all = census.tensors.iter().chain(&census.arrays).copied();
         let before = std::mem::replace(&mut self.before, all.collect());
-        if !grew || !due {
+        // In the first census everything is new.
+        let fresh = self.before.iter().filter(|object| !before.is_empty() && !before.contains(*object));
+        let fresh_before = std::mem::replace(&mut self.fresh, fresh.copied().collect());
+        if !grew {
             return Fresh::default();
+        }
+        let searched = if self.is_due() { MOST_LASTING } else { 0 };
+        let lasting = heap.hold(fresh_before.intersection(&self.before).copied().take(searched));
+        if !due {
+            return Fresh { lasting, ..Fresh::default() };
         }
         let containers = Self::fresh_containers(census, tracker);
         heap.keep(containers.iter().map(|candidate| candidate.address));
-        let objects = heap.hold(self.before.difference(&before).copied());
-        Fresh { containers, objects }
+        let objects = heap.hold(self.fresh.iter().copied());
+        Fresh { containers, objects, lasting }
+    }
+
+    /// Is what lasts to be searched for? At first at every census, then ever more rarely.
+    fn is_due(&mut self) -> bool {
+        let [left, between] = self.wait;
+        self.wait = if left == 0 { [between / 2, between + 1] } else { [left - 1, between] };
+        left == 0
     }
 
     /// Names that grow by replacement.
@@ -96,7 +118,7 @@ impl Replaced {
         suspects: &Suspects,
         boundary: u32,
     ) -> Vec<Renewed> {
-        let candidates = Self::candidates(heap, fresh);
+        let candidates = Self::candidates(heap, fresh.containers, fresh.objects);
         if candidates.is_empty() {
             return Vec::new();
         }
@@ -145,9 +167,12 @@ impl Replaced {
     }
 
     /// The heaviest of all that is new.
-    fn candidates<'py>(heap: &mut Heap<'py>, fresh: Fresh<'py>) -> Vec<Candidate> {
-        let mut candidates = fresh.containers;
-        for object in fresh.objects {
+    fn candidates<'py>(
+        heap: &mut Heap<'py>,
+        mut candidates: Vec<Candidate>,
+        objects: Vec<Bound<'py, PyAny>>,
+    ) -> Vec<Candidate> {
+        for object in objects {
             let bytes = size_of(heap, &object).unwrap_or(0);
             if bytes >= SMALLEST_BYTES {
                 let address = object.as_ptr() as Address;

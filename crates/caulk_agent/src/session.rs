@@ -28,7 +28,9 @@ use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
 use crate::heap_profile::{self, Sampler};
 use crate::in_use::{self, Meter, Reading};
+use crate::lasting;
 use crate::opened;
+use crate::profiler;
 use crate::replaced::Replaced;
 use crate::segments::Segments;
 use crate::sharing::{Shares, SharesMeter};
@@ -55,6 +57,7 @@ struct Prices {
     replaced: Price,
     garbage: Price,
     graphs: Price,
+    lasting: Price,
     copied: Price,
     arming: Price,
     cuda: Price,
@@ -69,6 +72,7 @@ impl Default for Prices {
             replaced: milliseconds(5),
             garbage: milliseconds(5),
             graphs: milliseconds(10),
+            lasting: milliseconds(15),
             copied: milliseconds(40),
             arming: milliseconds(8),
             cuda: milliseconds(20),
@@ -130,6 +134,7 @@ struct Session {
     trims: bool,
     cuda_history: History,
     opened: opened::Watch,
+    profiler: profiler::Watch,
     segments: Segments,
 }
 
@@ -162,6 +167,7 @@ impl Session {
             trims: false,
             cuda_history: History::default(),
             opened: opened::Watch::default(),
+            profiler: profiler::Watch::default(),
             segments: Segments::default(),
         }
     }
@@ -259,6 +265,12 @@ impl Session {
             && let Some(opened) = self.opened.look(py, reading, &self.segments, seq)
         {
             self.channel.send(&opened.into());
+        }
+        if unit <= self.tracked && self.profiler.look(py) {
+            self.note(
+                "profiler-on",
+                "torch's profiler is on all the time: it keeps every event until it is stopped",
+            );
         }
         if self.trims && unit == Unit::Epoch && index >= FIRST_TRIM && index.is_power_of_two() {
             self.trim(seq);
@@ -431,7 +443,7 @@ impl Session {
         // The census's addresses are good until something is called. What is looked into is kept alive before that: any
         // call may let another thread run, which lets go of what it held.
         let tensors = heap.hold(census.tensors.iter().copied().filter(|_| !self.shares_many(&census)));
-        let fresh = self.replaced.meet(heap, &census, &self.tracker, &self.suspects, self.in_use, seq);
+        let mut fresh = self.replaced.meet(heap, &census, &self.tracker, &self.suspects, self.in_use, seq);
         let types = self.largest_types(heap, &census);
         self.suspects.confirm_owners(heap, &census.alive);
         let grown = match self.tracker.update(&census) {
@@ -450,8 +462,21 @@ impl Session {
         if suspects.has_unexplained() {
             prices.paths.pay(budget, || suspects.explain(heap, seq, channel));
         }
-        let renewed = prices.replaced.pay(budget, || self.replaced.look(heap, fresh, suspects, seq));
+        let lasting = std::mem::take(&mut fresh.lasting);
         prices.names.pay(budget, || suspects.follow_names(heap, seq, channel));
+        suspects.watch_exit(heap.py, seq, channel);
+        if !lasting.is_empty() {
+            // Where nothing of the program's is known to grow, this is what the pause was made for.
+            let known = suspects.follows_users();
+            let look = || lasting::look(heap, lasting, suspects);
+            let kept = if known {
+                prices.lasting.pay(budget, look)
+            } else {
+                prices.lasting.pay_at_last(budget, look)
+            };
+            suspects.meet_lasting(kept.unwrap_or_default(), seq, channel);
+        }
+        let renewed = prices.replaced.pay(budget, || self.replaced.look(heap, fresh, suspects, seq));
         suspects.meet_renewed(renewed.unwrap_or_default(), seq, channel);
         let graphs = prices.graphs.pay(budget, || self.graphs.look(heap, &tensors, &self.tracker, suspects));
         suspects.meet_graphs(graphs.unwrap_or_default(), seq, channel);

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use caulk_wire::ContainerKind;
 
+mod exit;
 mod explained;
 mod item;
+mod lasting;
 mod named;
 mod traced;
+
+pub(crate) use item::Place;
 
 use item::Suspect;
 use traced::Armed;
@@ -31,6 +35,7 @@ pub(crate) struct Suspects {
     armed: Option<Armed>,
     refused: u8,
     peaks: Peaks,
+    exit: exit::Watch,
     /// What a look that goes through all graphs is taken to cost.
     walks: Price,
 }
@@ -44,6 +49,7 @@ impl Default for Suspects {
             armed: None,
             refused: 0,
             peaks: Peaks::default(),
+            exit: exit::Watch::default(),
             walks: Price::new(Duration::from_millis(10)),
         }
     }
@@ -57,6 +63,11 @@ impl Suspects {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// Is something of the program's own among them?
+    pub(crate) fn follows_users(&self) -> bool {
+        self.items.iter().any(|item| item.by_user)
     }
 
     pub(crate) fn follows_graphs(&self) -> bool {
@@ -80,6 +91,7 @@ impl Suspects {
                 && self.items[at].address == Some((seen.address, type_address(seen.address)))
             {
                 met.insert(seen.address);
+                self.items[at].note_length(seen.len as u64);
                 self.items[at].pending.push((boundary, seen.len as u64));
                 self.items[at].shallow = heap.shallow_bytes(seen.address) as u64;
             }
@@ -125,6 +137,9 @@ impl Suspects {
         item.address = Some((address, type_address(address)));
         item.gained = grown.gained as u64;
         item.shallow = heap.shallow_bytes(address) as u64;
+        for (_, length) in &pending {
+            item.note_length(*length);
+        }
         item.pending = pending;
         self.by_address.insert(address, self.items.len());
         self.items.push(item);

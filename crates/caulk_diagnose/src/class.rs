@@ -4,7 +4,7 @@ use caulk_core::LeakClass;
 use caulk_core::wire::{BackwardSite, ContainerKind, Contents, Holder, PathStep, StepKind};
 use caulk_python::GrowKind;
 
-use crate::place::{Located, is_hook_registry, is_of_optimizer};
+use crate::place::{Located, is_at_exit, is_hook_registry, is_of_optimizer};
 use crate::process::Process;
 
 /// What decides a class.
@@ -56,7 +56,7 @@ impl Signs<'_> {
             LeakClass::MutableDefaultGrows
         } else if self.has("function") && self.located.is_some_and(Located::registers_hook) {
             LeakClass::HookNeverRemoved
-        } else if self.has("function") {
+        } else if self.has("function") || is_at_exit(self.holder) {
             LeakClass::CallbackKeepsTensor
         } else if facts.is_some_and(|facts| facts.step_hook.is_some()) && self.kind != ContainerKind::Graph {
             LeakClass::StepOutputsNotCleared

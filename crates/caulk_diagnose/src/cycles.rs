@@ -11,7 +11,12 @@ use crate::Files;
 use crate::process::Process;
 use crate::verdicts::Judged;
 
-pub(crate) use collectable::waiting;
+pub(crate) use collectable::{until_collected, waiting};
+
+/// Is it about cycles that the collector would free?
+pub(crate) fn is_collectable(finding: &Finding) -> bool {
+    finding.evidence.iter().any(|evidence| evidence.kind == "garbage")
+}
 
 /// The cycles that make a process grow, of whose growth so much is `open`.
 pub(crate) fn finding(

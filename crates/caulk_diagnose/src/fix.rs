@@ -1,15 +1,33 @@
 //! What to change, per class; as an edit where the source allows one.
 
-use caulk_core::wire::ContainerKind;
+use caulk_core::wire::{ContainerKind, Contents};
 use caulk_core::{Applicability, Fix, LeakClass};
 use caulk_python::GrowKind;
 
 use crate::place::Located;
 
 /// The change for something that grows.
-pub(crate) fn of_kind(class: LeakClass, kind: ContainerKind, located: Option<&Located>, name: &str) -> Fix {
+pub(crate) fn of_kind(
+    class: LeakClass,
+    kind: ContainerKind,
+    contents: Option<&Contents>,
+    located: Option<&Located>,
+    name: &str,
+) -> Fix {
     let advice = beyond_bounds(class, kind, located).map(display);
-    advice.unwrap_or_else(|| of(class, located, name))
+    let copy = || {
+        let arrays = class == LeakClass::ViewPinsStorage && holds_arrays(contents);
+        let located = located.filter(|_| arrays)?;
+        located.module.copy_fix(located.grow.as_ref()?)
+    };
+    advice.or_else(copy).unwrap_or_else(|| of(class, located, name))
+}
+
+/// Arrays of numpy, and no tensors?
+fn holds_arrays(contents: Option<&Contents>) -> bool {
+    let holds =
+        |fact: &str| contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact));
+    holds("array") && !holds("tensor")
 }
 
 /// The change for a finding.
@@ -25,6 +43,12 @@ fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located
     }
     let grow = located.map(|located| located.grow.as_ref().map(|grow| grow.kind));
     match (kind, grow?) {
+        (ContainerKind::Chain, _) => Some(
+            "keep of the object before only what is needed of it (a number, say), or let go of what it refers to itself",
+        ),
+        (ContainerKind::Tensor, _) => Some(
+            "keep the last rows alone (`x = x[-most:].clone()`), or a mean or another summary that is updated",
+        ),
         (ContainerKind::Buffer, _) => {
             Some("write it to a file as it comes, or empty it (`.clear()`) once it is used")
         }

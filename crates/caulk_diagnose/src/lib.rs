@@ -27,6 +27,7 @@ mod peaks;
 mod pinned;
 mod place;
 mod process;
+mod profiler;
 mod ranks;
 mod resources;
 mod retention;
@@ -73,6 +74,8 @@ pub struct Diagnosis {
     pub notes: Vec<String>,
 }
 
+/// Part of the growth that must be left open before it is put down to cycles that the collector will free.
+const MOST: f64 = 0.75;
 /// Looks at all containers below which it is no news that none of them was found to grow.
 const FEWEST_LOOKS: usize = 4;
 
@@ -138,8 +141,8 @@ pub(crate) struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn of(files: &Files<'_>, process: &'a Process<'a>, recording: &Recording) -> Self {
-        let judged = verdicts::of_process(recording, process);
-        let findings = of_process(files, process, &judged, recording);
+        let mut judged = verdicts::of_process(recording, process);
+        let findings = of_process(files, process, &mut judged, recording);
         Self { process, judged, findings, told: true }
     }
 }
@@ -147,7 +150,7 @@ impl<'a> Part<'a> {
 fn of_process(
     files: &Files<'_>,
     process: &Process<'_>,
-    judged: &verdicts::Judged,
+    judged: &mut verdicts::Judged,
     recording: &Recording,
 ) -> Vec<Finding> {
     let died =
@@ -156,7 +159,16 @@ fn of_process(
     let mut findings = suspect::findings(files, process, judged, suspects);
     if let Some(open) = native::open(judged, &findings) {
         let cycle = cycles::finding(files, process, judged, open);
-        let lines = cycle.map_or_else(|| native::findings(files, process, judged, open), |cycle| vec![cycle]);
+        let known = cycle.or_else(|| profiler::finding(files, process, judged, open));
+        let mut lines =
+            known.map_or_else(|| native::findings(files, process, judged, open), |known| vec![known]);
+        let most = judged.in_use().is_some_and(|verdict| open >= MOST * verdict.bytes_per_unit);
+        if lines.iter().any(cycles::is_collectable)
+            && let Some(more) = cycles::until_collected(process, judged).filter(|_| most)
+        {
+            judged.postpone(more, "rises by objects in cycles, for which the collector has not come by yet");
+            demote(&mut lines, cycles::is_collectable);
+        }
         findings.extend(lines);
     } else {
         findings.extend(cycles::waiting(files, process, judged));
@@ -166,7 +178,13 @@ fn of_process(
     }
     gpu_lines::join(files, process, judged, &mut findings);
     findings.extend(retention::finding(process, judged));
-    findings.extend(resources::findings(files, process, judged, &Children::of(recording, process)));
+    findings.extend(resources::findings(
+        files,
+        process,
+        judged,
+        &Children::of(recording, process),
+        recording,
+    ));
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
     findings

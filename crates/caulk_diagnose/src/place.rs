@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use caulk_core::wire::{ContainerKind, Holder, TraceHit};
+use caulk_core::wire::{ContainerKind, Holder, StepKind, TraceHit};
 use caulk_core::{ChainStep, Confidence, Place, Site, SiteRole};
-use caulk_python::{Facts, GrowKind, GrowSite, Module, Owner, Spot};
+use caulk_python::{Call, Facts, GrowKind, GrowSite, Module, Owner, Spot};
 
 use crate::Files;
 use crate::name::{self, Name};
@@ -101,6 +101,9 @@ pub(crate) fn locate(
     {
         return Some(located);
     }
+    if is_at_exit(holder) {
+        return registered_at_exit(files, process);
+    }
     let names = name::names(holder);
     let empty = Vec::new();
     let mut hits: Vec<&TraceHit> = process.hits.get(&id).unwrap_or(&empty).clone();
@@ -120,6 +123,38 @@ pub(crate) fn is_of_optimizer(holder: &Holder) -> bool {
 /// added.
 pub(crate) fn is_optimizer_state(holder: &Holder) -> bool {
     holder.name == "state" && holder.owner_type.starts_with("torch.optim.")
+}
+
+/// Does the interpreter keep it, to run it at exit?
+pub(crate) fn is_at_exit(holder: &Holder) -> bool {
+    matches!(holder.path.as_slice(), [module] if module.kind == StepKind::Module && module.name == "atexit")
+}
+
+/// The line that registers what is to run at exit, time after time: in a loop, else in a function.
+fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
+    let calls = process.files().into_iter().filter_map(|path| Some((path, files.module(path)?)));
+    let calls = calls.flat_map(|(path, module)| {
+        let calls = module.calls("register").into_iter();
+        let calls: Vec<_> =
+            calls.filter(|call| call.callee == "register" || call.callee.starts_with("atexit.")).collect();
+        calls.into_iter().map(move |call| (path, module.clone(), call))
+    });
+    let often = |(_, module, call): &(&str, Rc<Module>, Call)| {
+        (!module.loops_at(call.spot.line).is_empty(), !call.spot.function.is_empty())
+    };
+    let (path, module, call) = calls.max_by_key(often)?;
+    Some(Located {
+        spot: call.spot,
+        path: path.to_owned(),
+        container: call.callee,
+        grow: None,
+        confidence: Confidence::Likely,
+        facts: Facts::default(),
+        name: String::new(),
+        owner: Owner::Any,
+        traced: None,
+        module,
+    })
 }
 
 /// The line that adds parameters to an optimizer: as it was traced, else the one call in the source.
@@ -236,7 +271,7 @@ fn callee_at(module: &Module, spot: &Spot) -> Option<String> {
 
 /// Without a trace: the one place in the files that are known to run that grows the name.
 fn by_source(files: &Files<'_>, process: &Process<'_>, name: &Name, kind: ContainerKind) -> Option<Located> {
-    let replaced = matches!(kind, ContainerKind::Graph | ContainerKind::Tensor);
+    let replaced = matches!(kind, ContainerKind::Graph | ContainerKind::Tensor | ContainerKind::Chain);
     let mut found: Vec<(String, Rc<Module>, GrowSite)> = Vec::new();
     for path in process.files() {
         let Some(module) = files.module(path) else { continue };

@@ -4,7 +4,8 @@
 //! they were seen to run.
 
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole, State, Verdict,
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Recording, Series, Severity, Site, SiteRole,
+    State, Verdict,
 };
 
 use crate::Files;
@@ -23,6 +24,7 @@ pub(crate) fn findings(
     process: &Process<'_>,
     judged: &Judged,
     children: &Children<'_>,
+    recording: &Recording,
 ) -> Vec<Finding> {
     let grows = |series| judged.series(series).filter(|verdict| verdict.state == State::Grows);
     let more = grows(Series::Children);
@@ -31,9 +33,11 @@ pub(crate) fn findings(
     } else {
         (LeakClass::OrphanProcess, &["Pool", "ProcessPoolExecutor", "Process", "Popen"])
     };
-    let processes = more.map(|verdict| Finding {
-        sites: only_call(files, process, makers).into_iter().collect(),
-        ..finding(process, verdict, class, "child processes")
+    let processes = more.map(|verdict| {
+        let found = finding(process, verdict, class, "child processes");
+        let last = process.boundaries.last().map_or(0, |boundary| boundary.time_ns);
+        let sites = only_call(files, process, makers).into_iter().collect();
+        weighed(Finding { sites, ..found }, children.own_bytes_at(last, recording))
     });
     let theirs = more.map_or(0.0, |verdict| OF_A_CHILD * verdict.bytes_per_unit);
     let beside = [
@@ -55,6 +59,17 @@ pub(crate) fn findings(
     });
     let segments = grows(Series::Shm).map(|verdict| segments(files, process, judged, verdict));
     processes.into_iter().chain(own).chain(segments).collect()
+}
+
+/// With the memory that each child process holds.
+fn weighed(mut finding: Finding, each: Option<f64>) -> Finding {
+    if let (Some(growth), Some(each)) = (&mut finding.growth, each) {
+        growth.bytes_per_unit = each * growth.elements_per_unit;
+        growth.bytes_per_epoch = growth.elements_per_epoch.map(|count| count * each);
+        let text = format!("each holds {} of its own at the last look, their mean", Bytes(each as u64));
+        finding.evidence.push(Evidence { kind: "children".into(), text });
+    }
+    finding
 }
 
 /// Segments that nobody unlinks, mapped or not.

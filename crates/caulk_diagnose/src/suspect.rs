@@ -10,7 +10,7 @@ use caulk_core::{
 
 use crate::class::Signs;
 use crate::growth::Rate;
-use crate::place::{self, Located};
+use crate::place::{self, Located, is_at_exit};
 use crate::process::Process;
 use crate::units::Scale;
 use crate::verdicts::{Judged, unit_name};
@@ -85,6 +85,15 @@ pub(crate) fn of_process<'a>(
 }
 
 impl Suspect<'_> {
+    /// The name under which a link of a chain refers to the one before it.
+    fn link(&self) -> Option<&str> {
+        self.contents?
+            .traits
+            .iter()
+            .find_map(|fact| fact.strip_prefix("link:"))
+            .filter(|name| !name.is_empty())
+    }
+
     /// What grows, as its line writes it: of what is bound anew under a key, the element.
     fn container(&self) -> String {
         let Some(located) = &self.located else { return self.holder.expression.clone() };
@@ -157,7 +166,8 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
 fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate) -> Confidence {
     let line = located.map_or(Confidence::Suspected, |located| located.confidence);
     let grows = verdict.is_some_and(|verdict| verdict.state == State::Grows);
-    if !grows || rate.points < 3 { line.max(Confidence::Suspected) } else { line }
+    let seen = rate.points >= 3 || located.is_some_and(|located| located.traced.is_some());
+    if !grows || !seen { line.max(Confidence::Suspected) } else { line }
 }
 
 /// Bytes decide: a thing that grows while the bytes in use do not, where it lies, is worth knowing at most.
@@ -227,13 +237,14 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let weighing =
         groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
     let own: f64 = weighing.map(|group| bytes(group)).sum();
-    // Pages come and go by chance: where the bytes in them surely grow, uneven steps of theirs raise no doubt.
-    let surely = |verdict: &Verdict| verdict.interval.is_some_and(|[low, _]| low >= in_use.bytes_per_unit);
-    let grows = |verdict: &&Verdict| {
-        let rises = verdict.state == State::Grows || (verdict.state == State::Undecided && surely(verdict));
-        verdict.series == Series::Rss && rises
-    };
-    match judged.verdicts.iter().find(grows).map(|resident| resident.bytes_per_unit) {
+    // Pages come and go by chance: where the bytes in them surely grow, uneven steps of theirs raise no doubt that they
+    // do, but about how much.
+    let resident = judged.series(Series::Rss).and_then(|verdict| match verdict.state {
+        State::Grows => Some(verdict.bytes_per_unit),
+        State::Undecided => verdict.interval.map(|[low, _]| low).filter(|low| *low >= in_use.bytes_per_unit),
+        _ => None,
+    });
+    match resident {
         Some(resident) if own >= 0.5 * in_use.bytes_per_unit.min(resident) => {
             (resident / own).clamp(0.3, 6.0)
         }
@@ -318,7 +329,7 @@ fn finding(
         process: process.reference(),
         pinned: pinned(files, process, group),
         evidence: evidence(judged, group, &growth, own),
-        fix: Some(fix::of_kind(first.class, first.kind, first.located.as_ref(), name)),
+        fix: Some(fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name)),
         twins,
         growth: Some(growth),
     }
@@ -338,6 +349,13 @@ fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
         ContainerKind::Buffer => format!("{container} gets longer and longer"),
         ContainerKind::LruCache => {
             format!("the cache of {container} grows by {} per {unit}", count("result"))
+        }
+        ContainerKind::Chain => {
+            let link = suspect.link().map_or_else(String::new, |link| format!(" through `{link}`"));
+            format!("{container} is the end of a chain{link} that grows by {} per {unit}", count("object"))
+        }
+        _ if is_at_exit(suspect.holder) => {
+            format!("what is to run at exit grows by {} per {unit}", count("function"))
         }
         _ => format!("{container} grows by {} per {unit}", count("element")),
     };
@@ -430,7 +448,9 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
         add("source", format!("`{}` grows `{}`", located.spot.text, located.container));
     }
     // In a web of references nothing dies with an element: then there is nothing to tell of it.
-    let told = |contents: &&Contents| first.kind == ContainerKind::Graph || contents.bytes_per_element > 0;
+    let told = |contents: &&Contents| {
+        first.kind == ContainerKind::Graph || (contents.bytes_per_element > 0 && !counts_bytes(first.kind))
+    };
     if let Some(contents) = first.contents.filter(told) {
         add("contents", contents_text(first.kind, contents));
     }

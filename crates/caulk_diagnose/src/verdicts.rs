@@ -57,6 +57,17 @@ impl Judged {
         rates.max_by(f64::total_cmp)
     }
 
+    /// Leaves open whether memory grows, for so many boundaries.
+    pub(crate) fn postpone(&mut self, more: u32, text: &str) {
+        let in_use = self.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
+        if let Some(verdict) = in_use {
+            verdict.state = State::Undecided;
+            verdict.more_needed = Some(more);
+            verdict.oom_in_s = None;
+            verdict.text = text.into();
+        }
+    }
+
     pub(crate) fn in_use_state(&self) -> Option<State> {
         self.in_use().map(|verdict| verdict.state)
     }

@@ -391,6 +391,10 @@ impl Collector<'_> {
                 self.act(path, container.range(), if queue { Action::Remove } else { Action::Lookup });
             }
             "clear" => self.act(path, container.range(), Action::Clear),
+            // A context variable, bound to a value made from its own.
+            "set" if args.first().is_some_and(|value| is_made_from(value, &path)) => {
+                self.grow(container, GrowKind::Rebind, args.first(), None);
+            }
             _ => {
                 let Some((kind, position)) = growth_of(method) else { return };
                 let value = args.get(position).or_else(|| named("item").or_else(|| named("value")));
@@ -406,6 +410,12 @@ impl Collector<'_> {
             }
         }
     }
+}
+
+/// Does a value mention `variable.get()`?
+fn is_made_from(value: &Expr, variable: &Path) -> bool {
+    let got = variable.clone().with(Step::Attr("get".to_owned())).with(Step::Call);
+    !variable.is_opaque() && reads_of(value).contains(&got)
 }
 
 /// What `len(x)`, `x.qsize()` measure, in arithmetic too.

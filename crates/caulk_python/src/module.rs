@@ -174,7 +174,12 @@ impl Module {
 
     /// Stores a copy of a view, so that the large storage behind it goes.
     pub fn clone_fix(&self, site: &GrowSite) -> Option<Fix> {
-        fixes::clone(self, site)
+        fixes::clone(self, site, false)
+    }
+
+    /// As [`Module::clone_fix`], of what is known to be arrays of numpy.
+    pub fn copy_fix(&self, site: &GrowSite) -> Option<Fix> {
+        fixes::clone(self, site, true)
     }
 
     /// Stores an exception without its traceback.

@@ -161,10 +161,11 @@ pub(crate) fn headline(
     out_of_memory: bool,
     suspects: &[&Finding],
 ) -> Headline {
-    // Files, threads and processes that pile up do not explain memory; segments of shared memory do.
-    let segments =
-        |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Shm);
-    let explains = |finding: &&Finding| finding.class.group() != Group::Resource || segments(finding);
+    // Files, threads and processes that pile up do not explain memory; segments of shared memory do, and a profiler.
+    let beside = [Series::Fds, Series::Threads, Series::Children];
+    let bytes =
+        |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| !beside.contains(&growth.series));
+    let explains = |finding: &&Finding| finding.class.group() != Group::Resource || bytes(finding);
     let of_memory: Vec<&Finding> = suspects.iter().copied().filter(explains).collect();
     let (tone, sentence, verdict) = match outlook {
         Outlook::Grows(verdict) => {
@@ -198,7 +199,8 @@ pub(crate) fn headline(
                 _ => "",
             };
             let tone = if suspects.is_empty() { Tone::Good } else { Tone::Warn };
-            (tone, format!("{subject} does not grow{why}."), verdict)
+            let but = more_and_more(suspects).map_or_else(String::new, |what| format!(", but {what}"));
+            (tone, format!("{subject} does not grow{why}{but}."), verdict)
         }
         Outlook::Unknown => {
             let sentence = "Nothing can be said about memory: too little was measured.".into();
@@ -213,6 +215,17 @@ pub(crate) fn headline(
         details.push(sentence_case(&verdict.text));
     }
     Headline { tone, sentence, details }
+}
+
+/// What becomes more beside the memory of a program that holds its own.
+fn more_and_more(suspects: &[&Finding]) -> Option<&'static str> {
+    let series = suspects.iter().find_map(|finding| Some(finding.growth.as_ref()?.series));
+    Some(match series? {
+        Series::Children => "its child processes become more",
+        Series::Fds => "its open files become more",
+        Series::Threads => "its threads become more",
+        _ => return None,
+    })
 }
 
 /// The sentence about resident memory that grows though memory in use does not.

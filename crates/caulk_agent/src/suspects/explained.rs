@@ -78,6 +78,7 @@ impl Suspects {
             let walked = self.walks.pay(budget, || look(Some(Walk { sampler })));
             let mut found = walked.unwrap_or_else(|| look(None));
             let item = &mut self.items[at];
+            item.correct(&mut found);
             item.looked = Some(boundary);
             item.bytes_per_element = found.bytes_per_element;
             found.id = item.id;

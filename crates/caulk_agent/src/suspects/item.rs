@@ -33,17 +33,23 @@ pub(super) struct Suspect {
     pub(super) explained: bool,
     pub(super) looked: Option<u32>,
     pub(super) bytes_per_element: u64,
+    /// Bytes that one element was seen to keep, by what lasts.
+    pub(super) kept_per_element: u64,
+    /// The last lengths, newest first.
+    lengths: [u64; 3],
     pub(super) place: Option<Place>,
     pub(super) tries: u8,
     pub(super) hit: bool,
 }
 
-/// Where a tensor is kept that is replaced rather than filled.
-pub(super) enum Place {
+/// Where something is kept that is replaced rather than filled.
+pub(crate) enum Place {
     /// An attribute of an object, or a key of a dict; the address of the object and of its type.
     Slot { owner: Address, owner_type: Address },
     /// A local variable of a running function.
     Local { function: String },
+    /// With the functions that are to run at exit.
+    AtExit,
 }
 
 impl Suspect {
@@ -66,6 +72,8 @@ impl Suspect {
             explained: false,
             looked: None,
             bytes_per_element: 0,
+            kept_per_element: 0,
+            lengths: [0; 3],
             place: None,
             tries: 0,
             hit: false,
@@ -96,10 +104,30 @@ impl Suspect {
     }
 
     pub(super) fn take_size(&mut self, size: u64, boundary: u32, channel: &mut Channel) {
+        self.note_length(size);
         let first = *self.first_size.get_or_insert(size);
         self.gained = size.saturating_sub(first);
         self.pending.push((boundary, size));
         self.send_lengths(channel);
+    }
+
+    pub(super) fn note_length(&mut self, length: u64) {
+        let [newest, before, _] = self.lengths;
+        self.lengths = [length, newest, before];
+    }
+
+    /// Takes in how many bytes last through it that were made between the last but one census and the last: is that much
+    /// more than was known?
+    pub(super) fn take_kept(&mut self, bytes: u64) -> bool {
+        let [newest, before, oldest] = self.lengths;
+        let grew =
+            if oldest > 0 && before > oldest { before - oldest } else { newest.saturating_sub(before) };
+        // The first length is no growth.
+        if before == 0 || grew == 0 || bytes / grew < 2 * self.bytes_per_element.max(64) {
+            return false;
+        }
+        self.kept_per_element = bytes / grew;
+        true
     }
 
     pub(super) fn explain(
@@ -170,14 +198,15 @@ impl Suspect {
                 Target::Local { function: function.clone(), name: self.name.clone() }
             }
             (None, Some((address, _))) => Target::Object(heap.own(address).unbind()),
-            (None, None) => return None,
+            (Some(Place::AtExit), _) | (None, None) => return None,
         };
-        Some(Watch { id: self.id, target, names: self.names.clone(), home: self.home.clone() })
+        let links = self.kind == ContainerKind::Chain;
+        Some(Watch { id: self.id, target, names: self.names.clone(), home: self.home.clone(), links })
     }
 }
 
 impl Place {
-    pub(super) fn new(owner: Option<Address>, holder: &Holder) -> Self {
+    pub(crate) fn new(owner: Option<Address>, holder: &Holder) -> Self {
         match owner {
             Some(owner) => Self::Slot { owner, owner_type: type_address(owner) },
             None => Self::Local { function: holder.function.clone() },

@@ -4,8 +4,9 @@ use caulk_wire::{ContainerKind, Contents, StepKind};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::Suspects;
 use super::item::{Place, Suspect};
+use super::{Suspects, exit};
+use crate::chain;
 use crate::channel::Channel;
 use crate::frames;
 use crate::graphs::{self, KeptGraph};
@@ -41,10 +42,20 @@ impl Suspects {
             let value = match &item.place {
                 Some(Place::Slot { owner, .. }) => label::slot_value(heap, *owner, &item.name),
                 Some(Place::Local { function }) => local_of(heap.py, function, &item.name),
+                Some(Place::AtExit) => {
+                    if let Some(length) = exit::callbacks(heap.py) {
+                        item.take_size(length, boundary, channel);
+                    }
+                    None
+                }
                 None => None,
             };
             let Some(value) = value else { continue };
-            if item.kind == ContainerKind::Graph {
+            if item.kind == ContainerKind::Chain {
+                let head = value.as_ptr() as Address;
+                heap.keep([head]);
+                item.take_size(chain::length(heap, head), boundary, channel);
+            } else if item.kind == ContainerKind::Graph {
                 if let Some(contents) = graphs::contents_of(&value) {
                     item.take_graph(contents, boundary, channel);
                 }

@@ -91,6 +91,8 @@ struct Watched {
     /// `None` when it is done: enough hits, or nobody else holds it.
     source: Option<Source>,
     last: Reading,
+    /// For the head of a chain: the type of its links.
+    link_type: Option<Address>,
     /// For a local: the frame of the last reading.
     frame: Address,
     /// Growth of the event that is being handled.
@@ -354,6 +356,7 @@ impl Watched {
             id: watch.id,
             source: Some(source),
             last,
+            link_type: watch.links.then_some(last.value_type).filter(|link_type| *link_type != 0),
             frame,
             pending,
             unexplained,
@@ -376,14 +379,21 @@ impl Watched {
         // A local is another one in another frame of its function.
         let another = source.is_local_of(running.code)
             && std::mem::replace(&mut self.frame, running.frame) != running.frame;
-        self.pending = if another { 0 } else { now.growth_since(&self.last) };
+        self.pending = if another { 0 } else { self.growth_to(&now) };
         self.last = now;
         self.pending > 0
     }
 
     fn has_grown_since(&self, py: Python<'_>, known: &Known) -> bool {
         let Some(source) = &self.source else { return false };
-        source.read(py, known, &self.last, Running::NOWHERE).growth_since(&self.last) > 0
+        self.growth_to(&source.read(py, known, &self.last, Running::NOWHERE)) > 0
+    }
+
+    fn growth_to(&self, now: &Reading) -> u64 {
+        self.link_type.map_or_else(
+            || now.growth_since(&self.last),
+            |link_type| u64::from(now.links_to(&self.last, link_type)),
+        )
     }
 
     fn record(&mut self, place: &Place, user: Option<&Place>, growth: u64, sure: bool) {

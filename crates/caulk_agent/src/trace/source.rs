@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyList, PyModule, PyString, PyTuple, PyType, PyWeakref
 use super::watch::{Known, Measure, Reading, Target};
 use crate::frames;
 use crate::heap::{Address, cell_contents, loaded, member};
+use crate::label::is_context_variable;
 use crate::symbols;
 
 /// Something of the program's that is watched and not kept alive.
@@ -70,6 +71,8 @@ pub(super) enum Source {
         name: Py<PyString>,
     },
     Cell(Reference),
+    /// A context variable, in the context that the code runs in.
+    Context(Reference),
     Local {
         code: Py<PyAny>,
         name: Py<PyString>,
@@ -111,6 +114,9 @@ impl Source {
         if let Ok(class) = owner.cast::<PyType>() {
             return Some(Self::Class { class: Reference::to(class), name: key.unbind() });
         }
+        if is_context_variable(owner) {
+            return Some(Self::Context(Reference::to(owner)));
+        }
         if Some(owner.get_type_ptr()) == symbols::cell_type() {
             return Some(Self::Cell(Reference::to(owner)));
         }
@@ -149,6 +155,7 @@ impl Source {
         match self {
             Self::Object(owner)
             | Self::Cell(owner)
+            | Self::Context(owner)
             | Self::Instance { owner, .. }
             | Self::Wrapped { owner, .. }
             | Self::Key { dict: owner, .. }
@@ -187,6 +194,7 @@ impl Source {
                 class_attribute(class.get(py)?.cast::<PyType>().ok()?, name.bind(py))
             }
             Self::Cell(cell) => cell_contents(&cell.get(py)?),
+            Self::Context(variable) => variable.get(py)?.call_method0(intern!(py, "get")).ok(),
             Self::Wrapped { .. } | Self::Local { .. } => None,
         }
     }

@@ -20,6 +20,8 @@ pub(crate) struct Watch {
     /// Module, or qualified type, that defines the holder: its code is looked at first, also if it is not the user's.
     /// Empty where it is not known.
     pub(crate) home: String,
+    /// It is the head of a chain: another object of its type in its place is one more link.
+    pub(crate) links: bool,
 }
 
 impl Watch {
@@ -57,7 +59,7 @@ pub(super) struct Reading {
     /// Address of the value; 0 where there is none.
     value: Address,
     /// Address of its type, so that `measure` is chosen once.
-    value_type: Address,
+    pub(super) value_type: Address,
     measure: Measure,
     /// Counts changes in place, of tensors.
     version: u64,
@@ -86,6 +88,11 @@ pub(super) enum Measure {
 }
 
 impl Reading {
+    /// Is it another object of this type than before: one more link of a chain?
+    pub(super) fn links_to(&self, before: &Self, link_type: Address) -> bool {
+        self.value != before.value && self.value_type == link_type && self.value != 0
+    }
+
     /// How much more there is than there was: elements, or bytes; 1 for a graph that was extended.
     pub(super) fn growth_since(&self, before: &Self) -> u64 {
         if self.value == 0 || self == before {

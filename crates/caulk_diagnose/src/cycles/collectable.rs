@@ -21,6 +21,9 @@ const SHARE: f64 = 0.125;
 /// Objects until the youngest are looked at, from which on the collector has been told to come seldom (CPython's own
 /// numbers are 700 to 2000).
 const SELDOM: u64 = 5000;
+/// Old objects are looked at when so many more have been made for each that lived through the last look (CPython,
+/// Modules/gcmodule.c, `long_lived_pending`).
+const QUARTER: f64 = 0.25;
 /// Types that are named.
 const TYPES: usize = 4;
 
@@ -58,6 +61,20 @@ pub(super) fn finding(
         collector(last)
     );
     Some(Finding { growth: Some(growth), severity, ..about(files, process, last, message) })
+}
+
+/// Boundaries until the collector comes by, where it will before what waits for it weighs much; `None` where it is
+/// switched off or counts too few objects for that.
+pub(crate) fn until_collected(process: &Process<'_>, judged: &Judged) -> Option<u32> {
+    let (scale, in_use, last) = (judged.scale?, judged.in_use()?, process.garbage.last()?);
+    let (_, made) = growth_of(process, scale, |garbage| garbage.objects).filter(|(_, made)| *made > 0.0)?;
+    let comes = last.enabled && last.frozen == 0 && (1..=SELDOM).contains(&last.threshold);
+    let objects =
+        process.boundaries.iter().rev().find(|boundary| boundary.census_objects > 0)?.census_objects;
+    let most = QUARTER * objects as f64;
+    let small = in_use.bytes_per_unit / made * most < MUCH as f64;
+    let left = (most - last.objects as f64).max(0.0) / made / in_use.boundary_units;
+    (comes && small).then_some((left.ceil() as u32).max(1))
 }
 
 /// Much that waits for the collector at every look, in a process that does not grow.

@@ -182,7 +182,8 @@ fn guarded(module: &Module, value: &Value) -> Option<Fix> {
     change(description, edits)
 }
 
-pub(crate) fn clone(module: &Module, site: &GrowSite) -> Option<Fix> {
+/// `arrays`: what is stored is known to be arrays of numpy.
+pub(crate) fn clone(module: &Module, site: &GrowSite, arrays: bool) -> Option<Fix> {
     let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
     let copies = |value: &Value| value.text.ends_with(".clone()") || value.text.ends_with(".copy()");
     match &value.shape {
@@ -194,6 +195,7 @@ pub(crate) fn clone(module: &Module, site: &GrowSite) -> Option<Fix> {
         _ => {}
     }
     let method = match (&value.hint, likely(module, op, value)) {
+        _ if arrays => "copy",
         (Hint::Object, _) => "copy",
         (_, Likely::Plain | Likely::Container) => return None,
         _ => "clone",

@@ -24,6 +24,8 @@ codes! {
         Tensor = 7 "tensor",
         /// `bytearray`, `array.array`, ctypes buffers; `len` counts bytes.
         Buffer = 8 "buffer",
+        /// Objects of one type, each of which refers to the one before it; `len` counts them.
+        Chain = 9 "chain",
     }
 
     /// What one step of a holder path is.

@@ -1,0 +1,81 @@
+//! What leads to the bytes that last.
+
+use caulk_wire::Contents;
+
+use super::Suspects;
+use super::item::Suspect;
+use crate::channel::Channel;
+use crate::lasting::{By, Kept, Named};
+
+impl Suspects {
+    /// Takes in what leads to the bytes that last.
+    pub(crate) fn meet_lasting(&mut self, kept: Vec<Kept>, boundary: u32, channel: &mut Channel) {
+        for Kept { by, bytes } in kept {
+            match by {
+                By::Container(address) => {
+                    let Some(&at) = self.by_address.get(&address) else { continue };
+                    if self.items[at].take_kept(bytes) {
+                        // Looked into again, to be told.
+                        self.items[at].looked = None;
+                    }
+                }
+                By::Named(named) => self.meet_named(*named, bytes, boundary, channel),
+            }
+        }
+    }
+
+    fn meet_named(&mut self, named: Named, bytes: u64, boundary: u32, channel: &mut Channel) {
+        let Named { mut holder, place, kind, type_name, length, traits } = named;
+        let key = format!("{}:{}", holder.function, holder.expression);
+        let Some(item) = self.items.iter_mut().find(|item| item.key == key) else {
+            let mut item = self.item(kind, type_name);
+            item.place = Some(place);
+            item.key = key;
+            item.take_names(&holder);
+            item.by_user = true;
+            item.explained = true;
+            holder.id = item.id;
+            holder.boundary = boundary;
+            channel.send(&holder.into());
+            item.take_size(length, boundary, channel);
+            self.items.push(item);
+            return;
+        };
+        if item.place.is_none() {
+            item.place = Some(place);
+            item.take_size(length, boundary, channel);
+        }
+        if item.take_kept(bytes) {
+            item.bytes_per_element = item.kept_per_element;
+            channel.send(&item.contents(boundary, traits).into());
+        }
+    }
+}
+
+impl Suspect {
+    fn contents(&self, boundary: u32, traits: Vec<String>) -> Contents {
+        Contents {
+            id: self.id,
+            boundary,
+            sampled: 1,
+            element_types: vec![(self.type_name.clone(), 1)],
+            bytes_per_element: self.kept_per_element,
+            tensor_bytes_per_element: self.kept_per_element,
+            traits: traits.into_iter().chain([LASTS.into()]).collect(),
+            ..Contents::default()
+        }
+    }
+
+    /// Puts what is known of an element by the bytes that last in place of what was found in it, where that is far less.
+    pub(super) fn correct(&self, contents: &mut Contents) {
+        if self.kept_per_element / 2 > contents.bytes_per_element {
+            contents.bytes_per_element = self.kept_per_element;
+            contents.tensor_bytes_per_element = self.kept_per_element;
+            contents.traits.retain(|known| known != "shared");
+            contents.traits.push(LASTS.into());
+        }
+    }
+}
+
+/// The fact that bytes were found by following what lasts.
+const LASTS: &str = "lasts";
