@@ -33,6 +33,7 @@ LEAKS = [
     ("exit_callbacks.py", {"callback-keeps-tensor"}, "atexit"),
     ("pending_uploads.py", {"unbounded-history"}, "pending"),
     ("finalizers.py", {"global-accumulation"}, "_registry"),
+    ("compressors.py", {"unbounded-history"}, "open"),
     ("profiler_on.py", {"profiler-left-on"}, ""),
     ("uncollected_tree.py", {"reference-cycle"}, "origin"),
     ("uncollected_trials.py", {"reference-cycle"}, "logger"),

@@ -83,6 +83,17 @@ impl<'a> Line<'a> {
         let blocks_per_unit = blocks_per_unit(process, scale, ids);
         Some(Self { frame, stacks, judgement, blocks_per_unit, live, peak, growth })
     }
+
+    /// Does it grow, in a process that does? Samples of few blocks make steps uneven: then a trend that is surely upward
+    /// is enough.
+    pub(crate) fn grows(&self) -> bool {
+        let upward = self.judgement.interval.is_some_and(|[low, _]| low > 0.0);
+        match self.judgement.state {
+            State::Grows => true,
+            State::Undecided => upward,
+            _ => false,
+        }
+    }
 }
 
 /// Blocks that the stack which holds most gains per unit: a median of rates, since the sample of one tiny object stands

@@ -217,7 +217,7 @@ fn is_unexplained(judged: &verdicts::Judged, findings: &[Finding]) -> bool {
 
 /// Files of the user that are known to run.
 fn files_of(processes: &[Process<'_>]) -> BTreeSet<String> {
-    let ran = processes.iter().flat_map(Process::files);
+    let ran = processes.iter().flat_map(Process::files).filter(|file| heap::is_of_user(file));
     let scripts = processes.iter().filter_map(|process| process.hello?.argv.first()).map(String::as_str);
     ran.chain(scripts).map(str::to_owned).collect()
 }

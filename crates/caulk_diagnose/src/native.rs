@@ -54,7 +54,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged
     let mut lines = heap::of_process(process, scale);
     lines.retain(|line| {
         let slope = line.judgement.slope;
-        let grows = line.judgement.state == State::Grows && slope >= judged.least;
+        let grows = line.grows() && slope >= judged.least;
         let fits = nothing_else || slope <= MOST * open;
         grows && fits && slope >= OPEN * open
     });

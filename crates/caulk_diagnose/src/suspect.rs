@@ -1,5 +1,7 @@
 //! Things that grow, as findings: those with bytes to show for it, one per line and class.
 
+mod opaque;
+
 use std::fmt::Write as _;
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind};
@@ -76,6 +78,7 @@ pub(crate) fn of_process<'a>(
         let severity = Severity::Info;
         suspects.push(Suspect { holder, kind, contents, rate, located, class, severity, confidence, series });
     }
+    opaque::weigh(process, judged, &mut suspects);
     by_elimination(judged, &mut suspects);
     for suspect in &mut suspects {
         suspect.severity = severity(suspect, judged, died);

@@ -33,6 +33,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     lives(&mut page, report);
     answer(&mut page, report);
     others(&mut page, report);
+    places(&mut page, report);
     findings(&mut page, report);
     notes(&mut page, report);
     footer(&mut page, report);
@@ -72,16 +73,6 @@ fn answer(page: &mut Page, report: &Report) {
     page.prose((Tone::Plain, ""), head.tone, &head.sentence);
     for detail in head.details.iter().filter(|detail| !detail.is_empty()) {
         page.prose((Tone::Plain, "  "), Tone::Plain, detail);
-    }
-    let advice = match (suspects.len(), died_of_memory, decided) {
-        (0, true, _) => Some("No container or line is known that held the memory when it died.".to_owned()),
-        (1, true, _) => Some("What held memory when it died:".to_owned()),
-        (_, true, _) => Some("What held memory when it died, the most harmful first:".to_owned()),
-        (several @ 2.., ..) => Some(format!("{several} places to change, the most harmful first:")),
-        _ => None,
-    };
-    if let Some(advice) = advice {
-        page.prose((Tone::Plain, ""), Tone::Plain, &advice);
     }
 }
 
@@ -128,6 +119,19 @@ fn others(page: &mut Page, report: &Report) {
             page.prose((Tone::Plain, "  "), Tone::Plain, &forecast);
         }
     }
+}
+
+/// How many places there are to look at.
+fn places(page: &mut Page, report: &Report) {
+    let suspects = report.findings.iter().filter(|finding| finding.severity > Severity::Info).count();
+    let advice = match (suspects, death::out_of_memory(report.info.death.as_ref())) {
+        (0, true) => "No container or line is known that held the memory when it died.".to_owned(),
+        (1, true) => "What held memory when it died:".to_owned(),
+        (_, true) => "What held memory when it died, the most harmful first:".to_owned(),
+        (2.., _) => format!("{suspects} places to change, the most harmful first:"),
+        _ => return,
+    };
+    page.prose((Tone::Plain, ""), Tone::Plain, &advice);
 }
 
 fn findings(page: &mut Page, report: &Report) {
