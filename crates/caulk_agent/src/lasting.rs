@@ -17,6 +17,7 @@ use crate::holders::{self, Path, Scope};
 use crate::label;
 use crate::replaced::size_of;
 use crate::suspects::{Place, Suspects};
+use crate::torch::Torch;
 
 /// Objects that are searched for.
 const SEARCHED: u64 = 32;
@@ -149,9 +150,13 @@ fn long_tuple(heap: &mut Heap<'_>, object: Address) -> Option<u64> {
     heap.length(object).map(|length| length as u64).filter(|length| is_tuple && *length >= SHORTEST)
 }
 
-/// The objects with their bytes, in the order of their addresses.
+/// The objects with their bytes, in the order of their addresses; none whose bytes lie on a GPU.
 fn sizes<'py>(heap: &mut Heap<'py>, objects: &[Bound<'py, PyAny>]) -> Vec<(Address, u64)> {
-    let size = |object| Some((Bound::as_ptr(object) as Address, size_of(heap, object)?));
+    let size = |object: &Bound<'py, PyAny>| {
+        let bytes = size_of(heap, object)?;
+        let elsewhere = heap.is_plain_tensor(object) && Torch::is_cuda(object);
+        (!elsewhere).then(|| (object.as_ptr() as Address, bytes))
+    };
     let mut sized: Vec<(Address, u64)> = objects.iter().filter_map(size).collect();
     sized.retain(|(_, size)| *size > 0);
     sized.sort_unstable();

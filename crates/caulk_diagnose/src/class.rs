@@ -52,6 +52,8 @@ impl Signs<'_> {
             LeakClass::ExceptionKeepsFrames
         } else if self.kind == ContainerKind::Queue || self.is_in_simple_queue() {
             LeakClass::UnboundedQueue
+        } else if self.is_of_threads() {
+            LeakClass::ThreadNeverEnds
         } else if self.reached_by(StepKind::Default) {
             LeakClass::MutableDefaultGrows
         } else if self.has("function") && self.located.is_some_and(Located::registers_hook) {
@@ -71,6 +73,12 @@ impl Signs<'_> {
         let steps = &self.holder.path;
         let internal = |step: &PathStep| step.kind == StepKind::Internal;
         steps.windows(2).any(|pair| pair[0].type_name.ends_with("SimpleQueue") && internal(&pair[1]))
+    }
+
+    /// A `threading.local` has a dict for each thread that lives, in a dict of its own.
+    fn is_of_threads(&self) -> bool {
+        let [.., local, dicts] = self.holder.path.as_slice() else { return false };
+        local.type_name == "_thread._local" && dicts.kind == StepKind::Internal
     }
 
     /// Exceptions in tuples and records, which a look at the elements themselves does not meet.

@@ -623,3 +623,16 @@ class A:
     assert_eq!(module.function_at(3), "A.f");
     assert_eq!(module.grow_sites("xs")[0].kind, GrowKind::Append);
 }
+
+#[test]
+fn a_context_variable_grows_where_it_is_bound_to_more_than_it_was() {
+    let source = "\
+def traced(value):
+    TRACE.set(TRACE.get() + (value,))
+    TRACE.set((*TRACE.get(), value))
+    TRACE.set(())
+    TRACE.set(OTHER.get() + (value,))
+    gauge.set(value)
+";
+    check("TRACE", source, &["2 Rebind TRACE", "3 Rebind TRACE"]);
+}

@@ -1,6 +1,8 @@
 //! Which class, which line, which change.
 
-use caulk_core::wire::{BackwardSite, ContainerKind, Contents, PathStep, Peak, StepKind};
+use caulk_core::wire::{
+    BackwardSite, ContainerKind, ContainerLen, Contents, Holder, PathStep, Peak, StepKind,
+};
 use caulk_core::{Confidence, LeakClass, Scope, Severity, State};
 
 use crate::run::{MB, Run, attribute, elements, global, local, rising};
@@ -243,6 +245,76 @@ fn small_views_of_large_storages() {
     let holder = attribute(1, "trainer", "Trainer", "ious");
     let run = leak().grown(ContainerKind::List, holder, contents, lengths());
     check(&run, LeakClass::ViewPinsStorage, "self.ious.append(loss)", "self.ious");
+}
+
+#[test]
+fn views_of_arrays_are_copied_and_those_of_tensors_cloned() {
+    let fixed = |fact: &str| {
+        let mut contents = elements(5 * MB / 2, &[fact]);
+        (contents.tensor_bytes_per_element, contents.viewed_bytes_per_element) = (5 * MB / 2, 4096);
+        let holder = attribute(1, "trainer", "Trainer", "ious");
+        let finding = leak().grown(ContainerKind::List, holder, contents, lengths()).finding();
+        finding.fix.expect("an edit").edits[0].content.clone()
+    };
+    assert_eq!((fixed("tensor").as_str(), fixed("array").as_str()), ("loss.clone()", "loss.copy()"));
+}
+
+#[test]
+fn a_chain_is_told_by_its_end_and_by_what_links_it() {
+    let contents = elements(5 * MB / 2, &["tensor", "lasts", "link:before"]);
+    let holder = attribute(1, "trainer", "Trainer", "hidden");
+    let run = leak().grown(ContainerKind::Chain, holder, contents, lengths()).traced(
+        1,
+        "self.hidden = hidden",
+        "Trainer.roll",
+    );
+    check(&run, LeakClass::UnboundedHistory, "self.hidden = hidden", "self.hidden");
+    let told = run.finding().message;
+    assert!(
+        told.starts_with("`self.hidden` is the end of a chain through `before` that grows by 4"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_was_found_by_what_lasts_is_surer_than_a_look_at_the_elements() {
+    let holder = attribute(1, "trainer", "Trainer", "tasks");
+    let run = leak().grown(ContainerKind::Set, holder, elements(100, &["shared"]), lengths());
+    let run = run.say(Contents { id: 1, boundary: 7, ..elements(5 * MB / 2, &["lasts"]) });
+    let growth = run.finding().growth.expect("it grows");
+    assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.01, "{growth:?}");
+}
+
+#[test]
+fn a_dict_of_every_thread_tells_of_threads() {
+    let mut holder = global(1, "RESULTS");
+    holder.path.last_mut().expect("a global").type_name = "_thread._local".into();
+    holder.path.push(PathStep { kind: StepKind::Internal, ..PathStep::default() });
+    let run = leak().grown(ContainerKind::Dict, holder, elements(5 * MB / 2, &["tensor"]), lengths());
+    assert_eq!(run.finding().class, LeakClass::ThreadNeverEnds);
+}
+
+#[test]
+fn what_is_to_run_at_exit_is_blamed_at_the_loop_that_registers_it() {
+    let source = "\
+import atexit
+
+atexit.register(print)
+for epoch in range(8):
+    images = load(epoch)
+    atexit.register(save, images)
+";
+    let step = PathStep { kind: StepKind::Module, name: "atexit".into(), ..PathStep::default() };
+    let holder = Holder { id: 1, path: vec![step], expression: "atexit".into(), ..Holder::default() };
+    let mut run = Run::of(source).epochs(rising(400 * MB, 10 * MB, 8));
+    for (boundary, len) in (0..).zip(rising(3, 1, 8)) {
+        let kind = ContainerKind::List;
+        run = run.say(ContainerLen { boundary, id: 1, kind, len, ..ContainerLen::default() });
+    }
+    let run = run.say(holder).backward("images = load", BackwardSite::default());
+    check(&run, LeakClass::CallbackKeepsTensor, "atexit.register(save, images)", "atexit.register");
+    let growth = run.finding().growth.expect("it grows");
+    assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.01, "{growth:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Objects that wait for the collector: named by the attribute that closes their cycle, where they account for growth.
 
 use caulk_core::wire::{CodePlace, CycleLink, Garbage, TypeCount};
-use caulk_core::{Confidence, LeakClass, Severity, SiteRole};
+use caulk_core::{Confidence, LeakClass, Series, Severity, SiteRole, State};
 
 use crate::run::{FILE, MB, Run, rising};
 
@@ -94,4 +94,26 @@ fn much_that_waits_at_each_look_is_advice_where_memory_does_not_grow() {
     let finding = run.finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::ReferenceCycle, Severity::Info));
     assert_eq!(finding.sites[0].line, run.line("child.parent = self"));
+}
+
+/// Eight epochs, each with so many more bytes and objects that wait for a collector that comes.
+fn waiting(bytes: u64, objects: u64) -> Run {
+    let mut run = Run::of(TREE).epochs(rising(400 * MB, bytes, 8));
+    for boundary in 0..8 {
+        let count = u64::from(boundary);
+        let garbage = Garbage { enabled: true, threshold: 700, ..tree() };
+        run = run.say(Garbage { boundary, bytes: count * bytes, objects: count * objects, ..garbage });
+    }
+    run
+}
+
+#[test]
+fn what_the_collector_frees_before_it_weighs_leaves_the_question_open() {
+    // It comes after 25,000 objects more, a quarter of what there is.
+    let light = waiting(MB, 2000).diagnose();
+    let verdict = light.verdicts.iter().find(|verdict| verdict.series == Series::InUse).expect("it was read");
+    assert_eq!((verdict.state, verdict.more_needed), (State::Undecided, Some(6)), "{verdict:#?}");
+    assert!(light.findings.iter().all(|finding| finding.severity == Severity::Info), "{light:#?}");
+    let heavy = waiting(10 * MB, 20).finding();
+    assert_eq!((heavy.class, heavy.severity), (LeakClass::ReferenceCycle, Severity::Error));
 }
