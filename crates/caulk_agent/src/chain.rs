@@ -6,25 +6,27 @@ use std::time::Duration;
 
 use crate::budget::thread_time;
 use crate::heap::{Address, AddressSet, Heap, Shape, type_address};
+use crate::holders::{Path, Root};
 
 /// Links in a row that make a chain, on a path.
 const LINKS: usize = 4;
 /// Steps of a path from one link to the next: the object, its dict, a tuple in it.
 const MOST_STEPS: usize = 3;
-/// Links counted, and CPU time for that.
-const MOST_LINKS: usize = 100_000;
-const TIME_LIMIT: Duration = Duration::from_millis(10);
+/// CPU time for counting links, which is looked at after so many references.
+const TIME_LIMIT: Duration = Duration::from_millis(8);
+const REFERENCES_PER_LOOK: usize = 1 << 12;
 
 /// Where on a path a chain begins, and the steps from one of its links to the next.
-pub(crate) fn on(heap: &mut Heap<'_>, nodes: &[Address]) -> Option<(usize, usize)> {
-    let types: Vec<Address> = nodes.iter().map(|node| type_address(*node)).collect();
+pub(crate) fn on(heap: &mut Heap<'_>, path: &Path) -> Option<(usize, usize)> {
+    let types: Vec<Address> = path.nodes.iter().map(|node| type_address(*node)).collect();
+    // The first node of a module's path is its namespace.
+    let first = usize::from(matches!(path.root, Root::Module(_)));
     (1..=MOST_STEPS).find_map(|steps| {
         let repeats = |at: usize| types[at] == types[at + steps];
-        let last = types.len().checked_sub(LINKS * steps)?;
-        let begins = |at: &usize| (*at..*at + (LINKS - 1) * steps).all(repeats);
-        // The namespace of a module is a dict, too, and dicts in dicts are no chain.
-        let starts = (1..=last).filter(begins);
-        starts.filter(|at| is_link(heap, nodes[*at])).map(|at| (at, steps)).next()
+        let last = types.len().checked_sub((LINKS - 1) * steps + 1)?;
+        let begins = |at: &usize| (*at..=*at + (LINKS - 2) * steps).step_by(steps).all(repeats);
+        let mut starts = (first..=last).filter(begins);
+        starts.find(|at| is_link(heap, path.nodes[*at])).map(|at| (at, steps))
     })
 }
 
@@ -33,35 +35,46 @@ fn is_link(heap: &mut Heap<'_>, object: Address) -> bool {
     matches!(heap.type_of(object).shape, Shape::Plain | Shape::Tuple | Shape::Function | Shape::Exception)
 }
 
-/// Objects of the type of `head` that are reached from it through nothing else but what they keep themselves.
-pub(crate) fn length(heap: &mut Heap<'_>, head: Address) -> u64 {
+/// Objects of the type of `head` that are reached from it through nothing else but what they keep themselves; `None` where
+/// there are too many to be counted.
+pub(crate) fn length(heap: &mut Heap<'_>, head: Address) -> Option<u64> {
     let started = thread_time();
     let link_type = type_address(head);
     let mut links = AddressSet::from_iter([head]);
     let mut open = vec![head];
     let mut children = Vec::new();
+    let mut references = 0;
     while let Some(link) = open.pop() {
-        let late = links.len().is_multiple_of(1 << 10) && thread_time().saturating_sub(started) > TIME_LIMIT;
-        if links.len() >= MOST_LINKS || late {
-            break;
-        }
         let mut owners = vec![link];
         for _ in 0..MOST_STEPS {
             for owner in std::mem::take(&mut owners) {
                 heap.referents(owner, &mut |child| children.push(child));
+            }
+            references += children.len() + 1;
+            if references >= REFERENCES_PER_LOOK {
+                references = 0;
+                if thread_time().saturating_sub(started) > TIME_LIMIT {
+                    return None;
+                }
             }
             for child in children.drain(..) {
                 if type_address(child) == link_type {
                     if links.insert(child) {
                         open.push(child);
                     }
-                } else if matches!(heap.type_of(child).shape, Shape::Dict | Shape::Tuple | Shape::List)
-                    && heap.references(child) == 1
-                {
+                } else if is_between(heap, child) {
                     owners.push(child);
                 }
             }
         }
     }
-    links.len() as u64
+    Some(links.len() as u64)
+}
+
+/// May it be a step from link to link: an object that a link keeps for itself?
+fn is_between(heap: &mut Heap<'_>, object: Address) -> bool {
+    let info = heap.type_of(object);
+    let closed =
+        matches!(info.shape, Shape::Module | Shape::Type | Shape::Code | Shape::Frame | Shape::Tensor);
+    info.collected && !closed && heap.references(object) == 1
 }

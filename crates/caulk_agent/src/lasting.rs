@@ -104,7 +104,7 @@ fn leads(heap: &mut Heap<'_>, path: &Path, suspects: &Suspects) -> Option<Leads>
     if let Some(at) = path.nodes.iter().rposition(|node| suspects.is_container(*node)) {
         return Some(Leads::Container(at));
     }
-    if let Some((at, steps)) = chain::on(heap, &path.nodes) {
+    if let Some((at, steps)) = chain::on(heap, path) {
         return Some(Leads::Chain(at, steps));
     }
     path.nodes.iter().position(|node| long_tuple(heap, *node).is_some()).map(Leads::Tuple)
@@ -125,7 +125,7 @@ fn describe(heap: &mut Heap<'_>, path: &Path, at: Leads) -> Option<By> {
                 holder: label.holder,
                 kind: ContainerKind::Chain,
                 type_name: heap.type_name(object),
-                length: chain::length(heap, object),
+                length: chain::length(heap, object)?,
                 traits: vec![tensor(), format!("link:{link}")],
             }
         }

@@ -6,6 +6,8 @@ use crate::heap::{loaded, member};
 
 /// Boundaries in a row at which it must be on: a profiler with a schedule is off at most of them.
 const IN_A_ROW: u32 = 4;
+/// Kinds that keep events; others mark ranges for another program.
+const KEEPING: [&str; 2] = ["KINETO", "LEGACY"];
 
 /// How often it was on.
 #[derive(Default)]
@@ -14,12 +16,20 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Looks once: has it now been on for long enough to be told of?
-    pub(crate) fn look(&mut self, py: Python<'_>) -> bool {
-        let enabled =
-            loaded(py, "torch._C._autograd").and_then(|module| member(&module, "_profiler_enabled"));
-        let is_on = enabled.and_then(|enabled| enabled.call0().ok()?.extract().ok()).unwrap_or(false);
-        self.in_a_row = if is_on { self.in_a_row.saturating_add(1) } else { 0 };
-        self.in_a_row == IN_A_ROW
+    /// Looks once: whether it is on is told when it has been for long enough, and when it is off again.
+    pub(crate) fn look(&mut self, py: Python<'_>) -> Option<bool> {
+        let was_told = self.in_a_row >= IN_A_ROW;
+        self.in_a_row = if is_on(py) { self.in_a_row.saturating_add(1) } else { 0 };
+        let is_told = self.in_a_row >= IN_A_ROW;
+        (is_told != was_told).then_some(is_told)
     }
+}
+
+fn is_on(py: Python<'_>) -> bool {
+    let Some(module) = loaded(py, "torch._C._autograd") else { return false };
+    let ask = |name: &str| member(&module, name)?.call0().ok();
+    let enabled = ask("_profiler_enabled").and_then(|enabled| enabled.extract().ok()).unwrap_or(false);
+    // An enumeration of C++ code, whose name is its text.
+    let kind = || ask("_profiler_type")?.str().ok().map(|kind| kind.to_string_lossy().into_owned());
+    enabled && kind().is_none_or(|kind| KEEPING.iter().any(|known| kind.contains(known)))
 }

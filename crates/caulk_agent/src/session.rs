@@ -266,11 +266,13 @@ impl Session {
         {
             self.channel.send(&opened.into());
         }
-        if unit <= self.tracked && self.profiler.look(py) {
-            self.note(
+        match self.profiler.look(py).filter(|_| unit <= self.tracked) {
+            Some(true) => self.note(
                 "profiler-on",
                 "torch's profiler is on all the time: it keeps every event until it is stopped",
-            );
+            ),
+            Some(false) => self.note("profiler-off", "torch's profiler is off again"),
+            None => {}
         }
         if self.trims && unit == Unit::Epoch && index >= FIRST_TRIM && index.is_power_of_two() {
             self.trim(seq);

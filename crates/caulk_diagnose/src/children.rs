@@ -45,14 +45,14 @@ impl<'a> Children<'a> {
         self.records.iter().filter(alive).count()
     }
 
-    /// What one of those that were alive at a time held of its own, in bytes: their mean, each at the last look before
-    /// it. `None` where none was looked at.
+    /// Private dirty bytes of one of those that were alive at a time: their mean, each at the last look before it that
+    /// read them. `None` where none did.
     pub(crate) fn own_bytes_at(&self, time_ns: u64, recording: &Recording) -> Option<f64> {
         let alive = self.records.iter().filter(|child| child.first_ns <= time_ns && time_ns <= child.last_ns);
         let own = |child: &&ProcessRecord| {
             let looks = recording.samples.iter().rev();
-            let look = looks.filter(|look| look.time_ns <= time_ns).find(|look| look.pid == child.pid)?;
-            Some(look.pss_bytes.unwrap_or_else(|| look.rss_bytes.saturating_sub(look.shared_bytes)) as f64)
+            let mut looks = looks.filter(|look| look.time_ns <= time_ns && look.pid == child.pid);
+            looks.find_map(|look| look.private_dirty_bytes).map(|bytes| bytes as f64)
         };
         let each: Vec<f64> = alive.filter_map(own).collect();
         (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)

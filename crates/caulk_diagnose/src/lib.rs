@@ -74,8 +74,8 @@ pub struct Diagnosis {
     pub notes: Vec<String>,
 }
 
-/// Part of the growth that must be left open before it is put down to cycles that the collector will free.
-const MOST: f64 = 0.75;
+/// Part of the growth that cycles must account for, as far as their objects tell, before it is put down to them.
+const MOST: f64 = 0.5;
 /// Looks at all containers below which it is no news that none of them was found to grow.
 const FEWEST_LOOKS: usize = 4;
 
@@ -162,9 +162,13 @@ fn of_process(
         let known = cycle.or_else(|| profiler::finding(files, process, judged, open));
         let mut lines =
             known.map_or_else(|| native::findings(files, process, judged, open), |known| vec![known]);
-        let most = judged.in_use().is_some_and(|verdict| open >= MOST * verdict.bytes_per_unit);
-        if lines.iter().any(cycles::is_collectable)
-            && let Some(more) = cycles::until_collected(process, judged).filter(|_| most)
+        let rate = judged.in_use().map_or(0.0, |verdict| verdict.bytes_per_unit);
+        let most = |line: &Finding| {
+            let bytes = line.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
+            cycles::is_collectable(line) && bytes >= MOST * rate
+        };
+        if lines.iter().any(most)
+            && let Some(more) = cycles::until_collected(process, judged)
         {
             judged.postpone(more, "rises by objects in cycles, for which the collector has not come by yet");
             demote(&mut lines, cycles::is_collectable);
@@ -199,7 +203,8 @@ fn demote(findings: &mut [Finding], which: fn(&Finding) -> bool) {
 }
 
 fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding]) -> Vec<String> {
-    let mut notes: Vec<String> = process.notes.iter().map(|note| note.text.clone()).collect();
+    let told = process.notes.iter().filter(|note| profiler::is_told(process, note));
+    let mut notes: Vec<String> = told.map(|note| note.text.clone()).collect();
     let cannot_look = process.notes.iter().any(|note| note.code.starts_with("census-"));
     if is_unexplained(judged, findings) && !cannot_look {
         notes.push(unexplained(process.censuses(), process.ids().len()));

@@ -132,23 +132,31 @@ pub(crate) fn is_at_exit(holder: &Holder) -> bool {
 
 /// The line that registers what is to run at exit, time after time: in a loop, else in a function.
 fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
-    let calls = process.files().into_iter().filter_map(|path| Some((path, files.module(path)?)));
-    let calls = calls.flat_map(|(path, module)| {
-        let calls = module.calls("register").into_iter();
-        let calls: Vec<_> =
-            calls.filter(|call| call.callee == "register" || call.callee.starts_with("atexit.")).collect();
-        calls.into_iter().map(move |call| (path, module.clone(), call))
-    });
-    let often = |(_, module, call): &(&str, Rc<Module>, Call)| {
-        (!module.loops_at(call.spot.line).is_empty(), !call.spot.function.is_empty())
+    let modules = process.files().into_iter().filter_map(|path| Some((path, files.module(path)?)));
+    let modules: Vec<(&str, Rc<Module>)> = modules.collect();
+    let of = |module: &Module, name: &str| {
+        let calls = module.calls(name).into_iter();
+        calls.filter(|call| call.callee == format!("atexit.{name}")).collect::<Vec<Call>>()
     };
-    let (path, module, call) = calls.max_by_key(often)?;
+    // Before 3.14 what is taken out again counts on.
+    if modules.iter().any(|(_, module)| !of(module, "unregister").is_empty()) {
+        return None;
+    }
+    let again = |module: &Module, call: &Call| {
+        !module.loops_at(call.spot.line).is_empty() || call.spot.function != "<module>"
+    };
+    let mut calls = modules.iter().flat_map(|(path, module)| {
+        let calls = of(module, "register").into_iter().filter(|call| again(module, call));
+        calls.map(move |call| (*path, module.clone(), call))
+    });
+    let (path, module, call) = calls.next()?;
+    let confidence = if calls.next().is_none() { Confidence::Likely } else { Confidence::Suspected };
     Some(Located {
         spot: call.spot,
         path: path.to_owned(),
         container: call.callee,
         grow: None,
-        confidence: Confidence::Likely,
+        confidence,
         facts: Facts::default(),
         name: String::new(),
         owner: Owner::Any,

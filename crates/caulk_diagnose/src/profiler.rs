@@ -1,13 +1,25 @@
 //! Memory that a profiler of torch's fills, because nobody stops it.
 
+use caulk_core::wire::Note;
 use caulk_core::{Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole};
 
 use crate::process::Process;
 use crate::verdicts::{Judged, unit_name};
 use crate::{Files, fix};
 
-/// Calls that make or begin one.
-const MAKERS: [&str; 2] = ["profile", "_KinetoProfile"];
+/// Notes that say whether one is on.
+const CODES: [&str; 2] = ["profiler-on", "profiler-off"];
+
+/// Is a note of the process's still true, and of use to people? Of those about a profiler the last, where it is on.
+pub(crate) fn is_told(process: &Process<'_>, note: &Note) -> bool {
+    !CODES.contains(&note.code.as_str()) || (note.code == CODES[0] && is_on(process))
+}
+
+/// Is it on to the end?
+fn is_on(process: &Process<'_>) -> bool {
+    let mut states = process.notes.iter().rev().filter(|note| CODES.contains(&note.code.as_str()));
+    states.next().is_some_and(|note| note.code == CODES[0])
+}
 
 /// The profiler, where it is on all the time and growth of which so much is `open` is in no container.
 pub(crate) fn finding(
@@ -17,7 +29,9 @@ pub(crate) fn finding(
     open: f64,
 ) -> Option<Finding> {
     let (scale, class) = (judged.scale?, LeakClass::ProfilerLeftOn);
-    process.notes.iter().find(|note| note.code == "profiler-on")?;
+    if !is_on(process) {
+        return None;
+    }
     let unit = scale.verdict_unit();
     let rate = caulk_core::Bytes::signed(open);
     Some(Finding {
@@ -29,7 +43,7 @@ pub(crate) fn finding(
         growth: Some(Growth::of_bytes(unit, Series::InUse, open, scale.per_epoch(open))),
         evidence: vec![Evidence {
             kind: "profiler".into(),
-            text: "torch's profiler was on at every look, and no container accounts for the growth".into(),
+            text: "torch's profiler was on to the last look, and no container accounts for the growth".into(),
         }],
         fix: Some(fix::of(class, None, "")),
         ..Finding::of(class)
@@ -40,7 +54,8 @@ pub(crate) fn finding(
 fn maker(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     process.files().into_iter().find_map(|path| {
         let module = files.module(path)?;
-        let call = MAKERS.iter().flat_map(|name| module.calls(name)).next()?;
+        let is_torch = |callee: &str| callee == "profile" || callee.ends_with("profiler.profile");
+        let call = module.calls("profile").into_iter().find(|call| is_torch(&call.callee))?;
         Some(call.spot.site(&files.display(path), SiteRole::Grows))
     })
 }

@@ -123,11 +123,11 @@ impl Suspect {
         let grew =
             if oldest > 0 && before > oldest { before - oldest } else { newest.saturating_sub(before) };
         // The first length is no growth.
-        if before == 0 || grew == 0 || bytes / grew < 2 * self.bytes_per_element.max(64) {
+        if before == 0 || grew == 0 {
             return false;
         }
         self.kept_per_element = bytes / grew;
-        true
+        self.kept_per_element >= 2 * self.bytes_per_element.max(64)
     }
 
     pub(super) fn explain(

@@ -1,11 +1,14 @@
 //! What leads to the bytes that last.
 
-use caulk_wire::Contents;
+use caulk_wire::{Contents, StepKind};
 
 use super::Suspects;
 use super::item::Suspect;
 use crate::channel::Channel;
 use crate::lasting::{By, Kept, Named};
+
+/// Things followed by name beyond which what lasts adds none.
+const MOST_NAMED: usize = 16;
 
 impl Suspects {
     /// Takes in what leads to the bytes that last.
@@ -26,8 +29,16 @@ impl Suspects {
 
     fn meet_named(&mut self, named: Named, bytes: u64, boundary: u32, channel: &mut Channel) {
         let Named { mut holder, place, kind, type_name, length, traits } = named;
-        let key = format!("{}:{}", holder.function, holder.expression);
+        // What is in one list is one matter.
+        let mut key = format!("{}:{}", holder.function, holder.expression);
+        if holder.path.last().is_some_and(|step| step.kind == StepKind::Index) {
+            key.truncate(key.rfind('[').unwrap_or(key.len()));
+        }
+        let named = self.items.iter().filter(|item| item.place.is_some()).count();
         let Some(item) = self.items.iter_mut().find(|item| item.key == key) else {
+            if named >= MOST_NAMED {
+                return;
+            }
             let mut item = self.item(kind, type_name);
             item.place = Some(place);
             item.key = key;
@@ -41,8 +52,9 @@ impl Suspects {
             self.items.push(item);
             return;
         };
-        if item.place.is_none() {
-            item.place = Some(place);
+        // The owner may have been replaced by another at the same place.
+        let followed = item.place.replace(place).is_some();
+        if !followed {
             item.take_size(length, boundary, channel);
         }
         if item.take_kept(bytes) {
@@ -66,9 +78,11 @@ impl Suspect {
         }
     }
 
-    /// Puts what is known of an element by the bytes that last in place of what was found in it, where that is far less.
+    /// Puts what is known of an element by the bytes that last in place of what was found in it, where that is far less
+    /// and was no whole look.
     pub(super) fn correct(&self, contents: &mut Contents) {
-        if self.kept_per_element / 2 > contents.bytes_per_element {
+        let open = contents.truncated || contents.traits.iter().any(|known| known == "shared");
+        if open && self.kept_per_element / 2 > contents.bytes_per_element {
             contents.bytes_per_element = self.kept_per_element;
             contents.tensor_bytes_per_element = self.kept_per_element;
             contents.traits.retain(|known| known != "shared");

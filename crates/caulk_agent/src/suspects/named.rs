@@ -54,7 +54,9 @@ impl Suspects {
             if item.kind == ContainerKind::Chain {
                 let head = value.as_ptr() as Address;
                 heap.keep([head]);
-                item.take_size(chain::length(heap, head), boundary, channel);
+                if let Some(length) = chain::length(heap, head) {
+                    item.take_size(length, boundary, channel);
+                }
             } else if item.kind == ContainerKind::Graph {
                 if let Some(contents) = graphs::contents_of(&value) {
                     item.take_graph(contents, boundary, channel);

@@ -24,6 +24,8 @@ const SELDOM: u64 = 5000;
 /// Old objects are looked at when so many more have been made for each that lived through the last look (CPython,
 /// Modules/gcmodule.c, `long_lived_pending`).
 const QUARTER: f64 = 0.25;
+/// ... by which factor they may be missed: what is garbage is counted, and not all that is made.
+const LATE: f64 = 1.5;
 /// Types that are named.
 const TYPES: usize = 4;
 
@@ -73,8 +75,10 @@ pub(crate) fn until_collected(process: &Process<'_>, judged: &Judged) -> Option<
         process.boundaries.iter().rev().find(|boundary| boundary.census_objects > 0)?.census_objects;
     let most = QUARTER * objects as f64;
     let small = in_use.bytes_per_unit / made * most < MUCH as f64;
+    // Where far more wait, something else keeps it away.
+    let late = last.objects as f64 > LATE * most;
     let left = (most - last.objects as f64).max(0.0) / made / in_use.boundary_units;
-    (comes && small).then_some((left.ceil() as u32).max(1))
+    (comes && small && !late).then_some((left.ceil() as u32).max(1))
 }
 
 /// Much that waits for the collector at every look, in a process that does not grow.

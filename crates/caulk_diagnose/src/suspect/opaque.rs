@@ -5,6 +5,7 @@ use caulk_core::{Confidence, State};
 
 use super::Suspect;
 use crate::heap;
+use crate::place::Located;
 use crate::process::Process;
 use crate::verdicts::Judged;
 
@@ -17,30 +18,25 @@ const BLOCKS: f64 = 0.5;
 /// ... and those that it may gain where it is another line, which makes what is stored.
 const MOST_BLOCKS: f64 = 4.0;
 /// Facts of elements that hold nothing beside themselves, or are measured.
-const MEASURED: [&str; 5] = ["scalar", "tensor", "array", "graph", "lasts"];
+const MEASURED: [&str; 7] = ["scalar", "record", "function", "tensor", "array", "graph", "lasts"];
 
 /// Charges them with what the line allocates that stores them.
 pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows);
     let (Some(scale), Some(in_use)) = (judged.scale, grows) else { return };
-    if !suspects.iter().any(Suspect::is_opaque) {
+    let own: Vec<&str> = process.files().into_iter().filter_map(stem).collect();
+    if !suspects.iter().any(|suspect| suspect.is_opaque(&own)) {
         return;
     }
     let mut lines = heap::of_process(process, scale);
     lines.retain(|line| line.grows() && line.judgement.slope >= PART * in_use.bytes_per_unit);
-    for suspect in suspects.iter_mut().filter(|suspect| suspect.is_opaque()) {
+    for suspect in suspects.iter_mut().filter(|suspect| suspect.is_opaque(&own)) {
         let Some(located) = &suspect.located else { continue };
-        let same_function = |line: &&heap::Line<'_>| {
-            let function = || located.module.function_at(line.frame.line);
-            line.frame.file == located.path && function() == located.spot.function
-        };
-        let mut near: Vec<_> = lines.iter().filter(same_function).collect();
-        // The line itself, or another of its function that allocates as often as it stores.
-        near.sort_by_key(|line| !located.spot.covers(line.frame.line));
-        let stores = near.into_iter().find(|line| {
+        let here = |line: &heap::Line<'_>| located.spot.covers(line.frame.line);
+        let stores = lines.iter().filter(|line| line.frame.file == located.path).find(|line| {
             let blocks = line.blocks_per_unit / suspect.rate.elements_per_unit;
-            let most = if located.spot.covers(line.frame.line) { f64::INFINITY } else { MOST_BLOCKS };
-            (BLOCKS..most).contains(&blocks)
+            let makes = || blocks < MOST_BLOCKS && makes_what_is_stored(located, line.frame.line);
+            blocks >= BLOCKS && (here(line) || makes())
         });
         if let Some(line) = stores {
             suspect.rate.bytes_per_unit = suspect.rate.bytes_per_unit.max(line.judgement.slope);
@@ -50,12 +46,32 @@ pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Susp
     }
 }
 
+/// Name of a module by its file.
+fn stem(path: &str) -> Option<&str> {
+    path.rsplit('/').next()?.strip_suffix(".py")
+}
+
+/// Is what a line of the same function binds a part of what is stored?
+fn makes_what_is_stored(located: &Located, line: u32) -> bool {
+    let Some(statement) = located.module.statement_at(line) else { return false };
+    let bound = statement.spot.text.split_once('=').map_or("", |(target, _)| target.trim());
+    let stored = located.grow.as_ref().and_then(|grow| grow.value.as_ref());
+    let same_function = located.module.function_at(line) == located.spot.function;
+    same_function && stored.is_some_and(|value| value.names.iter().any(|name| name == bound))
+}
+
 impl Suspect<'_> {
-    fn is_opaque(&self) -> bool {
+    /// Are its elements of a type of an extension's, as neither built-in ones are nor those of the program's `own`
+    /// modules?
+    fn is_opaque(&self, own: &[&str]) -> bool {
         let certain = self.located.is_some() && self.confidence != Confidence::Suspected;
         let measured = |fact: &String| MEASURED.contains(&fact.as_str());
         let silent = self.contents.is_some_and(|look| {
-            look.sampled > 0 && look.bytes_per_element < TOLD && !look.traits.iter().any(measured)
+            let of_extension = |name: &str| {
+                name.split_once('.').is_some_and(|(module, _)| module != "__main__" && !own.contains(&module))
+            };
+            let known = look.element_types.first().is_some_and(|(name, _)| of_extension(name));
+            known && look.bytes_per_element < TOLD && !look.traits.iter().any(measured)
         });
         certain && silent && self.rate.elements_per_unit > 0.0 && !super::counts_bytes(self.kind)
     }

@@ -114,6 +114,13 @@ fn what_the_collector_frees_before_it_weighs_leaves_the_question_open() {
     let verdict = light.verdicts.iter().find(|verdict| verdict.series == Series::InUse).expect("it was read");
     assert_eq!((verdict.state, verdict.more_needed), (State::Undecided, Some(6)), "{verdict:#?}");
     assert!(light.findings.iter().all(|finding| finding.severity == Severity::Info), "{light:#?}");
+    // A leak beside them is not put down to them.
+    let mut beside = Run::of(TREE).epochs(rising(400 * MB, 10 * MB, 8));
+    for boundary in 0..8 {
+        let (bytes, objects) = (u64::from(boundary) * 3 * MB, u64::from(boundary) * 20_000);
+        beside = beside.say(Garbage { boundary, bytes, objects, enabled: true, threshold: 700, ..tree() });
+    }
+    assert_eq!(beside.finding().severity, Severity::Error);
     let heavy = waiting(10 * MB, 20).finding();
     assert_eq!((heavy.class, heavy.severity), (LeakClass::ReferenceCycle, Severity::Error));
 }
