@@ -29,6 +29,8 @@ LEAKS = [
     ("remembered_calls.py", {"global-accumulation"}, "LAST"),
     ("upload_pool.py", {"unbounded-queue"}, "pool"),
     ("step_chain.py", {"unbounded-history"}, "latest"),
+    ("local_chain.py", {"unbounded-history"}, "state"),
+    ("wrapped_epochs.py", {"unbounded-history"}, "loss_of"),
     ("context_trace.py", {"global-accumulation"}, "TRACE"),
     ("exit_callbacks.py", {"callback-keeps-tensor"}, "atexit"),
     ("pending_uploads.py", {"unbounded-history"}, "pending"),

@@ -1,9 +1,10 @@
-//! What the agent may cost: a start credit, then a share of the process's own CPU time.
+//! What the agent may cost: a start credit, then a share of the process's own CPU time, as on an ordinary machine.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::board::Entry;
+use crate::stopwatch::{Stopwatch, monotonic, ordinary, process_time};
 
 /// CPU time that a process may spend before the share applies.
 ///
@@ -19,10 +20,13 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// Time spent in the agent on this process's behalf.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Budget {
+    /// As on an ordinary machine.
     spent: Duration,
+    /// As on this one.
+    taken: Duration,
     longest: Duration,
-    /// When the boundary that is being worked at began, in the thread's CPU time.
-    begun: Option<Duration>,
+    /// Since the boundary that is being worked at began.
+    begun: Option<Stopwatch>,
     /// When the first one did, on the wall.
     first: Option<Duration>,
     /// Where the process is found that this one works for: all that do have one credit together.
@@ -44,7 +48,7 @@ impl Budget {
     fn affords(&self, predicted: Duration, reserve: Duration) -> bool {
         // A pause stops the thread that trains: many busy threads do not make it cheaper.
         let wall = self.first.map_or(Duration::ZERO, |first| monotonic().saturating_sub(first));
-        let earned = self.credit() + cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID).min(wall).mul_f64(SHARE);
+        let earned = self.credit() + ordinary(process_time().min(wall)).mul_f64(SHARE);
         self.spent + self.now() + predicted + reserve <= earned
     }
 
@@ -70,29 +74,33 @@ impl Budget {
 
     /// What this boundary has cost so far.
     fn now(&self) -> Duration {
-        self.begun.map_or(Duration::ZERO, |begun| thread_time().saturating_sub(begun))
+        self.begun.map_or(Duration::ZERO, Stopwatch::work)
     }
 
     /// Work at a boundary begins.
     pub(crate) fn begin(&mut self) {
-        self.begun = Some(thread_time());
+        self.begun = Some(Stopwatch::start());
         self.first.get_or_insert_with(monotonic);
     }
 
     /// Work at a boundary is done.
     pub(crate) fn spend(&mut self) {
-        let worked = self.begun.take().map_or(Duration::ZERO, |begun| thread_time().saturating_sub(begun));
+        let Some(begun) = self.begun.take() else { return };
+        let (worked, taken) = (begun.work(), begun.elapsed());
         self.spent += worked;
+        self.taken += taken;
         if let Some(entry) = self.shared.filter(|entry| entry.spends()) {
             entry.spent().fetch_add(worked.as_nanos() as u64, Ordering::Relaxed);
         }
-        self.longest = self.longest.max(worked);
+        self.longest = self.longest.max(taken);
     }
 
-    pub(crate) fn spent(&self) -> Duration {
-        self.spent
+    /// CPU time that the agent took.
+    pub(crate) fn taken(&self) -> Duration {
+        self.taken
     }
 
+    /// The longest pause.
     pub(crate) fn longest(&self) -> Duration {
         self.longest
     }
@@ -124,28 +132,11 @@ impl Price {
     }
 
     fn measure<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        let started = thread_time();
+        let started = Stopwatch::start();
         let result = work();
-        self.0 = thread_time().saturating_sub(started).max(self.0 * 3 / 4);
+        self.0 = started.work().max(self.0 * 3 / 4);
         result
     }
-}
-
-/// CPU time of the calling thread.
-pub(crate) fn thread_time() -> Duration {
-    cpu_time(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// Time since the machine started, the clock that both sides share.
-pub(crate) fn monotonic() -> Duration {
-    cpu_time(libc::CLOCK_MONOTONIC)
-}
-
-fn cpu_time(clock: libc::clockid_t) -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid clock and a valid place for its answer.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ mod tracker;
 pub(crate) use pause::{CollectorPaused, resume_collector_after_fork};
 pub(crate) use tracker::{Grown, HISTORY, Tracker};
 
-use crate::budget::thread_time;
 use crate::frames;
 use crate::garbage::Nursery;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, TypeInfo, type_address, visit_tracked};
+use crate::stopwatch::{self, Stopwatch};
 
 /// A container met in a census.
 #[derive(Debug, Clone, Copy)]
@@ -112,6 +112,7 @@ fn take_within(
         walk.meet_untracked(local);
     }
     let complete = visit_tracked(py, &mut |object| walk.visit(object));
+    stopwatch::learn(walk.looks(), walk.started.elapsed());
     if walk.too_long {
         return Err(Failure::TooLong);
     }
@@ -142,7 +143,7 @@ struct Walk<'a, 'py> {
     elements: usize,
     /// Shortest container that is noted.
     shortest: usize,
-    started: Duration,
+    started: Stopwatch,
     longest: Duration,
     too_long: bool,
 }
@@ -168,7 +169,7 @@ impl<'a, 'py> Walk<'a, 'py> {
             referents: Vec::new(),
             elements: MOST_ELEMENTS,
             shortest: 1,
-            started: thread_time(),
+            started: Stopwatch::start(),
             longest,
             too_long: false,
         })
@@ -199,8 +200,8 @@ impl<'a, 'py> Walk<'a, 'py> {
         if owns_untracked && self.elements > 0 {
             self.look_into(object, info);
         }
-        self.too_long = self.census.objects.is_multiple_of(OBJECTS_PER_LOOK)
-            && thread_time().saturating_sub(self.started) > self.longest;
+        self.too_long =
+            self.census.objects.is_multiple_of(OBJECTS_PER_LOOK) && self.started.work() > self.longest;
         !self.too_long
     }
 
@@ -255,6 +256,11 @@ impl<'a, 'py> Walk<'a, 'py> {
         if seen.len >= self.shortest {
             containers.push(seen);
         }
+    }
+
+    /// Objects and references that were looked at.
+    fn looks(&self) -> u64 {
+        self.census.objects + (MOST_ELEMENTS - self.elements) as u64
     }
 
     fn finish(self) -> Census {

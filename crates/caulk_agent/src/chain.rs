@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use crate::budget::thread_time;
 use crate::heap::{Address, AddressSet, Heap, Shape, type_address};
 use crate::holders::{Path, Root};
+use crate::stopwatch::Stopwatch;
 
 /// Links in a row that make a chain, on a path.
-const LINKS: usize = 4;
+const LINKS: usize = 3;
 /// Steps of a path from one link to the next: the object, its dict, a tuple in it.
 const MOST_STEPS: usize = 3;
 /// CPU time for counting links, which is looked at after so many references.
@@ -38,7 +38,7 @@ fn is_link(heap: &mut Heap<'_>, object: Address) -> bool {
 /// Objects of the type of `head` that are reached from it through nothing else but what they keep themselves; `None` where
 /// there are too many to be counted.
 pub(crate) fn length(heap: &mut Heap<'_>, head: Address) -> Option<u64> {
-    let started = thread_time();
+    let started = Stopwatch::start();
     let link_type = type_address(head);
     let mut links = AddressSet::from_iter([head]);
     let mut open = vec![head];
@@ -53,7 +53,7 @@ pub(crate) fn length(heap: &mut Heap<'_>, head: Address) -> Option<u64> {
             references += children.len() + 1;
             if references >= REFERENCES_PER_LOOK {
                 references = 0;
-                if thread_time().saturating_sub(started) > TIME_LIMIT {
+                if started.work() > TIME_LIMIT {
                     return None;
                 }
             }

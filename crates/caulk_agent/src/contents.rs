@@ -20,8 +20,8 @@ use facts::Facts;
 use sample::Sample;
 pub(crate) use whole::Walk;
 
-use crate::budget::thread_time;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
+use crate::stopwatch::Stopwatch;
 use crate::torch::{GraphWalk, Torch};
 
 /// Objects visited from the sampled elements.
@@ -48,7 +48,7 @@ pub(crate) fn look_together(
     epochs: u64,
     walk: Option<Walk>,
 ) -> Contents {
-    let started = thread_time();
+    let started = Stopwatch::start();
     let mut sample = Sample::default();
     for container in containers {
         sample.add(Sample::take(heap, *container));
@@ -118,9 +118,9 @@ impl Search {
     }
 
     /// Goes into everything that is accounted for; false where a bound was hit.
-    fn settle(&mut self, heap: &mut Heap<'_>, started: Duration) -> bool {
+    fn settle(&mut self, heap: &mut Heap<'_>, started: Stopwatch) -> bool {
         while let Some(object) = self.ready.pop() {
-            if self.order.len() > OBJECT_LIMIT || thread_time().saturating_sub(started) > TIME_LIMIT {
+            if self.order.len() > OBJECT_LIMIT || started.work() > TIME_LIMIT {
                 return false;
             }
             self.enter(heap, object);
@@ -172,7 +172,7 @@ impl Owned {
     /// Objects are gone into once every reference to them is accounted for, so that the search does not wander off into
     /// what the whole program shares. Objects in cycles never are: a few that lack little are gone into all the same,
     /// and the trial deletion decides.
-    fn find(heap: &mut Heap<'_>, sample: &Sample, started: Duration) -> Self {
+    fn find(heap: &mut Heap<'_>, sample: &Sample, started: Stopwatch) -> Self {
         let mut search = Search::default();
         // The container itself holds each element once.
         for element in sample.elements.iter().chain(&sample.keys) {

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder};
 
-use crate::budget::thread_time;
 use crate::census::Seen;
 use crate::channel::Channel;
 use crate::heap::{Address, AddressSet, Heap, Shape, type_address, visit_tracked};
 use crate::holders::{self, Scope};
 use crate::sharing::SharesMeter;
+use crate::stopwatch::Stopwatch;
 use crate::{contents, label};
 
 /// Bytes that must have turned private before the container is looked for, and readings over which they did.
@@ -114,7 +114,7 @@ impl Copied {
 
 /// The longest containers, also those that the collector does not track: they are met through what holds them.
 fn longest(heap: &mut Heap<'_>) -> Vec<Seen> {
-    let started = thread_time();
+    let started = Stopwatch::start();
     let mut found: Vec<Seen> = Vec::new();
     let mut count = 0_u64;
     visit_tracked(heap.py, &mut |object| {
@@ -132,7 +132,7 @@ fn longest(heap: &mut Heap<'_>) -> Vec<Seen> {
             _ => {}
         }
         count += 1;
-        !count.is_multiple_of(OBJECTS_PER_LOOK) || thread_time().saturating_sub(started) < LONGEST
+        !count.is_multiple_of(OBJECTS_PER_LOOK) || started.work() < LONGEST
     });
     found.sort_by_key(|seen| (std::cmp::Reverse(seen.len), seen.address));
     found.dedup_by_key(|seen| seen.address);

@@ -15,8 +15,8 @@ mod weight;
 
 use weight::Weight;
 
-use crate::budget::thread_time;
 use crate::heap::{Address, AddressBits, AddressMap, AddressSet, Heap, loaded};
+use crate::stopwatch::Stopwatch;
 
 /// Objects that are looked at: the first of so many that are younger than the first census.
 const MOST_YOUNG: usize = 1 << 17;
@@ -82,7 +82,7 @@ struct Trial<'a, 'h, 'py> {
     young: &'a [Address],
     index: AddressMap<u32>,
     outside: Vec<usize>,
-    started: Duration,
+    started: Stopwatch,
 }
 
 impl<'a, 'h, 'py> Trial<'a, 'h, 'py> {
@@ -91,7 +91,7 @@ impl<'a, 'h, 'py> Trial<'a, 'h, 'py> {
         index.try_reserve(young.len()).ok()?;
         index.extend(young.iter().enumerate().map(|(at, object)| (*object, at as u32)));
         let outside = young.iter().map(|object| heap.references(*object)).collect();
-        let mut trial = Self { heap, young, index, outside, started: thread_time() };
+        let mut trial = Self { heap, young, index, outside, started: Stopwatch::start() };
         for (count, object) in young.iter().enumerate() {
             if trial.is_too_long(count) {
                 return None;
@@ -108,7 +108,7 @@ impl<'a, 'h, 'py> Trial<'a, 'h, 'py> {
     }
 
     fn is_too_long(&self, count: usize) -> bool {
-        count.is_multiple_of(OBJECTS_PER_LOOK) && thread_time().saturating_sub(self.started) > TIME_LIMIT
+        count.is_multiple_of(OBJECTS_PER_LOOK) && self.started.work() > TIME_LIMIT
     }
 
     /// What is reached from outside keeps what it refers to.

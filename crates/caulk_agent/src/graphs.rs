@@ -10,11 +10,11 @@ use caulk_wire::Contents;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::budget::thread_time;
 use crate::census::Tracker;
 use crate::heap::{Address, AddressSet, Heap};
 use crate::holders::{self, Path, Scope};
 use crate::label::{self, Label};
+use crate::stopwatch::Stopwatch;
 use crate::suspects::Suspects;
 use crate::torch::{GraphWalk, Torch, nodes_since_oldest};
 
@@ -80,7 +80,7 @@ impl Graphs {
         let targets: AddressSet = candidates.iter().map(|candidate| candidate.holder).collect();
         let (paths, _) = holders::find(heap, &targets, Scope::User);
         // Tensors in a container that grows are that container's matter.
-        let started = thread_time();
+        let started = Stopwatch::start();
         let in_container = |node: &Address| suspects.is_container(*node) || tracker.lengthened(*node);
         let mut kept: Vec<KeptGraph> = Vec::new();
         for candidate in candidates {
@@ -101,7 +101,7 @@ impl Graphs {
                 label.add_gradient(candidate.holder);
             }
             kept.push(KeptGraph { label, contents, type_name: heap.type_name(candidate.holder) });
-            if kept.len() >= MEASURED || thread_time().saturating_sub(started) > TIME_LIMIT {
+            if kept.len() >= MEASURED || started.work() > TIME_LIMIT {
                 break;
             }
         }
@@ -112,10 +112,10 @@ impl Graphs {
 
     /// Every tensor that has a graph, and the nodes that they reach together.
     fn survey<'py>(torch: &Torch<'py>, tensors: &[Bound<'py, PyAny>]) -> (Vec<Candidate<'py>>, u64) {
-        let started = thread_time();
+        let started = Stopwatch::start();
         let mut candidates = Vec::new();
         for (count, tensor) in tensors.iter().enumerate() {
-            if count % 64 == 0 && thread_time().saturating_sub(started) > TIME_LIMIT {
+            if count % 64 == 0 && started.work() > TIME_LIMIT {
                 break;
             }
             if !torch.is_plain(tensor) {

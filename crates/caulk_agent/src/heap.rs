@@ -308,7 +308,7 @@ fn item_bytes(array: Address) -> isize {
     if TYPE_CODES.contains(&word[0]) && (1..=8).contains(&bytes) { bytes as isize } else { 1 }
 }
 
-fn read_word(address: Address) -> Address {
+pub(crate) fn read_word(address: Address) -> Address {
     // SAFETY: callers pass a field of a live object or type, or follow the collector's own links.
     unsafe { *(address as *const Address) }
 }

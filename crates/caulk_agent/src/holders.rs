@@ -11,9 +11,9 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::budget::thread_time;
 use crate::frames;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, loaded, member};
+use crate::stopwatch::Stopwatch;
 
 /// Where a path starts.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ struct Search<'a, 'py> {
     next: usize,
     roots: AddressMap<Root>,
     found: AddressMap<u32>,
-    started: Duration,
+    started: Stopwatch,
     limit: Duration,
     /// References met since the time was looked at.
     references: usize,
@@ -94,7 +94,7 @@ pub(crate) fn find_within(
         next: 0,
         roots: AddressMap::default(),
         found: AddressMap::default(),
-        started: thread_time(),
+        started: Stopwatch::start(),
         limit,
         references: 0,
         contexts,
@@ -210,7 +210,7 @@ impl Search<'_, '_> {
             return false;
         }
         self.references = 0;
-        thread_time().saturating_sub(self.started) > self.limit
+        self.started.work() > self.limit
     }
 
     fn meet(&mut self, child: Address, parent: u32) {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use self::mimalloc::Mimalloc;
-use crate::budget::{Budget, thread_time};
+use crate::budget::Budget;
 use crate::own;
+use crate::stopwatch::Stopwatch;
 use crate::symbols::find;
 
 /// One reading of the process's memory, in bytes.
@@ -179,11 +180,11 @@ impl Meter {
     pub(crate) fn read(&mut self, py: Python<'_>, budget: &Budget) -> Reading {
         let fresh = self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
         if fresh {
-            let started = thread_time();
+            let started = Stopwatch::start();
             let malloc = self.malloc();
             // At this very moment: a census holds more.
             self.last = Malloc { used: malloc.used.saturating_sub(own::bytes()), ..malloc };
-            self.cost = thread_time().saturating_sub(started);
+            self.cost = started.work();
         } else {
             // What was dear once, on a busy machine say, is tried again in the end.
             self.cost = self.cost * 7 / 8;

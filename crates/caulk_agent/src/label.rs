@@ -382,8 +382,7 @@ fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
 
 /// Is it a `contextvars.ContextVar`, whose methods are C code?
 pub(crate) fn is_context_variable(object: &Bound<'_, PyAny>) -> bool {
-    let class = loaded(object.py(), "_contextvars").and_then(|module| member(&module, "ContextVar"));
-    class.is_some_and(|class| class.is(object.get_type()))
+    Some(object.get_type_ptr()) == symbols::context_variable_type()
 }
 
 /// The attributes of an object that it keeps in its namespace or in slots: names and values.

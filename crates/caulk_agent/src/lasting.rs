@@ -12,10 +12,11 @@ use caulk_wire::{ContainerKind, Holder};
 use pyo3::prelude::*;
 
 use crate::chain;
-use crate::heap::{Address, AddressSet, Heap, Shape};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape};
 use crate::holders::{self, Path, Scope};
 use crate::label;
 use crate::replaced::size_of;
+use crate::stopwatch::Stopwatch;
 use crate::suspects::{Place, Suspects};
 use crate::torch::Torch;
 
@@ -57,6 +58,7 @@ pub(crate) struct Named {
 pub(crate) fn look<'py>(
     heap: &mut Heap<'py>,
     lasting: Vec<Bound<'py, PyAny>>,
+    elders: &[Bound<'py, PyAny>],
     suspects: &Suspects,
 ) -> Vec<Kept> {
     let sized = sizes(heap, &lasting);
@@ -65,83 +67,102 @@ pub(crate) fn look<'py>(
         return Vec::new();
     }
     let picked = spread(&sized, total / SEARCHED);
+    let elders: Vec<Address> = elders.iter().map(|object| object.as_ptr() as Address).collect();
     let targets: AddressSet = picked.iter().map(|(object, _)| *object).collect();
     heap.keep(targets.iter().copied());
     drop(lasting);
-    let (paths, _) = holders::find_within(heap, &targets, Scope::All, TIME_LIMIT);
+    let paths = paths(heap, &targets, &elders);
+    // A chain that gets few links is only seen as one on the way to what has lasted longer.
+    let mut heads: Vec<(Address, String)> = Vec::new();
+    for path in elders.iter().filter_map(|elder| paths.get(elder)) {
+        if let Some(Leads::Chain(at, link)) = leads(heap, path, &[], suspects) {
+            heads.push((path.nodes[at], link));
+        }
+    }
     let mut kept: Vec<(Address, Kept)> = Vec::new();
     for (object, bytes) in picked {
         let Some(path) = paths.get(&object) else { continue };
-        let Some(at) = leads(heap, path, suspects) else { continue };
+        let Some(at) = leads(heap, path, &heads, suspects) else { continue };
         let key = path.nodes[at.index()];
         if let Some((_, known)) = kept.iter_mut().find(|(known, _)| *known == key) {
             known.bytes += bytes;
-        } else if let Some(by) = describe(heap, path, at) {
+        } else if let Some(by) = describe(heap, path, &at) {
             kept.push((key, Kept { by, bytes }));
         }
     }
     kept.into_iter().map(|(_, kept)| kept).collect()
 }
 
+/// Paths to all targets, and to those of the elders that the program itself keeps.
+fn paths(heap: &mut Heap<'_>, targets: &AddressSet, elders: &[Address]) -> AddressMap<Path> {
+    let started = Stopwatch::start();
+    let all: AddressSet = targets.iter().chain(elders).copied().collect();
+    let (mut paths, _) = holders::find_within(heap, &all, Scope::User, TIME_LIMIT);
+    if !targets.iter().all(|target| paths.contains_key(target)) {
+        let left = TIME_LIMIT.saturating_sub(started.work());
+        let (others, _) = holders::find_within(heap, targets, Scope::All, left);
+        paths.extend(others);
+    }
+    paths
+}
+
 /// The node of a path that leads to what lasts.
-#[derive(Clone, Copy)]
 enum Leads {
     Container(usize),
-    /// A chain that begins there, with the steps from link to link.
-    Chain(usize, usize),
+    /// A chain that begins there, with the name by which a link refers to the next.
+    Chain(usize, String),
     Tuple(usize),
 }
 
 impl Leads {
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         match self {
-            Self::Container(at) | Self::Chain(at, _) | Self::Tuple(at) => at,
+            Self::Container(at) | Self::Chain(at, _) | Self::Tuple(at) => *at,
         }
     }
 }
 
-fn leads(heap: &mut Heap<'_>, path: &Path, suspects: &Suspects) -> Option<Leads> {
+/// `heads`: where chains are known to begin, with the names of their links.
+fn leads(
+    heap: &mut Heap<'_>,
+    path: &Path,
+    heads: &[(Address, String)],
+    suspects: &Suspects,
+) -> Option<Leads> {
     if let Some(at) = path.nodes.iter().rposition(|node| suspects.is_container(*node)) {
         return Some(Leads::Container(at));
     }
     if let Some((at, steps)) = chain::on(heap, path) {
-        return Some(Leads::Chain(at, steps));
+        return Some(Leads::Chain(at, label::describe(heap, &up_to(path, at + steps)).holder.name));
+    }
+    for (head, link) in heads {
+        if let Some(at) = path.nodes.iter().position(|node| node == head) {
+            return Some(Leads::Chain(at, link.clone()));
+        }
     }
     path.nodes.iter().position(|node| long_tuple(heap, *node).is_some()).map(Leads::Tuple)
 }
 
-fn describe(heap: &mut Heap<'_>, path: &Path, at: Leads) -> Option<By> {
-    let to = |end: usize| Path { root: path.root.clone(), nodes: path.nodes[..=end].to_vec() };
+fn describe(heap: &mut Heap<'_>, path: &Path, at: &Leads) -> Option<By> {
     let object = path.nodes[at.index()];
-    let label = |heap: &mut Heap<'_>| label::describe(heap, &to(at.index()));
-    let tensor = || "tensor".to_owned();
-    let named = match at {
+    let mut traits = vec!["tensor".to_owned()];
+    let (kind, length) = match at {
         Leads::Container(_) => return Some(By::Container(object)),
-        Leads::Chain(start, steps) => {
-            let label = label(heap);
-            let link = label::describe(heap, &to(start + steps)).holder.name;
-            Named {
-                place: Place::new(label.owner, &label.holder),
-                holder: label.holder,
-                kind: ContainerKind::Chain,
-                type_name: heap.type_name(object),
-                length: chain::length(heap, object)?,
-                traits: vec![tensor(), format!("link:{link}")],
-            }
+        Leads::Chain(_, link) => {
+            traits.push(format!("link:{link}"));
+            (ContainerKind::Chain, chain::length(heap, object)?)
         }
-        Leads::Tuple(_) => {
-            let label = label(heap);
-            Named {
-                place: Place::new(label.owner, &label.holder),
-                holder: label.holder,
-                kind: ContainerKind::List,
-                type_name: heap.type_name(object),
-                length: long_tuple(heap, object)?,
-                traits: vec![tensor()],
-            }
-        }
+        Leads::Tuple(_) => (ContainerKind::List, long_tuple(heap, object)?),
     };
+    let label = label::describe(heap, &up_to(path, at.index()));
+    let place = Place::new(label.owner, &label.holder);
+    let named =
+        Named { place, holder: label.holder, kind, type_name: heap.type_name(object), length, traits };
     (!named.holder.name.is_empty()).then(|| By::Named(Box::new(named)))
+}
+
+fn up_to(path: &Path, end: usize) -> Path {
+    Path { root: path.root.clone(), nodes: path.nodes[..=end].to_vec() }
 }
 
 /// Elements of a tuple that is long enough to be a history.

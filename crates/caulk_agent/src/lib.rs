@@ -36,6 +36,7 @@ mod replaced;
 mod segments;
 mod session;
 mod sharing;
+mod stopwatch;
 mod suspects;
 mod symbols;
 mod torch;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use caulk_wire::{ContainerKind, ContainerLen, Peak};
 use pyo3::prelude::*;
 
-use crate::budget::monotonic;
 use crate::channel::Channel;
+use crate::stopwatch::monotonic;
 use crate::{in_use, trace};
 
 /// Bytes above the level at a boundary that make a peak worth a watch.

@@ -9,7 +9,7 @@ use caulk_wire::ContainerKind;
 use pyo3::prelude::*;
 
 use crate::census::{Census, Seen, Tracker};
-use crate::heap::{Address, AddressSet, Heap, Shape, type_address};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, read_word, type_address};
 use crate::holders::{self, Scope};
 use crate::label::{self, Label};
 use crate::suspects::Suspects;
@@ -28,6 +28,14 @@ const SEARCH_AGAIN: u32 = 4;
 const LARGER: usize = 2;
 /// Objects that have lasted and are sized.
 const MOST_LASTING: usize = 1 << 14;
+/// Censuses of which those that have lasted longer are remembered, and how many of each are searched for.
+const ELDER_CENSUSES: usize = 8;
+const ELDERS_SEARCHED: usize = 3;
+/// Searches for what leads to what lasts that are made without waiting, where nothing else is known.
+const SEARCHES: u32 = 8;
+/// The words behind the head of an object: in an array one is the address of its data (numpy, `ndarraytypes.h`), in a
+/// tensor that of its `TensorImpl` (torch, `python_variable.h`).
+const INNER: [usize; 2] = [16, 24];
 
 /// What names referred to at the last looks.
 #[derive(Default)]
@@ -35,8 +43,10 @@ pub(crate) struct Replaced {
     /// Boundary and size, by name.
     sizes: HashMap<String, Vec<(u32, u64)>>,
     /// Tensors and arrays of the last census, and those of them that were new in it.
-    before: AddressSet,
-    fresh: AddressSet,
+    before: AddressMap<usize>,
+    fresh: AddressMap<usize>,
+    /// Those that have lasted longer, by the census in which they were new, the oldest first.
+    elders: Vec<AddressMap<usize>>,
     in_use: u64,
     /// Censuses until the next search for what leads to what lasts, and from that to the one after.
     wait: [u32; 2],
@@ -66,6 +76,8 @@ pub(crate) struct Fresh<'py> {
     objects: Vec<Bound<'py, PyAny>>,
     /// Those that were new in the last census, and have lasted: [`crate::lasting`].
     pub(crate) lasting: Vec<Bound<'py, PyAny>>,
+    /// Some of those that have lasted longer.
+    pub(crate) elders: Vec<Bound<'py, PyAny>>,
 }
 
 impl Replaced {
@@ -85,27 +97,45 @@ impl Replaced {
         // Where something else grows already, this is the less likely cause.
         let due = suspects.is_empty() || boundary.is_multiple_of(SEARCH_AGAIN);
         let all = census.tensors.iter().chain(&census.arrays).copied();
-        let before = std::mem::replace(&mut self.before, all.collect());
+        let before = std::mem::replace(&mut self.before, all.map(|object| (object, inner(object))).collect());
         // In the first census everything is new.
-        let fresh = self.before.iter().filter(|object| !before.is_empty() && !before.contains(*object));
-        let fresh_before = std::mem::replace(&mut self.fresh, fresh.copied().collect());
+        let fresh = self
+            .before
+            .iter()
+            .filter(|(object, inner)| !before.is_empty() && before.get(object) != Some(inner));
+        let fresh = fresh.map(|(object, inner)| (*object, *inner)).collect();
+        let mut young = std::mem::replace(&mut self.fresh, fresh);
+        for known in self.elders.iter_mut().chain([&mut young]) {
+            known.retain(|object, inner| self.before.get(object) == Some(inner));
+        }
+        self.elders.retain(|elders| !elders.is_empty());
+        let searched = grew && !young.is_empty() && self.is_due(suspects);
+        let (mut lasting, mut elders) = (Vec::new(), Vec::new());
+        if searched {
+            lasting = heap.hold(young.keys().copied().take(MOST_LASTING));
+            let some = self.elders.iter().flat_map(|elders| elders.keys().copied().take(ELDERS_SEARCHED));
+            elders = heap.hold(some);
+        }
+        if self.elders.len() < ELDER_CENSUSES && !young.is_empty() {
+            self.elders.push(young);
+        }
         if !grew {
             return Fresh::default();
         }
-        let searched = if self.is_due() { MOST_LASTING } else { 0 };
-        let lasting = heap.hold(fresh_before.intersection(&self.before).copied().take(searched));
         if !due {
-            return Fresh { lasting, ..Fresh::default() };
+            return Fresh { lasting, elders, ..Fresh::default() };
         }
         let containers = Self::fresh_containers(census, tracker);
         heap.keep(containers.iter().map(|candidate| candidate.address));
-        let objects = heap.hold(self.fresh.iter().copied());
-        Fresh { containers, objects, lasting }
+        let objects = heap.hold(self.fresh.keys().copied());
+        Fresh { containers, objects, lasting, elders }
     }
 
     /// Is what lasts to be searched for? At first at every census, then ever more rarely.
-    fn is_due(&mut self) -> bool {
+    fn is_due(&mut self, suspects: &Suspects) -> bool {
         let [left, between] = self.wait;
+        // Nothing else can tell what grows.
+        let left = if between < SEARCHES && !suspects.follows_users() { 0 } else { left };
         self.wait = if left == 0 { [between / 2, between + 1] } else { [left - 1, between] };
         left == 0
     }
@@ -183,6 +213,11 @@ impl Replaced {
         }
         heaviest(candidates)
     }
+}
+
+/// What a tensor or array refers to as its own: another object at the same address has something else, most likely.
+fn inner(object: Address) -> usize {
+    INNER.iter().fold(0, |word, at| word ^ read_word(object + at))
 }
 
 fn heaviest(mut candidates: Vec<Candidate>) -> Vec<Candidate> {

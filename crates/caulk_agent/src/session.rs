@@ -17,7 +17,7 @@ pub(crate) use entry::register;
 use trend::Trend;
 
 use crate::board;
-use crate::budget::{Budget, LONGEST_PAUSE, Price, monotonic, thread_time};
+use crate::budget::{Budget, LONGEST_PAUSE, Price};
 use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
 use crate::copied::Copied;
@@ -34,6 +34,7 @@ use crate::profiler;
 use crate::replaced::Replaced;
 use crate::segments::Segments;
 use crate::sharing::{Shares, SharesMeter};
+use crate::stopwatch::{Stopwatch, monotonic};
 use crate::suspects::Suspects;
 use crate::torch::Torch;
 
@@ -188,7 +189,7 @@ impl Session {
         }
         self.budget.begin();
         self.join_the_board(cut);
-        let started = thread_time();
+        let started = Stopwatch::start();
         let mut reading = self.meter.read(py, &self.budget);
         let own = self.sampler.map_or(0, Sampler::shared_bytes);
         reading.shm = reading.shm.saturating_sub(own);
@@ -248,31 +249,13 @@ impl Session {
             ..self.figures(reading)
         };
         self.in_use = level;
-        boundary.cost_ns = thread_time().saturating_sub(started).as_nanos() as u64;
+        boundary.cost_ns = started.elapsed().as_nanos() as u64;
         self.channel.send(&boundary.into());
         if let Some(census) = census {
             self.compare(&mut heap, census, seq, paused.was_enabled());
         }
-        if unit <= self.tracked && self.cuda_history.is_due(unit, &cuda) {
-            let Self { prices, budget, cuda_history, channel, .. } = self;
-            if let Some(made) =
-                prices.cuda.pay(budget, || cuda_history.proceed(py, seq, &cuda)).transpose()?.flatten()
-            {
-                channel.send(&made.into());
-            }
-        }
-        if unit <= self.tracked
-            && let Some(opened) = self.opened.look(py, reading, &self.segments, seq)
-        {
-            self.channel.send(&opened.into());
-        }
-        match self.profiler.look(py).filter(|_| unit <= self.tracked) {
-            Some(true) => self.note(
-                "profiler-on",
-                "torch's profiler is on all the time: it keeps every event until it is stopped",
-            ),
-            Some(false) => self.note("profiler-off", "torch's profiler is off again"),
-            None => {}
+        if unit <= self.tracked {
+            self.look_beside_the_heap(py, unit, reading, &cuda, seq)?;
         }
         if self.trims && unit == Unit::Epoch && index >= FIRST_TRIM && index.is_power_of_two() {
             self.trim(seq);
@@ -282,6 +265,39 @@ impl Session {
             self.suspects.watch_peak(py, seq, self.in_use, reading.headroom());
         }
         self.budget.spend();
+        Ok(())
+    }
+
+    /// What grows that is no object: a GPU's memory, files and threads, events of a profiler.
+    fn look_beside_the_heap(
+        &mut self,
+        py: Python<'_>,
+        unit: Unit,
+        reading: Reading,
+        cuda: &cuda::Cuda,
+        seq: u32,
+    ) -> PyResult<()> {
+        if self.cuda_history.is_due(unit, cuda) {
+            let Self { prices, budget, cuda_history, channel, .. } = self;
+            let made = prices.cuda.pay(budget, || cuda_history.proceed(py, seq, cuda)).transpose()?.flatten();
+            if let Some(made) = made {
+                channel.send(&made.into());
+            }
+        }
+        if let Some(opened) = self.opened.look(py, reading, &self.segments, seq) {
+            self.channel.send(&opened.into());
+        }
+        if let Some(on) = self.profiler.look(py) {
+            let (code, text) = if on {
+                (
+                    "profiler-on",
+                    "torch's profiler is on all the time: it keeps every event until it is stopped",
+                )
+            } else {
+                ("profiler-off", "torch's profiler is off again")
+            };
+            self.note(code, text);
+        }
         Ok(())
     }
 
@@ -339,9 +355,9 @@ impl Session {
 
     /// Lets malloc give back what it can, as the user has asked for, and tells what came of it.
     fn trim(&mut self, boundary: u32) {
-        let started = thread_time();
+        let started = Stopwatch::start();
         if let Some((before_bytes, after_bytes)) = in_use::trim() {
-            let cost_ns = thread_time().saturating_sub(started).as_nanos() as u64;
+            let cost_ns = started.elapsed().as_nanos() as u64;
             self.channel.send(&Trim { boundary, before_bytes, after_bytes, cost_ns }.into());
         }
     }
@@ -407,9 +423,9 @@ impl Session {
             }
             return None;
         }
-        let started = thread_time();
+        let started = Stopwatch::start();
         let census = census::take(heap, &self.suspects.owners(), &mut self.nursery);
-        self.census_cost = Some((thread_time().saturating_sub(started), blocks));
+        self.census_cost = Some((started.work(), blocks));
         census.map_err(|failure| self.without_census(failure)).ok()
     }
 
@@ -464,13 +480,13 @@ impl Session {
         if suspects.has_unexplained() {
             prices.paths.pay(budget, || suspects.explain(heap, seq, channel));
         }
-        let lasting = std::mem::take(&mut fresh.lasting);
+        let (lasting, elders) = (std::mem::take(&mut fresh.lasting), std::mem::take(&mut fresh.elders));
         prices.names.pay(budget, || suspects.follow_names(heap, seq, channel));
         suspects.watch_exit(heap.py, seq, channel);
         if !lasting.is_empty() {
             // Where nothing of the program's is known to grow, this is what the pause was made for.
             let known = suspects.follows_users();
-            let look = || lasting::look(heap, lasting, suspects);
+            let look = || lasting::look(heap, lasting, &elders, suspects);
             let kept = if known {
                 prices.lasting.pay(budget, look)
             } else {

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use crate::budget::{Budget, thread_time};
+use crate::budget::Budget;
+use crate::stopwatch::Stopwatch;
 
 /// What a reading costs where none has been made: 19 ms for 742 MB resident.
 const NANOSECONDS_PER_BYTE: f64 = 19e6 / 742e6;
@@ -35,9 +36,9 @@ impl SharesMeter {
         if !budget.allows(self.cost.unwrap_or(typical), reserve) {
             return None;
         }
-        let started = thread_time();
+        let started = Stopwatch::start();
         let text = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
-        self.cost = Some(thread_time().saturating_sub(started));
+        self.cost = Some(started.work());
         let shares = parse(&text)?;
         self.ends = Some((self.ends.map_or(shares, |(first, _)| first), shares));
         self.readings += 1;

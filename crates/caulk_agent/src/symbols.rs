@@ -115,6 +115,8 @@ types! {
     async_generator_type = c"PyAsyncGen_Type";
     /// Type of the cells of closures.
     cell_type = c"PyCell_Type";
+    /// Type of context variables.
+    context_variable_type = c"PyContextVar_Type";
 }
 
 pub(crate) fn find(name: &CStr) -> Option<*mut c_void> {

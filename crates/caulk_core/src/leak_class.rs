@@ -95,7 +95,7 @@ classes! {
         ContextAttributeTensor "context-attribute-tensor" "an autograd.Function stores tensors as attributes of ctx",
     }
     Container {
-        UnboundedHistory "unbounded-history" "an attribute collects one entry after another and is never cut",
+        UnboundedHistory "unbounded-history" "one entry after another is kept and never cut",
         GlobalAccumulation "global-accumulation" "a module-level container collects entries for the whole run",
         StepOutputsNotCleared "step-outputs-not-cleared" "step outputs are collected on the module and never cleared",
         UnboundedCache "unbounded-cache" "a cache without a bound is filled with keys that do not come back",

@@ -23,12 +23,13 @@ class Agent:
         return reward + (self.latest.before.reward if self.latest.before else 0.0)
 
 
-def main():
-    model, agent = network(), Agent()
+def main(agent):
+    model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for epoch in range(EPOCHS):
         total = sum(agent.act(torch.rand(64, 1024)) for _ in range(STEPS))
         print(f"epoch {epoch}: {train_epoch(model, optimizer):.3f} {total:.3f}")
 
 
-main()
+if __name__ == "__main__":
+    main(Agent())

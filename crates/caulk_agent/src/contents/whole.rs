@@ -9,9 +9,9 @@ use std::time::Duration;
 use caulk_wire::{Contents, MadeBy};
 
 use super::by_count;
-use crate::budget::thread_time;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape};
 use crate::heap_profile::Sampler;
+use crate::stopwatch::Stopwatch;
 use crate::torch::{GraphWalk, Storage, Torch};
 
 /// CPU time after which no further tensor is begun with.
@@ -59,7 +59,7 @@ pub(super) struct Whole {
 impl Walk {
     /// Goes through the graphs, those of the youngest elements first; `None` where there are none.
     pub(super) fn over(self, heap: &mut Heap<'_>, containers: &[Address]) -> Option<Whole> {
-        let started = thread_time();
+        let started = Stopwatch::start();
         let elements = elements(heap, containers);
         let found = Found::of(heap, &elements);
         // Up to here nothing was called.
@@ -71,7 +71,7 @@ impl Walk {
         for tensor in tensors.iter().filter(|tensor| torch.is_plain(tensor)) {
             let Some(node) = Torch::grad_fn(tensor) else { continue };
             graphs += 1;
-            if walk.truncated || thread_time().saturating_sub(started) > TIME_LIMIT {
+            if walk.truncated || started.work() > TIME_LIMIT {
                 continue;
             }
             walk.follow(&torch, node, NODE_LIMIT, true);

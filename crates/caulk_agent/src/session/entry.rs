@@ -6,8 +6,8 @@ use caulk_wire::{BackwardSite, Bye, CodePlace, Hello, LoopSite, PROTOCOL, Phase,
 use pyo3::prelude::*;
 
 use super::{Cut, Session};
-use crate::budget::monotonic;
 use crate::exclusive::Exclusive;
+use crate::stopwatch::monotonic;
 use crate::{board, census, frames, heap, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
@@ -172,7 +172,7 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) {
         let bye = Bye {
             steps,
             epochs,
-            cost_ns: session.budget.spent().as_nanos() as u64,
+            cost_ns: session.budget.taken().as_nanos() as u64,
             longest_pause_ns: session.budget.longest().as_nanos() as u64,
         };
         session.channel.send(&bye.into());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use caulk_wire::Unit;
 
-use crate::budget::monotonic;
+use crate::stopwatch::monotonic;
 
 /// Boundaries at which a census is always taken: something must be there to compare with.
 const FIRST: u32 = 3;

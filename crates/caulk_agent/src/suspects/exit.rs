@@ -30,13 +30,11 @@ impl Suspects {
         if followed || self.exit.rises < RISES {
             return;
         }
-        let mut item = self.item(ContainerKind::List, "atexit".into());
-        item.place = Some(Place::AtExit);
-        item.by_user = true;
-        item.explained = true;
-        let step = PathStep { kind: StepKind::Module, name: "atexit".into(), type_name: String::new() };
-        let (id, expression, path) = (item.id, "atexit".into(), vec![step]);
-        channel.send(&Holder { id, boundary, path, expression, complete: true, ..Holder::default() }.into());
+        let (kind, name) = (ContainerKind::List, "atexit".to_owned());
+        let step = PathStep { kind: StepKind::Module, name: name.clone(), type_name: String::new() };
+        let holder =
+            Holder { path: vec![step], expression: name.clone(), complete: true, ..Holder::default() };
+        let mut item = self.follow_named(kind, name, Place::AtExit, holder, boundary, channel);
         item.take_size(count, boundary, channel);
         self.items.push(item);
     }

@@ -1,9 +1,10 @@
 //! What leads to the bytes that last.
 
-use caulk_wire::{Contents, StepKind};
+use caulk_wire::Contents;
 
 use super::Suspects;
 use super::item::Suspect;
+use super::named::key_of_list;
 use crate::channel::Channel;
 use crate::lasting::{By, Kept, Named};
 
@@ -28,26 +29,15 @@ impl Suspects {
     }
 
     fn meet_named(&mut self, named: Named, bytes: u64, boundary: u32, channel: &mut Channel) {
-        let Named { mut holder, place, kind, type_name, length, traits } = named;
-        // What is in one list is one matter.
-        let mut key = format!("{}:{}", holder.function, holder.expression);
-        if holder.path.last().is_some_and(|step| step.kind == StepKind::Index) {
-            key.truncate(key.rfind('[').unwrap_or(key.len()));
-        }
+        let Named { holder, place, kind, type_name, length, traits } = named;
+        let key = key_of_list(&holder);
         let named = self.items.iter().filter(|item| item.place.is_some()).count();
         let Some(item) = self.items.iter_mut().find(|item| item.key == key) else {
             if named >= MOST_NAMED {
                 return;
             }
-            let mut item = self.item(kind, type_name);
-            item.place = Some(place);
+            let mut item = self.follow_named(kind, type_name, place, holder, boundary, channel);
             item.key = key;
-            item.take_names(&holder);
-            item.by_user = true;
-            item.explained = true;
-            holder.id = item.id;
-            holder.boundary = boundary;
-            channel.send(&holder.into());
             item.take_size(length, boundary, channel);
             self.items.push(item);
             return;

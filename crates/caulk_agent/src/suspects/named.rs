@@ -1,6 +1,6 @@
 //! What is followed by name, since the object itself is replaced: tensors and lists that are bound anew, kept graphs.
 
-use caulk_wire::{ContainerKind, Contents, StepKind};
+use caulk_wire::{ContainerKind, Contents, Holder, StepKind};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -69,8 +69,8 @@ impl Suspects {
 
     /// Takes in names whose objects are replaced by larger ones.
     pub(crate) fn meet_renewed(&mut self, renewed: Vec<Renewed>, boundary: u32, channel: &mut Channel) {
-        for Renewed { label: Label { mut holder, owner, .. }, kind, sizes, type_name } in renewed {
-            let key = format!("{}:{}", holder.function, holder.expression);
+        for Renewed { label: Label { holder, owner, .. }, kind, sizes, type_name } in renewed {
+            let key = key_of(&holder);
             if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
                 if let (None, Some((_, size))) = (&item.place, sizes.last()) {
                     item.take_size(*size, boundary, channel);
@@ -78,16 +78,10 @@ impl Suspects {
                 item.place = Some(Place::new(owner, &holder));
                 continue;
             }
-            let mut item = self.item(kind, type_name);
-            item.place = Some(Place::new(owner, &holder));
+            let place = Place::new(owner, &holder);
+            let mut item = self.follow_named(kind, type_name, place, holder, boundary, channel);
             item.key = key;
-            item.take_names(&holder);
-            item.by_user = true;
-            item.explained = true;
             item.bytes_per_element = if kind == ContainerKind::Tensor { 1 } else { 64 };
-            holder.id = item.id;
-            holder.boundary = boundary;
-            channel.send(&holder.into());
             if kind == ContainerKind::Tensor {
                 let traits = vec!["tensor".into(), "replaced".into()];
                 let id = item.id;
@@ -112,12 +106,9 @@ impl Suspects {
     /// Takes in graphs that were found to be kept by name.
     pub(crate) fn meet_graphs(&mut self, graphs: Vec<KeptGraph>, boundary: u32, channel: &mut Channel) {
         for graph in graphs {
-            let Label { mut holder, owner, .. } = graph.label;
+            let Label { holder, owner, .. } = graph.label;
             // Graphs in one list are measured together.
-            let mut key = format!("{}:{}", holder.function, holder.expression);
-            if holder.path.last().is_some_and(|step| step.kind == StepKind::Index) {
-                key.truncate(key.rfind('[').unwrap_or(key.len()));
-            }
+            let key = key_of_list(&holder);
             if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
                 // A holder that was replaced by another at the same place.
                 let followed = item.place.is_some();
@@ -127,19 +118,50 @@ impl Suspects {
                 }
                 continue;
             }
-            let mut item = self.item(ContainerKind::Graph, graph.type_name);
-            item.place = Some(Place::new(owner, &holder));
+            let (kind, place) = (ContainerKind::Graph, Place::new(owner, &holder));
+            let mut item = self.follow_named(kind, graph.type_name, place, holder, boundary, channel);
             item.key = key;
-            item.take_names(&holder);
-            item.by_user = true;
-            item.explained = true;
-            holder.id = item.id;
-            holder.boundary = boundary;
-            channel.send(&holder.into());
             item.take_graph(graph.contents, boundary, channel);
             self.items.push(item);
         }
     }
+}
+
+impl Suspects {
+    /// Something of the program's that is followed by its name from now on, which is told.
+    pub(super) fn follow_named(
+        &mut self,
+        kind: ContainerKind,
+        type_name: String,
+        place: Place,
+        mut holder: Holder,
+        boundary: u32,
+        channel: &mut Channel,
+    ) -> Suspect {
+        let mut item = self.item(kind, type_name);
+        item.place = Some(place);
+        item.take_names(&holder);
+        item.by_user = true;
+        item.explained = true;
+        holder.id = item.id;
+        holder.boundary = boundary;
+        channel.send(&holder.into());
+        item
+    }
+}
+
+/// What tells things that are followed by name apart.
+pub(super) fn key_of(holder: &Holder) -> String {
+    format!("{}:{}", holder.function, holder.expression)
+}
+
+/// The same where all elements of a list are one matter.
+pub(super) fn key_of_list(holder: &Holder) -> String {
+    let mut key = key_of(holder);
+    if holder.path.last().is_some_and(|step| step.kind == StepKind::Index) {
+        key.truncate(key.rfind('[').unwrap_or(key.len()));
+    }
+    key
 }
 
 /// A local variable of the outermost running function of this name.

@@ -6,9 +6,9 @@ use caulk_wire::{ContainerKind, Note, TraceHit, TraceState};
 use pyo3::prelude::*;
 
 use super::Suspects;
-use crate::budget::monotonic;
 use crate::channel::Channel;
 use crate::heap::Heap;
+use crate::stopwatch::monotonic;
 use crate::trace::{self, Limits, Watch};
 
 /// Containers watched by one armed trace.
