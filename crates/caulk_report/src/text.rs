@@ -187,10 +187,7 @@ fn footer(page: &mut Page, report: &Report) {
     }];
     let peak = summary.peak_bytes.map(|peak| format!("peak {} resident", Bytes(peak)));
     let tree = (summary.processes > 0).then(|| processes(summary.processes));
-    let peak: Vec<String> = peak.into_iter().chain(tree).collect();
-    if !peak.is_empty() {
-        parts.push(peak.join(" in "));
-    }
+    parts.extend(peak.into_iter().chain(tree));
     if let Some(cost_s) = summary.cost_s.filter(|cost_s| *cost_s > 0.0) {
         let pause = summary.longest_pause_s.filter(|pause_s| *pause_s >= 0.001);
         let pause =
@@ -205,11 +202,12 @@ fn footer(page: &mut Page, report: &Report) {
     }
 }
 
-/// Where there are many, some may have lived for less than the time between two looks.
+/// How many there were in the whole run. Where there are many, some may have lived for less than the time between two
+/// looks.
 fn processes(number: u32) -> String {
     match number {
         1 => "1 process".into(),
-        2..10 => format!("{number} processes"),
-        _ => format!("at least {number} processes"),
+        2..10 => format!("{number} processes in all"),
+        _ => format!("at least {number} processes in all"),
     }
 }
