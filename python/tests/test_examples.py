@@ -31,6 +31,8 @@ LEAKS = [
     ("step_chain.py", {"unbounded-history"}, "latest"),
     ("local_chain.py", {"unbounded-history"}, "state"),
     ("wrapped_epochs.py", {"unbounded-history"}, "loss_of"),
+    ("nested_datasets.py", {"unbounded-history"}, "data"),
+    ("weak_keys.py", {"unbounded-history"}, "known.data"),
     ("context_trace.py", {"global-accumulation"}, "TRACE"),
     ("exit_callbacks.py", {"callback-keeps-tensor"}, "atexit"),
     ("pending_uploads.py", {"unbounded-history"}, "pending"),

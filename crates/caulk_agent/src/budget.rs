@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::board::Entry;
 use crate::stopwatch::{Stopwatch, monotonic, ordinary, process_time};
 
-/// CPU time that a process may spend before the share applies.
+/// CPU time that a process may spend before the share applies. This and all that follows is as on an ordinary machine.
 ///
 /// Leaks are found early or late in a run at the same cost; early, the answer is there before the memory is gone.
 const CREDIT: Duration = Duration::from_millis(750);
@@ -29,6 +29,9 @@ pub(crate) struct Budget {
     begun: Option<Stopwatch>,
     /// When the first one did, on the wall.
     first: Option<Duration>,
+    /// Share of the process's CPU time up to the last boundary, and that time: at the pace that the machine had then.
+    earned: Duration,
+    seen: Duration,
     /// Where the process is found that this one works for: all that do have one credit together.
     shared: Option<Entry>,
 }
@@ -46,10 +49,7 @@ impl Budget {
 
     /// The same, however long the pause is already.
     fn affords(&self, predicted: Duration, reserve: Duration) -> bool {
-        // A pause stops the thread that trains: many busy threads do not make it cheaper.
-        let wall = self.first.map_or(Duration::ZERO, |first| monotonic().saturating_sub(first));
-        let earned = self.credit() + ordinary(process_time().min(wall)).mul_f64(SHARE);
-        self.spent + self.now() + predicted + reserve <= earned
+        self.spent + self.now() + predicted + reserve <= self.credit() + self.earned
     }
 
     /// While one worker pauses, its siblings and the batches that wait keep the training going.
@@ -80,7 +80,11 @@ impl Budget {
     /// Work at a boundary begins.
     pub(crate) fn begin(&mut self) {
         self.begun = Some(Stopwatch::start());
-        self.first.get_or_insert_with(monotonic);
+        let first = *self.first.get_or_insert_with(monotonic);
+        // A pause stops the thread that trains: many busy threads do not make it cheaper.
+        let seen = process_time().min(monotonic().saturating_sub(first));
+        self.earned += ordinary(seen.saturating_sub(self.seen)).mul_f64(SHARE);
+        self.seen = seen;
     }
 
     /// Work at a boundary is done.

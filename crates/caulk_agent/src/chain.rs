@@ -8,26 +8,30 @@ use crate::heap::{Address, AddressSet, Heap, Shape, type_address};
 use crate::holders::{Path, Root};
 use crate::stopwatch::Stopwatch;
 
-/// Links in a row that make a chain, on a path.
-const LINKS: usize = 3;
+/// Links in a row that make a chain, on the path to something.
+pub(crate) const LINKS: usize = 4;
+/// The same on the path to what has lasted longer, which is told of only where what is new is reached by it too.
+pub(crate) const FEW_LINKS: usize = 3;
 /// Steps of a path from one link to the next: the object, its dict, a tuple in it.
 const MOST_STEPS: usize = 3;
 /// CPU time for counting links, which is looked at after so many references.
 const TIME_LIMIT: Duration = Duration::from_millis(8);
 const REFERENCES_PER_LOOK: usize = 1 << 12;
 
-/// Where on a path a chain begins, and the steps from one of its links to the next.
-pub(crate) fn on(heap: &mut Heap<'_>, path: &Path) -> Option<(usize, usize)> {
+/// Where on a path a chain of so many links begins, and the steps from its first link to the next: not all links need have
+/// as many, since only some objects have a dict of their own.
+pub(crate) fn on(heap: &mut Heap<'_>, path: &Path, links: usize) -> Option<(usize, usize)> {
     let types: Vec<Address> = path.nodes.iter().map(|node| type_address(*node)).collect();
+    let next = |at: &usize| {
+        let near = &types[at + 1..types.len().min(at + 1 + MOST_STEPS)];
+        near.iter().position(|other| *other == types[*at]).map(|steps| at + 1 + steps)
+    };
     // The first node of a module's path is its namespace.
     let first = usize::from(matches!(path.root, Root::Module(_)));
-    (1..=MOST_STEPS).find_map(|steps| {
-        let repeats = |at: usize| types[at] == types[at + steps];
-        let last = types.len().checked_sub((LINKS - 1) * steps + 1)?;
-        let begins = |at: &usize| (*at..=*at + (LINKS - 2) * steps).step_by(steps).all(repeats);
-        let mut starts = (first..=last).filter(begins);
-        starts.find(|at| is_link(heap, path.nodes[*at])).map(|at| (at, steps))
-    })
+    let is_long = |at: &usize| std::iter::successors(Some(*at), next).take(links).count() == links;
+    let mut starts = (first..types.len()).filter(is_long);
+    let start = starts.find(|at| is_link(heap, path.nodes[*at]))?;
+    Some((start, next(&start)? - start))
 }
 
 /// Rows and the like are nested to a fixed depth; a link is an object or, as in lists of Lisp, a tuple.

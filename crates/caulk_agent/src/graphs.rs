@@ -16,7 +16,7 @@ use crate::holders::{self, Path, Scope};
 use crate::label::{self, Label};
 use crate::stopwatch::Stopwatch;
 use crate::suspects::Suspects;
-use crate::torch::{GraphWalk, Torch, nodes_since_oldest};
+use crate::torch::{GraphWalk, Torch};
 
 /// Nodes walked over all tensors at one census.
 const NODE_LIMIT: u64 = 5_000;
@@ -167,15 +167,16 @@ pub(crate) fn contents_of(value: &Bound<'_, PyAny>) -> Option<Contents> {
 /// Nodes and saved bytes of the graph of these nodes.
 fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, PyAny>>) -> Contents {
     let mut walk = GraphWalk::new();
-    let mut oldest = None;
+    let mut whole = None;
     for node in nodes {
         walk.follow(torch, node.clone(), NODE_LIMIT, true);
-        if walk.truncated {
-            oldest = oldest.max(nodes_since_oldest(&node));
+        if walk.truncated && whole.is_none() {
+            whole = walk.nodes_by_number(&node);
         }
     }
     // A graph too large to be walked is taken to be like the part of it that was.
-    let nodes = oldest.unwrap_or(walk.nodes).max(walk.nodes);
+    let nodes = whole.unwrap_or(walk.nodes).max(walk.nodes);
+    let estimated = whole.is_some();
     let whole = |part: u64| (part as f64 * nodes as f64 / walk.nodes.max(1) as f64) as u64;
     let saved_bytes = whole(walk.saved_bytes());
     let own_bytes = whole(walk.own_bytes());
@@ -188,7 +189,7 @@ fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, P
         saved_bytes_per_element: saved_bytes / nodes.max(1),
         graph_nodes: nodes,
         saved_bytes,
-        truncated: walk.truncated && oldest.is_none(),
+        truncated: walk.truncated && !estimated,
         node_types,
         traits: vec!["tensor".into(), "graph".into()],
         ..Contents::default()

@@ -51,6 +51,11 @@ const SMALL_PACKAGE: usize = 24;
 struct Search<'a, 'py> {
     heap: &'a mut Heap<'py>,
     targets: &'a AddressSet,
+    /// What is found too, as far as the program's own roots lead.
+    besides: &'a AddressSet,
+    only_targets: bool,
+    /// How many of these are still to be found.
+    missing: usize,
     visited: AddressSet,
     /// Object and index of the node that led to it; roots lead to themselves.
     nodes: Vec<(Address, u32)>,
@@ -77,6 +82,30 @@ pub(crate) fn find_within(
     scope: Scope,
     limit: Duration,
 ) -> (AddressMap<Path>, bool) {
+    let nothing = AddressSet::default();
+    let (search, complete) = search(heap, targets, &nothing, scope, limit);
+    (search.paths(usize::MAX), complete)
+}
+
+/// Where paths begin: the first `longest` nodes of those to each target that can be reached, and to those `besides` that the
+/// program itself keeps.
+pub(crate) fn find_beginnings(
+    heap: &mut Heap<'_>,
+    targets: &AddressSet,
+    besides: &AddressSet,
+    longest: usize,
+    limit: Duration,
+) -> AddressMap<Path> {
+    search(heap, targets, besides, Scope::All, limit).0.paths(longest)
+}
+
+fn search<'a, 'py>(
+    heap: &'a mut Heap<'py>,
+    targets: &'a AddressSet,
+    besides: &'a AddressSet,
+    scope: Scope,
+    limit: Duration,
+) -> (Search<'a, 'py>, bool) {
     let py = heap.py;
     let modules = modules(py);
     let frames = frames::all_frames(py);
@@ -89,6 +118,9 @@ pub(crate) fn find_within(
     let mut search = Search {
         heap,
         targets,
+        besides,
+        only_targets: false,
+        missing: targets.union(besides).count(),
         visited: AddressSet::default(),
         nodes: Vec::new(),
         next: 0,
@@ -120,6 +152,8 @@ pub(crate) fn find_within(
         }
     }
     complete = complete && search.run();
+    search.only_targets = true;
+    search.missing = targets.iter().filter(|target| !search.found.contains_key(target)).count();
     // The modules of small packages (`weakref`, `logging`) are soon gone through, and hold what they are given.
     let (small, large): (Vec<_>, Vec<_>) = modules
         .iter()
@@ -131,7 +165,7 @@ pub(crate) fn find_within(
         }
         complete = complete && search.run();
     }
-    (search.paths(), complete)
+    (search, complete)
 }
 
 fn package_of(module: &str) -> &str {
@@ -175,9 +209,7 @@ impl Search<'_, '_> {
     fn start(&mut self, object: Address, root: Root) {
         let index = self.nodes.len() as u32;
         self.nodes.push((object, index));
-        if self.targets.contains(&object) {
-            self.found.entry(object).or_insert(index);
-        }
+        self.note(object, index);
         self.roots.entry(index as Address).or_insert(root);
     }
 
@@ -185,7 +217,7 @@ impl Search<'_, '_> {
     fn run(&mut self) -> bool {
         let mut children = Vec::new();
         while self.next < self.nodes.len() {
-            if self.found.len() == self.targets.len() {
+            if self.missing == 0 {
                 return true;
             }
             if self.nodes.len() > NODE_LIMIT || self.is_out_of_time() {
@@ -214,7 +246,7 @@ impl Search<'_, '_> {
     }
 
     fn meet(&mut self, child: Address, parent: u32) {
-        let wanted = self.targets.contains(&child);
+        let wanted = self.is_wanted(child);
         let info = self.heap.type_of(child);
         if !wanted && (!info.collected || matches!(info.shape, Shape::Code | Shape::Module | Shape::Frame)) {
             return;
@@ -222,26 +254,31 @@ impl Search<'_, '_> {
         if self.visited.insert(child) {
             let index = self.nodes.len() as u32;
             self.nodes.push((child, parent));
-            if wanted {
-                self.found.entry(child).or_insert(index);
-            }
+            self.note(child, index);
         }
     }
 
-    /// The paths that were found, with everything on them kept alive.
-    fn paths(self) -> AddressMap<Path> {
-        let trace = |mut index: u32| {
-            let mut nodes = Vec::new();
-            loop {
-                let (object, parent) = self.nodes[index as usize];
-                nodes.push(object);
-                if parent == index {
-                    break;
-                }
-                index = parent;
-            }
-            nodes.reverse();
-            Path { root: self.roots[&(index as Address)].clone(), nodes }
+    fn is_wanted(&self, object: Address) -> bool {
+        self.targets.contains(&object) || (!self.only_targets && self.besides.contains(&object))
+    }
+
+    fn note(&mut self, object: Address, index: u32) {
+        if self.is_wanted(object) && !self.found.contains_key(&object) {
+            self.found.insert(object, index);
+            self.missing -= 1;
+        }
+    }
+
+    /// The paths that were found, at most so many nodes of each, with everything on them kept alive.
+    fn paths(self, longest: usize) -> AddressMap<Path> {
+        let before = |index: u32| Some(self.nodes[index as usize].1).filter(|before| *before != index);
+        let trace = |index: u32| {
+            let way = || std::iter::successors(Some(index), |index| before(*index));
+            let cut = way().count().saturating_sub(longest);
+            let indices: Vec<u32> = way().skip(cut).collect();
+            let root = indices.last().map_or(index, |index| *index);
+            let nodes = indices.iter().rev().map(|index| self.nodes[*index as usize].0).collect();
+            Path { root: self.roots[&(root as Address)].clone(), nodes }
         };
         let paths: AddressMap<Path> =
             self.found.iter().map(|(target, index)| (*target, trace(*index))).collect();

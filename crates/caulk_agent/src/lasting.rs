@@ -12,11 +12,10 @@ use caulk_wire::{ContainerKind, Holder};
 use pyo3::prelude::*;
 
 use crate::chain;
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape};
-use crate::holders::{self, Path, Scope};
+use crate::heap::{Address, AddressSet, Heap, Shape};
+use crate::holders::{self, Path};
 use crate::label;
 use crate::replaced::size_of;
-use crate::stopwatch::Stopwatch;
 use crate::suspects::{Place, Suspects};
 use crate::torch::Torch;
 
@@ -24,6 +23,8 @@ use crate::torch::Torch;
 const SEARCHED: u64 = 32;
 /// CPU time for the search.
 const TIME_LIMIT: Duration = Duration::from_millis(40);
+/// Nodes of a path that are looked at: what was made first lies at the end of a chain.
+const LONGEST_PATH: usize = 256;
 /// Bytes that must last before anything is searched for.
 const WORTH: u64 = 256 << 10;
 /// Shortest tuple that is taken for one that is bound anew and longer each time.
@@ -54,111 +55,130 @@ pub(crate) struct Named {
     pub(crate) traits: Vec<String>,
 }
 
-/// Tells what leads to these.
+/// What a look has found.
+#[derive(Default)]
+pub(crate) struct Look {
+    pub(crate) kept: Vec<Kept>,
+    /// What was searched for.
+    pub(crate) picked: Vec<Address>,
+}
+
+/// Tells what leads to these. `elders` are some that were searched for before, and have lasted longer: a chain that gets few
+/// links is only seen as one on the way to them.
 pub(crate) fn look<'py>(
     heap: &mut Heap<'py>,
     lasting: Vec<Bound<'py, PyAny>>,
-    elders: &[Bound<'py, PyAny>],
+    elders: Vec<Bound<'py, PyAny>>,
     suspects: &Suspects,
-) -> Vec<Kept> {
+) -> Look {
     let sized = sizes(heap, &lasting);
     let total: u64 = sized.iter().map(|(_, size)| size).sum();
     if total < WORTH {
-        return Vec::new();
+        return Look::default();
     }
     let picked = spread(&sized, total / SEARCHED);
-    let elders: Vec<Address> = elders.iter().map(|object| object.as_ptr() as Address).collect();
     let targets: AddressSet = picked.iter().map(|(object, _)| *object).collect();
-    heap.keep(targets.iter().copied());
-    drop(lasting);
-    let paths = paths(heap, &targets, &elders);
-    // A chain that gets few links is only seen as one on the way to what has lasted longer.
-    let mut heads: Vec<(Address, String)> = Vec::new();
-    for path in elders.iter().filter_map(|elder| paths.get(elder)) {
-        if let Some(Leads::Chain(at, link)) = leads(heap, path, &[], suspects) {
-            heads.push((path.nodes[at], link));
+    let older: AddressSet = elders.iter().map(|object| object.as_ptr() as Address).collect();
+    heap.keep(targets.union(&older).copied());
+    drop((lasting, elders));
+    let paths = holders::find_beginnings(heap, &targets, &older, LONGEST_PATH, TIME_LIMIT);
+    let mut heads = Vec::new();
+    for path in older.iter().filter_map(|elder| paths.get(elder)) {
+        Head::find(heap, path, suspects, &mut heads);
+    }
+    // What was looked at and is nothing to be told of is remembered too.
+    let mut known: Vec<((Address, ContainerKind), Option<Kept>)> = Vec::new();
+    for (object, bytes) in &picked {
+        let Some(path) = paths.get(object) else { continue };
+        for leads in leads(heap, path, &heads, suspects) {
+            let key = (path.nodes[leads.at], leads.kind);
+            if let Some((_, kept)) = known.iter_mut().find(|(known, _)| *known == key) {
+                if let Some(kept) = kept {
+                    kept.bytes += bytes;
+                }
+            } else {
+                let by = describe(heap, path, &leads, &heads);
+                known.push((key, by.map(|by| Kept { by, bytes: *bytes })));
+            }
         }
     }
-    let mut kept: Vec<(Address, Kept)> = Vec::new();
-    for (object, bytes) in picked {
-        let Some(path) = paths.get(&object) else { continue };
-        let Some(at) = leads(heap, path, &heads, suspects) else { continue };
-        let key = path.nodes[at.index()];
-        if let Some((_, known)) = kept.iter_mut().find(|(known, _)| *known == key) {
-            known.bytes += bytes;
-        } else if let Some(by) = describe(heap, path, &at) {
-            kept.push((key, Kept { by, bytes }));
-        }
-    }
-    kept.into_iter().map(|(_, kept)| kept).collect()
+    let kept = known.into_iter().filter_map(|(_, kept)| kept).collect();
+    Look { kept, picked: targets.into_iter().collect() }
 }
 
-/// Paths to all targets, and to those of the elders that the program itself keeps.
-fn paths(heap: &mut Heap<'_>, targets: &AddressSet, elders: &[Address]) -> AddressMap<Path> {
-    let started = Stopwatch::start();
-    let all: AddressSet = targets.iter().chain(elders).copied().collect();
-    let (mut paths, _) = holders::find_within(heap, &all, Scope::User, TIME_LIMIT);
-    if !targets.iter().all(|target| paths.contains_key(target)) {
-        let left = TIME_LIMIT.saturating_sub(started.work());
-        let (others, _) = holders::find_within(heap, targets, Scope::All, left);
-        paths.extend(others);
+/// Where a chain begins that was found on the way to something older.
+struct Head {
+    object: Address,
+    /// The name by which a link refers to the next.
+    link: String,
+}
+
+impl Head {
+    fn find(heap: &mut Heap<'_>, path: &Path, suspects: &Suspects, heads: &mut Vec<Self>) {
+        if path.nodes.iter().any(|node| suspects.is_container(*node)) {
+            return;
+        }
+        let Some((at, steps)) = chain::on(heap, path, chain::FEW_LINKS) else { return };
+        let object = path.nodes[at];
+        if heads.iter().all(|head| head.object != object) {
+            heads.push(Self { object, link: link_name(heap, path, at + steps) });
+        }
     }
-    paths
 }
 
 /// The node of a path that leads to what lasts.
-enum Leads {
-    Container(usize),
-    /// A chain that begins there, with the name by which a link refers to the next.
-    Chain(usize, String),
-    Tuple(usize),
+struct Leads {
+    at: usize,
+    kind: ContainerKind,
+    /// The steps from link to link of a chain that is known from this path.
+    steps: Option<usize>,
 }
 
-impl Leads {
-    fn index(&self) -> usize {
-        match self {
-            Self::Container(at) | Self::Chain(at, _) | Self::Tuple(at) => *at,
-        }
+/// A container, or else whatever may be one: which of these grows, their lengths tell.
+fn leads(heap: &mut Heap<'_>, path: &Path, heads: &[Head], suspects: &Suspects) -> Vec<Leads> {
+    if let Some(at) = path.nodes.iter().rposition(|node| suspects.is_container(*node)) {
+        return vec![Leads { at, kind: ContainerKind::List, steps: None }];
     }
+    let is_head = |node: &Address| heads.iter().any(|head| head.object == *node);
+    let chain = match chain::on(heap, path, chain::LINKS) {
+        Some((at, steps)) => Some((at, Some(steps))),
+        None => path.nodes.iter().position(is_head).map(|at| (at, None)),
+    };
+    let chain = chain.map(|(at, steps)| Leads { at, kind: ContainerKind::Chain, steps });
+    let tuple = path.nodes.iter().position(|node| long_tuple(heap, *node).is_some());
+    let tuple = tuple.map(|at| Leads { at, kind: ContainerKind::List, steps: None });
+    chain.into_iter().chain(tuple).collect()
 }
 
-/// `heads`: where chains are known to begin, with the names of their links.
-fn leads(
+fn describe(
     heap: &mut Heap<'_>,
     path: &Path,
-    heads: &[(Address, String)],
-    suspects: &Suspects,
-) -> Option<Leads> {
-    if let Some(at) = path.nodes.iter().rposition(|node| suspects.is_container(*node)) {
-        return Some(Leads::Container(at));
-    }
-    if let Some((at, steps)) = chain::on(heap, path) {
-        return Some(Leads::Chain(at, label::describe(heap, &up_to(path, at + steps)).holder.name));
-    }
-    for (head, link) in heads {
-        if let Some(at) = path.nodes.iter().position(|node| node == head) {
-            return Some(Leads::Chain(at, link.clone()));
-        }
-    }
-    path.nodes.iter().position(|node| long_tuple(heap, *node).is_some()).map(Leads::Tuple)
-}
-
-fn describe(heap: &mut Heap<'_>, path: &Path, at: &Leads) -> Option<By> {
-    let object = path.nodes[at.index()];
+    Leads { at, kind, steps }: &Leads,
+    heads: &[Head],
+) -> Option<By> {
+    let object = path.nodes[*at];
     let mut traits = vec!["tensor".to_owned()];
-    let (kind, length) = match at {
-        Leads::Container(_) => return Some(By::Container(object)),
-        Leads::Chain(_, link) => {
-            traits.push(format!("link:{link}"));
-            (ContainerKind::Chain, chain::length(heap, object)?)
+    let length = if *kind == ContainerKind::Chain {
+        let known = || heads.iter().find(|head| head.object == object).map(|head| head.link.clone());
+        let link =
+            steps.map_or_else(|| known().unwrap_or_default(), |steps| link_name(heap, path, at + steps));
+        traits.push(format!("link:{link}"));
+        chain::length(heap, object)?
+    } else {
+        match long_tuple(heap, object) {
+            Some(length) => length,
+            None => return Some(By::Container(object)),
         }
-        Leads::Tuple(_) => (ContainerKind::List, long_tuple(heap, object)?),
     };
-    let label = label::describe(heap, &up_to(path, at.index()));
+    let label = label::describe(heap, &up_to(path, *at));
     let place = Place::new(label.owner, &label.holder);
     let named =
-        Named { place, holder: label.holder, kind, type_name: heap.type_name(object), length, traits };
+        Named { place, holder: label.holder, kind: *kind, type_name: heap.type_name(object), length, traits };
     (!named.holder.name.is_empty()).then(|| By::Named(Box::new(named)))
+}
+
+fn link_name(heap: &mut Heap<'_>, path: &Path, next: usize) -> String {
+    label::describe(heap, &up_to(path, next)).holder.name
 }
 
 fn up_to(path: &Path, end: usize) -> Path {

@@ -13,15 +13,19 @@ const KEEPING: [&str; 2] = ["KINETO", "LEGACY"];
 #[derive(Default)]
 pub(crate) struct Watch {
     in_a_row: u32,
+    told: bool,
 }
 
 impl Watch {
-    /// Looks once: whether it is on is told when it has been for long enough, and when it is off again.
-    pub(crate) fn look(&mut self, py: Python<'_>) -> Option<bool> {
-        let was_told = self.in_a_row >= IN_A_ROW;
+    /// Looks once: whether it is on is told, where that may be, when it has been for long enough, and when it is off again.
+    pub(crate) fn look(&mut self, py: Python<'_>, may_tell: bool) -> Option<bool> {
         self.in_a_row = if is_on(py) { self.in_a_row.saturating_add(1) } else { 0 };
-        let is_told = self.in_a_row >= IN_A_ROW;
-        (is_told != was_told).then_some(is_told)
+        let stays = self.in_a_row >= IN_A_ROW;
+        if !may_tell || stays == self.told {
+            return None;
+        }
+        self.told = stays;
+        Some(stays)
     }
 }
 

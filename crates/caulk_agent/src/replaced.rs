@@ -3,7 +3,7 @@
 //! No container gets longer; a name refers to a larger object each time. Large objects that are new since the last census
 //! are looked for by path, and what is remembered is the name: a name whose object is larger at every look grows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use caulk_wire::ContainerKind;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use crate::census::{Census, Seen, Tracker};
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, read_word, type_address};
 use crate::holders::{self, Scope};
 use crate::label::{self, Label};
-use crate::suspects::Suspects;
+use crate::suspects::{Suspects, key_of};
 
 /// Smallest tensor or array looked at, in bytes.
 const SMALLEST_BYTES: u64 = 64 << 10;
@@ -28,14 +28,14 @@ const SEARCH_AGAIN: u32 = 4;
 const LARGER: usize = 2;
 /// Objects that have lasted and are sized.
 const MOST_LASTING: usize = 1 << 14;
-/// Censuses of which those that have lasted longer are remembered, and how many of each are searched for.
-const ELDER_CENSUSES: usize = 8;
-const ELDERS_SEARCHED: usize = 3;
+/// Searches whose objects are remembered, and how many of each are searched for again.
+const REMEMBERED: usize = 5;
+const ELDERS: usize = 4;
 /// Searches for what leads to what lasts that are made without waiting, where nothing else is known.
 const SEARCHES: u32 = 8;
-/// The words behind the head of an object: in an array one is the address of its data (numpy, `ndarraytypes.h`), in a
-/// tensor that of its `TensorImpl` (torch, `python_variable.h`).
-const INNER: [usize; 2] = [16, 24];
+/// Bytes of an object before its own fields: `sizeof(PyObject)`.
+const HEAD: usize = 2 * WORD;
+const WORD: usize = std::mem::size_of::<Address>();
 
 /// What names referred to at the last looks.
 #[derive(Default)]
@@ -45,8 +45,8 @@ pub(crate) struct Replaced {
     /// Tensors and arrays of the last census, and those of them that were new in it.
     before: AddressMap<usize>,
     fresh: AddressMap<usize>,
-    /// Those that have lasted longer, by the census in which they were new, the oldest first.
-    elders: Vec<AddressMap<usize>>,
+    /// Those that were searched for because they had lasted, by search, the oldest first.
+    elders: VecDeque<Vec<(Address, usize)>>,
     in_use: u64,
     /// Censuses until the next search for what leads to what lasts, and from that to the one after.
     wait: [u32; 2],
@@ -76,7 +76,7 @@ pub(crate) struct Fresh<'py> {
     objects: Vec<Bound<'py, PyAny>>,
     /// Those that were new in the last census, and have lasted: [`crate::lasting`].
     pub(crate) lasting: Vec<Bound<'py, PyAny>>,
-    /// Some of those that have lasted longer.
+    /// Some of those that were searched for so before, and are still there.
     pub(crate) elders: Vec<Bound<'py, PyAny>>,
 }
 
@@ -97,7 +97,8 @@ impl Replaced {
         // Where something else grows already, this is the less likely cause.
         let due = suspects.is_empty() || boundary.is_multiple_of(SEARCH_AGAIN);
         let all = census.tensors.iter().chain(&census.arrays).copied();
-        let before = std::mem::replace(&mut self.before, all.map(|object| (object, inner(object))).collect());
+        let before =
+            std::mem::replace(&mut self.before, all.map(|object| (object, inner(heap, object))).collect());
         // In the first census everything is new.
         let fresh = self
             .before
@@ -105,19 +106,21 @@ impl Replaced {
             .filter(|(object, inner)| !before.is_empty() && before.get(object) != Some(inner));
         let fresh = fresh.map(|(object, inner)| (*object, *inner)).collect();
         let mut young = std::mem::replace(&mut self.fresh, fresh);
-        for known in self.elders.iter_mut().chain([&mut young]) {
-            known.retain(|object, inner| self.before.get(object) == Some(inner));
+        let lives = |object: &Address, inner: &usize| self.before.get(object) == Some(inner);
+        young.retain(|object, inner| lives(object, inner));
+        for elders in &mut self.elders {
+            elders.retain(|(object, inner)| lives(object, inner));
         }
         self.elders.retain(|elders| !elders.is_empty());
-        let searched = grew && !young.is_empty() && self.is_due(suspects);
         let (mut lasting, mut elders) = (Vec::new(), Vec::new());
-        if searched {
-            lasting = heap.hold(young.keys().copied().take(MOST_LASTING));
-            let some = self.elders.iter().flat_map(|elders| elders.keys().copied().take(ELDERS_SEARCHED));
-            elders = heap.hold(some);
-        }
-        if self.elders.len() < ELDER_CENSUSES && !young.is_empty() {
-            self.elders.push(young);
+        if grew && !young.is_empty() && self.is_due(suspects) {
+            lasting = heap.hold(young.into_keys().take(MOST_LASTING));
+            // Others each time.
+            let some = |known: &Vec<(Address, usize)>| {
+                let first = boundary as usize % known.len();
+                (0..known.len().min(ELDERS)).map(|at| known[(first + at) % known.len()].0).collect::<Vec<_>>()
+            };
+            elders = heap.hold(self.elders.iter().flat_map(some));
         }
         if !grew {
             return Fresh::default();
@@ -129,6 +132,18 @@ impl Replaced {
         heap.keep(containers.iter().map(|candidate| candidate.address));
         let objects = heap.hold(self.fresh.keys().copied());
         Fresh { containers, objects, lasting, elders }
+    }
+
+    /// Remembers what was searched for because it has lasted.
+    pub(crate) fn remember(&mut self, picked: &[Address]) {
+        let known = picked.iter().filter_map(|object| Some((*object, *self.before.get(object)?)));
+        let known: Vec<_> = known.collect();
+        if !known.is_empty() {
+            self.elders.push_back(known);
+        }
+        if self.elders.len() > REMEMBERED {
+            self.elders.pop_front();
+        }
     }
 
     /// Is what lasts to be searched for? At first at every census, then ever more rarely.
@@ -161,7 +176,7 @@ impl Replaced {
                 continue;
             }
             let label = label::describe(heap, path);
-            let key = format!("{}:{}", label.holder.function, label.holder.expression);
+            let key = key_of(&label.holder);
             let sizes = self.sizes.entry(key).or_default();
             if sizes.last().is_some_and(|(_, last)| *last > size) {
                 sizes.clear();
@@ -216,8 +231,17 @@ impl Replaced {
 }
 
 /// What a tensor or array refers to as its own: another object at the same address has something else, most likely.
-fn inner(object: Address) -> usize {
-    INNER.iter().fold(0, |word, at| word ^ read_word(object + at))
+///
+/// It is the first pointer behind the head of the object: in an array the address of its data (numpy, `ndarraytypes.h`), in
+/// a tensor that of its `TensorImpl`, in some versions behind a flag (torch, `python_variable.h`).
+fn inner(heap: &mut Heap<'_>, object: Address) -> usize {
+    if heap.type_of(object).basic_size < HEAD + 2 * WORD {
+        return 0;
+    }
+    match read_word(object + HEAD) {
+        0 | 1 => read_word(object + HEAD + WORD),
+        pointer => pointer,
+    }
 }
 
 fn heaviest(mut candidates: Vec<Candidate>) -> Vec<Candidate> {

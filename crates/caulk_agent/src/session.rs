@@ -41,9 +41,8 @@ use crate::torch::Torch;
 /// CPU time that a census of an unknown heap is taken to cost: of a process with torch, and per block of pymalloc.
 const TYPICAL_CENSUS: Duration = Duration::from_millis(40);
 const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
-/// Part of the budget that censuses at steps and seconds leave for the epochs: a half of the credit, since on a crowded machine
-/// each of them costs twice as much.
-const RESERVE: Duration = Duration::from_millis(375);
+/// Part of the budget that censuses at steps and seconds leave for the epochs: a third of the credit.
+const RESERVE: Duration = Duration::from_millis(250);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
 /// Tensors that a forked process may hold on to.
@@ -131,6 +130,8 @@ struct Session {
     in_use: u64,
     no_census: bool,
     said_no_census: bool,
+    /// A census took too long: how fast the machine is, is known since then.
+    too_long: bool,
     /// The user wants malloc to be asked for what it can give back.
     trims: bool,
     cuda_history: History,
@@ -165,6 +166,7 @@ impl Session {
             in_use: 0,
             no_census: false,
             said_no_census: false,
+            too_long: false,
             trims: false,
             cuda_history: History::default(),
             opened: opened::Watch::default(),
@@ -254,6 +256,7 @@ impl Session {
         if let Some(census) = census {
             self.compare(&mut heap, census, seq, paused.was_enabled());
         }
+        self.look_at_the_profiler(py, unit);
         if unit <= self.tracked {
             self.look_beside_the_heap(py, unit, reading, &cuda, seq)?;
         }
@@ -268,7 +271,7 @@ impl Session {
         Ok(())
     }
 
-    /// What grows that is no object: a GPU's memory, files and threads, events of a profiler.
+    /// What grows that is no object: a GPU's memory, files and threads.
     fn look_beside_the_heap(
         &mut self,
         py: Python<'_>,
@@ -287,18 +290,16 @@ impl Session {
         if let Some(opened) = self.opened.look(py, reading, &self.segments, seq) {
             self.channel.send(&opened.into());
         }
-        if let Some(on) = self.profiler.look(py) {
-            let (code, text) = if on {
-                (
-                    "profiler-on",
-                    "torch's profiler is on all the time: it keeps every event until it is stopped",
-                )
-            } else {
-                ("profiler-off", "torch's profiler is off again")
-            };
-            self.note(code, text);
-        }
         Ok(())
+    }
+
+    fn look_at_the_profiler(&mut self, py: Python<'_>, unit: Unit) {
+        let kept = "torch's profiler is on all the time: it keeps every event until it is stopped";
+        match self.profiler.look(py, unit <= self.tracked) {
+            Some(true) => self.note("profiler-on", kept),
+            Some(false) => self.note("profiler-off", "torch's profiler is off again"),
+            None => {}
+        }
     }
 
     /// Tells those that work for this process where it is; one of those shares its credit with the others.
@@ -446,6 +447,9 @@ impl Session {
                 "there was no memory left for comparing what the program holds: no more containers are named",
             ),
         };
+        if failure == Failure::TooLong && !std::mem::replace(&mut self.too_long, true) {
+            return;
+        }
         let first = !std::mem::replace(&mut self.said_no_census, true);
         if first {
             self.note(code, text);
@@ -486,13 +490,15 @@ impl Session {
         if !lasting.is_empty() {
             // Where nothing of the program's is known to grow, this is what the pause was made for.
             let known = suspects.follows_users();
-            let look = || lasting::look(heap, lasting, &elders, suspects);
-            let kept = if known {
+            let look = || lasting::look(heap, lasting, elders, suspects);
+            let look = if known {
                 prices.lasting.pay(budget, look)
             } else {
                 prices.lasting.pay_at_last(budget, look)
             };
-            suspects.meet_lasting(kept.unwrap_or_default(), seq, channel);
+            let look = look.unwrap_or_default();
+            self.replaced.remember(&look.picked);
+            suspects.meet_lasting(look.kept, seq, channel);
         }
         let renewed = prices.replaced.pay(budget, || self.replaced.look(heap, fresh, suspects, seq));
         suspects.meet_renewed(renewed.unwrap_or_default(), seq, channel);

@@ -1,4 +1,4 @@
-//! CPU time of a thread, and the work that it is good for.
+//! Clocks: CPU time of a thread and the work that it is good for, CPU time of the process, time on the wall.
 //!
 //! What the agent may cost is set as the time that an ordinary machine needs. One that is slow or crowded trains as slowly
 //! as it searches, and its programs are to be told the same: there every limit is as much longer.

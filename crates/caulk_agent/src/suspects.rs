@@ -12,6 +12,7 @@ mod named;
 mod traced;
 
 pub(crate) use item::Place;
+pub(crate) use named::key_of;
 
 use item::Suspect;
 use traced::Armed;
@@ -61,13 +62,14 @@ impl Suspects {
         self.by_address.contains_key(&address)
     }
 
+    /// Has nothing grown so far?
     pub(crate) fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        !self.items.iter().any(Suspect::has_grown)
     }
 
-    /// Is something of the program's own among them?
+    /// Has something of the program's own grown?
     pub(crate) fn follows_users(&self) -> bool {
-        self.items.iter().any(|item| item.by_user)
+        self.items.iter().any(|item| item.by_user && item.has_grown())
     }
 
     pub(crate) fn follows_graphs(&self) -> bool {

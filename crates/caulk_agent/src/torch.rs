@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyString, PyTuple, PyType};
 
@@ -107,11 +108,7 @@ static OLDEST: AtomicU64 = AtomicU64::new(u64::MAX);
 /// their ends: it was one of them while it was smaller.
 ///
 /// Nodes are numbered as they are made, and a leaf's accumulator has the largest number (torch, `Node::sequence_nr`).
-pub(crate) fn nodes_since_oldest(root: &Bound<'_, PyAny>) -> Option<u64> {
-    let number = |node: &Bound<'_, PyAny>| -> Option<u64> {
-        let number: u64 = node.call_method0("_sequence_nr").ok()?.extract().ok()?;
-        (number < 1 << 62).then_some(number)
-    };
+fn nodes_since_oldest(root: &Bound<'_, PyAny>) -> Option<u64> {
     let newest = number(root)?;
     // By number, which is a node's own on its thread.
     let mut open = BTreeMap::from([(newest, root.clone())]);
@@ -133,7 +130,13 @@ pub(crate) fn nodes_since_oldest(root: &Bound<'_, PyAny>) -> Option<u64> {
     Some(newest - oldest.min(OLDEST.load(Ordering::Relaxed)))
 }
 
-/// A walk over autograd graphs, each node and storage once.
+/// Number of a node in the order in which its thread made them; `None` for those that have none (`AccumulateGrad`).
+fn number(node: &Bound<'_, PyAny>) -> Option<u64> {
+    let number: u64 = node.call_method0(intern!(node.py(), "_sequence_nr")).ok()?.extract().ok()?;
+    (number < 1 << 62).then_some(number)
+}
+
+/// A walk over autograd graphs, each node and storage once, the newest nodes first.
 ///
 /// Visited nodes are kept alive while the walk lasts: a node's Python object is made on demand, and the address of one
 /// that died could come back as another.
@@ -143,6 +146,8 @@ pub(crate) struct GraphWalk<'py> {
     /// Storages saved for backward, parameters apart.
     pub(crate) saved: AddressMap<Storage>,
     pub(crate) truncated: bool,
+    /// The lowest number of a node that was visited since the last root, and that root's.
+    numbers: Option<(u64, u64)>,
     visited: AddressSet,
     /// Nodes that were found in what hooks packed, to be followed like others.
     hidden: Vec<Bound<'py, PyAny>>,
@@ -157,6 +162,7 @@ impl<'py> GraphWalk<'py> {
             node_types: HashMap::new(),
             saved: AddressMap::default(),
             truncated: false,
+            numbers: None,
             visited: AddressSet::default(),
             hidden: Vec::new(),
             kept: Vec::new(),
@@ -173,12 +179,21 @@ impl<'py> GraphWalk<'py> {
         saved: bool,
     ) -> u64 {
         let before = self.nodes;
-        let mut stack = vec![root];
-        while let Some(node) = stack.pop().or_else(|| self.hidden.pop()) {
+        let mut open = BTreeMap::new();
+        let mut met = 0_usize;
+        let mut meet = |open: &mut BTreeMap<(u64, usize), Bound<'py, PyAny>>, node: Bound<'py, PyAny>| {
+            met += 1;
+            open.insert((number(&node).unwrap_or(u64::MAX), met), node);
+        };
+        self.numbers = number(&root).map(|newest| (newest, newest));
+        meet(&mut open, root);
+        while let Some((found, node)) = open.pop_last().or_else(|| Some(((u64::MAX, 0), self.hidden.pop()?)))
+        {
             if !self.visited.insert(node.as_ptr() as Address) {
                 continue;
             }
             self.nodes += 1;
+            self.numbers = self.numbers.map(|(oldest, newest)| (oldest.min(found.0), newest));
             if saved {
                 self.read_saved(torch, &node);
             }
@@ -188,18 +203,26 @@ impl<'py> GraphWalk<'py> {
                     if let Ok(function) = pair.get_item(0)
                         && !function.is_none()
                     {
-                        stack.push(function);
+                        meet(&mut open, function);
                     }
                 }
             }
             self.kept.push(node);
             if self.nodes >= limit {
-                self.truncated |= !stack.is_empty() || !self.hidden.is_empty();
+                self.truncated |= !open.is_empty() || !self.hidden.is_empty();
                 self.hidden.clear();
                 break;
             }
         }
         self.nodes - before
+    }
+
+    /// How many nodes there are behind the last root, where they lie as close to each other everywhere as among those that were
+    /// visited: nodes of other graphs, which are gone, have numbers too.
+    pub(crate) fn nodes_by_number(&self, root: &Bound<'_, PyAny>) -> Option<u64> {
+        let (oldest, newest) = self.numbers?;
+        let whole = nodes_since_oldest(root)?;
+        Some((self.nodes as f64 * whole as f64 / (newest - oldest).max(1) as f64) as u64)
     }
 
     /// Bytes of what was saved, each storage once.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use caulk_wire::Unit;
 
-use crate::stopwatch::monotonic;
+use crate::stopwatch::{monotonic, ordinary};
 
 /// Boundaries at which a census is always taken: something must be there to compare with.
 const FIRST: u32 = 3;
@@ -56,7 +56,7 @@ impl Trend {
     ) -> bool {
         let now = monotonic();
         // A census at each of these would be a small part of the time between them.
-        let slow = self.boundaries > 0 && now.saturating_sub(self.at) > cost * SLOW;
+        let slow = self.boundaries > 0 && ordinary(now.saturating_sub(self.at)) > cost * SLOW;
         self.at = now;
         self.boundaries += 1;
         self.since += 1;
@@ -72,7 +72,7 @@ impl Trend {
         // Finer boundaries must not use up what the epochs need.
         let rested = unit == Unit::Epoch
             || self.looks < FIRST_LOOKS
-            || now.saturating_sub(self.looked_at) > cost * REST;
+            || ordinary(now.saturating_sub(self.looked_at)) > cost * REST;
         // Imports make memory rise second by second.
         let imported = unit != Unit::Seconds || modules == self.modules;
         self.modules = modules;

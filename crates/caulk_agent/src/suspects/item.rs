@@ -84,6 +84,11 @@ impl Suspect {
         self.address.is_some() && !self.explained
     }
 
+    /// What is followed by name and was seen once need not grow.
+    pub(super) fn has_grown(&self) -> bool {
+        self.address.is_some() || self.kind == ContainerKind::Graph || self.gained > 0
+    }
+
     pub(super) fn weight(&self) -> u64 {
         self.gained * self.bytes_per_element.max(16)
     }

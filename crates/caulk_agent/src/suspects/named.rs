@@ -125,9 +125,7 @@ impl Suspects {
             self.items.push(item);
         }
     }
-}
 
-impl Suspects {
     /// Something of the program's that is followed by its name from now on, which is told.
     pub(super) fn follow_named(
         &mut self,
@@ -151,7 +149,7 @@ impl Suspects {
 }
 
 /// What tells things that are followed by name apart.
-pub(super) fn key_of(holder: &Holder) -> String {
+pub(crate) fn key_of(holder: &Holder) -> String {
     format!("{}:{}", holder.function, holder.expression)
 }
 

@@ -47,11 +47,9 @@ impl Suspects {
             .filter(|at| {
                 let item = &self.items[*at];
                 let there = item.address.is_some() || item.place.is_some();
-                // What is followed by name and was seen once need not grow.
-                let grows = item.address.is_some() || item.kind == ContainerKind::Graph || item.gained > 0;
                 item.explained
                     && there
-                    && grows
+                    && item.has_grown()
                     && !item.hit
                     && item.tries < TRIES
                     && !item.name.is_empty()

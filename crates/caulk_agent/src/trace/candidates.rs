@@ -127,8 +127,12 @@ impl<'py> Codes<'py> {
         likely.extend(others);
         let home = home_files(py, &watch.home);
         let mentioning = self.library.iter().filter(|code| mentions(code, &names, false));
-        let (at_home, elsewhere): (Vec<_>, Vec<_>) =
+        let (mut at_home, elsewhere): (Vec<_>, Vec<_>) =
             mentioning.partition(|code| home.contains(&frames::file_of(code)));
+        // A module may mention the name in many functions: those of the class itself come first, the growing ones before others.
+        let class = watch.home.rsplit('.').next().map(|class| format!("{class}.")).unwrap_or_default();
+        let of_class = |code: &Bound<'_, PyAny>| frames::function_of(code).starts_with(&class);
+        at_home.sort_by_cached_key(|code| (!grows_something(code), !of_class(code)));
         let telling = elsewhere.len() <= COMMON || (likely.is_empty() && at_home.is_empty());
         let elsewhere = elsewhere.into_iter().take(if telling { COMMON } else { 0 });
         let library = at_home.into_iter().take(COMMON).chain(elsewhere);
@@ -162,7 +166,7 @@ impl<'py> Codes<'py> {
         }
         order.extend((0..self.user.len()).filter(|at| !met.contains(at)));
         let codes = order.into_iter().map(|at| &self.user[at]);
-        let growing = codes.filter(|code| calls_mutator(code) || stores_item(code));
+        let growing = codes.filter(|code| grows_something(code));
         growing.map(|code| Likely { code, user: true }).collect()
     }
 
@@ -179,10 +183,13 @@ impl<'py> Codes<'py> {
         }
         self.user.iter().filter(move |code| {
             let name = code.getattr(intern!(code.py(), "co_name"));
-            name.is_ok_and(|name| called.contains(&(name.as_ptr() as Address)))
-                && (calls_mutator(code) || stores_item(code))
+            name.is_ok_and(|name| called.contains(&(name.as_ptr() as Address))) && grows_something(code)
         })
     }
+}
+
+fn grows_something(code: &Bound<'_, PyAny>) -> bool {
+    calls_mutator(code) || stores_item(code)
 }
 
 fn calls_mutator(code: &Bound<'_, PyAny>) -> bool {
