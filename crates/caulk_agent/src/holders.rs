@@ -82,9 +82,7 @@ pub(crate) fn find_within(
     scope: Scope,
     limit: Duration,
 ) -> (AddressMap<Path>, bool) {
-    let nothing = AddressSet::default();
-    let (search, complete) = search(heap, targets, &nothing, scope, limit);
-    (search.paths(usize::MAX), complete)
+    search(heap, targets, &AddressSet::default(), usize::MAX, scope, limit)
 }
 
 /// Where paths begin: the first `longest` nodes of those to each target that can be reached, and to those `besides` that the
@@ -96,16 +94,17 @@ pub(crate) fn find_beginnings(
     longest: usize,
     limit: Duration,
 ) -> AddressMap<Path> {
-    search(heap, targets, besides, Scope::All, limit).0.paths(longest)
+    search(heap, targets, besides, longest, Scope::All, limit).0
 }
 
-fn search<'a, 'py>(
-    heap: &'a mut Heap<'py>,
-    targets: &'a AddressSet,
-    besides: &'a AddressSet,
+fn search(
+    heap: &mut Heap<'_>,
+    targets: &AddressSet,
+    besides: &AddressSet,
+    longest: usize,
     scope: Scope,
     limit: Duration,
-) -> (Search<'a, 'py>, bool) {
+) -> (AddressMap<Path>, bool) {
     let py = heap.py;
     let modules = modules(py);
     let frames = frames::all_frames(py);
@@ -165,7 +164,8 @@ fn search<'a, 'py>(
         }
         complete = complete && search.run();
     }
-    (search, complete)
+    // While the roots that were read are alive still.
+    (search.paths(longest), complete)
 }
 
 fn package_of(module: &str) -> &str {

@@ -295,6 +295,10 @@ impl Session {
 
     fn look_at_the_profiler(&mut self, py: Python<'_>, unit: Unit) {
         let kept = "torch's profiler is on all the time: it keeps every event until it is stopped";
+        // Torch tells of the thread that asks, and seconds pass on any.
+        if unit == Unit::Seconds && self.tracked != Unit::Seconds {
+            return;
+        }
         match self.profiler.look(py, unit <= self.tracked) {
             Some(true) => self.note("profiler-on", kept),
             Some(false) => self.note("profiler-off", "torch's profiler is off again"),

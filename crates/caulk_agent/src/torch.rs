@@ -98,6 +98,8 @@ impl Drop for Torch<'_> {
 /// further back: weights, of which each call begins with some.
 const MOST_ASKED: u32 = 10_000;
 const IN_VAIN: u32 = 512;
+/// Nodes below which they do not tell how close to each other a graph's nodes lie.
+const ENOUGH: u64 = 256;
 /// The oldest node that a large graph was found to begin with.
 static OLDEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
@@ -146,8 +148,9 @@ pub(crate) struct GraphWalk<'py> {
     /// Storages saved for backward, parameters apart.
     pub(crate) saved: AddressMap<Storage>,
     pub(crate) truncated: bool,
-    /// The lowest number of a node that was visited since the last root, and that root's.
+    /// The lowest number of a node that was visited since the last root, and that root's; how many have one.
     numbers: Option<(u64, u64)>,
+    numbered: u64,
     visited: AddressSet,
     /// Nodes that were found in what hooks packed, to be followed like others.
     hidden: Vec<Bound<'py, PyAny>>,
@@ -163,6 +166,7 @@ impl<'py> GraphWalk<'py> {
             saved: AddressMap::default(),
             truncated: false,
             numbers: None,
+            numbered: 0,
             visited: AddressSet::default(),
             hidden: Vec::new(),
             kept: Vec::new(),
@@ -186,6 +190,7 @@ impl<'py> GraphWalk<'py> {
             open.insert((number(&node).unwrap_or(u64::MAX), met), node);
         };
         self.numbers = number(&root).map(|newest| (newest, newest));
+        self.numbered = 0;
         meet(&mut open, root);
         while let Some((found, node)) = open.pop_last().or_else(|| Some(((u64::MAX, 0), self.hidden.pop()?)))
         {
@@ -194,6 +199,7 @@ impl<'py> GraphWalk<'py> {
             }
             self.nodes += 1;
             self.numbers = self.numbers.map(|(oldest, newest)| (oldest.min(found.0), newest));
+            self.numbered += u64::from(found.0 != u64::MAX);
             if saved {
                 self.read_saved(torch, &node);
             }
@@ -202,6 +208,7 @@ impl<'py> GraphWalk<'py> {
                 for pair in next.iter() {
                     if let Ok(function) = pair.get_item(0)
                         && !function.is_none()
+                        && !self.visited.contains(&(function.as_ptr() as Address))
                     {
                         meet(&mut open, function);
                     }
@@ -220,9 +227,10 @@ impl<'py> GraphWalk<'py> {
     /// How many nodes there are behind the last root, where they lie as close to each other everywhere as among those that were
     /// visited: nodes of other graphs, which are gone, have numbers too.
     pub(crate) fn nodes_by_number(&self, root: &Bound<'_, PyAny>) -> Option<u64> {
-        let (oldest, newest) = self.numbers?;
+        let (oldest, newest) = self.numbers.filter(|_| self.numbered >= ENOUGH)?;
         let whole = nodes_since_oldest(root)?;
-        Some((self.nodes as f64 * whole as f64 / (newest - oldest).max(1) as f64) as u64)
+        let numbered = self.numbered as f64 * whole as f64 / (newest - oldest).max(1) as f64;
+        Some(self.nodes - self.numbered + numbered as u64)
     }
 
     /// Bytes of what was saved, each storage once.

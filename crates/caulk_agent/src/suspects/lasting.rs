@@ -1,6 +1,6 @@
 //! What leads to the bytes that last.
 
-use caulk_wire::Contents;
+use caulk_wire::{Contents, StepKind};
 
 use super::Suspects;
 use super::item::Suspect;
@@ -30,20 +30,24 @@ impl Suspects {
 
     fn meet_named(&mut self, named: Named, bytes: u64, boundary: u32, channel: &mut Channel) {
         let Named { holder, place, kind, type_name, length, traits } = named;
+        // What lies in a list is not found again under the list's name: each look tells of it.
+        let in_list = holder.path.last().is_some_and(|step| step.kind == StepKind::Index);
         let key = key_of_list(&holder);
-        let named = self.items.iter().filter(|item| item.place.is_some()).count();
+        let named = self.items.iter().filter(|item| !item.key.is_empty()).count();
         let Some(item) = self.items.iter_mut().find(|item| item.key == key) else {
             if named >= MOST_NAMED {
                 return;
             }
             let mut item = self.follow_named(kind, type_name, place, holder, boundary, channel);
             item.key = key;
+            item.place.take_if(|_| in_list);
             item.take_size(length, boundary, channel);
             self.items.push(item);
             return;
         };
         // The owner may have been replaced by another at the same place.
-        let followed = item.place.replace(place).is_some();
+        let followed = item.place.replace(place).is_some() && !in_list;
+        item.place.take_if(|_| in_list);
         if !followed {
             item.take_size(length, boundary, channel);
         }

@@ -129,9 +129,12 @@ impl<'py> Codes<'py> {
         let mentioning = self.library.iter().filter(|code| mentions(code, &names, false));
         let (mut at_home, elsewhere): (Vec<_>, Vec<_>) =
             mentioning.partition(|code| home.contains(&frames::file_of(code)));
-        // A module may mention the name in many functions: those of the class itself come first, the growing ones before others.
-        let class = watch.home.rsplit('.').next().map(|class| format!("{class}.")).unwrap_or_default();
-        let of_class = |code: &Bound<'_, PyAny>| frames::function_of(code).starts_with(&class);
+        // A module may mention the name in many functions: those that make something grow come first, of the class itself
+        // before others.
+        let of_class = |code: &Bound<'_, PyAny>| {
+            let function = frames::function_of(code);
+            function.rsplit_once('.').is_some_and(|(class, _)| watch.home.ends_with(class))
+        };
         at_home.sort_by_cached_key(|code| (!grows_something(code), !of_class(code)));
         let telling = elsewhere.len() <= COMMON || (likely.is_empty() && at_home.is_empty());
         let elsewhere = elsewhere.into_iter().take(if telling { COMMON } else { 0 });
