@@ -40,17 +40,18 @@ impl Suspects {
             }
             let mut item = self.follow_named(kind, type_name, place, holder, boundary, channel);
             item.key = key;
-            item.place.take_if(|_| in_list);
+            if in_list {
+                item.place = None;
+            }
             item.take_size(length, boundary, channel);
             self.items.push(item);
             return;
         };
         // The owner may have been replaced by another at the same place.
-        let followed = item.place.replace(place).is_some() && !in_list;
-        item.place.take_if(|_| in_list);
-        if !followed {
+        if item.place.is_none() {
             item.take_size(length, boundary, channel);
         }
+        item.place = (!in_list).then_some(place);
         if item.take_kept(bytes) {
             item.bytes_per_element = item.kept_per_element;
             channel.send(&item.contents(boundary, traits).into());
