@@ -6,6 +6,7 @@ use caulk_core::wire::Message;
 use caulk_core::{ProcessRecord, Recording};
 
 use crate::process::Process;
+use crate::units::median;
 
 /// Time for which a process lives on unseen: four looks a second.
 const BETWEEN_LOOKS_NS: u64 = 300_000_000;
@@ -45,17 +46,22 @@ impl<'a> Children<'a> {
         self.records.iter().filter(alive).count()
     }
 
-    /// Private dirty bytes of one of those that were alive at a time: their mean, each at the last look before it that
-    /// read them. `None` where none did.
+    /// Private dirty bytes of one of those that were alive at a time: the median, each at the last reading before it, by a
+    /// look or by its own agent. `None` where none was read.
     pub(crate) fn own_bytes_at(&self, time_ns: u64, recording: &Recording) -> Option<f64> {
         let alive = self.records.iter().filter(|child| child.first_ns <= time_ns && time_ns <= child.last_ns);
         let own = |child: &&ProcessRecord| {
-            let looks = recording.samples.iter().rev();
-            let mut looks = looks.filter(|look| look.time_ns <= time_ns && look.pid == child.pid);
-            looks.find_map(|look| look.private_dirty_bytes).map(|bytes| bytes as f64)
+            let looks = recording.samples.iter().filter(|look| look.pid == child.pid);
+            let looks = looks.filter_map(|look| Some((look.time_ns, look.private_dirty_bytes?)));
+            let events = recording.events.iter().filter(|event| event.pid == child.pid);
+            let told = events.filter_map(|event| match &event.message {
+                Message::Boundary(at) if at.private_bytes > 0 => Some((at.time_ns, at.private_bytes)),
+                _ => None,
+            });
+            let before = looks.chain(told).filter(|(read_ns, _)| *read_ns <= time_ns);
+            before.max_by_key(|(read_ns, _)| *read_ns).map(|(_, bytes)| bytes as f64)
         };
-        let each: Vec<f64> = alive.filter_map(own).collect();
-        (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
+        median(alive.filter_map(own).collect())
     }
 
     /// Are most of them workers of a `DataLoader`?

@@ -84,9 +84,14 @@ impl Rate {
     pub(crate) fn grows(&self) -> bool {
         match self.judgement.state {
             State::Grows => true,
-            State::Undecided => self.points <= 3 && self.elements > self.first,
+            State::Undecided => self.points <= 3 && self.has_grown(),
             _ => false,
         }
+    }
+
+    /// Is there more of it than there was, whatever it does now?
+    pub(crate) fn has_grown(&self) -> bool {
+        self.elements > self.first
     }
 }
 

@@ -93,7 +93,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.verdicts.push(verdict);
     }
     diagnosis.notes.extend(ranks::notes(&parts));
-    for Part { process, judged, findings, told } in parts {
+    for Part { process, judged, findings, told, .. } in parts {
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
         diagnosis.notes.extend(gpu_rest::note(recording, process));
@@ -135,6 +135,8 @@ pub(crate) struct Part<'a> {
     pub(crate) process: &'a Process<'a>,
     pub(crate) judged: verdicts::Judged,
     pub(crate) findings: Vec<Finding>,
+    /// Of a process that works for another: what a line was seen to grow in it, found to be a leak or not.
+    pub(crate) traced: Vec<Finding>,
     /// Its verdicts are told.
     pub(crate) told: bool,
 }
@@ -143,7 +145,11 @@ impl<'a> Part<'a> {
     fn of(files: &Files<'_>, process: &'a Process<'a>, recording: &Recording) -> Self {
         let mut judged = verdicts::of_process(recording, process);
         let findings = of_process(files, process, &mut judged, recording);
-        Self { process, judged, findings, told: true }
+        let traced = workers::master(process).map(|_| {
+            let suspects = suspect::traced(files, process, &judged);
+            suspect::findings(files, process, &judged, suspects)
+        });
+        Self { process, judged, findings, traced: traced.unwrap_or_default(), told: true }
     }
 }
 

@@ -66,7 +66,7 @@ fn weighed(mut finding: Finding, each: Option<f64>) -> Finding {
     if let (Some(growth), Some(each)) = (&mut finding.growth, each) {
         growth.bytes_per_unit = each * growth.elements_per_unit;
         growth.bytes_per_epoch = growth.elements_per_epoch.map(|count| count * each);
-        let text = format!("each holds {} of its own at the last look, their mean", Bytes(each as u64));
+        let text = format!("each holds {} of its own at the last reading, their median", Bytes(each as u64));
         finding.evidence.push(Evidence { kind: "children".into(), text });
     }
     finding

@@ -48,14 +48,34 @@ pub(crate) fn of_process<'a>(
     judged: &Judged,
     died: bool,
 ) -> Vec<Suspect<'a>> {
+    let mut suspects = those_that(Rate::grows, files, process, judged);
+    opaque::weigh(process, judged, &mut suspects);
+    by_elimination(judged, &mut suspects);
+    for suspect in &mut suspects {
+        suspect.severity = severity(suspect, judged, died);
+    }
+    suspects.retain(|suspect| suspect.worth_a_word(judged));
+    suspects
+}
+
+/// What was seen to be grown by a line, whether it goes on growing or not.
+pub(crate) fn traced<'a>(files: &Files<'_>, process: &'a Process<'a>, judged: &Judged) -> Vec<Suspect<'a>> {
+    let mut suspects = those_that(Rate::has_grown, files, process, judged);
+    suspects.retain(|suspect| suspect.located.as_ref().is_some_and(|located| located.traced.is_some()));
+    suspects
+}
+
+fn those_that<'a>(
+    grow: fn(&Rate) -> bool,
+    files: &Files<'_>,
+    process: &'a Process<'a>,
+    judged: &Judged,
+) -> Vec<Suspect<'a>> {
     let Some(scale) = judged.scale else { return Vec::new() };
-    let mut suspects = Vec::new();
-    for id in process.ids() {
-        let (Some(&holder), Some(mut rate)) = (process.holders.get(&id), Rate::of(process, scale, id)) else {
-            continue;
-        };
+    let suspect = |id| {
+        let (&holder, mut rate) = (process.holders.get(&id)?, Rate::of(process, scale, id)?);
         if of_caulk(holder) {
-            continue;
+            return None;
         }
         let contents = process.contents.get(&id).and_then(|looks| looks.last().copied());
         let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2);
@@ -68,23 +88,17 @@ pub(crate) fn of_process<'a>(
         if let Some(ceiling) = ceiling {
             rate.limit(ceiling);
         }
-        let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
-        if !rate.grows() {
-            continue;
+        if !grow(&rate) {
+            return None;
         }
+        let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
         let located = place::locate(files, process, id, kind);
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
         let confidence = confidence(located.as_ref(), judged.series(series), &rate);
         let severity = Severity::Info;
-        suspects.push(Suspect { holder, kind, contents, rate, located, class, severity, confidence, series });
-    }
-    opaque::weigh(process, judged, &mut suspects);
-    by_elimination(judged, &mut suspects);
-    for suspect in &mut suspects {
-        suspect.severity = severity(suspect, judged, died);
-    }
-    suspects.retain(|suspect| suspect.worth_a_word(judged));
-    suspects
+        Some(Suspect { holder, kind, contents, rate, located, class, severity, confidence, series })
+    };
+    process.ids().into_iter().filter_map(suspect).collect()
 }
 
 impl Suspect<'_> {

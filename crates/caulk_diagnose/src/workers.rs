@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{Evidence, Finding, LeakClass, Role, Severity, State};
+use caulk_core::{Bytes, Evidence, Finding, LeakClass, Role, Severity, State};
 
 use crate::Part;
 use crate::process::Process;
+use crate::verdicts::unit_name;
 
 /// Growth of a sibling that is taken for the same, as parts of what is explained.
 const ALIKE: std::ops::RangeInclusive<f64> = 0.5..=2.0;
@@ -20,7 +21,8 @@ pub(crate) fn master(process: &Process<'_>) -> Option<u32> {
 /// Gives leaks of workers their class, and lets what was found in one speak for its siblings.
 pub(crate) fn join(parts: &mut [Part<'_>]) {
     for part in parts.iter_mut().filter(|part| master(part.process).is_some()) {
-        part.findings.iter_mut().filter(|finding| is_kept(finding)).for_each(reclass);
+        let all = part.findings.iter_mut().chain(&mut part.traced);
+        all.filter(|finding| is_kept(finding)).for_each(reclass);
     }
     for index in 0..parts.len() {
         if let Some(found) = explained_by_sibling(parts, index) {
@@ -64,7 +66,7 @@ fn explained_by_sibling(parts: &[Part<'_>], index: usize) -> Option<Vec<Finding>
     alike.or_else(|| {
         let open = own.findings.iter().find(|finding| is_open(finding))?;
         let same = |finding: &&Finding| is_kept(finding) && function(finding) == function(open);
-        let found = siblings().find_map(|other| other.findings.iter().find(same))?;
+        let found = siblings().find_map(|other| other.findings.iter().chain(&other.traced).find(same))?;
         Some(vec![of_same_function(found, open, own.process)?])
     })
 }
@@ -75,12 +77,20 @@ fn function(finding: &Finding) -> Option<(&str, &str)> {
 }
 
 /// What a sibling's container says of growth that begins in the same function. A pool hands out its tasks as it comes:
-/// one process may have done many times the work of another.
+/// one process may have done many times the work of another, and the one that is looked into, which pauses, does less and
+/// less: its container has grown, but need not be found to go on.
 fn of_same_function(found: &Finding, open: &Finding, process: &Process<'_>) -> Option<Finding> {
-    let share = open.growth.as_ref()?.bytes_per_unit / found.growth.as_ref()?.bytes_per_unit;
+    let there = found.growth.as_ref().map(|growth| growth.bytes_per_unit).filter(|bytes| *bytes > 0.0)?;
+    let share = open.growth.as_ref()?.bytes_per_unit / there;
     let mut finding = scaled(found.clone(), process, share);
     finding.severity = finding.severity.max(open.severity);
     finding.confidence = finding.confidence.min(open.confidence);
+    // Its message told the sibling's share.
+    if let Some(growth) = &finding.growth {
+        let (container, unit) = (&finding.container, unit_name(growth.unit));
+        let rate = Bytes::signed(growth.bytes_per_unit);
+        finding.message = format!("`{container}` grows, {rate} per {unit}: {}", finding.class.summary());
+    }
     Some(finding)
 }
 

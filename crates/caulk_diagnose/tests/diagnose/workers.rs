@@ -1,9 +1,14 @@
 //! Workers: what they keep themselves, and what they copy by reading it.
 
-use caulk_core::wire::{ContainerKind, ContainerLen, Contents, Message};
-use caulk_core::{Confidence, LeakClass, Recording, Role, Series, Severity, State};
+use caulk_core::wire::{
+    ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, Message,
+};
+use caulk_core::{
+    AgentEvent, Confidence, LeakClass, ProcessRecord, Recording, Role, Series, Severity, State,
+};
+use caulk_diagnose::Diagnosis;
 
-use super::run::{MB, Run, attribute, elements, rising};
+use super::run::{FILE, MB, Run, attribute, elements, global, rising};
 
 const SOURCE: &str = "\
 class Crops:
@@ -84,4 +89,63 @@ fn pages_that_the_worker_fills_itself_are_no_copies() {
     let copied =
         run.diagnose().findings.into_iter().any(|finding| finding.class == LeakClass::WorkerCopyOnWrite);
     assert!(!copied);
+}
+
+const POOL: &str = "\
+KEPT = []
+
+
+def prepare(index):
+    batch = make(index)
+    KEPT.append(batch)
+    return batch
+";
+
+/// The second process of a pool: 8 MB more per epoch, allocated by the line that makes a batch.
+fn second(recording: &mut Recording) {
+    let first = recording.processes[0].clone();
+    recording.processes.push(ProcessRecord { pid: 8, index: 1, ..first });
+    let boundaries: Vec<AgentEvent> = recording
+        .events
+        .iter()
+        .filter(|event| matches!(event.message, Message::Boundary(_)))
+        .cloned()
+        .collect();
+    let frame = HeapFrame { file: FILE.into(), line: 5, function: "prepare".into() };
+    let stack = HeapStack { id: 0, flags: 0, frames: vec![frame] };
+    recording.events.push(AgentEvent { time_ns: 0, pid: 8, message: stack.into() });
+    for event in boundaries {
+        let Message::Boundary(mut boundary) = event.message else { continue };
+        let bytes = 8 * MB * boundary.index;
+        boundary.malloc_bytes = 400 * MB + bytes;
+        boundary.rss_bytes = 700 * MB + bytes;
+        let row = HeapRow { id: 0, bytes, blocks: bytes / MB, deviation: MB / 10 };
+        let live =
+            HeapLive { boundary: boundary.seq, interval: 524_288, rows: vec![row], ..HeapLive::default() };
+        for message in [boundary.into(), live.into()] {
+            recording.events.push(AgentEvent { time_ns: 0, pid: 8, message });
+        }
+    }
+}
+
+#[test]
+fn what_slowed_down_in_the_process_that_is_looked_into_explains_its_siblings() {
+    let lengths = [1, 9, 14, 16, 17, 17, 17, 17, 17];
+    let pool = || Run::of(POOL).epochs(lengths.map(|length| 400 * MB + length * MB)).edit(worker(|_| 0));
+    let alone = pool().edit(second).diagnose();
+    let classes = |diagnosis: &Diagnosis| -> Vec<LeakClass> {
+        diagnosis.findings.iter().map(|finding| finding.class).collect()
+    };
+    assert_eq!(classes(&alone), [LeakClass::NativeGrowth]);
+    let kept = elements(MB, &["array"]);
+    let run = pool().grown(ContainerKind::List, global(1, "KEPT"), kept, lengths);
+    // Of what no line was seen to grow, nobody knows whether it is the same.
+    assert_eq!(classes(&run.edit(second).diagnose()), [LeakClass::NativeGrowth]);
+    let kept = elements(MB, &["array"]);
+    let run = pool().grown(ContainerKind::List, global(1, "KEPT"), kept, lengths);
+    let finding = run.traced(1, "KEPT.append", "prepare").edit(second).finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::WorkerMemoryGrows, Severity::Error));
+    assert_eq!((finding.sites[0].line, finding.process.index), (6, 1));
+    assert_eq!(finding.confidence, Confidence::Likely);
+    assert!(finding.message.starts_with("`KEPT` grows, +8.00 MB per epoch"), "{}", finding.message);
 }
