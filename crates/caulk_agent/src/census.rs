@@ -236,7 +236,13 @@ impl<'a, 'py> Walk<'a, 'py> {
     fn meet(&mut self, object: Address, info: TypeInfo) {
         match info.shape {
             Shape::Tensor if self.census.tensors.len() < MOST_NOTED => self.census.tensors.push(object),
-            Shape::List | Shape::Dict | Shape::Set | Shape::Deque | Shape::Buffer | Shape::Items => {
+            Shape::List
+            | Shape::Dict
+            | Shape::Set
+            | Shape::Deque
+            | Shape::SimpleQueue
+            | Shape::Buffer
+            | Shape::Items => {
                 let len = Heap::length_of(object, info.shape).unwrap_or(0);
                 if len >= self.shortest {
                     self.note(Seen { address: object, shape: info.shape, len });

@@ -123,6 +123,7 @@ impl<'py> Heap<'py> {
             Shape::Set => unsafe { ffi::PySet_Size(pointer) },
             // SAFETY: as for a list.
             Shape::Items => unsafe { ffi::Py_SIZE(pointer) }.saturating_mul(item_bytes(object)),
+            Shape::SimpleQueue => return Some(held_by(object)),
             _ => return None,
         };
         usize::try_from(length).ok()
@@ -140,7 +141,7 @@ impl<'py> Heap<'py> {
         let header = if info.collected { 16 } else { 0 };
         let length = Self::length_of(object, info.shape).unwrap_or(0);
         let beside = match info.shape {
-            Shape::List | Shape::Deque => length * 8,
+            Shape::List | Shape::Deque | Shape::SimpleQueue => length * 8,
             // A dict's table: 8-byte hash, key and value for two thirds of its slots, and an index of one to four bytes.
             Shape::Dict => (length.max(5).next_power_of_two() * 3 / 2) * 24,
             Shape::Set => length.max(8).next_power_of_two() * 2 * 16,
@@ -250,6 +251,32 @@ fn is_heap_type(object: Address) -> bool {
     // SAFETY: a live type object, by its shape.
     let flags = unsafe { ffi::PyType_GetFlags(object as *mut ffi::PyTypeObject) };
     flags & ffi::Py_TPFLAGS_HEAPTYPE != 0
+}
+
+/// How many objects one refers to, but for its type: a `queue.SimpleQueue` knows its elements, and tells their number to a
+/// call alone.
+fn held_by(object: Address) -> usize {
+    struct Held {
+        object_type: *mut ffi::PyObject,
+        count: usize,
+    }
+    unsafe extern "C" fn count(object: *mut ffi::PyObject, held: *mut c_void) -> c_int {
+        // SAFETY: the traversal below passes a pointer to its `Held`.
+        let held = unsafe { &mut *held.cast::<Held>() };
+        held.count += usize::from(object != held.object_type);
+        0
+    }
+    let object = object as *mut ffi::PyObject;
+    // SAFETY: alive, as its type is; the slot has the documented type, or is null, which is `None`.
+    unsafe {
+        let object_type = ffi::Py_TYPE(object);
+        let slot = ffi::PyType_GetSlot(object_type, ffi::Py_tp_traverse);
+        let mut held = Held { object_type: object_type.cast(), count: 0 };
+        if let Some(traverse) = std::mem::transmute::<*mut c_void, Option<ffi::traverseproc>>(slot) {
+            traverse(object, count, (&raw mut held).cast());
+        }
+        held.count
+    }
 }
 
 /// Who is told of an object's referents, and of how many more.

@@ -129,6 +129,7 @@ impl Suspects {
             Shape::Dict => ContainerKind::Dict,
             Shape::Set => ContainerKind::Set,
             Shape::Deque => ContainerKind::Deque,
+            Shape::SimpleQueue => ContainerKind::Queue,
             Shape::Buffer | Shape::Items => ContainerKind::Buffer,
             _ => ContainerKind::List,
         };

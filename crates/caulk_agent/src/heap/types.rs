@@ -24,6 +24,8 @@ pub(crate) enum Shape {
     Buffer,
     /// `array.array`.
     Items,
+    /// `queue.SimpleQueue`, whose elements are its own from 3.13 on; before, they are in a list of its.
+    SimpleQueue,
     Tuple,
     Text,
     Bytes,
@@ -65,6 +67,7 @@ pub(crate) struct TypeInfo {
 pub(super) struct KnownTypes {
     deque: Address,
     array: Address,
+    simple_queue: Address,
     lru_cache: Address,
     streams: [Address; 2],
     exporters: [Address; 3],
@@ -88,6 +91,7 @@ impl KnownTypes {
         Self {
             deque: find("_collections", "deque").max(find("collections", "deque")),
             array: find("array", "array"),
+            simple_queue: find("_queue", "SimpleQueue"),
             lru_cache: find("functools", "_lru_cache_wrapper"),
             streams: ["BytesIO", "StringIO"].map(|name| find("_io", name)),
             exporters: [("mmap", "mmap"), ("_ctypes", "Array"), ("_ctypes", "Structure")]
@@ -167,6 +171,7 @@ impl KnownTypes {
             // A class of the user's may have methods of its own.
             None if object_type as Address == self.streams[0] => Shape::Stream,
             None if object_type as Address == self.streams[1] => Shape::TextStream,
+            None if object_type as Address == self.simple_queue => Shape::SimpleQueue,
             None if self.exports(object_type) => Shape::Exporter,
             None => Shape::Plain,
         }

@@ -81,6 +81,8 @@ pub(super) enum Measure {
     /// `ob_size`: tuple, deque, bytearray, `array.array`.
     Size,
     Text,
+    /// `qsize()` of a `queue.SimpleQueue`.
+    Queue,
     Tensor,
     Array,
     /// A tensor whose class may run user code: only its identity is used.
@@ -110,6 +112,7 @@ impl Reading {
 pub(super) struct Known {
     deque: Address,
     array: Address,
+    simple_queue: Address,
     ndarray: Address,
     pub(super) tensor: Address,
     pub(super) parameter: Address,
@@ -125,6 +128,7 @@ impl Known {
         Self {
             deque: address("_collections", "deque").max(address("collections", "deque")),
             array: address("array", "array"),
+            simple_queue: address("_queue", "SimpleQueue"),
             ndarray: address("numpy", "ndarray"),
             tensor: address("torch", "Tensor"),
             parameter: address("torch.nn.parameter", "Parameter"),
@@ -150,6 +154,7 @@ impl Known {
             (self.tensor, Measure::Tensor),
             (self.parameter, Measure::Tensor),
             (self.ndarray, Measure::Array),
+            (self.simple_queue, Measure::Queue),
         ];
         if let Some((_, measure)) = exact.iter().find(|(known, _)| *known == value_type as Address) {
             return *measure;
@@ -200,6 +205,7 @@ impl Known {
             // SAFETY: a variable-size object whose `ob_size` counts its elements.
             Measure::Size => unsafe { ffi::Py_SIZE(pointer) },
             Measure::Text => text_length(value),
+            Measure::Queue => waiting_in(value),
             // An array keeps its size while it keeps its identity, but for `resize`, which nobody grows data with.
             Measure::Array if same => before.size as isize,
             Measure::Array => number(value, intern!(value.py(), "nbytes")),
@@ -245,6 +251,12 @@ impl Known {
         let depth = self.modes.as_ref()?.bind(py).call0().and_then(|depth| depth.extract::<usize>());
         if depth.is_ok_and(|depth| depth > 0) { Torch::new(py) } else { None }
     }
+}
+
+/// Elements of an exact `queue.SimpleQueue`.
+fn waiting_in(queue: &Bound<'_, PyAny>) -> isize {
+    let count = queue.call_method0(intern!(queue.py(), "qsize"));
+    count.and_then(|count| count.extract()).unwrap_or(0)
 }
 
 /// Length of an exact `str` or `bytes`; other text is left alone.
