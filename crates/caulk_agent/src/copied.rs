@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder};
+use caulk_wire::{ContainerLen, Contents, Holder};
 
 use crate::census::Seen;
 use crate::channel::Channel;
@@ -96,12 +96,7 @@ impl Copied {
         let Some(path) = paths.get(&address) else { return };
         self.done = true;
         channel.send(&Holder { id, boundary, ..label::describe(heap, path).holder }.into());
-        let kind = match shape {
-            Shape::Dict => ContainerKind::Dict,
-            Shape::Set => ContainerKind::Set,
-            Shape::Deque => ContainerKind::Deque,
-            _ => ContainerKind::List,
-        };
+        let kind = shape.kind();
         let type_name = heap.type_name(address);
         let shallow_bytes = heap.shallow_bytes(address) as u64;
         let len = len as u64;

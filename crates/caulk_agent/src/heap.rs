@@ -267,16 +267,14 @@ fn held_by(object: Address) -> usize {
         0
     }
     let object = object as *mut ffi::PyObject;
-    // SAFETY: alive, as its type is; the slot has the documented type, or is null, which is `None`.
-    unsafe {
-        let object_type = ffi::Py_TYPE(object);
-        let slot = ffi::PyType_GetSlot(object_type, ffi::Py_tp_traverse);
-        let mut held = Held { object_type: object_type.cast(), count: 0 };
-        if let Some(traverse) = std::mem::transmute::<*mut c_void, Option<ffi::traverseproc>>(slot) {
-            traverse(object, count, (&raw mut held).cast());
-        }
-        held.count
+    // SAFETY: `object` is alive.
+    let object_type = unsafe { ffi::Py_TYPE(object) };
+    let mut held = Held { object_type: object_type.cast(), count: 0 };
+    if let Some(traverse) = types::traversal(object_type) {
+        // SAFETY: the type's own slot; `count` gets its `Held` back.
+        unsafe { traverse(object, count, (&raw mut held).cast()) };
     }
+    held.count
 }
 
 /// Who is told of an object's referents, and of how many more.

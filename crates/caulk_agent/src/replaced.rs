@@ -198,13 +198,7 @@ impl Replaced {
     fn fresh_containers(census: &Census, tracker: &Tracker) -> Vec<Candidate> {
         let fresh = |seen: &&Seen| seen.len >= SHORTEST && !tracker.knows(seen.address);
         let candidates = census.containers.iter().filter(fresh).map(|seen| {
-            let kind = match seen.shape {
-                Shape::Dict => ContainerKind::Dict,
-                Shape::Set => ContainerKind::Set,
-                Shape::Deque => ContainerKind::Deque,
-                Shape::Buffer | Shape::Items => ContainerKind::Buffer,
-                _ => ContainerKind::List,
-            };
+            let kind = seen.shape.kind();
             let size = seen.len as u64;
             Candidate { address: seen.address, kind, size, weight: size * 64 }
         });

@@ -20,7 +20,7 @@ use traced::Armed;
 use crate::budget::Price;
 use crate::census::{Census, Grown};
 use crate::channel::Channel;
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, type_address};
 use crate::peaks::Peaks;
 
 /// Containers followed at a time.
@@ -125,14 +125,7 @@ impl Suspects {
 
     fn follow(&mut self, heap: &mut Heap<'_>, grown: &Grown, boundaries: &[u32]) {
         let address = grown.seen.address;
-        let kind = match grown.seen.shape {
-            Shape::Dict => ContainerKind::Dict,
-            Shape::Set => ContainerKind::Set,
-            Shape::Deque => ContainerKind::Deque,
-            Shape::SimpleQueue => ContainerKind::Queue,
-            Shape::Buffer | Shape::Items => ContainerKind::Buffer,
-            _ => ContainerKind::List,
-        };
+        let kind = grown.seen.shape.kind();
         let history = boundaries.iter().zip(grown.history).filter(|(_, len)| *len > 0);
         let mut pending: Vec<_> = history.map(|(boundary, len)| (*boundary, u64::from(len))).collect();
         pending.reverse();

@@ -6,6 +6,7 @@
 use std::os::raw::{c_int, c_void};
 use std::sync::OnceLock;
 
+use caulk_wire::ContainerKind;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple, PyType};
@@ -48,6 +49,20 @@ pub(crate) enum Shape {
     Exporter,
     /// Anything else.
     Plain,
+}
+
+impl Shape {
+    /// What reports call a container of this shape.
+    pub(crate) fn kind(self) -> ContainerKind {
+        match self {
+            Self::Dict => ContainerKind::Dict,
+            Self::Set => ContainerKind::Set,
+            Self::Deque => ContainerKind::Deque,
+            Self::SimpleQueue => ContainerKind::Queue,
+            Self::Buffer | Self::Items => ContainerKind::Buffer,
+            _ => ContainerKind::List,
+        }
+    }
 }
 
 /// Facts of a type, read once per walk.
@@ -116,11 +131,7 @@ impl KnownTypes {
         // SAFETY: a live object's type is alive.
         let flags = unsafe { ffi::PyType_GetFlags(object_type) };
         let collected = flags & ffi::Py_TPFLAGS_HAVE_GC != 0;
-        // SAFETY: as above; the slot exists for static and heap types from 3.10 on.
-        let traverse = unsafe { ffi::PyType_GetSlot(object_type, ffi::Py_tp_traverse) };
-        // SAFETY: the slot's documented type; null is `None`.
-        let traverse = unsafe { std::mem::transmute::<*mut c_void, Option<ffi::traverseproc>>(traverse) }
-            .filter(|_| collected);
+        let traverse = traversal(object_type).filter(|_| collected);
         let (basic_size, item_size) = sizes(object_type as Address);
         TypeInfo {
             shape: self.shape(object_type, flags as u64),
@@ -191,6 +202,14 @@ impl KnownTypes {
                 && slot(object_type) == slot(base)
         })
     }
+}
+
+/// `tp_traverse` of a live type.
+pub(super) fn traversal(object_type: *mut ffi::PyTypeObject) -> Option<ffi::traverseproc> {
+    // SAFETY: the slot exists for static and heap types from 3.10 on.
+    let slot = unsafe { ffi::PyType_GetSlot(object_type, ffi::Py_tp_traverse) };
+    // SAFETY: the slot's documented type; null is `None`.
+    unsafe { std::mem::transmute::<*mut c_void, Option<ffi::traverseproc>>(slot) }
 }
 
 /// Byte offsets of `tp_basicsize` and `tp_itemsize` in `PyTypeObject` (CPython, Include/cpython/object.h; 64-bit).
