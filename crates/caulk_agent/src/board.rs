@@ -120,6 +120,11 @@ impl Entry {
         self.word(entry::SPENT)
     }
 
+    /// What those of its workers have spent that have readings alone, in nanoseconds.
+    pub(crate) fn read(&self) -> &AtomicU64 {
+        self.word(entry::READ)
+    }
+
     /// Is the credit this worker's to spend? It is the first one's who asks, until that one has ended.
     pub(crate) fn spends(self) -> bool {
         let own = std::process::id();

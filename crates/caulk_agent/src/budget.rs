@@ -14,6 +14,8 @@ const CREDIT: Duration = Duration::from_millis(750);
 const SHARE: f64 = 0.005;
 /// The same for a worker whose siblings have another one that is looked into: enough to read its memory.
 const READINGS: Duration = Duration::from_millis(50);
+/// The same for all such workers of a process together: loaders that are made anew per epoch have no end of them.
+const ALL_READINGS: Duration = Duration::from_millis(300);
 /// Longest pause at one boundary that is knowingly taken.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -34,6 +36,8 @@ pub(crate) struct Budget {
     seen: Duration,
     /// Where the process is found that this one works for: all that do have one credit together.
     shared: Option<Entry>,
+    /// May that credit be this one's to spend?
+    stays: bool,
 }
 
 impl Budget {
@@ -48,7 +52,7 @@ impl Budget {
     }
 
     /// The same, however long the pause is already.
-    fn affords(&self, predicted: Duration, reserve: Duration) -> bool {
+    pub(crate) fn affords(&self, predicted: Duration, reserve: Duration) -> bool {
         self.spent + self.now() + predicted + reserve <= self.credit() + self.earned
     }
 
@@ -60,16 +64,24 @@ impl Budget {
     /// What may be spent before the share applies: of several workers, one has the credit of all.
     fn credit(&self) -> Duration {
         let Some(entry) = self.shared else { return CREDIT };
-        if !entry.spends() {
-            return READINGS;
-        }
-        let all = Duration::from_nanos(entry.spent().load(Ordering::Relaxed));
-        CREDIT.saturating_sub(all.saturating_sub(self.spent))
+        let (own, all, spent) = if self.spends(entry) {
+            (CREDIT, CREDIT, entry.spent())
+        } else {
+            (READINGS, ALL_READINGS, entry.read())
+        };
+        let others = Duration::from_nanos(spent.load(Ordering::Relaxed)).saturating_sub(self.spent);
+        own.min(all.saturating_sub(others))
     }
 
-    /// From now on the credit is that of all who work for this process.
-    pub(crate) fn share(&mut self, entry: Option<Entry>) {
+    /// Is this the worker that spends the credit of all?
+    fn spends(&self, entry: Entry) -> bool {
+        self.stays && entry.spends()
+    }
+
+    /// From now on the credit is that of all who work for this process; one that `stays` may be the one to spend it.
+    pub(crate) fn share(&mut self, entry: Option<Entry>, stays: bool) {
         self.shared = self.shared.or(entry);
+        self.stays = stays;
     }
 
     /// What this boundary has cost so far.
@@ -93,8 +105,9 @@ impl Budget {
         let (worked, taken) = (begun.work(), begun.elapsed());
         self.spent += worked;
         self.taken += taken;
-        if let Some(entry) = self.shared.filter(|entry| entry.spends()) {
-            entry.spent().fetch_add(worked.as_nanos() as u64, Ordering::Relaxed);
+        if let Some(entry) = self.shared {
+            let spent = if self.spends(entry) { entry.spent() } else { entry.read() };
+            spent.fetch_add(worked.as_nanos() as u64, Ordering::Relaxed);
         }
         self.longest = self.longest.max(taken);
     }

@@ -45,6 +45,9 @@ const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 const RESERVE: Duration = Duration::from_millis(250);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
+/// What the first reading of a worker is taken to cost, and how many boundaries those of a single epoch see.
+const FIRST_READING: Duration = Duration::from_millis(5);
+const STAYS: u32 = 2;
 /// Tensors that a forked process may hold on to.
 const MOST_SHARED: usize = 4096;
 /// Types reported per census: the largest, and as many of the fastest growing.
@@ -118,6 +121,8 @@ struct Session {
     suspects: Suspects,
     types: AddressMap<u64>,
     seq: u32,
+    /// Boundaries that no reading was taken at.
+    passed_over: u32,
     epochs: u64,
     /// What the last census cost, and how many blocks of pymalloc there were.
     census_cost: Option<(Duration, u64)>,
@@ -157,6 +162,7 @@ impl Session {
             suspects: Suspects::default(),
             types: AddressMap::default(),
             seq: 0,
+            passed_over: 0,
             epochs: 0,
             census_cost: None,
             prices: Prices::default(),
@@ -191,6 +197,10 @@ impl Session {
         }
         self.budget.begin();
         self.join_the_board(cut);
+        if of != 0 && self.is_passed_over() {
+            self.budget.spend();
+            return Ok(());
+        }
         let started = Stopwatch::start();
         let mut reading = self.meter.read(py, &self.budget);
         let own = self.sampler.map_or(0, Sampler::shared_bytes);
@@ -309,12 +319,26 @@ impl Session {
     /// Tells those that work for this process where it is; one of those shares its credit with the others.
     fn join_the_board(&mut self, cut: Cut) {
         if cut.of != 0 {
-            self.budget.share(board::entry_of(cut.of));
+            self.budget.share(board::entry_of(cut.of), self.stays());
         } else if cut.unit != Unit::Seconds
             && let Some(entry) = board::own_entry()
         {
             entry.tell(cut.unit, cut.index, cut.steps);
         }
+    }
+
+    /// A worker is read from its first boundary on; where others before it have used up what that may cost all, only once
+    /// it has stayed for longer than an epoch.
+    fn is_passed_over(&mut self) -> bool {
+        let passed_over =
+            self.seq == 0 && !self.stays() && !self.budget.affords(FIRST_READING, Duration::ZERO);
+        self.passed_over += u32::from(passed_over);
+        passed_over
+    }
+
+    /// Has this worker lived for longer than an epoch?
+    fn stays(&self) -> bool {
+        self.seq + self.passed_over >= STAYS
     }
 
     /// What a forked process that works for another still shares, where the boundary is worth a reading.

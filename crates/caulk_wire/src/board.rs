@@ -27,4 +27,6 @@ pub mod entry {
     pub const SPENT: usize = 32;
     /// The worker that spends the credit, 32 bits; 0 where there is none.
     pub const SPENDER: usize = 40;
+    /// CPU time that the agents of its other workers have spent on readings, in nanoseconds.
+    pub const READ: usize = 48;
 }
