@@ -26,6 +26,18 @@ def test_what_is_counted_is_named_at_its_line(run_caulk, name, series, leak_clas
     assert kind in told, run.told()
 
 
+def test_threads_that_never_end_are_blamed_for_what_they_hold(run_caulk):
+    program = PROGRAMS / "prefetch_left.py"
+    run: Run = run_caulk(program)
+    assert run.verdict()["state"] == "grows", run.told()
+    finding = run.alarms[0]
+    assert finding["class"] == "thread-never-ends", run.told()
+    assert finding["sites"][0]["line"] == marked_line(program), run.told()
+    # 9 batches of 295 KB per thread.
+    assert 1 << 20 < finding["growth"]["bytes_per_epoch"] < 5 << 20, run.told()
+    assert f"prefetch_left.py:{marked_line(program)}" in run.stderr, run.told()
+
+
 @pytest.mark.parametrize(
     ("name", "leak_class"),
     [("loader_per_epoch.py", "loader-per-epoch"), ("pool_per_epoch.py", "orphan-process")],

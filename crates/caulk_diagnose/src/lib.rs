@@ -35,6 +35,7 @@ mod sharing;
 mod small;
 mod suspect;
 mod training;
+mod unended;
 mod units;
 mod verdicts;
 mod workers;
@@ -195,6 +196,7 @@ fn of_process(
         &Children::of(recording, process),
         recording,
     ));
+    unended::join(files, process, judged, &mut findings);
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
     findings

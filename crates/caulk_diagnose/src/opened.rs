@@ -1,6 +1,6 @@
 //! Which threads, open files and segments have become more: what they run, what they are, and where they are made.
 
-use caulk_core::wire::{Kin, Opened};
+use caulk_core::wire::{CodePlace, Kin, Opened};
 use caulk_core::{Evidence, Series, Site, SiteRole};
 
 use crate::Files;
@@ -63,10 +63,14 @@ pub(crate) fn makers(files: &Files<'_>, process: &Process<'_>) -> Vec<Site> {
     places.take(KINDS).map(|place| native::site(files, &place.file, place.line, &place.function)).collect()
 }
 
+/// What most of the threads run that are more now.
+pub(crate) fn run_by_more<'a>(process: &Process<'a>) -> Option<&'a CodePlace> {
+    more(process, |opened| &opened.threads).first().map(|(kin, _)| &kin.place)
+}
+
 /// The one line that begins threads that run the function that most of those more do.
 pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
-    let more = more(process, |opened| &opened.threads);
-    let place = &more.first()?.0.place;
+    let place = run_by_more(process)?;
     let (owner, name) = place.function.rsplit_once('.').unwrap_or(("", &place.function));
     let owner = owner.rsplit('.').next().unwrap_or(owner);
     let mut paths = process.files();

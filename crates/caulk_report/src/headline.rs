@@ -161,10 +161,15 @@ pub(crate) fn headline(
     out_of_memory: bool,
     suspects: &[&Finding],
 ) -> Headline {
-    // Files, threads and processes that pile up do not explain memory; segments of shared memory do, and a profiler.
-    let beside = [Series::Fds, Series::Threads, Series::Children];
-    let bytes =
-        |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| !beside.contains(&growth.series));
+    // Files, threads and processes that pile up do not explain memory, but for threads that were seen to hold some;
+    // segments of shared memory do, and a profiler.
+    let bytes = |finding: &Finding| {
+        finding.growth.as_ref().is_some_and(|growth| match growth.series {
+            Series::Fds | Series::Children => false,
+            Series::Threads => growth.bytes_per_unit > 0.0,
+            _ => true,
+        })
+    };
     let explains = |finding: &&Finding| finding.class.group() != Group::Resource || bytes(finding);
     let of_memory: Vec<&Finding> = suspects.iter().copied().filter(explains).collect();
     let (tone, sentence, verdict) = match outlook {

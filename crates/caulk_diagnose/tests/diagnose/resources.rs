@@ -1,15 +1,21 @@
 //! Threads, open files and segments that become more: what they are, and where they are made.
 
-use caulk_core::wire::{CodePlace, Kin, LoopSite, Message, Opened};
-use caulk_core::{Finding, LeakClass, Series, Severity};
+use caulk_core::wire::{
+    CodePlace, ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Kin, LoopSite, Message, Opened,
+};
+use caulk_core::{Confidence, Finding, LeakClass, Series, Severity};
 
-use crate::run::{FILE, MB, Run};
+use crate::run::{FILE, MB, Run, elements, library, rising};
 
 const PROGRAM: &str = "def write():\n    pass\n\n\nclass Reader(Thread):\n    def run(self):\n        pass\n\n\nfor epoch in \
                        range(8):\n    Thread(target=write).start()\n    Thread(target=overwrite).start()\n    Reader().start()\n";
 
 /// Eight epochs in which threads become more, those that run a function.
 fn run(function: &str) -> Run {
+    run_of(function, rising(400 * MB, 0, 8))
+}
+
+fn run_of(function: &str, in_use: impl IntoIterator<Item = u64>) -> Run {
     let threads = |boundary, count| {
         let place = CodePlace { file: FILE.into(), line: 1, function: function.into() };
         let main = CodePlace { file: FILE.into(), line: 1, function: "<module>".into() };
@@ -23,7 +29,7 @@ fn run(function: &str) -> Run {
         }
     };
     let site = LoopSite { file: FILE.into(), line: 10, variable: "epoch".into(), ..LoopSite::default() };
-    let run = Run::of(PROGRAM).epochs([400 * MB; 8]).edit(|recording| {
+    let run = Run::of(PROGRAM).epochs(in_use).edit(|recording| {
         for event in &mut recording.events {
             if let Message::Boundary(boundary) = &mut event.message {
                 boundary.threads = 4 + 3 * boundary.seq;
@@ -86,4 +92,42 @@ fn segments_that_nobody_unlinks_are_blamed_on_the_line_that_makes_them() {
     assert_eq!(finding.sites.iter().map(|site| site.line).collect::<Vec<_>>(), [12]);
     let growth = finding.growth.expect("it grows by bytes");
     assert_eq!((growth.series, growth.bytes_per_epoch), (Series::Shm, Some((8 * MB) as f64)));
+}
+
+#[test]
+fn threads_hold_what_they_allocate() {
+    // 3 MB per epoch in blocks of 1 MB, below the function that the threads run.
+    let frame =
+        |file: &str, line, function: &str| HeapFrame { file: file.into(), line, function: function.into() };
+    let below = vec![frame(FILE, 2, "write"), frame("/usr/lib/python3.11/threading.py", 975, "Thread.run")];
+    let mut run = run_of("write", rising(400 * MB, 3 * MB, 8));
+    run = run.say(HeapStack { id: 1, flags: 0, frames: below });
+    for boundary in 0..8 {
+        let bytes = 3 * MB * u64::from(boundary + 1);
+        let rows = vec![HeapRow { id: 1, bytes, blocks: bytes / MB, deviation: MB / 10 }];
+        run = run.say(HeapLive { boundary, interval: 524_288, bytes, deviation: 0, rows });
+    }
+    let finding = of(&run, LeakClass::ThreadNeverEnds);
+    assert_eq!(finding.confidence, Confidence::Likely);
+    let growth = finding.growth.as_ref().expect("there are more and more");
+    assert_eq!((growth.series, growth.bytes_per_unit.round()), (Series::Threads, (3 * MB) as f64));
+    assert_eq!(finding.chain.iter().map(|step| step.line).collect::<Vec<_>>(), [2]);
+    let classes: Vec<_> = run.diagnose().findings.iter().map(|finding| finding.class).collect();
+    assert!(!classes.contains(&LeakClass::NativeGrowth), "{classes:?}");
+}
+
+#[test]
+fn what_a_library_notes_of_each_thread_is_their_matter() {
+    let grown = |module| {
+        let run = run_of("write", rising(400 * MB, MB, 8));
+        let contents = elements(MB, &["tensor"]);
+        let run = run.grown(ContainerKind::Dict, library(1, module, "_dangling"), contents, 1..9);
+        let findings = run.traced(1, "target=write", "<module>").diagnose().findings;
+        findings
+            .into_iter()
+            .find(|finding| finding.holder == format!("{module}._dangling"))
+            .expect("it grows")
+    };
+    assert_eq!(grown("threading").severity, Severity::Info);
+    assert!(grown("uploads").severity > Severity::Info);
 }
