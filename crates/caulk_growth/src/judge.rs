@@ -139,10 +139,7 @@ impl<'a> Judged<'a> {
     }
 
     fn slows(&self) -> bool {
-        let slow =
-            |values: &[f64], rates: &[f64]| shape::slows(self.times(), values, rates, self.significance);
-        let dipped = || shape::without_dip(self.times(), self.values(), &self.rates);
-        slow(self.values(), &self.rates) && dipped().is_none_or(|(values, rates)| slow(&values, &rates))
+        shape::slows(self.times(), self.values(), &self.rates, self.significance)
     }
 
     fn verdict(&self, state: State, text: String) -> Judgement {

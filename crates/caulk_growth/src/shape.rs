@@ -16,8 +16,6 @@ const LONG: f64 = 8.0;
 const MUCH_BETTER: f64 = 0.3;
 /// Two rates that differ by less than this share are one.
 const LEVEL: f64 = 0.2;
-/// Rates that must lie on either side of one that is much lower than they are.
-const AROUND_DIP: usize = 3;
 /// Recent growth below this share of the usual is none.
 pub(crate) const STOPPED: f64 = 0.25;
 
@@ -125,7 +123,9 @@ pub(crate) fn slows(times: &[f64], values: &[f64], rates: &[f64], significance: 
         return false;
     };
     let ratio = late / early;
-    if early <= 0.0 || ratio >= SLOWING || warms_up(times, values, late) {
+    // What is freed once, by a collection say, lowers a mean and no median.
+    let dips = typical_ratio(rates) >= SLOWING;
+    if early <= 0.0 || ratio >= SLOWING || dips || warms_up(times, values, late) {
         return false;
     }
     let strict = if ratio > HALF { (LONG / rates.len() as f64).powi(2).min(1.0) } else { 1.0 };
@@ -136,24 +136,6 @@ pub(crate) fn slows(times: &[f64], values: &[f64], rates: &[f64], significance: 
         || three_in_order
         || mann_kendall(&falling) <= significance
         || (alternates(rates) && curves_down(times, values) <= significance)
-}
-
-/// The readings as they would be if one rate, the lowest of all, had been like the others: something was freed once, by a
-/// collection say, and the rates went on as before. `None` where they did not.
-pub(crate) fn without_dip(times: &[f64], values: &[f64], rates: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
-    let at = (0..rates.len()).min_by(|&a, &b| rates[a].total_cmp(&rates[b]))?;
-    let (before, after) = (&rates[..at], &rates[at + 1..]);
-    let usual = median(before);
-    let goes_on = before.len() >= AROUND_DIP && after.len() >= AROUND_DIP && median(after) >= SLOWING * usual;
-    if !goes_on || rates[at] >= HALF * usual {
-        return None;
-    }
-    let lost = (usual - rates[at]) * (times[at + 1] - times[at]);
-    let repaired =
-        values.iter().enumerate().map(|(index, value)| value + if index > at { lost } else { 0.0 });
-    let mut rates = rates.to_vec();
-    rates[at] = usual;
-    Some((repaired.collect(), rates))
 }
 
 /// Rates of a line with independent noise alternate: a reading too high makes one rate too high and the next too
@@ -172,6 +154,12 @@ fn halves(rates: &[f64]) -> Option<(f64, f64)> {
     let half = rates.len() / 2;
     let mean = |part: &[f64]| part.iter().sum::<f64>() / half as f64;
     (rates.len() >= 3).then(|| (mean(&rates[..half]), mean(&rates[rates.len() - half..])))
+}
+
+/// The same by medians: what the second half's rate is to the first half's, typically.
+fn typical_ratio(rates: &[f64]) -> f64 {
+    let half = rates.len() / 2;
+    median(&rates[rates.len() - half..]) / median(&rates[..half])
 }
 
 /// How many more readings until falling rates have fallen to a fifth of what they were, or below the effect.
