@@ -165,7 +165,7 @@ fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Locate
     })
 }
 
-/// The line that adds parameters to an optimizer: as it was traced, else the one call in the source.
+/// The line that adds parameters to an optimizer: as it was traced, else what does so in the source.
 fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
     let groups = process.holders.iter().filter(|(_, holder)| holder.name == "param_groups");
     let mut traced = groups.filter(|(id, _)| process.hits.contains_key(id));
@@ -175,14 +175,27 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located>
         let container = call.map_or(located.container, |call| call.callee);
         return Some(Located { container, ..located });
     }
+    let called = |module: &Module| {
+        let call = module.calls("add_param_group").into_iter().next()?;
+        Some((call.spot, call.callee))
+    };
+    let written = |module: &Module| {
+        let lines = (1..).map_while(|line| Some((line, module.line(line)?)));
+        let mut writes = lines.filter(|(_, text)| written_parameters(text).is_some());
+        writes.find_map(|(line, _)| {
+            let spot = module.statement_at(line)?.spot;
+            let container = written_parameters(&spot.text)?.to_owned();
+            Some((spot, container))
+        })
+    };
     process.files().into_iter().find_map(|path| {
         let module = files.module(path)?;
-        let call = module.calls("add_param_group").into_iter().next()?;
-        let grow = module.statement_at(call.spot.line).and_then(|statement| statement.grow);
+        let (spot, container) = called(&module).or_else(|| written(&module))?;
+        let grow = module.statement_at(spot.line).and_then(|statement| statement.grow);
         Some(Located {
-            spot: call.spot,
+            spot,
             path: path.to_owned(),
-            container: call.callee,
+            container,
             grow,
             confidence: Confidence::Likely,
             facts: Facts::default(),
@@ -192,6 +205,18 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located>
             module,
         })
     })
+}
+
+/// What the text assigns or extends, where that is a group of an optimizer: `group["params"] = ...`.
+fn written_parameters(text: &str) -> Option<&str> {
+    let keys = [r#"["params"]"#, "['params']"].into_iter();
+    let mut ends = keys.flat_map(|key| text.match_indices(key).map(|(at, key)| at + key.len()));
+    let end = ends.find(|end| {
+        let rest = text[*end..].trim_start();
+        let assigned = rest.starts_with('=') && !rest.starts_with("==");
+        assigned || ["+=", ".append(", ".extend("].iter().any(|way| rest.starts_with(way))
+    });
+    Some(text[..end?].trim_start())
 }
 
 fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) -> Option<Located> {

@@ -12,7 +12,7 @@ use caulk_core::{
 
 use crate::class::Signs;
 use crate::growth::Rate;
-use crate::place::{self, Located, is_at_exit};
+use crate::place::{self, Located, is_at_exit, is_of_optimizer};
 use crate::process::Process;
 use crate::units::Scale;
 use crate::verdicts::{Judged, unit_name};
@@ -346,11 +346,21 @@ fn finding(
         process: process.reference(),
         pinned: pinned(files, process, group),
         evidence: evidence(judged, group, &growth, own),
-        fix: Some(fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name)),
+        fix: Some(if is_of_optimizer(first.holder) {
+            fix::display(FEWER_PARAMETERS)
+        } else {
+            fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name)
+        }),
         twins,
         growth: Some(growth),
     }
 }
+
+/// Why an optimizer that is not made again grows, and what to do about it.
+const MORE_PARAMETERS: &str =
+    "an optimizer is given other parameters, and keeps its state for each that it ever had";
+const FEWER_PARAMETERS: &str = "take out what is not trained any more with its state (`del optimizer.state[parameter]`, and its \
+                                group), or make a new optimizer and drop the old one";
 
 fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
     let unit = unit_name(growth.unit);
@@ -376,7 +386,8 @@ fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
         }
         _ => format!("{container} grows by {} per {unit}", count("element")),
     };
-    format!("{what}, {rate} per {unit}: {}", suspect.class.summary())
+    let why = if is_of_optimizer(suspect.holder) { MORE_PARAMETERS } else { suspect.class.summary() };
+    format!("{what}, {rate} per {unit}: {why}")
 }
 
 /// `1 element`, `2.5 elements`, with as many digits as the number means.

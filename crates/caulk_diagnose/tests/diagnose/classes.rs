@@ -380,12 +380,24 @@ fn graphs_in_a_local_list_are_a_matter_of_the_epoch() {
 
 #[test]
 fn the_state_of_an_optimizer_grows_by_the_line_that_adds_parameters() {
-    let source = "def grow(opt, layer):\n    opt.add_param_group({'params': layer})\n\n\ndef train(opt):\n    opt.step()\n";
-    let mut state = attribute(0, "opt", "Adam", "state");
-    state.owner_type = "torch.optim.adam.Adam".into();
-    let run = Run::of(source)
-        .epochs(rising(400 * MB, 10 * MB, 8))
-        .grown(ContainerKind::Dict, state, elements(5 * MB, &["tensor"]), rising(8, 2, 8))
-        .traced(0, "opt.step()", "train");
-    assert_eq!(run.finding().sites[0].line, run.line("add_param_group"));
+    let added = |line: &str| {
+        let source = format!("def grow(opt, layer):\n    {line}\n\n\ndef train(opt):\n    opt.step()\n");
+        let mut state = attribute(0, "opt", "Adam", "state");
+        state.owner_type = "torch.optim.adam.Adam".into();
+        let run = Run::of(&source)
+            .epochs(rising(400 * MB, 10 * MB, 8))
+            .grown(ContainerKind::Dict, state, elements(5 * MB, &["tensor"]), rising(8, 2, 8))
+            .traced(0, "opt.step()", "train");
+        run.finding()
+    };
+    for line in [
+        "opt.add_param_group({'params': layer})",
+        "opt.param_groups[1]['params'] = list(layer)",
+        "opt.param_groups[0][\"params\"].extend(layer)",
+    ] {
+        let finding = added(line);
+        assert_eq!((finding.class, finding.sites[0].line), (LeakClass::OptimizerRecreated, 2), "{line}");
+        assert!(finding.message.contains("is given other parameters"), "{}", finding.message);
+    }
+    assert_eq!(added("print(opt.param_groups[0]['params'] == layer)").sites[0].line, 6);
 }
