@@ -123,16 +123,6 @@ fn dispositions_and_mask_are_those_the_supervisor_found() {
     });
 }
 
-/// Prints the names of signals as they arrive, until a line comes in.
-const NAME_SIGNALS: &str = "\
-import signal, sys
-for name in ('SIGTERM', 'SIGHUP', 'SIGINT', 'SIGUSR1', 'SIGUSR2'):
-    signal.signal(getattr(signal, name), lambda number, frame: print(signal.Signals(number).name, flush=True))
-print('ready', flush=True)
-input()
-sys.exit(3)
-";
-
 #[test]
 fn a_signal_to_the_supervisor_reaches_the_command_once() {
     let signals = [
@@ -142,7 +132,7 @@ fn a_signal_to_the_supervisor_reaches_the_command_once() {
         (libc::SIGUSR2, "SIGUSR2\n"),
         (libc::SIGTERM, "SIGTERM\n"),
     ];
-    let mut run = Bench::new().start(&["python3", "-c", NAME_SIGNALS]);
+    let mut run = Bench::new().start(&["python3", "-c", common::NAME_SIGNALS]);
     run.read_until("ready\n");
     for (signal, name) in signals {
         run.signal(signal);
@@ -156,7 +146,7 @@ fn a_signal_to_the_supervisor_reaches_the_command_once() {
 #[test]
 fn a_signal_to_the_group_is_not_sent_again() {
     let bench = Bench::new();
-    let mut run = bench.start_as(bench.command(&["python3", "-c", NAME_SIGNALS]).process_group(0));
+    let mut run = bench.start_as(bench.command(&["python3", "-c", common::NAME_SIGNALS]).process_group(0));
     run.read_until("ready\n");
     for _ in 0..3 {
         common::kill(-run.pid(), libc::SIGHUP);

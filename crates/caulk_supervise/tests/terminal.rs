@@ -68,20 +68,10 @@ impl Session {
     }
 }
 
-/// Prints the names of signals as they arrive, until a line comes in.
-const NAME_SIGNALS: &str = "\
-import signal, sys
-for name in ('SIGTERM', 'SIGINT'):
-    signal.signal(getattr(signal, name), lambda number, frame: print(signal.Signals(number).name, flush=True))
-print('ready', flush=True)
-input()
-sys.exit(3)
-";
-
 #[test]
 fn ctrl_c_reaches_the_command_once() {
     let bench = Bench::new();
-    let mut session = Session::start(&mut bench.command(&["python3", "-c", NAME_SIGNALS]));
+    let mut session = Session::start(&mut bench.command(&["python3", "-c", common::NAME_SIGNALS]));
     session.read_until("ready\r\n");
     for _ in 0..2 {
         session.press("\x03");

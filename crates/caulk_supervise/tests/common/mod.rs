@@ -10,6 +10,21 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+/// Prints the names of signals as they arrive, until a line comes in.
+pub const NAME_SIGNALS: &str = "\
+import os, select, signal, sys
+# A signal that comes right before the wait ends it all the same; `input()` would wait on, and name it afterwards.
+came, comes = os.pipe()
+os.set_blocking(comes, False)
+signal.set_wakeup_fd(comes)
+for name in ('SIGTERM', 'SIGHUP', 'SIGINT', 'SIGUSR1', 'SIGUSR2'):
+    signal.signal(getattr(signal, name), lambda number, frame: print(signal.Signals(number).name, flush=True))
+print('ready', flush=True)
+while 0 not in select.select([0, came], [], [])[0]:
+    os.read(came, 100)
+sys.exit(3)
+";
+
 /// An example program of this crate.
 pub fn example(name: &str) -> PathBuf {
     let exe = std::env::current_exe().unwrap();
