@@ -170,11 +170,17 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     // What no line grows (the buffer within a stream, held from C) may well be a part of the open elements.
     let known = known.iter().filter(|suspect| suspect.located.is_some());
     let rest = in_use.bytes_per_unit - known.map(|suspect| suspect.rate.bytes_per_unit).sum::<f64>();
-    let Some(first) = open.first() else { return };
-    if rest < 0.5 * in_use.bytes_per_unit || !open.iter().all(|other| same_line(first, other)) {
+    // What a library stores at a line that calls it may be in what that line's program stores as well.
+    let stored =
+        |suspect: &Suspect<'_>| suspect.located.as_ref().is_some_and(|located| located.grow.is_some());
+    let by_user = open.iter().any(|suspect| stored(suspect));
+    let counts = |suspect: &Suspect<'_>| shares(suspect) && (stored(suspect) || !by_user);
+    let mut lines = open.iter().filter(|suspect| counts(suspect));
+    let Some(first) = lines.next() else { return };
+    if rest < 0.5 * in_use.bytes_per_unit || !lines.all(|other| same_line(first, other)) {
         return;
     }
-    if let Some(suspect) = suspects.iter_mut().find(|suspect| shares(suspect)) {
+    if let Some(suspect) = suspects.iter_mut().find(|suspect| counts(suspect)) {
         suspect.rate.bytes_per_unit = suspect.rate.bytes_per_unit.max(rest);
         suspect.rate.interval = None;
     }

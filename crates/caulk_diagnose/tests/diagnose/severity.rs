@@ -179,6 +179,20 @@ fn elements_in_a_web_of_references_are_charged_by_elimination() {
 }
 
 #[test]
+fn what_a_library_notes_of_the_same_elements_does_not_stand_in_the_way() {
+    let shared = || Contents { traits: vec!["shared".into()], ..Contents::default() };
+    let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8));
+    let ious = attribute(1, "trainer", "Trainer", "ious");
+    let run = run.grown(ContainerKind::List, ious, shared(), rising(4, 4, 8));
+    let waiters = library(2, "asyncio.locks", "_waiters");
+    let run = run.grown(ContainerKind::Deque, waiters, shared(), rising(4, 4, 8));
+    let findings = run.traced(2, "for batch in batches", "Trainer.validate").diagnose().findings;
+    let told: Vec<_> = findings.iter().map(|finding| (finding.holder.as_str(), finding.severity)).collect();
+    let notes = "asyncio.locks._waiters";
+    assert_eq!(told, [("trainer.ious", Severity::Warning), (notes, Severity::Info)]);
+}
+
+#[test]
 fn what_is_seen_behind_a_graph_is_the_least_that_it_keeps() {
     let run = |bytes: u64| {
         Run::of(SOURCE)
