@@ -33,8 +33,8 @@ def test_threads_that_never_end_are_blamed_for_what_they_hold(run_caulk):
     finding = run.alarms[0]
     assert finding["class"] == "thread-never-ends", run.told()
     assert finding["sites"][0]["line"] == marked_line(program), run.told()
-    # 9 batches of 295 KB per thread.
-    assert 1 << 20 < finding["growth"]["bytes_per_epoch"] < 5 << 20, run.told()
+    # 9 batches of 2.36 MB per thread, most of which are sampled.
+    assert 15 << 20 < finding["growth"]["bytes_per_epoch"] < 25 << 20, run.told()
     assert f"prefetch_left.py:{marked_line(program)}" in run.stderr, run.told()
 
 

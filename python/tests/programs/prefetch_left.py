@@ -9,7 +9,7 @@ from small import EPOCHS, network
 
 def batches():
     while True:
-        yield torch.rand(128, 1, 24, 24)
+        yield torch.rand(1024, 1, 24, 24)
 
 
 def read_ahead(source, ready):
@@ -30,7 +30,7 @@ def main():
     for epoch in range(EPOCHS):
         total = 0.0
         for step, batch in enumerate(prefetched(batches())):
-            loss = model(batch).square().mean()
+            loss = model(batch[:64]).square().mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
