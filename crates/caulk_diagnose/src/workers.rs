@@ -1,12 +1,16 @@
 //! Workers of loaders and pools: what grows in one grows in its siblings, which do the same work and are not looked into
 //! at the same cost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_core::{Bytes, Evidence, Finding, LeakClass, Role, Severity, State};
+use caulk_core::{Bytes, Evidence, Finding, LeakClass, Role, Series, Severity, State};
+use caulk_growth::Point;
 
 use crate::Part;
+use crate::baselines::Baselines;
 use crate::process::Process;
+use crate::small::Small;
+use crate::units;
 use crate::verdicts::unit_name;
 
 /// Growth of a sibling that is taken for the same, as parts of what is explained.
@@ -24,6 +28,10 @@ pub(crate) fn join(parts: &mut [Part<'_>]) {
         let all = part.findings.iter_mut().chain(&mut part.traced);
         all.filter(|finding| is_kept(finding)).for_each(reclass);
     }
+    let masters: BTreeSet<u32> = parts.iter().filter_map(|part| master(part.process)).collect();
+    for of in masters {
+        judge_together(parts, of);
+    }
     for index in 0..parts.len() {
         if let Some(found) = explained_by_sibling(parts, index) {
             let part = &mut parts[index];
@@ -32,6 +40,45 @@ pub(crate) fn join(parts: &mut [Part<'_>]) {
         }
     }
     tell_once(parts);
+}
+
+/// Lets what the workers of a process hold together speak for each whose own growth is open: a pool's tasks go now to one,
+/// now to another, and to the one that is looked into, which pauses, less and less.
+fn judge_together(parts: &mut [Part<'_>], of: u32) {
+    let pool = |part: &&Part<'_>| master(part.process) == Some(of);
+    let mut sums: BTreeMap<u64, (Point, usize)> = BTreeMap::new();
+    for part in parts.iter().filter(pool) {
+        let Some(scale) = part.judged.scale else { return };
+        let small = Small::of(part.process);
+        for Point { at, value } in
+            units::points(part.process, scale, |boundary| units::in_use(boundary, small))
+        {
+            let (sum, count) = sums.entry(at.to_bits()).or_insert((Point { at, value: 0.0 }, 0));
+            sum.value += value;
+            *count += 1;
+        }
+    }
+    let count = parts.iter().filter(pool).count();
+    let points = sums.into_values().filter(|(_, seen)| *seen == count).map(|(sum, _)| sum).collect();
+    let scale = parts.iter().find(pool).and_then(|part| part.judged.scale);
+    let grows = scale.is_some_and(|scale| Baselines::of(points, scale).judge().state == State::Grows);
+    if count < 2 || !grows {
+        return;
+    }
+    for part in parts.iter_mut().filter(|part| master(part.process) == Some(of)) {
+        let least = part.judged.least;
+        let in_use = part.judged.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
+        let open = |state| state == State::Undecided;
+        let Some(verdict) = in_use.filter(|v| open(v.state) && v.bytes_per_unit >= least) else { continue };
+        verdict.state = State::Grows;
+        verdict.more_needed = None;
+        verdict.text =
+            "rises unevenly; what all its siblings and it hold together rises without slowing".into();
+        let weighs =
+            |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.bytes_per_unit >= least);
+        let kept = part.findings.iter_mut().filter(|finding| is_kept(finding) && weighs(finding));
+        kept.for_each(|finding| finding.severity = finding.severity.max(Severity::Warning));
+    }
 }
 
 /// Something that Python holds, at its line or under its name.

@@ -149,3 +149,33 @@ fn what_slowed_down_in_the_process_that_is_looked_into_explains_its_siblings() {
     assert_eq!(finding.confidence, Confidence::Likely);
     assert!(finding.message.starts_with("`KEPT` grows, +8.00 MB per epoch"), "{}", finding.message);
 }
+
+#[test]
+fn what_a_pool_holds_together_speaks_for_each_of_its_processes() {
+    // KB, measured: the one that is looked into gets fewer tasks, the other more, 12 in all.
+    let own = [206_793, 207_452, 208_637, 209_425, 210_233, 210_668, 210_956, 211_364, 211_894, 212_292];
+    let other = [206_923, 207_320, 207_716, 208_766, 209_160, 210_342, 211_786, 212_967, 214_149, 215_067];
+    let lengths = own.map(|kilobytes| (kilobytes - 206_000) / 131);
+    let kept = elements(131_000, &["array"]);
+    let run = Run::of(POOL).epochs(own.map(|kilobytes| kilobytes * 1000)).edit(worker(|_| 0));
+    let run =
+        run.grown(ContainerKind::List, global(1, "KEPT"), kept, lengths).traced(1, "KEPT.append", "prepare");
+    let states = |diagnosis: &Diagnosis| -> Vec<State> {
+        let in_use = diagnosis.verdicts.iter().filter(|verdict| verdict.series == Series::InUse);
+        in_use.map(|verdict| verdict.state).collect()
+    };
+    assert_eq!(states(&run.diagnose()), [State::Undecided]);
+    let together = run.edit(second).edit(|recording| {
+        for event in recording.events.iter_mut().filter(|event| event.pid == 8) {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.malloc_bytes = other[boundary.index as usize] * 1000;
+            }
+        }
+        recording.events.retain(|event| !matches!(event.message, Message::HeapLive(_)));
+    });
+    let diagnosis = together.diagnose();
+    assert_eq!(states(&diagnosis), [State::Grows; 2]);
+    let finding = &diagnosis.findings[0];
+    assert_eq!((finding.class, finding.sites[0].line), (LeakClass::WorkerMemoryGrows, 6));
+    assert!(finding.severity > Severity::Info);
+}
