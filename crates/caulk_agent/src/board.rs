@@ -2,7 +2,7 @@
 //!
 //! A worker of a data loader or a pool makes no steps. It takes its readings when the process it works for has cut a
 //! boundary. All workers of a process have one credit of CPU time, which one of them spends: they do the same work, and
-//! what is found in one need not be found in each.
+//! what is found in one need not be found in each. The others have another, for their readings.
 
 use std::ffi::CString;
 use std::ptr::NonNull;

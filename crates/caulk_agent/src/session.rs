@@ -12,11 +12,11 @@ use pyo3::prelude::*;
 mod asked;
 mod entry;
 mod trend;
+mod working;
 
 pub(crate) use entry::register;
 use trend::Trend;
 
-use crate::board;
 use crate::budget::{Budget, LONGEST_PAUSE, Price};
 use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
@@ -33,7 +33,7 @@ use crate::opened;
 use crate::profiler;
 use crate::replaced::Replaced;
 use crate::segments::Segments;
-use crate::sharing::{Shares, SharesMeter};
+use crate::sharing::SharesMeter;
 use crate::stopwatch::{Stopwatch, monotonic};
 use crate::suspects::Suspects;
 use crate::torch::Torch;
@@ -45,11 +45,6 @@ const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 const RESERVE: Duration = Duration::from_millis(250);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
-/// What the first reading of a worker is taken to cost, and how many boundaries those of a single epoch see.
-const FIRST_READING: Duration = Duration::from_millis(5);
-const STAYS: u32 = 2;
-/// Tensors that a forked process may hold on to.
-const MOST_SHARED: usize = 4096;
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
 
@@ -316,38 +311,6 @@ impl Session {
         }
     }
 
-    /// Tells those that work for this process where it is; one of those shares its credit with the others.
-    fn join_the_board(&mut self, cut: Cut) {
-        if cut.of != 0 {
-            self.budget.share(board::entry_of(cut.of), self.stays());
-        } else if cut.unit != Unit::Seconds
-            && let Some(entry) = board::own_entry()
-        {
-            entry.tell(cut.unit, cut.index, cut.steps);
-        }
-    }
-
-    /// A worker is read from its first boundary on; where others before it have used up what that may cost all, only once
-    /// it has stayed for longer than an epoch.
-    fn is_passed_over(&mut self) -> bool {
-        let passed_over =
-            self.seq == 0 && !self.stays() && !self.budget.affords(FIRST_READING, Duration::ZERO);
-        self.passed_over += u32::from(passed_over);
-        passed_over
-    }
-
-    /// Has this worker lived for longer than an epoch?
-    fn stays(&self) -> bool {
-        self.seq + self.passed_over >= STAYS
-    }
-
-    /// What a forked process that works for another still shares, where the boundary is worth a reading.
-    fn shares(&mut self, cut: Cut, reading: Reading) -> Shares {
-        let wanted = cut.of != 0 && cut.with_census;
-        let meter = self.shares.as_mut().filter(|_| wanted);
-        meter.and_then(|meter| meter.read(reading.rss, cut.reserve(), &self.budget)).unwrap_or_default()
-    }
-
     /// Censuses by seconds, steps and epochs are compared each with their own kind, the coarsest phase that the program
     /// has: within an epoch many lists grow and are freed.
     fn track(&mut self, unit: Unit) {
@@ -536,23 +499,6 @@ impl Session {
         drop(tensors);
         suspects.look(heap, seq, self.epochs, budget, *sampler, channel);
         prices.arming.pay_at_last(budget, || suspects.arm(heap, channel));
-    }
-
-    /// Looks for what a forked process copies by reading it, once that shows.
-    fn look_for_copied(&mut self, heap: &mut Heap<'_>, seq: u32) {
-        let Self { budget, prices, suspects, channel, copied, shares, .. } = self;
-        if copied.is_due(shares.as_ref()) {
-            prices.copied.pay(budget, || {
-                if let Some(found) = copied.search(heap) {
-                    copied.explain(heap, found, suspects.number(), seq, channel);
-                }
-            });
-        }
-    }
-
-    /// To hold on to very many objects of a process that this one was forked from would copy them.
-    fn shares_many(&self, census: &Census) -> bool {
-        self.shares.is_some() && census.tensors.len() > MOST_SHARED
     }
 
     /// The largest types and as many of the fastest growing, kept alive.

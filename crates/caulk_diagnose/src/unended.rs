@@ -1,7 +1,7 @@
 //! Memory that comes with threads and child processes that never end: what they hold, and what libraries note of each.
 
 use caulk_core::wire::HeapStack;
-use caulk_core::{Bytes, ChainStep, Confidence, Evidence, Finding, LeakClass, Series, Severity};
+use caulk_core::{Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity};
 
 use crate::Files;
 use crate::heap::{self, Line};
@@ -26,16 +26,13 @@ pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, fi
     let Some(at) = findings.iter().position(threads) else { return };
     let held = held(process, judged);
     let is_theirs = |finding: &Finding| {
-        let site = finding.sites.first().filter(|_| finding.class == LeakClass::NativeGrowth);
-        let same = |line: &&Line<'_>| {
-            site.is_some_and(|site| {
-                (&site.file, site.line) == (&files.display(&line.frame.file), line.frame.line)
-            })
-        };
-        held.iter().any(|line| same(&line))
+        let native = finding.class == LeakClass::NativeGrowth;
+        let site = finding.sites.first().filter(|_| native).map(|site| (&site.file, site.line));
+        site.is_some()
+            && held.iter().any(|line| site == Some((&files.display(&line.frame.file), line.frame.line)))
     };
     let theirs: Vec<Finding> = findings.iter().filter(|finding| is_theirs(finding)).cloned().collect();
-    weigh(&mut findings[at], theirs.first());
+    weigh(&mut findings[at], &theirs);
     findings.retain(|finding| !is_theirs(finding));
 }
 
@@ -52,19 +49,27 @@ fn held<'a>(process: &'a Process<'_>, judged: &Judged) -> Vec<Line<'a>> {
     lines
 }
 
-/// The threads, with the memory that they hold by the heaviest line of theirs.
-fn weigh(threads: &mut Finding, line: Option<&Finding>) {
-    let (Some(line), Some(growth)) = (line, &mut threads.growth) else { return };
-    let Some(theirs) = &line.growth else { return };
-    growth.bytes_per_unit = theirs.bytes_per_unit;
-    growth.bytes_per_epoch = theirs.bytes_per_epoch;
-    growth.interval = theirs.interval;
+/// The threads, with the memory that they hold by lines of theirs.
+fn weigh(threads: &mut Finding, lines: &[Finding]) {
+    let held: Vec<&Growth> = lines.iter().filter_map(|line| line.growth.as_ref()).collect();
+    let (Some(first), Some(growth)) = (held.first(), &mut threads.growth) else { return };
+    growth.bytes_per_unit = held.iter().map(|line| line.bytes_per_unit).sum();
+    growth.bytes_per_epoch = held.iter().map(|line| line.bytes_per_epoch).sum();
+    growth.interval = held
+        .iter()
+        .map(|line| line.interval)
+        .reduce(|sum, line| {
+            let ([low, high], [more_low, more_high]) = (sum?, line?);
+            Some([low + more_low, high + more_high])
+        })
+        .flatten();
     threads.confidence = Confidence::Likely;
-    let unit = unit_name(theirs.unit);
-    let text =
-        format!("they hold what they allocate, {} more per {unit}", Bytes(theirs.bytes_per_unit as u64));
-    threads.evidence.push(Evidence { kind: "heap-profile".into(), text });
-    threads.chain.extend(line.sites.first().map(|site| ChainStep {
+    let (more, unit) = (Bytes(growth.bytes_per_unit as u64), unit_name(first.unit));
+    threads.evidence.push(Evidence {
+        kind: "heap-profile".into(),
+        text: format!("they hold what they allocate, {more} more per {unit}"),
+    });
+    threads.chain.extend(lines.iter().filter_map(|line| line.sites.first()).map(|site| ChainStep {
         file: site.file.clone(),
         line: site.line,
         text: site.text.clone(),

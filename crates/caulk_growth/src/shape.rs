@@ -123,9 +123,7 @@ pub(crate) fn slows(times: &[f64], values: &[f64], rates: &[f64], significance: 
         return false;
     };
     let ratio = late / early;
-    // What is freed once, by a collection say, lowers a mean and no median.
-    let dips = typical_ratio(rates) >= SLOWING;
-    if early <= 0.0 || ratio >= SLOWING || dips || warms_up(times, values, late) {
+    if early <= 0.0 || ratio >= SLOWING || dips(rates) || warms_up(times, values, late) {
         return false;
     }
     let strict = if ratio > HALF { (LONG / rates.len() as f64).powi(2).min(1.0) } else { 1.0 };
@@ -156,10 +154,11 @@ fn halves(rates: &[f64]) -> Option<(f64, f64)> {
     (rates.len() >= 3).then(|| (mean(&rates[..half]), mean(&rates[rates.len() - half..])))
 }
 
-/// The same by medians: what the second half's rate is to the first half's, typically.
-fn typical_ratio(rates: &[f64]) -> f64 {
+/// Whether rates fall in their mean and not typically: what is freed once, by a collection say, lowers no median.
+fn dips(rates: &[f64]) -> bool {
     let half = rates.len() / 2;
-    median(&rates[rates.len() - half..]) / median(&rates[..half])
+    let (early, late) = (median(&rates[..half]), median(&rates[rates.len() - half..]));
+    early > 0.0 && late >= SLOWING * early
 }
 
 /// How many more readings until falling rates have fallen to a fifth of what they were, or below the effect.
