@@ -197,7 +197,7 @@ pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
             all.push(StackUse {
                 process: process.reference(),
                 frames: frames(stack, sources),
-                rest: false,
+                rest: stack.flags & caulk_core::wire::heap::stack::OTHERS != 0,
                 truncated: stack.flags & caulk_core::wire::heap::stack::TRUNCATED != 0,
                 live,
                 growth: growth(&readings(process, scale, &held, |held| held.live.bytes), scale),

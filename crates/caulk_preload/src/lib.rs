@@ -28,6 +28,7 @@ mod real;
 mod sampler;
 mod segment;
 mod stacks;
+mod started;
 mod threads;
 
 /// Runs when the library is loaded, before any of the program's own code.

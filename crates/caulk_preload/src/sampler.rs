@@ -18,10 +18,10 @@ use crate::{filter, stacks};
 /// A countdown that never ends: nothing is sampled.
 const NEVER: i64 = i64::MAX / 2;
 
-/// A block was handed out.
+/// A block was handed out, unless it is null: what was asked for in vain is no allocation.
 #[inline]
 pub(crate) fn allocated(block: *mut c_void, size: usize) {
-    if due(size) {
+    if !block.is_null() && due(size) {
         note(block, size, None);
     }
 }
@@ -57,26 +57,24 @@ pub(crate) fn take(block: *mut c_void) -> Option<Record> {
 /// `realloc` is a free and an allocation; who asked for the block first stays to blame.
 #[inline]
 pub(crate) fn moved(old: *mut c_void, new: *mut c_void, size: usize, record: Option<Record>) {
-    let due = due(size);
+    // Nothing comes of nothing asked for, and else of a failure: then the block is where it was.
+    let failed = new.is_null() && size > 0;
+    let due = !new.is_null() && due(size);
     if due || record.is_some() {
-        settle(old, new, size, record, due);
+        settle(if failed { old } else { new }, size, record, failed, due);
     }
 }
 
 #[cold]
-fn settle(old: *mut c_void, new: *mut c_void, size: usize, record: Option<Record>, due: bool) {
-    if let Some(record) = record {
-        if new.is_null() && size > 0 {
-            // It failed: the block is where it was.
-            keep(old, record);
-            return;
-        }
-        if let Some(segment) = segment::active() {
-            segment.give_back(&record);
-        }
+fn settle(block: *mut c_void, size: usize, record: Option<Record>, failed: bool, due: bool) {
+    if let Some(record) = record
+        && !(failed && keep(block, record))
+        && let Some(segment) = segment::active()
+    {
+        segment.give_back(&record);
     }
     if due {
-        note(new, size, record.map(|record| record.stack));
+        note(block, size, record.map(|record| record.stack));
     }
 }
 
@@ -92,23 +90,36 @@ fn keep(block: *mut c_void, record: Record) -> bool {
 /// Notes a block that an event fell into.
 #[cold]
 pub(crate) fn note(block: *mut c_void, size: usize, first: Option<u32>) {
-    if !block.is_null() && size > 0 {
-        event(size, first, |record, segment| {
-            if live::remove(block as usize).is_some() {
-                filter::leave(block as usize);
-                segment.stale();
-            }
-            keep(block, record)
-        });
+    if block.is_null() || size == 0 {
+        return pass();
     }
+    event(size, first, |record, segment| {
+        if live::remove(block as usize).is_some() {
+            filter::leave(block as usize);
+            segment.stale();
+        }
+        keep(block, record)
+    });
+}
+
+/// An event of which nothing is noted: the next countdown begins, so that its end does not fall to the next block.
+fn pass() {
+    let interval = segment::active().map_or(INTERVAL, Segment::interval);
+    // SAFETY: this thread's own. In a signal handler it may be in use below: these are numbers, and any will do.
+    begin(unsafe { local().as_mut() }, interval);
 }
 
 /// An event fell into this many bytes; `keep` notes the sample that stands for them, and says whether there was room.
 pub(crate) fn event(size: usize, first: Option<u32>, keep: impl FnOnce(Record, Segment) -> bool) {
     // SAFETY: this thread's own.
     let errno = unsafe { *libc::__errno_location() };
-    if let Some(mut inside) = Inside::enter() {
-        match segment::current() {
+    match Inside::enter() {
+        // A signal handler in the middle of a sample.
+        None => {
+            pass();
+            segment::active().into_iter().for_each(Segment::drop_one);
+        }
+        Some(mut inside) => match segment::current() {
             Err(Absent::Off) => inside.local().countdown = NEVER,
             Err(Absent::Soon) => inside.local().countdown = INTERVAL as i64,
             Ok(segment) => {
@@ -118,7 +129,7 @@ pub(crate) fn event(size: usize, first: Option<u32>, keep: impl FnOnce(Record, S
                     governor::spent(segment, inside.local(), governor::now().saturating_sub(started));
                 }
             }
-        }
+        },
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
@@ -152,9 +163,7 @@ fn sample(
     first: Option<u32>,
     keep: impl FnOnce(Record, Segment) -> bool,
 ) {
-    let Some(stack) = first.or_else(|| stacks::current(segment, inside.local())) else {
-        return segment.drop_one();
-    };
+    let stack = first.unwrap_or_else(|| stacks::charged(segment, inside.local()));
     let record = record(size, interval, stack, uniform(inside.local()));
     if keep(record, segment) { segment.take(&record) } else { segment.drop_one() }
 }

@@ -2,14 +2,16 @@
 
 use std::ffi::{CStr, c_char};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use caulk_wire::heap::{
-    ARENA, ARENA_BYTES, HEADER_BYTES, INTERVAL, MAGIC, MAX_STACKS, Refusal, SLOT_BYTES, SLOTS, SNAPSHOT,
-    SNAPSHOT_HEAD, SNAPSHOT_ROW, TOTAL_BYTES, TOTALS, header,
+    ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, INTERVAL, MAGIC, MAX_CODES, MAX_STACKS, Refusal,
+    SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTAL_BYTES, TOTALS, TURNED_AWAY,
+    header,
 };
 
 use crate::live::Record;
+use crate::started::started;
 use crate::{live, maps, python, real, stacks};
 
 /// Mean bytes between samples at the beginning.
@@ -140,11 +142,24 @@ fn claim() -> Option<Segment> {
     let file =
         unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr().cast::<c_char>(), flags) };
     let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
-    let pid = PROCESS.load(Ordering::Relaxed);
-    let slot = (0..SLOTS).find_map(|index| try_claim(file, index, pid));
+    let owner = Owner::this();
+    let of_predecessor = (0..SLOTS).find(|index| owner.has(file, *index));
+    let slot = match of_predecessor {
+        Some(index) => maps::shared(SLOT_BYTES, file, index * SLOT_BYTES).map(Segment),
+        None => (0..SLOTS).find_map(|index| try_claim(file, index, &owner)),
+    };
+    if slot.is_none() {
+        turn_away(file);
+    }
     // SAFETY: opened above.
     unsafe { libc::syscall(libc::SYS_close, file) };
-    let slot = slot.filter(|_| live::start() && stacks::start())?;
+    let slot = slot?;
+    if of_predecessor.is_some() {
+        slot.begin_anew();
+    }
+    if !(live::start() && stacks::start(slot)) {
+        return None;
+    }
     slot.set_interval(BEGINNING.load(Ordering::Relaxed));
     slot.word(header::REFUSAL).store(python::refusal() as u32, Ordering::Relaxed);
     slot.word(header::PYTHON).store(python::minor(), Ordering::Relaxed);
@@ -152,15 +167,52 @@ fn claim() -> Option<Segment> {
     Some(slot)
 }
 
-fn try_claim(file: i32, index: usize, pid: u32) -> Option<Segment> {
+/// Whose a slot is. A program that the process was before this one has left its slot behind.
+struct Owner {
+    pid: u32,
+    start: u64,
+}
+
+impl Owner {
+    fn this() -> Self {
+        let pid = PROCESS.load(Ordering::Relaxed);
+        Self { pid, start: started(pid) }
+    }
+
+    /// Is the slot this process's already? Looked up without touching memory of slots that nobody uses.
+    fn has(&self, file: i32, index: usize) -> bool {
+        let read = |at: usize, bytes: &mut [u8]| {
+            let at = index * SLOT_BYTES + at;
+            // SAFETY: as much room as is said.
+            let read = unsafe { libc::syscall(libc::SYS_pread64, file, bytes.as_mut_ptr(), bytes.len(), at) };
+            usize::try_from(read) == Ok(bytes.len())
+        };
+        let (mut pid, mut start) = ([0; 4], [0; 8]);
+        let known = read(header::PID, &mut pid) && read(header::START, &mut start);
+        let same = u32::from_ne_bytes(pid) == self.pid && u64::from_ne_bytes(start) == self.start;
+        known && same && self.start > 0
+    }
+}
+
+fn try_claim(file: i32, index: usize, owner: &Owner) -> Option<Segment> {
     let slot = Segment(maps::shared(SLOT_BYTES, file, index * SLOT_BYTES)?);
-    let owner = slot.word(header::PID);
-    if owner.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+    let taken = slot.word(header::PID).compare_exchange(0, owner.pid, Ordering::AcqRel, Ordering::Relaxed);
+    if taken.is_ok() {
+        slot.long(header::START).store(owner.start, Ordering::Relaxed);
         return Some(slot);
     }
     // SAFETY: mapped above and known to nobody else.
     unsafe { maps::unmap(slot.0, SLOT_BYTES) };
     None
+}
+
+/// Counts a process for which no slot is left.
+fn turn_away(file: i32) {
+    let Some(page) = maps::shared(HEADER_BYTES, file, TURNED_AWAY) else { return };
+    // SAFETY: a mapping begins at a page, and its numbers are only changed so.
+    unsafe { page.cast::<AtomicU32>().as_ref() }.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: mapped above and known to nobody else.
+    unsafe { maps::unmap(page, HEADER_BYTES) };
 }
 
 impl Segment {
@@ -196,6 +248,26 @@ impl Segment {
 
     pub(crate) fn small_objects(self, sampled: bool) {
         self.word(header::SMALL_OBJECTS).store(u32::from(sampled), Ordering::Relaxed);
+    }
+
+    /// What the program before this one held went with its memory, and its stacks are not this one's. What was counted
+    /// of samples stays: it is the process's.
+    fn begin_anew(self) {
+        self.long(header::MAGIC).store(0, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        self.long(SNAPSHOT).store(0, Ordering::Relaxed);
+        for stack in 0..self.word(header::STACKS).swap(0, Ordering::Relaxed).min(MAX_STACKS as u32) {
+            for field in 0..TOTAL_BYTES / 8 {
+                self.total(stack, field).store(0, Ordering::Relaxed);
+            }
+            self.word(STACK_INDEX + stack as usize * 4).store(0, Ordering::Relaxed);
+        }
+        for code in 0..self.word(header::CODES).swap(0, Ordering::Relaxed).min(MAX_CODES as u32) {
+            self.word(CODE_INDEX + code as usize * 4).store(0, Ordering::Relaxed);
+        }
+        self.long(header::ARENA_USED).store(0, Ordering::Relaxed);
+        self.small_objects(false);
+        self.word(header::IMAGE).fetch_add(1, Ordering::Relaxed);
     }
 
     /// A block that was noted lives.
@@ -264,7 +336,9 @@ impl Segment {
     pub(crate) fn snapshot(self, boundary: u32) {
         let lock = self.long(SNAPSHOT);
         let before = lock.load(Ordering::Relaxed) & !1;
-        lock.store(before + 1, Ordering::SeqCst);
+        lock.store(before + 1, Ordering::Relaxed);
+        // Whoever sees a row of this snapshot sees that it is being made.
+        fence(Ordering::Release);
         let stacks = self.word(header::STACKS).load(Ordering::Acquire).min(MAX_STACKS as u32);
         self.long(SNAPSHOT + 8).store(u64::from(boundary), Ordering::Relaxed);
         self.long(SNAPSHOT + 16).store(u64::from(stacks), Ordering::Relaxed);
@@ -275,6 +349,6 @@ impl Segment {
                 self.long(at).store(value, Ordering::Relaxed);
             }
         }
-        lock.store(before + 2, Ordering::SeqCst);
+        lock.store(before + 2, Ordering::Release);
     }
 }

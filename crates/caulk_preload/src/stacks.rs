@@ -3,7 +3,9 @@
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use caulk_wire::heap::{CODE_INDEX, Frame, MAX_CODES, MAX_FRAMES, MAX_STACKS, STACK_INDEX, header, stack};
+use caulk_wire::heap::{
+    CODE_INDEX, Frame, MAX_CODES, MAX_FRAMES, MAX_STACKS, OTHERS, STACK_INDEX, header, stack,
+};
 
 use crate::lent;
 use crate::local::Local;
@@ -20,6 +22,9 @@ struct Place {
 }
 
 const FAILED: u32 = u32::MAX;
+/// Places looked at for one key. A table holds numbers in half of its places at most; the other half may fill with keys
+/// that found no room elsewhere.
+const PROBES: usize = 128;
 /// Looks at a number that another thread is about to write.
 const PATIENCE: usize = 200;
 
@@ -49,7 +54,7 @@ impl<const PLACES: usize> Table<PLACES> {
     /// The number of a key; `make` writes its record where it is new.
     fn number(&self, key: u64, make: impl FnOnce() -> Option<u32>) -> Option<u32> {
         let (table, key) = (NonNull::new(self.0.load(Ordering::Acquire))?, key.max(1));
-        for step in 0..PLACES {
+        for step in 0..PROBES.min(PLACES) {
             // SAFETY: the table has this many places, zeroed when it was mapped, and stays.
             let place = unsafe { table.add((key as usize).wrapping_add(step) % PLACES).as_ref() };
             let Err(found) = place.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) else {
@@ -76,15 +81,20 @@ fn read(number: &AtomicU32) -> Option<u32> {
     None
 }
 
-/// Makes the tables; false where there is no memory.
-pub(crate) fn start() -> bool {
-    STACKS.start() && CODES.start()
+/// Makes the tables, and in an empty slot the stack for what finds no place in them; false where there is no memory.
+pub(crate) fn start(segment: Segment) -> bool {
+    STACKS.start() && CODES.start() && write(segment, &[], stack::OTHERS) == Some(OTHERS)
 }
 
 /// In a forked child: the numbers are the parent's. `idle`: nobody is looking at them here.
 pub(crate) fn forget(idle: bool) {
     STACKS.forget(idle);
     CODES.forget(idle);
+}
+
+/// The number that the calling thread's samples are charged to: where its stack finds no place, that of all others.
+pub(crate) fn charged(segment: Segment, own: &Local) -> u32 {
+    current(segment, own).unwrap_or(OTHERS)
 }
 
 /// The number of the calling thread's stack. Of a thread without one, that of the thread that it works for.
@@ -135,10 +145,9 @@ fn write(segment: Segment, frames: &[Frame], flags: u32) -> Option<u32> {
     let words = frames.iter().flat_map(|frame| [frame.code, frame.offset]);
     for word in [frames.len() as u32, flags].into_iter().chain(words) {
         // SAFETY: as many words as were reserved; arena records are aligned to 8.
-        unsafe {
-            at.write(word);
-            at = at.add(1);
-        }
+        unsafe { at.write(word) };
+        // SAFETY: behind the last one at most.
+        at = unsafe { at.add(1) };
     }
     segment.publish(header::STACKS, STACK_INDEX, MAX_STACKS, offset)
 }
@@ -158,4 +167,30 @@ fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_turns_keys_away_and_finds_those_that_it_has() {
+        static TABLE: Table<4096> = Table(AtomicPtr::new(ptr::null_mut()));
+        assert!(TABLE.start());
+        for key in 1..=2048 {
+            assert_eq!(TABLE.number(mix(key), || Some(key as u32)), Some(key as u32));
+        }
+        let mut written = 0;
+        for key in 2049..=20_000 {
+            let found = TABLE.number(mix(key), || {
+                written += 1;
+                None
+            });
+            assert_eq!(found, None);
+        }
+        assert!(written <= 2048, "one place each: {written}");
+        for key in 1..=2048 {
+            assert_eq!(TABLE.number(mix(key), || None), Some(key as u32));
+        }
+    }
 }

@@ -2,12 +2,16 @@
 //!
 //! `hello`, `rank=N`, `worker=N` (before `hello`), `epochs=N` (N boundaries with steps), `seconds=N` (N by time),
 //! `bytes=HEX` (as they are), `hang-up` (connects anew for what follows), `print=NAME` (a variable),
-//! `wait` (for a line on standard input), `finish` (for the supervisor's command to end).
+//! `wait` (for a line on standard input), `finish` (for the supervisor's command to end), `heap=BYTES` (what its heap
+//! profile says from now on), `kill` (itself).
 
 use std::env;
+use std::fs::OpenOptions;
 use std::io::{Read, Write, stdin, stdout};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
+use caulk_core::wire::heap::{ARENA, HEAP_VARIABLE, MAGIC, STACK_INDEX, TOTALS, header};
 use caulk_core::wire::{Boundary, Command, FrameBuffer, Hello, Message, PROTOCOL, SOCKET_VARIABLE, Unit};
 
 fn connect() -> UnixStream {
@@ -48,9 +52,32 @@ fn main() {
             "print" => print(&format!("{value}={}", env::var(value).unwrap_or_default())),
             "wait" => drop(stdin().read_line(&mut String::new()).expect("standard input")),
             "finish" => print(&finish(&mut stream)),
+            "heap" => hold(number()),
+            "kill" => kill(),
             _ => panic!("unknown argument {argument}"),
         }
     }
+}
+
+/// Writes a heap profile as the sampler does: one stack, without frames, that holds so much.
+fn hold(bytes: u32) {
+    let path = env::var_os(HEAP_VARIABLE).expect("a sampled run");
+    let memory = OpenOptions::new().write(true).open(path).expect("memory for profiles");
+    let put = |at: usize, number: u64| {
+        memory.write_all_at(&number.to_ne_bytes(), at as u64).expect("memory for profiles");
+    };
+    put(header::PID, std::process::id().into());
+    put(header::ARENA_USED, 8);
+    put(header::STACKS, 1);
+    put(STACK_INDEX, 1);
+    put(ARENA, 0);
+    put(TOTALS, bytes.into());
+    put(header::MAGIC, MAGIC);
+}
+
+fn kill() {
+    // SAFETY: a number that names a signal.
+    unsafe { libc::raise(libc::SIGKILL) };
 }
 
 /// Reason of the command that the supervisor sends.

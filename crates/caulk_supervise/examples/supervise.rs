@@ -1,6 +1,7 @@
 //! Runs a command under the supervisor and writes what the sink is told to a file, one line each.
 //!
-//! `supervise LOG [key=value]... -- COMMAND...` with the keys `cgroup`, `package`, `runtime`, `progress`, `period_ms`.
+//! `supervise LOG [key=value]... -- COMMAND...` with the keys `cgroup`, `package`, `runtime`, `sampler`,
+//! `progress`, `period_ms`.
 
 use std::env;
 use std::ffi::OsString;
@@ -83,6 +84,7 @@ fn main() {
             "cgroup" => options.cgroup_root = value.into(),
             "package" => options.package = Some(value.into()),
             "runtime" => options.runtime_dir = Some(value.into()),
+            "sampler" => options.sampler = Some(value.into()),
             "progress" => {
                 options.progress = match value {
                     "auto" => Progress::Auto,

@@ -1,7 +1,9 @@
 //! Heap profiles of the processes: the shared memory that they write to, read at their boundaries.
 //!
 //! The memory is the supervisor's; a process maps it through the supervisor's own entry in `/proc`. What a process wrote
-//! is there after its end, however that came.
+//! is there after its end, however that came: of one whose agent did not say that it ends, it is read once more then.
+
+mod losses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,24 +11,37 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-use caulk_core::wire::heap::{ARENA, SLOT_BYTES, SLOTS, Slot, Stack, Total, header};
-use caulk_core::wire::{HeapFrame, HeapLive, HeapRow, HeapStack, Message};
+use caulk_core::wire::heap::{
+    ARENA, MAGIC, MEMORY_BYTES, SLOT_BYTES, SLOTS, SNAPSHOT, Slot, Stack, Total, header,
+};
+use caulk_core::wire::{AT_END, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 use rustix::process::{Resource, getrlimit};
 
+use losses::Losses;
+
 /// Stacks that are told of at a boundary: so many of those that hold most, and of those that have grown most.
 const TOLD: usize = 48;
+/// Times that a slot is read for one that did not change meanwhile.
+const TRIES: usize = 4;
 
 /// The shared memory, and what is known of each process in it.
 pub(crate) struct Heaps {
     memory: File,
     known: BTreeMap<u32, Known>,
+    /// Processes whose agent has said that it is there, and not that it ends.
+    open: BTreeSet<u32>,
+    losses: Losses,
 }
 
 /// What is known of one process's profile.
 struct Known {
     slot: u64,
-    /// Stacks that were described, and the bytes that were told of each last.
+    /// Programs that the process has been before: the numbers of stacks are one program's.
+    image: u32,
+    /// Stacks that were described.
+    described: BTreeSet<u32>,
+    /// The bytes that were told of each stack last.
     told: BTreeMap<u32, u64>,
     /// What each stack held when it was first seen.
     first: BTreeMap<u32, u64>,
@@ -39,14 +54,19 @@ impl Heaps {
     /// # Errors
     /// What the system says.
     pub(crate) fn open() -> io::Result<Self> {
-        let bytes = (SLOTS * SLOT_BYTES) as u64;
+        let bytes = MEMORY_BYTES as u64;
         // Beyond this limit the system would not refuse but kill.
         if getrlimit(Resource::Fsize).current.is_some_and(|most| most < bytes) {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let memory = memfd_create("caulk-heap", MemfdFlags::CLOEXEC)?;
         ftruncate(&memory, bytes)?;
-        Ok(Self { memory: memory.into(), known: BTreeMap::new() })
+        Ok(Self {
+            memory: memory.into(),
+            known: BTreeMap::new(),
+            open: BTreeSet::new(),
+            losses: Losses::default(),
+        })
     }
 
     /// The path by which processes open it.
@@ -54,65 +74,170 @@ impl Heaps {
         format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
     }
 
+    /// Takes in what an agent says of its process's beginning and end.
+    pub(crate) fn hear(&mut self, pid: u32, message: &Message) {
+        match message {
+            Message::Hello(_) => drop(self.open.insert(pid)),
+            Message::Bye(_) => drop(self.open.remove(&pid)),
+            _ => {}
+        }
+    }
+
     /// What a process has noted at its last boundary, described in full; nothing where that is told already.
     pub(crate) fn look(&mut self, pid: u32) -> Vec<Message> {
-        if !self.known.contains_key(&pid) {
-            let Some(slot) = self.find(pid) else { return Vec::new() };
-            let (told, first) = (BTreeMap::new(), BTreeMap::new());
-            self.known.insert(pid, Known { slot, told, first, boundary: None });
+        let Some(slot) = self.meet(pid) else { return Vec::new() };
+        let bytes = settled(&self.memory, slot).ok().flatten().unwrap_or_default();
+        self.tell(pid, &bytes, Known::at_boundary)
+    }
+
+    /// What a process held when it ended, where its agent did not say that it would.
+    pub(crate) fn last(&mut self, pid: u32) -> Vec<Message> {
+        let Some(slot) = self.meet(pid).filter(|_| self.open.remove(&pid)) else { return Vec::new() };
+        let bytes = copy(&self.memory, slot).unwrap_or_default();
+        self.tell(pid, &bytes, Known::at_end)
+    }
+
+    /// Processes that may have something left to tell.
+    pub(crate) fn unsaid(&self) -> Vec<u32> {
+        self.open.iter().copied().collect()
+    }
+
+    fn tell(
+        &mut self,
+        pid: u32,
+        bytes: &[u8],
+        tell: impl Fn(&mut Known, Slot<'_>) -> Vec<Message>,
+    ) -> Vec<Message> {
+        let (Some(known), Some(slot)) = (self.known.get_mut(&pid), Slot::new(bytes)) else {
+            return Vec::new();
+        };
+        known.recognise(slot);
+        tell(known, slot)
+    }
+
+    /// The slot of a process, where it has one.
+    fn meet(&mut self, pid: u32) -> Option<u64> {
+        if let Some(known) = self.known.get(&pid) {
+            return Some(known.slot);
         }
-        let Some(known) = self.known.get_mut(&pid) else { return Vec::new() };
-        let bytes = copy(&self.memory, known.slot).unwrap_or_default();
-        Slot::new(&bytes).map_or_else(Vec::new, |slot| known.tell(slot))
+        let slot = self.find(pid)?;
+        self.known.insert(pid, Known::new(slot));
+        Some(slot)
     }
 
     /// Frees the slot of a process that has ended, for others.
     pub(crate) fn release(&mut self, pid: u32) {
         let slot = self.known.remove(&pid).map(|known| known.slot).or_else(|| self.find(pid));
         if let Some(slot) = slot {
+            self.losses.count(&self.memory, slot);
             // Its pages go, and with them its owner: the slot is as it was in the beginning.
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             _ = fallocate(&self.memory, flags, slot, SLOT_BYTES as u64);
         }
     }
 
-    fn find(&self, pid: u32) -> Option<u64> {
-        let owner = |slot: &u64| {
-            let mut bytes = [0; 4];
-            let read = self.memory.read_at(&mut bytes, slot + header::PID as u64);
-            read.is_ok_and(|length| length == 4) && u32::from_ne_bytes(bytes) == pid
-        };
-        (0..SLOTS).map(|index| (index * SLOT_BYTES) as u64).find(owner)
+    /// What is missing in the profiles, when all is over.
+    pub(crate) fn losses(&mut self) -> Vec<String> {
+        for slot in slots() {
+            self.losses.count(&self.memory, slot);
+        }
+        self.losses.turned_away(&self.memory);
+        self.losses.lines()
     }
+
+    fn find(&self, pid: u32) -> Option<u64> {
+        slots().find(|slot| word(&self.memory, slot + header::PID as u64).is_ok_and(|owner| owner == pid))
+    }
+}
+
+/// Where the slots begin.
+fn slots() -> impl Iterator<Item = u64> {
+    (0..SLOTS).map(|index| (index * SLOT_BYTES) as u64)
+}
+
+fn word(memory: &File, at: u64) -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    memory.read_exact_at(&mut bytes, at)?;
+    Ok(u32::from_ne_bytes(bytes))
+}
+
+fn long(memory: &File, at: u64) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    memory.read_exact_at(&mut bytes, at)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// What is another number where a slot has got another program or another snapshot.
+fn edition(memory: &File, slot: u64) -> io::Result<(u64, u32, u64)> {
+    let image = word(memory, slot + header::IMAGE as u64)?;
+    Ok((long(memory, slot)?, image, long(memory, slot + SNAPSHOT as u64)?))
+}
+
+/// A slot as it was at one moment: nothing was begun or ended while it was read. `None` where it is busy.
+fn settled(memory: &File, slot: u64) -> io::Result<Option<Vec<u8>>> {
+    for _ in 0..TRIES {
+        let before = edition(memory, slot)?;
+        let bytes = copy(memory, slot)?;
+        let (magic, _, lock) = before;
+        if magic == MAGIC && lock % 2 == 0 && edition(memory, slot)? == before {
+            return Ok(Some(bytes));
+        }
+    }
+    Ok(None)
 }
 
 /// A slot as far as it is used.
 fn copy(memory: &File, slot: u64) -> io::Result<Vec<u8>> {
-    let mut used = [0; 8];
-    memory.read_exact_at(&mut used, slot + header::ARENA_USED as u64)?;
-    let used = u64::from_ne_bytes(used).min((SLOT_BYTES - ARENA) as u64) as usize;
+    let used = long(memory, slot + header::ARENA_USED as u64)?.min((SLOT_BYTES - ARENA) as u64) as usize;
     let mut bytes = vec![0; ARENA + used];
     memory.read_exact_at(&mut bytes, slot)?;
     Ok(bytes)
 }
 
 impl Known {
-    fn tell(&mut self, slot: Slot<'_>) -> Vec<Message> {
-        let Some((boundary, totals)) = slot.snapshot() else { return Vec::new() };
-        if self.boundary == Some(boundary) {
-            return Vec::new();
+    fn new(slot: u64) -> Self {
+        let (told, first) = (BTreeMap::new(), BTreeMap::new());
+        Self { slot, image: 0, described: BTreeSet::new(), told, first, boundary: None }
+    }
+
+    /// Another program than before has stacks of its own under the same numbers. What was told of the old ones is to be
+    /// told again where it does not hold.
+    fn recognise(&mut self, slot: Slot<'_>) {
+        let image = slot.field(header::IMAGE);
+        if image != self.image {
+            (self.image, self.boundary) = (image, None);
+            self.described.clear();
+            self.first.clear();
         }
-        self.boundary = Some(boundary);
-        for (id, total) in (0..).zip(&totals) {
+    }
+
+    fn at_boundary(&mut self, slot: Slot<'_>) -> Vec<Message> {
+        match slot.snapshot() {
+            Some((boundary, totals)) if self.boundary != Some(boundary) => {
+                self.boundary = Some(boundary);
+                self.tell(slot, boundary, &totals)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn at_end(&mut self, slot: Slot<'_>) -> Vec<Message> {
+        self.tell(slot, AT_END, &slot.totals())
+    }
+
+    fn tell(&mut self, slot: Slot<'_>, boundary: u32, totals: &[Total]) -> Vec<Message> {
+        for (id, total) in (0..).zip(totals) {
             self.first.entry(id).or_insert(total.bytes);
         }
         let minor = slot.field(header::PYTHON);
-        let rows = self.rows(&totals);
+        let rows = self.rows(totals);
         let mut messages = Vec::new();
         for row in &rows {
-            if self.told.insert(row.id, row.bytes).is_none()
+            self.told.insert(row.id, row.bytes);
+            if !self.described.contains(&row.id)
                 && let Some(stack) = slot.stack(row.id)
             {
+                self.described.insert(row.id);
                 messages.push(describe(slot, row.id, &stack, minor).into());
             }
         }
@@ -132,7 +257,8 @@ impl Known {
     fn rows(&self, totals: &[Total]) -> Vec<HeapRow> {
         let mut order: Vec<u32> =
             (0..totals.len() as u32).filter(|id| totals[*id as usize].bytes > 0).collect();
-        let bytes = |id: &u32| totals[*id as usize].bytes;
+        let total = |id: u32| totals.get(id as usize).copied().unwrap_or_default();
+        let bytes = |id: &u32| total(*id).bytes;
         let grown = |id: &u32| bytes(id).saturating_sub(self.first.get(id).copied().unwrap_or(0));
         order.sort_by_key(|id| std::cmp::Reverse(bytes(id)));
         let mut rest = order.split_off(TOLD.min(order.len()));
@@ -142,7 +268,7 @@ impl Known {
         let changed = self.told.iter().filter(|(id, told)| !known.contains(id) && bytes(id) != **told);
         order.extend(changed.map(|(id, _)| *id));
         let row = |id: u32| {
-            let total = totals[id as usize];
+            let total = total(id);
             HeapRow { id, bytes: total.bytes, blocks: total.blocks, deviation: total.deviation() }
         };
         order.into_iter().map(row).collect()
@@ -163,7 +289,8 @@ fn describe(slot: Slot<'_>, id: u32, stack: &Stack, minor: u32) -> HeapStack {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use caulk_core::wire::heap::{CODE_INDEX, MAGIC, SNAPSHOT, SNAPSHOT_HEAD, STACK_INDEX};
+    use caulk_core::wire::heap::{CODE_INDEX, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTALS};
+    use caulk_core::wire::{Bye, Hello};
 
     use super::*;
 
@@ -186,6 +313,13 @@ mod tests {
         put(SNAPSHOT + SNAPSHOT_HEAD, &longs(&[bytes, 1, 4]));
     }
 
+    fn live(told: &[Message]) -> &HeapLive {
+        match told.last() {
+            Some(Message::HeapLive(live)) => live,
+            _ => panic!("{told:?}"),
+        }
+    }
+
     #[test]
     fn a_profile_is_told_once_per_boundary_and_outlives_its_process() {
         let mut heaps = Heaps::open().unwrap();
@@ -194,12 +328,89 @@ mod tests {
         let told = heaps.look(77);
         let frame = HeapFrame { file: "t.py".into(), line: 5, function: "run".into() };
         assert_eq!(told[0], HeapStack { id: 0, flags: 0, frames: vec![frame] }.into());
-        let Message::HeapLive(live) = &told[1] else { panic!("{told:?}") };
-        assert_eq!((live.boundary, live.bytes, live.deviation), (0, 5000, 2597));
+        assert_eq!((live(&told).boundary, live(&told).bytes, live(&told).deviation), (0, 5000, 2597));
         assert_eq!(heaps.look(77), []);
         write(&heaps, 3, 77, 1, 7000);
         assert_eq!(heaps.look(77).len(), 1, "the stack is known");
         heaps.release(77);
         assert_eq!(heaps.look(77), []);
+    }
+
+    #[test]
+    fn of_a_process_that_was_killed_the_end_is_told() {
+        let mut heaps = Heaps::open().unwrap();
+        write(&heaps, 0, 77, 0, 5000);
+        heaps.hear(77, &Hello::default().into());
+        assert_eq!(heaps.look(77).len(), 2);
+        // Grown since, and killed while it made a snapshot.
+        heaps.memory.write_all_at(&9000_u64.to_ne_bytes(), TOTALS as u64).unwrap();
+        heaps.memory.write_all_at(&3_u64.to_ne_bytes(), SNAPSHOT as u64).unwrap();
+        let told = heaps.last(77);
+        assert_eq!(
+            (live(&told).boundary, live(&told).bytes, live(&told).rows[0].bytes),
+            (AT_END, 9000, 9000)
+        );
+        assert_eq!(heaps.last(77), [], "once");
+        // One that said that it ends has taken itself down by now.
+        heaps.hear(77, &Hello::default().into());
+        heaps.hear(77, &Bye::default().into());
+        assert_eq!((heaps.last(77), heaps.unsaid()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn another_program_of_the_same_process_has_stacks_of_its_own() {
+        let mut heaps = Heaps::open().unwrap();
+        write(&heaps, 0, 77, 0, 5000);
+        assert_eq!(heaps.look(77).len(), 2);
+        write(&heaps, 0, 77, 0, 7000);
+        heaps.memory.write_all_at(&1_u32.to_ne_bytes(), header::IMAGE as u64).unwrap();
+        let told = heaps.look(77);
+        assert_eq!((told.len(), live(&told).bytes), (2, 7000), "described anew: {told:?}");
+        // One without stacks: what the others held is gone.
+        heaps.memory.write_all_at(&2_u32.to_ne_bytes(), header::IMAGE as u64).unwrap();
+        heaps.memory.write_all_at(&0_u64.to_ne_bytes(), SNAPSHOT as u64 + 16).unwrap();
+        let told = heaps.look(77);
+        assert_eq!(live(&told).rows, [HeapRow { id: 0, ..HeapRow::default() }]);
+    }
+
+    #[test]
+    fn a_stack_that_cannot_be_read_yet_is_described_later() {
+        let mut heaps = Heaps::open().unwrap();
+        write(&heaps, 0, 77, 0, 5000);
+        heaps.memory.write_all_at(&0_u32.to_ne_bytes(), STACK_INDEX as u64).unwrap();
+        assert_eq!(heaps.look(77).len(), 1);
+        write(&heaps, 0, 77, 1, 5000);
+        assert_eq!(heaps.look(77).len(), 2);
+    }
+
+    #[test]
+    fn a_snapshot_is_told_whole_or_not_at_all() {
+        const ROWS: usize = 16_384;
+        let mut heaps = Heaps::open().unwrap();
+        write(&heaps, 0, 77, 0, 0);
+        let memory = heaps.memory.try_clone().unwrap();
+        let put = |at: usize, number: u64| memory.write_all_at(&number.to_ne_bytes(), at as u64).unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(move || {
+                for round in 1..=100 {
+                    put(SNAPSHOT, round * 2 + 1);
+                    put(SNAPSHOT + 8, round);
+                    put(SNAPSHOT + 16, ROWS as u64);
+                    // Against the way in which they are read, so that both meet.
+                    for row in (0..ROWS).rev() {
+                        put(SNAPSHOT + SNAPSHOT_HEAD + row * SNAPSHOT_ROW, round);
+                    }
+                    put(SNAPSHOT, round * 2 + 2);
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+            });
+            while !writer.is_finished() {
+                for message in heaps.look(77) {
+                    if let Message::HeapLive(live) = message {
+                        assert_eq!(live.bytes, u64::from(live.boundary) * ROWS as u64, "{}", live.boundary);
+                    }
+                }
+            }
+        });
     }
 }

@@ -243,6 +243,9 @@ impl Supervisor<'_> {
     fn hear(&mut self, pid: u32, message: Message) {
         let now = clock::now_ns();
         self.tree.hear(pid, &message, now);
+        if let Some(heaps) = &mut self.heaps {
+            heaps.hear(pid, &message);
+        }
         self.tell_changes();
         if let Message::Hello(hello) = &message {
             self.silence.broken();
@@ -293,6 +296,15 @@ impl Supervisor<'_> {
         let told = self.heaps.as_mut().map(|heaps| heaps.look(pid));
         for message in told.unwrap_or_default() {
             self.sink.event(&AgentEvent { time_ns: now, pid, message });
+        }
+    }
+
+    /// Takes in what a process held when it was killed.
+    fn look_at_last_heap(&mut self, pid: u32) {
+        let told = self.heaps.as_mut().map(|heaps| heaps.last(pid));
+        let time_ns = clock::now_ns();
+        for message in told.unwrap_or_default() {
+            self.sink.event(&AgentEvent { time_ns, pid, message });
         }
     }
 
@@ -401,7 +413,8 @@ impl Supervisor<'_> {
         for record in self.tree.changes.drain(..) {
             self.sink.process(&record);
         }
-        for pid in self.tree.gone.drain(..) {
+        for pid in std::mem::take(&mut self.tree.gone) {
+            self.look_at_last_heap(pid);
             if let Some(heaps) = &mut self.heaps {
                 heaps.release(pid);
             }
@@ -449,6 +462,12 @@ impl Supervisor<'_> {
         self.gpus.settle();
         self.tree.close();
         self.tell_changes();
+        for pid in self.heaps.as_ref().map(Heaps::unsaid).unwrap_or_default() {
+            self.look_at_last_heap(pid);
+        }
+        for line in self.heaps.as_mut().map(Heaps::losses).unwrap_or_default() {
+            self.note(line);
+        }
         self.sink.tick(clock::now_ns());
         let guarded = self.guard.map(|mut guard| {
             guard.lines().iter().for_each(|line| self.sink.act(line));

@@ -7,6 +7,7 @@ mod common;
 use std::fs;
 use std::io::Write;
 
+use caulk_core::wire::AT_END;
 use common::{Bench, Ended, example};
 
 /// Runs the agent with these arguments as the command.
@@ -26,6 +27,26 @@ fn an_agent_is_heard_to_its_last_word() {
     assert_eq!(boundaries.len(), 2000);
     assert_eq!(boundaries.last(), Some(&"1999"));
     assert!(ended.lines("process ").last().unwrap().ends_with("main 0 agent true"), "{}", ended.log);
+}
+
+/// The profile is the agent's own work here; a sampler that is not there only makes the loader complain.
+#[test]
+fn what_a_killed_process_held_is_told_and_of_others_nothing() {
+    let bench = || Bench::new().with("sampler=/nowhere/libcaulk_preload.so");
+    let ended = agent(&bench(), &["hello", "epochs=1", "heap=5000", "kill"]);
+    assert!(ended.outcome().starts_with("137 "), "{}", ended.log);
+    let root = ended.lines("started ")[0];
+    let told = ended.lines(&format!("event {root} HeapLive"));
+    assert_eq!(told.len(), 1, "{}", ended.log);
+    let end = format!("boundary: {AT_END}");
+    assert!(told[0].contains(&end) && told[0].contains("bytes: 5000"), "{}", told[0]);
+    // Of a child that is killed while the command goes on, once it is forgotten at the latest.
+    let child = example("agent");
+    let ended = bench().shell(&format!("{} hello epochs=1 heap=6000 kill; sleep 0.5", child.display()));
+    assert!(ended.log.contains("bytes: 6000"), "{}", ended.log);
+    // Says no word before, nor that it ends.
+    let ended = agent(&bench(), &["heap=5000", "kill"]);
+    assert!(!ended.log.contains("HeapLive"), "{}", ended.log);
 }
 
 #[test]

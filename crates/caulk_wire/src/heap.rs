@@ -1,7 +1,8 @@
 //! Layout of the shared memory in which sampled processes keep their heap profile: one slot per process.
 //!
 //! The supervisor makes the memory and only reads it; a process writes its own slot. All numbers are in the machine's
-//! byte order and aligned to their size. Everything is append-only but [`TOTALS`] and [`SNAPSHOT`].
+//! byte order and aligned to their size. Everything is append-only but [`TOTALS`] and [`SNAPSHOT`], until the process
+//! becomes another program: that begins anew, with [`header::IMAGE`] one up.
 
 /// Variable that says where the memory is: a path that opens it.
 pub const HEAP_VARIABLE: &str = "CAULK_HEAP";
@@ -12,18 +13,24 @@ pub const INTERVAL: u64 = 512 << 10;
 /// Mean bytes between samples where lines shall be told apart more precisely.
 pub const PRECISE_INTERVAL: u64 = 128 << 10;
 /// First eight bytes of a slot in use; the last of them is the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"caulkhp1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"caulkhp2");
 
 /// Processes with a profile of their own.
 pub const SLOTS: usize = 64;
 /// Bytes per slot; most are never touched.
 pub const SLOT_BYTES: usize = 8 << 20;
+/// Processes that found no slot, of 32 bits, behind the last slot.
+pub const TURNED_AWAY: usize = SLOTS * SLOT_BYTES;
+/// Bytes of the whole memory.
+pub const MEMORY_BYTES: usize = TURNED_AWAY + HEADER_BYTES;
 /// Different stacks per process.
 pub const MAX_STACKS: usize = 1 << 14;
 /// Different code objects per process.
 pub const MAX_CODES: usize = 1 << 14;
 /// Frames of a stack that are kept, the innermost.
 pub const MAX_FRAMES: usize = 48;
+/// The stack to which samples are charged whose own could not be written down: the first of every slot.
+pub const OTHERS: u32 = 0;
 
 /// Fields of a slot's header, as byte offsets.
 pub mod header {
@@ -55,6 +62,10 @@ pub mod header {
     pub const CODES: usize = 76;
     /// Bytes of the arena in use.
     pub const ARENA_USED: usize = 80;
+    /// Programs that the process has been before this one, by `exec`.
+    pub const IMAGE: usize = 88;
+    /// When the process started, in ticks since boot; 0 where that is not known. `exec` leaves it as it is.
+    pub const START: usize = 96;
 }
 
 /// Bytes of the header.
@@ -84,6 +95,8 @@ pub mod stack {
     pub const TRUNCATED: u32 = 1;
     /// Of the thread that made this one or set it to work.
     pub const BORROWED: u32 = 2;
+    /// Of no stack in particular: [`super::OTHERS`].
+    pub const OTHERS: u32 = 4;
 }
 
 /// Why a process has no Python stacks.
@@ -207,6 +220,11 @@ impl<'a> Slot<'a> {
     /// A number of the header, of 64 bits.
     pub fn count(self, at: usize) -> u64 {
         self.long(at).unwrap_or(0)
+    }
+
+    /// All bytes that a stack has ever allocated, estimated.
+    pub fn ever(self, id: u32) -> u64 {
+        self.long(TOTALS + id as usize % MAX_STACKS * TOTAL_BYTES + 24).unwrap_or(0)
     }
 
     /// A stack.

@@ -1,8 +1,9 @@
 //! Programs in C and C++: what they do to an allocator, with threads, forks, signals, jumps and exceptions.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use caulk_wire::heap::header;
+use caulk_wire::heap::{INTERVAL_VARIABLE, header};
 
 use crate::build::{C, CC, build, compiled, skipped};
 use crate::program::{Run, run};
@@ -37,7 +38,7 @@ fn what_is_kept_is_counted_without_bias() {
 fn samples_are_as_frequent_as_asked() {
     let samples = |wanted: &str| {
         let mut command = Command::new(compiled());
-        command.arg("keep").env("CAULK_HEAP_INTERVAL", wanted);
+        command.arg("keep").env(INTERVAL_VARIABLE, wanted);
         run(&mut command).first().count(header::SAMPLES)
     };
     let (usual, precise) = (samples(""), samples("131072"));
@@ -91,6 +92,33 @@ fn forked_children_have_their_own() {
     let mut live: Vec<u64> = run.profiles.iter().map(|profile| profile.live() >> 20).collect();
     live.sort_unstable();
     assert_eq!(live, [9, 28], "{}", run.output);
+}
+
+#[test]
+fn processes_beyond_the_last_slot_run_without_and_are_counted() {
+    // The parent has one of the 64 slots.
+    let run = program("manyforks");
+    assert_eq!((run.first().count(header::DROPPED), run.turned_away), (0, 7), "{}", run.output);
+}
+
+#[test]
+fn what_a_killed_program_held_can_be_read_after_its_end() {
+    let run = run(Command::new(compiled()).arg("killed").env(INTERVAL_VARIABLE, "65536"));
+    assert_eq!(run.status.signal(), Some(9), "{}", run.output);
+    // 40 blocks of 1 MB, of which every fourth was freed.
+    let live = run.profiles[0].live();
+    assert!((30_000_000..31_000_000).contains(&live), "{live}");
+}
+
+#[test]
+fn what_is_asked_for_in_vain_is_no_sample() {
+    let run = program("failing");
+    let profile = run.first();
+    profile.is_sound();
+    // 200 MB, and 16,000 bytes that were asked for between failures.
+    let live = profile.live() as f64 / 1e6;
+    assert!((150.0..250.0).contains(&live), "{live}");
+    assert!(profile.count(header::SAMPLES) < 2000, "{}", profile.count(header::SAMPLES));
 }
 
 #[test]

@@ -95,6 +95,17 @@ static void keep(void) {
     printf("%zu\n", info.uordblks + info.hblkhd);
 }
 
+static void keep_between_failures(void) {
+    for (int i = 0; i < 1000; i++) {
+        CHECK(allocate(SIZE_MAX / 4) == NULL && calloc(SIZE_MAX / 8, 2) == NULL);
+        void *none = realloc(NULL, SIZE_MAX / 4);
+        CHECK(!none && allocate(16));
+    }
+    /* Beyond half of all addresses: not taken for less than nothing. */
+    for (int i = 0; i < 100; i++) CHECK(allocate(SIZE_MAX - 4096) == NULL);
+    keep();
+}
+
 static void *churn(void *seconds) {
     unsigned seed = (unsigned)(uintptr_t)&seed;
     void *held[512] = {0};
@@ -158,6 +169,34 @@ static void forks(void) {
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* More processes than there are slots: 70 at a time, and this one. */
+static void many_forks(void) {
+    int go[2], done[2];
+    char byte = 0;
+    CHECK(pipe(go) == 0 && pipe(done) == 0 && malloc(10 * MB));
+    for (int i = 0; i < 70; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            close(go[1]);
+            byte = malloc(10 * MB) == NULL;
+            CHECK(write(done[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 0);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < 70; i++) CHECK(read(done[0], &byte, 1) == 1 && byte == 0);
+    close(go[1]);
+    int status;
+    while (wait(&status) > 0) CHECK(status == 0);
+}
+
+static void killed(void) {
+    void *held[40];
+    for (int i = 0; i < 40; i++) held[i] = malloc(MB);
+    for (int i = 0; i < 40; i += 4) free(held[i]);
+    raise(SIGKILL);
 }
 
 static void vforks(void) {
@@ -383,6 +422,9 @@ int main(int count, char **words) {
     if (!strcmp(mode, "threads")) threads(8, 2);
     if (!strcmp(mode, "stress")) stress_all(words[2]);
     if (!strcmp(mode, "fork")) forks();
+    if (!strcmp(mode, "failing")) keep_between_failures();
+    if (!strcmp(mode, "manyforks")) many_forks();
+    if (!strcmp(mode, "killed")) killed();
     if (!strcmp(mode, "vfork")) vforks();
     if (!strcmp(mode, "forkloop")) fork_loop(words[2]);
     if (!strcmp(mode, "signals")) signals();

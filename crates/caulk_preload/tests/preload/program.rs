@@ -6,7 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use caulk_wire::heap::{ARENA, SLOT_BYTES, SLOTS, Slot, Total, header};
+use caulk_wire::heap::{
+    ARENA, HEAP_VARIABLE, MEMORY_BYTES, OTHERS, SLOT_BYTES, Slot, TURNED_AWAY, Total, header, stack,
+};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 /// What a program left in one slot.
@@ -17,6 +19,8 @@ pub(crate) struct Run {
     pub(crate) status: ExitStatus,
     pub(crate) output: String,
     pub(crate) profiles: Vec<Profile>,
+    /// Processes that found no slot.
+    pub(crate) turned_away: u32,
 }
 
 /// The library that was built for these tests.
@@ -35,20 +39,23 @@ pub(crate) fn run(command: &mut Command) -> Run {
 /// Runs it with these libraries preloaded.
 pub(crate) fn run_preloaded(libraries: &str, command: &mut Command) -> Run {
     let memory = memfd_create("heap-test", MemfdFlags::empty()).expect("memory");
-    ftruncate(&memory, (SLOTS * SLOT_BYTES) as u64).expect("memory");
+    ftruncate(&memory, MEMORY_BYTES as u64).expect("memory");
     let memory = File::from(memory);
     let path = format!("/proc/{}/fd/{}", std::process::id(), memory.as_raw_fd());
-    let output = command.env("LD_PRELOAD", libraries).env("CAULK_HEAP", path).output().expect("it starts");
+    let output = command.env("LD_PRELOAD", libraries).env(HEAP_VARIABLE, path).output().expect("it starts");
     let read = |index: usize| {
         let mut bytes = vec![0; SLOT_BYTES];
         memory.read_exact_at(&mut bytes, (index * SLOT_BYTES) as u64).expect("a slot");
         Slot::new(&bytes).is_some().then_some(Profile(bytes))
     };
+    let mut turned_away = [0; 4];
+    memory.read_exact_at(&mut turned_away, TURNED_AWAY as u64).expect("the end");
     let text = [output.stdout, output.stderr].concat();
     Run {
         status: output.status,
         output: String::from_utf8_lossy(&text).into_owned(),
         profiles: (0..4).filter_map(read).collect(),
+        turned_away: u32::from_ne_bytes(turned_away),
     }
 }
 
@@ -73,6 +80,14 @@ impl Profile {
     /// Estimated live bytes at the end, over all stacks.
     pub(crate) fn live(&self) -> u64 {
         self.slot().totals().iter().map(|total| total.bytes).sum()
+    }
+
+    /// Estimated live bytes at the end of stacks that found no place.
+    pub(crate) fn of_others(&self) -> u64 {
+        let slot = self.slot();
+        let others = slot.stack(OTHERS).expect("it is there from the beginning");
+        assert_eq!((others.flags, others.frames.len()), (stack::OTHERS, 0));
+        slot.totals()[OTHERS as usize].bytes
     }
 
     /// No sample was lost, and no record went stale.

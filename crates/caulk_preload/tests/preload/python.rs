@@ -122,6 +122,96 @@ fn code_that_takes_the_place_of_other_code_is_told_from_it() {
     }
 }
 
+/// Becomes another program, and that a third one, each with a block of its own.
+const REPLACED: &str = r#"
+import ctypes
+import os
+import sys
+
+library = ctypes.CDLL(None)
+library.caulk_heap_begin(library.caulk_heap_prepare())
+
+
+def first(): return bytearray(50_000_000)
+
+
+def second(): return bytearray(30_000_000)
+
+
+def third(): return bytearray(20_000_000)
+
+
+image = len(sys.argv) - 1
+kept = [first, second, third][image]()
+library.caulk_heap_snapshot(7)
+if image < 2:
+    os.execv(sys.executable, [sys.executable, *sys.argv, "again"])
+os._exit(0)
+"#;
+
+#[test]
+fn a_program_that_becomes_another_one_begins_its_profile_anew() {
+    let (_folder, path) = written("replaced.py", REPLACED);
+    for python in pythons() {
+        let run = run(Command::new(&python).arg(&path));
+        let profile = run.first();
+        assert_eq!(run.profiles.len(), 1, "one process: {}", python.display());
+        let slot = profile.slot();
+        assert_eq!((slot.field(header::IMAGE), profile.count(header::STALE)), (2, 0), "{}", python.display());
+        if Refusal::of(slot.field(header::REFUSAL)) == Some(Refusal::UnknownVersion) {
+            continue;
+        }
+        let lines = profile.lines(&path);
+        let of = |function: &str| {
+            let own = lines.iter().filter(|(name, ..)| name == function);
+            own.map(|(.., total)| total.bytes).sum::<u64>() / 1_000_000
+        };
+        assert_eq!((of("first"), of("second")), (0, 0), "what went with the programs before: {lines:?}");
+        assert!((20..=21).contains(&of("third")), "{lines:?} in {}", python.display());
+    }
+}
+
+/// Functions with tables of lines so long that not all of them can be written down.
+const LONG: &str = r"
+import ctypes
+import os
+
+library = ctypes.CDLL(None)
+library.caulk_heap_begin(library.caulk_heap_prepare())
+kept = []
+
+
+def make(): return bytearray(5_000_000)
+
+
+for number in range(40):
+    code = make.__code__
+    table = code.co_linetable + bytes(250_000)
+    make.__code__ = code.replace(co_linetable=table[:250_000])
+    kept.append((make.__code__, make()))
+library.caulk_heap_snapshot(1)
+os._exit(0)
+";
+
+#[test]
+fn stacks_that_find_no_place_are_charged_to_one() {
+    let (_folder, path) = written("long.py", LONG);
+    for python in pythons() {
+        let run = run(Command::new(&python).arg(&path));
+        let profile = run.first();
+        profile.is_sound();
+        if Refusal::of(profile.slot().field(header::REFUSAL)) == Some(Refusal::UnknownVersion) {
+            continue;
+        }
+        let lines = profile.lines(&path);
+        let known: u64 =
+            lines.iter().filter(|(name, ..)| name == "make").map(|(.., total)| total.bytes).sum();
+        let (known, others) = (known / 1_000_000, profile.of_others() / 1_000_000);
+        assert!(known > 100 && others > 50, "{known} and {others} MB in {}", python.display());
+        assert!((200..=204).contains(&(known + others)), "{known} and {others} MB in {}", python.display());
+    }
+}
+
 /// Allocates after the interpreter has been taken down.
 const LAST: &str = r"
 #include <stdlib.h>

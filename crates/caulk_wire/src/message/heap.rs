@@ -2,6 +2,9 @@
 
 use crate::codec::records;
 
+/// Stands for a boundary in what a process held when it ended, without a word of its agent.
+pub const AT_END: u32 = u32::MAX;
+
 records! {
     /// One line of a stack.
     HeapFrame {
@@ -37,7 +40,7 @@ records! {
 
     /// The heap profile of a process at a boundary.
     HeapLive {
-        /// Boundary.
+        /// Boundary, or [`AT_END`].
         boundary: u32,
         /// Mean bytes between samples.
         interval: u64,
