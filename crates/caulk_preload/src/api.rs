@@ -23,10 +23,9 @@ pub(crate) unsafe extern "C" fn caulk_heap_walk(codes: *mut usize, offsets: *mut
     let (count, _) = python::walk_unchecked(&mut raw);
     for (index, raw) in raw.iter().take(count.min(most)).enumerate() {
         // SAFETY: as promised by the caller.
-        unsafe {
-            codes.add(index).write(raw.code);
-            offsets.add(index).write(raw.offset);
-        }
+        unsafe { codes.add(index).write(raw.code) };
+        // SAFETY: as above.
+        unsafe { offsets.add(index).write(raw.offset) };
     }
     count.min(most)
 }
@@ -53,7 +52,7 @@ pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
         mappings::watch();
     }
     if let Ok(segment) = segment::current() {
-        segment.refuse(refusal);
+        segment.read_by(python::minor(), refusal);
         segment.small_objects(small);
     }
 }

@@ -1,8 +1,10 @@
-//! The functions that the program calls instead of its allocator's. This is the list of all that is hooked.
+//! The functions that the program calls instead of the C library's. This is the list of all that is hooked.
 
 use std::ffi::{c_int, c_void};
 
-use crate::{filter, mappings, real, sampler};
+use crate::mappings::Taken;
+use crate::threads::Routine;
+use crate::{filter, mappings, real, sampler, threads};
 
 /// # Safety
 /// As in the C library; so for all of these.
@@ -147,13 +149,17 @@ pub(crate) unsafe extern "C" fn mmap(
     file: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    if flags & libc::MAP_FIXED != 0 {
-        mappings::unmapped(address as usize, length);
-    }
+    let fixed = flags & libc::MAP_FIXED != 0;
+    let replaced = if fixed { mappings::take_out(address as usize, length) } else { None };
     // SAFETY: see `malloc`.
     let start = unsafe { real::mmap(address, length, protection, flags, file, offset) };
-    if mappings::is_memory(protection, flags) && start != libc::MAP_FAILED {
-        mappings::mapped(start as usize, length, None);
+    if start == libc::MAP_FAILED {
+        replaced.into_iter().for_each(Taken::stay);
+        return start;
+    }
+    replaced.into_iter().for_each(Taken::go);
+    if mappings::is_memory(protection, flags) {
+        mappings::mapped(start as usize, length);
     }
     start
 }
@@ -177,9 +183,11 @@ pub(crate) unsafe extern "C" fn mmap64(
 /// See [`malloc`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    mappings::unmapped(address as usize, length);
+    let taken = mappings::take_out(address as usize, length);
     // SAFETY: see `malloc`.
-    unsafe { real::munmap(address, length) }
+    let result = unsafe { real::munmap(address, length) };
+    taken.into_iter().for_each(if result == 0 { Taken::go } else { Taken::stay });
+    result
 }
 
 /// In C its last argument may be missing. Then it is what happens to be in a register, here as behind it.
@@ -194,15 +202,32 @@ pub(crate) unsafe extern "C" fn mremap(
     flags: c_int,
     target: *mut c_void,
 ) -> *mut c_void {
-    let known = mappings::unmapped(address as usize, old);
-    if flags & libc::MREMAP_FIXED != 0 {
-        mappings::unmapped(target as usize, new);
-    }
+    let taken = mappings::take_out(address as usize, old);
+    let fixed = flags & libc::MREMAP_FIXED != 0;
+    let replaced = if fixed { mappings::take_out(target as usize, new) } else { None };
     // SAFETY: see `malloc`.
     let start = unsafe { real::mremap(address, old, new, flags, target) };
-    if let Some(stack) = known {
-        let (start, length) = if start == libc::MAP_FAILED { (address, old) } else { (start, new) };
-        mappings::mapped(start as usize, length, Some(stack));
+    if start == libc::MAP_FAILED {
+        taken.into_iter().chain(replaced).for_each(Taken::stay);
+        return start;
+    }
+    replaced.into_iter().for_each(Taken::go);
+    mappings::grown(start as usize, old, new, taken.is_some());
+    if let Some(taken) = taken {
+        taken.move_to(start as usize, new);
     }
     start
+}
+
+/// # Safety
+/// See [`malloc`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn pthread_create(
+    thread: *mut usize,
+    attributes: *const c_void,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: see `malloc`.
+    unsafe { threads::create(thread, attributes, routine, argument) }
 }

@@ -31,6 +31,21 @@ impl Next {
     pub(crate) fn get(&self) -> usize {
         self.address.load(Ordering::Relaxed)
     }
+
+    /// The same of a function that a library brings which may be loaded later (glibc before 2.34 has a library for
+    /// threads). Not for functions of the allocator: this may wait for the loader.
+    pub(crate) fn get_or_resolve(&self) -> usize {
+        if self.get() == 0 {
+            self.resolve();
+        }
+        self.get()
+    }
+
+    /// As if it had not been found.
+    #[cfg(test)]
+    pub(crate) fn forget(&self) {
+        self.address.store(0, Ordering::Relaxed);
+    }
 }
 
 /// Functions with a next one: name of the static, name of the symbol.
@@ -52,7 +67,6 @@ next! {
     POSIX_MEMALIGN c"posix_memalign"
     VALLOC c"valloc"
     PVALLOC c"pvalloc"
-    REALLOCARRAY c"reallocarray"
     PTHREAD_CREATE c"pthread_create"
     MMAP c"mmap"
     MUNMAP c"munmap"
@@ -226,14 +240,14 @@ fn boot(size: usize) -> *mut c_void {
     let Ok(at) = BOOT_USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) else {
         return ptr::null_mut();
     };
+    // SAFETY: within the memory.
+    let head = unsafe { BOOT.0.get().cast::<u8>().add(at) };
     // SAFETY: within the memory, and nobody else's.
-    unsafe {
-        let head = BOOT.0.get().cast::<u8>().add(at);
-        head.cast::<usize>().write_unaligned(size);
-        let block = head.add(BOOT_HEAD);
-        filter::enter(block as usize);
-        block.cast()
-    }
+    unsafe { head.cast::<usize>().write_unaligned(size) };
+    // SAFETY: as above.
+    let block = unsafe { head.add(BOOT_HEAD) };
+    filter::enter(block as usize);
+    block.cast()
 }
 
 /// Size of a block that was handed out before the allocator was known.

@@ -161,8 +161,7 @@ fn claim() -> Option<Segment> {
         return None;
     }
     slot.set_interval(BEGINNING.load(Ordering::Relaxed));
-    slot.word(header::REFUSAL).store(python::refusal() as u32, Ordering::Relaxed);
-    slot.word(header::PYTHON).store(python::minor(), Ordering::Relaxed);
+    slot.read_by(python::minor(), python::refusal());
     slot.long(header::MAGIC).store(MAGIC, Ordering::Release);
     Some(slot)
 }
@@ -242,7 +241,9 @@ impl Segment {
         self.long(header::INTERVAL).store(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn refuse(self, refusal: Refusal) {
+    /// Which version of Python stacks are of, and why there are none.
+    pub(crate) fn read_by(self, minor: u32, refusal: Refusal) {
+        self.word(header::PYTHON).store(minor, Ordering::Relaxed);
         self.word(header::REFUSAL).store(refusal as u32, Ordering::Relaxed);
     }
 

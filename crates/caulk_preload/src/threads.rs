@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use crate::local::{Inside, local};
 use crate::{lent, real, segment, stacks};
 
-type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+/// What a thread runs.
+pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 
 /// A thread that is being started.
@@ -33,15 +34,14 @@ static STARTING: [Start; STARTS] = [const {
 }; STARTS];
 
 /// # Safety
-/// As in the C library.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn pthread_create(
+/// As `pthread_create`.
+pub(crate) unsafe fn create(
     thread: *mut usize,
     attributes: *const c_void,
     routine: Routine,
     argument: *mut c_void,
 ) -> c_int {
-    let next = real::PTHREAD_CREATE.get();
+    let next = real::PTHREAD_CREATE.get_or_resolve();
     if next == 0 {
         return libc::EAGAIN;
     }
@@ -139,4 +139,15 @@ global_asm!(
 
 unsafe extern "C" {
     fn caulk_heap_thread(handle: *mut c_void) -> *mut c_void;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_starts_where_its_library_came_later() {
+        real::PTHREAD_CREATE.forget();
+        assert_eq!(std::thread::spawn(|| 7).join().ok(), Some(7));
+    }
 }

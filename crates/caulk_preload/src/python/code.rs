@@ -42,10 +42,9 @@ pub(crate) fn copy_code(segment: Segment, code: usize) -> Option<u32> {
     let mut at = start.as_ptr();
     let mut put = |byte: u8| {
         // SAFETY: as many bytes as were reserved.
-        unsafe {
-            at.write(byte);
-            at = at.add(1);
-        }
+        unsafe { at.write(byte) };
+        // SAFETY: behind the last one at most.
+        at = unsafe { at.add(1) };
     };
     // SAFETY: as above.
     let first_line = unsafe { read::<u32>(code + layout.code.first_line) };
@@ -87,7 +86,9 @@ impl Text {
     fn new(layout: &Layout, text: usize) -> Option<Self> {
         let at = layout.text;
         // SAFETY: names and files of code objects are strings.
-        let (state, length) = unsafe { (read::<u32>(text + at.state), read::<usize>(text + at.length)) };
+        let state = unsafe { read::<u32>(text + at.state) };
+        // SAFETY: as above.
+        let length = unsafe { read::<usize>(text + at.length) };
         // Bits of `PyASCIIObject.state`, 3.10 to 3.14: interned 2, kind 3, compact 1, ascii 1.
         let (kind, compact, ascii) = ((state >> 2) & 7, (state >> 5) & 1 == 1, (state >> 6) & 1 == 1);
         let head = if ascii { at.ascii } else { at.compact };

@@ -37,7 +37,7 @@ pub(crate) fn walk(out: &mut [Raw]) -> (usize, bool) {
 /// The same, for finding out whether they can be read.
 pub(crate) fn walk_unchecked(out: &mut [Raw]) -> (usize, bool) {
     let Some(layout) = layout() else { return (0, false) };
-    let (Some(state), code_type) = (thread_state(), code_type()) else { return (0, false) };
+    let (Some(state), Some(code_type)) = (thread_state(), known(&CODE_TYPE)) else { return (0, false) };
     let mut frame = state;
     for offset in layout.innermost.into_iter().flatten() {
         // SAFETY: the layout of the interpreter that runs; of this thread's own state.
@@ -81,24 +81,21 @@ fn offset(layout: &Layout, frame: usize, code: usize) -> u32 {
     u32::try_from(offset).unwrap_or(0)
 }
 
+/// Looks up what a walk needs, so that no walk has to wait for the loader.
+pub(super) fn resolve() {
+    for (place, name) in [(&THREAD_STATE, c"PyGILState_GetThisThreadState"), (&CODE_TYPE, c"PyCode_Type")] {
+        place.store(symbol(name).map_or(0, |found| found as usize), Ordering::Relaxed);
+    }
+}
+
 /// The calling thread's state; `None` where it has none.
 fn thread_state() -> Option<usize> {
-    let get = cached(&THREAD_STATE, || symbol(c"PyGILState_GetThisThreadState"))?;
+    let get = known(&THREAD_STATE)?;
     // SAFETY: the symbol's type. It reads the thread's own storage.
     let state = unsafe { mem::transmute::<usize, extern "C" fn() -> *mut c_void>(get)() } as usize;
     (state != 0).then_some(state)
 }
 
-fn code_type() -> usize {
-    cached(&CODE_TYPE, || symbol(c"PyCode_Type")).unwrap_or(1)
-}
-
-fn cached(place: &AtomicUsize, find: impl FnOnce() -> Option<*mut c_void>) -> Option<usize> {
-    let known = place.load(Ordering::Relaxed);
-    if known != 0 {
-        return Some(known);
-    }
-    let found = find()? as usize;
-    place.store(found, Ordering::Relaxed);
-    Some(found)
+fn known(place: &AtomicUsize) -> Option<usize> {
+    Some(place.load(Ordering::Relaxed)).filter(|address| *address != 0)
 }

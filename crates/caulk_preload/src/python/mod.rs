@@ -16,6 +16,8 @@ pub(crate) use frames::{Raw, walk, walk_unchecked};
 use caulk_wire::heap::Refusal;
 
 static REFUSAL: AtomicU32 = AtomicU32::new(Refusal::NoPython as u32);
+/// Minor version of Python 3.
+static MINOR: AtomicU32 = AtomicU32::new(0);
 
 /// Why there are no Python stacks.
 pub(crate) fn refusal() -> Refusal {
@@ -39,13 +41,16 @@ pub(crate) fn is_there() -> bool {
     symbol(c"PyGILState_GetThisThreadState").is_some()
 }
 
-/// The minor version of Python 3; 0 where there is none.
+/// The minor version of Python 3; 0 where there is none, or as long as nobody has asked.
 pub(crate) fn minor() -> u32 {
-    layout::version().map_or(0, |(_, minor)| minor)
+    MINOR.load(Ordering::Relaxed)
 }
 
-/// Finds out how this version lays its data out.
+/// Finds out how this version lays its data out. With the interpreter's lock held, outside of all hooks: it may wait for
+/// the loader.
 pub(crate) fn prepare() -> Result<(), Refusal> {
+    MINOR.store(layout::version().map_or(0, |(_, minor)| minor), Ordering::Relaxed);
+    frames::resolve();
     layout::choose()
 }
 

@@ -358,6 +358,20 @@ static void mappings(void) {
     }
     CHECK(munmap((void *)1, 1) == -1 && errno == EINVAL);
     CHECK(munmap(map(NULL, 1, 0), 1) == 0);
+    /* Refused: all of them stay. */
+    CHECK(munmap(replaced + 1, 6 * PAGES) == -1 && errno == EINVAL);
+    CHECK(mmap(replaced + 1, 6 * PAGES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED);
+    CHECK(mremap(grown, 8 * PAGES, 9 * PAGES, MREMAP_MAYMOVE | MREMAP_FIXED, replaced + 1) == MAP_FAILED);
+    /* Shrunk: 2 parts. */
+    CHECK(mremap(map(NULL, 4 * PAGES, 0), 4 * PAGES, 2 * PAGES, 0) != MAP_FAILED);
+    /* Too small to be sampled, and grown: 1 part each. */
+    for (int i = 0; i < 4; i++) CHECK(mremap(map(NULL, 4096, 0), 4096, 4096 + PAGES, MREMAP_MAYMOVE) != MAP_FAILED);
+    /* A file is no memory, however it grows. */
+    int file = memfd_create("file", 0);
+    CHECK(file >= 0 && ftruncate(file, 9 * (off_t)PAGES) == 0);
+    errno = 77;
+    void *view = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CHECK(mremap(view, PAGES, 9 * PAGES, MREMAP_MAYMOVE) != MAP_FAILED && errno == 77);
 }
 
 /* An interpreter of a version of this name, and of what it says of its memory. */
