@@ -28,6 +28,8 @@ pub(crate) struct Local {
     pub(crate) passes: u32,
     /// 1 where the thread was made to work for backward passes.
     pub(crate) serves: u32,
+    /// Times in a row that it was found to be in here already.
+    pub(crate) refused: u32,
 }
 
 impl Local {
@@ -37,6 +39,10 @@ impl Local {
         (self.creator, self.passes, self.serves) = (0, 0, 0);
     }
 }
+
+/// A signal handler takes no more samples than this in the middle of another one: then whoever was in here was left behind,
+/// and what runs now lies deeper on the stack.
+const MOST_REFUSED: u32 = 64;
 
 const BLOCK: usize = 128;
 const _: () = assert!(size_of::<Local>() <= BLOCK);
@@ -100,12 +106,13 @@ impl Inside {
         let mut block = local();
         // SAFETY: the block is this thread's alone; a signal handler leaves it as it found it.
         let own = unsafe { block.as_mut() };
-        // Stacks grow downwards. Above, whoever was in here has been left behind by a jump.
+        // Stacks grow downwards. There or above, whoever was in here has been left behind by a jump.
         let here = (&raw const block) as usize;
-        if here <= own.inside {
+        if here < own.inside && own.refused < MOST_REFUSED {
+            own.refused += 1;
             return None;
         }
-        own.inside = here;
+        (own.inside, own.refused) = (here, 0);
         Some(Self(block))
     }
 
@@ -119,5 +126,34 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         self.local().inside = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Enters from further down on the stack, and leaves again.
+    #[inline(never)]
+    fn enters(depth: usize) -> bool {
+        let below = std::hint::black_box([depth; 64]);
+        if below[0] == 0 { Inside::enter().is_some() } else { enters(below[0] - 1) }
+    }
+
+    #[test]
+    fn whoever_was_left_behind_by_a_jump_keeps_nobody_out() {
+        let inside = Inside::enter().expect("nobody is");
+        assert!(!enters(3), "a signal handler");
+        drop(inside);
+        assert!(enters(3));
+
+        for depth in [0, 3] {
+            let behind = Inside::enter();
+            std::mem::forget(behind);
+            let tries = (1..1000).find(|_| enters(depth));
+            assert_eq!(tries, Some(MOST_REFUSED as usize + 1), "deeper by {depth}");
+        }
+        std::mem::forget(Inside::enter());
+        assert!(Inside::enter().is_some(), "at the same place");
     }
 }

@@ -66,7 +66,7 @@ static void family(void) {
     CHECK(posix_memalign(&untouched, 3, 8) == EINVAL && untouched == NULL);
     CHECK(malloc(SIZE_MAX / 2) == NULL && errno == ENOMEM);
     CHECK(calloc(SIZE_MAX / 2, 16) == NULL);
-    char *kept = malloc(2000000);
+    char *kept = malloc(20 * MB);
     strcpy(kept, "kept");
     CHECK(realloc(kept, SIZE_MAX / 2) == NULL && strcmp(kept, "kept") == 0);
     errno = 0;
@@ -76,6 +76,15 @@ static void family(void) {
     void *none = realloc(NULL, 100);
     CHECK(none);
     free(none);
+    /* Of C23: the C library may not have them yet. */
+    void (*sized)(void *, size_t) = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
+    void (*aligned)(void *, size_t, size_t) =
+        (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized");
+    for (int i = 0; i < 20 && sized && aligned; i++) {
+        sized(malloc(10 * MB), 10 * MB);
+        aligned(aligned_alloc(64, 64 * MB), 64, 64 * MB);
+    }
+    CHECK(!dlsym(RTLD_DEFAULT, "caulk_heap_begin") || (sized && aligned));
     malloc_trim(0);
 }
 
@@ -96,6 +105,9 @@ static void keep(void) {
 }
 
 static void keep_between_failures(void) {
+    char *kept = allocate(50 * MB);
+    strcpy(kept, "kept");
+    CHECK(realloc(kept, SIZE_MAX / 4) == NULL && strcmp(kept, "kept") == 0);
     for (int i = 0; i < 1000; i++) {
         CHECK(allocate(SIZE_MAX / 4) == NULL && calloc(SIZE_MAX / 8, 2) == NULL);
         void *none = realloc(NULL, SIZE_MAX / 4);
@@ -228,16 +240,14 @@ static void fork_loop(const char *seconds) {
     for (int i = 0; i < 4; i++) CHECK(pthread_join(all[i], NULL) == 0);
 }
 
-/* A handler may not call malloc while the thread is in it, but the sampler's own work goes on outside of malloc's locks:
- * signals arrive in the middle of that, and allocate. */
-static volatile int busy, signalled;
+/* A handler may not call malloc where it may have interrupted malloc. It may where it interrupts mmap, whose hook samples as
+ * all do: then it allocates in the middle of a sample. */
+static volatile int signalled;
 
 static void on_alarm(int signal) {
     (void)signal;
-    if (!busy) {
-        free(malloc(700000));
-        signalled++;
-    }
+    free(malloc(700000));
+    signalled++;
 }
 
 static void start_alarms(void (*handler)(int), int microseconds) {
@@ -247,17 +257,26 @@ static void start_alarms(void (*handler)(int), int microseconds) {
     setitimer(ITIMER_REAL, &every, NULL);
 }
 
+static void stop_alarms(void) {
+    struct itimerval never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &never, NULL);
+}
+
+/* As the agent lets it begin: pools of small objects are told apart from other mappings. */
+unsigned caulk_heap_prepare(void) __attribute__((weak));
+int caulk_heap_begin(unsigned refusal) __attribute__((weak));
+
+static void *map(void *at, size_t bytes, int flags) {
+    void *start = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    CHECK(start != MAP_FAILED);
+    return start;
+}
+
 static void signals(void) {
+    if (caulk_heap_begin) caulk_heap_begin(0);
     start_alarms(on_alarm, 200);
-    for (int i = 0; i < 3000000 && signalled < 3000; i++) {
-        busy = 1;
-        void *block = malloc(100000);
-        busy = 0;
-        for (volatile int k = 0; k < 50; k++) {}
-        busy = 1;
-        free(block);
-        busy = 0;
-    }
+    for (int i = 0; i < 10000000 && signalled < 3000; i++) CHECK(munmap(map(NULL, MB, 0), MB) == 0);
+    stop_alarms();
     CHECK(signalled > 10);
 }
 
@@ -281,6 +300,34 @@ static sigjmp_buf back;
 static void jump(int signal) {
     (void)signal;
     siglongjmp(back, 1);
+}
+
+static void jump_on_alarm(int signal) {
+    (void)signal;
+    signalled++;
+    siglongjmp(back, 1);
+}
+
+/* Allocates further down on the stack than it was. */
+static void keep_below(int depth) {
+    volatile char below[1000];
+    below[depth] = 1;
+    if (depth > 0) keep_below(depth - 1);
+    else keep();
+    below[depth]++;
+}
+
+/* Out of the middle of samples. */
+static void jump_out(void) {
+    if (caulk_heap_begin) caulk_heap_begin(0);
+    start_alarms(jump_on_alarm, 500);
+    while (signalled < 300) {
+        if (sigsetjmp(back, 1) == 0) {
+            for (;;) munmap(map(NULL, MB / 16, 0), MB / 16);
+        }
+    }
+    stop_alarms();
+    keep_below(30);
 }
 
 static void *leave(void *argument) {
@@ -310,16 +357,6 @@ static void libraries(void) {
         CHECK(dlclose(library) == 0);
         CHECK(dlopen("no-such-library.so", RTLD_NOW) == NULL && dlerror());
     }
-}
-
-/* As the agent lets it begin: pools of small objects are told apart from other mappings. */
-unsigned caulk_heap_prepare(void) __attribute__((weak));
-int caulk_heap_begin(unsigned refusal) __attribute__((weak));
-
-static void *map(void *at, size_t bytes, int flags) {
-    void *start = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    CHECK(start != MAP_FAILED);
-    return start;
 }
 
 static void *map_arena(void *context, size_t bytes) {
@@ -444,6 +481,7 @@ int main(int count, char **words) {
     if (!strcmp(mode, "signals")) signals();
     if (!strcmp(mode, "handlerforks")) handler_forks();
     if (!strcmp(mode, "jumps")) jumps();
+    if (!strcmp(mode, "jumpout")) jump_out();
     if (!strcmp(mode, "libraries")) libraries();
     if (!strcmp(mode, "mappings")) mappings();
     if (!strcmp(mode, "interpreter")) interpreter(words);

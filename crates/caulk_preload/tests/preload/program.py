@@ -51,6 +51,17 @@ def small():
     return objects
 
 
+library.malloc.restype = library.realloc.restype = ctypes.c_void_p
+
+
+def asked():
+    return library.malloc(ctypes.c_size_t(20 * MB))  # asked
+
+
+def shrink(block):
+    return library.realloc(ctypes.c_void_p(block), ctypes.c_size_t(15 * MB))  # shrunk
+
+
 def freed():
     for _ in range(300):
         bytearray(1 * MB)  # freed
@@ -78,6 +89,7 @@ thread.start()
 thread.join()
 middle()
 kept.append(small())
+kept.append(shrink(asked()))
 freed()
 library.caulk_heap_snapshot(1)
 os._exit(0)

@@ -73,6 +73,9 @@ fn lines_get_what_they_have_allocated() {
         check("init", "__init__", 20e6);
         check("thread", "work", 20e6);
         check("middle", "middle", 40e6);
+        // Who asked for a block first stays to blame.
+        check("asked", "asked", 15e6);
+        assert!(!lines.iter().any(|(_, line, total)| *line == marked("shrunk") && total.bytes > 1 << 20));
         if slot.field(header::SMALL_OBJECTS) == 1 {
             check("small", "small", 40e6);
         }
@@ -243,6 +246,23 @@ fn debug_allocators_are_left_alone() {
         let run = run(Command::new(&python).arg(&path).env("PYTHONMALLOC", allocator));
         let slot = run.first().slot();
         assert_eq!(slot.field(header::SMALL_OBJECTS), small, "{allocator}");
+    }
+}
+
+#[test]
+fn after_a_failed_check_bytes_are_counted_without_stacks() {
+    let text = "import ctypes, os; own = ctypes.CDLL(None); own.caulk_heap_prepare(); own.caulk_heap_begin(3)\n\
+                kept = [bytearray(20_000_000), [str(number) * 9 for number in range(200_000)]]\n\
+                own.caulk_heap_snapshot(1); os._exit(0)";
+    for python in pythons() {
+        let run = run(Command::new(&python).args(["-c", text]));
+        let slot = run.first().slot();
+        let refusal = Refusal::of(slot.field(header::REFUSAL));
+        assert_eq!((refusal, slot.field(header::SMALL_OBJECTS)), (Some(Refusal::SelfCheck), 0));
+        let (_, totals) = slot.snapshot().expect("it was made");
+        let stacks: Vec<_> = (0..totals.len() as u32).filter_map(|id| slot.stack(id)).collect();
+        assert!(stacks.iter().all(|stack| stack.frames.is_empty()), "{stacks:?}");
+        assert!(run.first().live() >= 20_000_000, "{} in {}", run.first().live(), python.display());
     }
 }
 
