@@ -110,8 +110,11 @@ pub(crate) fn take_out(start: usize, length: usize) -> Option<Taken> {
         let take =
             |start| place.start.compare_exchange(start, start | TAKEN, Ordering::AcqRel, Ordering::Relaxed);
         // Two threads that unmap the same range may meet here.
-        if !apart && take(start).is_ok() {
-            taken.places[index / 64] |= 1 << (index % 64);
+        if !apart
+            && take(start).is_ok()
+            && let Some(places) = taken.places.get_mut(index / 64)
+        {
+            *places |= 1 << (index % 64);
         }
     }
     taken.places.iter().any(|places| *places > 0).then_some(taken)
@@ -126,8 +129,9 @@ pub(crate) struct Taken {
 
 impl Taken {
     fn places(&self) -> impl Iterator<Item = &'static Place> {
-        let is_taken = |index: &usize| self.places[index / 64] >> (index % 64) & 1 == 1;
-        (0..PLACES).filter(is_taken).map(|index| &TABLE[index])
+        let is_taken =
+            |index: usize| self.places.get(index / 64).is_some_and(|places| places >> (index % 64) & 1 == 1);
+        TABLE.iter().enumerate().filter(move |(index, _)| is_taken(*index)).map(|(_, place)| place)
     }
 
     /// The system has refused: they are what they were.

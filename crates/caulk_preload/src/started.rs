@@ -31,9 +31,12 @@ fn read(pid: u32, bytes: &mut [u8]) -> Option<usize> {
 }
 
 fn path(pid: u32) -> [u8; PATH] {
-    let mut path = [0; PATH];
-    let digits = (1..=pid.checked_ilog10().unwrap_or(0) + 1).rev();
-    let digits = digits.map(|place| b'0' + (pid / 10_u32.pow(place - 1) % 10) as u8);
+    let (mut path, mut digits, mut left) = ([0; PATH], [0; 10], pid);
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    let digits = digits.into_iter().skip_while(|digit| *digit == b'0');
     let text = b"/proc/".iter().copied().chain(digits).chain(*b"/stat");
     for (place, byte) in path.iter_mut().zip(text) {
         *place = byte;

@@ -1,5 +1,7 @@
-//! The sampler under valgrind, over the programs in C.
+//! The sampler under valgrind, over the programs in C, and its library as it is shipped.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::build::{compiled, skipped};
@@ -22,4 +24,20 @@ fn valgrind_finds_nothing() {
         assert!(run.status.success(), "{mode}: {}", run.output);
         assert!(!run.profiles.is_empty(), "{mode}: it was not sampled");
     }
+}
+
+/// What the standard library brings along where anything may panic: it would unwind, print and end the program.
+const UNWINDING: &[u8] = b"_Unwind_";
+
+/// Built as `cargo xtask` builds it for the wheel.
+#[test]
+fn what_is_shipped_cannot_panic() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shipped");
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["rustc", "--release", "--package", "caulk_preload", "--lib", "--target-dir"]).arg(&target);
+    command.args(["--", "-C", "panic=abort", "-C", "link-arg=-Wl,--defsym=rust_eh_personality=0"]);
+    let built = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("it built this test");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let library = fs::read(target.join("release/libcaulk_preload.so")).expect("it was built");
+    assert!(!library.windows(UNWINDING.len()).any(|bytes| bytes == UNWINDING), "something may panic");
 }
