@@ -10,9 +10,22 @@ use crate::process::Cmd;
 pub(crate) struct Contender {
     /// As the table shows it.
     pub(crate) name: &'static str,
+    /// Whose it is.
+    pub(crate) maker: Maker,
     /// What it writes, below its folder.
     output: Option<&'static str>,
-    line: fn(&Environment, &Path, &Program) -> Cmd,
+    line: Line,
+}
+
+/// Whose a contender is: where a rival fails, it is no reason to lose what the others did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// The program itself, or caulk.
+    Ours,
+    /// Somebody else's memory profiler, with whose overhead caulk's is compared.
+    Rival,
+    /// Somebody else's, who does not look at memory.
+    Onlooker,
 }
 
 /// A Python program with its arguments.
@@ -23,30 +36,39 @@ pub(crate) struct Program {
 }
 
 /// No profiler: what the others are compared with.
-pub(crate) const PLAIN: Contender = Contender { name: "no profiler", output: None, line: plain };
+pub(crate) const PLAIN: Contender = ours("no profiler", None, plain);
 
 /// caulk as a user would run it.
-pub(crate) const CAULK: Contender = Contender { name: "caulk run", output: Some("run"), line: caulk };
+pub(crate) const CAULK: Contender = ours("caulk run", Some("run"), caulk);
 
 /// Everything that is compared, the plain program first.
-pub(crate) const ALL: [Contender; 9] = [
+pub(crate) const ALL: [Contender; 10] = [
     PLAIN,
     CAULK,
-    Contender { name: "tracemalloc", output: None, line: tracemalloc },
-    Contender { name: "memray run", output: Some("memray.bin"), line: memray },
-    Contender { name: "memray run --native", output: Some("memray.bin"), line: memray_native },
-    Contender { name: "memray run --aggregate", output: Some("memray.bin"), line: memray_aggregate },
-    Contender { name: "fil-profile", output: Some("fil"), line: fil },
-    Contender { name: "scalene --cpu-only", output: Some("scalene.json"), line: scalene_cpu },
-    Contender { name: "scalene", output: Some("scalene.json"), line: scalene },
+    rival("tracemalloc, 1 frame", None, tracemalloc),
+    rival("tracemalloc, 25 frames", None, tracemalloc_deep),
+    rival("memray run", Some("memray.bin"), memray),
+    rival("memray run --native", Some("memray.bin"), memray_native),
+    rival("memray run --aggregate", Some("memray.bin"), memray_aggregate),
+    rival("fil-profile", Some("fil"), fil),
+    Contender { maker: Maker::Onlooker, ..rival("scalene --cpu-only", Some("scalene.json"), scalene_cpu) },
+    rival("scalene", Some("scalene.json"), scalene),
 ];
 
 /// A library inside training: as people write it, without what leaks, and under caulk.
-pub(crate) const REACHING: [Contender; 3] = [
-    Contender { name: "as written", output: None, line: plain },
-    Contender { name: "mended", output: None, line: mended },
-    CAULK,
-];
+pub(crate) const REACHING: [Contender; 3] =
+    [ours("as written", None, plain), ours("mended", None, mended), CAULK];
+
+/// The command line of a contender.
+type Line = fn(&Environment, &Path, &Program) -> Cmd;
+
+const fn ours(name: &'static str, output: Option<&'static str>, line: Line) -> Contender {
+    Contender { name, maker: Maker::Ours, output, line }
+}
+
+const fn rival(name: &'static str, output: Option<&'static str>, line: Line) -> Contender {
+    Contender { name, maker: Maker::Rival, output, line }
+}
 
 impl Contender {
     /// The command line; what it writes goes below `folder`.
@@ -76,6 +98,10 @@ fn caulk(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
 
 fn tracemalloc(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
     plain(environment, folder, program).env("PYTHONTRACEMALLOC", "1")
+}
+
+fn tracemalloc_deep(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
+    plain(environment, folder, program).env("PYTHONTRACEMALLOC", "25")
 }
 
 fn memray(environment: &Environment, folder: &Path, program: &Program) -> Cmd {

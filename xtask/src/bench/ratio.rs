@@ -45,7 +45,8 @@ impl Spread {
         self.median
     }
 
-    fn ratio(self) -> String {
+    /// As the table shows ratios.
+    pub(crate) fn ratio(self) -> String {
         format!("{:.3}x [{:.3}, {:.3}]", self.median, self.low, self.high)
     }
 }
@@ -73,9 +74,14 @@ pub(crate) fn wall(usage: &Usage) -> f64 {
     usage.wall.as_secs_f64()
 }
 
-/// High-water mark in MB.
+/// High-water mark of the largest process in MB.
 pub(crate) fn peak(usage: &Usage) -> f64 {
     usage.peak_rss_bytes as f64 / 1e6
+}
+
+/// The most that all processes together had, in MB.
+pub(crate) fn tree(usage: &Usage) -> f64 {
+    usage.tree_rss_bytes as f64 / 1e6
 }
 
 /// Page faults, in thousands.
@@ -88,13 +94,14 @@ pub(crate) fn render(series: &[Series], limit: Duration) -> String {
     let Some((plain, others)) = series.split_first() else {
         return String::new();
     };
-    let head = ["", "CPU time", "wall time", "peak RSS", "page faults", "written"].map(String::from);
+    let head = ["", "CPU time", "wall time", "peak RSS", "of all processes", "page faults", "written"]
+        .map(String::from);
     let rows = std::iter::once(head).chain(std::iter::once(plain_row(plain)));
     let rows: Vec<_> = rows.chain(others.iter().map(|other| row(plain, other, limit))).collect();
     columns::align(&rows)
 }
 
-fn plain_row(plain: &Series) -> [String; 6] {
+fn plain_row(plain: &Series) -> [String; 7] {
     let median = |figure: fn(&Usage) -> f64| {
         Spread::of(plain.rounds.iter().flatten().map(|sample| figure(&sample.usage)).collect())
             .map(Spread::median)
@@ -106,19 +113,25 @@ fn plain_row(plain: &Series) -> [String; 6] {
         show(median(cpu), "s"),
         show(median(wall), "s"),
         show(median(peak), "MB"),
+        show(median(tree), "MB"),
         show(median(faults), "thousand"),
         String::new(),
     ]
 }
 
-fn row(plain: &Series, other: &Series, limit: Duration) -> [String; 6] {
+fn row(plain: &Series, other: &Series, limit: Duration) -> [String; 7] {
     let ratio = |figure| paired(plain, other, figure, |with, base| with / base).map(Spread::ratio);
     let Some(cpu_ratio) = ratio(cpu) else {
         let text = format!("failed, or took over {} s", limit.as_secs());
-        return [other.name.into(), text, String::new(), String::new(), String::new(), String::new()];
+        let mut cells = [const { String::new() }; 7];
+        [cells[0], cells[1]] = [other.name.into(), text];
+        return cells;
     };
     let added = paired(plain, other, peak, |with, base| with - base)
         .map(|spread| format!("{:+.1} MB", spread.median));
+    let largest =
+        paired(plain, other, peak, |with, base| with / base).map(|spread| format!("{:.3}x", spread.median));
+    let of_all = paired(plain, other, tree, |with, base| with / base);
     let written =
         other.rounds.iter().flatten().filter_map(|sample| sample.written).map(|bytes| bytes as f64 / 1e6);
     let written = Spread::of(written.collect()).map(|spread| format!("{:.2} MB", spread.median));
@@ -126,7 +139,8 @@ fn row(plain: &Series, other: &Series, limit: Duration) -> [String; 6] {
         other.name.into(),
         cpu_ratio,
         ratio(wall).unwrap_or_default(),
-        added.unwrap_or_default(),
+        [largest.unwrap_or_default(), added.unwrap_or_default()].join(" "),
+        of_all.map(Spread::ratio).unwrap_or_default(),
         ratio(faults).unwrap_or_default(),
         written.unwrap_or_default(),
     ]
@@ -142,6 +156,7 @@ mod tests {
                 cpu: Duration::from_secs(seconds),
                 wall: Duration::from_secs(2 * seconds),
                 peak_rss_bytes: mb * 1_000_000,
+                tree_rss_bytes: 2 * mb * 1_000_000,
                 faults: 1000 * seconds,
             },
             written: Some(1_500_000),
@@ -155,9 +170,9 @@ mod tests {
         let other = series("other", &[Some((11, 610)), Some((24, 612)), Some((44, 611))]);
         let hung = series("hung", &[None, None, None]);
         let expected = "
-             CPU time                  wall time              peak RSS  page faults            written
-no profiler  20.0 s                    40.0 s                 600.0 MB  20.0 thousand
-other        1.100x [1.100, 1.200]     1.100x [1.100, 1.200]  +11.0 MB  1.100x [1.100, 1.200]  1.50 MB
+             CPU time                  wall time              peak RSS         of all processes       page faults            written
+no profiler  20.0 s                    40.0 s                 600.0 MB         1200.0 MB              20.0 thousand
+other        1.100x [1.100, 1.200]     1.100x [1.100, 1.200]  1.018x +11.0 MB  1.018x [1.017, 1.020]  1.100x [1.100, 1.200]  1.50 MB
 hung         failed, or took over 9 s";
         assert_eq!(format!("\n{}", render(&[plain, other, hung], Duration::from_secs(9))), expected);
     }

@@ -10,12 +10,15 @@ use std::{io, mem};
 
 use anyhow::Context;
 
+use crate::bench::tree;
 use crate::console;
 use crate::process::Cmd;
 
 /// Wall time is known to a part of itself, and to this at worst.
 const POLL: Duration = Duration::from_millis(5);
 const PART: u32 = 100;
+/// Between two looks at the memory of the whole tree, which cost the same whatever runs.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// CPU time, wall time and memory of a whole process tree.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +29,8 @@ pub(crate) struct Usage {
     pub(crate) wall: Duration,
     /// High-water mark of the largest process, in bytes.
     pub(crate) peak_rss_bytes: u64,
+    /// The most that all processes together had at one of the looks, in bytes; shared pages count once for each.
+    pub(crate) tree_rss_bytes: u64,
     /// Page faults of the command and all that it waited for, those without I/O included.
     pub(crate) faults: u64,
 }
@@ -55,11 +60,17 @@ pub(crate) fn watch(
     let started = Instant::now();
     let child = program.spawn().with_context(|| format!("failed to start `{command}`"))?;
     let pid = child.id().cast_signed();
+    let (mut tree_rss_bytes, mut looked) = (0, Duration::ZERO);
     loop {
         if let Some((status, usage)) = reap(pid, libc::WNOHANG)? {
-            return Ok(Some((ExitStatus::from_raw(status), Usage { wall: started.elapsed(), ..usage })));
+            let usage = Usage { wall: started.elapsed(), tree_rss_bytes, ..usage };
+            return Ok(Some((ExitStatus::from_raw(status), usage)));
         }
         let elapsed = started.elapsed();
+        if elapsed >= looked + LOOK {
+            looked = elapsed;
+            tree_rss_bytes = tree_rss_bytes.max(tree::resident(child.id()));
+        }
         if elapsed > limit {
             kill_group(pid);
             reap(pid, 0)?;
@@ -88,7 +99,8 @@ fn from_kernel(usage: &libc::rusage) -> Usage {
     };
     let peak_rss_bytes = usage.ru_maxrss.unsigned_abs() * 1024;
     let faults = usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs();
-    Usage { cpu: time(usage.ru_utime) + time(usage.ru_stime), wall: Duration::ZERO, peak_rss_bytes, faults }
+    let cpu = time(usage.ru_utime) + time(usage.ru_stime);
+    Usage { cpu, wall: Duration::ZERO, peak_rss_bytes, tree_rss_bytes: 0, faults }
 }
 
 fn kill_group(leader: i32) {
@@ -120,7 +132,7 @@ mod tests {
         let usage = shell(spin, Duration::from_mins(1)).unwrap().unwrap();
         assert!(usage.cpu > Duration::from_millis(50), "{usage:?}");
         assert!(usage.wall >= usage.cpu / 2 && usage.peak_rss_bytes > 100_000, "{usage:?}");
-        assert!(usage.faults > 0, "{usage:?}");
+        assert!(usage.faults > 0 && usage.tree_rss_bytes > 100_000, "{usage:?}");
     }
 
     #[test]

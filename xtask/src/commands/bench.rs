@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Subcommand;
 
-use crate::bench::contender::{ALL, CAULK, Contender, PLAIN, Program, REACHING};
+use crate::bench::contender::{ALL, CAULK, Contender, Maker, PLAIN, Program, REACHING};
+use crate::bench::goals;
 use crate::bench::ratio::{self, Sample, Series, Spread};
 use crate::bench::usage;
 use crate::commands::bench_check::{self, BenchCheckArgs};
@@ -145,6 +146,7 @@ fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {
     ));
     console::data(ratio::render(&series, limit));
     console::data(fixed_cost(&fixed));
+    console::data(goals::render(&series));
     Ok(())
 }
 
@@ -233,7 +235,7 @@ impl Bench<'_> {
                 let sampled = if hung { Ok(None) } else { self.sample(contender, program, limit) };
                 let sample = match sampled {
                     // What a rival cannot do is no reason to lose what the others did.
-                    Err(error) if number > 1 => {
+                    Err(error) if contender.maker != Maker::Ours => {
                         console::note(format!("{} failed: {error}", contender.name));
                         None
                     }
@@ -304,6 +306,7 @@ mod tests {
             chosen(&only).unwrap().iter().map(|contender| contender.name).collect()
         };
         assert_eq!(names(&["caulk"]), [PLAIN.name, "caulk run"]);
+        assert_eq!(names(&["tracemalloc"]), [PLAIN.name, "tracemalloc, 1 frame", "tracemalloc, 25 frames"]);
         assert_eq!(names(&["scalene"]), [PLAIN.name, "scalene --cpu-only", "scalene"]);
         assert_eq!(names(&[]).len(), ALL.len());
         assert!(chosen(&["guppy".into()]).unwrap_err().to_string().contains("`guppy`"));

@@ -134,7 +134,13 @@ mod tests {
         let sample = |milliseconds| {
             let time = Duration::from_millis(milliseconds);
             Some(Sample {
-                usage: Usage { cpu: time, wall: time, peak_rss_bytes: 30_000_000, faults: 1 },
+                usage: Usage {
+                    cpu: time,
+                    wall: time,
+                    peak_rss_bytes: 30_000_000,
+                    tree_rss_bytes: 30_000_000,
+                    faults: 1,
+                },
                 written: None,
             })
         };
