@@ -61,6 +61,23 @@ def test_pages_that_an_allocator_keeps_are_no_leak(run_caulk, name, keeper):
     assert finding["severity"] == "info" and finding["message"].startswith(f"{keeper} keeps "), run.told()
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "clean_small_gaps.py",
+        pytest.param(
+            "clean_fragmented.py",
+            marks=pytest.mark.xfail(reason="what came back is told beside fragmentation alone", strict=True),
+        ),
+    ],
+)
+def test_what_malloc_gives_back_is_told_where_it_was_asked(run_caulk, name):
+    run: Run = run_caulk(PROGRAMS / name, options=["--trim"])
+    assert run.alarms == [], run.told()
+    told = [*run.report["notes"], *(each["text"] for finding in run.findings for each in finding["evidence"])]
+    assert any("`malloc_trim(0)` took resident memory from" in text for text in told), run.told()
+
+
 def test_what_outlives_the_program_is_told(run_caulk):
     run: Run = run_caulk(PROGRAMS / "left_behind.py")
     left = Path("/dev/shm").glob("frames-*")

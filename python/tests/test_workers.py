@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 
 import pytest
-from harness import PROGRAMS, Run, marked_line
+from harness import CAULK, PROGRAMS, Run, marked_line
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
@@ -22,7 +24,26 @@ def test_what_a_worker_keeps_is_named_inside_the_data_set(run_caulk, context):
     assert finding["process"] == {"role": "worker", "index": finding["process"]["index"], "count": 2}, run.told()
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", "forkserver"])
+def test_native_memory_of_a_worker_is_named_where_it_is_allocated(run_caulk, context):
+    program = PROGRAMS / "worker_buffers.py"
+    run: Run = run_caulk(program, context)
+    assert run.code == 0, run.told()
+    assert run.verdict()["state"] != "grows", run.told()
+    assert run.verdict(role="worker")["state"] == "grows", run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None and finding["class"] == "native-growth", run.told()
+    assert finding["process"] == {"role": "worker", "index": finding["process"]["index"], "count": 2}, run.told()
+    command = [CAULK, "report", run.folder / "run", f"--lines={program}", "--format", "json"]
+    lines = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["lines"]
+    found = [line for line in lines if line["line"] == marked_line(program)]
+    assert [line["process"]["role"] for line in found] == ["worker", "worker"], lines
+    # The last boundary is at the beginning of the last epoch, and each of the two workers loads half of the items.
+    exact = 7 * 48 * 150_000
+    assert all(abs(line["live"]["bytes"] - exact) < 4 * line["live"]["deviation"] + 0.1 * exact for line in found), found
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
 def test_what_a_worker_keeps_for_one_epoch_is_no_leak(run_caulk, context):
     run: Run = run_caulk(PROGRAMS / "worker_crops.py", context, "per-epoch")
     assert run.code == 0, run.told()

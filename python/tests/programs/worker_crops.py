@@ -1,5 +1,6 @@
 """A data set that keeps every crop it makes, in the processes that read it: `python worker_crops.py fork persistent`."""
 
+import multiprocessing
 import sys
 
 import torch
@@ -26,6 +27,8 @@ class Crops(Dataset):
 
 def main(context, persistent):
     torch.manual_seed(0)
+    # Torch is imported once, not by every worker of every epoch.
+    multiprocessing.set_forkserver_preload(["torch"])
     loader = DataLoader(
         Crops(), batch_size=BATCH, num_workers=2, persistent_workers=persistent, multiprocessing_context=context
     )
