@@ -40,7 +40,9 @@ def test_native_memory_of_a_worker_is_named_where_it_is_allocated(run_caulk, con
     assert [line["process"]["role"] for line in found] == ["worker", "worker"], lines
     # The last boundary is at the beginning of the last epoch, and each of the two workers loads half of the items.
     exact = 7 * 48 * 150_000
-    assert all(abs(line["live"]["bytes"] - exact) < 4 * line["live"]["deviation"] + 0.1 * exact for line in found), found
+    assert all(abs(line["live"]["bytes"] - exact) < 4 * line["live"]["deviation"] + 0.1 * exact for line in found), (
+        found
+    )
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
