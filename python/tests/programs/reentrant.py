@@ -1,11 +1,10 @@
-"""Backward passes inside of backward passes, so deep that torch goes on in threads of its own, from two lines in turn."""
+"""Backward passes in backward passes, from two lines in turn, so deep that torch goes on in threads of its own."""
 
 import sys
 
 import torch
 
-#: Torch's own threads take over at 60.
-DEPTH = 70
+EPOCHS, DEPTH = map(int, sys.argv[1:])
 kept = []
 
 
@@ -49,7 +48,7 @@ class Second(torch.autograd.Function):
 
 weight = torch.nn.Parameter(torch.ones(1))
 optimizer = torch.optim.SGD([weight], lr=0.1)
-for epoch in range(int(sys.argv[1])):
+for epoch in range(EPOCHS):
     print("epoch", epoch)
     for function in (First, Second, Second, Second):
         optimizer.zero_grad()
