@@ -17,8 +17,9 @@ use crate::environment::{Environment, Packages};
 use crate::workspace::Workspace;
 use crate::zoo::conduct;
 use crate::zoo::fixes::{self, Fixer};
+use crate::zoo::needs::Needs;
 use crate::zoo::run::Runner;
-use crate::zoo::score;
+use crate::zoo::score::{self, Found};
 use crate::zoo::source::{self, SourceRow};
 use crate::zoo::table::{self, Row};
 use crate::zoo::truth::{self, Side, Truth};
@@ -40,6 +41,9 @@ pub(crate) struct ZooArgs {
     /// Run the programs shortly, with caulk and without: they must print the same bytes and end the same
     #[arg(long, conflicts_with_all = ["source", "fixes"])]
     conduct: bool,
+    /// Run the leaking programs shorter, too, from N epochs down: the line must be named within N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), conflicts_with_all = ["source", "fixes", "conduct"])]
+    epochs: Option<u32>,
     /// Only these scenarios
     #[arg(long, value_name = "ID", num_args = 1..)]
     only: Vec<String>,
@@ -49,6 +53,9 @@ pub(crate) struct ZooArgs {
     /// Python that runs the programs, with all they need [default: .venv with everything]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+    /// Command to measure, with its package in that Python [default: the one of .venv, built anew]
+    #[arg(long, value_name = "PATH", requires = "python")]
+    caulk: Option<PathBuf>,
     /// Also write the results as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -127,15 +134,19 @@ fn compare(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow
 }
 
 fn runner(workspace: &Workspace, args: &ZooArgs) -> anyhow::Result<Runner> {
+    let output = workspace.path("target/zoo");
+    if let (Some(caulk), Some(python)) = (args.caulk.clone(), args.python.clone()) {
+        return Ok(Runner { caulk, python, output });
+    }
     let environment = environment(workspace, args)?;
     let python = args.python.clone().unwrap_or_else(|| environment.bin("python"));
-    Ok(Runner { caulk: environment.bin("caulk"), python, output: workspace.path("target/zoo") })
+    Ok(Runner { caulk: environment.bin("caulk"), python, output })
 }
 
 /// `caulk run` on both sides of every scenario.
 fn watch(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Result<()> {
     let runner = runner(workspace, args)?;
-    let rows = measure(&runner, scenarios, args.jobs.max(1));
+    let rows = measure(&runner, scenarios, args);
     write(args, &rows)?;
     console::data(table::render(&rows));
     let failed = rows.iter().filter(|row| !row.passed()).count();
@@ -156,16 +167,16 @@ fn verdict(failed: usize, all: usize, hint: &str) -> anyhow::Result<()> {
     Err(failure(format!("{failed} of {all} scenarios are not as they should be"), hint))
 }
 
-fn measure(runner: &Runner, scenarios: &[Truth], jobs: usize) -> Vec<Row> {
+fn measure(runner: &Runner, scenarios: &[Truth], args: &ZooArgs) -> Vec<Row> {
     console::step(format!("running {} scenarios", scenarios.len()));
     let (next, rows) = (Mutex::new(scenarios.iter().enumerate()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
-        for _ in 0..jobs {
+        for _ in 0..args.jobs.max(1) {
             scope.spawn(|| {
                 // The lock is held only while the next one is taken.
                 while let Some((number, truth)) = take(&next) {
                     console::step(format!("{}/{} {}", number + 1, scenarios.len(), truth.id));
-                    let row = one(runner, truth);
+                    let row = one(runner, truth, args.epochs);
                     console::note(if row.passed() { "as it should be" } else { "NOT as it should be" });
                     rows.lock().expect("no thread panics with the lock").push(row);
                 }
@@ -181,15 +192,21 @@ fn take<T>(queue: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     queue.lock().expect("no thread panics with the lock").next()
 }
 
-fn one(runner: &Runner, truth: &Truth) -> Row {
+fn one(runner: &Runner, truth: &Truth, most_epochs: Option<u32>) -> Row {
     let sides = truth.sides();
     let run =
         |side| sides.contains(&side).then(|| runner.run(truth, side).map_err(|error| format!("{error:#}")));
+    let named = |epochs| {
+        let outcome = runner.run_epochs(truth, epochs)?;
+        Ok(score::leak(truth, &outcome).found == Found::Line)
+    };
+    let asked = most_epochs.filter(|_| truth.is_due() && sides.contains(&Side::Leaky));
     Row {
         id: truth.id.clone(),
         class: truth.leak_class.clone(),
         due: truth.is_due(),
         leaky: run(Side::Leaky).map(|result| result.map(|outcome| score::leak(truth, &outcome))),
+        needs: asked.map(|most| Needs::of(most, named)),
         clean: run(Side::Clean).map(|result| result.map(|outcome| score::clean(truth, &outcome))),
     }
 }

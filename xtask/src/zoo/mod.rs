@@ -2,6 +2,7 @@
 
 pub(crate) mod conduct;
 pub(crate) mod fixes;
+pub(crate) mod needs;
 pub(crate) mod run;
 pub(crate) mod score;
 pub(crate) mod source;

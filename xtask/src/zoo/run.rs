@@ -47,19 +47,29 @@ impl Outcome {
 impl Runner {
     /// Runs the program to its end. Its streams, the recording and the report stay in the folder of the results.
     pub(crate) fn run(&self, truth: &Truth, side: Side) -> anyhow::Result<Outcome> {
-        let folder = self.output.join(format!("{}-{}", truth.id, side.folder()));
+        self.run_in(format!("{}-{}", truth.id, side.folder()), truth, side, truth.default_epochs)
+    }
+
+    /// Runs the leaking program for so many epochs.
+    pub(crate) fn run_epochs(&self, truth: &Truth, epochs: u32) -> anyhow::Result<Outcome> {
+        let side = Side::Leaky;
+        self.run_in(format!("{}-{}-{epochs}", truth.id, side.folder()), truth, side, epochs)
+    }
+
+    fn run_in(&self, name: String, truth: &Truth, side: Side, epochs: u32) -> anyhow::Result<Outcome> {
+        let folder = self.output.join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("failed to clear `{}`", folder.display()))?;
         }
         fs::create_dir_all(&folder).with_context(|| format!("failed to make `{}`", folder.display()))?;
         let (report, stdout) = (folder.join("report.json"), folder.join("stdout.txt"));
-        let command = self.command(truth, side, &folder);
+        let command = self.command(truth, side, epochs, &folder);
         console::echo(&command);
         wait(&command, &stdout, &folder.join("stderr.txt"))?;
         Outcome::read(&report, &stdout)
     }
 
-    fn command(&self, truth: &Truth, side: Side, folder: &Path) -> Cmd {
+    fn command(&self, truth: &Truth, side: Side, epochs: u32, folder: &Path) -> Cmd {
         Cmd::new(&self.caulk)
             .args(["run", "--progress", "none", "--report-json"])
             .arg(folder.join("report.json"))
@@ -68,7 +78,7 @@ impl Runner {
             .arg("--")
             .arg(&self.python)
             .arg(format!("{}/main.py", side.folder()))
-            .args(["--epochs".into(), truth.default_epochs.to_string()])
+            .args(["--epochs".into(), epochs.to_string()])
             .args(["--steps".into(), truth.default_steps.to_string()])
             .env("OMP_NUM_THREADS", "1")
             .env("MPLBACKEND", "Agg")
