@@ -63,7 +63,7 @@ struct KinematicsArgs {
     epochs: u32,
 }
 
-/// Estimates of the heap sampler by line, against exact counting
+/// Estimates of the heap sampler by line and in total, against exact counting
 #[derive(Debug, clap::Args)]
 struct HeapArgs {
     /// Runs of the program whose lines hold known amounts
@@ -118,7 +118,7 @@ fn heap(workspace: &Workspace, args: &HeapArgs) -> anyhow::Result<()> {
     console::step("estimates of the heap sampler");
     Cmd::cargo()
         .args(["test", "--quiet", "--release", "--package", "caulk_preload", "--test", "preload"])
-        .args(["lines_are_estimated", "--", "--nocapture"])
+        .args(["accuracy::", "--", "--nocapture", "--test-threads=1"])
         .env("CAULK_ACCURACY_RUNS", args.runs.to_string())
         .folder(workspace.root())
         .run()
