@@ -105,15 +105,17 @@ const CHEAP: Duration = Duration::from_millis(3);
 /// A 32-bit counter made wide again: between two readings it moves by less than 2 GB.
 #[derive(Default, Clone, Copy)]
 struct Unwrap {
-    last: u32,
+    last: Option<u32>,
     total: i64,
 }
 
 impl Unwrap {
     fn read(&mut self, raw: c_int) -> u64 {
         let raw = raw as u32;
-        self.total += i64::from(raw.wrapping_sub(self.last) as i32);
-        self.last = raw;
+        // Nothing is known before the first reading: it is no difference.
+        let moved = self.last.map_or(i64::from(raw), |last| i64::from(raw.wrapping_sub(last) as i32));
+        self.total += moved;
+        self.last = Some(raw);
         self.total.max(0) as u64
     }
 }
@@ -341,5 +343,6 @@ mod tests {
         }
         total -= 1_000_000_000;
         assert_eq!(counter.read(total as u32 as c_int), total);
+        assert_eq!(Unwrap::default().read(3_000_000_000_u32 as c_int), 3_000_000_000);
     }
 }

@@ -61,6 +61,10 @@ impl Baselines {
         self.options.minimum_effect.max(self.options.relative_effect * level)
     }
 
+    pub(crate) fn points(&self) -> &[Point] {
+        &self.points
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.points.iter().all(|point| point.value <= 0.0)
     }

@@ -60,10 +60,17 @@ fn parts(recording: &Recording) -> Vec<(u32, GpuPart)> {
         }
     }
     let over_devices = |of: u32| peaks.iter().filter(|((_, pid), _)| *pid == of).map(|(_, peak)| peak).sum();
+    let believed = |pid: u32, torch: u64| {
+        let all: u64 = over_devices(pid);
+        all as f64 >= BELIEVED * torch as f64
+    };
+    // Where a process that has memory there is not known by its number, neither are those that torch says nothing of.
+    let foreign =
+        recording.processes.iter().any(|known| !believed(known.pid, reserved(recording, known.pid)));
     let part = |(&(device, pid), &peak_bytes): (&(u32, u32), &u64)| {
         let torch_reserved_bytes = reserved(recording, pid);
-        let all: u64 = over_devices(pid);
-        (all as f64 >= BELIEVED * torch_reserved_bytes as f64).then(|| {
+        let told = torch_reserved_bytes > 0 || !foreign;
+        (told && believed(pid, torch_reserved_bytes)).then(|| {
             (device, GpuPart { process: reference(recording, pid), pid, peak_bytes, torch_reserved_bytes })
         })
     };

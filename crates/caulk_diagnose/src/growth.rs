@@ -7,6 +7,9 @@ use caulk_growth::{Judgement, Point, judge_counts};
 use crate::process::Process;
 use crate::units::{self, Scale, position};
 
+/// Times its mean growth over the time in which memory grows from which on something has grown for a part of it alone.
+const SHORT: f64 = 2.0;
+
 /// The growth of one thing that was followed.
 #[derive(Debug, Clone)]
 pub(crate) struct Rate {
@@ -17,8 +20,11 @@ pub(crate) struct Rate {
     pub(crate) elements: u64,
     pub(crate) first: u64,
     pub(crate) points: usize,
-    /// Units from the first to the last reading.
+    /// Units from the first to the last reading, and where that was.
     pub(crate) span: f64,
+    pub(crate) at: f64,
+    /// It has grown for a part of the time in which memory grows.
+    pub(crate) is_late: bool,
 }
 
 impl Rate {
@@ -67,6 +73,8 @@ impl Rate {
             first: first.value as u64,
             points: points.len(),
             span: last.at - first.at,
+            at: last.at,
+            is_late: false,
             judgement,
         })
     }
@@ -77,6 +85,16 @@ impl Rate {
             let share = ceiling / self.bytes_per_unit;
             self.bytes_per_unit = ceiling;
             self.interval = self.interval.map(|bounds| bounds.map(|bound| bound * share));
+        }
+    }
+
+    /// Nothing has gained more since then than it holds: what began to grow long after memory did, and is as fast while it
+    /// fills, has made up but a part.
+    pub(crate) fn spread_since(&mut self, since: f64) {
+        let most = self.elements as f64 / (self.at - since);
+        if self.at > since && self.elements_per_unit > SHORT * most {
+            self.is_late = true;
+            self.limit(self.bytes_per_unit * most / self.elements_per_unit);
         }
     }
 

@@ -17,6 +17,7 @@ mod growth;
 mod heap;
 mod left;
 mod limits;
+mod loss;
 mod merge;
 mod name;
 mod native;

@@ -168,6 +168,7 @@ fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Locate
 /// The line that adds parameters to an optimizer: as it was traced, else what does so in the source.
 fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
     let groups = process.holders.iter().filter(|(_, holder)| holder.name == "param_groups");
+    let are_more = groups.clone().next().is_some();
     let mut traced = groups.filter(|(id, _)| process.hits.contains_key(id));
     if let Some(located) = traced.find_map(|(id, _)| locate(files, process, *id, ContainerKind::List)) {
         let mut calls = located.module.calls("add_param_group").into_iter();
@@ -190,7 +191,13 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located>
     };
     process.files().into_iter().find_map(|path| {
         let module = files.module(path)?;
-        let (spot, container) = called(&module).or_else(|| written(&module))?;
+        // Groups that do not become more get other parameters.
+        let found = if are_more {
+            called(&module).or_else(|| written(&module))
+        } else {
+            written(&module).or_else(|| called(&module))
+        };
+        let (spot, container) = found?;
         let grow = module.statement_at(spot.line).and_then(|statement| statement.grow);
         Some(Located {
             spot,

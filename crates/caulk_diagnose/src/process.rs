@@ -1,6 +1,6 @@
 //! One process of the recording: everything that its agent said, by kind.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use caulk_core::wire::{
     BackwardSite, Boundary, ContainerLen, Contents, Garbage, GpuMade, HeapLive, HeapStack, Hello, Holder,
@@ -40,22 +40,35 @@ pub(crate) struct Process<'a> {
 }
 
 impl<'a> Process<'a> {
-    /// Every process whose agent said something, in order of appearance.
+    /// Every process whose agent said something, in order of appearance. One that runs another program in its place
+    /// (`exec`) is two.
     pub(crate) fn all(recording: &'a Recording) -> Vec<Self> {
-        let mut pids: Vec<u32> = Vec::new();
+        let mut processes: Vec<Self> = Vec::new();
+        let mut current: HashMap<u32, usize> = HashMap::new();
         for event in &recording.events {
-            if !pids.contains(&event.pid) {
-                pids.push(event.pid);
-            }
+            let says_hello = matches!(event.message, Message::Hello(_));
+            let known = current.get(&event.pid).copied();
+            let known = known.filter(|at| !(says_hello && processes[*at].has_begun()));
+            let at = known.unwrap_or_else(|| {
+                processes.push(Self::new(recording, event.pid));
+                processes.len() - 1
+            });
+            current.insert(event.pid, at);
+            processes[at].take(&event.message);
         }
-        pids.into_iter().map(|pid| Self::of(recording, pid)).collect()
+        processes
     }
 
-    fn of(recording: &'a Recording, pid: u32) -> Self {
+    /// Has its agent told who it is, and seen a boundary?
+    fn has_begun(&self) -> bool {
+        self.hello.is_some() && !self.boundaries.is_empty()
+    }
+
+    fn new(recording: &Recording, pid: u32) -> Self {
         let known = recording.processes.iter().find(|record| record.pid == pid).cloned();
         let record =
             known.unwrap_or_else(|| ProcessRecord { pid, role: Role::Other, ..ProcessRecord::default() });
-        let mut process = Self {
+        Self {
             record,
             hello: None,
             boundaries: Vec::new(),
@@ -75,11 +88,7 @@ impl<'a> Process<'a> {
             on_gpu: None,
             opened: Vec::new(),
             notes: Vec::new(),
-        };
-        for event in recording.events.iter().filter(|event| event.pid == pid) {
-            process.take(&event.message);
         }
-        process
     }
 
     fn take(&mut self, message: &'a Message) {

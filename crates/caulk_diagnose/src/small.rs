@@ -39,7 +39,9 @@ impl Small {
             let bytes = all - (after.malloc_bytes as f64 - before.malloc_bytes as f64);
             let deviation = (first.deviation as f64).hypot(last.deviation as f64);
             let size = bytes / blocks;
-            let known = blocks > 0.0 && size >= SMALLEST && deviation <= SURE * bytes;
+            // More than such a block can be: other memory is among it, which malloc does not count (mappings).
+            let can_be = (SMALLEST..(1.0 + SURE) * LARGEST).contains(&size);
+            let known = blocks > 0.0 && can_be && deviation <= SURE * bytes;
             // Samples that were left out weigh on the rest: it must be most of what was gained.
             (known && bytes >= 0.5 * all).then_some(Gained {
                 since: before.small_blocks,

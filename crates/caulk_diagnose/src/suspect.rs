@@ -14,7 +14,7 @@ use crate::class::Signs;
 use crate::growth::Rate;
 use crate::place::{self, Located, is_at_exit, is_of_optimizer};
 use crate::process::Process;
-use crate::units::Scale;
+use crate::units::{Scale, position};
 use crate::verdicts::{Judged, unit_name};
 use crate::{Files, fix, pinned};
 
@@ -80,11 +80,14 @@ fn those_that<'a>(
         let contents = process.contents.get(&id).and_then(|looks| looks.last().copied());
         let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2);
         let series = if on_gpu { Series::CudaAllocated } else { Series::InUse };
-        let grows = |verdict: &&Verdict| verdict.state == State::Grows;
-        let ceiling = match judged.series(series).filter(grows) {
+        let grows = judged.series(series).filter(|verdict| verdict.state == State::Grows);
+        let ceiling = match grows {
             Some(verdict) if on_gpu => Some(verdict.bytes_per_unit),
             _ => judged.ceiling().filter(|_| !on_gpu),
         };
+        if let (Some(verdict), Some(last)) = (grows, process.of_unit(scale.unit).last()) {
+            rate.spread_since(position(last) - f64::from(verdict.boundaries) * verdict.boundary_units);
+        }
         if let Some(ceiling) = ceiling {
             rate.limit(ceiling);
         }
@@ -162,7 +165,7 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let parameters = place::is_optimizer_state(suspect.holder);
         let open =
             unseen || parameters || holds("shared") || (graphs && (SMALLEST_PART..0.5).contains(&part));
-        let here = suspect.series == Series::InUse;
+        let here = suspect.series == Series::InUse && !suspect.rate.is_late;
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
     let here = suspects.iter().filter(|suspect| suspect.series == Series::InUse);
@@ -200,6 +203,7 @@ fn severity(suspect: &Suspect<'_>, judged: &Judged, died: bool) -> Severity {
     let over_run = rate.bytes_per_unit * rate.span;
     let weighs = rate.bytes_per_unit >= judged.least_of(*series);
     match in_use.state {
+        State::Grows if weighs && rate.is_late => Severity::Warning,
         State::Grows if weighs => full(*class, *contents),
         // Exact witnesses may speak before the bytes are decided.
         State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {
@@ -254,7 +258,8 @@ pub(crate) fn findings(
 
 /// What one byte of the things that grow costs the machine: small blocks that stay keep whole pages around them, and
 /// graphs that share what they saved are counted for each. Where the things found account for most of the growth, they
-/// account for the growth of the resident memory, as far as that is known; and never for more than the process grows.
+/// account for the growth of the resident memory, as far as that is known, which is less than what is in use where that
+/// was not touched yet; and never for more than the process grows.
 fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return 1.0 };
     let weighing =
@@ -269,7 +274,7 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     });
     match resident {
         Some(resident) if own >= 0.5 * in_use.bytes_per_unit.min(resident) => {
-            (resident / own).clamp(0.3, 6.0)
+            (resident.max(own.min(in_use.bytes_per_unit)) / own).min(6.0)
         }
         _ if own > in_use.interval.map_or(in_use.bytes_per_unit, |[_, high]| high) => {
             in_use.bytes_per_unit / own

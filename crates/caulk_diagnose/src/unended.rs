@@ -19,8 +19,8 @@ pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, fi
         matches!(counted, Some(Series::Threads | Series::Children)) && !finding.sites.is_empty()
     };
     if findings.iter().any(are_more) {
-        let noted = |finding: &&mut Finding| NOTING.iter().any(|module| finding.holder.starts_with(module));
-        findings.iter_mut().filter(noted).for_each(|finding| finding.severity = Severity::Info);
+        let noted = findings.iter_mut().filter(|finding| is_noted(finding));
+        noted.for_each(|finding| finding.severity = Severity::Info);
     }
     let threads = |finding: &Finding| finding.class == LeakClass::ThreadNeverEnds && are_more(finding);
     let Some(at) = findings.iter().position(threads) else { return };
@@ -34,6 +34,11 @@ pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, fi
     let theirs: Vec<Finding> = findings.iter().filter(|finding| is_theirs(finding)).cloned().collect();
     weigh(&mut findings[at], &theirs);
     findings.retain(|finding| !is_theirs(finding));
+}
+
+/// Is it what a library notes of each thread or child?
+pub(crate) fn is_noted(finding: &Finding) -> bool {
+    NOTING.iter().any(|module| finding.holder.starts_with(module))
 }
 
 /// Lines whose memory grows, and which only such threads come to.

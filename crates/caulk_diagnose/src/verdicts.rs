@@ -7,6 +7,7 @@ use caulk_growth::{Judgement, Options};
 use crate::baselines::{Baselines, open};
 use crate::children::Children;
 use crate::limits::room;
+use crate::loss;
 use crate::process::Process;
 use crate::small::Small;
 use crate::units::{self, Scale};
@@ -88,7 +89,10 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
             Series::Fds | Series::Threads | Series::Children => baselines = baselines.of_counts(),
             _ => {}
         }
-        let judgement = within_epochs(process, scale, &baselines, baselines.judge());
+        let mut judgement = within_epochs(process, scale, &baselines, baselines.judge());
+        if series == Series::InUse {
+            judgement = loss::look_past(process, scale, &baselines, judgement);
+        }
         let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording, series));
         if judged.verdicts.is_empty() {
             judged.least = baselines.least(verdict.last);

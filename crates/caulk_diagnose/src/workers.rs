@@ -10,6 +10,7 @@ use crate::Part;
 use crate::baselines::Baselines;
 use crate::process::Process;
 use crate::small::Small;
+use crate::unended;
 use crate::units;
 use crate::verdicts::unit_name;
 
@@ -76,7 +77,8 @@ fn judge_together(parts: &mut [Part<'_>], of: u32) {
             "rises unevenly; what all its siblings and it hold together rises without slowing".into();
         let weighs =
             |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.bytes_per_unit >= least);
-        let kept = part.findings.iter_mut().filter(|finding| is_kept(finding) && weighs(finding));
+        let told = |finding: &Finding| is_kept(finding) && weighs(finding) && !unended::is_noted(finding);
+        let kept = part.findings.iter_mut().filter(|finding| told(finding));
         kept.for_each(|finding| finding.severity = finding.severity.max(Severity::Warning));
     }
 }

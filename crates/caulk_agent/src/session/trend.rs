@@ -60,12 +60,15 @@ impl Trend {
         self.at = now;
         self.boundaries += 1;
         self.since += 1;
+        // What rose and falls tells most of all whether what grew is what was let go of.
+        let turns = self.rises >= RISES && level + WORTH < self.last;
         self.rises = if level > self.last + (WORTH >> 2) && self.last > 0 { self.rises + 1 } else { 0 };
         self.last = level;
         let begins = self.boundaries % BLOCK == 1;
         self.low = if begins { level } else { self.low.min(level) };
         let creeps = self.boundaries.is_multiple_of(BLOCK) && self.low > self.looked + 2 * WORTH;
-        let regular = self.boundaries <= FIRST || level > self.looked + WORTH || self.since >= SELDOM;
+        let regular =
+            self.boundaries <= FIRST || level > self.looked + WORTH || self.since >= SELDOM || turns;
         // Within an epoch much is made and freed again: only what rises and rises is looked into.
         let rising = self.rises >= RISES || creeps;
         let worth = if !sparing && (unit == Unit::Epoch || slow) { regular } else { rising };

@@ -1,6 +1,6 @@
 //! What is worth a word, and how loud.
 
-use caulk_core::wire::{ContainerKind, Contents, Message, Unit};
+use caulk_core::wire::{ContainerKind, ContainerLen, Contents, Message, Unit};
 use caulk_core::{Confidence, Severity, State};
 
 use crate::run::{MB, Run, attribute, elements, library, rising};
@@ -238,4 +238,44 @@ fn a_finding_costs_what_the_machine_loses() {
     let growth = finding.growth.expect("it grows");
     assert!((growth.bytes_per_unit / (15.0 * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
     assert!(finding.evidence.iter().any(|fact| fact.kind == "resident"), "{:?}", finding.evidence);
+}
+
+/// A leak of 10 MB per epoch, of which 23 MB are given back before the last two.
+fn given_back_once() -> Run {
+    Run::of(SOURCE).epochs([400, 410, 420, 430, 440, 450, 427, 437].map(|level| level * MB))
+}
+
+#[test]
+fn what_something_else_gives_back_at_once_hides_no_leak() {
+    let run = ious(given_back_once(), rising(4, 4, 8));
+    assert_eq!(run.finding().severity, Severity::Error);
+    let verdict = &run.diagnose().verdicts[0];
+    assert_eq!((verdict.state, verdict.last), (State::Grows, 437.0 * MB as f64));
+    assert!(verdict.text.ends_with("but for 33.0 MB that something else gave back"), "{}", verdict.text);
+}
+
+#[test]
+fn what_is_cut_when_memory_falls_is_no_leak() {
+    let cut = ious(given_back_once(), [4, 8, 12, 16, 20, 24, 15, 19]);
+    assert_eq!(cut.diagnose().verdicts[0].state, State::Sawtooth);
+    // Not looked at again: it may have been cut.
+    let unseen = ious(given_back_once(), rising(4, 4, 6));
+    assert_eq!(unseen.diagnose().verdicts[0].state, State::Sawtooth);
+    assert!(unseen.diagnose().findings.iter().all(|finding| finding.severity == Severity::Info));
+}
+
+#[test]
+fn what_fills_within_the_last_epochs_explains_no_growth_of_all_of_them() {
+    let mut run = ious(Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 12)), []);
+    for (boundary, len) in [(9, 1), (10, 4), (11, 8)] {
+        run = run.say(ContainerLen {
+            boundary,
+            id: 1,
+            kind: ContainerKind::List,
+            len,
+            ..ContainerLen::default()
+        });
+    }
+    let bytes = run.finding().growth.expect("it grows").bytes_per_unit;
+    assert!(bytes < 2.0 * MB as f64, "{bytes}");
 }

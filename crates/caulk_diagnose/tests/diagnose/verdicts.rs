@@ -1,6 +1,6 @@
 //! What the series say.
 
-use caulk_core::wire::{HeapLive, Message, Unit};
+use caulk_core::wire::{HeapLive, Hello, Message, Unit};
 use caulk_core::{LimitKind, Recording, Series, State, SystemSample, Verdict, VerdictUnit};
 
 use crate::run::{MB, Run, rising};
@@ -137,4 +137,15 @@ fn page_cache_takes_no_room_below_a_limit() {
 fn an_empty_recording_says_nothing() {
     let diagnosis = Run::of("").edit(|recording| *recording = Recording::default()).diagnose();
     assert_eq!(diagnosis, caulk_diagnose::Diagnosis::default());
+}
+
+#[test]
+fn a_program_that_runs_another_in_its_place_is_two() {
+    let run = Run::of("")
+        .say(Hello::default())
+        .epochs(rising(400 * MB, 10 * MB, 8))
+        .say(Hello::default())
+        .epochs([300 * MB; 8]);
+    let in_use = run.diagnose().verdicts.into_iter().filter(|verdict| verdict.series == Series::InUse);
+    assert_eq!(in_use.map(|verdict| verdict.state).collect::<Vec<_>>(), [State::Grows, State::Flat]);
 }
