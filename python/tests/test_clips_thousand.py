@@ -17,19 +17,21 @@ from harness import CAULK, program_environment
 
 pytestmark = NEEDED
 OPTIONS = ("--frames", "4", "--size", "48", "--augment", "1", "--jobs", "2")
-DIFFERENT = 25
+# Readings, four a second, from which on memory's verdict is due.
+ENOUGH = 16
 
 
 @pytest.fixture(params=[pytest.param(60, id="60"), pytest.param(1000, id="1000", marks=pytest.mark.full)])
 def data_set(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """So many videos, by so many names; some hold the same."""
     rows = ["video_path,label"]
+    different = 25 if request.param < 1000 else 250
     for number in range(request.param):
         name = f"{number}.mp4"
-        if number < DIFFERENT:
+        if number < different:
             videos.encode(tmp_path / name, 20 + number, size=(160, 96))
         else:
-            os.link(tmp_path / f"{number % DIFFERENT}.mp4", tmp_path / name)
+            os.link(tmp_path / f"{number % different}.mp4", tmp_path / name)
         rows.append(f"{name},{number % 2}")
     (tmp_path / "videos.csv").write_text("\n".join(rows) + "\n")
     return tmp_path
@@ -53,8 +55,8 @@ def test_memory_is_flat_and_five_kills_change_nothing(data_set: Path) -> None:
     count = len((data_set / "videos.csv").read_text().splitlines()) - 1
     trees = [verdict for verdict in report["verdicts"] if verdict["series"] == "rss"]
     # A run of a second or two has too few readings to say more, or anything.
-    states = ["flat", "plateaus", "sawtooth", *(["undecided"] if count < 1000 else [])]
-    assert all(tree["state"] in states for tree in trees), trees
+    states = {"flat", "plateaus", "sawtooth"}
+    assert all(tree["state"] in states or tree["boundaries"] < ENOUGH for tree in trees), trees
     assert all(tree["process"]["role"] == "tree" and tree["last"] < 200_000_000 for tree in trees)
     assert len(trees) == 1 or (count < 1000 and not trees)
 

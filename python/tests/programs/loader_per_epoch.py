@@ -39,4 +39,5 @@ def main():
         print(f"epoch {epoch}: {trainer.train_epoch():.3f}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ class Logs:
 
     def write(self, epoch, loss):
         for part in ("loss", "steps", "notes"):
-            file = open(f"{self.folder}/{epoch}-{part}.log", "w")
+            file = open(f"{self.folder}/{epoch}-{part}.log", "w", buffering=8192)
             file.write(f"{loss}\n")
             self.files.append(file)  # leak
 

@@ -32,7 +32,8 @@ def main(rows):
     torch.manual_seed(0)
     data = Index(rows)
     sampler = RandomSampler(data, replacement=True, num_samples=STEPS * BATCH)
-    loader = DataLoader(data, batch_size=BATCH, sampler=sampler, num_workers=2, persistent_workers=True)
+    options = {"num_workers": 2, "persistent_workers": True, "multiprocessing_context": "fork"}
+    loader = DataLoader(data, batch_size=BATCH, sampler=sampler, **options)
     model = nn.Linear(4, 7)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
     for epoch in range(EPOCHS):
