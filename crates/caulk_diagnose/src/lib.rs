@@ -23,6 +23,7 @@ mod name;
 mod native;
 mod opened;
 mod outside;
+mod page_cache;
 mod patterns;
 mod peaks;
 mod pinned;
@@ -107,6 +108,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.notes.extend(outside::note(&verdict, &processes));
         diagnosis.verdicts.push(verdict);
     }
+    diagnosis.notes.extend(page_cache::note(recording));
     diagnosis.gpus = gpu::devices(recording);
     diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
     diagnosis.findings.extend(left::findings(recording));
