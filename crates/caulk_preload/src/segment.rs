@@ -251,24 +251,38 @@ impl Segment {
         self.word(header::SMALL_OBJECTS).store(u32::from(sampled), Ordering::Relaxed);
     }
 
-    /// What the program before this one held went with its memory, and its stacks are not this one's. What was counted
-    /// of samples stays: it is the process's.
+    /// What the program before this one held went with its memory. Its stacks keep their numbers, unless they take up much
+    /// of the room. What was counted of samples stays: it is the process's.
     fn begin_anew(self) {
         self.long(header::MAGIC).store(0, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.long(SNAPSHOT).store(0, Ordering::Relaxed);
-        for stack in 0..self.word(header::STACKS).swap(0, Ordering::Relaxed).min(MAX_STACKS as u32) {
+        for stack in 0..self.word(header::STACKS).load(Ordering::Relaxed).min(MAX_STACKS as u32) {
             for field in 0..TOTAL_BYTES / 8 {
                 self.total(stack, field).store(0, Ordering::Relaxed);
             }
-            self.word(STACK_INDEX + stack as usize * 4).store(0, Ordering::Relaxed);
         }
-        for code in 0..self.word(header::CODES).swap(0, Ordering::Relaxed).min(MAX_CODES as u32) {
-            self.word(CODE_INDEX + code as usize * 4).store(0, Ordering::Relaxed);
+        if self.is_half_full() {
+            self.clear(header::STACKS, STACK_INDEX, MAX_STACKS);
+            self.clear(header::CODES, CODE_INDEX, MAX_CODES);
+            self.long(header::ARENA_USED).store(0, Ordering::Relaxed);
         }
-        self.long(header::ARENA_USED).store(0, Ordering::Relaxed);
         self.small_objects(false);
         self.word(header::IMAGE).fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_half_full(self) -> bool {
+        let count = |at: usize| self.word(at).load(Ordering::Relaxed) as usize;
+        let arena = self.long(header::ARENA_USED).load(Ordering::Relaxed) as usize;
+        count(header::STACKS) > MAX_STACKS / 2
+            || count(header::CODES) > MAX_CODES / 2
+            || arena > ARENA_BYTES / 2
+    }
+
+    fn clear(self, count: usize, index: usize, most: usize) {
+        for id in 0..(self.word(count).swap(0, Ordering::Relaxed) as usize).min(most) {
+            self.word(index + id * 4).store(0, Ordering::Relaxed);
+        }
     }
 
     /// A block that was noted lives.

@@ -83,7 +83,11 @@ fn read(number: &AtomicU32) -> Option<u32> {
 
 /// Makes the tables, and in an empty slot the stack for what finds no place in them; false where there is no memory.
 pub(crate) fn start(segment: Segment) -> bool {
-    STACKS.start() && CODES.start() && write(segment, &[], stack::OTHERS) == Some(OTHERS)
+    let has_others = || {
+        let known = segment.word(header::STACKS).load(Ordering::Relaxed) > OTHERS;
+        known || write(segment, &[], stack::OTHERS) == Some(OTHERS)
+    };
+    STACKS.start() && CODES.start() && has_others()
 }
 
 /// In a forked child: the numbers are the parent's. `idle`: nobody is looking at them here.

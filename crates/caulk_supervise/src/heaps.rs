@@ -37,7 +37,7 @@ pub(crate) struct Heaps {
 /// What is known of one process's profile.
 struct Known {
     slot: u64,
-    /// Programs that the process has been before: the numbers of stacks are one program's.
+    /// Programs that the process has been before.
     image: u32,
     /// Stacks that were described.
     described: BTreeSet<u32>,
@@ -200,8 +200,8 @@ impl Known {
         Self { slot, image: 0, described: BTreeSet::new(), told, first, boundary: None }
     }
 
-    /// Another program than before has stacks of its own under the same numbers. What was told of the old ones is to be
-    /// told again where it does not hold.
+    /// Another program than before may have stacks of its own under the same numbers. What was told of the old ones is to
+    /// be told again where it does not hold.
     fn recognise(&mut self, slot: Slot<'_>) {
         let image = slot.field(header::IMAGE);
         if image != self.image {

@@ -2,7 +2,7 @@
 //!
 //! The supervisor makes the memory and only reads it; a process writes its own slot. All numbers are in the machine's
 //! byte order and aligned to their size. Everything is append-only but [`TOTALS`] and [`SNAPSHOT`], until the process
-//! becomes another program: that begins anew, with [`header::IMAGE`] one up.
+//! becomes another program: that one may begin anew, with [`header::IMAGE`] one up.
 
 /// Variable that says where the memory is: a path that opens it.
 pub const HEAP_VARIABLE: &str = "CAULK_HEAP";

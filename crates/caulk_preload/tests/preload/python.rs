@@ -144,7 +144,16 @@ def second(): return bytearray(30_000_000)
 def third(): return bytearray(20_000_000)
 
 
+def made(): return bytearray(5_000_000)
+
+
 image = len(sys.argv) - 1
+codes = []
+for _ in range(20 if image == 1 else 0):
+    # Tables of lines that take up more than half of the room.
+    code = made.__code__
+    made.__code__ = code.replace(co_linetable=(code.co_linetable + bytes(250_000))[:250_000])
+    codes.append((made.__code__, made()))
 kept = [first, second, third][image]()
 library.caulk_heap_snapshot(7)
 if image < 2:
@@ -170,6 +179,7 @@ fn a_program_that_becomes_another_one_begins_its_profile_anew() {
             own.map(|(.., total)| total.bytes).sum::<u64>() / 1_000_000
         };
         assert_eq!((of("first"), of("second")), (0, 0), "what went with the programs before: {lines:?}");
+        assert!(profile.count(header::ARENA_USED) < 1 << 20, "{}", profile.count(header::ARENA_USED));
         assert!((20..=21).contains(&of("third")), "{lines:?} in {}", python.display());
     }
 }
