@@ -146,7 +146,7 @@ pub fn lines(recording: &Recording, sources: &dyn Sources) -> Vec<LineUse> {
     let processes = Process::all(recording);
     let mut all = Vec::new();
     for process in &processes {
-        let Some(scale) = Scale::of(process) else { continue };
+        let scale = scale(process);
         let of_process = of_process(process, scale);
         all.extend(of_process.iter().filter(|line| is_of_user(&line.frame.file)).map(|line| LineUse {
             process: process.reference(),
@@ -168,6 +168,11 @@ pub fn lines(recording: &Recording, sources: &dyn Sources) -> Vec<LineUse> {
     all
 }
 
+/// A process that was killed before its first boundary has told what it held all the same.
+fn scale(process: &Process<'_>) -> Scale {
+    Scale::of(process).unwrap_or(Scale::BY_TIME)
+}
+
 /// Gives places from 1 by an amount, the largest first; what sampling cannot tell from the first of a place shares it.
 pub(crate) fn rank<T>(all: &mut [T], amount: impl Fn(&T) -> Sampled, mut set: impl FnMut(&mut T, u32)) {
     all.sort_by(|a, b| amount(b).bytes.total_cmp(&amount(a).bytes));
@@ -185,7 +190,8 @@ pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
     let processes = Process::all(recording);
     let mut all = Vec::new();
     for process in &processes {
-        let (Some(scale), Some(last)) = (Scale::of(process), process.heaps.last()) else { continue };
+        let Some(last) = process.heaps.last() else { continue };
+        let scale = scale(process);
         let mut told = 0.0;
         for (id, stack) in &process.stacks {
             let held = held(process, &[*id]);

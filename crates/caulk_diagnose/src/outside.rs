@@ -1,6 +1,5 @@
 //! The whole tree, seen from outside: for programs that no agent could look into, or that never gave it the occasion.
 
-use caulk_core::wire::Unit;
 use caulk_core::{ProcessRef, Recording, Series, State, Verdict};
 use caulk_growth::Point;
 
@@ -34,8 +33,7 @@ pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Optio
     if looks.len() < FEWEST || silent <= (last - first) / 2.0 {
         return None;
     }
-    let scale = Scale { unit: Unit::Seconds, seconds: Some(1.0), steps: None, spacing: 1.0 };
-    let baselines = Baselines::of(looks, scale);
+    let baselines = Baselines::of(looks, Scale::BY_TIME);
     let mut judgement = baselines.judge();
     let missing = SHORTEST - baselines.span();
     if missing > 0.0 && matches!(judgement.state, State::Grows | State::Undecided) {

@@ -22,6 +22,10 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
+    /// For what is not judged at boundaries.
+    pub(crate) const BY_TIME: Self =
+        Self { unit: Unit::Seconds, seconds: Some(1.0), steps: None, spacing: 1.0 };
+
     /// Epochs where they were told, else steps, else seconds.
     pub(crate) fn of(process: &Process<'_>) -> Option<Self> {
         let unit = [Unit::Epoch, Unit::Steps, Unit::Seconds]

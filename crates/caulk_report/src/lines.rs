@@ -15,7 +15,7 @@ const MOST: usize = 24;
 const FIGURE: usize = 14;
 const COLUMNS: usize = 3 * FIGURE + 2 * 2;
 
-const NOTE: &str = "Bytes that were allocated at a line and not given back, at the last boundary; what a library allocates \
+const NOTE: &str = "Bytes that were allocated at a line and not given back, at the last look; what a library allocates \
                     counts for the line that called it. Estimated from samples: ± is the 95 % interval, and lines that are \
                     closer than theirs are in no order.";
 

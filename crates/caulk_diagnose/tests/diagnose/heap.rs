@@ -1,7 +1,7 @@
 //! The heap profile by line and by stack, and two moments of it compared.
 
 use caulk_core::wire::{
-    ContainerKind, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, MadeBy, TypeCount, Types, Unit,
+    AT_END, ContainerKind, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, MadeBy, TypeCount, Types, Unit,
 };
 use caulk_core::{LineUse, Moment, VerdictUnit};
 use caulk_diagnose::CompareError;
@@ -149,4 +149,16 @@ fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_
     assert!(pinned.estimated);
     let made: Vec<(u32, u64)> = pinned.made_at.iter().map(|made| (made.line, made.bytes)).collect();
     assert_eq!(made, [(2, 48 * MB)], "the stack that was not told of has no line");
+}
+
+#[test]
+fn what_was_held_by_a_process_killed_before_its_first_boundary_is_told() {
+    let frames = vec![HeapFrame { file: FILE.into(), line: 2, function: "b".into() }];
+    let rows = vec![HeapRow { id: 1, bytes: 300 * MB, blocks: 30, deviation: 12 * MB }];
+    let at_end =
+        HeapLive { boundary: AT_END, interval: 524_288, bytes: 310 * MB, rows, ..HeapLive::default() };
+    let run = Run::of(PROGRAM).say(HeapStack { id: 1, flags: 0, frames }).say(at_end);
+    let lines = run.lines();
+    assert_eq!((lines.len(), lines[0].line, lines[0].live.bytes), (1, 2, 300.0 * MB as f64));
+    assert_eq!(run.stacks().len(), 2);
 }
