@@ -33,6 +33,10 @@ void keep_in_parallel(void) {
 """
 
 
+class Mischarged(AssertionError):
+    """Bytes of a line that are another one's."""
+
+
 def bytes_are_charged(run: Run, program: Path, expected: dict[str, int]) -> None:
     """Live bytes of marked lines."""
     assert run.code == 0, run.told()
@@ -45,9 +49,9 @@ def bytes_are_charged(run: Run, program: Path, expected: dict[str, int]) -> None
     lines = {line["line"]: line for line in json.loads(told.stdout)["lines"]}
     for mark, exact in expected.items():
         line = lines.get(marked_line(program, mark))
-        assert line is not None, (mark, lines)
-        live = line["live"]
-        assert abs(live["bytes"] - exact) < 3 * live["deviation"] + 0.2 * exact, (mark, line)
+        live = line["live"] if line else {"bytes": 0, "deviation": 0}
+        if abs(live["bytes"] - exact) > 3 * live["deviation"] + 0.2 * exact:
+            raise Mischarged(mark, exact, line)
 
 
 DEPTHS = [
@@ -55,7 +59,9 @@ DEPTHS = [
     pytest.param(
         TAKEN_OVER,
         id="handed to torch's thread",
-        marks=pytest.mark.xfail(reason="what is lent ends in frames of caulk's hook and is no line's", strict=True),
+        marks=pytest.mark.xfail(
+            reason="what is lent ends in frames of caulk's hook and is no line's", raises=Mischarged, strict=True
+        ),
     ),
 ]
 
@@ -76,7 +82,7 @@ def test_passes_that_run_at_the_same_time_are_told_apart(run_caulk: Callable[...
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: Debian's gcc")
-@pytest.mark.xfail(reason="threads of a pool keep the stack from which they were made", strict=True)
+@pytest.mark.xfail(reason="threads of a pool keep the stack from which they were made", raises=Mischarged, strict=True)
 def test_threads_of_a_pool_borrow_the_stack_that_they_work_for(run_caulk: Callable[..., Run], tmp_path: Path):
     source, library = tmp_path / "pool.c", tmp_path / "libpool.so"
     source.write_text(POOL)
