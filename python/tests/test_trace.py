@@ -719,6 +719,43 @@ def test_many_threads_and_many_armings_are_safe(tmp_path):
     assert found and set(found) <= set(lines)
 
 
+NATIVE_THREADS = """
+    import ctypes, time
+    from caulk import _agent
+
+    library, items = ctypes.CDLL(None), []
+
+    @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+    def work(_):
+        items.append(1)
+
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        _agent.trace_arm([(1, "object", items, "", "items", "")], max_hits=10**6)
+        threads = [ctypes.c_ulong() for _ in range(4)]
+        for thread in threads:
+            assert library.pthread_create(ctypes.byref(thread), None, work, None) == 0
+        for index in range(50):
+            items.append(len(items))
+        for thread in threads:
+            library.pthread_join(thread, None)
+        _agent.trace_disarm()
+        items.clear()
+"""
+
+
+@pytest.mark.xfail(
+    sys.version_info[:2] == (3, 11),
+    reason="the trace enters a thread's state before the interpreter has filled it: without the GIL, under a lock",
+    strict=True,
+)
+def test_threads_that_enter_python_from_native_code_are_safe():
+    program = textwrap.dedent(NATIVE_THREADS)
+    command = [sys.executable, "-X", "faulthandler", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 class Payload:
     """Something that tells when it is gone."""
 
