@@ -744,11 +744,6 @@ NATIVE_THREADS = """
 """
 
 
-@pytest.mark.xfail(
-    sys.version_info[:2] == (3, 11),
-    reason="the trace enters a thread's state before the interpreter has filled it: without the GIL, under a lock",
-    strict=True,
-)
 def test_threads_that_enter_python_from_native_code_are_safe():
     program = textwrap.dedent(NATIVE_THREADS)
     command = [sys.executable, "-X", "faulthandler", "-c", program]

@@ -33,6 +33,9 @@ fn profile_offset() -> Option<usize> {
 const IN_USE: &str = "a debugger, coverage or a profiler is in use, without which caulk could watch it";
 const TAKEN: &str = "the program set a tracer or profiler of its own";
 
+/// Looks at a state that another thread is filling: it needs nothing for that but the processor.
+const PATIENCE: usize = 10_000;
+
 /// The two functions of a thread's state.
 #[derive(Clone, Copy)]
 struct Thread {
@@ -61,11 +64,25 @@ impl Thread {
             return Vec::new();
         };
         let live = |state: *mut ffi::PyThreadState| (!state.is_null()).then_some(state);
-        // SAFETY: the GIL is held: threads neither come nor go.
-        let first = live(unsafe { head(ffi::PyInterpreterState_Get()) });
-        // SAFETY: as above; a live thread's state.
+        let first = (0..PATIENCE).find_map(|_| {
+            // SAFETY: the GIL is held: threads do not go, and this one stays.
+            let newest = Self::of(unsafe { head(ffi::PyInterpreterState_Get()) })?;
+            let filled = newest.is_filled();
+            if !filled {
+                std::thread::yield_now();
+            }
+            filled.then_some(newest.state)
+        });
+        // SAFETY: as above; a live thread's state, and those before it in the list are filled.
         let states = std::iter::successors(first, |state| live(unsafe { next(*state) }));
         states.filter_map(Self::of).collect()
+    }
+
+    /// A native thread makes its state without the GIL, and 3.11 puts it into the list before it is filled: whose
+    /// `cframe`, which is before `c_profilefunc`, is still null.
+    fn is_filled(self) -> bool {
+        // SAFETY: a field of a state in the list; another thread may be writing it, which is a store of one word.
+        unsafe { self.profile.sub(1).read_volatile() != 0 }
     }
 
     fn profile(self) -> Address {
