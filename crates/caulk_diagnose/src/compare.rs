@@ -161,8 +161,11 @@ fn types(before: &Types, after: &Types) -> Vec<TypeChange> {
         }
     };
     let mut changes: Vec<TypeChange> = names.into_iter().map(change).collect();
-    changes.retain(|change| change.objects[0] != change.objects[1] || change.bytes[0] != change.bytes[1]);
-    changes.sort_by_key(|change| std::cmp::Reverse(difference(change.bytes).map(i64::abs)));
+    // The largest types are told, and those that grew fastest: what is no longer among them did not grow, and what was
+    // not yet was smaller than they.
+    changes.retain(|change| change.objects[1].is_some() && change.objects[0] != change.objects[1]);
+    let gained = |[before, after]: [Option<u64>; 2]| after.unwrap_or(0).abs_diff(before.unwrap_or(0));
+    changes.sort_by_key(|change| std::cmp::Reverse(gained(change.bytes)));
     changes
 }
 

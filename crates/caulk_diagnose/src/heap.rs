@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use caulk_core::wire::heap::stack as flags;
 use caulk_core::wire::{HeapFrame, HeapStack, Unit};
 use caulk_core::{LineUse, Recording, Sampled, StackFrame, StackUse, State};
 use caulk_growth::{Judgement, Point};
@@ -125,8 +126,10 @@ pub(crate) fn at_boundary(held: &[Held], boundary: u32) -> Option<Sampled> {
 pub(crate) fn blamed(stack: &HeapStack) -> Option<&HeapFrame> {
     let own = stack.frames.iter().find(|frame| is_of_user(&frame.file));
     let blamed = own.or(stack.frames.first())?;
+    // What a thread has borrowed was lent from within the hook in the backward pass.
+    let borrowed = stack.flags & flags::BORROWED != 0;
     let by_caulk = stack.frames.first().is_some_and(|frame| is_of_caulk(&frame.file));
-    (!by_caulk).then_some(blamed)
+    (borrowed || !by_caulk).then_some(blamed)
 }
 
 /// Files of what caulk puts into the program, wherever it is installed.
@@ -203,8 +206,8 @@ pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
             all.push(StackUse {
                 process: process.reference(),
                 frames: frames(stack, sources),
-                rest: stack.flags & caulk_core::wire::heap::stack::OTHERS != 0,
-                truncated: stack.flags & caulk_core::wire::heap::stack::TRUNCATED != 0,
+                rest: stack.flags & flags::OTHERS != 0,
+                truncated: stack.flags & flags::TRUNCATED != 0,
                 live,
                 growth: growth(&readings(process, scale, &held, |held| held.live.bytes), scale),
                 unit: scale.verdict_unit(),

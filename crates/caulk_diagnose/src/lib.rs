@@ -220,6 +220,7 @@ fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding])
     if is_unexplained(judged, findings) && !cannot_look {
         notes.push(unexplained(process.censuses(), process.ids().len()));
     }
+    notes.extend(retention::note(process, findings));
     notes.extend(gpu::notes(process));
     notes
 }

@@ -106,12 +106,26 @@ fn evidence(process: &Process<'_>) -> Vec<Evidence> {
             last.small_blocks
         ));
     }
-    if let Some(&&Trim { before_bytes, after_bytes, cost_ns, .. }) = process.trims.last() {
-        let (before, after) = (Bytes(before_bytes), Bytes(after_bytes));
-        add(format!(
-            "`malloc_trim(0)` took resident memory from {before} to {after}, in {:.0} ms",
-            cost_ns as f64 / 1e6
-        ));
+    if let Some(last) = process.trims.last() {
+        add(trimmed(last));
     }
     evidence
+}
+
+fn trimmed(trim: &Trim) -> String {
+    let (before, after) = (Bytes(trim.before_bytes), Bytes(trim.after_bytes));
+    let milliseconds = trim.cost_ns as f64 / 1e6;
+    format!("`malloc_trim(0)` took resident memory from {before} to {after}, in {milliseconds:.0} ms")
+}
+
+/// What came of asking malloc for what it can give back, where no finding tells it.
+pub(crate) fn note(process: &Process<'_>, findings: &[Finding]) -> Option<String> {
+    let is_told = |finding: &Finding| finding.class == LeakClass::AllocatorFragmentation;
+    if findings.iter().any(is_told) {
+        return None;
+    }
+    let gained = |trim: &&&Trim| trim.before_bytes.saturating_sub(trim.after_bytes);
+    let most = process.trims.iter().max_by_key(gained)?;
+    let times = process.trims.len();
+    Some(format!("{}: the most of {times} times that it was asked", trimmed(most)))
 }

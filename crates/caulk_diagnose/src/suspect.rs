@@ -10,6 +10,8 @@ use caulk_core::{
     Verdict,
 };
 
+use caulk_python::BoundKind;
+
 use crate::class::Signs;
 use crate::growth::Rate;
 use crate::place::{self, Located, is_at_exit, is_of_optimizer};
@@ -137,8 +139,10 @@ impl Suspect<'_> {
         let refuted =
             self.rate.span < whole / 2.0 && self.rate.bytes_per_unit >= judged.least_of(self.series);
         let bounded = located.facts.bounds.iter().any(|bound| bound.called);
+        let full = located.facts.bounds.iter().any(|bound| bound.kind == BoundKind::Capacity);
         let weightless = self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
-        self.severity > Severity::Info || !settled || !(bounded || weightless || refuted)
+        // What fills up to its capacity needs no proof by bytes.
+        self.severity > Severity::Info || !(full || settled && (bounded || weightless || refuted))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Resident memory that rises while bytes in use do not, and things that are counted.
 
-use caulk_core::wire::{Kin, Message, Opened};
+use caulk_core::wire::{Kin, Message, Opened, Trim};
 use caulk_core::{LeakClass, Series, Severity, State};
 
 use crate::run::{MB, Run};
@@ -26,6 +26,26 @@ fn free_blocks_that_grow_with_resident_memory_are_the_allocators() {
     let finding = run.finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::AllocatorFragmentation, Severity::Info));
     assert!(finding.message.contains("99.0 MB of 399 MB"), "{}", finding.message);
+}
+
+#[test]
+fn what_malloc_gives_back_when_asked_is_told_with_a_finding_or_without() {
+    let trim =
+        |boundary, after_bytes| Trim { boundary, before_bytes: 700 * MB, after_bytes, cost_ns: 2_000_000 };
+    let level = run(|_, _| {}).say(trim(4, 500 * MB)).say(trim(8, 690 * MB));
+    let note = "`malloc_trim(0)` took resident memory from 700 MB to 500 MB, in 2 ms: the most of 2 times that it was asked";
+    assert_eq!(level.diagnose().notes, [note]);
+    let keeps = run(|epoch, boundary| {
+        boundary.rss_bytes += epoch * 10 * MB;
+        boundary.malloc_free_bytes = epoch * 9 * MB;
+        boundary.malloc_heap_bytes = 300 * MB + epoch * 9 * MB;
+    });
+    let keeps = keeps.say(trim(8, 690 * MB));
+    assert!(
+        keeps.diagnose().notes.is_empty() && keeps.finding().evidence.len() > 1,
+        "{:#?}",
+        keeps.diagnose()
+    );
 }
 
 #[test]
