@@ -128,8 +128,9 @@ impl Suspect<'_> {
     }
 
     /// What nobody's line grows (containers of libraries) is worth one only if it weighs. Where the bytes have shown
-    /// that there is nothing to fear, neither is what the source bounds, nor what would take for ever to weigh, nor
-    /// what was seen to gain much for a short time: it would have shown since.
+    /// that there is nothing to fear, neither is what the source bounds, nor what was seen to gain much for a short time:
+    /// it would have shown since. What fills up to its capacity never is, nor what would take for ever to weigh once the
+    /// bytes are decided.
     fn worth_a_word(&self, judged: &Judged) -> bool {
         let Some(located) = &self.located else { return self.severity > Severity::Info };
         let verdict = judged.series(self.series);
@@ -140,9 +141,9 @@ impl Suspect<'_> {
             self.rate.span < whole / 2.0 && self.rate.bytes_per_unit >= judged.least_of(self.series);
         let bounded = located.facts.bounds.iter().any(|bound| bound.called);
         let full = located.facts.bounds.iter().any(|bound| bound.kind == BoundKind::Capacity);
-        let weightless = self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
-        // What fills up to its capacity needs no proof by bytes.
-        self.severity > Severity::Info || !(full || settled && (bounded || weightless || refuted))
+        let decided = settled || state == Some(State::Grows) && self.rate.bytes_per_unit > 0.0;
+        let weightless = decided && self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
+        self.severity > Severity::Info || !(full || weightless || settled && (bounded || refuted))
     }
 }
 
