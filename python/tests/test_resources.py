@@ -65,10 +65,7 @@ def test_pages_that_an_allocator_keeps_are_no_leak(run_caulk, name, keeper):
     "name",
     [
         "clean_small_gaps.py",
-        pytest.param(
-            "clean_fragmented.py",
-            marks=pytest.mark.xfail(reason="what came back is told beside fragmentation alone", strict=True),
-        ),
+        "clean_fragmented.py",
     ],
 )
 def test_what_malloc_gives_back_is_told_where_it_was_asked(run_caulk, name):
