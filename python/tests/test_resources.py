@@ -61,13 +61,7 @@ def test_pages_that_an_allocator_keeps_are_no_leak(run_caulk, name, keeper):
     assert finding["severity"] == "info" and finding["message"].startswith(f"{keeper} keeps "), run.told()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "clean_small_gaps.py",
-        "clean_fragmented.py",
-    ],
-)
+@pytest.mark.parametrize("name", ["clean_small_gaps.py", "clean_fragmented.py"])
 def test_what_malloc_gives_back_is_told_where_it_was_asked(run_caulk, name):
     run: Run = run_caulk(PROGRAMS / name, options=["--trim"])
     assert run.alarms == [], run.told()
