@@ -44,17 +44,26 @@ impl Record {
     }
 }
 
+/// A record in a table that all threads look at. Whoever fills it says by the place's address when it is whole.
 #[repr(C)]
-struct Place {
-    address: AtomicUsize,
+pub(crate) struct Cell {
     weight: AtomicU64,
     stack: AtomicU32,
     blocks: AtomicU32,
     variance: AtomicU64,
 }
 
-impl Place {
-    fn record(&self) -> Record {
+impl Cell {
+    pub(crate) const fn new() -> Self {
+        Self {
+            weight: AtomicU64::new(0),
+            stack: AtomicU32::new(0),
+            blocks: AtomicU32::new(0),
+            variance: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn record(&self) -> Record {
         Record {
             weight: self.weight.load(Ordering::Relaxed),
             blocks: self.blocks.load(Ordering::Relaxed),
@@ -62,6 +71,19 @@ impl Place {
             variance: self.variance.load(Ordering::Relaxed),
         }
     }
+
+    pub(crate) fn fill(&self, record: Record) {
+        self.weight.store(record.weight, Ordering::Relaxed);
+        self.stack.store(record.stack, Ordering::Relaxed);
+        self.blocks.store(record.blocks, Ordering::Relaxed);
+        self.variance.store(record.variance, Ordering::Relaxed);
+    }
+}
+
+#[repr(C)]
+struct Place {
+    address: AtomicUsize,
+    known: Cell,
 }
 
 static TABLE: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
@@ -108,10 +130,7 @@ pub(crate) fn insert(address: usize, record: Record) -> bool {
         if won.is_err() {
             continue;
         }
-        place.weight.store(record.weight, Ordering::Relaxed);
-        place.stack.store(record.stack, Ordering::Relaxed);
-        place.blocks.store(record.blocks, Ordering::Relaxed);
-        place.variance.store(record.variance, Ordering::Relaxed);
+        place.known.fill(record);
         place.address.store(address, Ordering::Release);
         LIVE.fetch_add(1, Ordering::Relaxed);
         return true;
@@ -123,7 +142,7 @@ pub(crate) fn insert(address: usize, record: Record) -> bool {
 pub(crate) fn find(address: usize) -> Option<Record> {
     let ends = |place: &&Place| [EMPTY, address].contains(&place.address.load(Ordering::Acquire));
     let place = places(address).find(ends)?;
-    let record = place.record();
+    let record = place.known.record();
     // Still the same one, now that it was read.
     (place.address.load(Ordering::Acquire) == address).then_some(record)
 }
@@ -138,7 +157,7 @@ pub(crate) fn remove(address: usize) -> Option<Record> {
         if found != address {
             continue;
         }
-        let record = place.record();
+        let record = place.known.record();
         // A program that frees a block twice may meet itself here.
         place.address.compare_exchange(address, GONE, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         LIVE.fetch_sub(1, Ordering::Relaxed);

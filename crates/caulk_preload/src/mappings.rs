@@ -4,9 +4,9 @@
 //! that it hands out counted twice: then mappings are not sampled.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::live::Record;
+use crate::live::{Cell, Record};
 use crate::local::local;
 use crate::{real, sampler, segment};
 
@@ -22,33 +22,12 @@ const TAKEN: usize = 1;
 struct Place {
     start: AtomicUsize,
     end: AtomicUsize,
-    weight: AtomicU64,
-    stack: AtomicU32,
-    blocks: AtomicU32,
-    variance: AtomicU64,
+    known: Cell,
 }
 
-impl Place {
-    fn record(&self) -> Record {
-        Record {
-            weight: self.weight.load(Ordering::Relaxed),
-            blocks: self.blocks.load(Ordering::Relaxed),
-            stack: self.stack.load(Ordering::Relaxed),
-            variance: self.variance.load(Ordering::Relaxed),
-        }
-    }
-}
-
-static TABLE: [Place; PLACES] = [const {
-    Place {
-        start: AtomicUsize::new(EMPTY),
-        end: AtomicUsize::new(0),
-        weight: AtomicU64::new(0),
-        stack: AtomicU32::new(0),
-        blocks: AtomicU32::new(0),
-        variance: AtomicU64::new(0),
-    }
-}; PLACES];
+static TABLE: [Place; PLACES] =
+    [const { Place { start: AtomicUsize::new(EMPTY), end: AtomicUsize::new(0), known: Cell::new() } };
+        PLACES];
 /// Places that have been in use, from the first one on.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
@@ -161,7 +140,7 @@ impl Taken {
         for place in self.places() {
             let (start, end) =
                 (place.start.load(Ordering::Relaxed) & !TAKEN, place.end.load(Ordering::Relaxed));
-            let mut rest = place.record();
+            let mut rest = place.known.record();
             place.start.store(EMPTY, Ordering::Release);
             let inside = moved.map(|(first, last)| {
                 let at = |address: usize| (first + (address - from)).min(last);
@@ -202,10 +181,7 @@ fn insert((start, end): (usize, usize), record: Record) -> bool {
             continue;
         }
         place.end.store(end, Ordering::Relaxed);
-        place.weight.store(record.weight, Ordering::Relaxed);
-        place.stack.store(record.stack, Ordering::Relaxed);
-        place.blocks.store(record.blocks, Ordering::Relaxed);
-        place.variance.store(record.variance, Ordering::Relaxed);
+        place.known.fill(record);
         USED.fetch_max(index + 1, Ordering::Relaxed);
         place.start.store(start, Ordering::Release);
         return true;
