@@ -102,8 +102,9 @@ class Epochs:
         """Takes note of a step by `key` (by this place, if `None`) in `frame`; returns the epochs begun since the last."""
         if self._resets > _MOST_RESETS:
             return 0
-        if self.is_unchanged(frame):
-            return 0
+        epochs = self.glance(frame)
+        if epochs is not None:
+            return epochs
         frames = []
         signature = []
         while frame is not None:
@@ -129,28 +130,36 @@ class Epochs:
         self._settle(site, frames)
         return epochs
 
-    def is_unchanged(self, frame):
-        """The short way: is this the place that was expected, in the same turn of the loop that counts epochs?"""
+    def glance(self, frame):
+        """The short way of `observe`: `None` unless this is the place that was expected, in the same turn of the loop that
+        counts epochs, or in the next one where each turn is one step.
+        """
         site = self._last
         if site is None:
-            return False
+            return None
         site = site.following
         if site is None or site.path is None:
-            return False
+            return None
         below = None
         for code, offset in site.path:
             if frame is None or frame.f_code is not code or frame.f_lasti != offset:
-                return False
+                return None
             below = frame
             frame = frame.f_back
+        epochs = 0
         if site.read is not None:
             name, fast, loop = site.read
             try:
                 value = self._value(below, name, fast)
             except LookupError:
-                return False
+                return None
             if (value if type(value) is int else -1 - id(value)) != loop.token:
-                return False
+                if loop is not site.loops[-1] or type(value) is not int or value - loop.token != loop.stride:
+                    return None
+                loop.token = value
+                loop.advances += 1
+                loop.reported = loop.advances
+                epochs = 1
         self._events = now = self._events + 1
         if not now % _FULL_LOOK:
             site.path = None
@@ -159,7 +168,7 @@ class Epochs:
         self._last = site
         self.known_site = True
         self.same_step = False
-        return True
+        return epochs
 
     def _settle(self, site, frames):
         """Finds the short way for a place that has shown what it does."""
@@ -373,7 +382,9 @@ class Epochs:
         loop.advances += 1
         batches = (self.deliveries - loop.deliveries) / loop.advances if loop.deliveries is not None else 0
         loop.most_rounds = max(loop.most_rounds, loop.rounds)
-        if loop.rounds >= 2 and not 0.5 < batches < 1.5:
+        # All data in one step: an epoch where the program itself calls it that, and hands out nothing else.
+        is_whole = loop.rounds >= 2 or (loop.is_for and loop.counts_epochs and len(loop.names) == 1)
+        if is_whole and not 0.5 < batches < 1.5:
             loop.qualified = True
         loop.rounds = 0
         loop.seen.clear()
@@ -404,23 +415,33 @@ class Epochs:
         prefix = self._prefix
         if not turned or site.loops[: len(prefix)] != prefix:
             return None
-        above = prefix if prefix and self._covers_steps(prefix[-1]) else prefix[:-1]
+        above = prefix if prefix and self._covers_steps(prefix) else prefix[:-1]
         # What the program itself calls an epoch is worth waiting for.
-        named = [loop for loop in above if loop.counts_epochs]
+        named = [loop for loop in above if loop.counts_epochs and not _turns_always(loop)]
         for loop in reversed(named[-1:] or above):
             if loop.qualified:
                 return loop if loop in turned else None
         return None
 
-    def _covers_steps(self, last):
-        """Does a turn of the innermost common loop cover many steps, in loops side by side or that bytecode hides?"""
+    def _covers_steps(self, prefix):
+        """Does a turn of the innermost common loop cover many steps, in loops side by side or that bytecode hides, or
+        is it all that the program calls an epoch?
+        """
+        *around, last = prefix
         if not last.qualified:
             return False
+        if last.most_rounds < 2:
+            return not any(loop.counts_epochs for loop in around)
         if self._deeper and last.counts_epochs:
             return True
         if not self._direct:
             return last.most_rounds >= _MANY
         return last.is_for and last.advances >= 2 and _leading(last.token) is not None and _is_regular(last)
+
+
+def _turns_always(loop):
+    """Does it turn with every step, whatever its name?"""
+    return loop.advances >= 2 and loop.most_rounds < 2
 
 
 def _turns_rarely(loop, steps):

@@ -97,11 +97,12 @@ class Steps:
             # Steps of other threads count; boundaries are cut on the first.
             self._marks.steps += 1
             return
-        if key == self._alone and self.epochs.is_unchanged(frame):
+        epochs = self.epochs.glance(frame) if key == self._alone else None
+        if epochs is not None:
             if self.stale.active:
                 self.stale.stepped(optimizer)
-            if self.passes.delivered:
-                self._step(0)
+            if epochs or self.passes.delivered:
+                self._step(epochs)
             else:
                 self._marks.step()
             return

@@ -473,6 +473,40 @@ LOOPS = {
         [1, None, None, None, None, None],
         30,
     ),
+    "full_batch": (
+        "for epoch in range(8):\n    train_step()\n    validate()",
+        list(range(1, 9)),
+        8,
+    ),
+    "full_batch_of_a_gan": (
+        """
+        for epoch in range(8):
+            train_step()
+            train_step(other, second)
+        """,
+        list(range(1, 9)),
+        8,
+    ),
+    "numbers_of_steps_that_have_epoch_in_their_name": (
+        """
+        for epoch in range(4):
+            epoch_loss = 0.0
+            for epoch_step, x in enumerate([torch.randn(4, 2)] * 5):
+                train_step(x=x)
+                epoch_loss += 0.5
+        """,
+        [1, 6, 11, 16],
+        20,
+    ),
+    "one_batch_per_epoch": (
+        """
+        for epoch in range(8):
+            for epoch_step, x in enumerate([torch.randn(4, 2)]):
+                train_step(x=x)
+        """,
+        [1, *[None] * 7],
+        8,
+    ),
     "loader": (
         """
         for epoch in range(4):
@@ -596,7 +630,11 @@ STEPS_ONLY = {
         """,
         30,
     ),
-    "full_batch": ("for epoch in range(30):\n    train_step()\n    validate()", 30),
+    "full_batch": ("for turn in range(30):\n    train_step()\n    validate()", 30),
+    "a_batch_per_turn_that_is_called_epoch": (
+        "for epoch_batch, (x, y) in enumerate(DataLoader(data, batch_size=2)):\n    train_step(x=x)",
+        20,
+    ),
     "stream": (
         """
         class Stream(IterableDataset):
