@@ -79,7 +79,6 @@ def test_passes_that_run_at_the_same_time_are_told_apart(run_caulk: Callable[...
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: Debian's gcc")
-@pytest.mark.xfail(reason="threads of a pool keep the stack from which they were made", raises=Mischarged, strict=True)
 def test_threads_of_a_pool_borrow_the_stack_that_they_work_for(run_caulk: Callable[..., Run], tmp_path: Path):
     source, library = tmp_path / "pool.c", tmp_path / "libpool.so"
     source.write_text(POOL)

@@ -22,6 +22,7 @@ mod mappings;
 mod maps;
 mod maths;
 mod once;
+mod pools;
 mod pymalloc;
 mod python;
 mod real;

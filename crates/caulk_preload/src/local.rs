@@ -20,6 +20,8 @@ pub(crate) struct Local {
     pub(crate) inside: usize,
     /// Stack of the thread that made this one, plus 1.
     pub(crate) creator: u32,
+    /// Address of the Python state of the thread that waits whenever this one works; else 0.
+    pub(crate) leader: usize,
     /// Samples since the governor looked.
     pub(crate) since_look: u32,
     /// Depth of calls in which what is mapped is told of by other means.
@@ -36,7 +38,7 @@ impl Local {
     /// In a forked child: the stacks' numbers are the parent's, and its events are its own.
     pub(crate) fn forget(&mut self) {
         (self.countdown, self.random) = (0, 0);
-        (self.creator, self.passes, self.serves) = (0, 0, 0);
+        (self.creator, self.leader, self.passes, self.serves) = (0, 0, 0, 0);
     }
 }
 

@@ -71,6 +71,7 @@ next! {
     MMAP c"mmap"
     MUNMAP c"munmap"
     MREMAP c"mremap"
+    DL_FIND_OBJECT c"_dl_find_object"
 }
 
 /// Bytes of the block with which the order of libraries is found out.

@@ -10,7 +10,7 @@ use caulk_wire::heap::{
 use crate::lent;
 use crate::local::Local;
 use crate::maps;
-use crate::python::{self, Raw};
+use crate::python::{self, Memory, Others, Own, Raw};
 use crate::segment::Segment;
 
 /// Numbers by key: open addressing, keys other than 0, without locks.
@@ -105,16 +105,36 @@ pub(crate) fn charged(segment: Segment, own: &Local) -> u32 {
 pub(crate) fn current(segment: Segment, own: &Local) -> Option<u32> {
     let mut raw = [Raw::default(); MAX_FRAMES];
     let (count, truncated) = python::walk(&mut raw);
-    if count == 0
-        && let Some(lent) = lent::to(own)
-    {
-        return borrowed(segment, lent);
+    if count == 0 {
+        if let Some(stack) = of_leader(segment, own.leader, &mut raw) {
+            return Some(stack);
+        }
+        if let Some(lent) = lent::to(own) {
+            return borrowed(segment, lent);
+        }
     }
+    numbered::<Own>(segment, raw.get(..count)?, flags(truncated))
+}
+
+/// The number of the stack of a thread that waits for this one, by its state.
+fn of_leader(segment: Segment, state: usize, raw: &mut [Raw]) -> Option<u32> {
+    if state == 0 {
+        return None;
+    }
+    let (count, truncated) = python::walk_other(state, raw).filter(|(count, _)| *count > 0)?;
+    numbered::<Others>(segment, raw.get(..count)?, flags(truncated) | stack::BORROWED)
+}
+
+fn flags(truncated: bool) -> u32 {
+    if truncated { stack::TRUNCATED } else { 0 }
+}
+
+fn numbered<M: Memory>(segment: Segment, raw: &[Raw], flags: u32) -> Option<u32> {
     let mut frames = [Frame { code: 0, offset: 0 }; MAX_FRAMES];
-    for (frame, raw) in frames.iter_mut().zip(raw.iter().take(count)) {
-        *frame = Frame { code: code(segment, raw.code)?, offset: raw.offset };
+    for (frame, raw) in frames.iter_mut().zip(raw) {
+        *frame = Frame { code: code::<M>(segment, raw.code)?, offset: raw.offset };
     }
-    intern(segment, frames.get(..count)?, if truncated { stack::TRUNCATED } else { 0 })
+    intern(segment, frames.get(..raw.len())?, flags)
 }
 
 /// The same stack, marked as lent to another thread.
@@ -157,11 +177,11 @@ fn write(segment: Segment, frames: &[Frame], flags: u32) -> Option<u32> {
 }
 
 /// The number of a code object. Another one at the same address has another signature.
-fn code(segment: Segment, address: usize) -> Option<u32> {
-    let signature = python::signature(address)?;
+fn code<M: Memory>(segment: Segment, address: usize) -> Option<u32> {
+    let signature = python::signature::<M>(address)?;
     let key = signature.iter().fold(1, |key, part| mix(key ^ part));
     CODES.number(key, || {
-        let offset = python::copy_code(segment, address)?;
+        let offset = python::copy_code::<M>(segment, address)?;
         segment.publish(header::CODES, CODE_INDEX, MAX_CODES, offset)
     })
 }

@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::local::{Inside, local};
-use crate::{lent, real, segment, stacks};
+use crate::{lent, pools, real, segment, stacks};
 
 /// What a thread runs.
 pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -18,6 +18,7 @@ struct Start {
     routine: AtomicUsize,
     argument: AtomicUsize,
     creator: AtomicU32,
+    leader: AtomicUsize,
     serves: AtomicU32,
 }
 
@@ -29,6 +30,7 @@ static STARTING: [Start; STARTS] = [const {
         routine: AtomicUsize::new(0),
         argument: AtomicUsize::new(0),
         creator: AtomicU32::new(0),
+        leader: AtomicUsize::new(0),
         serves: AtomicU32::new(0),
     }
 }; STARTS];
@@ -51,6 +53,7 @@ pub(crate) unsafe fn create(
     let Some(start) = own_stack().and_then(|creator| {
         let start = free()?;
         start.creator.store(creator, Ordering::Relaxed);
+        start.leader.store(pools::leader(routine), Ordering::Relaxed);
         start.serves.store(lent::engages(), Ordering::Relaxed);
         Some(start)
     }) else {
@@ -99,6 +102,7 @@ extern "C" fn caulk_heap_thread_begins(handle: *mut c_void) -> Call {
     // SAFETY: this thread's own.
     let own = unsafe { local().as_mut() };
     own.creator = start.creator.load(Ordering::Relaxed);
+    own.leader = start.leader.load(Ordering::Relaxed);
     own.serves = start.serves.load(Ordering::Relaxed);
     start.taken.store(false, Ordering::Release);
     Call { routine, argument }

@@ -3,7 +3,7 @@
 use caulk_wire::heap::ARENA_BYTES;
 
 use super::layout::{Layout, layout};
-use super::read;
+use super::memory::{Memory, Own, read};
 use crate::segment::Segment;
 
 /// Longest file name and function name that are copied, in bytes of UTF-8.
@@ -17,60 +17,62 @@ const BYTES_LENGTH: usize = 16;
 const BYTES_START: usize = 32;
 
 /// What tells a code object from another one that came to lie at its address.
-pub(crate) fn signature(code: usize) -> Option<[u64; 5]> {
+pub(crate) fn signature<M: Memory>(code: usize) -> Option<[u64; 5]> {
     let at = layout()?.code;
     // SAFETY: a code object of a frame that is running.
-    let field = |offset: usize| unsafe { read::<u64>(code + offset) };
+    let field = |offset: usize| unsafe { read::<M, u64>(code + offset) };
     // SAFETY: as above.
-    let line = u64::from(unsafe { read::<u32>(code + at.first_line) });
-    Some([code as u64, field(at.file), field(at.name), field(at.lines), line])
+    let line = u64::from(unsafe { read::<M, u32>(code + at.first_line) }?);
+    Some([code as u64, field(at.file)?, field(at.name)?, field(at.lines)?, line])
 }
 
 /// Copies a code object into the arena and returns its offset there.
-pub(crate) fn copy_code(segment: Segment, code: usize) -> Option<u32> {
+pub(crate) fn copy_code<M: Memory>(segment: Segment, code: usize) -> Option<u32> {
     let layout = layout()?;
     // SAFETY: as above.
-    let object = |offset: usize| unsafe { read::<usize>(code + offset) };
-    let (file, name) =
-        (Text::new(layout, object(layout.code.file))?, Text::new(layout, object(layout.code.name))?);
-    let lines = object(layout.code.lines);
+    let object = |offset: usize| unsafe { read::<M, usize>(code + offset) };
+    let file = Text::new::<M>(layout, object(layout.code.file)?)?;
+    let name = Text::new::<M>(layout, object(layout.code.name)?)?;
+    let lines = object(layout.code.lines)?;
     // SAFETY: the table is a `bytes` object.
-    let table = unsafe { read::<usize>(lines + BYTES_LENGTH) };
+    let table = unsafe { read::<M, usize>(lines + BYTES_LENGTH) }?;
     let table = if table > LONGEST_TABLE { 0 } else { table };
-    let (file_bytes, name_bytes) = (file.utf8(|_| ()), name.utf8(|_| ()));
-    let (offset, start) = segment.reserve(16 + file_bytes + name_bytes + table)?;
-    let mut at = start.as_ptr();
+    let (file_bytes, name_bytes) = (file.utf8::<M>(|_| ())?, name.utf8::<M>(|_| ())?);
+    let length = 16 + file_bytes + name_bytes;
+    let (offset, start) = segment.reserve(length + table)?;
+    let mut written = 0;
     let mut put = |byte: u8| {
-        // SAFETY: as many bytes as were reserved.
-        unsafe { at.write(byte) };
-        // SAFETY: behind the last one at most.
-        at = unsafe { at.add(1) };
+        // What another thread has made longer meanwhile is cut off.
+        if written < length {
+            // SAFETY: as many bytes as were reserved.
+            unsafe { start.as_ptr().add(written).write(byte) };
+            written += 1;
+        }
     };
     // SAFETY: as above.
-    let first_line = unsafe { read::<u32>(code + layout.code.first_line) };
+    let first_line = unsafe { read::<M, u32>(code + layout.code.first_line) }?;
     for word in [first_line, file_bytes as u32, name_bytes as u32, table as u32] {
         word.to_ne_bytes().into_iter().for_each(&mut put);
     }
-    file.utf8(&mut put);
-    name.utf8(&mut put);
-    for index in 0..table {
-        // SAFETY: within the object.
-        put(unsafe { read::<u8>(lines + BYTES_START + index) });
-    }
-    Some(offset)
+    file.utf8::<M>(&mut put)?;
+    name.utf8::<M>(&mut put)?;
+    // SAFETY: within what was reserved.
+    let table_at = unsafe { start.as_ptr().add(length) };
+    // SAFETY: within the object, to what was reserved.
+    unsafe { M::copy(lines + BYTES_START, table_at, table) }.then_some(offset)
 }
 
 /// The qualified name of a code object as it would be copied: how many bytes were written.
 pub(crate) fn qualified_name(code: usize, out: &mut [u8]) -> Option<usize> {
     let layout = layout()?;
     // SAFETY: the agent asks about a code object that it holds.
-    let name = Text::new(layout, unsafe { read::<usize>(code + layout.code.name) })?;
+    let name = Text::new::<Own>(layout, unsafe { read::<Own, usize>(code + layout.code.name) }?)?;
     let mut places = out.iter_mut();
-    Some(name.utf8(|byte| {
+    name.utf8::<Own>(|byte| {
         if let Some(place) = places.next() {
             *place = byte;
         }
-    }))
+    })
 }
 
 /// A string's characters.
@@ -83,12 +85,12 @@ struct Text {
 
 impl Text {
     /// `None` for a string whose characters do not lie behind its head.
-    fn new(layout: &Layout, text: usize) -> Option<Self> {
+    fn new<M: Memory>(layout: &Layout, text: usize) -> Option<Self> {
         let at = layout.text;
         // SAFETY: names and files of code objects are strings.
-        let state = unsafe { read::<u32>(text + at.state) };
+        let state = unsafe { read::<M, u32>(text + at.state) }?;
         // SAFETY: as above.
-        let length = unsafe { read::<usize>(text + at.length) };
+        let length = unsafe { read::<M, usize>(text + at.length) }?;
         // Bits of `PyASCIIObject.state`, 3.10 to 3.14: interned 2, kind 3, compact 1, ascii 1.
         let (kind, compact, ascii) = ((state >> 2) & 7, (state >> 5) & 1 == 1, (state >> 6) & 1 == 1);
         let head = if ascii { at.ascii } else { at.compact };
@@ -96,17 +98,17 @@ impl Text {
         known.then_some(Self { start: text + head, length, width: kind as usize })
     }
 
-    /// Puts the text as UTF-8, cut after [`LONGEST_NAME`] bytes, and returns their number.
-    fn utf8(&self, mut put: impl FnMut(u8)) -> usize {
+    /// Puts the text as UTF-8, cut after [`LONGEST_NAME`] bytes, and returns their number; `None` where it is gone.
+    fn utf8<M: Memory>(&self, mut put: impl FnMut(u8)) -> Option<usize> {
         let mut written = 0;
         for index in 0..self.length {
             let at = self.start + index * self.width;
             // SAFETY: within the string.
             let character = unsafe {
                 match self.width {
-                    1 => u32::from(read::<u8>(at)),
-                    2 => u32::from(read::<u16>(at)),
-                    _ => read::<u32>(at),
+                    1 => u32::from(read::<M, u8>(at)?),
+                    2 => u32::from(read::<M, u16>(at)?),
+                    _ => read::<M, u32>(at)?,
                 }
             };
             let mut buffer = [0; 4];
@@ -119,6 +121,6 @@ impl Text {
             bytes.bytes().for_each(&mut put);
             written += bytes.len();
         }
-        written
+        Some(written)
     }
 }

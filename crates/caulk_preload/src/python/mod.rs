@@ -1,17 +1,19 @@
 //! The interpreter's own data, read as it lies in memory: no lock, no call but for the address of the thread's state.
 //!
-//! A thread's frames change only by what the thread itself does, and it is in here meanwhile. Nothing is read before the
+//! A thread's frames change only by what the thread itself does, and it is in here meanwhile, or waits. Nothing is read before the
 //! agent has seen that a known call comes back as it was made.
 
 mod code;
 mod frames;
 mod layout;
+mod memory;
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use code::{copy_code, qualified_name, signature};
-pub(crate) use frames::{Raw, walk, walk_unchecked};
+pub(crate) use frames::{Raw, thread_state, walk, walk_other, walk_unchecked};
+pub(crate) use memory::{Memory, Others, Own};
 
 use caulk_wire::heap::Refusal;
 
