@@ -10,12 +10,14 @@ use std::time::Duration;
 use caulk_wire::Garbage;
 use pyo3::prelude::*;
 
+mod hidden;
 mod links;
 mod weight;
 
 use weight::Weight;
 
 use crate::heap::{Address, AddressBits, AddressMap, AddressSet, Heap, loaded};
+use crate::heap_profile::Sampler;
 use crate::stopwatch::Stopwatch;
 
 /// Objects that are looked at: the first of so many that are younger than the first census.
@@ -63,14 +65,14 @@ impl Nursery {
 
     /// What a collection would free of the young, before anything is called since the census; `None` where it takes too
     /// long or there is nothing. The objects are kept alive by what it returns.
-    pub(crate) fn look<'py>(&mut self, heap: &mut Heap<'py>) -> Option<Found<'py>> {
+    pub(crate) fn look<'py>(&mut self, heap: &mut Heap<'py>, sampler: Option<Sampler>) -> Option<Found<'py>> {
         let young = std::mem::take(&mut self.young);
         let dead = Trial::of(heap, &young)?.dead();
         if self.met > young.len() && dead.len() < young.len() / SMALLEST_PART {
             // The program keeps what it has made: the next census founds anew.
             self.old = None;
         }
-        let weight = Weight::of(heap, &dead);
+        let weight = Weight::of(heap, &dead, sampler);
         let share = self.met as f64 / young.len().max(1) as f64;
         Some(Found { kept: heap.hold(dead.iter().copied()), dead, weight, share })
     }
@@ -157,7 +159,7 @@ impl<'py> Found<'py> {
         Garbage {
             boundary,
             objects: whole(self.dead.len() as u64),
-            bytes: whole(self.weight.objects + tensor_bytes),
+            bytes: whole(self.weight.objects + self.weight.hidden + tensor_bytes),
             tensor_bytes: whole(tensor_bytes),
             truncated: self.share > 1.0,
             enabled,

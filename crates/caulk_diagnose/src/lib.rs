@@ -77,8 +77,9 @@ pub struct Diagnosis {
     pub notes: Vec<String>,
 }
 
-/// Part of the growth that cycles must account for, as far as their objects tell, before it is put down to them.
-const MOST: f64 = 0.5;
+/// Part of the growth that cycles must account for, as far as their objects tell, before it is left open whether they are
+/// all of it: what else hangs on them is not known.
+const MUCH: f64 = 0.25;
 /// Looks at all containers below which it is no news that none of them was found to grow.
 const FEWEST_LOOKS: usize = 4;
 
@@ -173,11 +174,12 @@ fn of_process(
         let mut lines =
             known.map_or_else(|| native::findings(files, process, judged, open), |known| vec![known]);
         let rate = judged.in_use().map_or(0.0, |verdict| verdict.bytes_per_unit);
-        let most = |line: &Finding| {
+        let much = |line: &Finding| {
             let bytes = line.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
-            cycles::is_collectable(line) && bytes >= MOST * rate
+            cycles::is_collectable(line) && bytes >= MUCH * rate
         };
-        if lines.iter().any(most)
+        if lines.iter().any(much)
+            && findings.iter().all(|finding| finding.severity == Severity::Info)
             && let Some(more) = cycles::until_collected(process, judged)
         {
             judged.postpone(more, "rises by objects in cycles, for which the collector has not come by yet");

@@ -58,10 +58,13 @@ impl Judged {
         rates.max_by(f64::total_cmp)
     }
 
-    /// Leaves open whether memory grows, for so many boundaries.
+    /// Leaves open whether memory grows, for so many boundaries: the bytes in use, and the pages that they lie in.
     pub(crate) fn postpone(&mut self, more: u32, text: &str) {
-        let in_use = self.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
-        if let Some(verdict) = in_use {
+        let rises = |verdict: &&mut Verdict| {
+            verdict.series == Series::InUse
+                || (verdict.series == Series::Rss && verdict.state == State::Grows)
+        };
+        for verdict in self.verdicts.iter_mut().filter(rises) {
             verdict.state = State::Undecided;
             verdict.more_needed = Some(more);
             verdict.oom_in_s = None;

@@ -2,8 +2,10 @@
 
 use caulk_wire::TypeCount;
 
+use super::hidden;
 use crate::contents::array_bytes;
 use crate::heap::{Address, AddressMap, Heap, Shape, type_address};
+use crate::heap_profile::Sampler;
 use crate::torch::Torch;
 
 /// Tensors and arrays that are asked for their storages; the rest is taken to be like these.
@@ -19,11 +21,15 @@ pub(super) struct Weight {
     types: AddressMap<(u64, u64)>,
     /// Tensors and arrays.
     holders: Vec<Address>,
+    /// Objects of C code, with their sizes.
+    opaque: Vec<(Address, usize)>,
+    /// Bytes that these hold beside themselves, as far as the sampler knows.
+    pub(super) hidden: u64,
 }
 
 impl Weight {
     /// Weighs garbage whose addresses are good still; what is asked later is kept alive.
-    pub(super) fn of(heap: &mut Heap<'_>, dead: &[Address]) -> Self {
+    pub(super) fn of(heap: &mut Heap<'_>, dead: &[Address], sampler: Option<Sampler>) -> Self {
         let mut weight = Self::default();
         let mut beside: AddressMap<usize> = AddressMap::default();
         for object in dead {
@@ -36,6 +42,7 @@ impl Weight {
                 weight.add(heap, object);
             }
         }
+        weight.hidden = sampler.map_or(0, |sampler| hidden::bytes(sampler, &weight.opaque));
         let types: Vec<Address> = weight.types.keys().copied().collect();
         heap.keep(types.into_iter().chain(weight.holders.iter().copied()));
         weight
@@ -46,8 +53,14 @@ impl Weight {
         self.objects += bytes;
         let (count, sum) = self.types.entry(type_address(object)).or_default();
         (*count, *sum) = (*count + 1, *sum + bytes);
-        if matches!(heap.type_of(object).shape, Shape::Tensor | Shape::Array) {
-            self.holders.push(object);
+        let info = heap.type_of(object);
+        match info.shape {
+            Shape::Tensor | Shape::Array => self.holders.push(object),
+            // Instances of Python's own classes are known to the collector.
+            Shape::Plain if !info.collected && info.item_size == 0 => {
+                self.opaque.push((object, info.basic_size));
+            }
+            _ => {}
         }
     }
 

@@ -18,6 +18,8 @@ const PART: f64 = 0.25;
 /// Garbage that is worth a word though memory does not grow: in bytes, and as a share of the bytes in use.
 const MUCH: u64 = 64 << 20;
 const SHARE: f64 = 0.125;
+/// What may pile up until the collector comes by, in bytes: figures that were closed, a canvas each, do.
+const PILE: f64 = (256 << 20) as f64;
 /// Objects until the youngest are looked at, from which on the collector has been told to come seldom (CPython's own
 /// numbers are 700 to 2000).
 const SELDOM: u64 = 5000;
@@ -74,7 +76,7 @@ pub(crate) fn until_collected(process: &Process<'_>, judged: &Judged) -> Option<
     let objects =
         process.boundaries.iter().rev().find(|boundary| boundary.census_objects > 0)?.census_objects;
     let most = QUARTER * objects as f64;
-    let small = in_use.bytes_per_unit / made * most < MUCH as f64;
+    let small = in_use.bytes_per_unit / made * most < PILE;
     // Where far more wait, something else keeps it away.
     let late = last.objects as f64 > LATE * most;
     let left = (most - last.objects as f64).max(0.0) / made / in_use.boundary_units;
