@@ -44,6 +44,7 @@ LEAKS = [
     ("log_buffer.py", {"log-records-kept"}, "buffer"),
     ("handlers_kept.py", {"unbounded-history"}, "handlers"),
     ("caught_errors.py", {"exception-keeps-frames"}, "failed"),
+    ("records_by_epoch.py", {"unbounded-history"}, "by_epoch"),
 ]
 
 

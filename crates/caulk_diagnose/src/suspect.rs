@@ -153,7 +153,7 @@ pub(crate) fn of_caulk(holder: &Holder) -> bool {
     own(&holder.owner_type) || holder.path.iter().any(|step| own(&step.name) || own(&step.type_name))
 }
 
-/// Elements that nobody had the time to look at, or that are in a web of references (figures, modules), do not tell what
+/// Elements that nobody had the time to look at, or only in part, or that are in a web of references (figures, modules), do not tell what
 /// dies with them, and what is found behind a graph is the least that it keeps: inputs with gradients, say, and what C++
 /// alone refers to, are not seen. Where one line is left that stores such elements, and the rest accounts for less than
 /// half of the growth, what is left is its doing.
@@ -168,8 +168,12 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind);
         // Parameters that only their optimizer knows are in its groups and in its state.
         let parameters = place::is_optimizer_state(suspect.holder);
-        let open =
-            unseen || parameters || holds("shared") || (graphs && (SMALLEST_PART..0.5).contains(&part));
+        let cut = suspect.kind != ContainerKind::Graph && suspect.contents.is_some_and(|look| look.truncated);
+        let open = unseen
+            || cut
+            || parameters
+            || holds("shared")
+            || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late;
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
