@@ -1,5 +1,8 @@
 //! Why no agent reports although Python runs: told from the outside, as far as the process shows it.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use caulk_core::wire::{RUN_VARIABLE, SOCKET_VARIABLE};
 
 use crate::launch::{INJECTED, PYTHON_PATH};
@@ -47,6 +50,8 @@ struct Outside<'a> {
     environment: Option<&'a [String]>,
     /// Names of mapped files, one a line.
     maps: &'a str,
+    /// It runs with other rights than caulk.
+    is_elevated: bool,
 }
 
 impl Silence {
@@ -114,7 +119,19 @@ fn reason(pid: u32, reader: &mut Reader) -> Option<Reason> {
         arguments: &arguments,
         environment: environment.as_deref(),
         maps: &maps,
+        is_elevated: is_elevated(pid, &link, reader),
     })
+}
+
+/// Does it run as somebody else, or from a file that gives it rights of its own? Then the system keeps out what is
+/// preloaded, and caulk's socket is closed to it (ld.so(8), secure-execution mode).
+fn is_elevated(pid: u32, executable: &Path, reader: &mut Reader) -> bool {
+    const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+    let rights = std::fs::metadata(executable).is_ok_and(|data| data.mode() & SET_ID != 0);
+    let status = text(reader.process(pid, "status").unwrap_or_default());
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let own = rustix::process::geteuid().as_raw().to_string();
+    rights || users.is_some_and(|users| users.split_whitespace().any(|user| user != own))
 }
 
 /// Variables of a process. A kernel that does not show them shows an empty file, as `env -i` makes it: this process's
@@ -143,6 +160,11 @@ fn explain(outside: &Outside<'_>) -> Option<Reason> {
         let effect = if option == 'S' { "does not import `site`" } else { "ignores PYTHONPATH" };
         let why = format!("with the option -{option} it {effect}, by which caulk gets in");
         return Some(Reason::new(why, "leave the option out under caulk"));
+    }
+    if outside.is_elevated {
+        let why =
+            "it runs as another user or with rights of its own (setuid, setgid), where nothing is let in";
+        return Some(Reason::new(why, "start it as the user who runs caulk"));
     }
     outside.environment.and_then(environment_reason).or_else(|| library_reason(outside))
 }
@@ -232,7 +254,13 @@ mod tests {
     fn check(executable: &str, line: &str, environment: &[&str], maps: &str, expected: &str) {
         let arguments: Vec<String> = line.split(' ').map(String::from).collect();
         let environment: Vec<String> = environment.iter().copied().map(String::from).collect();
-        let outside = Outside { executable, arguments: &arguments, environment: Some(&environment), maps };
+        let outside = Outside {
+            executable,
+            arguments: &arguments,
+            environment: Some(&environment),
+            maps,
+            is_elevated: false,
+        };
         let text = explain(&outside).map(|reason| reason.why).unwrap_or_default();
         assert!(text.contains(expected) && text.is_empty() == expected.is_empty(), "{line}: {text}");
     }
@@ -275,5 +303,19 @@ mod tests {
         said("/usr/bin/python3.12", "/usr/bin/python3.12", "statically");
         said("/usr/bin/pypy3.10", MAPS, "PyPy");
         said("/usr/bin/python3.13", MAPS, "");
+    }
+
+    #[test]
+    fn rights_of_its_own_are_named() {
+        let arguments = ["python", "x.py"].map(String::from);
+        let environment = [String::from("HOME=/")];
+        let outside = Outside {
+            executable: "/usr/bin/python3.13",
+            arguments: &arguments,
+            environment: Some(&environment),
+            maps: MAPS,
+            is_elevated: true,
+        };
+        assert!(explain(&outside).is_some_and(|reason| reason.why.contains("setuid")));
     }
 }

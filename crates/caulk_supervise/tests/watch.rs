@@ -184,6 +184,11 @@ fn silence_of_python_is_explained() {
     );
     check(&["sh", "-c", "exec env -i $(which python3) -c 'input()'"], "environment did not reach it");
     check(&["sh", "-c", "PYTHONPATH=/elsewhere exec python3 -c 'input()'"], "was replaced on the way");
+    // Only root can become somebody else.
+    if rustix::process::geteuid().is_root() {
+        let nobody = ["setpriv", "--reuid=65534", "--clear-groups", "/usr/bin/python3", "-c", "input()"];
+        check(&nobody, "as another user");
+    }
 }
 
 /// A container with a limit of 100 MB that counts `before` OOM kills, and `after` once the script has run.
