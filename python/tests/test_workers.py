@@ -24,6 +24,16 @@ def test_what_a_worker_keeps_is_named_inside_the_data_set(run_caulk, context):
     assert finding["process"] == {"role": "worker", "index": finding["process"]["index"], "count": 2}, run.told()
 
 
+def test_the_worker_that_grows_is_looked_into_beside_one_that_does_not(run_caulk):
+    program = PROGRAMS / "worker_of_two.py"
+    run: Run = run_caulk(program)
+    assert run.code == 0, run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None and finding["class"] == "worker-memory-grows", run.told()
+    assert finding["container"] == "self.read", run.told()
+    assert finding["process"] == {"role": "worker", "index": 1, "count": 1}, run.told()
+
+
 @pytest.mark.parametrize("context", ["fork", "forkserver"])
 def test_native_memory_of_a_worker_is_named_where_it_is_allocated(run_caulk, context):
     program = PROGRAMS / "worker_buffers.py"

@@ -1,8 +1,9 @@
 //! How far the training is, in shared memory: told by processes that train, looked up by those that work for them.
 //!
 //! A worker of a data loader or a pool makes no steps. It takes its readings when the process it works for has cut a
-//! boundary. All workers of a process have one credit of CPU time, which one of them spends: they do the same work, and
-//! what is found in one need not be found in each. The others have another, for their readings.
+//! boundary. All workers of a process have one credit of CPU time, which one of them spends: most do the same work, and
+//! what is found in one need not be found in each. Where they do not, it passes on to one whose memory rises. The others
+//! have another, for their readings.
 
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -125,13 +126,41 @@ impl Entry {
         self.word(entry::READ)
     }
 
-    /// Is the credit this worker's to spend? It is the first one's who asks, until that one has ended.
-    pub(crate) fn spends(self) -> bool {
+    /// Is the credit this worker's to spend? It is the first one's who asks, until that one has ended, or one that `rises`
+    /// asks while that one does not.
+    pub(crate) fn spends(self, rises: bool) -> bool {
         let own = std::process::id();
-        let spender = self.half(entry::SPENDER);
+        let (spender, risen) = (self.half(entry::SPENDER), self.half(entry::RISES));
         let now = spender.load(Ordering::Relaxed);
-        let free = now == 0 || (now != own && !lives(now));
+        let free = || now == 0 || (rises && risen.load(Ordering::Relaxed) == 0) || !lives(now);
         let take = || spender.compare_exchange(now, own, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        now == own || (free && take())
+        let spends = now == own || (free() && take());
+        if spends {
+            risen.store(rises.into(), Ordering::Relaxed);
+        }
+        spends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_credit_passes_on_from_one_that_does_not_rise_to_one_that_does() {
+        let mut words = [0_u64; ENTRY_BYTES / 8];
+        let entry = Entry(NonNull::from(&mut words).cast());
+        assert!(entry.spends(false), "nobody has it yet");
+        // SAFETY: always succeeds.
+        let other = unsafe { libc::getppid() }.unsigned_abs();
+        let held_by_other = |rises: u32| {
+            entry.half(entry::SPENDER).store(other, Ordering::Relaxed);
+            entry.half(entry::RISES).store(rises, Ordering::Relaxed);
+        };
+        held_by_other(0);
+        assert!(!entry.spends(false), "neither rises");
+        assert!(entry.spends(true), "this one rises alone");
+        held_by_other(1);
+        assert!(!entry.spends(true), "both rise");
     }
 }

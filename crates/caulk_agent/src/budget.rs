@@ -1,6 +1,6 @@
 //! What the agent may cost: a start credit, then a share of the process's own CPU time, as on an ordinary machine.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::board::Entry;
@@ -36,8 +36,11 @@ pub(crate) struct Budget {
     seen: Duration,
     /// Where the process is found that this one works for: all that do have one credit together.
     shared: Option<Entry>,
-    /// May that credit be this one's to spend?
+    /// May that credit be this one's to spend, and has its own memory risen lately?
     stays: bool,
+    rises: bool,
+    /// Part of `spent` that was paid from that credit.
+    lent: Duration,
 }
 
 impl Budget {
@@ -64,24 +67,32 @@ impl Budget {
     /// What may be spent before the share applies: of several workers, one has the credit of all.
     fn credit(&self) -> Duration {
         let Some(entry) = self.shared else { return CREDIT };
-        let (own, all, spent) = if self.spends(entry) {
-            (CREDIT, CREDIT, entry.spent())
+        let of_others =
+            |spent: &AtomicU64, own| Duration::from_nanos(spent.load(Ordering::Relaxed)).saturating_sub(own);
+        if self.spends(entry) {
+            CREDIT.saturating_sub(of_others(entry.spent(), self.lent))
         } else {
-            (READINGS, ALL_READINGS, entry.read())
-        };
-        let others = Duration::from_nanos(spent.load(Ordering::Relaxed)).saturating_sub(self.spent);
-        own.min(all.saturating_sub(others))
+            let left =
+                ALL_READINGS.saturating_sub(of_others(entry.read(), self.spent.saturating_sub(self.lent)));
+            // What it spent while the credit was its own is no matter of its readings.
+            self.lent + READINGS.min(left)
+        }
     }
 
     /// Is this the worker that spends the credit of all?
     fn spends(&self, entry: Entry) -> bool {
-        self.stays && entry.spends()
+        self.stays && entry.spends(self.rises)
     }
 
     /// From now on the credit is that of all who work for this process; one that `stays` may be the one to spend it.
     pub(crate) fn share(&mut self, entry: Option<Entry>, stays: bool) {
         self.shared = self.shared.or(entry);
         self.stays = stays;
+    }
+
+    /// Has the memory of this process risen lately? Then the credit that it shares is rather its own to spend.
+    pub(crate) fn set_rises(&mut self, rises: bool) {
+        self.rises = rises;
     }
 
     /// What this boundary has cost so far.
@@ -106,7 +117,9 @@ impl Budget {
         self.spent += worked;
         self.taken += taken;
         if let Some(entry) = self.shared {
-            let spent = if self.spends(entry) { entry.spent() } else { entry.read() };
+            let lent = self.spends(entry);
+            self.lent += if lent { worked } else { Duration::ZERO };
+            let spent = if lent { entry.spent() } else { entry.read() };
             spent.fetch_add(worked.as_nanos() as u64, Ordering::Relaxed);
         }
         self.longest = self.longest.max(taken);

@@ -219,6 +219,7 @@ impl Session {
             && !beside
             && unit <= self.tracked
             && self.trends[unit as usize].take(unit, level, cost, crate::heap::modules(py), of != 0);
+        self.claim_credit();
         if with_census {
             self.track(unit);
         }

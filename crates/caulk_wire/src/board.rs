@@ -27,6 +27,8 @@ pub mod entry {
     pub const SPENT: usize = 32;
     /// The worker that spends the credit, 32 bits; 0 where there is none.
     pub const SPENDER: usize = 40;
+    /// 1 where that worker's own memory has risen lately, 32 bits: then it keeps the credit.
+    pub const RISES: usize = 44;
     /// CPU time that the agents of its other workers have spent on readings, in nanoseconds.
     pub const READ: usize = 48;
 }

@@ -30,6 +30,8 @@ pub(super) struct Trend {
     boundaries: u32,
     rises: u32,
     last: u64,
+    /// Boundary at which it last rose, in a row or in a block.
+    risen: Option<u32>,
     /// Lowest level of the block of boundaries that is being read.
     low: u64,
     /// Modules loaded at the last boundary.
@@ -71,6 +73,9 @@ impl Trend {
             self.boundaries <= FIRST || level > self.looked + WORTH || self.since >= SELDOM || turns;
         // Within an epoch much is made and freed again: only what rises and rises is looked into.
         let rising = self.rises >= RISES || creeps;
+        if rising {
+            self.risen = Some(self.boundaries);
+        }
         let worth = if !sparing && (unit == Unit::Epoch || slow) { regular } else { rising };
         // Finer boundaries must not use up what the epochs need.
         let rested = unit == Unit::Epoch
@@ -87,5 +92,10 @@ impl Trend {
             self.since = 0;
         }
         worth && rested
+    }
+
+    /// Has memory risen lately, so that this is no warm-up or noise of some time ago?
+    pub(super) fn rises(&self) -> bool {
+        self.risen.is_some_and(|at| self.boundaries - at < BLOCK)
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use caulk_wire::Unit;
 
-use super::{Cut, Session};
+use super::{Cut, Session, Trend};
 use crate::board;
 use crate::census::Census;
 use crate::heap::Heap;
@@ -30,6 +30,12 @@ impl Session {
         {
             entry.tell(cut.unit, cut.index, cut.steps);
         }
+    }
+
+    /// Tells whether this worker has something to be looked into: of several, one that has spends the credit of all.
+    pub(super) fn claim_credit(&mut self) {
+        let rises = self.trends.iter().any(Trend::rises) || self.copied.is_due(self.shares.as_ref());
+        self.budget.set_rises(rises);
     }
 
     /// A worker is read from its first boundary on; where others before it have used up what that may cost all, only once
