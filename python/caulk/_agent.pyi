@@ -44,6 +44,9 @@ def progress_of(pid: int) -> tuple[int, int, int] | None:
 def step(steps: int) -> None:
     """An optimizer step is done; so many in all."""
 
+def rank(rank: int) -> None:
+    """The process has this rank in a distributed job, which the environment has not said."""
+
 def loop(unit: int, file: str, line: int, function: str, variable: str, source: str) -> None:
     """A loop of the program was recognised, by `source`: `loop`, `dataloader`, `lightning`, `transformers`, `caulk.epoch`."""
 

@@ -80,6 +80,8 @@ class Marks:
         self._busy = False
         #: Process whose boundaries this one takes over; 0 where it cuts its own.
         self.works_for = 0
+        #: Number of this process among those that train together, as far as it is known.
+        self._rank = self._identity[2]
         #: A boundary that was cut inside a backward pass.
         self.waiting = None
         self._phase = None
@@ -262,9 +264,19 @@ class Marks:
             if of:
                 self.agent.boundary(*boundary, level, of)
             else:
+                self._say_rank()
                 self.agent.boundary(*boundary, level)
         finally:
             self._busy = False
+
+    def _say_rank(self):
+        """Tells the rank of this process once it is known, where the environment has not said it."""
+        rank = _rank_in_group()
+        if rank is None and self._rank is None:
+            rank = _spawned_rank()
+        if rank is not None and rank != self._rank:
+            self._rank = rank
+            self.agent.rank(rank)
 
     def phase(self):
         """What the program was doing last."""
@@ -512,6 +524,25 @@ def master():
     process = sys.modules.get("multiprocessing.process")
     parent = process and process.parent_process()
     return parent.pid if parent is not None else 0
+
+
+def _rank_in_group():
+    """Rank of this process as `torch.distributed` has it, once the program has made the process group."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or "get_rank" not in vars(distributed) or not distributed.is_initialized():
+        return None
+    return distributed.get_rank()
+
+
+def _spawned_rank():
+    """The number that `torch.multiprocessing.spawn` has given to this process, if it has started it."""
+    spawn = sys.modules.get("torch.multiprocessing.spawn")
+    if spawn is None:
+        return None
+    process = sys.modules["multiprocessing.process"].current_process()
+    target = getattr(process, "_target", None)
+    # `_wrap(fn, i, args, error_file)`.
+    return process._args[1] if target is not None and target is vars(spawn).get("_wrap") else None
 
 
 def replace(marks, owner, name, function):

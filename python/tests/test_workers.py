@@ -105,6 +105,18 @@ def test_the_rank_that_grows_is_named(run_caulk):
     assert finding["process"] == {"role": "rank", "index": 1, "count": 1}, run.told()
 
 
+@pytest.mark.parametrize("kind", ["group", "alone"])
+def test_ranks_that_the_program_spawns_have_their_number(run_caulk, kind):
+    program = PROGRAMS / "rank_spawned.py"
+    run: Run = run_caulk(program, kind, "2")
+    assert run.code == 0, run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None, run.told()
+    assert finding["process"] == {"role": "rank", "index": 2, "count": 1}, run.told()
+    (note,) = [note for note in run.report["notes"] if "3 ranks" in note]
+    assert "rank 2 stands out" in note, run.told()
+
+
 def test_ranks_that_grow_alike_share_a_finding(run_caulk):
     run, note = ranks(run_caulk, "0", "1")
     assert note.startswith("2 ranks, alike: memory in use moves by"), run.told()

@@ -54,8 +54,9 @@ pub fn compare(
 ) -> Result<Vec<Comparison>, CompareError> {
     let mut processes = Process::all(recording);
     processes.retain(|process| !process.boundaries.is_empty());
-    // Whose moments are meant is the training process.
-    processes.sort_by_key(|process| process.record.role != Role::Main);
+    // Whose moments are meant is the training process; a program that spawns its ranks makes no steps.
+    let makes_no_steps = |process: &Process| process.boundaries.iter().all(|boundary| boundary.steps == 0);
+    processes.sort_by_key(|process| (makes_no_steps(process), process.record.role != Role::Main));
     let mut found = Vec::new();
     for process in &processes {
         match of_process(process, sources, from, to) {

@@ -120,7 +120,11 @@ impl<'a> Process<'a> {
             Message::GpuMade(made) => self.on_gpu = Some(made),
             Message::Opened(opened) => self.opened.push(opened),
             Message::Trim(trim) => self.trims.push(trim),
-            Message::Bye(_) | Message::Standing(_) | Message::Answer(_) | Message::Uncaught(_) => {}
+            Message::Bye(_)
+            | Message::Rank(_)
+            | Message::Standing(_)
+            | Message::Answer(_)
+            | Message::Uncaught(_) => {}
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct Signs {
     pub(crate) kind: Kind,
     /// Runs its parent's command line: forked from it, or about to become something else.
     pub(crate) forked: bool,
-    /// `RANK`, from its agent.
+    /// Rank in a distributed job, from its agent.
     pub(crate) rank: Option<u32>,
     /// Number as a `DataLoader` worker, from its agent.
     pub(crate) worker: Option<u32>,
@@ -62,11 +62,26 @@ pub(crate) enum Claim {
     None,
     /// Its agent reports boundaries by time.
     Runs,
+    /// It has started ranks by `multiprocessing`.
+    Spawns,
     /// Its agent reports steps or epochs.
     Trains,
 }
 
 impl Signs {
+    /// Has its parent made it to run a function, rather than another program?
+    fn is_made_by_parent(self) -> bool {
+        self.kind == Kind::Spawned || (self.forked && self.kind != Kind::Foreign)
+    }
+
+    /// A rank that the program has started itself, and no launcher.
+    fn is_spawned_rank(self) -> bool {
+        self.claim == Claim::Trains
+            && self.rank.is_some()
+            && self.worker.is_none()
+            && self.is_made_by_parent()
+    }
+
     pub(crate) fn hear_hello(&mut self, hello: &Hello) {
         self.rank = hello.rank.or(self.rank);
         self.worker = hello.worker.or(self.worker);
@@ -107,11 +122,20 @@ impl Roles {
             return Vec::new();
         };
         let mut changed = Vec::new();
-        let signs = process.signs;
+        let (signs, parent) = (process.signs, process.record.parent);
+        if signs.is_spawned_rank()
+            && let Some(parent) = processes.get_mut(&parent)
+            && parent.signs.kind == Kind::Python
+            && parent.signs.claim < Claim::Spawns
+        {
+            parent.signs.claim = Claim::Spawns;
+            let parent = parent.record.pid;
+            changed.extend(self.judge(parent, processes));
+        }
         let former = self.main;
         let rival = processes.get(&former).map_or(Claim::None, |main| main.signs.claim);
-        // A worker reports boundaries, too, and is never the main process.
-        let eligible = signs.worker.is_none() && signs.claim > rival;
+        // A worker reports boundaries, too, and is never the main process; a rank's program is, where it has started it.
+        let eligible = signs.worker.is_none() && !signs.is_spawned_rank() && signs.claim > rival;
         if pid != former && eligible {
             self.main = pid;
             if self.settle(former, processes) {
@@ -131,12 +155,13 @@ impl Roles {
         };
         let (signs, now) = (process.signs, (process.record.role, process.record.index));
         let role = self.role(pid, &process.record.name, signs);
-        let index = match role {
-            Role::Main => 0,
-            Role::Worker => worker_index(pid, signs.worker, processes),
+        let index = match (role, signs.rank) {
+            (Role::Main, _) => 0,
+            (Role::Worker, _) => worker_index(pid, signs.worker, processes),
+            (Role::Rank, Some(rank)) => rank,
             _ if process.settled && role == now.0 => now.1,
-            Role::Rank => signs.rank.unwrap_or_else(|| take(&mut self.ranks)),
-            Role::Other => take(&mut self.others),
+            (Role::Rank, None) => take(&mut self.ranks),
+            (Role::Other, _) => take(&mut self.others),
         };
         let Some(process) = processes.get_mut(&pid) else {
             return false;
@@ -157,7 +182,7 @@ impl Roles {
             Role::Main
         } else if trains {
             Role::Rank
-        } else if signs.kind == Kind::Spawned || (signs.forked && signs.kind != Kind::Foreign) {
+        } else if signs.is_made_by_parent() {
             Role::Worker
         } else {
             Role::Other
@@ -222,6 +247,16 @@ mod tests {
         let ranks = [(3, trains(Some(1))), (2, trains(Some(0)))];
         check(&ranks, &[(1, Role::Other, 0), (2, Role::Rank, 0), (3, Role::Rank, 1)]);
         check(&[(1, trains(Some(0)))], &[(1, Role::Main, 0)]);
+    }
+
+    #[test]
+    fn a_program_that_spawns_its_ranks_is_main() {
+        let spawned = |rank| Signs { kind: Kind::Spawned, ..trains(Some(rank)) };
+        let program = Signs { kind: Kind::Python, ..Signs::default() };
+        let ranks = [(1, program), (3, spawned(1)), (2, spawned(0))];
+        check(&ranks, &[(1, Role::Main, 0), (2, Role::Rank, 0), (3, Role::Rank, 1)]);
+        let told_later = [(1, program), (2, spawned(0)), (2, spawned(4))];
+        check(&told_later, &[(1, Role::Main, 0), (2, Role::Rank, 4)]);
     }
 
     #[test]

@@ -281,7 +281,7 @@ impl Tree {
 
     /// Takes in what an agent says about its process; a process that was not seen yet becomes known by it.
     pub(crate) fn hear(&mut self, pid: u32, message: &Message, now_ns: u64) {
-        if !matches!(message, Message::Hello(_) | Message::Boundary(_)) {
+        if !matches!(message, Message::Hello(_) | Message::Rank(_) | Message::Boundary(_)) {
             return;
         }
         if !self.processes.contains_key(&pid) && !self.add(pid, now_ns) {
@@ -398,6 +398,7 @@ impl Process {
                 self.recorded = true;
                 self.signs.hear_hello(hello);
             }
+            Message::Rank(said) => self.signs.rank = Some(said.rank),
             Message::Boundary(boundary) => self.signs.hear_boundary(boundary),
             _ => {}
         }

@@ -81,6 +81,7 @@ messages! {
         20 Uncaught,
         21 GpuMade,
         22 Opened,
+        23 Rank,
     }
 }
 

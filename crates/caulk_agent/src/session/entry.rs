@@ -2,7 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use caulk_wire::{BackwardSite, Bye, CodePlace, Hello, LoopSite, PROTOCOL, Phase, SOCKET_VARIABLE, Unit};
+use caulk_wire::{
+    BackwardSite, Bye, CodePlace, Hello, LoopSite, PROTOCOL, Phase, Rank, SOCKET_VARIABLE, Unit,
+};
 use pyo3::prelude::*;
 
 use super::{Cut, Session};
@@ -99,6 +101,13 @@ fn step(py: Python<'_>, steps: u64) {
     if trace::is_armed() {
         guarded(|session| session.suspects.finish_trace_if_enough(py, &mut session.channel));
     }
+}
+
+/// The process has this rank in a distributed job.
+#[pyfunction]
+#[pyo3(name = "rank")]
+fn has_rank(rank: u32) {
+    guarded(|session| session.channel.send(&Rank { rank }.into()));
 }
 
 /// A loop of the program was recognised.
@@ -208,6 +217,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(boundary, module)?,
         wrap_pyfunction!(progress_of, module)?,
         wrap_pyfunction!(step, module)?,
+        wrap_pyfunction!(has_rank, module)?,
         wrap_pyfunction!(loop_site, module)?,
         wrap_pyfunction!(backward_site, module)?,
         wrap_pyfunction!(made_segment, module)?,

@@ -45,6 +45,7 @@ fn summary(message: &Message) -> Summary<'_> {
         }
         Message::Garbage(m) => plain("garbage", format!("{} objects, {} bytes", m.objects, m.bytes)),
         Message::Note(m) => plain("note", format!("{}: {}", m.code, m.text)),
+        Message::Rank(m) => plain("rank", m.rank.to_string()),
         Message::Bye(m) => plain("bye", format!("{} steps, {} epochs", m.steps, m.epochs)),
         Message::Standing(m) => plain("standing", format!("{} steps, can save by: {}", m.steps, m.way)),
         Message::Answer(m) => {

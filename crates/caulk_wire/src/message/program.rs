@@ -45,7 +45,7 @@ records! {
         executable: String,
         /// `sys.argv`, or `sys.orig_argv` where there is one.
         argv: Vec<String>,
-        /// `RANK` of a distributed job.
+        /// `RANK` of a distributed job, as the environment has it.
         rank: Option<u32>,
         /// Index of a `DataLoader` worker.
         worker: Option<u32>,
@@ -53,6 +53,12 @@ records! {
         allocator: String,
         /// Version of caulk in the process.
         version: String,
+    }
+
+    /// The process's rank in a distributed job, where the environment does not say it or says another.
+    Rank {
+        /// As the process group has it, or as `torch.multiprocessing` has counted what it has spawned.
+        rank: u32,
     }
 
     /// A loop of the program that was recognised.
