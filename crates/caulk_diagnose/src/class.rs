@@ -133,6 +133,9 @@ impl Signs<'_> {
         if self.holder.name == "grad" || self.retains_graphs(|site| site.create_graph) {
             return LeakClass::GraphRetained;
         }
+        if self.located.is_some_and(Located::adds_elements) {
+            return LeakClass::GraphKeptInContainer;
+        }
         let facts = self.located.map(|located| &located.facts);
         let summed = facts.is_some_and(|facts| facts.summed);
         let fed = facts.is_some_and(caulk_python::Facts::fed_to_module);

@@ -40,6 +40,11 @@ impl Located {
         calls.into_iter().any(|call| self.spot.covers(call.spot.line))
     }
 
+    /// Does the line bind a container anew, with more in it?
+    pub(crate) fn adds_elements(&self) -> bool {
+        self.grow.as_ref().is_some_and(GrowSite::adds_elements)
+    }
+
     /// Other lines that grow the same name, or elements of it where one grew here.
     pub(crate) fn twins(&self, files: &Files<'_>) -> Vec<Place> {
         let sites = self.module.grow_sites_of(&self.name, &self.owner);
@@ -110,7 +115,26 @@ pub(crate) fn locate(
     hits.retain(|hit| !hit.user_file.is_empty() && hit.user_line > 0);
     hits.sort_by_key(|hit| std::cmp::Reverse((hit.growth, hit.count)));
     let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &names));
-    traced.or_else(|| names.iter().find_map(|name| by_source(files, process, name, kind)))
+    let mut located =
+        traced.or_else(|| names.iter().find_map(|name| by_source(files, process, name, kind)))?;
+    let collection = binds_collection(holder, &located);
+    if let Some(grow) = &mut located.grow {
+        grow.collection |= collection;
+    }
+    Some(located)
+}
+
+/// Was what the line binds anew seen to be a list, tuple or dict: is what it leads to an element of that?
+fn binds_collection(holder: &Holder, located: &Located) -> bool {
+    let [.., collection, last] = holder.path.as_slice() else { return false };
+    let of_element = match last.kind {
+        StepKind::Index => located.grow.as_ref().is_some_and(|grow| grow.element),
+        // The line may name the key: `totals["loss"] += loss`.
+        StepKind::Key => located.name == holder.name,
+        _ => return false,
+    };
+    let builtin = matches!(collection.type_name.as_str(), "list" | "tuple" | "dict" | "set");
+    (builtin || collection.type_name.starts_with("collections.")) && !of_element
 }
 
 /// Parameters of an optimizer, or what it keeps for them.

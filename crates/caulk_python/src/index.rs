@@ -8,7 +8,7 @@ use ruff_text_size::{TextRange, TextSize};
 use crate::likely::Hint;
 use crate::path::Path;
 use crate::sites::GrowKind;
-use crate::value::Value;
+use crate::value::{Shape, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScopeKind {
@@ -180,6 +180,15 @@ pub(crate) struct Op {
     pub(crate) anew: bool,
     /// The method that is called for it.
     pub(crate) method: Option<String>,
+}
+
+impl Op {
+    /// Is a name bound to what it was and more?
+    pub(crate) fn accumulates(&self) -> bool {
+        let itself = |value: &Value| value.shape == Shape::Spread && value.reads == [self.path.clone()];
+        let members = self.value.as_ref().map(|value| &value.shape);
+        self.arithmetic || matches!(members, Some(Shape::Members(members)) if members.iter().any(itself))
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -5,9 +5,10 @@
 
 use ruff_python_ast::{Expr, Operator};
 
-use crate::index::{Base, Index, Nature, Place};
+use crate::index::{Assignment, Base, Index, Nature, Place};
 use crate::path::{Path, Root, Step, path_of};
 use crate::resolve::{MAX_DEPTH, Resolver};
+use crate::value::is_collection;
 
 /// What an expression's own text says of its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +17,10 @@ pub(crate) enum Hint {
     Scalar,
     /// No tensor and no number: text, arrays, functions, objects of libraries.
     Object,
-    /// A tuple, list, dict or set with something in it.
+    /// A tuple, list, dict or set.
     Display,
+    /// An element of this.
+    Element(Box<Hint>),
     /// A tensor without graph.
     Detached,
     /// A tensor.
@@ -85,6 +88,10 @@ const OBJECTS: &[&str] = &[
     "sorted",
     "Path",
 ];
+/// Methods that give collections, of tensors as it may be.
+const COLLECTIONS: &[&str] = &["copy", "items", "values", "state_dict", "parameters", "named_parameters"];
+/// Types of collections other than those that a display makes.
+const COLLECTION_TYPES: &[&str] = &["deque", "defaultdict", "OrderedDict", "Counter"];
 /// Methods that give the same tensor in another form.
 const SAME: &[&str] = &[
     "requires_grad_",
@@ -154,21 +161,16 @@ fn hint(expr: &Expr, depth: usize) -> Hint {
         | Expr::NoneLiteral(_)
         | Expr::EllipsisLiteral(_)
         | Expr::Lambda(_) => Hint::Object,
-        Expr::Tuple(_)
-        | Expr::List(_)
-        | Expr::Dict(_)
-        | Expr::Set(_)
-        | Expr::ListComp(_)
-        | Expr::SetComp(_)
-        | Expr::DictComp(_)
-        | Expr::Generator(_) => Hint::Display,
+        Expr::Generator(_) => Hint::Display,
         Expr::Name(_) => Hint::Of(path_of(expr)),
         Expr::Attribute(attribute) => match attribute.attr.as_str() {
             "data" | "shape" | "dtype" | "device" => Hint::Detached,
             "T" | "mT" => next(&attribute.value),
             _ => Hint::Of(path_of(expr)),
         },
-        Expr::Subscript(subscript) => next(&subscript.value),
+        Expr::Subscript(subscript) if subscript.slice.is_slice_expr() => next(&subscript.value),
+        Expr::Subscript(subscript) => Hint::Element(Box::new(next(&subscript.value))),
+        _ if is_collection(expr) => Hint::Display,
         Expr::BinOp(binary) if binary.op == Operator::Mod && binary.left.is_string_literal_expr() => {
             Hint::Object
         }
@@ -216,6 +218,8 @@ fn called(path: Path, receiver: Option<Hint>) -> Hint {
         },
         _ if SCALARS.contains(&name) => Hint::Scalar,
         _ if OBJECTS.contains(&name) => Hint::Object,
+        Some(_) if COLLECTIONS.contains(&name) => Hint::Display,
+        _ if COLLECTION_TYPES.contains(&name) => Hint::Display,
         Some(receiver) if TENSORS.contains(&name) => match receiver {
             Hint::Detached | Hint::Scalar | Hint::Object | Hint::Display => receiver,
             _ => Hint::Tensor,
@@ -245,6 +249,8 @@ impl Likely {
     pub(crate) fn or(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
+            // A method of tensors would fail on a container.
+            (Self::Container, Self::Unknown) | (Self::Unknown, Self::Container) => Self::Container,
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
             (Self::Tensor, Self::Detached) | (Self::Detached, Self::Tensor) => Self::Tensor,
             _ => Self::Mixed,
@@ -254,11 +260,12 @@ impl Likely {
     /// Of arithmetic with both.
     pub(crate) fn with(self, other: Self) -> Self {
         match (self, other) {
+            // What is added to a container is one.
+            (Self::Container, _) | (_, Self::Container) => Self::Container,
             (Self::Tensor, _) | (_, Self::Tensor) => Self::Tensor,
             (Self::Mixed, _) | (_, Self::Mixed) => Self::Mixed,
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
             (Self::Detached, _) | (_, Self::Detached) => Self::Detached,
-            (Self::Container, _) | (_, Self::Container) => Self::Container,
             _ => Self::Plain,
         }
     }
@@ -341,11 +348,33 @@ impl Resolver {
             Hint::Detached => Likely::Detached,
             Hint::Tensor => Likely::Tensor,
             Hint::Unknown => Likely::Unknown,
-            Hint::Arithmetic(pair) => next(&pair.0).with(next(&pair.1)),
+            Hint::Element(of) => next(of),
+            Hint::Arithmetic(pair) => {
+                let operand = |hint: &Hint| match (hint, next(hint)) {
+                    (Hint::Element(_), Likely::Container) => Likely::Unknown,
+                    (_, known) => known,
+                };
+                operand(&pair.0).with(operand(&pair.1))
+            }
             Hint::Either(pair) => next(&pair.0).or(next(&pair.1)),
             Hint::Called(path) => self.likely_result(index, path, place),
             Hint::Of(path) => self.likely_variable(index, path, place, depth),
         }
+    }
+
+    /// Is what is bound to a path a list, tuple, set or dict wherever that can be told?
+    pub(crate) fn is_collection(&self, index: &Index, path: &Path, place: Place) -> bool {
+        let bindings = self.bindings(index, path, place).into_iter();
+        // What it was and more says nothing new, and `None` stands for what is not there yet.
+        let tells = |assignment: &&Assignment| match assignment.nature {
+            Nature::Itself { .. } | Nature::Part => false,
+            Nature::Empty => assignment.hint != Hint::Object,
+            _ => true,
+        };
+        let kinds = bindings
+            .filter(tells)
+            .map(|assignment| self.likely(index, &assignment.hint, assignment.place, 1));
+        kinds.reduce(Likely::or) == Some(Likely::Container)
     }
 
     /// Calling an object that is no function of this file, nor imported, is what one does with modules.

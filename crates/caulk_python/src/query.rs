@@ -4,10 +4,11 @@ use ruff_text_size::{TextRange, TextSize};
 
 use crate::index::Base;
 use crate::index::{Action, Nature, Op, Place, ScopeKind};
+use crate::likely::Hint;
 use crate::module::Module;
 use crate::path::{Root, Step};
 use crate::resolve::Meaning;
-use crate::sites::{Call, Creation, Decorated, GrowSite, Holder, Loop, Owner, Spot, Statement};
+use crate::sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};
 
 /// The name without what the interpreter puts into qualified names: `f.<locals>.g.<lambda>` is `f.g`.
 pub(crate) fn plain_function(name: &str) -> String {
@@ -106,9 +107,18 @@ fn grow_site(module: &Module, id: usize, meaning: &Meaning, element: bool) -> Op
         aliased: meaning.aliased,
         via: meaning.via.iter().map(|&statement| spot(module, statement)).collect(),
         conditions: module.index.conditions(op.place.block),
+        accumulates: op.accumulates(),
+        collection: binds_collection(module, op),
         no_grad: module.index.without_grad(op.place),
         op: id,
     })
+}
+
+/// Is what an operation binds anew a list, tuple, set or dict?
+fn binds_collection(module: &Module, op: &Op) -> bool {
+    let of_itself = matches!(op.action, Action::Grow(GrowKind::AugAdd | GrowKind::Rebind | GrowKind::Assign));
+    let written = op.value.as_ref().is_some_and(|value| value.hint == Hint::Display);
+    of_itself && (written || module.resolver.is_collection(&module.index, &op.path, op.place))
 }
 
 fn holder(module: &Module, base: &Base) -> Holder {

@@ -496,6 +496,20 @@ impl Resolver {
         found
     }
 
+    /// What is bound to a path that is the same at a place: a variable, an attribute of a class of this file, else what is
+    /// written alike.
+    pub(crate) fn bindings<'i>(&self, index: &'i Index, path: &Path, place: Place) -> Vec<&'i Assignment> {
+        if let Some(name) = path.plain() {
+            return self.reaching(index, &index.lookup(name, place.scope), place).collect();
+        }
+        if let Some((Step::Attr(name), before)) = path.steps.split_last()
+            && let Some(class) = self.class_of(index, &path.root, before, place.scope)
+        {
+            return self.bindings_of(index, class, name).collect();
+        }
+        index.assignments.iter().filter(|assignment| assignment.target == *path).collect()
+    }
+
     /// Assignments to a variable that can have run last at a place.
     pub(crate) fn reaching<'i>(
         &self,

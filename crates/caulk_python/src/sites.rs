@@ -121,10 +121,21 @@ pub struct GrowSite {
     /// Conditions between function and statement, outermost first: tests of `if` and `while`, `not (..)` for
     /// `else`, `except X`, `case P`.
     pub conditions: Vec<String>,
+    /// Bound to what it was and more: `+=`, `x = x + y`, `x = [*x, y]`.
+    pub accumulates: bool,
+    /// What is bound is a list, tuple, set or dict, as far as the source tells.
+    pub collection: bool,
     /// Inside `no_grad` or `inference_mode`, as context or decorator.
     pub no_grad: bool,
     /// Index of the statement's operation in the module's index.
     pub(crate) op: usize,
+}
+
+impl GrowSite {
+    /// Elements are added to what the name stands for, rather than a number or tensor to a sum.
+    pub fn adds_elements(&self) -> bool {
+        self.accumulates && self.collection
+    }
 }
 
 /// Where a name is first bound.

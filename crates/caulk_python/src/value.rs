@@ -1,7 +1,7 @@
 //! An expression that is stored somewhere: its text, its place, its shape and what its source says of its type.
 
 use caulk_core::Position;
-use ruff_python_ast::{self as ast, Expr, OperatorPrecedence};
+use ruff_python_ast::{self as ast, Expr, Operator, OperatorPrecedence};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::likely::{Hint, hint_of};
@@ -30,8 +30,10 @@ pub struct Value {
 pub(crate) enum Shape {
     /// A variable or an attribute.
     Variable,
-    /// A display or a constructor call with these members.
+    /// A display or a constructor call with these members, or a sum of displays.
     Members(Vec<Value>),
+    /// Something whose elements become members: `*rest`, a summand beside a display.
+    Spread,
     /// A comprehension of such elements.
     Each(Box<Value>),
     /// A slice or an element of something.
@@ -46,10 +48,22 @@ pub(crate) enum Shape {
 
 /// Displays inside displays that are taken apart.
 const MAX_NESTING: usize = 6;
+/// Summands among which a display is looked for.
+const MAX_SUMMANDS: usize = 24;
 
 impl Value {
     pub(crate) fn new(expr: &Expr, source: &Source) -> Self {
         Self::nested(expr, source, 0)
+    }
+
+    /// The elements of an expression, as members of what they are put into.
+    fn spread(expr: &Expr, source: &Source, depth: usize) -> Vec<Self> {
+        let value = Self::nested(expr, source, depth);
+        match value.shape {
+            Shape::Members(members) if is_collection(expr) => members,
+            Shape::Each(element) => vec![*element],
+            _ => vec![Self { shape: Shape::Spread, ..value }],
+        }
     }
 
     fn nested(expr: &Expr, source: &Source, depth: usize) -> Self {
@@ -100,22 +114,42 @@ fn shape(expr: &Expr, source: &Source, depth: usize) -> Shape {
     if depth > MAX_NESTING {
         return Shape::Other { atomic: false };
     }
-    let members = |items: &mut dyn Iterator<Item = &Expr>| {
-        Shape::Members(items.map(|item| Value::nested(item, source, depth + 1)).collect())
+    let member = |item: &Expr| match item {
+        Expr::Starred(starred) => Value::spread(&starred.value, source, depth + 1),
+        item => vec![Value::nested(item, source, depth + 1)],
     };
+    let elements = |item: &Expr| Value::spread(item, source, depth + 1);
+    let members = |items: &mut dyn Iterator<Item = &Expr>| Shape::Members(items.flat_map(member).collect());
     match expr {
         Expr::Name(_) | Expr::Attribute(_) => Shape::Variable,
         Expr::Tuple(tuple) => members(&mut tuple.elts.iter()),
         Expr::List(list) => members(&mut list.elts.iter()),
         Expr::Set(set) => members(&mut set.elts.iter()),
-        Expr::Dict(dict) => members(&mut dict.items.iter().map(|item| &item.value)),
-        Expr::Call(call) if constructs(call) => members(
-            &mut call
-                .arguments
-                .args
-                .iter()
-                .chain(call.arguments.keywords.iter().map(|keyword| &keyword.value)),
-        ),
+        Expr::Dict(dict) => {
+            let of_item = |item: &ast::DictItem| match item.key {
+                Some(_) => member(&item.value),
+                None => elements(&item.value),
+            };
+            Shape::Members(dict.items.iter().flat_map(of_item).collect())
+        }
+        Expr::Call(call) if constructs(call) => {
+            let positional = |item| if is_collection(expr) { elements(item) } else { member(item) };
+            let keyword = |item: &ast::Keyword| match item.arg {
+                Some(_) => member(&item.value),
+                None => elements(&item.value),
+            };
+            let (positionals, keywords) = (call.arguments.args.iter(), call.arguments.keywords.iter());
+            Shape::Members(positionals.flat_map(positional).chain(keywords.flat_map(keyword)).collect())
+        }
+        Expr::BinOp(binary) if is_collection(expr) => {
+            let summands: &[&Expr] = match binary.op {
+                // Of `[x] * n` one side is a number.
+                Operator::Mult if is_display(&binary.right) => &[&binary.right],
+                Operator::Mult => &[&binary.left],
+                _ => &[&binary.left, &binary.right],
+            };
+            Shape::Members(summands.iter().flat_map(|summand| elements(summand)).collect())
+        }
         Expr::ListComp(ast::ExprListComp { elt, .. })
         | Expr::SetComp(ast::ExprSetComp { elt, .. })
         | Expr::DictComp(ast::ExprDictComp { value: elt, .. })
@@ -134,11 +168,49 @@ fn shape(expr: &Expr, source: &Source, depth: usize) -> Shape {
     }
 }
 
+/// Is it a list, tuple, set or dict by how it is written: a display, a copy, a sum with one of them?
+pub(crate) fn is_collection(expr: &Expr) -> bool {
+    let (mut left, mut levels) = (expr, 0..MAX_SUMMANDS);
+    // Of a sum what is written first is innermost.
+    while let (Expr::BinOp(binary), Some(_)) = (left, levels.next()) {
+        if !matches!(binary.op, Operator::Add | Operator::BitOr | Operator::Mult) {
+            return false;
+        }
+        let repeated = match &*binary.right {
+            Expr::BinOp(product) if product.op == Operator::Mult => &product.left,
+            _ => &binary.right,
+        };
+        if is_display(&binary.right) || is_display(repeated) {
+            return true;
+        }
+        left = &binary.left;
+    }
+    is_display(left)
+}
+
+fn is_display(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call(call) => path_of(&call.func).plain().is_some_and(|name| COLLECTIONS.contains(&name)),
+        Expr::Tuple(_)
+        | Expr::List(_)
+        | Expr::Set(_)
+        | Expr::Dict(_)
+        | Expr::ListComp(_)
+        | Expr::SetComp(_)
+        | Expr::DictComp(_) => true,
+        _ => false,
+    }
+}
+
+/// What makes a collection of the elements of another.
+const COLLECTIONS: [&str; 5] = ["dict", "frozenset", "list", "set", "tuple"];
+
 /// `IKSolution(q, err)`, `dict(loss=loss)`: an object around its arguments.
 fn constructs(call: &ast::ExprCall) -> bool {
     let path = path_of(&call.func);
     path.last_name().is_some_and(|name| {
-        matches!(name, "dict" | "tuple" | "list" | "set" | "SimpleNamespace")
+        COLLECTIONS.contains(&name)
+            || name == "SimpleNamespace"
             || name.trim_start_matches('_').chars().next().is_some_and(char::is_uppercase)
                 && name.chars().any(char::is_lowercase)
                 && !matches!(name, "Tensor" | "Parameter" | "Variable")

@@ -370,3 +370,82 @@ fn edits_that_overlap_or_lie_outside_are_refused() {
     let twice = [fix.edits[0].clone(), fix.edits[0].clone()];
     assert_eq!(apply("xs.append(loss)\n", &twice), None);
 }
+
+#[test]
+fn what_is_added_to_a_container_is_detached_and_not_the_container() {
+    check_line("xs = xs + (v.mean(),)", "xs = xs + (v.mean().detach(),)");
+    check_line("xs = xs + [v.mean()]", "xs = xs + [v.mean().detach()]");
+    check_line("xs = [v.mean()] + xs", "xs = [v.mean().detach()] + xs");
+    check_line("xs = xs + [loss] * 2 + [logits]", "xs = xs + [loss.detach()] * 2 + [logits.detach()]");
+    check_line("xs = [*xs, loss]", "xs = [*xs, loss.detach()]");
+    check_line("xs = (*xs, loss)", "xs = (*xs, loss.detach())");
+    check_line("xs = tuple(list(xs) + [loss])", "xs = tuple(list(xs) + [loss.detach()])");
+    check_line("xs = xs | {epoch: loss}", "xs = xs | {epoch: loss.detach()}");
+    check_line("xs = {**xs, epoch: loss}", "xs = {**xs, epoch: loss.detach()}");
+    check_line("xs = dict(xs, last=loss)", "xs = dict(xs, last=loss.detach())");
+    check_line("xs = xs | {loss}", "xs = xs | {loss.detach()}");
+    check_line("xs |= {epoch: loss}", "xs |= {epoch: loss.detach()}");
+    check_line("xs += [loss]", "xs += [loss.detach()]");
+    check_line("xs += (net(x),)", "xs += (net(x).detach(),)");
+    check_line("xs = xs + [model(b) for b in c]", "xs = xs + [model(b).detach() for b in c]");
+    check_line("self.xs = self.xs + ((1, loss),)", "self.xs = self.xs + ((1, loss.detach()),)");
+    check_line("xs = xs + [loss.item()]", "");
+}
+
+#[test]
+fn nothing_is_called_on_what_may_be_a_container() {
+    let added = "Detach the tensors that are added to `xs`: it is a container, and has no `.detach()`.";
+    check("xs = ()\nxs = xs + losses\n", at(Module::detach_fix), added);
+    check("xs = []\nfor b in c: xs = xs + run(b)\n", at(Module::detach_fix), added);
+    check("xs = None\nxs = tuple()\nxs = xs + outputs\n", at(Module::detach_fix), added);
+    check(
+        "class A:\n    def __init__(self): self.xs = []\n    def step(self, more):\n        self.xs = self.xs + more\n",
+        at(Module::detach_fix),
+        "Detach the tensors that are added to `self.xs`: it is a container, and has no `.detach()`.",
+    );
+    check(
+        "xs = ()\nxs += outputs\n",
+        at(Module::detach_fix),
+        "Store the elements of `outputs` detached: `x.detach() for x in outputs`.",
+    );
+    check(
+        "xs = xs + list(outputs)\n",
+        at(Module::detach_fix),
+        "Detach what is a tensor among the elements of `outputs` before it is stored.",
+    );
+    check(
+        "xs.append(list(outputs))\n",
+        at(Module::detach_fix),
+        "Detach what is a tensor among the elements of `outputs` before it is stored.",
+    );
+    check(
+        "xs = {**xs, **outputs, 'loss': loss}\n",
+        at(Module::detach_fix),
+        "xs = {**xs, **outputs, 'loss': loss.detach()}\n",
+    );
+    check(
+        "row = dict(loss=loss)\nxs.append(row)\n",
+        at(Module::detach_fix),
+        "Detach the tensors in `row` before it is stored.",
+    );
+    check(
+        "xs.append(row.copy())\n",
+        at(Module::detach_fix),
+        "Detach the tensors in `row.copy()` before it is stored.",
+    );
+    check(
+        "xs = (h, c)\nfor x in y: xs = cell(x, xs)\n",
+        at(Module::detach_fix),
+        "Detach the tensors in `cell(x, xs)` before it is stored.",
+    );
+    check("xs = ()\nxs = xs + more\n", at(Module::clone_fix), "");
+    check("xs = ()\nxs += more\n", at(Module::float_fix), "");
+}
+
+#[test]
+fn a_sum_is_detached_as_a_whole() {
+    check_line("xs = 0; xs = xs + loss", "xs = 0; xs = (xs + loss).detach()");
+    check_line("xs = torch.zeros(1); xs += loss", "xs = torch.zeros(1); xs += loss.detach()");
+    check_line("xs = rows[-1] + loss", "xs = (rows[-1] + loss).detach()");
+    check_line("rows = [a]; xs.append(rows[-1] + loss)", "rows = [a]; xs.append((rows[-1] + loss).detach())");
+}

@@ -3,7 +3,7 @@
 use caulk_core::wire::{
     BackwardSite, ContainerKind, ContainerLen, Contents, Holder, PathStep, Peak, StepKind,
 };
-use caulk_core::{Confidence, LeakClass, Scope, Severity, State};
+use caulk_core::{Applicability, Confidence, LeakClass, Scope, Severity, State};
 
 use crate::run::{MB, Run, attribute, elements, global, local, rising};
 
@@ -61,6 +61,9 @@ class Trainer:
         plt.figure(figsize=(6, 6))
         plt.plot(values)
         plt.savefig('out.png')
+
+    def follow(self, x):
+        self.trail = self.trail + self.score(x)
 ";
 
 /// Eight epochs, each of them 10 MB more; whatever grows does so by 4 elements of 2.5 MB per epoch.
@@ -130,6 +133,36 @@ fn a_running_sum() {
     check(&run, LeakClass::LossKeptWithGraph, "self.total += loss", "self.total");
     let growth = run.finding().growth.expect("it grows");
     assert!((growth.bytes_per_unit / (100.0 * 100.0 * 1024.0) - 1.0).abs() < 0.05, "{growth:?}");
+}
+
+/// Where something that `Trainer.trail` leads to was seen.
+fn in_trail(type_name: &str) -> Run {
+    let mut holder = attribute(1, "trainer", "Trainer", "trail");
+    holder.path.last_mut().expect("the attribute").type_name = type_name.into();
+    if type_name == "tuple" {
+        holder.path.push(PathStep {
+            kind: StepKind::Index,
+            name: "0".into(),
+            type_name: "torch.Tensor".into(),
+        });
+    }
+    let mut run = leak().grown(ContainerKind::Graph, holder, graph(100), rising(100, 100, 8));
+    for boundary in 1..8 {
+        run = run.say(Contents { id: 1, boundary, ..graph(100 + 100 * u64::from(boundary)) });
+    }
+    run.traced(1, "self.trail = self.trail", "Trainer.follow")
+}
+
+#[test]
+fn a_sum_of_what_was_seen_to_be_tuples_is_growth_of_a_container() {
+    let run = in_trail("tuple");
+    check(&run, LeakClass::GraphKeptInContainer, "self.trail = self.trail", "self.trail");
+    let change = run.finding().fix.expect("a change");
+    assert_eq!((change.edits.len(), change.applicability), (0, Applicability::DisplayOnly));
+
+    let run = in_trail("torch.Tensor");
+    check(&run, LeakClass::LossKeptWithGraph, "self.trail = self.trail", "self.trail");
+    assert_eq!(run.finding().fix.expect("a change").edits.len(), 1);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use caulk_core::{Edit, Fix};
 use ruff_text_size::TextRange;
 
-use super::store::grows_by_elements;
 use super::{advice, change};
 use crate::edit::{import, insert, line_after, line_before, replace, starts_line};
 use crate::facts::{Window, assignments, facts, owner};
@@ -17,7 +16,7 @@ pub(crate) fn bound(module: &Module, site: &GrowSite) -> Option<Fix> {
     let name = last_name(&site.container);
     let owner = owner(module, &site.container, &site.spot.function);
     let facts = facts(module, name, &owner);
-    if facts.bounded() || !gathers(module, site) {
+    if facts.bounded() || !gathers(site) {
         return None;
     }
     let Some(window) = facts.windows.first() else {
@@ -39,10 +38,10 @@ pub(crate) fn bound(module: &Module, site: &GrowSite) -> Option<Fix> {
 }
 
 /// Whether a site puts elements into a container, rather than adding up.
-fn gathers(module: &Module, site: &GrowSite) -> bool {
+fn gathers(site: &GrowSite) -> bool {
     match site.kind {
-        GrowKind::AugAdd => module.index.ops.get(site.op).is_some_and(|op| grows_by_elements(module, op)),
-        GrowKind::Rebind | GrowKind::Assign | GrowKind::Register | GrowKind::Write | GrowKind::Put => false,
+        GrowKind::AugAdd | GrowKind::Rebind => site.adds_elements(),
+        GrowKind::Assign | GrowKind::Register | GrowKind::Write | GrowKind::Put => false,
         _ => true,
     }
 }
@@ -135,7 +134,11 @@ fn cut_behind(module: &Module, name: &str, owner: &Owner, window: &Window) -> Op
         let container = module.source.inline(op.container);
         let limit = limit_beside(&container, window)?;
         let line = match kind {
-            GrowKind::Append | GrowKind::Extend | GrowKind::AugAdd if !is_deque(module, name, owner) => {
+            // Nothing can be taken out of a tuple.
+            GrowKind::AugAdd if !is_made_by(module, name, owner, "list") => return None,
+            GrowKind::Append | GrowKind::Extend | GrowKind::AugAdd
+                if !is_made_by(module, name, owner, "deque") =>
+            {
                 format!("del {container}[:-{limit}]")
             }
             GrowKind::Subscript | GrowKind::SetDefault => {
@@ -150,9 +153,12 @@ fn cut_behind(module: &Module, name: &str, owner: &Owner, window: &Window) -> Op
     change(format!("Drop what is older than `{}` entries: `{shown}`.", window.expression), edits)
 }
 
-fn is_deque(module: &Module, name: &str, owner: &Owner) -> bool {
+/// Is it a list (by a display, too) or a deque?
+fn is_made_by(module: &Module, name: &str, owner: &Owner, kind: &str) -> bool {
     assignments(module, name, owner).any(|assignment| {
-        assignment.callee.as_ref().is_some_and(|callee| callee.last_name() == Some("deque"))
+        let displayed = assignment.value.is_some_and(|range| module.source.slice(range).starts_with('['));
+        let called = assignment.callee.as_ref().is_some_and(|callee| callee.last_name() == Some(kind));
+        called || kind == "list" && displayed
     })
 }
 
@@ -160,7 +166,10 @@ pub(crate) fn clear(module: &Module, site: &GrowSite) -> Option<Fix> {
     let name = last_name(&site.container);
     let owner = owner(module, &site.container, &site.spot.function);
     let facts = facts(module, name, &owner);
-    if facts.bounded() || !gathers(module, site) {
+    // A tuple is bound anew, and cannot be emptied.
+    let emptied = |kind| is_made_by(module, name, &owner, kind);
+    let stays = !matches!(site.kind, GrowKind::AugAdd | GrowKind::Rebind);
+    if facts.bounded() || !gathers(site) || !(stays || emptied("list") || emptied("deque")) {
         return None;
     }
     let hook = facts.step_hook.as_deref().and_then(epoch_end);

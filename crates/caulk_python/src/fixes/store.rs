@@ -26,7 +26,7 @@ pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
         return None;
     }
     match &value.shape {
-        Shape::Callable | Shape::Guarded => return None,
+        Shape::Callable | Shape::Guarded | Shape::Spread => return None,
         Shape::Members(members) => return members_without_graph(module, op, members),
         Shape::Each(element) => {
             return match &element.shape {
@@ -36,26 +36,25 @@ pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
         }
         _ => {}
     }
-    if !stores_whole(site.kind) || site.kind == GrowKind::AugAdd && grows_by_elements(module, op) {
-        let plain = matches!(likely(module, op, value), Likely::Plain | Likely::Detached);
-        let named = &value.text;
-        return if plain || matches!(site.kind, GrowKind::Register | GrowKind::Write) {
-            None
-        } else {
-            advice(format!("Store the elements of `{named}` detached: `x.detach() for x in {named}`."))
-        };
+    if matches!(site.kind, GrowKind::Register | GrowKind::Write) {
+        return None;
     }
-    without_graph(module, op, value)
-}
-
-/// `xs += more`: elements, not a sum.
-pub(super) fn grows_by_elements(module: &Module, op: &Op) -> bool {
-    let scalar_start =
-        |source: &str| source.starts_with('[') || source.starts_with("list(") || source.starts_with("deque(");
-    module.index.assignments.iter().any(|assignment| {
-        assignment.target == op.path
-            && assignment.value.is_some_and(|range| scalar_start(module.source.slice(range)))
-    })
+    let elements = site.collection || !stores_whole(site.kind);
+    if elements && !matches!(likely(module, op, value), Likely::Plain | Likely::Detached) {
+        let (named, kept) = (&value.text, &site.container);
+        return advice(match site.kind {
+            GrowKind::Rebind if site.accumulates => {
+                format!(
+                    "Detach the tensors that are added to `{kept}`: it is a container, and has no `.detach()`."
+                )
+            }
+            GrowKind::Rebind | GrowKind::Assign => {
+                format!("Detach the tensors in `{named}` before it is stored.")
+            }
+            _ => format!("Store the elements of `{named}` detached: `x.detach() for x in {named}`."),
+        });
+    }
+    if elements { None } else { without_graph(module, op, value) }
 }
 
 fn likely(module: &Module, op: &Op, value: &Value) -> Likely {
@@ -117,9 +116,13 @@ fn members_without_graph(module: &Module, op: &Op, members: &[Value]) -> Option<
     let mut all = Vec::new();
     leaves(members, &mut all);
     let (mut edits, mut detached, mut doubtful): (Vec<Edit>, Vec<String>, Vec<String>) = Default::default();
-    for value in all {
+    // What was there before is no news.
+    for value in
+        all.into_iter().filter(|value| value.shape != Shape::Spread || value.reads != [op.path.clone()])
+    {
         match (likely(module, op, value), &value.shape) {
             (_, Shape::Callable | Shape::Guarded) | (Likely::Plain | Likely::Detached, _) => {}
+            (_, Shape::Spread) => doubtful.push(format!("the elements of `{}`", value.text)),
             (Likely::Tensor, _) => {
                 edits.push(replace(module, value.range, format!("{}.detach()", value.callable_text())));
                 detached.push(format!("`{}`", value.text));
@@ -154,7 +157,8 @@ pub(crate) fn float(module: &Module, site: &GrowSite) -> Option<Fix> {
         }
         _ => value,
     };
-    if matches!(likely(module, op, value), Likely::Plain | Likely::Container)
+    if site.collection
+        || matches!(likely(module, op, value), Likely::Plain | Likely::Container)
         || matches!(value.shape, Shape::Guarded | Shape::Callable)
     {
         return None;
@@ -190,8 +194,8 @@ pub(crate) fn clone(module: &Module, site: &GrowSite, arrays: bool) -> Option<Fi
         Shape::Members(_) | Shape::Each(_) => {
             return advice("Store copies (`.clone()` of a tensor, `.copy()` of an array) instead of views.");
         }
-        Shape::Callable | Shape::Guarded => return None,
-        _ if copies(value) || !stores_whole(site.kind) => return None,
+        Shape::Callable | Shape::Guarded | Shape::Spread => return None,
+        _ if copies(value) || site.collection || !stores_whole(site.kind) => return None,
         _ => {}
     }
     let method = match (&value.hint, likely(module, op, value)) {
