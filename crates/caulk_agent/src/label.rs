@@ -15,6 +15,10 @@ use crate::holders::{Path, Root};
 use crate::symbols;
 use crate::torch::Torch;
 
+/// Modules that define a class `Queue`, and the attribute in which that keeps what was put into it: in CPython's library of
+/// these names. What `multiprocessing` has not written to its pipe yet waits in a buffer.
+const QUEUES: [(&str, &str); 3] =
+    [("queue", "queue"), ("asyncio.queues", "_queue"), ("multiprocessing.queues", "_buffer")];
 /// Attributes of one object that are looked at.
 const MOST_ATTRIBUTES: usize = 256;
 
@@ -344,18 +348,18 @@ impl<'py> Writer<'_, 'py> {
         key_in(&self.heap.own(dict).cast_into::<PyDict>().ok()?, value)
     }
 
-    /// The deque inside a `queue.Queue` is an implementation detail: the queue is what people know.
+    /// The container inside a queue is an implementation detail: the queue is what people know.
     fn fold_queue(&mut self, path: &Path) -> Option<Address> {
         let owner = self.owner?;
-        let is_queue = self.holder.name == "queue" && {
-            let queue = loaded(self.heap.py, "queue").and_then(|module| member(&module, "Queue"))?;
-            is_a(&self.heap.own(owner), &queue)
-        };
-        if !is_queue || !path.nodes.contains(&owner) {
+        let (_, inside) = QUEUES.into_iter().find(|(module, inside)| {
+            let queue = || loaded(self.heap.py, module).and_then(|module| member(&module, "Queue"));
+            self.holder.name == *inside && queue().is_some_and(|queue| is_a(&self.heap.own(owner), &queue))
+        })?;
+        if !path.nodes.contains(&owner) {
             return None;
         }
         self.holder.path.pop();
-        let expression = self.holder.expression.strip_suffix(".queue")?.to_owned();
+        let expression = self.holder.expression.strip_suffix(inside)?.strip_suffix('.')?.to_owned();
         self.holder.expression = expression;
         let last = self.holder.path.last()?.clone();
         self.holder.name.clone_from(&last.name);

@@ -344,6 +344,11 @@ fn gradients_queues_hooks_and_caches() {
         |module| module.queue_fix(1),
         "Give the queue a limit, `queue.Queue(maxsize=...)`: `put` then waits for the reader, `put_nowait` raises `queue.Full`.",
     );
+    check(
+        "from asyncio import Queue\nq = Queue()\n",
+        |module| module.queue_fix(2),
+        "Give the queue a limit, `Queue(maxsize=...)`: `put` then waits for the reader, `put_nowait` raises `asyncio.QueueFull`.",
+    );
     check("q = queue.Queue(5)\n", |module| module.queue_fix(1), "");
     check(
         "hs.append(layer.register_forward_hook(f))\n",

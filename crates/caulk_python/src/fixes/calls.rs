@@ -48,9 +48,15 @@ pub(crate) fn queue(module: &Module, line: u32) -> Option<Fix> {
         .iter()
         .any(|assignment| assignment.capacity.is_some() && assignment.value == Some(call.range));
     let made = module.source.inline(call.callee_range).replace("SimpleQueue", "Queue");
+    let from =
+        call.callee.root_name().map(|root| module.index.imports.get(root).map_or(root, String::as_str));
+    let full = match from {
+        Some(from) if from.split('.').next() == Some("asyncio") => "asyncio.QueueFull",
+        _ => "queue.Full",
+    };
     (!bounded).then(|| {
         advice(format!(
-            "Give the queue a limit, `{made}(maxsize=...)`: `put` then waits for the reader, `put_nowait` raises `queue.Full`."
+            "Give the queue a limit, `{made}(maxsize=...)`: `put` then waits for the reader, `put_nowait` raises `{full}`."
         ))
     })?
 }
