@@ -4,7 +4,7 @@ use caulk_core::LeakClass;
 use caulk_core::wire::{BackwardSite, ContainerKind, Contents, Holder, PathStep, StepKind};
 use caulk_python::GrowKind;
 
-use crate::place::{Located, is_at_exit, is_hook_registry, is_of_optimizer};
+use crate::place::{Located, is_at_exit, is_hook_registry, is_of_drawing, is_of_optimizer, is_of_pyplot};
 use crate::process::Process;
 
 /// What decides a class.
@@ -25,10 +25,6 @@ impl Signs<'_> {
         self.holder.path.iter().any(|step| step.kind == kind)
     }
 
-    fn mentions(&self, name: &str) -> bool {
-        self.holder.path.iter().any(|step| step.name == name || step.type_name.ends_with(name))
-    }
-
     /// The class.
     pub(crate) fn class(&self) -> LeakClass {
         self.by_holder().or_else(|| self.by_cache()).or_else(|| self.by_contents()).unwrap_or_else(|| {
@@ -44,7 +40,7 @@ impl Signs<'_> {
             LeakClass::OptimizerRecreated
         } else if is_hook_registry(&self.holder.name) {
             LeakClass::HookNeverRemoved
-        } else if self.has("figure") || self.mentions("Gcf") {
+        } else if self.has("figure") || is_of_pyplot(self.holder) || is_of_drawing(self.holder) {
             LeakClass::FigureNotClosed
         } else if self.has("log-record") {
             LeakClass::LogRecordsKept

@@ -36,6 +36,13 @@ pub(crate) fn of(class: LeakClass, located: Option<&Located>, name: &str) -> Fix
     edit.unwrap_or_else(|| class.advice())
 }
 
+/// What to do about figures that a container of the program's own keeps: closing does nothing for them.
+pub(crate) const KEPT_FIGURES: &str = "let go of each figure once it is saved (keep its file, or the numbers that it shows), or draw on one figure again \
+                                       after `fig.clear()`";
+/// ... and about artists that pile up on one Axes.
+pub(crate) const PILED_ARTISTS: &str = "wipe the Axes before drawing again, `ax.clear()`, or change what is drawn: `line.set_data(...)`, \
+                                        `points.set_offsets(...)`, `image.set_data(...)`";
+
 /// What to do about histories that no `maxlen` bounds.
 fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located>) -> Option<&'static str> {
     if !matches!(class, LeakClass::UnboundedHistory | LeakClass::GlobalAccumulation) {

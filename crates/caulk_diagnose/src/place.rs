@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use caulk_core::wire::{ContainerKind, Holder, StepKind, TraceHit};
+use caulk_core::wire::{ContainerKind, Holder, PathStep, StepKind, TraceHit};
 use caulk_core::{ChainStep, Confidence, Place, Site, SiteRole};
 use caulk_python::{Call, Facts, GrowKind, GrowSite, Module, Owner, Spot};
 
@@ -149,6 +149,27 @@ pub(crate) fn is_optimizer_state(holder: &Holder) -> bool {
     holder.name == "state" && holder.owner_type.starts_with("torch.optim.")
 }
 
+/// Does matplotlib keep it for a figure, or for Axes, that are drawn on?
+pub(crate) fn is_of_drawing(holder: &Holder) -> bool {
+    let Some((_, before)) = holder.path.split_last() else { return false };
+    let drawn_on = |step: &PathStep| {
+        ["matplotlib.axes.", "matplotlib.figure."].iter().any(|home| step.type_name.starts_with(home))
+    };
+    holder.owner_type.starts_with("matplotlib.")
+        && !holder.owner_type.ends_with("CallbackRegistry")
+        && before.iter().any(drawn_on)
+}
+
+/// Does pyplot keep it, until it is closed?
+pub(crate) fn is_of_pyplot(holder: &Holder) -> bool {
+    let keeps = |step: &PathStep| {
+        step.name == "Gcf"
+            || step.type_name.ends_with("Gcf")
+            || step.kind == StepKind::Module && step.name.starts_with("matplotlib.")
+    };
+    holder.path.iter().any(keeps)
+}
+
 /// Does the interpreter keep it, to run it at exit?
 pub(crate) fn is_at_exit(holder: &Holder) -> bool {
     matches!(holder.path.as_slice(), [module] if module.kind == StepKind::Module && module.name == "atexit")
@@ -269,7 +290,8 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
         });
     }
     let statement = module.statement_at(hit.user_line)?;
-    let called = callee_at(&module, &statement.spot);
+    let called = callee_at(&module, &statement.spot, &REGISTERING)
+        .or_else(|| is_of_drawing(holder).then(|| callee_at(&module, &statement.spot, &DRAWING))?);
     // What the line binds is not what grew: that was grown behind the call that it makes.
     let grow = statement.grow.filter(|grow| !matches!(grow.kind, GrowKind::Assign | GrowKind::Rebind));
     let registers = grow.as_ref().is_some_and(|grow| matches!(grow.kind, GrowKind::Register | GrowKind::Put));
@@ -327,9 +349,32 @@ const REGISTERING: [&str; 19] = [
     "call_soon_threadsafe",
 ];
 
+/// Calls that draw on Axes that are there.
+const DRAWING: [&str; 19] = [
+    "plot",
+    "scatter",
+    "imshow",
+    "hist",
+    "bar",
+    "barh",
+    "errorbar",
+    "step",
+    "fill_between",
+    "contour",
+    "contourf",
+    "pcolormesh",
+    "quiver",
+    "text",
+    "annotate",
+    "axhline",
+    "axvline",
+    "add_patch",
+    "legend",
+];
+
 /// The call on the user's line through which a library grew something of its own.
-fn callee_at(module: &Module, spot: &Spot) -> Option<String> {
-    let calls = REGISTERING.iter().flat_map(|name| module.calls(name));
+fn callee_at(module: &Module, spot: &Spot, names: &[&str]) -> Option<String> {
+    let calls = names.iter().flat_map(|name| module.calls(name));
     calls.into_iter().find(|call| spot.covers(call.spot.line)).map(|call| call.callee)
 }
 

@@ -14,7 +14,7 @@ use caulk_python::BoundKind;
 
 use crate::class::Signs;
 use crate::growth::Rate;
-use crate::place::{self, Located, is_at_exit, is_of_optimizer};
+use crate::place::{self, Located, is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot};
 use crate::process::Process;
 use crate::units::{Scale, position};
 use crate::verdicts::{Judged, unit_name};
@@ -366,21 +366,44 @@ fn finding(
         process: process.reference(),
         pinned: pinned(files, process, group),
         evidence: evidence(judged, group, &growth, own),
-        fix: Some(if is_of_optimizer(first.holder) {
-            fix::display(FEWER_PARAMETERS)
-        } else {
-            fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name)
+        fix: Some(match beyond_class(first) {
+            Some((_, change)) => fix::display(change),
+            None => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
         }),
         twins,
         growth: Some(growth),
     }
 }
 
+/// Why figures stay that pyplot does not keep, and why one figure grows.
+const MORE_FIGURES: &str = "figures are drawn and kept";
+const MORE_ARTISTS: &str = "what was drawn on the same Axes before stays, and is drawn again";
 /// Why an optimizer that is not made again grows, and what to do about it.
 const MORE_PARAMETERS: &str =
     "an optimizer is given other parameters, and keeps its state for each that it ever had";
 const FEWER_PARAMETERS: &str = "take out what is not trained any more with its state (`del optimizer.state[parameter]`, and its \
                                 group), or make a new optimizer and drop the old one";
+
+/// Why it grows, and what to do about it, where the class says something else of others.
+fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
+    let (holder, class) = (suspect.holder, suspect.class);
+    // A figure that is made at the line is pyplot's, whoever else keeps it.
+    let made_here = || {
+        let located = suspect.located.as_ref();
+        located.is_some_and(|located| located.module.close_figure_fix(located.spot.line).is_some())
+    };
+    if is_of_optimizer(holder) {
+        Some((MORE_PARAMETERS, FEWER_PARAMETERS))
+    } else if class != LeakClass::FigureNotClosed {
+        None
+    } else if is_of_drawing(holder) {
+        Some((MORE_ARTISTS, fix::PILED_ARTISTS))
+    } else if !is_of_pyplot(holder) && !made_here() {
+        Some((MORE_FIGURES, fix::KEPT_FIGURES))
+    } else {
+        None
+    }
+}
 
 fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
     let unit = unit_name(growth.unit);
@@ -401,12 +424,15 @@ fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
             let link = suspect.link().map_or_else(String::new, |link| format!(" through `{link}`"));
             format!("{container} is the end of a chain{link} that grows by {} per {unit}", count("object"))
         }
+        _ if is_of_drawing(suspect.holder) && suspect.located.is_some() => {
+            format!("{container} adds {} per {unit} to what is drawn", count("element"))
+        }
         _ if is_at_exit(suspect.holder) => {
             format!("what is to run at exit grows by {} per {unit}", count("function"))
         }
         _ => format!("{container} grows by {} per {unit}", count("element")),
     };
-    let why = if is_of_optimizer(suspect.holder) { MORE_PARAMETERS } else { suspect.class.summary() };
+    let why = beyond_class(suspect).map_or_else(|| suspect.class.summary(), |(why, _)| why);
     format!("{what}, {rate} per {unit}: {why}")
 }
 

@@ -64,6 +64,12 @@ class Trainer:
 
     def follow(self, x):
         self.trail = self.trail + self.score(x)
+
+    def keep(self, fig):
+        self.pages.append(fig)
+
+    def draw(self, x):
+        self.ax.scatter(x, x)
 ";
 
 /// Eight epochs, each of them 10 MB more; whatever grows does so by 4 elements of 2.5 MB per epoch.
@@ -433,4 +439,41 @@ fn the_state_of_an_optimizer_grows_by_the_line_that_adds_parameters() {
         assert!(finding.message.contains("is given other parameters"), "{}", finding.message);
     }
     assert_eq!(added("print(opt.param_groups[0]['params'] == layer)").sites[0].line, 6);
+}
+
+fn change(run: &Run) -> String {
+    run.finding().fix.expect("a change").description
+}
+
+#[test]
+fn figures_of_the_program_s_own_are_let_go_of_and_not_closed() {
+    let holder = attribute(1, "trainer", "Trainer", "pages");
+    let run = leak().grown(ContainerKind::List, holder, elements(5 * MB / 2, &["figure"]), lengths()).traced(
+        1,
+        "self.pages.append(fig)",
+        "Trainer.keep",
+    );
+    check(&run, LeakClass::FigureNotClosed, "self.pages.append(fig)", "self.pages");
+    assert!(!change(&run).contains("plt.close"), "{}", change(&run));
+}
+
+#[test]
+fn what_piles_up_on_one_axes_is_wiped() {
+    let step = |name: &str, type_name: &str| PathStep {
+        kind: StepKind::Attribute,
+        name: name.into(),
+        type_name: type_name.into(),
+    };
+    let mut holder = attribute(1, "trainer", "Trainer", "ax");
+    holder.path.pop();
+    holder.path.extend([step("ax", "matplotlib.axes._axes.Axes"), step("_children", "list")]);
+    holder.name = "_children".into();
+    holder.owner_type = "matplotlib.axes._axes.Axes".into();
+    let run = leak().grown(ContainerKind::List, holder, elements(5 * MB / 2, &["shared"]), lengths()).traced(
+        1,
+        "self.ax.scatter(x, x)",
+        "Trainer.draw",
+    );
+    check(&run, LeakClass::FigureNotClosed, "self.ax.scatter(x, x)", "self.ax.scatter");
+    assert!(change(&run).contains("ax.clear()"), "{}", change(&run));
 }
