@@ -277,6 +277,20 @@ def test_holders_are_told_as_a_person_would_type_them():
     assert Path(of_local.file) == Path(__file__) and "local trainer" in of_local.path
 
 
+def test_queues_are_told_and_not_what_is_inside_of_them():
+    import asyncio
+    import multiprocessing
+    import queue
+
+    class Jobs(asyncio.Queue):
+        pass
+
+    waiting, jobs, sent = queue.Queue(), Jobs(), multiprocessing.get_context("spawn").Queue()
+    for made, inside in ((waiting, waiting.queue), (jobs, jobs._queue), (sent, sent._buffer)):
+        told = [holder.expression for holder in caulk.find_holders(inside)]
+        assert any(text in ("waiting", "jobs", "sent") for text in told), (made, told)
+
+
 def test_hooks_of_a_tensor_are_named_and_no_mode_is_asked():
     from torch.overrides import TorchFunctionMode
 
