@@ -6,7 +6,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use crate::collect::Collector;
 use crate::index::{Action, Assignment, Nature, Op};
-use crate::likely::{Hint, hint_of};
+use crate::likely::{Hint, hint_of, hint_of_part};
 use crate::path::{Path, Root, Step, names_of, path_of, reads_of};
 use crate::sites::GrowKind;
 use crate::value::Value;
@@ -165,6 +165,7 @@ impl Collector<'_> {
                 if let Some(last) = self.index.assignments.last_mut() {
                     last.callee = None;
                     last.capacity = None;
+                    last.hint = hint_of_part(value);
                     if last.nature == Nature::Empty {
                         last.nature = Nature::Other;
                     }

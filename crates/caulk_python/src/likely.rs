@@ -90,6 +90,24 @@ const OBJECTS: &[&str] = &[
 ];
 /// Methods that give collections, of tensors as it may be.
 const COLLECTIONS: &[&str] = &["copy", "items", "values", "state_dict", "parameters", "named_parameters"];
+/// Functions and methods of torch that give tuples or lists of tensors.
+const TUPLES: &[&str] = &[
+    "split",
+    "chunk",
+    "unbind",
+    "tensor_split",
+    "meshgrid",
+    "broadcast_tensors",
+    "topk",
+    "sort",
+    "svd",
+    "qr",
+    "eigh",
+    "slogdet",
+    "grad",
+];
+/// Modules of torch that give tuples.
+const TUPLE_MODULES: &[&str] = &["LSTM", "LSTMCell", "GRU", "RNN", "MultiheadAttention"];
 /// Types of collections other than those that a display makes.
 const COLLECTION_TYPES: &[&str] = &["deque", "defaultdict", "OrderedDict", "Counter"];
 /// Methods that give the same tensor in another form.
@@ -147,6 +165,21 @@ pub(crate) fn hint_of(expr: &Expr) -> Hint {
     hint(expr, 0)
 }
 
+/// Of what gets one element of an expression's value: by a subscript, by unpacking.
+pub(crate) fn hint_of_part(expr: &Expr) -> Hint {
+    part(expr, 0)
+}
+
+fn part(expr: &Expr, depth: usize) -> Hint {
+    match (hint(expr, depth), expr) {
+        (Hint::Display, Expr::Call(call)) => {
+            let gives_tensors = path_of(&call.func).last_name().is_some_and(|name| TUPLES.contains(&name));
+            if gives_tensors { Hint::Tensor } else { Hint::Unknown }
+        }
+        (whole, _) => Hint::Element(Box::new(whole)),
+    }
+}
+
 fn hint(expr: &Expr, depth: usize) -> Hint {
     if depth > 24 {
         return Hint::Unknown;
@@ -169,7 +202,7 @@ fn hint(expr: &Expr, depth: usize) -> Hint {
             _ => Hint::Of(path_of(expr)),
         },
         Expr::Subscript(subscript) if subscript.slice.is_slice_expr() => next(&subscript.value),
-        Expr::Subscript(subscript) => Hint::Element(Box::new(next(&subscript.value))),
+        Expr::Subscript(subscript) => part(&subscript.value, depth + 1),
         _ if is_collection(expr) => Hint::Display,
         Expr::BinOp(binary) if binary.op == Operator::Mod && binary.left.is_string_literal_expr() => {
             Hint::Object
@@ -203,6 +236,7 @@ fn called(path: Path, receiver: Option<Hint>) -> Hint {
                 Hint::Object
             }
             _ if SCALARS.contains(&name) => Hint::Scalar,
+            _ if TUPLES.contains(&name) => Hint::Display,
             _ => Hint::Tensor,
         };
     }
@@ -218,7 +252,7 @@ fn called(path: Path, receiver: Option<Hint>) -> Hint {
         },
         _ if SCALARS.contains(&name) => Hint::Scalar,
         _ if OBJECTS.contains(&name) => Hint::Object,
-        Some(_) if COLLECTIONS.contains(&name) => Hint::Display,
+        Some(_) if COLLECTIONS.contains(&name) || TUPLES.contains(&name) => Hint::Display,
         _ if COLLECTION_TYPES.contains(&name) => Hint::Display,
         Some(receiver) if TENSORS.contains(&name) => match receiver {
             Hint::Detached | Hint::Scalar | Hint::Object | Hint::Display => receiver,
@@ -348,7 +382,15 @@ impl Resolver {
             Hint::Detached => Likely::Detached,
             Hint::Tensor => Likely::Tensor,
             Hint::Unknown => Likely::Unknown,
-            Hint::Element(of) => next(of),
+            Hint::Element(of) => match &**of {
+                // The state of an LSTM is a tuple itself.
+                Hint::Called(path)
+                    if self.tuple_module(index, path, place).is_some_and(|name| name != "LSTM") =>
+                {
+                    Likely::Tensor
+                }
+                of => next(of),
+            },
             Hint::Arithmetic(pair) => {
                 let operand = |hint: &Hint| match (hint, next(hint)) {
                     (Hint::Element(_), Likely::Container) => Likely::Unknown,
@@ -384,11 +426,21 @@ impl Resolver {
             ["model", "net", "criterion", "loss_fn", "encoder", "decoder", "policy", "backbone", "head"]
                 .iter()
                 .any(|known| word.contains(known));
+        if self.tuple_module(index, path, place).is_some() {
+            return Likely::Container;
+        }
         if module && self.function_of(index, path, place.scope).is_none() {
             Likely::Tensor
         } else {
             Likely::Unknown
         }
+    }
+
+    /// The class of a module of torch that gives tuples.
+    fn tuple_module<'i>(&self, index: &'i Index, path: &Path, place: Place) -> Option<&'i str> {
+        let bindings = self.bindings(index, path, place).into_iter();
+        let mut made = bindings.filter_map(|assignment| assignment.callee.as_ref()?.last_name());
+        made.find(|name| TUPLE_MODULES.contains(name))
     }
 
     fn likely_variable(&self, index: &Index, path: &Path, place: Place, depth: usize) -> Likely {

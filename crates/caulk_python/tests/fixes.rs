@@ -443,6 +443,16 @@ fn nothing_is_called_on_what_may_be_a_container() {
         at(Module::detach_fix),
         "Detach the tensors in `cell(x, xs)` before it is stored.",
     );
+    check(
+        "xs.append(torch.chunk(y, 2))\n",
+        at(Module::detach_fix),
+        "Detach the tensors in `torch.chunk(y, 2)` before it is stored.",
+    );
+    check(
+        "cell = nn.LSTMCell(4, 4)\nxs = fresh()\nfor x in y: xs = cell(x, xs)\n",
+        at(Module::detach_fix),
+        "Detach the tensors in `cell(x, xs)` before it is stored.",
+    );
     check("xs = ()\nxs = xs + more\n", at(Module::clone_fix), "");
     check("xs = ()\nxs += more\n", at(Module::float_fix), "");
 }
@@ -451,6 +461,19 @@ fn nothing_is_called_on_what_may_be_a_container() {
 fn a_sum_is_detached_as_a_whole() {
     check_line("xs = 0; xs = xs + loss", "xs = 0; xs = (xs + loss).detach()");
     check_line("xs = torch.zeros(1); xs += loss", "xs = torch.zeros(1); xs += loss.detach()");
+    check_line("xs.append(torch.chunk(y, 2)[0])", "xs.append(torch.chunk(y, 2)[0].detach())");
+    check_line("a, b = torch.chunk(y, 2); xs.append(a)", "a, b = torch.chunk(y, 2); xs.append(a.detach())");
+    check_line("a, b = list(y); xs.append(a)", "a, b = list(y); xs.append(a.detach())");
+    check_line("a, b = net(y); xs.append(a)", "a, b = net(y); xs.append(a.detach())");
+    check_line(
+        "gru = nn.GRU(4, 4); a, b = gru(y); xs.append(b)",
+        "gru = nn.GRU(4, 4); a, b = gru(y); xs.append(b.detach())",
+    );
+    check(
+        "lstm = nn.LSTM(4, 4)\na, state = lstm(y, state)\nself.xs = state\n",
+        at(Module::detach_fix),
+        "Detach the tensors in `state` before it is stored.",
+    );
     check_line("xs = rows[-1] + loss", "xs = (rows[-1] + loss).detach()");
     check_line("rows = [a]; xs.append(rows[-1] + loss)", "rows = [a]; xs.append((rows[-1] + loss).detach())");
 }
