@@ -289,23 +289,20 @@ impl<'p> Machine<'p> {
     fn binary(&mut self, f: &mut Frame, binary: &'p ast::ExprBinOp) -> Value {
         let left = self.eval(f, &binary.left);
         let right = self.eval(f, &binary.right);
-        if binary.op == Operator::Add {
-            let lists = |value: &Value| {
-                value
-                    .objects
-                    .iter()
-                    .filter(|object| matches!(self.heap.shape(*object), Shape::List | Shape::Tuple))
-                    .collect::<Vec<ObjectId>>()
-            };
-            let parts: Vec<ObjectId> = lists(&left).into_iter().chain(lists(&right)).collect();
-            if !parts.is_empty() {
-                let joined = self.container(f, Shape::List, binary);
-                for part in parts {
-                    let elements = self.heap.get(part).elements;
-                    self.heap.add_element(joined, elements);
-                }
-                return Value::object(joined);
+        let joins = |object: &ObjectId| match binary.op {
+            Operator::Add => matches!(self.heap.shape(*object), Shape::List | Shape::Tuple),
+            Operator::BitOr => matches!(self.heap.shape(*object), Shape::Dict | Shape::Set),
+            _ => false,
+        };
+        let parts: Vec<ObjectId> = left.objects.iter().chain(right.objects.iter()).filter(joins).collect();
+        if let Some(first) = parts.first() {
+            let shape = if binary.op == Operator::Add { Shape::List } else { self.heap.shape(*first) };
+            let joined = self.container(f, shape, binary);
+            for part in parts {
+                let elements = self.heap.get(part).elements;
+                self.heap.add_element(joined, elements);
             }
+            return Value::object(joined);
         }
         let result = self.arithmetic(f, &left, &right, binary);
         if binary.op == Operator::MatMult { result.fed() } else { result }
