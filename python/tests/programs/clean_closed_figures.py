@@ -8,7 +8,7 @@ import torch
 model = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 losses = []
-for epoch in range(10):
+for _ in range(10):
     for batch in torch.randn(10, 64, 64):
         optimizer.zero_grad()
         loss = model(batch).square().mean()
