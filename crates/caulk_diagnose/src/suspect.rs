@@ -170,9 +170,9 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let parameters = place::is_optimizer_state(suspect.holder);
         let cut = suspect.kind != ContainerKind::Graph && suspect.contents.is_some_and(|look| look.truncated);
         let open = unseen
-            || cut
             || parameters
             || holds("shared")
+            || (cut && part >= SMALLEST_PART)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late;
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected

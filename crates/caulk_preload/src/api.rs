@@ -4,7 +4,7 @@ use caulk_wire::heap::Refusal;
 
 use crate::python::{self, Raw};
 use crate::segment;
-use crate::{lent, live, mappings, pymalloc, real};
+use crate::{filter, lent, live, mappings, pymalloc, real};
 
 /// Finds out how this interpreter's data can be read. 0, or a [`Refusal`].
 #[unsafe(no_mangle)]
@@ -76,7 +76,9 @@ pub(crate) extern "C" fn caulk_heap_arenas() -> usize {
 /// `weight` can be written to.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn caulk_heap_maker(block: usize, weight: *mut u64) -> u32 {
-    let Some(record) = live::find(block) else { return u32::MAX };
+    // Most addresses that are asked for are none of a sampled block.
+    let known = filter::may_know(block).then(|| live::find(block)).flatten();
+    let Some(record) = known else { return u32::MAX };
     // SAFETY: as promised by the caller.
     unsafe { weight.write(record.weight) };
     record.stack

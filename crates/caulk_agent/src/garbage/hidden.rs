@@ -5,7 +5,7 @@ use crate::heap::{Address, AddressSet, read_word};
 use crate::heap_profile::Sampler;
 
 /// Objects that are looked into; the rest is taken to be like these.
-const MOST: usize = 512;
+const MOST: usize = 128;
 /// Words of an object, and of what it points to.
 const WORDS: usize = 32;
 const WORD: usize = size_of::<Address>();
