@@ -153,13 +153,21 @@ fn search(
     complete = complete && search.run();
     search.only_targets = true;
     search.missing = targets.iter().filter(|target| !search.found.contains_key(target)).count();
-    // The modules of small packages (`weakref`, `logging`) are soon gone through, and hold what they are given.
-    let (small, large): (Vec<_>, Vec<_>) = modules
+    // The modules of small packages (`weakref`, `logging`) are soon gone through, and hold what they are given; then one
+    // package after the other, the largest last (a program with pyplot has a tenth as many modules of it as of torch).
+    let turn = |module| {
+        let package = package_of(module);
+        let size = sizes[package];
+        if size <= SMALL_PACKAGE { (0, "") } else { (size, package) }
+    };
+    let mut libraries: Vec<_> = modules
         .iter()
         .filter(|module| !module.user && scope == Scope::All)
-        .partition(|module| sizes[package_of(&module.name)] <= SMALL_PACKAGE);
-    for group in [small, large] {
-        for module in group {
+        .map(|module| (turn(&module.name), module))
+        .collect();
+    libraries.sort_by_key(|(turn, _)| *turn);
+    for package in libraries.chunk_by(|(one, _), (next, _)| one == next) {
+        for (_, module) in package {
             search.start(module.namespace(), Root::Module(module.name.clone()));
         }
         complete = complete && search.run();

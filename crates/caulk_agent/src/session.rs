@@ -454,7 +454,9 @@ impl Session {
         self.censuses.truncate(census::HISTORY);
         // First of all: what is kept alive from here on would seem to be in use.
         let (nursery, sampler) = (&mut self.nursery, self.sampler);
-        let garbage = self.prices.garbage.pay(&self.budget, || nursery.look(heap, sampler)).flatten();
+        let first = self.suspects.waiting(self.prices.paths);
+        let garbage =
+            self.prices.garbage.pay_beside(first, &self.budget, || nursery.look(heap, sampler)).flatten();
         // The census's addresses are good until something is called. What is looked into is kept alive before that: any
         // call may let another thread run, which lets go of what it held.
         let tensors = heap.hold(census.tensors.iter().copied().filter(|_| !self.shares_many(&census)));

@@ -160,14 +160,16 @@ pub(crate) fn is_of_drawing(holder: &Holder) -> bool {
         && before.iter().any(drawn_on)
 }
 
+/// Is it pyplot's list of open figures, or kept by that alone?
+pub(crate) fn is_figure_registry(holder: &Holder) -> bool {
+    holder.path.iter().any(|step| step.name == "Gcf" || step.type_name.ends_with("Gcf"))
+}
+
 /// Does pyplot keep it, until it is closed?
 pub(crate) fn is_of_pyplot(holder: &Holder) -> bool {
-    let keeps = |step: &PathStep| {
-        step.name == "Gcf"
-            || step.type_name.ends_with("Gcf")
-            || step.kind == StepKind::Module && step.name.starts_with("matplotlib.")
-    };
-    holder.path.iter().any(keeps)
+    let of_matplotlib =
+        |step: &PathStep| step.kind == StepKind::Module && step.name.starts_with("matplotlib.");
+    is_figure_registry(holder) || holder.path.iter().any(of_matplotlib)
 }
 
 /// Does the interpreter keep it, to run it at exit?

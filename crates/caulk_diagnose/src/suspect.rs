@@ -14,7 +14,9 @@ use caulk_python::BoundKind;
 
 use crate::class::Signs;
 use crate::growth::Rate;
-use crate::place::{self, Located, is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot};
+use crate::place::{
+    self, Located, is_at_exit, is_figure_registry, is_of_drawing, is_of_optimizer, is_of_pyplot,
+};
 use crate::process::Process;
 use crate::units::{Scale, position};
 use crate::verdicts::{Judged, unit_name};
@@ -143,7 +145,9 @@ impl Suspect<'_> {
         let full = located.facts.bounds.iter().any(|bound| bound.kind == BoundKind::Capacity);
         let decided = settled || state == Some(State::Grows) && self.rate.bytes_per_unit > 0.0;
         let weightless = decided && self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
-        self.severity > Severity::Info || !(full || weightless || settled && (bounded || refuted))
+        // Weak containers follow what others keep alive.
+        let weak = self.holder.owner_type.starts_with("weakref.Weak");
+        self.severity > Severity::Info || !(full || weak || weightless || settled && (bounded || refuted))
     }
 }
 
@@ -182,9 +186,12 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     // What no line grows (the buffer within a stream, held from C) may well be a part of the open elements.
     let known = known.iter().filter(|suspect| suspect.located.is_some());
     let rest = in_use.bytes_per_unit - known.map(|suspect| suspect.rate.bytes_per_unit).sum::<f64>();
-    // What a library stores at a line that calls it may be in what that line's program stores as well.
-    let stored =
-        |suspect: &Suspect<'_>| suspect.located.as_ref().is_some_and(|located| located.grow.is_some());
+    // What a library stores at a line that calls it may be in what that line's program stores as well. Figures are the
+    // weight of what is drawn.
+    let stored = |suspect: &Suspect<'_>| {
+        is_figure_registry(suspect.holder)
+            || suspect.located.as_ref().is_some_and(|located| located.grow.is_some())
+    };
     let by_user = open.iter().any(|suspect| stored(suspect));
     let counts = |suspect: &Suspect<'_>| shares(suspect) && (stored(suspect) || !by_user);
     let mut lines = open.iter().filter(|suspect| counts(suspect));

@@ -1,11 +1,14 @@
 //! What objects of C code hold beside themselves: a figure's canvas, a parser's buffer. Python cannot tell, but the sampler
 //! knows which blocks live: their addresses are looked for in the objects' own memory, and one step behind it.
 
-use crate::heap::{Address, AddressSet, read_word};
+use crate::heap::{Address, AddressMap, AddressSet, read_word, type_address};
 use crate::heap_profile::Sampler;
 
-/// Objects that are looked into; the rest is taken to be like these.
-const MOST: usize = 128;
+/// Objects of a type that are looked into, the rest is taken to be like these: one canvas among hundreds of transforms
+/// is as good as all that a figure weighs.
+const OF_A_TYPE: usize = 16;
+/// Objects that are looked into in all.
+const MOST: usize = 512;
 /// Words of an object, and of what it points to.
 const WORDS: usize = 32;
 const WORD: usize = size_of::<Address>();
@@ -15,8 +18,27 @@ const HIGHEST: Address = 1 << 47;
 
 /// Bytes of sampled blocks to which these objects lead, each once. Each with its size; they are alive.
 pub(super) fn bytes(sampler: Sampler, objects: &[(Address, usize)]) -> u64 {
-    let step = objects.len().div_ceil(MOST).max(1);
-    let (mut seen, mut sum) = (AddressSet::default(), 0);
+    let mut types: AddressMap<Vec<(Address, usize)>> = AddressMap::default();
+    for object in objects {
+        types.entry(type_address(object.0)).or_default().push(*object);
+    }
+    // Rare types first.
+    let mut types: Vec<_> = types.into_values().collect();
+    types.sort_by_key(Vec::len);
+    let (mut seen, mut left) = (AddressSet::default(), MOST);
+    let mut sum = 0;
+    for objects in &types {
+        let step = objects.len().div_ceil(OF_A_TYPE.min(left).max(1));
+        left = left.saturating_sub(objects.len().div_ceil(step));
+        let held = objects.iter().step_by(step).map(|object| behind_object(sampler, *object, &mut seen));
+        sum += held.sum::<u64>() * step as u64;
+    }
+    sum
+}
+
+/// Bytes of sampled blocks, not `seen` before, to which one object of a size leads.
+fn behind_object(sampler: Sampler, (object, size): (Address, usize), seen: &mut AddressSet) -> u64 {
+    let mut sum = 0;
     let mut weigh = |address: Address| {
         let known = sampler.maker(address);
         if let Some((_, weight)) = known.filter(|_| seen.insert(address)) {
@@ -24,18 +46,16 @@ pub(super) fn bytes(sampler: Sampler, objects: &[(Address, usize)]) -> u64 {
         }
         known.is_some()
     };
-    for (object, size) in objects.iter().step_by(step) {
-        // Behind the count of references and the type.
-        for at in 2..(size / WORD).min(WORDS) {
-            let address = read_word(object + at * WORD);
-            if is_pointer(address) && !weigh(address) {
-                behind(address).into_iter().filter(|word| is_pointer(*word)).for_each(|word| {
-                    weigh(word);
-                });
-            }
+    // Behind the count of references and the type.
+    for at in 2..(size / WORD).min(WORDS) {
+        let address = read_word(object + at * WORD);
+        if is_pointer(address) && !weigh(address) {
+            behind(address).into_iter().filter(|word| is_pointer(*word)).for_each(|word| {
+                weigh(word);
+            });
         }
     }
-    sum * step as u64
+    sum
 }
 
 fn is_pointer(word: Address) -> bool {

@@ -4,17 +4,20 @@ use std::time::Duration;
 
 use super::Suspects;
 use super::item::Suspect;
-use crate::budget::Budget;
+use crate::budget::{Budget, Price};
 use crate::channel::Channel;
 use crate::contents::{self, Walk};
 use crate::heap::{Address, AddressSet, Heap};
 use crate::heap_profile::Sampler;
 use crate::holders::{self, Scope};
+use crate::stopwatch::Stopwatch;
 
 /// Containers looked into at one boundary.
 const LOOKS: usize = 12;
 /// CPU time that one look is taken to cost.
 const LOOK: Duration = Duration::from_millis(3);
+/// CPU time for looks at new ones after a pause that finding their holders has made too long.
+const LATE_LOOKS: Duration = Duration::from_millis(10);
 /// Boundaries between two looks into the same container.
 const LOOK_AGAIN: u32 = 4;
 
@@ -22,6 +25,13 @@ impl Suspects {
     /// Is there something whose holder is not known yet?
     pub(crate) fn has_unexplained(&self) -> bool {
         self.items.iter().any(Suspect::is_unexplained)
+    }
+
+    /// What is set aside for things whose holder or contents nobody knows: `paths` for the former.
+    pub(crate) fn waiting(&self, paths: Price) -> Duration {
+        let unseen = |item: &&Suspect| item.address.is_some() && item.looked.is_none();
+        let looks = LOOK * self.items.iter().filter(unseen).take(LOOKS).count() as u32;
+        looks + if self.has_unexplained() { paths.expected() } else { Duration::ZERO }
     }
 
     /// Finds what keeps the new ones.
@@ -58,11 +68,14 @@ impl Suspects {
             let item = &self.items[*at];
             std::cmp::Reverse((item.looked.is_none(), item.by_user, item.weight()))
         });
+        let started = Stopwatch::start();
         for at in order.into_iter().take(LOOKS) {
-            if !budget.allows(LOOK, Duration::ZERO) {
-                return;
-            }
             let Some((address, _)) = self.items[at].address else { continue };
+            // What nobody has looked into is a suspect for whatever else nobody knows.
+            let new = self.items[at].looked.is_none() && started.work() <= LATE_LOOKS;
+            if !(budget.allows(LOOK, Duration::ZERO) || new && budget.affords(LOOK, Duration::ZERO)) {
+                continue;
+            }
             // Hooks of one object sit in the registries of several layers.
             let name = self.items[at].name.clone();
             let together: Vec<Address> = if name.ends_with("_hooks") {

@@ -1,11 +1,11 @@
 //! Which class, which line, which change.
 
 use caulk_core::wire::{
-    BackwardSite, ContainerKind, ContainerLen, Contents, Holder, PathStep, Peak, StepKind,
+    BackwardSite, ContainerKind, ContainerLen, Contents, Holder, Message, PathStep, Peak, StepKind,
 };
 use caulk_core::{Applicability, Confidence, LeakClass, Scope, Severity, State};
 
-use crate::run::{MB, Run, attribute, elements, global, local, rising};
+use crate::run::{MB, Run, attribute, elements, global, library, local, rising};
 
 const TRAINER: &str = "\
 import torch
@@ -455,6 +455,30 @@ fn figures_of_the_program_s_own_are_let_go_of_and_not_closed() {
     );
     check(&run, LeakClass::FigureNotClosed, "self.pages.append(fig)", "self.pages");
     assert!(!change(&run).contains("plt.close"), "{}", change(&run));
+}
+
+#[test]
+fn open_figures_that_nobody_had_the_time_to_look_at_weigh_what_is_left() {
+    let mut registry = library(1, "matplotlib._pylab_helpers", "figs");
+    registry.path[1].name = "Gcf".into();
+    let cache = |owner: &str| Holder { owner_type: owner.into(), ..library(2, "matplotlib.text", "data") };
+    let run = |owner: &str| {
+        leak()
+            .grown(ContainerKind::Dict, registry.clone(), Contents::default(), lengths())
+            .traced(1, "plt.figure", "Trainer.plot")
+            .grown(ContainerKind::Dict, cache(owner), Contents::default(), lengths())
+            .traced(2, "plt.savefig", "Trainer.plot")
+            .edit(|recording| {
+                recording.events.retain(|event| !matches!(event.message, Message::Contents(_)));
+            })
+    };
+    let findings = run("matplotlib.text.Cache").diagnose().findings;
+    let told: Vec<_> = findings.iter().map(|finding| (finding.sites[0].line, finding.severity)).collect();
+    let first = run("").line("plt.figure");
+    assert_eq!(told, [(first, Severity::Error), (first + 2, Severity::Info)]);
+    // Entries for what lives elsewhere.
+    let findings = run("weakref.WeakKeyDictionary").diagnose().findings;
+    assert_eq!(findings.iter().map(|finding| finding.sites[0].line).collect::<Vec<_>>(), [first]);
 }
 
 #[test]
