@@ -41,6 +41,7 @@ LEAKS = [
     ("profiler_on.py", {"profiler-left-on"}, ""),
     ("uncollected_tree.py", {"reference-cycle"}, "origin"),
     ("uncollected_trials.py", {"reference-cycle"}, "logger"),
+    ("uncollected_places.py", {"reference-cycle"}, "scene"),
     ("log_buffer.py", {"log-records-kept"}, "buffer"),
     ("handlers_kept.py", {"unbounded-history"}, "handlers"),
     ("caught_errors.py", {"exception-keeps-frames"}, "failed"),

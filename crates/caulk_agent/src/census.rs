@@ -187,7 +187,7 @@ impl<'a, 'py> Walk<'a, 'py> {
         tally.count += 1;
         tally.bytes += self.heap.shallow_bytes_of(object, info) as u64;
         self.census.objects += 1;
-        self.nursery.meet(object);
+        self.nursery.meet(object, object_type);
         if !self.asked.is_empty() && self.asked.contains(&object) {
             self.census.alive.insert(object, object_type);
         }

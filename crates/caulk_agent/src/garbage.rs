@@ -17,7 +17,7 @@ mod weight;
 use trial::Trial;
 use weight::Weight;
 
-use crate::heap::{Address, AddressBits, AddressSet, Heap, loaded};
+use crate::heap::{Address, AddressSet, AddressTypes, Heap, loaded};
 use crate::heap_profile::Sampler;
 
 /// Objects that are looked at: the first of so many that are younger than the first census.
@@ -31,7 +31,7 @@ const SMALLEST_PART: usize = 16;
 #[derive(Default)]
 pub(crate) struct Nursery {
     /// What was there in the first census.
-    old: Option<AddressBits>,
+    old: Option<AddressTypes>,
     /// That census is being taken now.
     founding: bool,
     young: Vec<Address>,
@@ -49,11 +49,11 @@ impl Nursery {
     }
 
     /// It has met an object that the collector knows.
-    pub(crate) fn meet(&mut self, object: Address) {
+    pub(crate) fn meet(&mut self, object: Address, object_type: Address) {
         let Some(old) = &mut self.old else { return };
         if self.founding {
-            old.insert(object);
-        } else if !old.contains(object) {
+            old.insert(object, object_type);
+        } else if !old.contains(object, object_type) {
             self.met += 1;
             if self.young.len() < MOST_YOUNG {
                 self.young.push(object);

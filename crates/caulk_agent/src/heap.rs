@@ -14,13 +14,13 @@ use std::ptr::NonNull;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-mod address_bits;
+mod address_types;
 mod collector;
 mod entries;
 mod references;
 mod types;
 
-pub(crate) use address_bits::AddressBits;
+pub(crate) use address_types::AddressTypes;
 pub(crate) use collector::{try_lists, visit_tracked, write_no_more};
 pub(crate) use entries::Entries;
 pub(crate) use types::{Shape, TypeInfo};
