@@ -46,6 +46,8 @@ LEAKS = [
     ("handlers_kept.py", {"unbounded-history"}, "handlers"),
     ("caught_errors.py", {"exception-keeps-frames"}, "failed"),
     ("records_by_epoch.py", {"unbounded-history"}, "by_epoch"),
+    ("every_third_epoch.py", {"graph-kept-in-container"}, "seen"),
+    ("rows_rebuilt.py", {"unbounded-history"}, "rows"),
 ]
 
 

@@ -26,6 +26,18 @@ def test_what_is_counted_is_named_at_its_line(run_caulk, name, series, leak_clas
     assert kind in told, run.told()
 
 
+def test_what_is_left_open_by_number_and_idle_threads_of_a_pool_are_named_at_their_lines(run_caulk):
+    program = PROGRAMS / "sockets_left.py"
+    run: Run = run_caulk(program)
+    for series, mark, leak_class in (
+        ("fds", "# leak", "file-handles-grow"),
+        ("threads", "# threads", "thread-never-ends"),
+    ):
+        assert run.verdict(series)["state"] == "grows", run.told()
+        finding = run.alarm_at(program.name, marked_line(program, mark))
+        assert finding is not None and finding["class"] == leak_class, run.told()
+
+
 def test_threads_that_never_end_are_blamed_for_what_they_hold(run_caulk):
     program = PROGRAMS / "prefetch_left.py"
     run: Run = run_caulk(program)

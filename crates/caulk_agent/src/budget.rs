@@ -153,17 +153,7 @@ impl Price {
 
     /// Does the work where the budget allows it.
     pub(crate) fn pay<R>(&mut self, budget: &Budget, work: impl FnOnce() -> R) -> Option<R> {
-        self.pay_beside(Duration::ZERO, budget, work)
-    }
-
-    /// Does the work where the budget allows it beside what is more urgent and comes after it.
-    pub(crate) fn pay_beside<R>(
-        &mut self,
-        urgent: Duration,
-        budget: &Budget,
-        work: impl FnOnce() -> R,
-    ) -> Option<R> {
-        if !budget.allows(self.0 + urgent, Duration::ZERO) {
+        if !budget.allows(self.0, Duration::ZERO) {
             // What was dear once is tried again in the end.
             self.0 = self.0 * 7 / 8;
             return None;

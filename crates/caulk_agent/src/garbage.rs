@@ -6,6 +6,8 @@
 //! refer to: references from older ones count as from outside, so that at worst garbage is missed. The walk makes nothing
 //! and calls nothing.
 
+use std::time::Duration;
+
 use caulk_wire::Garbage;
 use pyo3::prelude::*;
 
@@ -17,8 +19,10 @@ mod weight;
 use trial::Trial;
 use weight::Weight;
 
+use crate::budget::Budget;
 use crate::heap::{Address, AddressSet, AddressTypes, Heap, loaded};
 use crate::heap_profile::Sampler;
+use crate::stopwatch::Stopwatch;
 
 /// Objects that are looked at: the first of so many that are younger than the first census.
 const MOST_YOUNG: usize = 1 << 17;
@@ -27,8 +31,12 @@ const AGAIN: usize = 1 << 15;
 /// Part of more than these that is garbage below which they are taken for the program's own.
 const SMALLEST_PART: usize = 16;
 
+/// What an object of the young is taken to cost before any was looked at.
+const EACH: Duration = Duration::from_nanos(700);
+/// Objects whose cost says what others will.
+const ENOUGH: u32 = 1 << 10;
+
 /// Objects that are younger than the first census, as the last one met them.
-#[derive(Default)]
 pub(crate) struct Nursery {
     /// What was there in the first census.
     old: Option<AddressTypes>,
@@ -37,6 +45,14 @@ pub(crate) struct Nursery {
     young: Vec<Address>,
     /// Young objects met, those beyond the bound included.
     met: usize,
+    /// What each cost lately.
+    each: Duration,
+}
+
+impl Default for Nursery {
+    fn default() -> Self {
+        Self { old: None, founding: false, young: Vec::new(), met: 0, each: EACH }
+    }
 }
 
 impl Nursery {
@@ -59,6 +75,28 @@ impl Nursery {
                 self.young.push(object);
             }
         }
+    }
+
+    /// Does work that goes through the young where the budget allows it beside what is more urgent and comes after it: there
+    /// are more of them each time that a program leaks.
+    pub(crate) fn pay<R>(
+        &mut self,
+        budget: &Budget,
+        urgent: Duration,
+        work: impl FnOnce(&mut Self) -> R,
+    ) -> Option<R> {
+        let count = self.young.len() as u32;
+        if !budget.allows(self.each * count + urgent, Duration::ZERO) {
+            // What was dear once is tried again in the end.
+            self.each = self.each * 7 / 8;
+            return None;
+        }
+        let started = Stopwatch::start();
+        let result = work(self);
+        if count >= ENOUGH {
+            self.each = (started.work() / count).max(self.each * 3 / 4);
+        }
+        Some(result)
     }
 
     /// What a collection would free of the young, before anything is called since the census; `None` where it takes too

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use caulk_wire::Contents;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::census::Tracker;
 use crate::heap::{Address, AddressSet, Heap};
@@ -29,8 +29,9 @@ const FOLLOWED: usize = 8;
 /// A graph of fewer nodes is the current step's.
 const SMALLEST: u64 = 6;
 
-/// Tensors of one list that are looked at.
+/// Tensors of one container that are looked at, and containers around each.
 const ROW: usize = 64;
+const DEPTH: usize = 2;
 /// Censuses between two searches for holders, once some are known.
 const SEARCH_AGAIN: u32 = 4;
 
@@ -88,16 +89,19 @@ impl Graphs {
             else {
                 continue;
             };
-            let contents = match beside(heap, path) {
-                Some(list) => contents_of(&list),
+            let row = beside(heap, path, tracker);
+            let contents = match &row {
+                Some((_, row)) => contents_of(row),
                 None => Some(measure(&torch, [candidate.node])),
             };
             let Some(contents) = contents else { continue };
             if contents.graph_nodes < SMALLEST {
                 continue;
             }
-            let mut label = label::describe(heap, path);
-            if candidate.is_gradient {
+            let whole = path.nodes.len() - 1;
+            let end = row.map_or(whole, |(at, _)| at);
+            let mut label = label::describe(heap, &path.up_to(end));
+            if candidate.is_gradient && end == whole {
                 label.add_gradient(candidate.holder);
             }
             kept.push(KeptGraph { label, contents, type_name: heap.type_name(candidate.holder) });
@@ -141,27 +145,45 @@ impl Graphs {
     }
 }
 
-/// The list or tuple in which a path ends: states of several layers, say, that are replaced together.
-fn beside<'py>(heap: &Heap<'py>, path: &Path) -> Option<Bound<'py, PyAny>> {
+/// The list or tuple in which a path ends: states of several layers, say, that are replaced together. Or else the first
+/// container on it that is bound anew, with records in it. With the end of the path that names it.
+fn beside<'py>(heap: &mut Heap<'py>, path: &Path, tracker: &Tracker) -> Option<(usize, Bound<'py, PyAny>)> {
     let at = path.nodes.len().checked_sub(2)?;
-    Some(heap.own(path.nodes[at])).filter(is_row)
+    let last = heap.own(path.nodes[at]);
+    if is_row(&last) {
+        return Some((at + 1, last));
+    }
+    let renewed = path.nodes[..at].iter().position(|node| tracker.is_new(*node))?;
+    Some((renewed, heap.own(path.nodes[renewed])))
 }
 
 fn is_row(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>()
 }
 
-/// The graph behind a tensor, or behind the tensors of a list or tuple.
+/// The graph behind a tensor, or behind the tensors of a container, those in its records included.
 pub(crate) fn contents_of(value: &Bound<'_, PyAny>) -> Option<Contents> {
     let torch = Torch::new(value.py())?;
-    let row: Vec<_> = if is_row(value) {
-        value.try_iter().ok()?.take(ROW).flatten().collect()
-    } else {
-        vec![value.clone()]
-    };
-    let nodes: Vec<_> =
-        row.iter().filter(|tensor| torch.is_plain(tensor)).filter_map(Torch::grad_fn).collect();
+    let mut nodes = Vec::new();
+    nodes_in(&torch, value, DEPTH, &mut nodes);
     (!nodes.is_empty()).then(|| measure(&torch, nodes))
+}
+
+fn nodes_in<'py>(
+    torch: &Torch<'py>,
+    value: &Bound<'py, PyAny>,
+    depth: usize,
+    nodes: &mut Vec<Bound<'py, PyAny>>,
+) {
+    if torch.is_plain(value) {
+        nodes.extend(Torch::grad_fn(value));
+    } else if depth == 0 || nodes.len() >= ROW {
+    } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+        dict.values().iter().take(ROW).for_each(|item| nodes_in(torch, &item, depth - 1, nodes));
+    } else if is_row(value) {
+        let items = value.try_iter().into_iter().flatten().flatten();
+        items.take(ROW).for_each(|item| nodes_in(torch, &item, depth - 1, nodes));
+    }
 }
 
 /// Nodes and saved bytes of the graph of these nodes.

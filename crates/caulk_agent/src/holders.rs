@@ -40,6 +40,13 @@ pub(crate) struct Path {
     pub(crate) nodes: Vec<Address>,
 }
 
+impl Path {
+    /// The part of it that ends with a node.
+    pub(crate) fn up_to(&self, end: usize) -> Self {
+        Self { root: self.root.clone(), nodes: self.nodes[..=end].to_vec() }
+    }
+}
+
 /// Nodes looked at before the search gives up.
 const NODE_LIMIT: usize = 2_000_000;
 /// Longest search, in CPU time of the calling thread, which is looked at after so many references.

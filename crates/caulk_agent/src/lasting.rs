@@ -3,7 +3,7 @@
 //!
 //! Containers tell how long they get, and trial deletion what dies with an element. Both are silent where elements are in
 //! a web of references (coroutines, callbacks that refer to everything), and where no container gets longer: chains of
-//! objects, and tuples that are bound anew. The bytes that last are followed instead: from a sample
+//! objects, and tuples, lists and dicts that are bound anew. The bytes that last are followed instead: from a sample
 //! of them, each as likely as it is large, what leads to how many of them is told.
 
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use caulk_wire::{ContainerKind, Holder};
 use pyo3::prelude::*;
 
+use crate::census::Tracker;
 use crate::chain;
 use crate::heap::{Address, AddressSet, Heap, Shape};
 use crate::holders::{self, Path};
@@ -27,8 +28,9 @@ const TIME_LIMIT: Duration = Duration::from_millis(40);
 const LONGEST_PATH: usize = 256;
 /// Bytes that must last before anything is searched for.
 const WORTH: u64 = 256 << 10;
-/// Shortest tuple that is taken for one that is bound anew and longer each time.
+/// Shortest tuple that is taken for one that is bound anew and longer each time, and shortest list, dict or set that is.
 const SHORTEST: u64 = 16;
+const SHORTEST_NEW: u64 = 4;
 
 /// What leads to so many of the bytes that last.
 pub(crate) struct Kept {
@@ -70,6 +72,7 @@ pub(crate) fn look<'py>(
     lasting: Vec<Bound<'py, PyAny>>,
     elders: Vec<Bound<'py, PyAny>>,
     suspects: &Suspects,
+    tracker: &Tracker,
 ) -> Look {
     let sized = sizes(heap, &lasting);
     let total: u64 = sized.iter().map(|(_, size)| size).sum();
@@ -90,14 +93,14 @@ pub(crate) fn look<'py>(
     let mut known: Vec<((Address, ContainerKind), Option<Kept>)> = Vec::new();
     for (object, bytes) in &picked {
         let Some(path) = paths.get(object) else { continue };
-        for leads in leads(heap, path, &heads, suspects) {
+        for leads in leads(heap, path, &heads, suspects, tracker) {
             let key = (path.nodes[leads.at], leads.kind);
             if let Some((_, kept)) = known.iter_mut().find(|(known, _)| *known == key) {
                 if let Some(kept) = kept {
                     kept.bytes += bytes;
                 }
             } else {
-                let by = describe(heap, path, &leads, &heads);
+                let by = describe(heap, path, &leads, &heads, tracker);
                 known.push((key, by.map(|by| Kept { by, bytes: *bytes })));
             }
         }
@@ -135,7 +138,13 @@ struct Leads {
 }
 
 /// A container, or else whatever may be one: which of these grows, their lengths tell.
-fn leads(heap: &mut Heap<'_>, path: &Path, heads: &[Head], suspects: &Suspects) -> Vec<Leads> {
+fn leads(
+    heap: &mut Heap<'_>,
+    path: &Path,
+    heads: &[Head],
+    suspects: &Suspects,
+    tracker: &Tracker,
+) -> Vec<Leads> {
     if let Some(at) = path.nodes.iter().rposition(|node| suspects.is_container(*node)) {
         return vec![Leads { at, kind: ContainerKind::List, steps: None }];
     }
@@ -145,9 +154,13 @@ fn leads(heap: &mut Heap<'_>, path: &Path, heads: &[Head], suspects: &Suspects) 
         None => path.nodes.iter().position(is_head).map(|at| (at, None)),
     };
     let chain = chain.map(|(at, steps)| Leads { at, kind: ContainerKind::Chain, steps });
-    let tuple = path.nodes.iter().position(|node| long_tuple(heap, *node).is_some());
-    let tuple = tuple.map(|at| Leads { at, kind: ContainerKind::List, steps: None });
-    chain.into_iter().chain(tuple).collect()
+    let anew = path
+        .nodes
+        .iter()
+        .enumerate()
+        .find_map(|(at, node)| Some((at, bound_anew(heap, *node, tracker)?)))
+        .map(|(at, (kind, _))| Leads { at, kind, steps: None });
+    chain.into_iter().chain(anew).collect()
 }
 
 fn describe(
@@ -155,6 +168,7 @@ fn describe(
     path: &Path,
     Leads { at, kind, steps }: &Leads,
     heads: &[Head],
+    tracker: &Tracker,
 ) -> Option<By> {
     let object = path.nodes[*at];
     let mut traits = vec!["tensor".to_owned()];
@@ -165,12 +179,12 @@ fn describe(
         traits.push(format!("link:{link}"));
         chain::length(heap, object)?
     } else {
-        match long_tuple(heap, object) {
-            Some(length) => length,
+        match bound_anew(heap, object, tracker) {
+            Some((_, length)) => length,
             None => return Some(By::Container(object)),
         }
     };
-    let label = label::describe(heap, &up_to(path, *at));
+    let label = label::describe(heap, &path.up_to(*at));
     let place = Place::new(label.owner, &label.holder);
     let named =
         Named { place, holder: label.holder, kind: *kind, type_name: heap.type_name(object), length, traits };
@@ -178,17 +192,19 @@ fn describe(
 }
 
 fn link_name(heap: &mut Heap<'_>, path: &Path, next: usize) -> String {
-    label::describe(heap, &up_to(path, next)).holder.name
+    label::describe(heap, &path.up_to(next)).holder.name
 }
 
-fn up_to(path: &Path, end: usize) -> Path {
-    Path { root: path.root.clone(), nodes: path.nodes[..=end].to_vec() }
-}
-
-/// Elements of a tuple that is long enough to be a history.
-fn long_tuple(heap: &mut Heap<'_>, object: Address) -> Option<u64> {
-    let is_tuple = heap.type_of(object).shape == Shape::Tuple;
-    heap.length(object).map(|length| length as u64).filter(|length| is_tuple && *length >= SHORTEST)
+/// Elements of a tuple, or of what was not there in the census before, that is long enough to be a history.
+fn bound_anew(heap: &mut Heap<'_>, object: Address, tracker: &Tracker) -> Option<(ContainerKind, u64)> {
+    let shape = heap.type_of(object).shape;
+    let shortest = match shape {
+        Shape::Tuple => SHORTEST,
+        Shape::List | Shape::Dict | Shape::Set if tracker.is_new(object) => SHORTEST_NEW,
+        _ => return None,
+    };
+    let length = heap.length(object)? as u64;
+    (length >= shortest).then_some((shape.kind(), length))
 }
 
 /// The objects with their bytes, in the order of their addresses; none whose bytes lie on a GPU.

@@ -43,12 +43,14 @@ impl Watch {
     }
 }
 
-/// Threads by the function of the user's that they run, the outermost one.
+/// Threads by the function of the user's that they run, the outermost one, or else that of the library that began them.
 fn threads(py: Python<'_>) -> Vec<Kin> {
     let mut kinds: BTreeMap<(String, u32), Kin> = BTreeMap::new();
     for (_, stack) in frames::all_frames(py) {
-        let outermost = stack.iter().rev().find(|frame| frames::is_user_place(&frames::place(frame)));
-        let Some(frame) = outermost else { continue };
+        let users = stack.iter().rev().find(|frame| frames::is_user_place(&frames::place(frame)));
+        let begins = |file: &str| file.ends_with("/threading.py");
+        let theirs = || stack.iter().rev().find(|frame| !begins(&frames::place(frame).file));
+        let Some(frame) = users.or_else(theirs) else { continue };
         let code = frames::code_of(frame);
         let (file, function) = (frames::file_of(&code), frames::function_of(&code));
         let line = code.getattr("co_firstlineno").and_then(|line| line.extract()).unwrap_or(0);

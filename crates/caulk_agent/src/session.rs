@@ -45,6 +45,8 @@ const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 const RESERVE: Duration = Duration::from_millis(250);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
+/// Searches for what keeps new things, at one boundary: the first is through what the program itself keeps.
+const TRIES: usize = 2;
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
 
@@ -53,7 +55,6 @@ struct Prices {
     paths: Price,
     names: Price,
     replaced: Price,
-    garbage: Price,
     graphs: Price,
     lasting: Price,
     copied: Price,
@@ -68,7 +69,6 @@ impl Default for Prices {
             paths: milliseconds(20),
             names: milliseconds(2),
             replaced: milliseconds(5),
-            garbage: milliseconds(5),
             graphs: milliseconds(10),
             lasting: milliseconds(15),
             copied: milliseconds(40),
@@ -454,9 +454,8 @@ impl Session {
         self.censuses.truncate(census::HISTORY);
         // First of all: what is kept alive from here on would seem to be in use.
         let (nursery, sampler) = (&mut self.nursery, self.sampler);
-        let first = self.suspects.waiting(self.prices.paths);
-        let garbage =
-            self.prices.garbage.pay_beside(first, &self.budget, || nursery.look(heap, sampler)).flatten();
+        let waiting = self.suspects.waiting(self.prices.paths);
+        let garbage = nursery.pay(&self.budget, waiting, |nursery| nursery.look(heap, sampler)).flatten();
         // The census's addresses are good until something is called. What is looked into is kept alive before that: any
         // call may let another thread run, which lets go of what it held.
         let tensors = heap.hold(census.tensors.iter().copied().filter(|_| !self.shares_many(&census)));
@@ -476,8 +475,10 @@ impl Session {
         }
         self.send_types(heap, types, seq);
         let Self { budget, prices, suspects, channel, sampler, .. } = self;
-        if suspects.has_unexplained() {
-            prices.paths.pay(budget, || suspects.explain(heap, seq, channel));
+        for _ in 0..TRIES {
+            if suspects.has_unexplained() {
+                prices.paths.pay(budget, || suspects.explain(heap, seq, channel));
+            }
         }
         let (lasting, elders) = (std::mem::take(&mut fresh.lasting), std::mem::take(&mut fresh.elders));
         prices.names.pay(budget, || suspects.follow_names(heap, seq, channel));
@@ -485,7 +486,8 @@ impl Session {
         if !lasting.is_empty() {
             // Where nothing of the program's is known to grow, this is what the pause was made for.
             let known = suspects.follows_users();
-            let look = || lasting::look(heap, lasting, elders, suspects);
+            let tracker = &self.tracker;
+            let look = || lasting::look(heap, lasting, elders, suspects, tracker);
             let look = if known {
                 prices.lasting.pay(budget, look)
             } else {

@@ -116,6 +116,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
         let patterns = sources.patterns(&files_of(&processes));
         patterns::join(&mut diagnosis.findings, &patterns);
+        resources::locate(&files, &processes, &mut diagnosis.findings);
         if unexplained {
             let suspected = patterns::suspected(&diagnosis.findings, &patterns);
             if !suspected.is_empty() {

@@ -2,6 +2,7 @@
 
 use caulk_core::wire::{CodePlace, Kin, Opened};
 use caulk_core::{Evidence, Series, Site, SiteRole};
+use caulk_python::Call;
 
 use crate::Files;
 use crate::native;
@@ -11,6 +12,28 @@ use crate::process::Process;
 const KINDS: usize = 3;
 /// What begins threads.
 const BEGINNERS: [&str; 2] = ["Thread", "Timer"];
+/// Files of libraries whose threads wait for work, and what is called to have them.
+const POOLS: [(&str, &[&str]); 3] = [
+    ("/concurrent/futures/thread.py", &["ThreadPoolExecutor"]),
+    ("/multiprocessing/pool.py", &["ThreadPool", "Pool"]),
+    ("/multiprocessing/queues.py", &["Queue"]),
+];
+
+/// What opens a file, a socket or a map, and is not closed before what it returns is.
+const OPENERS: [&str; 12] = [
+    "open",
+    "fdopen",
+    "dup",
+    "socket",
+    "socketpair",
+    "create_connection",
+    "pipe",
+    "mkstemp",
+    "TemporaryFile",
+    "NamedTemporaryFile",
+    "memfd_create",
+    "scandir",
+];
 
 /// What has become more between the first look and the last, most first.
 fn more<'a>(process: &Process<'a>, of: fn(&'a Opened) -> &'a [Kin]) -> Vec<(&'a Kin, u32)> {
@@ -71,6 +94,9 @@ pub(crate) fn run_by_more<'a>(process: &Process<'a>) -> Option<&'a CodePlace> {
 /// The one line that begins threads that run the function that most of those more do.
 pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     let place = run_by_more(process)?;
+    if let Some((_, makers)) = POOLS.iter().find(|(file, _)| place.file.ends_with(file)) {
+        return only_call(files, process, makers);
+    }
     let (owner, name) = place.function.rsplit_once('.').unwrap_or(("", &place.function));
     let owner = owner.rsplit('.').next().unwrap_or(owner);
     let mut paths = process.files();
@@ -87,6 +113,27 @@ pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site
     }
     sites.dedup_by_key(|site| (site.file.clone(), site.line));
     (sites.len() == 1).then(|| sites.remove(0))
+}
+
+/// The one call that opens something and leaves it open.
+pub(crate) fn opener(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
+    only(files, process, &OPENERS, |call| !call.spot.text.trim_start().starts_with("with "))
+}
+
+/// The one call of these in the files that are known to run.
+pub(crate) fn only_call(files: &Files<'_>, process: &Process<'_>, names: &[&str]) -> Option<Site> {
+    only(files, process, names, |_| true)
+}
+
+fn only(files: &Files<'_>, process: &Process<'_>, names: &[&str], counts: fn(&Call) -> bool) -> Option<Site> {
+    let in_file = |path: &&str| {
+        let module = files.module(path)?;
+        let calls = names.iter().flat_map(|name| module.calls(name)).filter(counts);
+        Some(calls.map(|call| call.spot.site(&files.display(path), SiteRole::Grows)).collect::<Vec<_>>())
+    };
+    let paths = process.files();
+    let mut calls = paths.iter().filter_map(in_file).flatten();
+    calls.next().filter(|_| calls.next().is_none())
 }
 
 /// Whether the text names it as a whole word.

@@ -4,8 +4,7 @@
 //! they were seen to run.
 
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Recording, Series, Severity, Site, SiteRole,
-    State, Verdict,
+    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Recording, Series, Severity, State, Verdict,
 };
 
 use crate::Files;
@@ -36,7 +35,7 @@ pub(crate) fn findings(
     let processes = more.map(|verdict| {
         let found = finding(process, verdict, class, "child processes");
         let last = process.boundaries.last().map_or(0, |boundary| boundary.time_ns);
-        let sites = only_call(files, process, makers).into_iter().collect();
+        let sites = opened::only_call(files, process, makers).into_iter().collect();
         weighed(Finding { sites, ..found }, children.own_bytes_at(last, recording))
     });
     let theirs = more.map_or(0.0, |verdict| OF_A_CHILD * verdict.bytes_per_unit);
@@ -59,6 +58,24 @@ pub(crate) fn findings(
     });
     let segments = grows(Series::Shm).map(|verdict| segments(files, process, judged, verdict));
     processes.into_iter().chain(own).chain(segments).collect()
+}
+
+/// Where no pattern told where files are opened: the one call that does.
+pub(crate) fn locate(files: &Files<'_>, processes: &[Process<'_>], findings: &mut [Finding]) {
+    let open = |finding: &&mut Finding| {
+        finding.class == LeakClass::FileHandlesGrow
+            && finding.sites.is_empty()
+            && finding.severity > Severity::Info
+    };
+    for finding in findings.iter_mut().filter(open) {
+        let process = processes.iter().find(|process| process.reference() == finding.process);
+        if let Some(site) = process.and_then(|process| opened::opener(files, process)) {
+            finding.sites.push(site);
+            let text =
+                "the one place in source that opens and does not close; nobody watched the line itself";
+            finding.evidence.push(Evidence { kind: "source".into(), text: text.into() });
+        }
+    }
 }
 
 /// With the memory that each child process holds.
@@ -99,18 +116,6 @@ fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: 
 /// What to do about descriptors of shared memory.
 const SHARED_MEMORY: &str =
     "each belongs to a tensor or segment in shared memory and is closed with it: let go of what keeps those";
-
-/// The one call of these in the files that are known to run.
-fn only_call(files: &Files<'_>, process: &Process<'_>, names: &[&str]) -> Option<Site> {
-    let in_file = |path: &&str| {
-        let module = files.module(path)?;
-        let calls = names.iter().flat_map(|name| module.calls(name));
-        Some(calls.map(|call| call.spot.site(&files.display(path), SiteRole::Grows)).collect::<Vec<_>>())
-    };
-    let paths = process.files();
-    let mut calls = paths.iter().filter_map(in_file).flatten();
-    calls.next().filter(|_| calls.next().is_none())
-}
 
 fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &str) -> Finding {
     let (unit, rate) = (unit_name(verdict.unit), verdict.bytes_per_unit);

@@ -12,8 +12,8 @@ struct Track {
     /// Lengths in the last censuses, newest first; 0 before it was met.
     history: [u32; HISTORY],
     first_len: u32,
-    /// Censuses in which it was longer than before, out of the last eight, newest in the lowest bit.
-    grew: u8,
+    /// Censuses in which it was longer than before, newest in the lowest bit.
+    grew: u32,
     seen: u8,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Tracker {
     tracks: AddressMap<Track>,
 }
 
-/// A container that grew in at least two of its last three censuses and never shrank in them.
+/// A container that grew in at least two of its last three censuses, or every so many, and never shrank in them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grown {
     pub(crate) seen: Seen,
@@ -39,7 +39,7 @@ pub(crate) const HISTORY: usize = 4;
 const MOST_GROWN: usize = 4096;
 
 /// How far back a growing container may have been seen: growth in two of three intervals makes a candidate.
-const WINDOW: u8 = 0b111;
+const WINDOW: u32 = 0b111;
 
 impl Track {
     fn after(before: Option<&Self>, object_type: Address, len: u32) -> Self {
@@ -48,7 +48,7 @@ impl Track {
             Some(track) if len >= track.history[0] => {
                 let mut history = [len; HISTORY];
                 history[1..].copy_from_slice(&track.history[..HISTORY - 1]);
-                let grew = (track.grew << 1) | u8::from(len > track.history[0]);
+                let grew = (track.grew << 1) | u32::from(len > track.history[0]);
                 Self { history, grew, seen: track.seen.saturating_add(1), ..*track }
             }
             _ => {
@@ -77,7 +77,7 @@ impl Tracker {
             let len = u32::try_from(seen.len).unwrap_or(u32::MAX);
             let before = self.tracks.get(&seen.address).filter(|track| track.object_type == object_type);
             let track = Track::after(before, object_type, len);
-            if track.seen >= 3 && (track.grew & WINDOW).count_ones() >= 2 {
+            if track.seen >= 3 && ((track.grew & WINDOW).count_ones() >= 2 || grows_regularly(track.grew)) {
                 let gained = (len - track.first_len) as usize;
                 grown.push(Grown { seen: *seen, gained, history: track.history });
             }
@@ -89,6 +89,11 @@ impl Tracker {
         Ok(grown)
     }
 
+    /// Is this a container that was not there, or longer, in the census before the last?
+    pub(crate) fn is_new(&self, address: Address) -> bool {
+        self.tracks.get(&address).is_some_and(|track| track.seen == 1)
+    }
+
     /// Was there a container at this address in the last census?
     pub(crate) fn knows(&self, address: Address) -> bool {
         self.tracks.contains_key(&address)
@@ -97,5 +102,32 @@ impl Tracker {
     /// Is this a container that was longer in the last census than in the one before?
     pub(crate) fn lengthened(&self, address: Address) -> bool {
         self.tracks.get(&address).is_some_and(|track| track.seen >= 2 && track.history[0] > track.history[1])
+    }
+}
+
+/// Did it get longer just now, and the two times before at about equal distances? A validation every fifth epoch adds to
+/// a list so; what fills up when it is first used does not.
+fn grows_regularly(grew: u32) -> bool {
+    let [newest, before, oldest] = std::array::from_fn(|turn| {
+        let rest = (0..turn).fold(grew, |rest, _| rest & rest.wrapping_sub(1));
+        rest.trailing_zeros()
+    });
+    let (late, early) = (before.wrapping_sub(newest), oldest.wrapping_sub(before));
+    newest == 0 && oldest < u32::BITS && late <= 2 * early && early <= 2 * late
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grows_regularly;
+
+    #[test]
+    fn growth_every_so_many_censuses_is_regular() {
+        for grew in [0b111, 0b1_0010_0100_1001, 0b1_00001_00001, 1 | 1 << 10 | 1 << 21] {
+            assert!(grows_regularly(grew), "{grew:b}");
+        }
+        // Not just now, twice only, less and less often.
+        for grew in [0, 0b1110, 0b1001, 0b1_1000_0001, u32::MAX << 1] {
+            assert!(!grows_regularly(grew), "{grew:b}");
+        }
     }
 }

@@ -74,6 +74,34 @@ fn open_files_are_told_by_their_names() {
 }
 
 #[test]
+fn the_one_call_that_leaves_something_open_is_blamed() {
+    let of_source = |source: &str| {
+        let finding = of(&run("write").with_source(source), LeakClass::FileHandlesGrow);
+        finding.sites.iter().map(|site| site.line).collect()
+    };
+    let lines: Vec<u32> =
+        of_source("with open(a) as f:\n    pass\nfor epoch in range(8):\n    os.open(path, 0)\n");
+    assert_eq!(lines, [4]);
+    let lines: Vec<u32> =
+        of_source("for epoch in range(8):\n    os.open(path, 0)\n    socket.socketpair()\n");
+    assert_eq!(lines, [0; 0]);
+}
+
+#[test]
+fn idle_threads_of_a_library_are_blamed_on_what_has_them() {
+    let mut run = run("write").with_source("for epoch in range(8):\n    pool = ThreadPoolExecutor(4)\n");
+    run = run.edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::Opened(opened) = &mut event.message {
+                opened.threads[1].place.file = "/usr/lib/python3.11/concurrent/futures/thread.py".into();
+            }
+        }
+    });
+    let finding = of(&run, LeakClass::ThreadNeverEnds);
+    assert_eq!(finding.sites.iter().map(|site| site.line).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
 fn segments_that_nobody_unlinks_are_blamed_on_the_line_that_makes_them() {
     let mut run = run("write").edit(|recording| {
         for event in &mut recording.events {

@@ -48,6 +48,10 @@ impl Run {
         Self { recording, source: source.to_owned() }
     }
 
+    pub(crate) fn with_source(self, source: &str) -> Self {
+        Self { source: source.to_owned(), ..self }
+    }
+
     /// The line of the source that contains a text, from 1.
     pub(crate) fn line(&self, text: &str) -> u32 {
         let found = self.source.lines().position(|line| line.contains(text));
