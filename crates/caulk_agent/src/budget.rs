@@ -161,7 +161,7 @@ impl Price {
         Some(self.measure(work))
     }
 
-    /// Does the short work that a long pause was made for.
+    /// Does the work that a long pause was made for.
     pub(crate) fn pay_at_last<R>(&mut self, budget: &Budget, work: impl FnOnce() -> R) -> Option<R> {
         budget.affords(self.0, Duration::ZERO).then(|| self.measure(work))
     }

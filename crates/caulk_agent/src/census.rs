@@ -13,7 +13,7 @@ mod pause;
 mod tracker;
 
 pub(crate) use pause::{CollectorPaused, resume_collector_after_fork};
-pub(crate) use tracker::{Grown, HISTORY, Tracker};
+pub(crate) use tracker::{Grown, HISTORY, MOST_CENSUSES, Tracker};
 
 use crate::frames;
 use crate::garbage::Nursery;
@@ -90,23 +90,25 @@ pub(crate) fn take(
     asked: &AddressSet,
     nursery: &mut Nursery,
 ) -> Result<Census, Failure> {
-    take_within(heap, asked, nursery, LONGEST)
+    take_within(heap, asked, Some(nursery), LONGEST)
 }
 
 /// A census for somebody who waits for it: so much CPU time of the thread at most.
 pub(crate) fn take_for_user(heap: &mut Heap<'_>) -> Result<Census, Failure> {
-    take_within(heap, &AddressSet::default(), &mut Nursery::default(), PATIENCE)
+    take_within(heap, &AddressSet::default(), None, PATIENCE)
 }
 
 fn take_within(
     heap: &mut Heap<'_>,
     asked: &AddressSet,
-    nursery: &mut Nursery,
+    mut nursery: Option<&mut Nursery>,
     longest: Duration,
 ) -> Result<Census, Failure> {
     let py = heap.py;
     let locals = untracked_locals(heap);
-    nursery.begin();
+    if let Some(nursery) = &mut nursery {
+        nursery.begin();
+    }
     let mut walk = Walk::new(heap, asked, nursery, longest)?;
     for local in locals {
         walk.meet_untracked(local);
@@ -132,7 +134,7 @@ fn untracked_locals(heap: &mut Heap<'_>) -> Vec<Address> {
 struct Walk<'a, 'py> {
     heap: &'a mut Heap<'py>,
     asked: &'a AddressSet,
-    nursery: &'a mut Nursery,
+    nursery: Option<&'a mut Nursery>,
     census: Census,
     tallies: Vec<(Address, TypeInfo, Tally)>,
     index: AddressMap<u32>,
@@ -152,7 +154,7 @@ impl<'a, 'py> Walk<'a, 'py> {
     fn new(
         heap: &'a mut Heap<'py>,
         asked: &'a AddressSet,
-        nursery: &'a mut Nursery,
+        nursery: Option<&'a mut Nursery>,
         longest: Duration,
     ) -> Result<Self, Failure> {
         let mut census = Census::default();
@@ -187,7 +189,9 @@ impl<'a, 'py> Walk<'a, 'py> {
         tally.count += 1;
         tally.bytes += self.heap.shallow_bytes_of(object, info) as u64;
         self.census.objects += 1;
-        self.nursery.meet(object, object_type);
+        if let Some(nursery) = &mut self.nursery {
+            nursery.meet(object, object_type);
+        }
         if !self.asked.is_empty() && self.asked.contains(&object) {
             self.census.alive.insert(object, object_type);
         }

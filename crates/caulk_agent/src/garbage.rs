@@ -2,8 +2,8 @@
 //!
 //! The collector's own method over a side table, as for contents: from each object's references those are taken away that
 //! come from the others; what keeps none, and is reached by nothing that keeps some, would be freed (CPython,
-//! Modules/gcmodule.c, `deduce_unreachable`). Only objects made since the first census are looked at, and what these alone
-//! refer to: references from older ones count as from outside, so that at worst garbage is missed. The walk makes nothing
+//! Modules/gcmodule.c, `deduce_unreachable`). Only objects made since the first census are looked at (of
+//! many, those made since they were met last), and what these alone refer to: references from older ones count as from outside, so that at worst garbage is missed. The walk makes nothing
 //! and calls nothing.
 
 use std::time::Duration;
@@ -20,25 +20,23 @@ use trial::Trial;
 use weight::Weight;
 
 use crate::budget::Budget;
-use crate::heap::{Address, AddressSet, AddressTypes, Heap, loaded};
+use crate::heap::{Address, AddressSet, AddressTypes, Heap, loaded, type_address};
 use crate::heap_profile::Sampler;
 use crate::stopwatch::Stopwatch;
 
-/// Objects that are looked at: the first of so many that are younger than the first census.
+/// Young objects that are looked at, the first of all; what these alone refer to comes on top.
 const MOST_YOUNG: usize = 1 << 17;
-/// Young objects that are looked at time after time: some 20 ms.
+/// Young objects beyond which those that live are taken for the program's own from then on: some 20 ms.
 const AGAIN: usize = 1 << 15;
-/// Part of more than these that is garbage below which they are taken for the program's own.
-const SMALLEST_PART: usize = 16;
 
 /// What an object of the young is taken to cost before any was looked at.
 const EACH: Duration = Duration::from_nanos(700);
 /// Objects whose cost says what others will.
 const ENOUGH: u32 = 1 << 10;
 
-/// Objects that are younger than the first census, as the last one met them.
+/// Objects that are younger than the first census, or than the one in which so many were met, as the last one met them.
 pub(crate) struct Nursery {
-    /// What was there in the first census.
+    /// What was there in the first census, and what was alive when there were many young.
     old: Option<AddressTypes>,
     /// That census is being taken now.
     founding: bool,
@@ -87,8 +85,10 @@ impl Nursery {
     ) -> Option<R> {
         let count = self.young.len() as u32;
         if !budget.allows(self.each * count + urgent, Duration::ZERO) {
-            // What was dear once is tried again in the end.
-            self.each = self.each * 7 / 8;
+            if !budget.allows(self.each * count, Duration::ZERO) {
+                // What was dear once is tried again in the end.
+                self.each = self.each * 7 / 8;
+            }
             return None;
         }
         let started = Stopwatch::start();
@@ -103,14 +103,23 @@ impl Nursery {
     /// long or there is nothing. The objects are kept alive by what it returns.
     pub(crate) fn look<'py>(&mut self, heap: &mut Heap<'py>, sampler: Option<Sampler>) -> Option<Found<'py>> {
         let young = std::mem::take(&mut self.young);
-        let dead = Trial::dead(heap, &young)?;
-        if young.len() > AGAIN && dead.len() < young.len() / SMALLEST_PART {
-            // The program keeps what it has made: the next census founds anew.
-            self.old = None;
+        let dead = Trial::dead(heap, &young);
+        if young.len() > AGAIN {
+            self.grow_old(&young, dead.as_deref().unwrap_or_default());
         }
+        let dead = dead?;
         let weight = Weight::of(heap, &dead, sampler);
         let share = self.met as f64 / young.len().max(1) as f64;
         Some(Found { kept: heap.hold(dead.iter().copied()), dead, weight, share })
+    }
+
+    /// The program keeps what it has made: what is not garbage counts as old. All of it is there still.
+    fn grow_old(&mut self, young: &[Address], dead: &[Address]) {
+        let Some(old) = &mut self.old else { return };
+        let dead: AddressSet = dead.iter().copied().collect();
+        for object in young.iter().filter(|object| !dead.contains(object)) {
+            old.insert(*object, type_address(*object));
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::census::Tracker;
-use crate::heap::{Address, AddressSet, Heap};
+use crate::heap::{Address, AddressSet, Heap, type_address};
 use crate::holders::{self, Path, Scope};
 use crate::label::{self, Label};
 use crate::stopwatch::Stopwatch;
@@ -89,17 +89,13 @@ impl Graphs {
             else {
                 continue;
             };
+            let whole = path.nodes.len() - 1;
             let row = beside(heap, path, tracker);
-            let contents = match &row {
-                Some((_, row)) => contents_of(row),
-                None => Some(measure(&torch, [candidate.node])),
-            };
-            let Some(contents) = contents else { continue };
+            let row = row.and_then(|(end, row)| Some((end, contents_of(&row)?)));
+            let (end, contents) = row.unwrap_or_else(|| (whole, measure(&torch, [candidate.node])));
             if contents.graph_nodes < SMALLEST {
                 continue;
             }
-            let whole = path.nodes.len() - 1;
-            let end = row.map_or(whole, |(at, _)| at);
             let mut label = label::describe(heap, &path.up_to(end));
             if candidate.is_gradient && end == whole {
                 label.add_gradient(candidate.holder);
@@ -153,7 +149,12 @@ fn beside<'py>(heap: &mut Heap<'py>, path: &Path, tracker: &Tracker) -> Option<(
     if is_row(&last) {
         return Some((at + 1, last));
     }
-    let renewed = path.nodes[..at].iter().position(|node| tracker.is_new(*node))?;
+    let renewed = (0..at).find(|at| {
+        let node = path.nodes[*at];
+        tracker.is_new(node, type_address(node))
+            && (is_row(&heap.own(node)) || heap.own(node).is_exact_instance_of::<PyDict>())
+            && label::is_named(heap, path, *at)
+    })?;
     Some((renewed, heap.own(path.nodes[renewed])))
 }
 
@@ -165,25 +166,23 @@ fn is_row(value: &Bound<'_, PyAny>) -> bool {
 pub(crate) fn contents_of(value: &Bound<'_, PyAny>) -> Option<Contents> {
     let torch = Torch::new(value.py())?;
     let mut nodes = Vec::new();
-    nodes_in(&torch, value, DEPTH, &mut nodes);
+    let mut row = vec![value.clone()];
+    for depth in 0..=DEPTH {
+        let (tensors, others): (Vec<_>, Vec<_>) = row.into_iter().partition(|item| torch.is_plain(item));
+        nodes.extend(tensors.iter().filter_map(Torch::grad_fn));
+        let inner = others.iter().take(ROW).flat_map(items);
+        row = if depth < DEPTH { inner.take(ROW).collect() } else { Vec::new() };
+    }
     (!nodes.is_empty()).then(|| measure(&torch, nodes))
 }
 
-fn nodes_in<'py>(
-    torch: &Torch<'py>,
-    value: &Bound<'py, PyAny>,
-    depth: usize,
-    nodes: &mut Vec<Bound<'py, PyAny>>,
-) {
-    if torch.is_plain(value) {
-        nodes.extend(Torch::grad_fn(value));
-    } else if depth == 0 || nodes.len() >= ROW {
-    } else if let Ok(dict) = value.cast_exact::<PyDict>() {
-        dict.values().iter().take(ROW).for_each(|item| nodes_in(torch, &item, depth - 1, nodes));
-    } else if is_row(value) {
-        let items = value.try_iter().into_iter().flatten().flatten();
-        items.take(ROW).for_each(|item| nodes_in(torch, &item, depth - 1, nodes));
+/// The first elements of a list, a tuple, or of the values of a dict.
+fn items<'py>(value: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> {
+    if let Ok(dict) = value.cast_exact::<PyDict>() {
+        return dict.iter().take(ROW).map(|(_, value)| value).collect();
     }
+    let row = is_row(value).then(|| value.try_iter().into_iter().flatten().flatten());
+    row.into_iter().flatten().take(ROW).collect()
 }
 
 /// Nodes and saved bytes of the graph of these nodes.

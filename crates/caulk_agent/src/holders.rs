@@ -1,8 +1,9 @@
 //! What keeps an object alive: a forward search from ranked roots.
 //!
-//! Roots in order: the user's modules, the locals of every running function, all other modules. Module namespaces are
-//! closed: a path never passes through one on its way to somewhere else, so that it starts where a person would look.
-//! The search is breadth-first, hence paths are shortest, and bounded in nodes and in time. Roots are read before it
+//! Roots in order: the user's modules, the locals of every running function, all other modules, one large package after the
+//! other. Module namespaces are closed: a path never passes through one on its way to somewhere else, so that it starts
+//! where a person would look. The search is breadth-first, hence paths from a kind of root are shortest, and bounded in
+//! nodes and in time. Roots are read before it
 //! begins; while it lasts nothing is called, and what it found is kept alive.
 
 use std::collections::HashMap;

@@ -368,6 +368,16 @@ impl<'py> Writer<'_, 'py> {
     }
 }
 
+/// Has this node of a path a name of its own? A module's, class's or instance's namespace is a part of the one before it.
+pub(crate) fn is_named(heap: &mut Heap<'_>, path: &Path, at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return !matches!(path.root, Root::Module(_)) };
+    if heap.type_of(path.nodes[before]).shape == Shape::Type {
+        return false;
+    }
+    let owner = heap.own(path.nodes[before]);
+    namespace_of(&owner).is_none_or(|namespace| namespace.as_ptr() as Address != path.nodes[at])
+}
+
 /// The namespace of an instance, for objects on a path only: asking for it can materialise it for good.
 fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
     if object.is_instance_of::<PyType>() || object.is_instance_of::<PyCFunction>() {

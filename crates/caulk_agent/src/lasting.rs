@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::census::Tracker;
 use crate::chain;
-use crate::heap::{Address, AddressSet, Heap, Shape};
+use crate::heap::{Address, AddressSet, Heap, Shape, type_address};
 use crate::holders::{self, Path};
 use crate::label;
 use crate::replaced::size_of;
@@ -31,6 +31,8 @@ const WORTH: u64 = 256 << 10;
 /// Shortest tuple that is taken for one that is bound anew and longer each time, and shortest list, dict or set that is.
 const SHORTEST: u64 = 16;
 const SHORTEST_NEW: u64 = 4;
+/// Nodes of one path that may lead to what lasts: which of these grows, their lengths tell.
+const MOST_LEADS: usize = 3;
 
 /// What leads to so many of the bytes that last.
 pub(crate) struct Kept {
@@ -94,13 +96,13 @@ pub(crate) fn look<'py>(
     for (object, bytes) in &picked {
         let Some(path) = paths.get(object) else { continue };
         for leads in leads(heap, path, &heads, suspects, tracker) {
-            let key = (path.nodes[leads.at], leads.kind);
+            let key = (path.nodes[leads.at], leads.as_what.kind());
             if let Some((_, kept)) = known.iter_mut().find(|(known, _)| *known == key) {
                 if let Some(kept) = kept {
                     kept.bytes += bytes;
                 }
             } else {
-                let by = describe(heap, path, &leads, &heads, tracker);
+                let by = describe(heap, path, &leads, &heads);
                 known.push((key, by.map(|by| Kept { by, bytes: *bytes })));
             }
         }
@@ -132,9 +134,26 @@ impl Head {
 /// The node of a path that leads to what lasts.
 struct Leads {
     at: usize,
-    kind: ContainerKind,
-    /// The steps from link to link of a chain that is known from this path.
-    steps: Option<usize>,
+    as_what: Role,
+}
+
+enum Role {
+    /// A container that is followed.
+    Followed,
+    /// The head of a chain, with the steps from link to link if it is known from this path.
+    Chain(Option<usize>),
+    /// What is bound anew, with its length.
+    Anew(ContainerKind, u64),
+}
+
+impl Role {
+    fn kind(&self) -> ContainerKind {
+        match self {
+            Self::Followed => ContainerKind::List,
+            Self::Chain(_) => ContainerKind::Chain,
+            Self::Anew(kind, _) => *kind,
+        }
+    }
 }
 
 /// A container, or else whatever may be one: which of these grows, their lengths tell.
@@ -146,48 +165,45 @@ fn leads(
     tracker: &Tracker,
 ) -> Vec<Leads> {
     if let Some(at) = path.nodes.iter().rposition(|node| suspects.is_container(*node)) {
-        return vec![Leads { at, kind: ContainerKind::List, steps: None }];
+        return vec![Leads { at, as_what: Role::Followed }];
     }
     let is_head = |node: &Address| heads.iter().any(|head| head.object == *node);
     let chain = match chain::on(heap, path, chain::LINKS) {
         Some((at, steps)) => Some((at, Some(steps))),
         None => path.nodes.iter().position(is_head).map(|at| (at, None)),
     };
-    let chain = chain.map(|(at, steps)| Leads { at, kind: ContainerKind::Chain, steps });
-    let anew = path
-        .nodes
-        .iter()
-        .enumerate()
-        .find_map(|(at, node)| Some((at, bound_anew(heap, *node, tracker)?)))
-        .map(|(at, (kind, _))| Leads { at, kind, steps: None });
-    chain.into_iter().chain(anew).collect()
+    let mut leads: Vec<Leads> =
+        chain.into_iter().map(|(at, steps)| Leads { at, as_what: Role::Chain(steps) }).collect();
+    for at in 0..path.nodes.len() {
+        if leads.len() >= MOST_LEADS {
+            break;
+        }
+        if let Some((kind, length)) = bound_anew(heap, path, at, tracker) {
+            leads.push(Leads { at, as_what: Role::Anew(kind, length) });
+        }
+    }
+    leads
 }
 
-fn describe(
-    heap: &mut Heap<'_>,
-    path: &Path,
-    Leads { at, kind, steps }: &Leads,
-    heads: &[Head],
-    tracker: &Tracker,
-) -> Option<By> {
+fn describe(heap: &mut Heap<'_>, path: &Path, Leads { at, as_what }: &Leads, heads: &[Head]) -> Option<By> {
     let object = path.nodes[*at];
     let mut traits = vec!["tensor".to_owned()];
-    let length = if *kind == ContainerKind::Chain {
-        let known = || heads.iter().find(|head| head.object == object).map(|head| head.link.clone());
-        let link =
-            steps.map_or_else(|| known().unwrap_or_default(), |steps| link_name(heap, path, at + steps));
-        traits.push(format!("link:{link}"));
-        chain::length(heap, object)?
-    } else {
-        match bound_anew(heap, object, tracker) {
-            Some((_, length)) => length,
-            None => return Some(By::Container(object)),
+    let length = match as_what {
+        Role::Followed => return Some(By::Container(object)),
+        Role::Anew(_, length) => *length,
+        Role::Chain(steps) => {
+            let known = || heads.iter().find(|head| head.object == object).map(|head| head.link.clone());
+            let link =
+                steps.map_or_else(|| known().unwrap_or_default(), |steps| link_name(heap, path, at + steps));
+            traits.push(format!("link:{link}"));
+            chain::length(heap, object)?
         }
     };
+    let kind = as_what.kind();
     let label = label::describe(heap, &path.up_to(*at));
     let place = Place::new(label.owner, &label.holder);
     let named =
-        Named { place, holder: label.holder, kind: *kind, type_name: heap.type_name(object), length, traits };
+        Named { place, holder: label.holder, kind, type_name: heap.type_name(object), length, traits };
     (!named.holder.name.is_empty()).then(|| By::Named(Box::new(named)))
 }
 
@@ -195,16 +211,25 @@ fn link_name(heap: &mut Heap<'_>, path: &Path, next: usize) -> String {
     label::describe(heap, &path.up_to(next)).holder.name
 }
 
-/// Elements of a tuple, or of what was not there in the census before, that is long enough to be a history.
-fn bound_anew(heap: &mut Heap<'_>, object: Address, tracker: &Tracker) -> Option<(ContainerKind, u64)> {
+/// Elements of a tuple, or of a list, dict or set with a name of its own that was not there in the census before, that is
+/// long enough to be a history.
+fn bound_anew(
+    heap: &mut Heap<'_>,
+    path: &Path,
+    at: usize,
+    tracker: &Tracker,
+) -> Option<(ContainerKind, u64)> {
+    let object = path.nodes[at];
     let shape = heap.type_of(object).shape;
     let shortest = match shape {
         Shape::Tuple => SHORTEST,
-        Shape::List | Shape::Dict | Shape::Set if tracker.is_new(object) => SHORTEST_NEW,
+        Shape::List | Shape::Dict | Shape::Set if tracker.is_new(object, type_address(object)) => {
+            SHORTEST_NEW
+        }
         _ => return None,
     };
     let length = heap.length(object)? as u64;
-    (length >= shortest).then_some((shape.kind(), length))
+    (length >= shortest && label::is_named(heap, path, at)).then_some((shape.kind(), length))
 }
 
 /// The objects with their bytes, in the order of their addresses; none whose bytes lie on a GPU.

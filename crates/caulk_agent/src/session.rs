@@ -27,6 +27,7 @@ use crate::garbage::Nursery;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
 use crate::heap_profile::{self, Sampler};
+use crate::holders::Scope;
 use crate::in_use::{self, Meter, Reading};
 use crate::lasting;
 use crate::opened;
@@ -45,14 +46,13 @@ const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 const RESERVE: Duration = Duration::from_millis(250);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
-/// Searches for what keeps new things, at one boundary: the first is through what the program itself keeps.
-const TRIES: usize = 2;
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
 
 /// What the parts of a comparison are taken to cost.
 struct Prices {
     paths: Price,
+    everywhere: Price,
     names: Price,
     replaced: Price,
     graphs: Price,
@@ -67,6 +67,7 @@ impl Default for Prices {
         let milliseconds = |number| Price::new(Duration::from_millis(number));
         Self {
             paths: milliseconds(20),
+            everywhere: milliseconds(60),
             names: milliseconds(2),
             replaced: milliseconds(5),
             graphs: milliseconds(10),
@@ -451,10 +452,10 @@ impl Session {
 
     fn compare(&mut self, heap: &mut Heap<'_>, census: Census, seq: u32, collects: bool) {
         self.censuses.insert(0, seq);
-        self.censuses.truncate(census::HISTORY);
+        self.censuses.truncate(census::MOST_CENSUSES);
         // First of all: what is kept alive from here on would seem to be in use.
         let (nursery, sampler) = (&mut self.nursery, self.sampler);
-        let waiting = self.suspects.waiting(self.prices.paths);
+        let waiting = self.suspects.waiting(self.prices.paths.expected());
         let garbage = nursery.pay(&self.budget, waiting, |nursery| nursery.look(heap, sampler)).flatten();
         // The census's addresses are good until something is called. What is looked into is kept alive before that: any
         // call may let another thread run, which lets go of what it held.
@@ -475,10 +476,13 @@ impl Session {
         }
         self.send_types(heap, types, seq);
         let Self { budget, prices, suspects, channel, sampler, .. } = self;
-        for _ in 0..TRIES {
-            if suspects.has_unexplained() {
-                prices.paths.pay(budget, || suspects.explain(heap, seq, channel));
-            }
+        if suspects.has_unexplained(Scope::User) {
+            prices.paths.pay(budget, || suspects.explain(heap, Scope::User, seq, channel));
+        }
+        // Once for each thing that grows, however long the pause is: without a name it is worth nothing.
+        if suspects.has_unexplained(Scope::All) {
+            let search = || suspects.explain(heap, Scope::All, seq, channel);
+            prices.everywhere.pay_at_last(budget, search);
         }
         let (lasting, elders) = (std::mem::take(&mut fresh.lasting), std::mem::take(&mut fresh.elders));
         prices.names.pay(budget, || suspects.follow_names(heap, seq, channel));

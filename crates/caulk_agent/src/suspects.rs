@@ -18,13 +18,15 @@ use item::Suspect;
 use traced::Armed;
 
 use crate::budget::Price;
-use crate::census::{Census, Grown};
+use crate::census::{self, Census, Grown};
 use crate::channel::Channel;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, type_address};
 use crate::peaks::Peaks;
 
 /// Containers followed at a time.
 const FOLLOWED: usize = 64;
+/// ... beyond which those that grow every so many censuses are left out.
+const MOST_RARE: usize = FOLLOWED / 4;
 /// Things followed in the whole life of a process.
 const MOST_ITEMS: usize = 1000;
 
@@ -102,12 +104,12 @@ impl Suspects {
         let grown_addresses = grown.iter().map(|grown| grown.seen.address);
         heap.keep(met.into_iter().chain(grown_addresses));
         for grown in grown {
-            match self.by_address.get(&grown.seen.address) {
-                Some(&at) => self.items[at].gained = grown.gained as u64,
-                None if self.by_address.len() < FOLLOWED && self.items.len() < MOST_ITEMS => {
-                    self.follow(heap, grown, boundaries);
-                }
-                None => {}
+            let most = if grown.rare.is_some() { MOST_RARE } else { FOLLOWED };
+            if let Some(&at) = self.by_address.get(&grown.seen.address) {
+                self.items[at].gained = grown.gained as u64;
+                self.items[at].is_rare &= grown.rare.is_some();
+            } else if self.by_address.len() < most && self.items.len() < MOST_ITEMS {
+                self.follow(heap, grown, boundaries);
             }
         }
         let explained = self.items.iter_mut().filter(|item| item.explained);
@@ -128,10 +130,14 @@ impl Suspects {
         let kind = grown.seen.shape.kind();
         let history = boundaries.iter().zip(grown.history).filter(|(_, len)| *len > 0);
         let mut pending: Vec<_> = history.map(|(boundary, len)| (*boundary, u64::from(len))).collect();
+        if let Some((ago, len)) = grown.rare.filter(|(ago, _)| usize::from(*ago) >= census::HISTORY) {
+            pending.extend(boundaries.get(usize::from(ago)).map(|first| (*first, u64::from(len))));
+        }
         pending.reverse();
         let mut item = self.item(kind, heap.type_name(address));
         item.address = Some((address, type_address(address)));
         item.gained = grown.gained as u64;
+        item.is_rare = grown.rare.is_some();
         item.shallow = heap.shallow_bytes(address) as u64;
         for (_, length) in &pending {
             item.note_length(*length);

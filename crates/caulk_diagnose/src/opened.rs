@@ -1,8 +1,10 @@
 //! Which threads, open files and segments have become more: what they run, what they are, and where they are made.
 
+use std::collections::BTreeSet;
+
 use caulk_core::wire::{CodePlace, Kin, Opened};
 use caulk_core::{Evidence, Series, Site, SiteRole};
-use caulk_python::Call;
+use caulk_python::{Call, Module};
 
 use crate::Files;
 use crate::native;
@@ -13,26 +15,41 @@ const KINDS: usize = 3;
 /// What begins threads.
 const BEGINNERS: [&str; 2] = ["Thread", "Timer"];
 /// Files of libraries whose threads wait for work, and what is called to have them.
-const POOLS: [(&str, &[&str]); 3] = [
+const POOLS: [(&str, &[&str]); 2] = [
     ("/concurrent/futures/thread.py", &["ThreadPoolExecutor"]),
-    ("/multiprocessing/pool.py", &["ThreadPool", "Pool"]),
-    ("/multiprocessing/queues.py", &["Queue"]),
+    ("/multiprocessing/pool.py", &["ThreadPool"]),
 ];
 
-/// What opens a file, a socket or a map, and is not closed before what it returns is.
-const OPENERS: [&str; 12] = [
-    "open",
-    "fdopen",
-    "dup",
-    "socket",
-    "socketpair",
-    "create_connection",
-    "pipe",
-    "mkstemp",
-    "TemporaryFile",
-    "NamedTemporaryFile",
-    "memfd_create",
-    "scandir",
+/// What opens such as `/proc` names so: the beginning of the name, and calls as they are written.
+const OPENERS: [(&str, &[&str]); 4] = [
+    (
+        "socket:",
+        &[
+            "socket.socket",
+            "socket.socketpair",
+            "socket.create_connection",
+            "socketpair",
+            "create_connection",
+        ],
+    ),
+    ("pipe:", &["os.pipe", "os.pipe2", "pipe"]),
+    ("/memfd:", &["os.memfd_create", "memfd_create"]),
+    (
+        "/",
+        &[
+            "open",
+            "os.open",
+            "io.open",
+            "os.dup",
+            "os.fdopen",
+            "tempfile.mkstemp",
+            "tempfile.TemporaryFile",
+            "tempfile.NamedTemporaryFile",
+            "mkstemp",
+            "TemporaryFile",
+            "NamedTemporaryFile",
+        ],
+    ),
 ];
 
 /// What has become more between the first look and the last, most first.
@@ -91,11 +108,11 @@ pub(crate) fn run_by_more<'a>(process: &Process<'a>) -> Option<&'a CodePlace> {
     more(process, |opened| &opened.threads).first().map(|(kin, _)| &kin.place)
 }
 
-/// The one line that begins threads that run the function that most of those more do.
+/// The one line that begins threads that run the function that most of those more do, or has the pool whose they are.
 pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     let place = run_by_more(process)?;
     if let Some((_, makers)) = POOLS.iter().find(|(file, _)| place.file.ends_with(file)) {
-        return only_call(files, process, makers);
+        return only(files, process, makers, |_, call| !is_managed(call));
     }
     let (owner, name) = place.function.rsplit_once('.').unwrap_or(("", &place.function));
     let owner = owner.rsplit('.').next().unwrap_or(owner);
@@ -115,20 +132,47 @@ pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site
     (sites.len() == 1).then(|| sites.remove(0))
 }
 
-/// The one call that opens something and leaves it open.
+/// The one call in a loop or function that opens what has become more, and after which no name is closed.
 pub(crate) fn opener(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
-    only(files, process, &OPENERS, |call| !call.spot.text.trim_start().starts_with("with "))
+    let more = more(process, |opened| &opened.files);
+    let (kin, _) = more.first()?;
+    let (_, written) = OPENERS.iter().find(|(name, _)| kin.name.starts_with(name))?;
+    let names: BTreeSet<&str> = written.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    only(files, process, &names, |module, call| {
+        let line = call.spot.line;
+        let again = call.spot.function != "<module>" || !module.loops_at(line).is_empty();
+        let closed = |name: &String| {
+            let closes = format!("{name}.close");
+            module.calls("close").iter().any(|other| other.callee == closes)
+        };
+        written.contains(&call.callee.as_str())
+            && again
+            && !is_managed(call)
+            && !call.bound_to.as_ref().is_some_and(closed)
+    })
+}
+
+/// Is what a call gives closed at the end of a block?
+fn is_managed(call: &Call) -> bool {
+    let text = call.spot.text.trim_start();
+    text.starts_with("with ") || text.starts_with("async with ") || text.contains("enter_context(")
 }
 
 /// The one call of these in the files that are known to run.
 pub(crate) fn only_call(files: &Files<'_>, process: &Process<'_>, names: &[&str]) -> Option<Site> {
-    only(files, process, names, |_| true)
+    only(files, process, names, |_, _| true)
 }
 
-fn only(files: &Files<'_>, process: &Process<'_>, names: &[&str], counts: fn(&Call) -> bool) -> Option<Site> {
+fn only(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    names: &[&str],
+    counts: impl Fn(&Module, &Call) -> bool,
+) -> Option<Site> {
     let in_file = |path: &&str| {
         let module = files.module(path)?;
-        let calls = names.iter().flat_map(|name| module.calls(name)).filter(counts);
+        let calls = names.iter().flat_map(|name| module.calls(name)).filter(|call| counts(&module, call));
         Some(calls.map(|call| call.spot.site(&files.display(path), SiteRole::Grows)).collect::<Vec<_>>())
     };
     let paths = process.files();

@@ -1,7 +1,7 @@
 //! Things outside the heap that become more and more: child processes, open files, threads, segments of shared memory.
 //!
-//! They run into limits of their own. The line is the source's: see [`crate::patterns`]; of threads, that which begins what
-//! they were seen to run.
+//! They run into limits of their own. The line is the source's: see [`crate::patterns`], or else the one call that opens
+//! such; of threads, that which begins what they were seen to run.
 
 use caulk_core::{
     Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Recording, Series, Severity, State, Verdict,
@@ -71,8 +71,7 @@ pub(crate) fn locate(files: &Files<'_>, processes: &[Process<'_>], findings: &mu
         let process = processes.iter().find(|process| process.reference() == finding.process);
         if let Some(site) = process.and_then(|process| opened::opener(files, process)) {
             finding.sites.push(site);
-            let text =
-                "the one place in source that opens and does not close; nobody watched the line itself";
+            let text = "the one place in source that opens such; nobody watched the line itself";
             finding.evidence.push(Evidence { kind: "source".into(), text: text.into() });
         }
     }

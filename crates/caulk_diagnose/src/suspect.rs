@@ -146,7 +146,9 @@ impl Suspect<'_> {
         let decided = settled || state == Some(State::Grows) && self.rate.bytes_per_unit > 0.0;
         let weightless = decided && self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
         // Weak containers follow what others keep alive.
-        let weak = self.holder.owner_type.starts_with("weakref.Weak");
+        let weak = ["weakref.Weak", "_weakrefset.Weak", "torch.utils.weak.Weak"]
+            .iter()
+            .any(|name| self.holder.owner_type.starts_with(name));
         self.severity > Severity::Info || !(full || weak || weightless || settled && (bounded || refuted))
     }
 }

@@ -15,6 +15,8 @@ struct Track {
     /// Censuses in which it was longer than before, newest in the lowest bit.
     grew: u32,
     seen: u8,
+    /// It was not there in the census before.
+    is_new: bool,
 }
 
 /// Compares each census with the one before.
@@ -28,12 +30,17 @@ pub(crate) struct Tracker {
 pub(crate) struct Grown {
     pub(crate) seen: Seen,
     pub(crate) gained: usize,
+    /// Of what grows every so many censuses, as caches and registries of libraries do too: how many censuses ago it was
+    /// met first, and its length then.
+    pub(crate) rare: Option<(u8, u32)>,
     /// Lengths in the last censuses, newest first; 0 before it was met.
     pub(crate) history: [u32; HISTORY],
 }
 
 /// Lengths kept for every container, so that a candidate's series begins before it became one.
 pub(crate) const HISTORY: usize = 4;
+/// Censuses that are told apart.
+pub(crate) const MOST_CENSUSES: usize = u8::MAX as usize;
 
 /// Growing containers that are told of: the fastest.
 const MOST_GROWN: usize = 4096;
@@ -42,19 +49,20 @@ const MOST_GROWN: usize = 4096;
 const WINDOW: u32 = 0b111;
 
 impl Track {
-    fn after(before: Option<&Self>, object_type: Address, len: u32) -> Self {
+    fn after(before: Option<&Self>, object_type: Address, len: u32, is_first: bool) -> Self {
         match before {
             // A shorter container starts anew: it is emptied or trimmed, or another one at the same address.
             Some(track) if len >= track.history[0] => {
                 let mut history = [len; HISTORY];
                 history[1..].copy_from_slice(&track.history[..HISTORY - 1]);
                 let grew = (track.grew << 1) | u32::from(len > track.history[0]);
-                Self { history, grew, seen: track.seen.saturating_add(1), ..*track }
+                Self { history, grew, seen: track.seen.saturating_add(1), is_new: false, ..*track }
             }
             _ => {
                 let mut history = [0; HISTORY];
                 history[0] = len;
-                Self { object_type, history, first_len: len, grew: 0, seen: 1 }
+                let is_new = before.is_none() && !is_first;
+                Self { object_type, history, first_len: len, grew: 0, seen: 1, is_new }
             }
         }
     }
@@ -71,15 +79,17 @@ impl Tracker {
             self.tracks = AddressMap::default();
             return Err(error);
         }
-        let mut grown = Vec::new();
+        let (mut grown, is_first) = (Vec::new(), self.tracks.is_empty());
         for seen in &census.containers {
             let object_type = type_address(seen.address);
             let len = u32::try_from(seen.len).unwrap_or(u32::MAX);
             let before = self.tracks.get(&seen.address).filter(|track| track.object_type == object_type);
-            let track = Track::after(before, object_type, len);
-            if track.seen >= 3 && ((track.grew & WINDOW).count_ones() >= 2 || grows_regularly(track.grew)) {
+            let track = Track::after(before, object_type, len, is_first);
+            let is_rare = (track.grew & WINDOW).count_ones() < 2;
+            if track.seen >= 3 && (!is_rare || grows_regularly(track.grew)) {
                 let gained = (len - track.first_len) as usize;
-                grown.push(Grown { seen: *seen, gained, history: track.history });
+                let rare = is_rare.then_some((track.seen - 1, track.first_len));
+                grown.push(Grown { seen: *seen, gained, rare, history: track.history });
             }
             next.insert(seen.address, track);
         }
@@ -89,9 +99,9 @@ impl Tracker {
         Ok(grown)
     }
 
-    /// Is this a container that was not there, or longer, in the census before the last?
-    pub(crate) fn is_new(&self, address: Address) -> bool {
-        self.tracks.get(&address).is_some_and(|track| track.seen == 1)
+    /// Is this a container that was not there in the census before the last?
+    pub(crate) fn is_new(&self, address: Address, object_type: Address) -> bool {
+        self.tracks.get(&address).is_some_and(|track| track.is_new && track.object_type == object_type)
     }
 
     /// Was there a container at this address in the last census?

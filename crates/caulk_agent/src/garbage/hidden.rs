@@ -4,10 +4,8 @@
 use crate::heap::{Address, AddressMap, AddressSet, read_word, type_address};
 use crate::heap_profile::Sampler;
 
-/// Objects of a type that are looked into, the rest is taken to be like these: one canvas among hundreds of transforms
-/// is as good as all that a figure weighs.
-const OF_A_TYPE: usize = 16;
-/// Objects that are looked into in all.
+/// Objects that are looked into, of each type some, which the rest of it is taken to be like: one canvas among hundreds of
+/// transforms is as good as all that a figure weighs.
 const MOST: usize = 512;
 /// Words of an object, and of what it points to.
 const WORDS: usize = 32;
@@ -27,8 +25,8 @@ pub(super) fn bytes(sampler: Sampler, objects: &[(Address, usize)]) -> u64 {
     types.sort_by_key(Vec::len);
     let (mut seen, mut left) = (AddressSet::default(), MOST);
     let mut sum = 0;
-    for objects in &types {
-        let step = objects.len().div_ceil(OF_A_TYPE.min(left).max(1));
+    for (at, objects) in types.iter().enumerate() {
+        let step = objects.len().div_ceil((left / (types.len() - at)).max(1));
         left = left.saturating_sub(objects.len().div_ceil(step));
         let held = objects.iter().step_by(step).map(|object| behind_object(sampler, *object, &mut seen));
         sum += held.sum::<u64>() * step as u64;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Suspects;
 use super::item::Suspect;
-use crate::budget::{Budget, Price};
+use crate::budget::Budget;
 use crate::channel::Channel;
 use crate::contents::{self, Walk};
 use crate::heap::{Address, AddressSet, Heap};
@@ -22,26 +22,31 @@ const LATE_LOOKS: Duration = Duration::from_millis(10);
 const LOOK_AGAIN: u32 = 4;
 
 impl Suspects {
-    /// Is there something whose holder is not known yet?
-    pub(crate) fn has_unexplained(&self) -> bool {
-        self.items.iter().any(Suspect::is_unexplained)
+    /// Is there something whose holder is to be searched for so?
+    pub(crate) fn has_unexplained(&self, scope: Scope) -> bool {
+        self.items.iter().any(|item| item.is_unexplained(scope))
     }
 
-    /// What is set aside for things whose holder or contents nobody knows: `paths` for the former.
-    pub(crate) fn waiting(&self, paths: Price) -> Duration {
+    /// What is set aside for things whose contents or holder nobody knows, `paths` for a search for holders.
+    pub(crate) fn waiting(&self, paths: Duration) -> Duration {
         let unseen = |item: &&Suspect| item.address.is_some() && item.looked.is_none();
         let looks = LOOK * self.items.iter().filter(unseen).take(LOOKS).count() as u32;
-        looks + if self.has_unexplained() { paths.expected() } else { Duration::ZERO }
+        looks + if self.has_unexplained(Scope::User) { paths } else { Duration::ZERO }
     }
 
-    /// Finds what keeps the new ones.
-    pub(crate) fn explain(&mut self, heap: &mut Heap<'_>, boundary: u32, channel: &mut Channel) {
-        let unexplained = self.items.iter().filter(|item| item.is_unexplained());
+    /// Finds what keeps the new ones. What the program itself keeps is found soon; only what is left over is worth a walk
+    /// over everything.
+    pub(crate) fn explain(
+        &mut self,
+        heap: &mut Heap<'_>,
+        scope: Scope,
+        boundary: u32,
+        channel: &mut Channel,
+    ) {
+        let unexplained = self.items.iter().filter(|item| item.is_unexplained(scope));
         let targets: AddressSet = unexplained.filter_map(|item| Some(item.address?.0)).collect();
-        // What the program itself keeps is found soon; only what is left over is worth a walk over everything.
-        let again = self.items.iter().any(|item| item.is_unexplained() && item.searches > 0);
-        let (paths, _) = holders::find(heap, &targets, if again { Scope::All } else { Scope::User });
-        for item in self.items.iter_mut().filter(|item| item.is_unexplained()) {
+        let (paths, _) = holders::find(heap, &targets, scope);
+        for item in self.items.iter_mut().filter(|item| item.is_unexplained(scope)) {
             item.searches += 1;
             let path = item.address.and_then(|(address, _)| paths.get(&address));
             item.explain(heap, path, boundary, channel);

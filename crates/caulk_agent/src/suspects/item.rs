@@ -4,7 +4,7 @@ use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder, StepKind};
 
 use crate::channel::Channel;
 use crate::heap::{Address, Heap, type_address};
-use crate::holders::{self, Root};
+use crate::holders::{self, Root, Scope};
 use crate::label;
 use crate::trace::{Target, Watch};
 
@@ -17,6 +17,8 @@ pub(super) struct Suspect {
     pub(super) address: Option<(Address, Address)>,
     pub(super) key: String,
     pub(super) gained: u64,
+    /// It grows every so many censuses: worth a look if the program keeps it itself.
+    pub(super) is_rare: bool,
     /// Lengths that were not sent yet: boundary and length.
     pub(super) pending: Vec<(u32, u64)>,
     /// Nodes of a graph, or size of what is replaced, when first met.
@@ -61,6 +63,7 @@ impl Suspect {
             address: None,
             key: String::new(),
             gained: 0,
+            is_rare: false,
             pending: Vec::new(),
             first_size: None,
             shallow: 0,
@@ -80,8 +83,10 @@ impl Suspect {
         }
     }
 
-    pub(super) fn is_unexplained(&self) -> bool {
-        self.address.is_some() && !self.explained
+    /// Is its holder to be searched for so? What the program keeps itself comes first.
+    pub(super) fn is_unexplained(&self, scope: Scope) -> bool {
+        let due = if scope == Scope::User { self.searches == 0 } else { self.searches > 0 && !self.is_rare };
+        self.address.is_some() && !self.explained && due
     }
 
     /// What is followed by name and was seen once need not grow.

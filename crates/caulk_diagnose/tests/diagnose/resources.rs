@@ -75,16 +75,17 @@ fn open_files_are_told_by_their_names() {
 
 #[test]
 fn the_one_call_that_leaves_something_open_is_blamed() {
-    let of_source = |source: &str| {
+    let of_source = |source: &str| -> Vec<u32> {
         let finding = of(&run("write").with_source(source), LeakClass::FileHandlesGrow);
         finding.sites.iter().map(|site| site.line).collect()
     };
-    let lines: Vec<u32> =
-        of_source("with open(a) as f:\n    pass\nfor epoch in range(8):\n    os.open(path, 0)\n");
-    assert_eq!(lines, [4]);
-    let lines: Vec<u32> =
-        of_source("for epoch in range(8):\n    os.open(path, 0)\n    socket.socketpair()\n");
-    assert_eq!(lines, [0; 0]);
+    let each = "for epoch in range(8):\n    ";
+    assert_eq!(of_source(&format!("with open(a) as f:\n    pass\n{each}os.open(path, 0)\n")), [4]);
+    // Of another kind, closed, more than one, once for all.
+    assert_eq!(of_source(&format!("{each}socket.socketpair()\n")), []);
+    assert_eq!(of_source(&format!("{each}log = open(path)\n    log.close()\n")), []);
+    assert_eq!(of_source(&format!("{each}os.open(path, 0)\n    open(path)\n")), []);
+    assert_eq!(of_source("log = open(path)\nfor epoch in range(8):\n    pass\n"), []);
 }
 
 #[test]
