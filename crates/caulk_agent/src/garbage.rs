@@ -45,11 +45,13 @@ pub(crate) struct Nursery {
     met: usize,
     /// What each cost lately.
     each: Duration,
+    /// They were gone through at the last census.
+    had_turn: bool,
 }
 
 impl Default for Nursery {
     fn default() -> Self {
-        Self { old: None, founding: false, young: Vec::new(), met: 0, each: EACH }
+        Self { old: None, founding: false, young: Vec::new(), met: 0, each: EACH, had_turn: false }
     }
 }
 
@@ -75,8 +77,8 @@ impl Nursery {
         }
     }
 
-    /// Does work that goes through the young where the budget allows it beside what is more urgent and comes after it: there
-    /// are more of them each time that a program leaks.
+    /// Does work that goes through the young where the budget allows it beside what is more urgent and comes after it, and
+    /// then not twice in a row: there are more of them each time that a program leaks.
     pub(crate) fn pay<R>(
         &mut self,
         budget: &Budget,
@@ -84,6 +86,9 @@ impl Nursery {
         work: impl FnOnce(&mut Self) -> R,
     ) -> Option<R> {
         let count = self.young.len() as u32;
+        if std::mem::take(&mut self.had_turn) && !urgent.is_zero() {
+            return None;
+        }
         if !budget.allows(self.each * count + urgent, Duration::ZERO) {
             if !budget.allows(self.each * count, Duration::ZERO) {
                 // What was dear once is tried again in the end.
@@ -93,6 +98,7 @@ impl Nursery {
         }
         let started = Stopwatch::start();
         let result = work(self);
+        self.had_turn = true;
         if count >= ENOUGH {
             self.each = (started.work() / count).max(self.each * 3 / 4);
         }

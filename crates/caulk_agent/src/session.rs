@@ -476,10 +476,10 @@ impl Session {
         }
         self.send_types(heap, types, seq);
         let Self { budget, prices, suspects, channel, sampler, .. } = self;
-        if suspects.has_unexplained(Scope::User) {
-            prices.paths.pay(budget, || suspects.explain(heap, Scope::User, seq, channel));
-        }
         // Once for each thing that grows, however long the pause is: without a name it is worth nothing.
+        if suspects.has_unexplained(Scope::User) {
+            prices.paths.pay_at_last(budget, || suspects.explain(heap, Scope::User, seq, channel));
+        }
         if suspects.has_unexplained(Scope::All) {
             let search = || suspects.explain(heap, Scope::All, seq, channel);
             prices.everywhere.pay_at_last(budget, search);

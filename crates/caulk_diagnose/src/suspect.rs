@@ -24,6 +24,8 @@ use crate::{Files, fix, pinned};
 
 /// Part of the process's growth from which on a graph may be charged with what nothing else explains.
 const SMALLEST_PART: f64 = 0.1;
+/// The same of elements that were too large to be gone through.
+const SMALLEST_CUT: f64 = 0.02;
 /// Part of the smallest growth that counts below which something weighs nothing.
 const WEIGHTLESS: f64 = 64.0;
 /// Boundaries below which bytes may be undecided for want of time alone.
@@ -178,7 +180,7 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let open = unseen
             || parameters
             || holds("shared")
-            || (cut && part >= SMALLEST_PART)
+            || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late;
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
