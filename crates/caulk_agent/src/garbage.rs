@@ -3,8 +3,8 @@
 //! The collector's own method over a side table, as for contents: from each object's references those are taken away that
 //! come from the others; what keeps none, and is reached by nothing that keeps some, would be freed (CPython,
 //! Modules/gcmodule.c, `deduce_unreachable`). Only objects made since the first census are looked at (of
-//! many, those made since they were met last), and what these alone refer to: references from older ones count as from outside, so that at worst garbage is missed. The walk makes nothing
-//! and calls nothing.
+//! many, those made since they were met last), and what these alone refer to: references from older ones count as from
+//! outside, so that at worst garbage is missed. The walk makes nothing and calls nothing.
 
 use std::time::Duration;
 

@@ -39,8 +39,8 @@ pub(crate) struct Grown {
 
 /// Lengths kept for every container, so that a candidate's series begins before it became one.
 pub(crate) const HISTORY: usize = 4;
-/// Censuses that are told apart.
-pub(crate) const MOST_CENSUSES: usize = u8::MAX as usize;
+/// Censuses that are told apart: of what was met before them nobody says when.
+pub(crate) const MOST_CENSUSES: usize = u8::MAX as usize - 1;
 
 /// Growing containers that are told of: the fastest.
 const MOST_GROWN: usize = 4096;

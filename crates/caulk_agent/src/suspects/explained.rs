@@ -29,7 +29,11 @@ impl Suspects {
 
     /// What is set aside for things whose contents or holder nobody knows, `paths` for a search for holders.
     pub(crate) fn waiting(&self, paths: Duration) -> Duration {
-        let unseen = |item: &&Suspect| item.address.is_some() && item.looked.is_none();
+        // What the program does not keep itself may never be searched for.
+        let unseen = |item: &&Suspect| {
+            let due = item.explained || item.is_unexplained(Scope::User);
+            item.address.is_some() && item.looked.is_none() && due
+        };
         let looks = LOOK * self.items.iter().filter(unseen).take(LOOKS).count() as u32;
         looks + if self.has_unexplained(Scope::User) { paths } else { Duration::ZERO }
     }
