@@ -17,7 +17,7 @@ mod working;
 pub(crate) use entry::register;
 use trend::Trend;
 
-use crate::budget::{Budget, LONGEST_PAUSE, Price};
+use crate::budget::{Budget, LONGEST_PAUSE, Price, RESERVE};
 use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
 use crate::copied::Copied;
@@ -42,8 +42,6 @@ use crate::torch::Torch;
 /// CPU time that a census of an unknown heap is taken to cost: of a process with torch, and per block of pymalloc.
 const TYPICAL_CENSUS: Duration = Duration::from_millis(40);
 const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
-/// Part of the budget that censuses at steps and seconds leave for the epochs: a third of the credit.
-const RESERVE: Duration = Duration::from_millis(250);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
 /// Types reported per census: the largest, and as many of the fastest growing.
@@ -212,14 +210,12 @@ impl Session {
             self.mean_small = Some(if worth { census::mean_small_object(&mut Heap::new(py)) } else { 64.0 });
         }
         let level = self.level(reading);
-        // Time may cut a boundary on one thread while another runs a backward pass without the GIL: tensors that it is
-        // letting go of must not be touched then. Programs with torch have steps to be looked at.
-        let beside = unit == Unit::Seconds && crate::heap::loaded(py, "torch").is_some();
+        // Programs with torch are likely to have steps, which are better to be looked at, and have not made one yet.
+        let sparing = of != 0 || (unit == Unit::Seconds && crate::heap::loaded(py, "torch").is_some());
         let cost = self.census_cost.map_or(TYPICAL_CENSUS, |_| self.census_price(reading.small_blocks));
         let with_census = with_census
-            && !beside
             && unit <= self.tracked
-            && self.trends[unit as usize].take(unit, level, cost, crate::heap::modules(py), of != 0);
+            && self.trends[unit as usize].take(unit, level, cost, crate::heap::modules(py), sparing);
         self.claim_credit();
         if with_census {
             self.track(unit);
@@ -508,7 +504,8 @@ impl Session {
         // Nothing but the program itself may seem to hold what is looked into next.
         drop(tensors);
         suspects.look(heap, seq, self.epochs, budget, *sampler, channel);
-        prices.arming.pay_at_last(budget, || suspects.arm(heap, channel));
+        let sparing = !budget.affords(prices.arming.expected(), RESERVE);
+        prices.arming.pay_at_last(budget, || suspects.arm(heap, sparing, channel));
     }
 
     /// The largest types and as many of the fastest growing, kept alive.

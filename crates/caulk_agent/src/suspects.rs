@@ -9,6 +9,7 @@ mod explained;
 mod item;
 mod lasting;
 mod named;
+mod slots;
 mod traced;
 
 pub(crate) use item::Place;
@@ -23,17 +24,11 @@ use crate::channel::Channel;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, type_address};
 use crate::peaks::Peaks;
 
-/// Containers followed at a time.
-const FOLLOWED: usize = 64;
-/// ... beyond which those that grow every so many censuses are left out.
-const MOST_RARE: usize = FOLLOWED / 4;
-/// Things followed in the whole life of a process.
-const MOST_ITEMS: usize = 1000;
-
 /// Everything that was seen to grow.
 pub(crate) struct Suspects {
     items: Vec<Suspect>,
     by_address: AddressMap<usize>,
+    set_aside: slots::SetAside,
     next_id: u32,
     armed: Option<Armed>,
     refused: u8,
@@ -48,6 +43,7 @@ impl Default for Suspects {
         Self {
             items: Vec::new(),
             by_address: AddressMap::default(),
+            set_aside: slots::SetAside::default(),
             next_id: 0,
             armed: None,
             refused: 0,
@@ -103,15 +99,16 @@ impl Suspects {
         self.forget_dead(&met);
         let grown_addresses = grown.iter().map(|grown| grown.seen.address);
         heap.keep(met.into_iter().chain(grown_addresses));
+        let mut unknown = Vec::new();
         for grown in grown {
-            let most = if grown.rare.is_some() { MOST_RARE } else { FOLLOWED };
             if let Some(&at) = self.by_address.get(&grown.seen.address) {
                 self.items[at].gained = grown.gained as u64;
                 self.items[at].is_rare &= grown.rare.is_some();
-            } else if self.by_address.len() < most && self.items.len() < MOST_ITEMS {
-                self.follow(heap, grown, boundaries);
+            } else {
+                unknown.push(grown);
             }
         }
+        self.admit(heap, unknown, boundaries);
         let explained = self.items.iter_mut().filter(|item| item.explained);
         explained.for_each(|item| item.send_lengths(channel));
     }
@@ -125,7 +122,7 @@ impl Suspects {
         self.by_address.retain(|address, _| met.contains(address));
     }
 
-    fn follow(&mut self, heap: &mut Heap<'_>, grown: &Grown, boundaries: &[u32]) {
+    fn follow(&mut self, heap: &mut Heap<'_>, grown: &Grown, likely: u64, boundaries: &[u32]) {
         let address = grown.seen.address;
         let kind = grown.seen.shape.kind();
         let history = boundaries.iter().zip(grown.history).filter(|(_, len)| *len > 0);
@@ -137,6 +134,7 @@ impl Suspects {
         let mut item = self.item(kind, heap.type_name(address));
         item.address = Some((address, type_address(address)));
         item.gained = grown.gained as u64;
+        item.likely_bytes = likely;
         item.is_rare = grown.rare.is_some();
         item.shallow = heap.shallow_bytes(address) as u64;
         for (_, length) in &pending {

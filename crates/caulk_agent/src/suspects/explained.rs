@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Suspects;
 use super::item::Suspect;
-use crate::budget::Budget;
+use crate::budget::{Budget, RESERVE};
 use crate::channel::Channel;
 use crate::contents::{self, Walk};
 use crate::heap::{Address, AddressSet, Heap};
@@ -20,6 +20,8 @@ const LOOK: Duration = Duration::from_millis(3);
 const LATE_LOOKS: Duration = Duration::from_millis(10);
 /// Boundaries between two looks into the same container.
 const LOOK_AGAIN: u32 = 4;
+/// ... that was found to keep next to nothing.
+const LIGHT_AGAIN: u32 = 4 * LOOK_AGAIN;
 
 impl Suspects {
     /// Is there something whose holder is to be searched for so?
@@ -67,7 +69,11 @@ impl Suspects {
         sampler: Option<Sampler>,
         channel: &mut Channel,
     ) {
-        let due = |item: &Suspect| item.looked.is_none_or(|looked| boundary >= looked + LOOK_AGAIN);
+        let sparing = !budget.affords(LOOK, RESERVE);
+        let due = |item: &Suspect| {
+            let again = if item.is_light() { LIGHT_AGAIN } else { LOOK_AGAIN };
+            item.looked.is_none_or(|looked| boundary >= looked + again) && !(sparing && item.is_light())
+        };
         let mut order: Vec<usize> = (0..self.items.len())
             .filter(|at| {
                 self.items[*at].explained && self.items[*at].address.is_some() && due(&self.items[*at])

@@ -35,10 +35,14 @@ pub(super) struct Suspect {
     pub(super) explained: bool,
     pub(super) looked: Option<u32>,
     pub(super) bytes_per_element: u64,
+    /// Bytes that an element is likely to keep, by its type, until it is looked into.
+    pub(super) likely_bytes: u64,
     /// Bytes that one element was seen to keep, by what lasts.
     pub(super) kept_per_element: u64,
     /// The last lengths, newest first.
     lengths: [u64; 3],
+    /// Lengths in a row that were not longer than the one before.
+    pub(super) still: u8,
     pub(super) place: Option<Place>,
     pub(super) tries: u8,
     pub(super) hit: bool,
@@ -75,8 +79,10 @@ impl Suspect {
             explained: false,
             looked: None,
             bytes_per_element: 0,
+            likely_bytes: 0,
             kept_per_element: 0,
             lengths: [0; 3],
+            still: 0,
             place: None,
             tries: 0,
             hit: false,
@@ -94,8 +100,19 @@ impl Suspect {
         self.address.is_some() || self.kind == ContainerKind::Graph || self.gained > 0
     }
 
+    /// Has it not grown since the census before?
+    pub(super) fn is_still(&self) -> bool {
+        self.address.is_some() && self.still > 0
+    }
+
+    /// Has nobody looked into it yet?
+    pub(super) fn is_unseen(&self) -> bool {
+        self.address.is_some() && self.looked.is_none()
+    }
+
     pub(super) fn weight(&self) -> u64 {
-        self.gained * self.bytes_per_element.max(16)
+        let known = if self.looked.is_some() { self.bytes_per_element } else { self.likely_bytes };
+        self.gained * known.max(16)
     }
 
     pub(super) fn take_graph(&mut self, mut contents: Contents, boundary: u32, channel: &mut Channel) {
@@ -123,7 +140,13 @@ impl Suspect {
 
     pub(super) fn note_length(&mut self, length: u64) {
         let [newest, before, _] = self.lengths;
+        self.still = if length > newest { 0 } else { self.still.saturating_add(1) };
         self.lengths = [length, newest, before];
+    }
+
+    /// Its last length.
+    pub(super) fn newest(&self) -> u64 {
+        self.lengths[0]
     }
 
     /// Takes in how many bytes last through it that were made between the last but one census and the last: is that much
@@ -211,7 +234,9 @@ impl Suspect {
             (Some(Place::AtExit), _) | (None, None) => return None,
         };
         let links = self.kind == ContainerKind::Chain;
-        Some(Watch { id: self.id, target, names: self.names.clone(), home: self.home.clone(), links })
+        let is_local = self.by_user && self.home.is_empty();
+        let (names, home) = (self.names.clone(), self.home.clone());
+        Some(Watch { id: self.id, target, names, home, is_local, links })
     }
 }
 

@@ -38,8 +38,9 @@ impl Suspects {
         self.peaks.finish(py, &mut self.next_id, channel);
     }
 
-    /// Arms the trace for the heaviest whose line is not known yet.
-    pub(crate) fn arm(&mut self, heap: &Heap<'_>, channel: &mut Channel) {
+    /// Arms the trace for the heaviest whose line is not known yet; `sparing`: only for what grows and is known to weigh
+    /// something.
+    pub(crate) fn arm(&mut self, heap: &Heap<'_>, sparing: bool, channel: &mut Channel) {
         if self.armed.is_some() || self.refused >= TRIES {
             return;
         }
@@ -50,6 +51,7 @@ impl Suspects {
                 item.explained
                     && there
                     && item.has_grown()
+                    && !(sparing && (item.is_light() || item.is_still() || item.is_unseen()))
                     && !item.hit
                     && item.tries < TRIES
                     && !item.name.is_empty()

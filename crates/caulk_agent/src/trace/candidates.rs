@@ -74,6 +74,7 @@ pub(super) fn of_user(py: Python<'_>, most: usize) -> AddressMap<Candidate> {
 fn is_of_user(py: Python<'_>, watch: &Watch) -> bool {
     let home = home_files(py, &watch.home);
     matches!(watch.target, Target::Local { .. })
+        || watch.is_local
         || (!home.is_empty() && home.iter().all(|file| frames::is_user_file(file)))
 }
 

@@ -33,7 +33,7 @@ fn trace_arm(
             "local" => Target::Local { function: owner.extract(py)?, name: slot },
             _ => return Err(PyValueError::new_err(kind)),
         };
-        Ok(Watch { id, target, names: vec![name], home, links: false })
+        Ok(Watch { id, target, names: vec![name], home, is_local: false, links: false })
     });
     let watches = watches.collect::<PyResult<_>>()?;
     super::arm(py, watches, &Limits { max_hits_per_watch: max_hits, max_candidates })

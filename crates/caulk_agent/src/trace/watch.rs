@@ -20,6 +20,8 @@ pub(crate) struct Watch {
     /// Module, or qualified type, that defines the holder: its code is looked at first, also if it is not the user's.
     /// Empty where it is not known.
     pub(crate) home: String,
+    /// It is reached from a running function of the user's: no name of its own leads to it from a library.
+    pub(crate) is_local: bool,
     /// It is the head of a chain: another object of its type in its place is one more link.
     pub(crate) links: bool,
 }
