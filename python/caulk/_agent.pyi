@@ -41,6 +41,12 @@ def progress_of(pid: int) -> tuple[int, int, int] | None:
     One more than the numbers of the last epoch and of the last step at which it did, and its optimizer steps then.
     """
 
+def clock(call: Callable[[], object] | None) -> None:
+    """Has this called some times a second as long as the program allocates, by the main thread; `None` stops it.
+
+    Nothing comes of it where the heap sampler is not loaded.
+    """
+
 def step(steps: int) -> None:
     """An optimizer step is done; so many in all."""
 

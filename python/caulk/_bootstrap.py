@@ -288,20 +288,25 @@ class Marks:
             return VALIDATION
         return TRAIN if self.steps > 1 else RUN
 
-    def tick(self, phase, info):
-        """Callback of the collector: the clock of programs that make no steps."""
-        if phase == "start" or not self.alive:
-            return
-        if self._busy or self._steps or self.works_for or time.monotonic() < self._due:
-            return
+    def collected(self, phase, info):
+        """Callback of the collector: a clock of programs that make no steps."""
         # After a full collection, which may be the program's own, it may look at what is left.
-        if info["generation"] == 2 and not self._seconds and time.monotonic() < self._due + _FULL_TOO:
+        full = info["generation"] == 2 and not self._seconds
+        if phase == "stop" and not (full and time.monotonic() < self._due + _FULL_TOO):
+            self.tick()
+
+    def tick(self):
+        """Time goes by: what cuts the boundaries of programs that make no steps."""
+        if not self.alive or self._busy or self._steps or self.works_for or time.monotonic() < self._due:
             return
-        with self.guarded("collector callback"):
+        # No guard: nothing may be called once a trace is armed (`caulk_agent`, clock.rs).
+        try:
             if self._is_starting() or (self.steps and not self._seconds and not self._is_idle()):
                 self._due = time.monotonic() + self._tick
             else:
                 self._second_boundary()
+        except Exception as error:
+            self.fail("clock", error)
 
     def _is_starting(self):
         """Is the program still being imported, which grows for seconds and says nothing, or a child finding out what it is?"""
@@ -356,10 +361,17 @@ class Marks:
         self.alive = False
         self.stop_clock()
 
+    def start_clock(self):
+        """Lets time cut boundaries where the program makes no steps."""
+        gc.callbacks.append(self.collected)
+        # Many programs make next to nothing that the collector counts, or have turned it off.
+        self.agent.clock(self.tick)
+
     def stop_clock(self):
-        """Takes the clock out of the collector's callbacks."""
-        if self.tick in gc.callbacks:
-            gc.callbacks.remove(self.tick)
+        """Stops that."""
+        self.agent.clock(None)
+        if self.collected in gc.callbacks:
+            gc.callbacks.remove(self.collected)
 
     def guarded(self, where):
         """A block whose failure takes caulk down, and never the program."""
@@ -487,7 +499,7 @@ def start(settings):
     marks = Marks(_agent, settings, argv, rank, not lazy)
     watch = ImportWatch(marks)
     sys.meta_path.insert(0, watch)
-    gc.callbacks.append(marks.tick)
+    marks.start_clock()
     os.register_at_fork(after_in_child=marks.forked)
     atexit.register(marks.bye)
     marks.undo += [watch.remove, marks.stop_clock, _agent.stop]

@@ -279,6 +279,8 @@ class Steps:
     def batch(self, iterator, with_gradients):
         """A data loader hands out a batch."""
         self.passes.batch(iterator, with_gradients)
+        if not self._marks.steps:
+            self._marks.tick()
         if with_gradients:
             self.epochs.deliveries += 1
         else:

@@ -48,6 +48,10 @@ LEAKS = [
     ("records_by_epoch.py", {"unbounded-history"}, "by_epoch"),
     ("every_third_epoch.py", {"graph-kept-in-container"}, "seen"),
     ("rows_rebuilt.py", {"unbounded-history"}, "rows"),
+    ("among_many.py", {"unbounded-history"}, "kept"),
+    ("after_many.py", {"unbounded-history"}, "kept"),
+    ("inference_loop.py", {"graph-kept-in-container"}, "outputs"),
+    ("without_collector.py", {"unbounded-history"}, "seen"),
 ]
 
 

@@ -13,6 +13,7 @@ mod budget;
 mod census;
 mod chain;
 mod channel;
+mod clock;
 mod contents;
 mod copied;
 mod cuda;
@@ -51,6 +52,7 @@ fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     heap::try_lists(module.py());
     around::register(module)?;
+    clock::register(module)?;
     frames::register(module)?;
     heap_profile::register(module)?;
     inspect::register(module)?;

@@ -51,7 +51,7 @@ pub(crate) fn note(verdict: &Verdict, processes: &[Process<'_>]) -> Option<Strin
     let inside = processes.iter().any(|process| process.hello.is_some());
     (open && inside).then(|| {
         "memory was seen from outside alone, so that no line can be named: no optimizer stepped, no backward pass ran, \
-         and Python's collector, the clock of other programs, ran too rarely. With `import caulk` and `caulk.step()` in \
+         and what tells the time in other programs, Python's collector and the heap sampler, ran too rarely. With `import caulk` and `caulk.step()` in \
          the program's main loop caulk looks inside"
             .into()
     })

@@ -4,7 +4,7 @@ use caulk_wire::heap::Refusal;
 
 use crate::python::{self, Raw};
 use crate::segment;
-use crate::{filter, lent, live, mappings, pymalloc, real};
+use crate::{clock, filter, lent, live, mappings, pymalloc, real};
 
 /// Finds out how this interpreter's data can be read. 0, or a [`Refusal`].
 #[unsafe(no_mangle)]
@@ -82,6 +82,13 @@ pub(crate) unsafe extern "C" fn caulk_heap_maker(block: usize, weight: *mut u64)
     // SAFETY: as promised by the caller.
     unsafe { weight.write(record.weight) };
     record.stack
+}
+
+/// Has this called some times a second as long as the program allocates, with the interpreter's lock held, from within an
+/// allocation; null ends it.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn caulk_heap_clock(strike: Option<clock::Strike>) {
+    clock::set(strike);
 }
 
 /// Copies what lives aside, as it is at this boundary; false where nothing is sampled.

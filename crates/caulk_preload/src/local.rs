@@ -32,13 +32,15 @@ pub(crate) struct Local {
     pub(crate) serves: u32,
     /// Times in a row that it was found to be in here already.
     pub(crate) refused: u32,
+    /// 1 where its next small object strikes the clock.
+    pub(crate) strikes: u32,
 }
 
 impl Local {
     /// In a forked child: the stacks' numbers are the parent's, and its events are its own.
     pub(crate) fn forget(&mut self) {
         (self.countdown, self.random) = (0, 0);
-        (self.creator, self.leader, self.passes, self.serves) = (0, 0, 0, 0);
+        (self.creator, self.leader, self.passes, self.serves, self.strikes) = (0, 0, 0, 0, 0);
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::local::local;
 use crate::once::Once;
 use crate::python::symbol;
-use crate::{real, sampler};
+use crate::{clock, real, sampler};
 
 /// Largest request that pymalloc serves from its pools, in bytes (Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
 const SMALL: usize = 512;
@@ -158,9 +158,13 @@ fn is_pymalloc() -> bool {
 
 /// A small object from malloc, where it is one to be sampled.
 fn sampled(size: usize) -> Option<*mut c_void> {
+    let mut own = local();
     // SAFETY: this thread's own.
-    let inside = unsafe { local().as_ref() }.inside > 0;
-    if size > SMALL || inside || !sampler::due(size) {
+    let own = unsafe { own.as_mut() };
+    if own.strikes > 0 {
+        clock::strike(own);
+    }
+    if size > SMALL || own.inside > 0 || !sampler::due(size) {
         return None;
     }
     // SAFETY: a size; zero bytes are one, as pymalloc has it.

@@ -8,12 +8,11 @@ use std::ffi::c_void;
 
 use caulk_wire::heap::INTERVAL;
 
-use crate::governor;
 use crate::live::{self, Record};
 use crate::local::{Inside, Local, local};
 use crate::maths::{ln, one_minus_exp};
 use crate::segment::{self, Absent, Segment};
-use crate::{filter, stacks};
+use crate::{clock, filter, governor, stacks};
 
 /// A countdown that never ends: nothing is sampled.
 const NEVER: i64 = i64::MAX / 2;
@@ -125,6 +124,7 @@ pub(crate) fn event(size: usize, first: Option<u32>, keep: impl FnOnce(Record, S
             Ok(segment) => {
                 if let Some(interval) = hit(inside.local(), segment.interval(), size) {
                     let started = governor::now();
+                    clock::look(inside.local(), started);
                     sample(segment, &mut inside, size, interval, first, keep);
                     governor::spent(segment, inside.local(), governor::now().saturating_sub(started));
                 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::{Cut, Session};
 use crate::exclusive::Exclusive;
 use crate::stopwatch::monotonic;
-use crate::{board, census, frames, heap, trace};
+use crate::{board, census, clock, frames, heap, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
 
@@ -202,6 +202,7 @@ fn after_fork(py: Python<'_>) {
     census::resume_collector_after_fork();
     heap::write_no_more();
     trace::after_fork(py);
+    clock::after_fork();
     guarded(|session| {
         session.channel.after_fork();
         let channel = std::mem::take(&mut session.channel);
