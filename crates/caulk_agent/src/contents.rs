@@ -22,7 +22,7 @@ pub(crate) use whole::Walk;
 
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
 use crate::stopwatch::Stopwatch;
-use crate::torch::{GraphWalk, Torch};
+use crate::torch::{self, GraphWalk, Torch};
 
 /// Objects visited from the sampled elements.
 const OBJECT_LIMIT: usize = 30_000;
@@ -37,21 +37,22 @@ const TIME_LIMIT: Duration = Duration::from_millis(30);
 
 /// Looks into a container; `id` and `boundary` are left to the caller.
 pub(crate) fn look(heap: &mut Heap<'_>, container: Address, epochs: u64) -> Contents {
-    look_together(heap, &[container], epochs, None)
+    look_together(heap, &[container], 0, epochs, None)
 }
 
 /// Looks into containers whose elements belong together, such as hooks of one object on several layers: what dies with
-/// them dies when all of them let go. Where elements have graphs, all of these are gone through if `walk` says so.
+/// them dies when all of them let go. Each had `old` elements when it began to grow, which are no part of that. Where elements have graphs, all of these are gone through if `walk` says so.
 pub(crate) fn look_together(
     heap: &mut Heap<'_>,
     containers: &[Address],
+    old: usize,
     epochs: u64,
     walk: Option<Walk>,
 ) -> Contents {
     let started = Stopwatch::start();
     let mut sample = Sample::default();
     for container in containers {
-        sample.add(Sample::take(heap, *container));
+        sample.add(Sample::take(heap, *container, old));
     }
     let mut contents = Contents { sampled: sample.elements.len() as u32, ..Contents::default() };
     if sample.elements.is_empty() {
@@ -98,6 +99,9 @@ struct Owned {
 /// References met so far, and what is left to look at.
 #[derive(Default)]
 struct Search {
+    /// Tensors that torch's C++ side holds as well: it counts as one reference of Python's, however many it has. A graph
+    /// that is still there holds every parameter that went into it.
+    backed: AddressSet,
     internal: AddressMap<usize>,
     order: Vec<Address>,
     entered: AddressSet,
@@ -112,9 +116,32 @@ impl Search {
             self.order.push(object);
         }
         *count += 1;
-        if *count >= heap.references(object) {
+        if *count + usize::from(self.backed.contains(&object)) >= heap.references(object) {
             self.ready.push(object);
         }
+    }
+
+    /// References to an object that were not met.
+    fn lacking(&self, heap: &Heap<'_>, object: Address) -> usize {
+        let met = self.internal[&object] + usize::from(self.backed.contains(&object));
+        heap.references(object).saturating_sub(met)
+    }
+
+    /// Asks torch about the tensors that lack one reference; false where it holds none of them.
+    fn ask_torch(&mut self, heap: &mut Heap<'_>) -> bool {
+        let lack_one =
+            |object: &Address| heap.is_plain_tensor(&heap.own(*object)) && self.lacking(heap, *object) == 1;
+        let asked: Vec<Address> = self.order.iter().copied().filter(lack_one).collect();
+        if asked.is_empty() || !torch::counts_for_python(heap.py) {
+            return false;
+        }
+        // What is asked may let other threads run.
+        heap.keep(self.order.iter().copied());
+        let backed: Vec<Address> =
+            asked.into_iter().filter(|tensor| torch::is_held_by_cpp(&heap.own(*tensor))).collect();
+        self.backed.extend(&backed);
+        self.ready.extend(&backed);
+        !backed.is_empty()
     }
 
     /// Goes into everything that is accounted for; false where a bound was hit.
@@ -130,10 +157,8 @@ impl Search {
 
     /// Goes into what lacks no more than so many references.
     fn guess(&mut self, heap: &mut Heap<'_>, lacking: usize) {
-        let near = |object: &Address| {
-            !self.entered.contains(object)
-                && heap.references(*object).saturating_sub(self.internal[object]) <= lacking
-        };
+        let near =
+            |object: &Address| !self.entered.contains(object) && self.lacking(heap, *object) <= lacking;
         let wanted: Vec<Address> = self.order.iter().copied().filter(near).collect();
         for object in wanted {
             self.enter(heap, object);
@@ -179,23 +204,27 @@ impl Owned {
             search.meet(heap, *element);
         }
         let mut truncated = !search.settle(heap, started);
-        let mut objects = Self::without_shared(heap, &search.order, &search.internal);
+        while !truncated && search.ask_torch(heap) {
+            truncated = !search.settle(heap, started);
+        }
+        let mut objects = Self::without_shared(heap, &search);
         let mut lacking = 1;
         // Cycles: rounds of guesses, each wider than the last, while elements are not accounted for.
         while lacking < LACKING && !truncated && (lacking < SURELY || sample.has_open(heap, &objects)) {
             lacking *= 2;
             search.guess(heap, lacking);
             truncated = !search.settle(heap, started);
-            objects = Self::without_shared(heap, &search.order, &search.internal);
+            objects = Self::without_shared(heap, &search);
         }
         Self { objects, truncated }
     }
 
     /// Drops what others refer to as well, and everything reachable from it.
-    fn without_shared(heap: &mut Heap<'_>, order: &[Address], internal: &AddressMap<usize>) -> Vec<Address> {
+    fn without_shared(heap: &mut Heap<'_>, search: &Search) -> Vec<Address> {
+        let Search { order, internal, .. } = search;
         let mut shared = AddressSet::default();
         let mut stack: Vec<Address> =
-            order.iter().copied().filter(|object| heap.references(*object) > internal[object]).collect();
+            order.iter().copied().filter(|object| search.lacking(heap, *object) > 0).collect();
         while let Some(object) = stack.pop() {
             if shared.insert(object) {
                 heap.referents(object, &mut |child| {

@@ -19,6 +19,8 @@ use crate::torch::Torch;
 /// these names. What `multiprocessing` has not written to its pipe yet waits in a buffer.
 const QUEUES: [(&str, &str); 3] =
     [("queue", "queue"), ("asyncio.queues", "_queue"), ("multiprocessing.queues", "_buffer")];
+/// Attributes in which a `torch.nn.Module` keeps what people know as its attributes.
+const REGISTRIES: [&str; 3] = ["_modules", "_parameters", "_buffers"];
 /// Attributes of one object that are looked at.
 const MOST_ATTRIBUTES: usize = 256;
 
@@ -48,6 +50,7 @@ pub(crate) fn describe(heap: &mut Heap<'_>, path: &Path) -> Label {
     for pair in path.nodes.windows(2) {
         writer.edge(pair[0], pair[1]);
     }
+    writer.end(path);
     let queue = writer.fold_queue(path);
     let Writer { holder, owner, cache, .. } = writer;
     Label { holder, cache, queue, owner }
@@ -93,6 +96,9 @@ pub(crate) fn mentioned_as(holder: &Holder) -> Vec<String> {
             }
         }
     }
+    if holder.name == "__dict__" {
+        names.push("setattr".into());
+    }
     let mut seen = HashSet::new();
     names.retain(|name| !name.is_empty() && seen.insert(name.clone()));
     names
@@ -114,14 +120,22 @@ pub(crate) fn is_user_module(py: Python<'_>, name: &str) -> bool {
     name == "__main__" || file.is_some_and(|file| frames::is_user_file(&file))
 }
 
+/// A dict that is part of the object before it: an instance's or a class's namespace, or a module's `_modules`.
+struct Hidden {
+    namespace: Address,
+    /// The object that it belongs to.
+    owner: Address,
+    kind: StepKind,
+    name: &'static str,
+}
+
 struct Writer<'a, 'py> {
     heap: &'a mut Heap<'py>,
     holder: Holder,
     owner: Option<Address>,
     cache: Option<Address>,
-    /// A dict that is part of the object before it and not named: an instance's or a class's namespace, or a
-    /// module's `_modules`, with the object it belongs to.
-    hidden: Option<(Address, Address, StepKind)>,
+    /// Not named unless it is the end.
+    hidden: Option<Hidden>,
     /// A function's tuple of cells or defaults that comes next, with the names of its items.
     items: Option<(Address, StepKind, Vec<String>)>,
     /// Name of the variable whose cell comes next.
@@ -137,7 +151,7 @@ impl<'py> Writer<'_, 'py> {
                     self.holder.expression.clone_from(name);
                 }
                 let namespace = path.nodes[0];
-                self.hidden = Some((namespace, namespace, StepKind::Global));
+                self.hide(namespace, namespace, StepKind::Global, "__dict__");
             }
             Root::Local { function, file, line, variable, thread } => {
                 if let Some(thread) = thread {
@@ -151,6 +165,32 @@ impl<'py> Writer<'_, 'py> {
                 self.named(StepKind::Local, variable, type_name, None);
             }
         }
+    }
+
+    /// What grows may be a namespace itself: attributes that are set under ever new names, a module's buffers. The children
+    /// of a `ModuleList` are all that it is.
+    fn end(&mut self, path: &Path) {
+        let Some(hidden) = self.hidden.take().filter(|hidden| Some(&hidden.namespace) == path.nodes.last())
+        else {
+            return;
+        };
+        let Hidden { namespace, owner, kind, name } = hidden;
+        if name == "_modules" && self.heap.type_name(owner).starts_with("torch.nn.modules.container.") {
+            return;
+        }
+        let type_name = self.heap.type_name(namespace);
+        if kind == StepKind::Global {
+            self.step(kind, "globals()", type_name);
+            "globals".clone_into(&mut self.holder.name);
+            let expression = &mut self.holder.expression;
+            expression.push_str(if expression.is_empty() { "globals()" } else { ".__dict__" });
+        } else {
+            self.named(StepKind::Attribute, name, type_name, Some(owner));
+        }
+    }
+
+    fn hide(&mut self, namespace: Address, owner: Address, kind: StepKind, name: &'static str) {
+        self.hidden = Some(Hidden { namespace, owner, kind, name });
     }
 
     fn step(&mut self, kind: StepKind, name: &str, type_name: String) {
@@ -187,7 +227,7 @@ impl<'py> Writer<'_, 'py> {
     }
 
     fn edge(&mut self, parent: Address, child: Address) {
-        if let Some((namespace, owner, kind)) = self.hidden.take()
+        if let Some(Hidden { namespace, owner, kind, .. }) = self.hidden.take()
             && namespace == parent
         {
             let name = self.key_of(parent, child).map_or_else(|| "?".into(), |key| plain_text(&key));
@@ -201,7 +241,7 @@ impl<'py> Writer<'_, 'py> {
             }
             Shape::List | Shape::Tuple | Shape::Deque | Shape::Set => self.index(parent, child),
             Shape::Function => self.function(parent, child),
-            Shape::Type => self.hidden = Some((child, parent, StepKind::ClassAttribute)),
+            Shape::Type => self.hide(child, parent, StepKind::ClassAttribute, "__dict__"),
             Shape::LruCache => {
                 self.cache = Some(parent);
                 self.step(StepKind::Internal, "cache", self.heap.type_name(child));
@@ -213,12 +253,12 @@ impl<'py> Writer<'_, 'py> {
     fn arrive(&mut self, kind: StepKind, name: &str, child: Address, owner: Option<Address>) {
         let type_name = self.heap.type_name(child);
         // `module._modules['head']` is `module.head` to everybody; hooks keep their registry's name.
-        if kind == StepKind::Attribute
-            && matches!(name, "_modules" | "_parameters" | "_buffers")
+        let registry = REGISTRIES.into_iter().find(|registry| *registry == name);
+        if let Some(registry) = registry
+            && kind == StepKind::Attribute
             && self.heap.type_of(child).shape == Shape::Dict
         {
-            self.hidden = Some((child, owner.unwrap_or(child), StepKind::Attribute));
-            return;
+            return self.hide(child, owner.unwrap_or(child), StepKind::Attribute, registry);
         }
         if name.bytes().next().is_some_and(|first| first.is_ascii_digit()) && kind == StepKind::Attribute {
             // Children of `nn.Sequential` are attributes named by number.
@@ -273,8 +313,8 @@ impl<'py> Writer<'_, 'py> {
             .into_iter()
             .find(|name| read(name).is_some_and(|value| is_child(&value)));
         match kind {
-            Some("__kwdefaults__") => self.hidden = Some((child, parent, StepKind::Default)),
-            Some("__dict__") => self.hidden = Some((child, parent, StepKind::Attribute)),
+            Some("__kwdefaults__") => self.hide(child, parent, StepKind::Default, "__kwdefaults__"),
+            Some("__dict__") => self.hide(child, parent, StepKind::Attribute, "__dict__"),
             Some("__closure__") => self.items = Some((child, StepKind::Closure, code_names(&function, 0))),
             Some(_) => {
                 // Defaults belong to the last positional parameters.
@@ -301,8 +341,7 @@ impl<'py> Writer<'_, 'py> {
         }
         if let Some(namespace) = namespace_of(&object) {
             if namespace.as_ptr() as Address == child {
-                self.hidden = Some((child, parent, StepKind::Attribute));
-                return;
+                return self.hide(child, parent, StepKind::Attribute, "__dict__");
             }
             if let Some(key) = key_in(&namespace, child) {
                 return self.arrive(StepKind::Attribute, &plain_text(&key), child, Some(parent));

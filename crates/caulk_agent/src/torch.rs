@@ -94,6 +94,22 @@ impl Drop for Torch<'_> {
     }
 }
 
+/// Does torch's C++ side count as one of the references that Python counts, where it holds a tensor that Python knows? From
+/// 2.10 on (pytorch/pytorch, pull request 167564); before that, it took the Python object over when Python let go of it.
+pub(crate) fn counts_for_python(py: Python<'_>) -> bool {
+    let version =
+        loaded(py, "torch.version").and_then(|module| member(&module, "__version__")?.extract().ok());
+    let version: String = version.unwrap_or_default();
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(2), Some(10))
+}
+
+/// Does torch's C++ side hold this plain tensor, beside Python?
+pub(crate) fn is_held_by_cpp(tensor: &Bound<'_, PyAny>) -> bool {
+    let count = tensor.call_method0(intern!(tensor.py(), "_use_count"));
+    count.and_then(|count| count.extract::<u64>()).is_ok_and(|count| count > 1)
+}
+
 /// Nodes asked for what comes before them on the way back to the oldest of a graph, and those in a row that lead no
 /// further back: weights, of which each call begins with some.
 const MOST_ASKED: u32 = 10_000;

@@ -46,6 +46,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use caulk_core::wire::Note;
 use caulk_core::{Diagnostic, Finding, GpuUse, Recording, Scope, Severity, State, Verdict};
 use caulk_python::Module;
 
@@ -217,7 +218,9 @@ fn demote(findings: &mut [Finding], which: fn(&Finding) -> bool) {
 }
 
 fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding]) -> Vec<String> {
-    let told = process.notes.iter().filter(|note| profiler::is_told(process, note));
+    // A watch that was refused once is no matter where another one has seen lines.
+    let refused = |note: &Note| note.code == "trace-refused" && !process.hits.is_empty();
+    let told = process.notes.iter().filter(|note| profiler::is_told(process, note) && !refused(note));
     let mut notes: Vec<String> = told.map(|note| note.text.clone()).collect();
     let cannot_look = process.notes.iter().any(|note| note.code.starts_with("census-"));
     if is_unexplained(judged, findings) && !cannot_look {

@@ -57,8 +57,12 @@ pub(crate) fn of_process<'a>(
     let mut suspects = those_that(Rate::grows, files, process, judged);
     opaque::weigh(process, judged, &mut suspects);
     by_elimination(judged, &mut suspects);
-    for suspect in &mut suspects {
-        suspect.severity = severity(suspect, judged, died);
+    let of_line: Vec<f64> = suspects
+        .iter()
+        .map(|suspect| bytes(suspects.iter().filter(|other| same_line(suspect, other))))
+        .collect();
+    for (suspect, of_line) in suspects.iter_mut().zip(of_line) {
+        suspect.severity = severity(suspect, of_line.max(suspect.rate.bytes_per_unit), judged, died);
     }
     suspects.retain(|suspect| suspect.worth_a_word(judged));
     suspects
@@ -216,18 +220,19 @@ fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate)
     if !grows || !seen { line.max(Confidence::Suspected) } else { line }
 }
 
-/// Bytes decide: a thing that grows while the bytes in use do not, where it lies, is worth knowing at most.
-fn severity(suspect: &Suspect<'_>, judged: &Judged, died: bool) -> Severity {
+/// Bytes decide: a thing that grows while the bytes in use do not, where it lies, is worth knowing at most. `bytes`: what
+/// grows by the same line, per unit; the lists of a dict are one matter.
+fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> Severity {
     let Suspect { rate, class, contents, series, .. } = suspect;
     let Some(in_use) = judged.series(*series) else { return Severity::Info };
-    let over_run = rate.bytes_per_unit * rate.span;
-    let weighs = rate.bytes_per_unit >= judged.least_of(*series);
+    let over_run = bytes * rate.span;
+    let weighs = bytes >= judged.least_of(*series);
     match in_use.state {
         State::Grows if weighs && rate.is_late => Severity::Warning,
         State::Grows if weighs => full(*class, *contents),
         // Exact witnesses may speak before the bytes are decided.
         State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {
-            let share = in_use.bytes_per_unit > 0.0 && rate.bytes_per_unit >= 0.2 * in_use.bytes_per_unit;
+            let share = in_use.bytes_per_unit > 0.0 && bytes >= 0.2 * in_use.bytes_per_unit;
             let worth = over_run >= SUSPICIOUS && share && rate.points >= 3;
             if worth { Severity::Warning } else { Severity::Info }
         }
@@ -305,14 +310,17 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
 
 /// What adds up of one line: graphs that it extends are one graph, met from several ends, and those of a container's
 /// elements are the container's matter.
-fn adding<'a, 'b>(group: &'b [Suspect<'a>]) -> Vec<&'b Suspect<'a>> {
+fn adding<'a, 'b>(group: impl IntoIterator<Item = &'b Suspect<'a>>) -> Vec<&'b Suspect<'a>>
+where
+    'a: 'b,
+{
     let (graphs, containers): (Vec<_>, Vec<_>) =
-        group.iter().partition(|suspect| suspect.kind == ContainerKind::Graph);
+        group.into_iter().partition(|suspect| suspect.kind == ContainerKind::Graph);
     if containers.is_empty() { graphs.into_iter().take(1).collect() } else { containers }
 }
 
 /// Bytes of one line per unit.
-fn bytes(group: &[Suspect<'_>]) -> f64 {
+fn bytes<'a: 'b, 'b>(group: impl IntoIterator<Item = &'b Suspect<'a>>) -> f64 {
     adding(group).iter().map(|suspect| suspect.rate.bytes_per_unit).sum()
 }
 

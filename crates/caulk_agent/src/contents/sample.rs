@@ -23,27 +23,27 @@ pub(super) struct Sample {
     pub(super) last_keys: Vec<Address>,
 }
 
-/// Positions to look at in a container of this length.
-fn positions(length: usize) -> Vec<usize> {
+/// Positions to look at in a container of this length, of which so many elements are `old`: others, if there are enough.
+fn positions(length: usize, old: usize) -> Vec<usize> {
     let left_out = (length / 8).max(1);
     if length <= SAMPLE + left_out {
         return (0..length.saturating_sub(left_out).max(length.min(1))).collect();
     }
     let end = length - left_out;
-    let start = (length / 2).min(end - SAMPLE);
+    let start = (length / 2).max(old).min(end - SAMPLE);
     let span = (end - start).max(SAMPLE);
     let runs = (0..SAMPLE / RUN).map(|run| start + run * RUN * span / SAMPLE);
     runs.flat_map(|first| first..first + RUN).collect()
 }
 
 impl Sample {
-    pub(super) fn take(heap: &mut Heap<'_>, container: Address) -> Self {
+    pub(super) fn take(heap: &mut Heap<'_>, container: Address, old: usize) -> Self {
         let mut sample = Self::default();
         let length = heap.length(container).unwrap_or(0);
         match heap.type_of(container).shape {
-            Shape::Dict => sample.take_dict(container, length),
+            Shape::Dict => sample.take_dict(container, length, old),
             Shape::List => {
-                for index in positions(length) {
+                for index in positions(length, old) {
                     // SAFETY: a list or a subclass, an index within it; returns a borrowed reference.
                     let item =
                         unsafe { ffi::PyList_GetItem(container as *mut ffi::PyObject, index as isize) };
@@ -53,7 +53,7 @@ impl Sample {
             Shape::Buffer | Shape::Items => {}
             _ => {
                 // Traversed in their own order: a deque's from the oldest, a set's in none.
-                let mut wanted = positions(length.min(MOST_REFERENTS)).into_iter().peekable();
+                let mut wanted = positions(length.min(MOST_REFERENTS), 0).into_iter().peekable();
                 let mut count = 0;
                 heap.referents(container, &mut |item| {
                     if wanted.next_if_eq(&count).is_some() {
@@ -79,8 +79,8 @@ impl Sample {
         self.last_keys = other.last_keys;
     }
 
-    fn take_dict(&mut self, container: Address, length: usize) {
-        let mut wanted = positions(length).into_iter().peekable();
+    fn take_dict(&mut self, container: Address, length: usize, old: usize) {
+        let mut wanted = positions(length, old).into_iter().peekable();
         let last = length.saturating_sub(SAMPLE);
         let mut count = 0;
         let mut entries = Entries::of(container);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn no_element_is_looked_at_twice_nor_beyond_the_end() {
         for length in 0..2000 {
-            let positions = positions(length);
+            let positions = positions(length, 0);
             let before_the_youngest = length.saturating_sub(1);
             assert_eq!(positions.len(), before_the_youngest.clamp(length.min(1), SAMPLE), "{length}");
             assert!(positions.is_sorted_by(|one, next| one < next), "{length}: {positions:?}");
@@ -127,13 +127,15 @@ mod tests {
 
     #[test]
     fn the_youngest_is_left_out_unless_it_is_alone() {
-        assert_eq!(positions(1), [0]);
-        assert_eq!(positions(2), [0]);
-        assert_eq!(positions(9), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(positions(1, 0), [0]);
+        assert_eq!(positions(2, 0), [0]);
+        assert_eq!(positions(9, 0), [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]
     fn neighbours_are_looked_at_together() {
-        assert_eq!(positions(1000), [500, 501, 502, 503, 687, 688, 689, 690]);
+        assert_eq!(positions(1000, 0), [500, 501, 502, 503, 687, 688, 689, 690]);
+        assert_eq!(positions(1000, 800), [800, 801, 802, 803, 837, 838, 839, 840]);
+        assert_eq!(positions(1000, 990), [867, 868, 869, 870, 871, 872, 873, 874]);
     }
 }

@@ -102,7 +102,9 @@ impl Suspects {
             } else {
                 vec![address]
             };
-            let mut look = |walk| contents::look_together(heap, &together, epochs, walk);
+            let item = &self.items[at];
+            let old = if together.len() > 1 { 0 } else { item.newest().saturating_sub(item.gained) as usize };
+            let mut look = |walk| contents::look_together(heap, &together, old, epochs, walk);
             let walked = self.walks.pay(budget, || look(Some(Walk { sampler })));
             let mut found = walked.unwrap_or_else(|| look(None));
             let item = &mut self.items[at];
