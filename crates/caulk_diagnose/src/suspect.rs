@@ -289,7 +289,7 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return 1.0 };
     let weighing =
         groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
-    let own: f64 = weighing.map(|group| bytes(group)).sum();
+    let own: f64 = weighing.map(bytes).sum();
     // Pages come and go by chance: where the bytes in them surely grow, uneven steps of theirs raise no doubt that they
     // do, but about how much.
     let resident = judged.series(Series::Rss).and_then(|verdict| match verdict.state {
