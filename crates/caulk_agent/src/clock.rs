@@ -15,6 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::exclusive::Exclusive;
+use crate::heap::{loaded, member};
 use crate::symbols::find;
 
 type Strike = extern "C" fn();
@@ -76,7 +77,19 @@ extern "C" fn on_strike(_: *mut c_void) -> c_int {
 
 /// What the program itself must see comes back, such as Ctrl-C: everything else was caught.
 fn call(py: Python<'_>) -> PyResult<()> {
-    CALL.with(|call| call.clone_ref(py)).map_or(Ok(()), |call| call.call0(py).map(drop))
+    match CALL.with(|call| call.clone_ref(py)) {
+        Some(call) if !is_watched(py) => call.call0(py).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Would a debugger or profiler of the program's see the call?
+fn is_watched(py: Python<'_>) -> bool {
+    let Some(sys) = loaded(py, "sys") else { return true };
+    let is_set = |name: &str| {
+        member(&sys, name).and_then(|get| get.call0().ok()).is_some_and(|function| !function.is_none())
+    };
+    is_set("gettrace") || is_set("getprofile")
 }
 
 /// Adds what Python calls.
