@@ -27,6 +27,8 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Budget {
     /// As on an ordinary machine.
     spent: Duration,
+    /// Left for later by all that is done at this boundary.
+    held: Duration,
     /// As on this one.
     taken: Duration,
     longest: Duration,
@@ -59,7 +61,7 @@ impl Budget {
 
     /// The same, however long the pause is already.
     pub(crate) fn affords(&self, predicted: Duration, reserve: Duration) -> bool {
-        self.spent + self.now() + predicted + reserve <= self.credit() + self.earned
+        self.spent + self.now() + predicted + reserve + self.held <= self.credit() + self.earned
     }
 
     /// While one worker pauses, its siblings and the batches that wait keep the training going.
@@ -111,6 +113,11 @@ impl Budget {
         let seen = process_time().min(monotonic().saturating_sub(first));
         self.earned += ordinary(seen.saturating_sub(self.seen)).mul_f64(SHARE);
         self.seen = seen;
+    }
+
+    /// All that is done at this boundary leaves so much for later.
+    pub(crate) fn hold(&mut self, reserve: Duration) {
+        self.held = reserve;
     }
 
     /// Work at a boundary is done.

@@ -3,14 +3,15 @@
 //! The sampler strikes from within an allocation, where nothing may be called. So word is left with the interpreter, whose
 //! main thread then calls [`on_strike`] between two instructions, as it calls handlers of signals.
 //!
-//! Never while that runs: CPython 3.11 begins a function over and over again that is traced while word was left and cannot
-//! be followed (Python/ceval.c, `RESUME` under `DO_TRACING`). For what others leave word of, no function of Python's is
-//! called any more once a trace is armed.
+//! No word is left while one is followed: CPython 3.11 begins a function over and over again that is traced while word was
+//! left and cannot be followed (Python/ceval.c, `RESUME` under `DO_TRACING`). For what others leave word of, no function of
+//! Python's is called any more once a trace is armed.
 
 use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -20,6 +21,9 @@ use crate::symbols::find;
 
 type Strike = extern "C" fn();
 type SetClock = extern "C" fn(Option<Strike>);
+
+/// Tools of `sys.monitoring` that are not caulk's: debugger, coverage, profiler, optimizer.
+const TOOLS: [u8; 4] = [0, 1, 2, 5];
 
 /// What is called.
 static CALL: Exclusive<Py<PyAny>> = Exclusive::new();
@@ -43,7 +47,7 @@ fn set_clock(call: Option<Py<PyAny>>) {
     }
 }
 
-/// In the child of a fork: another thread of the parent may have been using it.
+/// In the child of a fork: another thread of the parent may have been using it, and what was left there is not for here.
 pub(crate) fn after_fork() {
     CALL.release();
     LEFT.store(false, Ordering::Relaxed);
@@ -53,32 +57,45 @@ extern "C" fn strike() {
     if LEFT.swap(true, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: allocates nothing, and the lock that it takes for a moment is never held while anything is allocated.
-    let left = unsafe { ffi::Py_AddPendingCall(Some(on_strike), ptr::null_mut()) };
+    let process = process::id() as usize as *mut c_void;
+    // SAFETY: allocates nothing, and the lock that it takes for a moment is held by nobody who allocates.
+    let left = unsafe { ffi::Py_AddPendingCall(Some(on_strike), process) };
     if left != 0 {
         // Too many wait already.
         LEFT.store(false, Ordering::Relaxed);
     }
 }
 
-extern "C" fn on_strike(_: *mut c_void) -> c_int {
-    // SAFETY: the interpreter's lock is held. Word left in a subinterpreter is its own affair, and none of the agent's.
-    let is_main = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) } == 0;
-    let result = if is_main { Python::attach(call) } else { Ok(()) };
+extern "C" fn on_strike(process: *mut c_void) -> c_int {
+    // A forked child inherits what its parent was left with.
+    if process as usize != process::id() as usize {
+        return 0;
+    }
+    // No Python code runs any more where the interpreter ends.
+    let result = Python::try_attach(call).unwrap_or(Ok(()));
     LEFT.store(false, Ordering::Relaxed);
     match result {
         Ok(()) => 0,
-        Err(error) => {
-            Python::attach(|py| error.restore(py));
-            -1
-        }
+        Err(error) => Python::try_attach(|py| pass_on(py, error)).unwrap_or(0),
     }
 }
 
-/// What the program itself must see comes back, such as Ctrl-C: everything else was caught.
+/// The program itself must see what is no `Exception`, such as Ctrl-C. Others are the call's own (a stack that is full).
+fn pass_on(py: Python<'_>, error: PyErr) -> c_int {
+    if error.is_instance_of::<PyException>(py) {
+        return 0;
+    }
+    error.restore(py);
+    -1
+}
+
 fn call(py: Python<'_>) -> PyResult<()> {
+    // SAFETY: the interpreter's lock is held.
+    let interpreter = unsafe { ffi::PyInterpreterState_Get() };
+    // SAFETY: the current interpreter. Word left in another than the main one is no affair of the agent's.
+    let is_main = unsafe { ffi::PyInterpreterState_GetID(interpreter) } == 0;
     match CALL.with(|call| call.clone_ref(py)) {
-        Some(call) if !is_watched(py) => call.call0(py).map(drop),
+        Some(call) if is_main && !is_watched(py) => call.call0(py).map(drop),
         _ => Ok(()),
     }
 }
@@ -86,10 +103,12 @@ fn call(py: Python<'_>) -> PyResult<()> {
 /// Would a debugger or profiler of the program's see the call?
 fn is_watched(py: Python<'_>) -> bool {
     let Some(sys) = loaded(py, "sys") else { return true };
-    let is_set = |name: &str| {
-        member(&sys, name).and_then(|get| get.call0().ok()).is_some_and(|function| !function.is_none())
-    };
-    is_set("gettrace") || is_set("getprofile")
+    let is_some = |value: PyResult<Bound<'_, PyAny>>| value.is_ok_and(|value| !value.is_none());
+    let is_set = |name: &str| member(&sys, name).is_some_and(|get| is_some(get.call0()));
+    // New in 3.12.
+    let monitoring = member(&sys, "monitoring").and_then(|monitoring| member(&monitoring, "get_tool"));
+    let is_used = |tool: u8| monitoring.as_ref().is_some_and(|get| is_some(get.call1((tool,))));
+    is_set("gettrace") || is_set("getprofile") || TOOLS.into_iter().any(is_used)
 }
 
 /// Adds what Python calls.

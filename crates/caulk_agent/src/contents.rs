@@ -20,7 +20,7 @@ use facts::Facts;
 use sample::Sample;
 pub(crate) use whole::Walk;
 
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_forked, type_address};
 use crate::stopwatch::Stopwatch;
 use crate::torch::{self, GraphWalk, Torch};
 
@@ -41,7 +41,8 @@ pub(crate) fn look(heap: &mut Heap<'_>, container: Address, epochs: u64) -> Cont
 }
 
 /// Looks into containers whose elements belong together, such as hooks of one object on several layers: what dies with
-/// them dies when all of them let go. Each had `old` elements when it began to grow, which are no part of that. Where elements have graphs, all of these are gone through if `walk` says so.
+/// them dies when all of them let go. Each had `old` elements when it began to grow, which are no part of that. Where
+/// elements have graphs, all of these are gone through if `walk` says so.
 pub(crate) fn look_together(
     heap: &mut Heap<'_>,
     containers: &[Address],
@@ -59,7 +60,7 @@ pub(crate) fn look_together(
         return contents;
     }
     let owned = Owned::find(heap, &sample, started);
-    // Up to here nothing was called. What is asked below is kept alive first.
+    // Up to here nothing was called that did not keep all of this alive before. So does what is asked below.
     let _alive = heap.hold(sample.addresses().chain(owned.objects.iter().copied()));
     contents.truncated = owned.truncated;
     let mut facts = Facts::default();
@@ -127,32 +128,46 @@ impl Search {
         heap.references(object).saturating_sub(met)
     }
 
-    /// Asks torch about the tensors that lack one reference; false where it holds none of them.
-    fn ask_torch(&mut self, heap: &mut Heap<'_>) -> bool {
-        let lack_one =
-            |object: &Address| heap.is_plain_tensor(&heap.own(*object)) && self.lacking(heap, *object) == 1;
-        let asked: Vec<Address> = self.order.iter().copied().filter(lack_one).collect();
-        if asked.is_empty() || !torch::counts_for_python(heap.py) {
+    /// Asks torch about the tensors that lack one reference; false where it holds none of them. Nothing is asked in a forked
+    /// process, where everything that may be let go of meanwhile would have to be copied to be kept.
+    fn ask_torch(&mut self, heap: &mut Heap<'_>, sample: &Sample) -> bool {
+        if is_forked() {
             return false;
         }
-        // What is asked may let other threads run.
-        heap.keep(self.order.iter().copied());
-        let backed: Vec<Address> =
-            asked.into_iter().filter(|tensor| torch::is_held_by_cpp(&heap.own(*tensor))).collect();
+        let order = self.order.iter().copied();
+        let asked: Vec<Address> = order
+            .filter(|object| heap.type_of(*object).shape == Shape::Tensor && self.lacking(heap, *object) == 1)
+            .collect();
+        if asked.is_empty() {
+            return false;
+        }
+        heap.keep(self.order.iter().copied().chain(sample.addresses()));
+        if !torch::counts_for_python(heap.py) {
+            return false;
+        }
+        let is_held = |object: &Address| {
+            let tensor = heap.own(*object);
+            heap.is_plain_tensor(&tensor) && torch::is_held_by_cpp(&tensor)
+        };
+        let backed: Vec<Address> = asked.into_iter().filter(is_held).collect();
         self.backed.extend(&backed);
         self.ready.extend(&backed);
         !backed.is_empty()
     }
 
     /// Goes into everything that is accounted for; false where a bound was hit.
-    fn settle(&mut self, heap: &mut Heap<'_>, started: Stopwatch) -> bool {
-        while let Some(object) = self.ready.pop() {
-            if self.order.len() > OBJECT_LIMIT || started.work() > TIME_LIMIT {
-                return false;
+    fn settle(&mut self, heap: &mut Heap<'_>, sample: &Sample, started: Stopwatch) -> bool {
+        loop {
+            while let Some(object) = self.ready.pop() {
+                if self.order.len() > OBJECT_LIMIT || started.work() > TIME_LIMIT {
+                    return false;
+                }
+                self.enter(heap, object);
             }
-            self.enter(heap, object);
+            if !self.ask_torch(heap, sample) {
+                return true;
+            }
         }
-        true
     }
 
     /// Goes into what lacks no more than so many references.
@@ -203,17 +218,14 @@ impl Owned {
         for element in sample.elements.iter().chain(&sample.keys) {
             search.meet(heap, *element);
         }
-        let mut truncated = !search.settle(heap, started);
-        while !truncated && search.ask_torch(heap) {
-            truncated = !search.settle(heap, started);
-        }
+        let mut truncated = !search.settle(heap, sample, started);
         let mut objects = Self::without_shared(heap, &search);
         let mut lacking = 1;
         // Cycles: rounds of guesses, each wider than the last, while elements are not accounted for.
         while lacking < LACKING && !truncated && (lacking < SURELY || sample.has_open(heap, &objects)) {
             lacking *= 2;
             search.guess(heap, lacking);
-            truncated = !search.settle(heap, started);
+            truncated = !search.settle(heap, sample, started);
             objects = Self::without_shared(heap, &search);
         }
         Self { objects, truncated }

@@ -21,7 +21,7 @@ mod references;
 mod types;
 
 pub(crate) use address_types::AddressTypes;
-pub(crate) use collector::{try_lists, visit_tracked, write_no_more};
+pub(crate) use collector::{is_forked, try_lists, visit_tracked, write_no_more};
 pub(crate) use entries::Entries;
 pub(crate) use types::{Shape, TypeInfo};
 

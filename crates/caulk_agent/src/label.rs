@@ -21,6 +21,8 @@ const QUEUES: [(&str, &str); 3] =
     [("queue", "queue"), ("asyncio.queues", "_queue"), ("multiprocessing.queues", "_buffer")];
 /// Attributes in which a `torch.nn.Module` keeps what people know as its attributes.
 const REGISTRIES: [&str; 3] = ["_modules", "_parameters", "_buffers"];
+/// Modules that are known for the children and parameters in them.
+const CONTAINERS: [&str; 5] = ["ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict"];
 /// Attributes of one object that are looked at.
 const MOST_ATTRIBUTES: usize = 256;
 
@@ -167,15 +169,14 @@ impl<'py> Writer<'_, 'py> {
         }
     }
 
-    /// What grows may be a namespace itself: attributes that are set under ever new names, a module's buffers. The children
-    /// of a `ModuleList` are all that it is.
+    /// What grows may be a namespace itself: attributes that are set under ever new names, a module's buffers.
     fn end(&mut self, path: &Path) {
         let Some(hidden) = self.hidden.take().filter(|hidden| Some(&hidden.namespace) == path.nodes.last())
         else {
             return;
         };
         let Hidden { namespace, owner, kind, name } = hidden;
-        if name == "_modules" && self.heap.type_name(owner).starts_with("torch.nn.modules.container.") {
+        if kind == StepKind::Attribute && name != "__dict__" && self.is_container_of_torch(owner) {
             return;
         }
         let type_name = self.heap.type_name(namespace);
@@ -185,8 +186,17 @@ impl<'py> Writer<'_, 'py> {
             let expression = &mut self.holder.expression;
             expression.push_str(if expression.is_empty() { "globals()" } else { ".__dict__" });
         } else {
-            self.named(StepKind::Attribute, name, type_name, Some(owner));
+            let kind = if kind == StepKind::Default { StepKind::Attribute } else { kind };
+            self.named(kind, name, type_name, Some(owner));
         }
+    }
+
+    /// Is it a `ModuleList` or the like, whose children are all that it is?
+    fn is_container_of_torch(&self, object: Address) -> bool {
+        let Some(module) = loaded(self.heap.py, "torch.nn.modules.container") else { return false };
+        let object = self.heap.own(object);
+        let is_one = |name: &&str| member(&module, name).is_some_and(|class| is_a(&object, &class));
+        CONTAINERS.iter().any(is_one)
     }
 
     fn hide(&mut self, namespace: Address, owner: Address, kind: StepKind, name: &'static str) {

@@ -211,7 +211,9 @@ impl Session {
         }
         let level = self.level(reading);
         // Programs with torch are likely to have steps, which are better to be looked at, and have not made one yet.
-        let sparing = of != 0 || (unit == Unit::Seconds && crate::heap::loaded(py, "torch").is_some());
+        let early = unit == Unit::Seconds && crate::heap::loaded(py, "torch").is_some();
+        self.budget.hold(if early { RESERVE } else { Duration::ZERO });
+        let sparing = early || of != 0;
         let cost = self.census_cost.map_or(TYPICAL_CENSUS, |_| self.census_price(reading.small_blocks));
         let with_census = with_census
             && unit <= self.tracked
@@ -451,7 +453,8 @@ impl Session {
         self.censuses.truncate(census::MOST_CENSUSES);
         // First of all: what is kept alive from here on would seem to be in use.
         let (nursery, sampler) = (&mut self.nursery, self.sampler);
-        let waiting = self.suspects.waiting(self.prices.paths.expected());
+        let paths = self.prices.paths.expected();
+        let waiting = self.suspects.waiting(paths, !self.budget.affords(paths, RESERVE));
         let garbage = nursery.pay(&self.budget, waiting, |nursery| nursery.look(heap, sampler)).flatten();
         // The census's addresses are good until something is called. What is looked into is kept alive before that: any
         // call may let another thread run, which lets go of what it held.
@@ -473,10 +476,12 @@ impl Session {
         self.send_types(heap, types, seq);
         let Self { budget, prices, suspects, channel, sampler, .. } = self;
         // Once for each thing that grows, however long the pause is: without a name it is worth nothing.
-        if suspects.has_unexplained(Scope::User) {
+        let sparing = !budget.affords(prices.paths.expected(), RESERVE);
+        if suspects.has_unexplained(Scope::User, sparing) {
             prices.paths.pay_at_last(budget, || suspects.explain(heap, Scope::User, seq, channel));
         }
-        if suspects.has_unexplained(Scope::All) {
+        let sparing = !budget.affords(prices.everywhere.expected(), RESERVE);
+        if suspects.has_unexplained(Scope::All, sparing) {
             let search = || suspects.explain(heap, Scope::All, seq, channel);
             prices.everywhere.pay_at_last(budget, search);
         }

@@ -97,6 +97,7 @@ impl Suspects {
             }
         }
         self.forget_dead(&met);
+        self.set_aside.confirm(&census.containers);
         let grown_addresses = grown.iter().map(|grown| grown.seen.address);
         heap.keep(met.into_iter().chain(grown_addresses));
         let mut unknown = Vec::new();

@@ -36,8 +36,11 @@ impl Rate {
                 process.boundary(length.boundary).filter(|boundary| boundary.unit == scale.unit)?;
             Some(Point { at: position(boundary), value: length.len as f64 })
         };
+        // What grew before the first of these, while data were read say, is no part of what is judged.
+        let first = process.of_unit(scale.unit).next().map_or(0, |boundary| boundary.seq);
         let between = |length: &&ContainerLen| {
-            let at = units::interpolated(process, scale, process.boundary(length.boundary)?)?;
+            let boundary = process.boundary(length.boundary).filter(|boundary| boundary.seq >= first)?;
+            let at = units::interpolated(process, scale, boundary)?;
             Some(Point { at, value: length.len as f64 })
         };
         // Censuses may have been taken at finer boundaries than those that the process is judged at.

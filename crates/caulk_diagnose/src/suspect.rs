@@ -59,7 +59,12 @@ pub(crate) fn of_process<'a>(
     by_elimination(judged, &mut suspects);
     let of_line: Vec<f64> = suspects
         .iter()
-        .map(|suspect| bytes(suspects.iter().filter(|other| same_line(suspect, other))))
+        .map(|suspect| {
+            let with = |other: &&Suspect<'_>| {
+                suspect.located.is_some() && other.series == suspect.series && same_line(suspect, other)
+            };
+            bytes(suspects.iter().filter(with))
+        })
         .collect();
     for (suspect, of_line) in suspects.iter_mut().zip(of_line) {
         suspect.severity = severity(suspect, of_line.max(suspect.rate.bytes_per_unit), judged, died);

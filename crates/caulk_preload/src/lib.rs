@@ -5,7 +5,8 @@
 //! memory that the supervisor made, and outlives the process.
 //!
 //! Nothing here allocates through malloc, waits for a lock, unwinds or calls into Python, but for [`api`], which the
-//! agent calls with the interpreter's lock held, and [`clock`], which calls the agent with the lock held, some times a second. Where anything is amiss, samples are left out and counted.
+//! agent calls with the interpreter's lock held, and [`clock`], which calls the agent with it, some times a second. Where
+//! anything is amiss, samples are left out and counted.
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("the heap sampler is for 64-bit Linux");

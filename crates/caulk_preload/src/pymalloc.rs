@@ -156,7 +156,7 @@ fn is_pymalloc() -> bool {
     !name.is_null() && unsafe { CStr::from_ptr(name) } == c"pymalloc"
 }
 
-/// A small object from malloc, where it is one to be sampled.
+/// A small object from malloc, where it is one to be sampled. The interpreter's lock is held: the clock strikes here.
 fn sampled(size: usize) -> Option<*mut c_void> {
     let mut own = local();
     // SAFETY: this thread's own.

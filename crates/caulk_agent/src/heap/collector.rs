@@ -20,12 +20,17 @@ pub(crate) fn write_no_more() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
+/// Shares this process its objects with another one?
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
 /// Visits every object that the collector tracks, in no particular order; stops when `visit` returns false.
 ///
 /// Returns false where this interpreter offers no safe way; then there is no census.
 pub(crate) fn visit_tracked(py: Python<'_>, visit: &mut dyn FnMut(Address) -> bool) -> bool {
     if let Some(visit_objects) = symbols::gc_visit_objects()
-        && !FORKED.load(Ordering::Relaxed)
+        && !is_forked()
     {
         let lists = Generations::find(py);
         let mut walk =

@@ -24,20 +24,21 @@ const LOOK_AGAIN: u32 = 4;
 const LIGHT_AGAIN: u32 = 4 * LOOK_AGAIN;
 
 impl Suspects {
-    /// Is there something whose holder is to be searched for so?
-    pub(crate) fn has_unexplained(&self, scope: Scope) -> bool {
-        self.items.iter().any(|item| item.is_unexplained(scope))
+    /// Is there something whose holder is to be searched for so? `sparing`: and that may weigh something.
+    pub(crate) fn has_unexplained(&self, scope: Scope, sparing: bool) -> bool {
+        self.items.iter().any(|item| item.is_unexplained(scope) && !(sparing && item.is_light()))
     }
 
-    /// What is set aside for things whose contents or holder nobody knows, `paths` for a search for holders.
-    pub(crate) fn waiting(&self, paths: Duration) -> Duration {
+    /// What is set aside for things whose contents or holder nobody knows, `paths` for a search for holders; `sparing`: for
+    /// those that may weigh something.
+    pub(crate) fn waiting(&self, paths: Duration, sparing: bool) -> Duration {
         // What the program does not keep itself may never be searched for.
         let unseen = |item: &&Suspect| {
             let due = item.explained || item.is_unexplained(Scope::User);
-            item.address.is_some() && item.looked.is_none() && due
+            item.address.is_some() && item.looked.is_none() && due && !(sparing && item.is_light())
         };
         let looks = LOOK * self.items.iter().filter(unseen).take(LOOKS).count() as u32;
-        looks + if self.has_unexplained(Scope::User) { paths } else { Duration::ZERO }
+        looks + if self.has_unexplained(Scope::User, sparing) { paths } else { Duration::ZERO }
     }
 
     /// Finds what keeps the new ones. What the program itself keeps is found soon; only what is left over is worth a walk

@@ -112,7 +112,8 @@ impl Suspect {
 
     pub(super) fn weight(&self) -> u64 {
         let known = if self.looked.is_some() { self.bytes_per_element } else { self.likely_bytes };
-        self.gained * known.max(16)
+        let least = if self.kind == ContainerKind::Buffer { 1 } else { 16 };
+        self.gained * known.max(least)
     }
 
     pub(super) fn take_graph(&mut self, mut contents: Contents, boundary: u32, channel: &mut Channel) {

@@ -5,7 +5,7 @@ use pyo3::ffi;
 use super::Suspects;
 use super::item::Suspect;
 use crate::census::{Grown, Seen};
-use crate::heap::{Address, AddressMap, Heap, Shape};
+use crate::heap::{Address, AddressMap, Entries, Heap, Shape, type_address};
 
 /// Containers followed at a time.
 const FOLLOWED: usize = 64;
@@ -18,58 +18,80 @@ const STILL: u8 = 4;
 const STILL_RARE: u8 = 64;
 /// Bytes that something which makes room has gained at most: as many make a census worth its cost.
 const LIGHT: u64 = 128 << 10;
-/// Light things that are known to be so.
-const MOST_SET_ASIDE: usize = 1 << 14;
 
 /// Bytes that an element is taken to keep of which only the type is known: a tensor, an array and the like, an object of
 /// the collector's, whatever is not looked at.
 const HEAVY: u64 = 64 << 10;
 const OBJECT: u64 = 1 << 10;
 
-/// Containers that grow and were found to be light, with the length that they had first and what they had gained.
+/// Containers that have made room for others, by address.
 #[derive(Default)]
-pub(super) struct SetAside(AddressMap<(usize, u64)>);
+pub(super) struct SetAside(AddressMap<Aside>);
+
+struct Aside {
+    object_type: Address,
+    /// Number of its item, under which it is followed again.
+    at: usize,
+    newest: u64,
+    gained: u64,
+    is_light: bool,
+}
 
 impl SetAside {
-    /// Is it one of these, and has not gained twice as much since?
-    fn has(&self, grown: &Grown) -> bool {
-        let first = grown.seen.len - grown.gained;
-        self.0
-            .get(&grown.seen.address)
-            .is_some_and(|(then, gained)| *then == first && (grown.gained as u64) < gained.saturating_mul(2))
+    /// Takes in a census: what is not in it, or is shorter than it was, is not there any more.
+    pub(super) fn confirm(&mut self, containers: &[Seen]) {
+        if self.0.is_empty() {
+            return;
+        }
+        let mut alive = AddressMap::default();
+        for seen in containers {
+            if let Some(aside) = self.0.remove(&seen.address)
+                && aside.object_type == type_address(seen.address)
+                && seen.len as u64 >= aside.newest
+            {
+                alive.insert(seen.address, Aside { newest: seen.len as u64, ..aside });
+            }
+        }
+        self.0 = alive;
     }
 
-    fn put(&mut self, item: &Suspect) {
-        if self.0.len() >= MOST_SET_ASIDE {
-            self.0.clear();
-        }
-        if let Some((address, _)) = item.address {
-            self.0.insert(address, (item.newest().saturating_sub(item.gained) as usize, item.gained));
-        }
+    /// Is it known to be light, and has not gained twice as much since?
+    fn is_light(&self, grown: &Grown) -> bool {
+        let aside = self.0.get(&grown.seen.address).filter(|aside| aside.is_light);
+        aside.is_some_and(|aside| (grown.gained as u64) < aside.gained.saturating_mul(2))
     }
 }
 
 impl Suspects {
     /// Follows these as far as there is room, what is likely to weigh most first.
     pub(super) fn admit(&mut self, heap: &mut Heap<'_>, mut grown: Vec<&Grown>, boundaries: &[u32]) {
-        grown.retain(|grown| !self.set_aside.has(grown));
+        grown.retain(|grown| !self.set_aside.is_light(grown));
         let mut weighed: Vec<(u64, &Grown)> =
             grown.into_iter().map(|grown| (likely_bytes(heap, grown.seen), grown)).collect();
         weighed.sort_by_key(|(likely, grown)| std::cmp::Reverse(likely.saturating_mul(grown.gained as u64)));
         for (likely, grown) in weighed {
-            if self.items.len() >= MOST_ITEMS {
-                break;
-            }
-            let is_rare = grown.rare.is_some();
-            let room = if is_rare {
-                self.by_address.len() < MOST_RARE
-            } else {
-                self.by_address.len() < FOLLOWED || self.make_room()
-            };
-            if room {
+            let most = if grown.rare.is_some() { MOST_RARE } else { FOLLOWED };
+            // What is light itself makes nobody go.
+            let may_weigh = likely >= OBJECT || likely.saturating_mul(grown.gained as u64) >= LIGHT;
+            let room =
+                self.by_address.len() < most || (grown.rare.is_none() && may_weigh && self.make_room());
+            let Some(aside) = room.then(|| self.set_aside.0.remove(&grown.seen.address)) else { continue };
+            if let Some(Aside { at, .. }) = aside {
+                self.follow_again(at, grown, boundaries);
+            } else if self.items.len() < MOST_ITEMS {
                 self.follow(heap, grown, likely, boundaries);
             }
         }
+    }
+
+    /// It was followed before: its numbers go on.
+    fn follow_again(&mut self, at: usize, grown: &Grown, boundaries: &[u32]) {
+        let (address, item) = (grown.seen.address, &mut self.items[at]);
+        item.address = Some((address, type_address(address)));
+        item.gained = grown.gained as u64;
+        item.note_length(grown.seen.len as u64);
+        item.pending.extend(boundaries.first().map(|boundary| (*boundary, grown.seen.len as u64)));
+        self.by_address.insert(address, at);
     }
 
     /// Lets go of what is least worth being followed; false where everything is.
@@ -78,10 +100,12 @@ impl Suspects {
         let spare = slots.filter_map(|(address, item)| Some((item.spare()?, address)));
         let Some((_, address)) = spare.min() else { return false };
         let Some(at) = self.by_address.remove(&address) else { return false };
-        if self.items[at].still == 0 {
-            self.set_aside.put(&self.items[at]);
+        let item = &mut self.items[at];
+        let is_light = item.is_light();
+        if let Some((address, object_type)) = item.address.take() {
+            let aside = Aside { object_type, at, newest: item.newest(), gained: item.gained, is_light };
+            self.set_aside.0.insert(address, aside);
         }
-        self.items[at].address = None;
         true
     }
 }
@@ -94,18 +118,19 @@ impl Suspect {
         (!grows || self.is_light()).then(|| (grows, self.weight()))
     }
 
-    /// Was it looked into, and is next to nothing in what it has gained?
+    /// Is what it has gained next to nothing, as far as is known for certain: it was looked into, or keeps plain values?
     pub(super) fn is_light(&self) -> bool {
-        self.looked.is_some() && self.weight() < LIGHT
+        let keeps_plain_values = self.address.is_some() && self.likely_bytes < OBJECT;
+        (self.looked.is_some() || keeps_plain_values) && self.weight() < LIGHT
     }
 }
 
-/// Bytes that an element of this container is likely to keep, by the type of one.
+/// Bytes that an element of this container is likely to keep, by the type of a young one.
 fn likely_bytes(heap: &mut Heap<'_>, seen: Seen) -> u64 {
     let element = match seen.shape {
         Shape::Buffer | Shape::Items => return 1,
         Shape::List => newest_of_list(seen),
-        Shape::Dict => first_of_dict(seen.address),
+        Shape::Dict => newest_of_dict(seen),
         _ => None,
     };
     let Some(element) = element else { return OBJECT };
@@ -125,11 +150,9 @@ fn newest_of_list(seen: Seen) -> Option<Address> {
     (!item.is_null()).then_some(item as Address)
 }
 
-fn first_of_dict(dict: Address) -> Option<Address> {
-    let (mut position, mut value) = (0, std::ptr::null_mut());
-    // SAFETY: a dict or a subclass that is alive; the references are borrowed.
-    let found = unsafe {
-        ffi::PyDict_Next(dict as *mut ffi::PyObject, &raw mut position, std::ptr::null_mut(), &raw mut value)
-    };
-    (found != 0 && !value.is_null()).then_some(value as Address)
+/// Where entries have been deleted, an older one.
+fn newest_of_dict(seen: Seen) -> Option<Address> {
+    let mut entries = Entries::of(seen.address);
+    entries.skip_to(seen.len.saturating_sub(1));
+    entries.next().map(|(_, value)| value)
 }
