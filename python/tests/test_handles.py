@@ -6,7 +6,7 @@ import pytest
 from harness import PROGRAMS, Run, marked_line
 
 
-@pytest.mark.parametrize("way", ["mapping", "numbers", "stream"])
+@pytest.mark.parametrize("way", ["mapping", "private", "numbers", "stream"])
 def test_what_keeps_handles_of_memory_is_named(run_caulk, way):
     program = PROGRAMS / "handles.py"
     run: Run = run_caulk(program, way)
@@ -20,3 +20,12 @@ def test_an_attribute_of_ctx_that_closes_a_cycle_is_named(run_caulk):
     run: Run = run_caulk(program)
     finding = run.alarm_at("context_output.py", marked_line(program))
     assert finding is not None and finding["class"] == "context-attribute-tensor", run.told()
+
+
+def test_memory_that_native_code_maps_itself_is_growth_at_its_line(run_caulk):
+    program = PROGRAMS / "mapped_directly.py"
+    run: Run = run_caulk(program)
+    assert run.report["outlook"]["state"] == "grows", run.told()
+    finding = run.alarm_at("mapped_directly.py", marked_line(program))
+    assert finding is not None and finding["class"] == "native-growth", run.told()
+    assert 3 << 20 < finding["growth"]["bytes_per_epoch"] < 6 << 20, run.told()

@@ -31,6 +31,8 @@ pub(crate) struct Reading {
     pub(crate) highest_rss: u64,
     /// Resident pages of mapped files.
     pub(crate) file: u64,
+    /// Private memory that can be written to (`VmData`), touched or not.
+    pub(crate) data: u64,
     /// Threads (a count).
     pub(crate) threads: u32,
     /// Open file descriptors (a count).
@@ -48,6 +50,8 @@ pub(crate) struct Malloc {
     pub(crate) heap: u64,
     /// Free at the end of the heap, from where it can be given back.
     pub(crate) top: u64,
+    /// Mapped singly, for large blocks.
+    pub(crate) singly: u64,
 }
 
 impl Reading {
@@ -55,6 +59,12 @@ impl Reading {
     /// what was resident at its highest.
     pub(crate) fn headroom(&self) -> u64 {
         self.malloc.free.max(self.highest_rss.saturating_sub(self.rss))
+    }
+
+    /// Private memory that is neither malloc's nor the agent's; 0 where malloc does not tell what it has mapped.
+    pub(crate) fn mapped(&self) -> u64 {
+        let Malloc { heap, singly, .. } = self.malloc;
+        if heap == 0 { 0 } else { self.data.saturating_sub(heap + singly + own::mapped()) }
     }
 }
 
@@ -94,7 +104,7 @@ enum Allocator {
 /// Reads the memory of the process; keeps what is needed to unwrap narrow counters.
 pub(crate) struct Meter {
     allocator: Allocator,
-    wrapped: [Unwrap; 3],
+    wrapped: [Unwrap; 4],
     last: Malloc,
     cost: Duration,
 }
@@ -124,7 +134,7 @@ impl Meter {
     pub(crate) fn new() -> Self {
         Self {
             allocator: Allocator::find(),
-            wrapped: [Unwrap::default(); 3],
+            wrapped: [Unwrap::default(); 4],
             last: Malloc::default(),
             cost: Duration::ZERO,
         }
@@ -146,15 +156,18 @@ impl Meter {
             Allocator::Glibc2(mallinfo2) => {
                 // SAFETY: takes no arguments; locks each arena in turn.
                 let info = unsafe { mallinfo2() };
-                let (used, free) = ((info.uordblks + info.hblkhd) as u64, info.fordblks as u64);
-                Malloc { used, free, heap: info.arena as u64, top: info.keepcost as u64 }
+                let (singly, free) = (info.hblkhd as u64, info.fordblks as u64);
+                let used = info.uordblks as u64 + singly;
+                Malloc { used, free, heap: info.arena as u64, top: info.keepcost as u64, singly }
             }
             Allocator::Glibc(mallinfo) => {
                 // SAFETY: as above.
                 let info = unsafe { mallinfo() };
-                let [used, mapped, free] = &mut self.wrapped;
-                let used = used.read(info.uordblks) + mapped.read(info.hblkhd);
-                Malloc { used, free: free.read(info.fordblks), ..Malloc::default() }
+                let [used, singly, free, heap] = &mut self.wrapped;
+                let singly = singly.read(info.hblkhd);
+                let used = used.read(info.uordblks) + singly;
+                let (free, heap) = (free.read(info.fordblks), heap.read(info.arena));
+                Malloc { used, free, heap, singly, top: 0 }
             }
             Allocator::Jemalloc(mallctl) => jemalloc(mallctl),
             Allocator::Tcmalloc(property) => {
@@ -203,6 +216,7 @@ impl Meter {
             small_blocks: small_blocks(py),
             shm: bytes("RssShmem:"),
             rss: bytes("VmRSS:"),
+            data: bytes("VmData:"),
             highest_rss: bytes("VmHWM:"),
             file: bytes("RssFile:"),
             threads: number("Threads:") as u32,

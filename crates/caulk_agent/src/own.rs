@@ -1,7 +1,7 @@
 //! Memory that the agent itself holds, kept apart from the program's.
 //!
 //! Large blocks come straight from the kernel: malloc adapts to the large blocks that it sees freed (glibc's mmap
-//! threshold), and would behave differently under caulk. Small ones are counted, so that they can be left out.
+//! threshold), and would behave differently under caulk. Both are counted, so that they can be left out.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,10 +10,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const LARGE: usize = 64 << 10;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes of malloc's that the agent's own values hold now.
 pub(crate) fn bytes() -> u64 {
     HELD.load(Ordering::Relaxed) as u64
+}
+
+/// Bytes that the agent has mapped for its own values now.
+pub(crate) fn mapped() -> u64 {
+    MAPPED.load(Ordering::Relaxed) as u64
 }
 
 /// The system's allocator for small blocks, with a count of what is handed out; the kernel for large ones.
@@ -38,6 +44,7 @@ unsafe impl GlobalAlloc for Counted {
         if is_large(layout) {
             // SAFETY: a whole mapping of this size, made by `alloc` or `realloc`.
             unsafe { libc::munmap(block.cast(), layout.size()) };
+            MAPPED.fetch_sub(layout.size(), Ordering::Relaxed);
             return;
         }
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
@@ -52,7 +59,12 @@ unsafe impl GlobalAlloc for Counted {
             (true, true) => {
                 // SAFETY: a whole mapping of this size.
                 let moved = unsafe { libc::mremap(block.cast(), layout.size(), size, libc::MREMAP_MAYMOVE) };
-                if moved == libc::MAP_FAILED { std::ptr::null_mut() } else { moved.cast() }
+                if moved == libc::MAP_FAILED {
+                    return std::ptr::null_mut();
+                }
+                MAPPED.fetch_add(size, Ordering::Relaxed);
+                MAPPED.fetch_sub(layout.size(), Ordering::Relaxed);
+                moved.cast()
             }
             (false, false) => {
                 // SAFETY: a block of the system's; our caller upholds the contract.
@@ -88,7 +100,11 @@ fn map(size: usize) -> *mut u8 {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping that replaces none.
     let block = unsafe { libc::mmap(std::ptr::null_mut(), size, protection, flags, -1, 0) };
-    if block == libc::MAP_FAILED { std::ptr::null_mut() } else { block.cast() }
+    if block == libc::MAP_FAILED {
+        return std::ptr::null_mut();
+    }
+    MAPPED.fetch_add(size, Ordering::Relaxed);
+    block.cast()
 }
 
 #[cfg(test)]

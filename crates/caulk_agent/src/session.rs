@@ -328,6 +328,7 @@ impl Session {
 
     fn figures(&self, reading: Reading) -> Boundary {
         let small = reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0);
+        let arenas = self.sampler.map(Sampler::arena_bytes);
         Boundary {
             malloc_bytes: if reading.fresh { reading.malloc.used } else { 0 },
             malloc_free_bytes: reading.malloc.free,
@@ -335,7 +336,8 @@ impl Session {
             malloc_top_bytes: reading.malloc.top,
             small_blocks: reading.small_blocks,
             small_bytes: small as u64,
-            arena_bytes: self.sampler.map_or(0, Sampler::arena_bytes),
+            arena_bytes: arenas.unwrap_or(0),
+            mapped_bytes: arenas.map_or(0, |arenas| reading.mapped().saturating_sub(arenas)),
             shm_bytes: reading.shm,
             rss_bytes: reading.rss,
             file_bytes: reading.file,

@@ -8,10 +8,10 @@ use caulk_core::{
 use crate::Sources;
 use crate::growth::bytes_per_element;
 use crate::heap::{self, by_line, held, is_of_user, rank};
+use crate::held::Held;
 use crate::process::Process;
-use crate::small::Small;
 use crate::suspect::of_caulk;
-use crate::units::{self, Scale};
+use crate::units::Scale;
 
 /// Why two moments of a run cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,13 +87,13 @@ fn of_process(
         return Err(CompareError::Order { unit, from: number(from), to: number(to) });
     }
     let pair = [from, to];
-    let small = Small::of(process);
+    let held = Held::of(process, scale);
     let counted = pair.map(|boundary| last_census(process, boundary.seq));
     let counted = counted[0].zip(counted[1]).filter(|(before, after)| before.boundary < after.boundary);
     Ok(Comparison {
         process: process.reference(),
         moments: pair.map(moment),
-        in_use: pair.map(|boundary| units::in_use(boundary, small).map(|bytes| bytes as u64)),
+        in_use: pair.map(|boundary| held.at(boundary).map(|bytes| bytes as u64)),
         resident: pair.map(|boundary| boundary.rss_bytes),
         cuda_allocated: pair.map(|boundary| boundary.cuda_allocated_bytes),
         counted_at: counted.and_then(|(before, after)| {

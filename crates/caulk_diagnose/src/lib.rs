@@ -15,6 +15,7 @@ mod gpu_lines;
 mod gpu_rest;
 mod growth;
 mod heap;
+mod held;
 mod left;
 mod limits;
 mod loss;

@@ -13,9 +13,9 @@ use caulk_core::{
 use caulk_growth::{Judgement, Point};
 
 use crate::baselines::Baselines;
+use crate::held::Held;
 use crate::name;
 use crate::process::Process;
-use crate::small::Small;
 use crate::units::{self, Scale, position};
 use crate::verdicts::unit_name;
 use crate::{Files, Part, fix, suspect, workers};
@@ -60,11 +60,10 @@ impl<'a> Copies<'a> {
         let scale = part.judged.scale?;
         let read: Vec<_> =
             process.of_unit(scale.unit).filter(|boundary| boundary.private_bytes > 0).collect();
-        let small = Small::of(process);
+        let held = Held::of(process, scale);
         // What is newly in use lies in pages that were inherited and free, or in new ones: those are no copies.
         let shared = |boundary: &Boundary| {
-            boundary.inherited_bytes as f64
-                + units::in_use(boundary, small).unwrap_or(boundary.rss_bytes as f64)
+            boundary.inherited_bytes as f64 + held.at(boundary).unwrap_or(boundary.rss_bytes as f64)
         };
         let first = shared(read.first()?);
         let point = |boundary: &&Boundary| Point { at: position(boundary), value: first - shared(boundary) };

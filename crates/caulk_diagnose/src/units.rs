@@ -5,7 +5,6 @@ use caulk_core::wire::{Boundary, Unit};
 use caulk_growth::Point;
 
 use crate::process::Process;
-use crate::small::Small;
 
 /// Boundaries of a unit from which it is preferred to a finer one.
 const ENOUGH: usize = 3;
@@ -93,12 +92,6 @@ pub(crate) fn points(
         .of_unit(scale.unit)
         .filter_map(|boundary| Some(Point { at: position(boundary), value: value(boundary)? }))
         .collect()
-}
-
-/// Bytes in use, as the process's allocators count them, where malloc was asked.
-pub(crate) fn in_use(boundary: &Boundary, small: Small) -> Option<f64> {
-    let others = boundary.malloc_bytes + boundary.shm_bytes;
-    (boundary.malloc_bytes > 0).then(|| others as f64 + small.bytes(boundary))
 }
 
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {

@@ -6,10 +6,10 @@ use caulk_growth::{Judgement, Options};
 
 use crate::baselines::{Baselines, open};
 use crate::children::Children;
+use crate::held::Held;
 use crate::limits::room;
 use crate::loss;
 use crate::process::Process;
-use crate::small::Small;
 use crate::units::{self, Scale};
 
 /// What one process's series do.
@@ -106,8 +106,8 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         judged.verdicts.push(verdict);
     };
     if tells {
-        let small = Small::of(process);
-        add(Series::InUse, &|boundary| units::in_use(boundary, small));
+        let held = Held::of(process, scale);
+        add(Series::InUse, &|boundary| held.at(boundary));
     }
     add(Series::Rss, &|boundary| Some(boundary.rss_bytes as f64));
     add(Series::CudaAllocated, &|boundary| Some(boundary.cuda_allocated_bytes as f64));

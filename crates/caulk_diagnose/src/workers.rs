@@ -8,8 +8,8 @@ use caulk_growth::Point;
 
 use crate::Part;
 use crate::baselines::Baselines;
+use crate::held::Held;
 use crate::process::Process;
-use crate::small::Small;
 use crate::unended;
 use crate::units;
 use crate::verdicts::unit_name;
@@ -50,10 +50,8 @@ fn judge_together(parts: &mut [Part<'_>], of: u32) {
     let mut sums: BTreeMap<u64, (Point, usize)> = BTreeMap::new();
     for part in parts.iter().filter(pool) {
         let Some(scale) = part.judged.scale else { return };
-        let small = Small::of(part.process);
-        for Point { at, value } in
-            units::points(part.process, scale, |boundary| units::in_use(boundary, small))
-        {
+        let held = Held::of(part.process, scale);
+        for Point { at, value } in units::points(part.process, scale, |boundary| held.at(boundary)) {
             let (sum, count) = sums.entry(at.to_bits()).or_insert((Point { at, value: 0.0 }, 0));
             sum.value += value;
             *count += 1;

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use caulk_core::{Confidence, Finding, Group, ProcessRef, Series, State, Verdict};
+use caulk_core::{Confidence, Finding, Group, LeakClass, ProcessRef, Series, Severity, State, Verdict};
 
 use crate::page::Tone;
 use crate::words::{self, Per};
@@ -153,14 +153,15 @@ pub(crate) struct Headline {
     pub(crate) details: Vec<String>,
 }
 
-/// Puts an outlook into words. `over`: the run has ended. `suspects`: findings that are more than advice, the most
-/// harmful first.
+/// Puts an outlook into words. `over`: the run has ended. `findings`: the most harmful first.
 pub(crate) fn headline(
     outlook: Outlook<'_>,
     over: bool,
     out_of_memory: bool,
-    suspects: &[&Finding],
+    findings: &[Finding],
 ) -> Headline {
+    let suspects: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.severity > Severity::Info).collect();
     // Files, threads and processes that pile up do not explain memory, but for threads that were seen to hold some;
     // segments of shared memory do, and a profiler.
     let bytes = |finding: &Finding| {
@@ -183,9 +184,7 @@ pub(crate) fn headline(
                 verdict,
             )
         }
-        Outlook::Retains(verdict) => {
-            (Tone::Warn, kept(verdict, "no leak in the program, the allocator keeps pages"), verdict)
-        }
+        Outlook::Retains(verdict) => (Tone::Warn, kept(verdict, whose_pages(findings)), verdict),
         Outlook::MapsFiles(verdict) => {
             let why =
                 "no leak, these are pages of mapped files, which the kernel takes back when memory is short";
@@ -204,7 +203,7 @@ pub(crate) fn headline(
                 _ => "",
             };
             let tone = if suspects.is_empty() { Tone::Good } else { Tone::Warn };
-            let but = more_and_more(suspects).map_or_else(String::new, |what| format!(", but {what}"));
+            let but = more_and_more(&suspects).map_or_else(String::new, |what| format!(", but {what}"));
             (tone, format!("{subject} does not grow{why}{but}."), verdict)
         }
         Outlook::Unknown => {
@@ -231,6 +230,16 @@ fn more_and_more(suspects: &[&Finding]) -> Option<&'static str> {
         Series::Threads => "its threads become more",
         _ => return None,
     })
+}
+
+/// Whose the pages are: the allocator's where it was seen to have as much more that is free.
+fn whose_pages(findings: &[Finding]) -> &'static str {
+    if findings.iter().any(|finding| finding.class == LeakClass::AllocatorFragmentation) {
+        "no leak in the program, the allocator keeps pages"
+    } else {
+        "memory that was set aside before is touched now, or an allocator of a library's own (as in polars, pyarrow) \
+         holds more, which does not say what it has in use"
+    }
 }
 
 /// The sentence about resident memory that grows though memory in use does not.

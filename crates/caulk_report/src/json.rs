@@ -67,7 +67,7 @@ pub fn json(report: &Report) -> String {
         outlook: Answer {
             state: outlook.as_str(),
             brief: outlook.brief(),
-            sentence: headline::headline(outlook, !report.running, false, &report.suspects()).sentence,
+            sentence: headline::headline(outlook, !report.running, false, &report.findings).sentence,
         },
         verdicts: &report.verdicts,
         findings: &report.findings,

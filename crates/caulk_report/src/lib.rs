@@ -88,11 +88,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Findings that are more than advice.
-    pub(crate) fn suspects(&self) -> Vec<&Finding> {
-        self.findings.iter().filter(|finding| finding.severity > Severity::Info).collect()
-    }
-
     /// Whether a leak was observed: memory grows, or a finding that is more than advice says why it will.
     /// Peaks are findings, but no leaks.
     pub fn leak_found(&self) -> bool {

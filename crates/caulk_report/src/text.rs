@@ -57,8 +57,6 @@ fn lives(page: &mut Page, report: &Report) {
 }
 
 fn answer(page: &mut Page, report: &Report) {
-    let suspects: Vec<_> =
-        report.findings.iter().filter(|finding| finding.severity > Severity::Info).collect();
     let end = death::end(report);
     let died_of_memory = death::out_of_memory(report.info.death.as_ref());
     if let Some(end) = &end {
@@ -69,7 +67,7 @@ fn answer(page: &mut Page, report: &Report) {
     }
     let over = !report.running;
     let decided = headline::outlook(&report.verdicts);
-    let head = headline::headline(decided, over, died_of_memory, &suspects);
+    let head = headline::headline(decided, over, died_of_memory, &report.findings);
     page.prose((Tone::Plain, ""), head.tone, &head.sentence);
     for detail in head.details.iter().filter(|detail| !detail.is_empty()) {
         page.prose((Tone::Plain, "  "), Tone::Plain, detail);

@@ -2,7 +2,10 @@
 
 mod samples;
 
-use caulk_core::{Kill, Limit, LimitKind, ProcessRef, Scope, Series, Severity, State, Verdict, VerdictUnit};
+use caulk_core::{
+    Finding, Kill, LeakClass, Limit, LimitKind, ProcessRef, Scope, Series, Severity, State, Verdict,
+    VerdictUnit,
+};
 use caulk_report::{Excerpts, Report, TextOptions};
 use samples::{death, graph_in_list, growing, run, scalar_per_epoch, verdict};
 
@@ -145,7 +148,9 @@ fn retention_is_no_leak() {
     let rss = Verdict { series: Series::Rss, ..verdict(State::Grows) };
     let report = Report { verdicts: vec![verdict(State::Flat), rss], ..run() };
     assert!(!report.leak_found());
-    check("retention", &report);
+    check("resident", &report);
+    let gaps = Finding { severity: Severity::Info, ..Finding::of(LeakClass::AllocatorFragmentation) };
+    check("retention", &Report { findings: vec![gaps], ..report });
 }
 
 #[test]

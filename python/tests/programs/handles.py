@@ -17,6 +17,12 @@ def mapping():
     return region
 
 
+def private():
+    region = mmap.mmap(-1, PIECE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    region.write(b"x" * PIECE)
+    return region
+
+
 def numbers():
     return array("d", bytes(PIECE))
 
@@ -35,7 +41,7 @@ class Store:
         self.pieces[epoch] = piece  # leak
 
 
-make = {"mapping": mapping, "numbers": numbers, "stream": stream}[sys.argv[1]]
+make = {"mapping": mapping, "private": private, "numbers": numbers, "stream": stream}[sys.argv[1]]
 model = network()
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 store = Store()

@@ -47,7 +47,7 @@ impl AddressTypes {
     /// Where an entry is, or has room: of the same address, whatever the type. There is always room for one more.
     fn place(&self, entry: u32) -> usize {
         let length = self.entries.len();
-        let mut at = (u64::from(entry) * length as u64 >> u32::BITS) as usize;
+        let mut at = ((u64::from(entry) * length as u64) >> u32::BITS) as usize;
         while self.entries[at] != 0 && self.entries[at] >> TYPE_BITS != entry >> TYPE_BITS {
             at = if at + 1 == length { 0 } else { at + 1 };
         }

@@ -1,7 +1,7 @@
 //! Resident memory that rises while bytes in use do not, and things that are counted.
 
 use caulk_core::wire::{Kin, Message, Opened, Trim};
-use caulk_core::{LeakClass, Series, Severity, State};
+use caulk_core::{LeakClass, Series, Severity, State, Verdict};
 
 use crate::run::{MB, Run};
 
@@ -93,4 +93,36 @@ fn descriptors_of_shared_memory_are_no_matter_of_their_own() {
     }
     let finding = run.finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::FileHandlesGrow, Severity::Info));
+}
+
+fn in_use(run: &Run) -> Verdict {
+    let verdicts = run.diagnose().verdicts;
+    verdicts.into_iter().find(|verdict| verdict.series == Series::InUse).expect("it is told")
+}
+
+#[test]
+fn private_mappings_that_are_touched_are_in_use() {
+    let mapping = |touched: u64| {
+        run(move |epoch, boundary| {
+            boundary.mapped_bytes = 200 * MB + epoch * 16 * MB;
+            boundary.rss_bytes += epoch * touched;
+        })
+    };
+    let state = |run: &Run| in_use(run).state;
+    assert_eq!(state(&mapping(16 * MB)), State::Grows);
+    // Stacks of threads, and what is reserved for later.
+    assert_eq!(state(&mapping(MB)), State::Flat);
+}
+
+#[test]
+fn what_is_allocated_and_grows_alone_is_not_mapped_too() {
+    let run = Run::of("open('a')\n").epochs((0..12).map(|epoch| (400 + 20 * epoch) * MB)).edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.mapped_bytes = 200 * MB + boundary.index * 8 * MB;
+            }
+        }
+    });
+    let grows = in_use(&run);
+    assert!((grows.bytes_per_unit / MB as f64 - 20.0).abs() < 0.1, "{}", grows.bytes_per_unit);
 }

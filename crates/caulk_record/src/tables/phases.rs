@@ -45,6 +45,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u32("of", each().map(|b| b.of))
         .u64("arena_bytes", each().map(|b| b.arena_bytes))
         .u64("segment_bytes", each().map(|b| b.segment_bytes))
+        .u64("mapped_bytes", each().map(|b| b.mapped_bytes))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -62,7 +63,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (file, threads, fds) = (cells.u64("file_bytes")?, cells.u32("threads")?, cells.u32("fds")?);
     let (inactive, retries) = (cells.u64("cuda_inactive_bytes")?, cells.u64("cuda_retries")?);
     let (of, arenas) = (cells.u32("of")?, cells.u64("arena_bytes")?);
-    let segments = cells.u64("segment_bytes")?;
+    let (segments, mapped) = (cells.u64("segment_bytes")?, cells.u64("mapped_bytes")?);
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let boundary = Boundary {
             seq: seq(row),
@@ -93,6 +94,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             of: of(row),
             arena_bytes: arenas(row),
             segment_bytes: segments(row),
+            mapped_bytes: mapped(row),
         };
         event(row, boundary.into())
     }));

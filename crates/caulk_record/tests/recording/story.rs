@@ -118,6 +118,7 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             cuda_inactive_bytes: 5,
             arena_bytes: 6,
             segment_bytes: 7,
+            mapped_bytes: 8,
             cuda_retries: 6,
             ..Boundary::default()
         }

@@ -64,6 +64,9 @@ records! {
         arena_bytes: u64,
         /// Bytes in segments of shared memory that the process has made and nobody has unlinked yet, mapped or not.
         segment_bytes: u64,
+        /// Private memory that was mapped by anything but malloc, pymalloc and the agent, touched or not, in bytes: `VmData`
+        /// less what those have mapped; 0 where that is not known.
+        mapped_bytes: u64,
     }
 
     /// One row of a census.
