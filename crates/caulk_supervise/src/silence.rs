@@ -152,9 +152,16 @@ fn text(bytes: &[u8]) -> String {
 
 /// The first reason that applies.
 fn explain(outside: &Outside<'_>) -> Option<Reason> {
-    if let Some(minor) = minor_version(outside).filter(|&minor| minor < OLDEST_MINOR) {
-        let why = format!("it is Python 3.{minor}, and caulk needs 3.{OLDEST_MINOR} or later");
-        return Some(Reason::new(why, "run the program with a later Python"));
+    if let Some((minor, build)) = version(outside) {
+        if minor < OLDEST_MINOR {
+            let why = format!("it is Python 3.{minor}, and caulk needs 3.{OLDEST_MINOR} or later");
+            return Some(Reason::new(why, "run the program with a later Python"));
+        }
+        // The suffix of the ABI, and Debian's name.
+        if build.starts_with('t') || build.starts_with("-nogil") {
+            let why = "this build of Python runs without a global interpreter lock (free-threaded)";
+            return Some(Reason::new(why, "run the program with the ordinary build"));
+        }
     }
     if let Some(option) = switched_off(outside.arguments) {
         let effect = if option == 'S' { "does not import `site`" } else { "ignores PYTHONPATH" };
@@ -234,12 +241,12 @@ fn library_reason(outside: &Outside<'_>) -> Option<Reason> {
     None
 }
 
-/// Minor version in the executable's name, or in that of its library.
-fn minor_version(outside: &Outside<'_>) -> Option<u32> {
-    let after = |text: &str, name: &str| -> Option<u32> {
+/// Minor version in the executable's name, or in that of its library, and what follows there.
+fn version<'a>(outside: &Outside<'a>) -> Option<(u32, &'a str)> {
+    let after = |text: &'a str, name: &str| {
         let rest = text.split(name).nth(1)?;
-        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok()
+        let end = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
+        Some((rest[..end].parse().ok()?, &rest[end..]))
     };
     let file = outside.executable.rsplit('/').next().unwrap_or_default();
     after(file, "python3.").or_else(|| after(outside.maps, "/libpython3."))
@@ -303,6 +310,10 @@ mod tests {
         said("/usr/bin/python3.12", "/usr/bin/python3.12", "statically");
         said("/usr/bin/pypy3.10", MAPS, "PyPy");
         said("/usr/bin/python3.13", MAPS, "");
+        said("/opt/bin/python3.13t", MAPS, "free-threaded");
+        said("/usr/bin/python3.13-nogil", MAPS, "free-threaded");
+        said("/opt/bin/python3", "/opt/lib/libpython3.14t.so.1.0\n/lib/libc.so.6", "free-threaded");
+        said("/opt/bin/python3", "/opt/lib/libpython3.14.so.1.0\n/lib/libc.so.6", "");
     }
 
     #[test]
