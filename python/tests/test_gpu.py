@@ -194,7 +194,7 @@ def stats(device):
 
 
 with open(os.environ["STAND_IN_PID"], "w") as told:
-    told.write(str(os.getpid()))
+    told.write(str(os.getpid() + int(os.environ["STAND_IN_OFFSET"])))
 cuda = types.ModuleType("torch.cuda")
 cuda._initialized, cuda.device_count, cuda.memory_stats_as_nested_dict = True, lambda: 1, stats
 sys.modules["torch.cuda"] = cuda
@@ -204,14 +204,27 @@ for epoch in range(6):
 """
 
 
-def test_the_driver_is_asked_for_devices_and_the_programs_part_of_them(run_caulk, tmp_path):
+def beside_a_driver(run_caulk, folder, offset):
+    """A run whose process has a number that is so much larger in the driver's eyes."""
     if shutil.which("cc") is None:
         pytest.skip("no cc: Debian's gcc")
-    source, library = tmp_path / "driver.c", tmp_path / "libnvidia-ml.so.1"
+    source, library = folder / "driver.c", folder / "libnvidia-ml.so.1"
     source.write_text(DRIVER)
     subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", library, source], check=True)
-    told = {"LD_LIBRARY_PATH": str(tmp_path), "STAND_IN_PID": str(tmp_path / "pid")}
-    run = run_caulk(COMPUTES, env=told)
+    told = {"LD_LIBRARY_PATH": str(folder), "STAND_IN_PID": str(folder / "pid"), "STAND_IN_OFFSET": str(offset)}
+    return run_caulk(COMPUTES, env=told)
+
+
+def test_numbers_that_the_driver_has_from_outside_a_container_are_nobodys(run_caulk, tmp_path):
+    run = beside_a_driver(run_caulk, tmp_path, offset=10_000_000)
+    assert [gpu["device"] for gpu in run.report["gpus"]] == [0, 1], run.told()
+    assert all(gpu["processes"] == [] for gpu in run.report["gpus"]), run.told()
+    notes = " ".join(run.report["notes"])
+    assert "38.0 GB of 40.0 GB taken, by whom the driver does not say in numbers that are known here" in notes, run.told()
+
+
+def test_the_driver_is_asked_for_devices_and_the_programs_part_of_them(run_caulk, tmp_path):
+    run = beside_a_driver(run_caulk, tmp_path, offset=0)
     (gpu,) = run.report["gpus"]
     assert (gpu["device"], gpu["name"], gpu["total_bytes"]) == (1, "Stand-in", 40 << 30), run.told()
     assert (gpu["peak_bytes"], gpu["hottest_celsius"], gpu["busy_percent"]) == (38 << 30, 91, 87), run.told()

@@ -214,6 +214,9 @@ pub(crate) struct ReportArgs {
     pub(crate) run: Option<String>,
 
     /// Show what each source line has allocated and not given back: of FILE, or of the lines that hold most
+    ///
+    /// What threads without Python code allocate (torch's, those of a pool) is charged to the line that has set them to work;
+    /// of several backward passes that torch's own threads run at the same time, to the one begun last.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_hint = ValueHint::FilePath)]
     pub(crate) lines: Option<String>,
 
