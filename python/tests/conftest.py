@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,27 @@ def run_caulk(tmp_path: Path) -> Callable[..., Run]:
         return Run(done.returncode, done.stdout, done.stderr, folder, json.loads(report.read_text()))
 
     return run
+
+
+@pytest.fixture
+def control_group() -> Iterator[Callable[[int], list[str]]]:
+    """`control_group(limit)`: words before a command that let it run in a control group with a limit, in bytes.
+
+    Skips where this machine lets us make none.
+    """
+    group = Path("/sys/fs/cgroup/memory") / f"caulk-test-{os.getpid()}"
+
+    def enter(limit: int) -> list[str]:
+        try:
+            group.mkdir()
+            (group / "memory.limit_in_bytes").write_text(str(limit))
+        except OSError as error:
+            pytest.skip(f"no control group can be made here: {error}")
+        return ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
+
+    yield enter
+    if group.exists():
+        group.rmdir()
 
 
 @pytest.fixture(scope="module")

@@ -178,25 +178,12 @@ def test_the_end_by_an_exception_for_want_of_memory_is_followed_by_a_restart(run
     assert run.stdout.splitlines() == ["begins at 0", "saved 5", "begins at 5", "done"], run.told()
 
 
-@pytest.fixture
-def control_group():
-    """A control group with a limit of 150 MB, where this machine lets us make one."""
-    group = Path("/sys/fs/cgroup/memory") / f"caulk-test-{os.getpid()}"
-    try:
-        group.mkdir()
-        (group / "memory.limit_in_bytes").write_text(str(150 << 20))
-    except OSError as error:
-        pytest.skip(f"no control group can be made here: {error}")
-    yield group
-    group.rmdir()
-
-
 @pytest.mark.parametrize("whole", [True, False], ids=["with caulk inside", "with the program alone inside"])
 def test_a_leap_beyond_the_control_groups_limit_is_followed_by_a_restart(tmp_path, control_group, whole):
     # At once more than there is: nobody can be asked for anything before that.
     body = "if step == 30 and not resumed:\n    save()\n    kept.append(bytearray(b'x') * (1 << 30))"
     path = program(tmp_path, body, steps=60)
-    enter = ["sh", "-c", f'echo $$ > {control_group}/cgroup.procs; exec "$@"', "sh"]
+    enter = control_group(150 << 20)
     line = [str(CAULK), "run", "--output", str(tmp_path / "run"), *guard(path), "--"]
     words = [sys.executable, str(path)]
     done = subprocess.run(

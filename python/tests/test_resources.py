@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, Run, marked_line
+from harness import CAULK, PROGRAMS, Run, marked_line, program_environment
 
 
 @pytest.mark.parametrize(
@@ -106,3 +109,49 @@ def test_segments_that_nobody_unlinks_are_named_where_they_are_made(run_caulk):
 def test_segments_that_the_reader_unlinks_are_no_leak(run_caulk):
     run: Run = run_caulk(PROGRAMS / "clean_segments.py")
     assert run.alarms == [], run.told()
+
+
+MAPS_FILES = """\
+import mmap
+import tempfile
+
+import caulk
+
+MB = 1 << 20
+with tempfile.TemporaryFile() as file:
+    file.truncate(12 * 16 * MB)
+    with mmap.mmap(file.fileno(), 0) as mapped:
+        for epoch in range(12):
+            for page in range(epoch * 16 * MB, (epoch + 1) * 16 * MB, mmap.PAGESIZE):
+                mapped[page]
+            caulk.epoch()
+"""
+
+
+def test_pages_of_mapped_files_are_no_leak(run_caulk):
+    run: Run = run_caulk(MAPS_FILES)
+    assert run.alarms == [] and run.report["outlook"]["state"] == "maps-files", run.told()
+    assert "no leak, these are" in run.stderr, run.told()
+
+
+WRITES_FILES = """\
+import tempfile
+import time
+
+time.sleep(0.5)
+with tempfile.TemporaryFile(dir=".") as file:
+    for _ in range(512):
+        file.write(bytes(1 << 20))
+    time.sleep(1)
+"""
+
+
+def test_page_cache_in_the_control_group_is_told_as_that(tmp_path, control_group):
+    program, report = tmp_path / "writes.py", tmp_path / "report.json"
+    program.write_text(WRITES_FILES)
+    line = [CAULK, "run", "--output", tmp_path / "run", "--report-json", report, "--", sys.executable, program]
+    command = [*control_group(420 << 20), *map(str, line)]
+    done = subprocess.run(command, cwd=tmp_path, env=program_environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (note,) = (note for note in json.loads(report.read_text())["notes"] if "page cache" in note)
+    assert "files that were read or written" in note and "no leak" in note, note

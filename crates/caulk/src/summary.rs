@@ -58,10 +58,15 @@ pub(crate) fn of(recording: &Recording) -> Summary {
     }
 }
 
-/// Highest resident memory of the tree. The first look is at a process that is about to become the command.
+/// Highest resident memory of the tree, as it was seen from outside, and at least what one process said of itself. The first
+/// look is at a process that is about to become the command.
 fn peak(recording: &Recording) -> Option<u64> {
     let looks = recording.system.iter().skip(1).map(|sample| sample.tree_rss_bytes);
-    looks.max().filter(|peak| *peak > 0)
+    let said = recording.events.iter().filter_map(|event| match &event.message {
+        Message::Boundary(boundary) => Some(boundary.rss_bytes),
+        _ => None,
+    });
+    looks.chain(said).max().filter(|peak| *peak > 0)
 }
 
 /// The start, or the first thing that was recorded where the head of the recording is damaged.
@@ -115,6 +120,9 @@ mod tests {
         let summary = of(&recording);
         assert_eq!((summary.epochs, summary.steps, summary.processes), (Some(2), Some(50), 2));
         assert_eq!((summary.peak_bytes, summary.duration_s, summary.cost_s), (Some(7), 3.5, Some(0.008)));
+        let Message::Boundary(boundary) = &mut recording.events[1].message else { unreachable!() };
+        boundary.rss_bytes = 8;
+        assert_eq!(of(&recording).peak_bytes, Some(8));
         let bye = Bye { steps: 60, epochs: 3, cost_ns: 9_000_000, longest_pause_ns: 5_000_000 };
         recording.events.push(AgentEvent { time_ns: 0, pid: 1, message: Message::Bye(bye) });
         let summary = of(&recording);
