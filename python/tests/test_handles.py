@@ -29,3 +29,17 @@ def test_memory_that_native_code_maps_itself_is_growth_at_its_line(run_caulk):
     finding = run.alarm_at("mapped_directly.py", marked_line(program))
     assert finding is not None and finding["class"] == "native-growth", run.told()
     assert 3 << 20 < finding["growth"]["bytes_per_epoch"] < 6 << 20, run.told()
+
+
+@pytest.mark.parametrize("kept", ["all", "latest"])
+def test_tables_with_memory_that_malloc_does_not_see_are_named(run_caulk, kept):
+    pytest.importorskip("polars")
+    program = PROGRAMS / "tables_kept.py"
+    run: Run = run_caulk(program, kept)
+    if kept == "latest":
+        assert run.alarms == [] and run.report["outlook"]["state"] != "grows", run.told()
+        return
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None and finding["holder"] == "results.tables", run.told()
+    assert finding["growth"]["series"] == "rss" and run.report["outlook"]["state"] == "grows", run.told()
+    assert 2 << 20 < finding["growth"]["bytes_per_epoch"] < 8 << 20, run.told()

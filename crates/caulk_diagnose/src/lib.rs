@@ -38,6 +38,7 @@ mod sharing;
 mod small;
 mod suspect;
 mod training;
+mod unaccounted;
 mod unended;
 mod units;
 mod verdicts;
@@ -48,7 +49,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use caulk_core::wire::Note;
-use caulk_core::{Diagnostic, Finding, GpuUse, Recording, Scope, Severity, State, Verdict};
+use caulk_core::{Diagnostic, Finding, GpuUse, Recording, Scope, Series, Severity, State, Verdict};
 use caulk_python::Module;
 
 use crate::children::Children;
@@ -197,6 +198,11 @@ fn of_process(
     }
     gpu_lines::join(files, process, judged, &mut findings);
     findings.extend(retention::finding(process, judged));
+    let is_resident =
+        |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Rss);
+    if findings.iter().any(|finding| finding.severity > Severity::Info && is_resident(finding)) {
+        judged.leave_to_resident();
+    }
     findings.extend(resources::findings(
         files,
         process,

@@ -44,8 +44,7 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding>
     if !matches!(judged.in_use_state()?, State::Flat | State::Plateaus | State::Sawtooth) {
         return None;
     }
-    let rates = KEEPERS.map(|keeper| (slope(process, scale, keeper.free), keeper));
-    let (rate, keeper) = rates.into_iter().max_by(|(left, _), (right, _)| left.total_cmp(right))?;
+    let (rate, keeper) = fastest(process, scale);
     if rate < PART * resident.bytes_per_unit {
         return None;
     }
@@ -67,6 +66,17 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding>
         fix: Some(keeper.remedy.map_or_else(|| fix::of(class, None, ""), fix::display)),
         ..Finding::of(class)
     })
+}
+
+/// Growth per unit of what the allocators keep free.
+pub(crate) fn rate(process: &Process<'_>, scale: Scale) -> f64 {
+    fastest(process, scale).0
+}
+
+/// The allocator that keeps most more, and how fast.
+fn fastest(process: &Process<'_>, scale: Scale) -> (f64, Keeper) {
+    let [first, second] = KEEPERS.map(|keeper| (slope(process, scale, keeper.free), keeper));
+    if second.0 > first.0 { second } else { first }
 }
 
 /// Growth per unit of one of malloc's figures.

@@ -518,8 +518,11 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
     let mut evidence = Vec::new();
     let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
     if let Some(verdict) = judged.series(first.series).filter(|verdict| verdict.state == State::Grows) {
-        let what =
-            if first.series == Series::CudaAllocated { "bytes allocated on the GPU" } else { "bytes in use" };
+        let what = match first.series {
+            Series::CudaAllocated => "bytes allocated on the GPU",
+            Series::Rss => "resident bytes, which no allocator that tells what it has in use accounts for,",
+            _ => "bytes in use",
+        };
         let text = format!("{what} grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
         let over = f64::from(verdict.boundaries) * verdict.boundary_units;
         add("bytes-in-use", format!("{text} over {over:.0} {unit}s"));

@@ -72,6 +72,16 @@ impl Judged {
         }
     }
 
+    /// Lets resident memory decide: what grows lies with an allocator that does not say what it has in use.
+    pub(crate) fn leave_to_resident(&mut self) {
+        let in_use = self.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
+        if let Some(verdict) = in_use {
+            verdict.state = State::Undecided;
+            verdict.interval = None;
+            verdict.text = "what a library's own allocator has in use is not in it".into();
+        }
+    }
+
     pub(crate) fn in_use_state(&self) -> Option<State> {
         self.in_use().map(|verdict| verdict.state)
     }

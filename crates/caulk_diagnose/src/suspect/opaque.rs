@@ -1,12 +1,13 @@
-//! Elements that are objects of C code (compressors, parsers, database rows): how much each holds Python cannot tell, but
-//! what the line that stores them allocates does.
+//! Elements that are objects of C code (compressors, parsers, database rows, tables of data): how much each holds Python
+//! cannot tell, but what the line that stores them allocates does, or the resident memory that nothing else accounts for.
 
-use caulk_core::{Confidence, State};
+use caulk_core::{Confidence, Series, State};
 
-use super::Suspect;
+use super::{Suspect, same_line};
 use crate::heap;
 use crate::place::Located;
 use crate::process::Process;
+use crate::unaccounted;
 use crate::verdicts::Judged;
 
 /// Bytes of an element above which it is told what it holds.
@@ -17,20 +18,50 @@ const PART: f64 = 0.25;
 const BLOCKS: f64 = 0.5;
 /// ... and those that it may gain where it is another line, which makes what is stored.
 const MOST_BLOCKS: f64 = 4.0;
+/// Lengths that must be known of what is charged with resident memory.
+const SEEN: usize = 3;
 /// Facts of elements that hold nothing beside themselves, or are measured.
 const MEASURED: [&str; 7] = ["scalar", "record", "function", "tensor", "array", "graph", "lasts"];
+/// Packages whose objects hold next to nothing, or what malloc gives.
+const COUNTED: [&str; 10] =
+    ["collections", "datetime", "decimal", "numpy", "pathlib", "re", "torch", "types", "uuid", "weakref"];
 
-/// Charges them with what the line allocates that stores them.
+/// Charges them with what the line allocates that stores them, or where nothing rises that is counted with what does.
 pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
-    let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows);
-    let (Some(scale), Some(in_use)) = (judged.scale, grows) else { return };
     let own: Vec<&str> = process.files().into_iter().filter_map(stem).collect();
-    if !suspects.iter().any(|suspect| suspect.is_opaque(&own)) {
+    if suspects.iter().any(|suspect| suspect.is_opaque(&own)) {
+        weigh_by_line(process, judged, suspects, &own);
+        weigh_by_resident(process, judged, suspects, &own);
+    }
+}
+
+fn weigh_by_resident(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>], own: &[&str]) {
+    let Some(resident) = unaccounted::resident(process, judged) else { return };
+    let fits = |suspect: &Suspect<'_>| {
+        suspect.is_opaque(own) && !suspect.is_counted() && suspect.rate.points >= SEEN
+    };
+    let mut opaque: Vec<&mut Suspect<'_>> = suspects.iter_mut().filter(|suspect| fits(suspect)).collect();
+    let Some((first, others)) = opaque.split_first_mut() else { return };
+    if !others.iter().all(|other| same_line(first, other)) {
         return;
     }
+    let count = (1 + others.len()) as f64;
+    for suspect in opaque {
+        suspect.series = Series::Rss;
+        suspect.rate.bytes_per_unit = resident.bytes_per_unit / count;
+        suspect.rate.interval = resident.interval.map(|bounds| bounds.map(|bound| bound / count));
+        suspect.confidence = Confidence::Likely;
+    }
+}
+
+fn weigh_by_line(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>], own: &[&str]) {
+    let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows);
+    let (Some(scale), Some(in_use)) = (judged.scale, grows) else { return };
     let mut lines = heap::of_process(process, scale);
     lines.retain(|line| line.grows() && line.judgement.slope >= PART * in_use.bytes_per_unit);
-    for suspect in suspects.iter_mut().filter(|suspect| suspect.is_opaque(&own)) {
+    let certain =
+        |suspect: &Suspect<'_>| suspect.is_opaque(own) && suspect.confidence != Confidence::Suspected;
+    for suspect in suspects.iter_mut().filter(|suspect| certain(suspect)) {
         let Some(located) = &suspect.located else { continue };
         let here = |line: &heap::Line<'_>| located.spot.covers(line.frame.line);
         let stores = lines.iter().filter(|line| line.frame.file == located.path).find(|line| {
@@ -64,7 +95,8 @@ impl Suspect<'_> {
     /// Are its elements of a type of an extension's, as neither built-in ones are nor those of the program's `own`
     /// modules?
     fn is_opaque(&self, own: &[&str]) -> bool {
-        let certain = self.located.is_some() && self.confidence != Confidence::Suspected;
+        let certain =
+            self.located.as_ref().is_some_and(|located| located.confidence != Confidence::Suspected);
         let measured = |fact: &String| MEASURED.contains(&fact.as_str());
         let silent = self.contents.is_some_and(|look| {
             let of_extension = |name: &str| {
@@ -74,5 +106,12 @@ impl Suspect<'_> {
             known && look.bytes_per_element < TOLD && !look.traits.iter().any(measured)
         });
         certain && silent && self.rate.elements_per_unit > 0.0 && !super::counts_bytes(self.kind)
+    }
+
+    /// Is what its elements hold among the bytes in use?
+    fn is_counted(&self) -> bool {
+        let first = self.contents.and_then(|look| look.element_types.first());
+        let package = first.and_then(|(name, _)| name.split('.').next());
+        package.is_none_or(|package| COUNTED.contains(&package))
     }
 }

@@ -10,5 +10,6 @@ mod resources;
 mod retention;
 mod run;
 mod severity;
+mod unaccounted;
 mod verdicts;
 mod workers;
