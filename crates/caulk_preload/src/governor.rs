@@ -1,14 +1,17 @@
 //! What sampling may cost: where it takes more than its share of the process's time, samples become rarer.
 
-use crate::local::Local;
-use crate::segment::Segment;
+use crate::local::{Local, local};
+use crate::segment::{self, Segment};
 
 /// Share of the process's CPU time.
 const SHARE: f64 = 0.01;
-/// Samples of one thread between two looks at the clock of the process, which takes a system call.
+/// Samples of one thread, and what is done for them later, between two looks at the clock of the process, which takes a system call.
 const LOOK: u32 = 64;
 /// Cost below which nothing is done, in nanoseconds: a process that has just begun has no time to share.
 const CREDIT: u64 = 20_000_000;
+/// What is taken out at a free or an unmapping is timed once in so many times, and counts for all of them: to read the clock
+/// takes as long as most of it does.
+const TIMED: u32 = 16;
 /// Longest time that one sample is taken to cost, in nanoseconds: beyond that the thread was waiting for a core.
 const LONGEST_SAMPLE: u64 = 20_000;
 /// Longest mean interval, in bytes.
@@ -26,10 +29,29 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// A sample has cost this much.
-pub(crate) fn spent(segment: Segment, own: &mut Local, nanoseconds: u64) {
-    let cost = segment.spend(nanoseconds.min(LONGEST_SAMPLE));
-    own.since_look += 1;
+/// Does what is done beside samples, on account of them, and counts its time.
+pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: this thread's own; a signal handler in between may cost a count.
+    let own = unsafe { local().as_mut() };
+    own.untimed += 1;
+    if own.untimed < TIMED {
+        return work();
+    }
+    own.untimed = 0;
+    let started = now();
+    let done = work();
+    if let Some(segment) = segment::active() {
+        // SAFETY: as above; what was borrowed before is used no more.
+        let own = unsafe { local().as_mut() };
+        spent(segment, own, now().saturating_sub(started), TIMED);
+    }
+    done
+}
+
+/// So many samples have cost this much each.
+pub(crate) fn spent(segment: Segment, own: &mut Local, nanoseconds: u64, samples: u32) {
+    let cost = segment.spend(nanoseconds.min(LONGEST_SAMPLE) * u64::from(samples));
+    own.since_look = own.since_look.saturating_add(samples);
     if own.since_look < LOOK || cost < CREDIT {
         return;
     }

@@ -24,6 +24,8 @@ pub(crate) struct Local {
     pub(crate) leader: usize,
     /// Samples since the governor looked.
     pub(crate) since_look: u32,
+    /// What was done beside samples since some of it was timed.
+    pub(crate) untimed: u32,
     /// Depth of calls in which what is mapped is told of by other means.
     pub(crate) quiet: u32,
     /// Depth of backward passes that this thread runs.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::live::{Cell, Record};
 use crate::local::local;
-use crate::{real, sampler, segment};
+use crate::{governor, real, sampler, segment};
 
 /// Mappings that are kept at most.
 const PLACES: usize = 1024;
@@ -81,9 +81,16 @@ fn is_private(page: usize) -> bool {
 
 /// Takes out what is known of a range that may be about to go; `None` where that is nothing.
 pub(crate) fn take_out(start: usize, length: usize) -> Option<Taken> {
-    let range = range(start, length);
+    match USED.load(Ordering::Relaxed) {
+        0 => None,
+        used => governor::counted(|| search(range(start, length), used)),
+    }
+}
+
+/// Looks through the places that have been in use.
+fn search(range: (usize, usize), used: usize) -> Option<Taken> {
     let mut taken = Taken { range, places: [0; PLACES / 64] };
-    for (index, place) in TABLE.iter().enumerate().take(USED.load(Ordering::Relaxed)) {
+    for (index, place) in TABLE.iter().enumerate().take(used) {
         let (start, end) = (place.start.load(Ordering::Acquire), place.end.load(Ordering::Relaxed));
         let apart = start & TAKEN != 0 || start == EMPTY || end <= range.0 || range.1 <= start;
         let take =

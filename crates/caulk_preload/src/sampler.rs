@@ -48,9 +48,11 @@ pub(crate) fn freed(block: *mut c_void) {
 /// Takes the record of a block that may move.
 #[cold]
 pub(crate) fn take(block: *mut c_void) -> Option<Record> {
-    let record = live::remove(block as usize)?;
-    filter::leave(block as usize);
-    Some(record)
+    governor::counted(|| {
+        let record = live::remove(block as usize)?;
+        filter::leave(block as usize);
+        Some(record)
+    })
 }
 
 /// `realloc` is a free and an allocation; who asked for the block first stays to blame.
@@ -126,7 +128,7 @@ pub(crate) fn event(size: usize, first: Option<u32>, keep: impl FnOnce(Record, S
                     let started = governor::now();
                     clock::look(inside.local(), started);
                     sample(segment, &mut inside, size, interval, first, keep);
-                    governor::spent(segment, inside.local(), governor::now().saturating_sub(started));
+                    governor::spent(segment, inside.local(), governor::now().saturating_sub(started), 1);
                 }
             }
         },

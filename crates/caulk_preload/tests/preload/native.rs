@@ -158,6 +158,9 @@ fn samples_become_rarer_where_they_cost_too_much() {
     assert_eq!(interval("keep", ""), INTERVAL);
     let flooded = interval("stress", "1024");
     assert!(flooded >= 4096, "{flooded}");
+    // Hardly a sample, but what is known is looked through whenever something goes.
+    let searched = interval("unmaps", "");
+    assert!(searched > INTERVAL, "{searched}");
 }
 
 #[test]

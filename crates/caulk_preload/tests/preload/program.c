@@ -28,7 +28,7 @@ uint64_t _PyRuntime[128];
 
 static const size_t MB = 1000000;
 
-static void family(void) {
+static void family(int pvalloc_too) {
     for (int round = 0; round < 2000; round++) {
         size_t size = 1 + (size_t)round * 517 % 300000;
         errno = 77;
@@ -58,6 +58,7 @@ static void family(void) {
         void *pages = valloc(size);
         CHECK(pages && (uintptr_t)pages % 4096 == 0);
         free(pages);
+        if (!pvalloc_too) continue;
         pages = pvalloc(size);
         CHECK(pages && (uintptr_t)pages % 4096 == 0);
         free(pages);
@@ -281,10 +282,10 @@ static void *map(void *at, size_t bytes, int flags) {
     return start;
 }
 
-static void signals(void) {
+static void signals(int most) {
     if (caulk_heap_begin) caulk_heap_begin(0);
     start_alarms(on_alarm, 200);
-    for (int i = 0; i < 10000000 && signalled < 3000; i++) CHECK(munmap(map(NULL, MB, 0), MB) == 0);
+    for (int i = 0; i < 10000000 && signalled < most; i++) CHECK(munmap(map(NULL, MB, 0), MB) == 0);
     stop_alarms();
     CHECK(signalled > 10);
 }
@@ -327,10 +328,10 @@ static void keep_below(int depth) {
 }
 
 /* Out of the middle of samples. */
-static void jump_out(void) {
+static void jump_out(int most) {
     if (caulk_heap_begin) caulk_heap_begin(0);
     start_alarms(jump_on_alarm, 500);
-    while (signalled < 300) {
+    while (signalled < most) {
         if (sigsetjmp(back, 1) == 0) {
             for (;;) munmap(map(NULL, MB / 16, 0), MB / 16);
         }
@@ -420,6 +421,13 @@ static void mappings(void) {
     CHECK(mremap(view, PAGES, 9 * PAGES, MREMAP_MAYMOVE) != MAP_FAILED && errno == 77);
 }
 
+/* Many mappings that stay, each of which every other one is compared with as it goes. */
+static void unmaps(void) {
+    if (caulk_heap_begin) caulk_heap_begin(0);
+    for (int i = 0; i < 1000; i++) map(NULL, 2 * PAGES, 0);
+    for (int i = 0; i < 200000; i++) CHECK(munmap(map(NULL, 4096, 0), 4096) == 0);
+}
+
 /* An interpreter of a version of this name, and of what it says of its memory. */
 static void interpreter(char **words) {
     version = words[2];
@@ -477,7 +485,7 @@ static void trim(void) {
 int main(int count, char **words) {
     CHECK(count > 1);
     const char *mode = words[1];
-    if (!strcmp(mode, "family")) family();
+    if (!strcmp(mode, "family")) family(count == 2);
     if (!strcmp(mode, "keep")) keep();
     if (!strcmp(mode, "threads")) threads(8, 2);
     if (!strcmp(mode, "stress")) stress_all(words[2]);
@@ -487,12 +495,13 @@ int main(int count, char **words) {
     if (!strcmp(mode, "killed")) killed();
     if (!strcmp(mode, "vfork")) vforks();
     if (!strcmp(mode, "forkloop")) fork_loop(words[2]);
-    if (!strcmp(mode, "signals")) signals();
+    if (!strcmp(mode, "signals")) signals(count > 2 ? atoi(words[2]) : 3000);
     if (!strcmp(mode, "handlerforks")) handler_forks();
     if (!strcmp(mode, "jumps")) jumps();
-    if (!strcmp(mode, "jumpout")) jump_out();
+    if (!strcmp(mode, "jumpout")) jump_out(count > 2 ? atoi(words[2]) : 300);
     if (!strcmp(mode, "libraries")) libraries();
     if (!strcmp(mode, "mappings")) mappings();
+    if (!strcmp(mode, "unmaps")) unmaps();
     if (!strcmp(mode, "interpreter")) interpreter(words);
     if (!strcmp(mode, "early")) early_blocks();
     if (!strcmp(mode, "trim")) trim();
