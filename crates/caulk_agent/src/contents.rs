@@ -320,6 +320,9 @@ impl Owned {
         sizes.nodes = walk.own_bytes();
         contents.graph_nodes = walk.nodes;
         contents.saved_bytes = sizes.saved;
+        contents.saved_touched = walk.saved_touched();
+        contents.opaque_nodes = walk.opaque;
+        contents.node_bytes = sizes.nodes;
         contents.truncated |= walk.truncated;
         contents.node_types = by_count(walk.node_types);
         sizes

@@ -1,10 +1,8 @@
 //! The container whose elements a forked process copies by reading them.
 //!
 //! Its pages turn private one by one as reference counts change, while it holds no more than before. The kernel tells of
-//! each page whether others map it too (`/proc/self/pagemap`, bit 56: admin-guide/mm/pagemap.rst), without a privilege.
+//! each page whether others map it too.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use caulk_wire::{ContainerLen, Contents, Holder};
@@ -13,6 +11,7 @@ use crate::census::Seen;
 use crate::channel::Channel;
 use crate::heap::{Address, AddressSet, Heap, Shape, type_address, visit_tracked};
 use crate::holders::{self, Scope};
+use crate::pages::Pages;
 use crate::sharing::SharesMeter;
 use crate::stopwatch::Stopwatch;
 use crate::{contents, label};
@@ -33,9 +32,6 @@ const TRIES: u8 = 2;
 /// Longest walk over the heap, in CPU time, which is looked at after so many objects.
 const LONGEST: Duration = Duration::from_millis(60);
 const OBJECTS_PER_LOOK: u64 = 1 << 14;
-const PAGE: usize = 4096;
-/// Bytes that the kernel tells of a page.
-const ENTRY: usize = 8;
 
 /// The search, and what it has found.
 #[derive(Default)]
@@ -63,11 +59,11 @@ impl Copied {
     /// is counted but to the one that is found.
     pub(crate) fn search(&mut self, heap: &mut Heap<'_>) -> Option<Found> {
         self.tries += 1;
-        let pages = File::open("/proc/self/pagemap").ok()?;
+        let pages = Pages::open().ok()?;
         let mut best: Option<(f64, Found)> = None;
         for seen in longest(heap) {
             let elements = sample(heap, seen.address);
-            let private = elements.iter().filter(|element| is_private(&pages, **element)).count();
+            let private = elements.iter().filter(|element| pages.is_private(**element)).count();
             let share = private as f64 / elements.len().max(1) as f64;
             let weight = share * seen.len as f64;
             if private < FEWEST || share > ALL || best.as_ref().is_some_and(|(most, _)| *most >= weight) {
@@ -154,24 +150,4 @@ fn sample(heap: &mut Heap<'_>, container: Address) -> Vec<Address> {
     heap.referents(container, &mut |element| elements.push(element));
     let step = (elements.len() / SAMPLED).max(1);
     elements.into_iter().step_by(step).collect()
-}
-
-/// Is the page at this address mapped by this process alone?
-fn is_private(pages: &File, address: Address) -> bool {
-    let mut entry = [0; ENTRY];
-    let read = pages.read_exact_at(&mut entry, (address / PAGE * ENTRY) as u64);
-    read.is_ok() && u64::from_ne_bytes(entry) >> 56 & 1 == 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_of_this_process_alone_is_private() {
-        let own = std::hint::black_box(vec![1_u8; 10 * PAGE]);
-        let pages = File::open("/proc/self/pagemap").expect("every process may read its own");
-        assert!(is_private(&pages, own.as_ptr() as Address + 5 * PAGE));
-        assert!(!is_private(&pages, 0));
-    }
 }

@@ -200,7 +200,7 @@ fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, P
     let estimated = whole.is_some();
     let whole = |part: u64| (part as f64 * nodes as f64 / walk.nodes.max(1) as f64) as u64;
     let saved_bytes = whole(walk.saved_bytes());
-    let own_bytes = whole(walk.own_bytes());
+    let (saved_touched, own_bytes) = (whole(walk.saved_touched()), whole(walk.own_bytes()));
     let mut node_types: Vec<(String, u32)> = walk.node_types.into_iter().collect();
     node_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     node_types.truncate(8);
@@ -210,6 +210,9 @@ fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, P
         saved_bytes_per_element: saved_bytes / nodes.max(1),
         graph_nodes: nodes,
         saved_bytes,
+        saved_touched,
+        opaque_nodes: walk.opaque,
+        node_bytes: own_bytes,
         truncated: walk.truncated && !estimated,
         node_types,
         traits: vec!["tensor".into(), "graph".into()],

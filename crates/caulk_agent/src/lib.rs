@@ -31,6 +31,7 @@ mod label;
 mod lasting;
 mod opened;
 mod own;
+mod pages;
 mod peaks;
 mod profiler;
 mod replaced;

@@ -6,17 +6,32 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFunction, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFunction, PyList, PyString, PyTuple, PyType};
 
 use crate::heap::{Address, AddressMap, AddressSet, loaded, member};
+use crate::pages::Pages;
+use crate::stopwatch::Stopwatch;
 
 /// What a node of the graph takes beside what it saves, and what a saved tensor takes beside its storage, in bytes:
 /// medians over eight kinds of nodes (torch 2.11, x86-64), from the growth of `mallinfo2` over 20,000 of each.
 const NODE_BYTES: u64 = 600;
 const SAVED_BYTES: u64 = 450;
+
+/// Types of nodes that keep what no attribute tells: those of functions that torch has no Python type for (extensions in
+/// C++, `TorchScript`, `torch._foreach_*`), and what an operation in place on a view hides behind itself (torch,
+/// `torch/csrc/autograd/python_cpp_function.cpp` and `CopySlices::fn`).
+const OPAQUE: [&str; 2] = ["CppFunction", "CopySlices"];
+/// What saves the tensors of a function that was written in Python, which may keep others as attributes of its own.
+const PYTHON_FUNCTION: &str = "_raw_saved_tensors";
+
+/// Storages above this size are asked for what of them was touched: they have pages of their own.
+const LARGE: u64 = 1 << 20;
+/// CPU time for asking.
+const ASKING_LIMIT: Duration = Duration::from_millis(5);
 
 /// A storage: where it is and how many bytes it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +178,8 @@ pub(crate) struct GraphWalk<'py> {
     pub(crate) node_types: HashMap<String, u32>,
     /// Storages saved for backward, parameters apart.
     pub(crate) saved: AddressMap<Storage>,
+    /// Nodes that keep what cannot be seen: what is saved is at least what was found.
+    pub(crate) opaque: u64,
     pub(crate) truncated: bool,
     /// The lowest number of a node that was visited since the last root, and that root's; how many have one.
     numbers: Option<(u64, u64)>,
@@ -180,6 +197,7 @@ impl<'py> GraphWalk<'py> {
             nodes: 0,
             node_types: HashMap::new(),
             saved: AddressMap::default(),
+            opaque: 0,
             truncated: false,
             numbers: None,
             numbered: 0,
@@ -254,6 +272,27 @@ impl<'py> GraphWalk<'py> {
         self.saved.values().map(|storage| storage.bytes).sum()
     }
 
+    /// The part of them that was ever touched, which is what releasing them would free: workspaces are reserved as a whole
+    /// (oneDNN's for an LSTM are three fifths air). What there was no time to ask for is taken to be like the rest of what
+    /// is large.
+    pub(crate) fn saved_touched(&self) -> u64 {
+        let all = self.saved_bytes();
+        let large = self.saved.values().filter(|storage| storage.bytes > LARGE && !storage.on_gpu);
+        let Ok(pages) = Pages::open() else { return all };
+        let started = Stopwatch::start();
+        let (mut asked, mut touched, mut left) = (0, 0, 0);
+        for storage in large {
+            let told = (started.work() < ASKING_LIMIT)
+                .then(|| pages.touched(storage.pointer as Address, storage.bytes as usize).ok());
+            match told.flatten() {
+                Some(bytes) => (asked, touched) = (asked + storage.bytes, touched + bytes as u64),
+                None => left += storage.bytes,
+            }
+        }
+        let untouched = (asked - touched) as f64 / asked.max(1) as f64;
+        all - ((asked + left) as f64 * untouched) as u64
+    }
+
     /// The part of them that lies on a GPU.
     pub(crate) fn saved_on_gpu(&self) -> u64 {
         self.saved.values().filter(|storage| storage.on_gpu).map(|storage| storage.bytes).sum()
@@ -267,17 +306,14 @@ impl<'py> GraphWalk<'py> {
     fn read_saved(&mut self, torch: &Torch<'py>, node: &Bound<'py, PyAny>) {
         let node_type = node.get_type();
         let name = node_type.name().map_or_else(|_| "?".into(), |name| name.to_string());
+        self.opaque += u64::from(OPAQUE.contains(&name.as_str()));
         *self.node_types.entry(name).or_default() += 1;
         let key = node_type.as_ptr() as Address;
         let names = Rc::clone(self.saved_names.entry(key).or_insert_with(|| saved_names(&node_type).into()));
         for name in names.iter() {
             // Raises once a custom function's saved tensors are released.
             let Ok(value) = node.getattr(name) else { continue };
-            let items: Vec<_> = match value.cast::<PyTuple>() {
-                Ok(tuple) => tuple.iter().collect(),
-                Err(_) => vec![value],
-            };
-            for item in items {
+            for item in items(value) {
                 let Ok(data) = item.getattr("data") else { continue };
                 match data.cast::<PyTuple>() {
                     // A hook may pack a tensor with what it needs to unpack it (`save_on_cpu`).
@@ -285,6 +321,21 @@ impl<'py> GraphWalk<'py> {
                     Err(_) => self.save(torch, &data),
                 }
                 self.hidden.extend(checkpointed(torch, &item));
+            }
+            if name == PYTHON_FUNCTION {
+                self.read_attributes(torch, node);
+            }
+        }
+    }
+
+    /// Tensors that a function of the user's keeps as attributes of its context, with the graphs behind them.
+    fn read_attributes(&mut self, torch: &Torch<'py>, node: &Bound<'py, PyAny>) {
+        let attributes =
+            node.getattr("__dict__").ok().and_then(|found| found.cast_into_exact::<PyDict>().ok());
+        for (_, value) in attributes.into_iter().flatten() {
+            for tensor in items(value).iter().filter(|item| torch.is_plain(item)) {
+                self.save(torch, tensor);
+                self.hidden.extend(Torch::grad_fn(tensor));
             }
         }
     }
@@ -296,6 +347,17 @@ impl<'py> GraphWalk<'py> {
         {
             self.saved.insert(storage.pointer as Address, storage);
         }
+    }
+}
+
+/// The elements of a tuple or list, or the value itself.
+fn items(value: Bound<'_, PyAny>) -> Vec<Bound<'_, PyAny>> {
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        return tuple.iter().collect();
+    }
+    match value.cast_exact::<PyList>() {
+        Ok(list) => list.iter().collect(),
+        Err(_) => vec![value],
     }
 }
 

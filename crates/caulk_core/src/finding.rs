@@ -134,6 +134,15 @@ pub struct Pinned {
     pub graph_nodes: u64,
     /// Bytes that those nodes saved for backward, each storage once.
     pub saved_bytes: u64,
+    /// Those of [`Self::saved_bytes`] that were ever touched; the rest is reserved, and releasing it frees nothing.
+    #[serde(default)]
+    pub touched_bytes: u64,
+    /// Bytes of the nodes themselves, by what one usually takes.
+    #[serde(default)]
+    pub node_bytes: u64,
+    /// Some nodes keep what nobody but torch can see: [`Self::saved_bytes`] is a lower bound.
+    #[serde(default)]
+    pub least: bool,
     /// Bytes of tensor storages, each once.
     #[serde(default)]
     pub tensor_bytes: u64,

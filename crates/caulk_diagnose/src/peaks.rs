@@ -5,7 +5,7 @@ use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Pinned, Scope,
 use caulk_python::{GrowSite, Owner};
 
 use crate::process::Process;
-use crate::{Files, fix, place, suspect};
+use crate::{Files, fix, pinned, place, suspect};
 
 /// How far a peak must stand above the baseline: in bytes, and as a share of it.
 const RISE: u64 = 64 << 20;
@@ -97,6 +97,8 @@ fn finding(
         pinned: Some(Pinned {
             graph_nodes: contents.graph_nodes * len / u64::from(contents.sampled.max(1)),
             saved_bytes: contents.saved_bytes_per_element * len,
+            touched_bytes: pinned::touched(contents.saved_bytes_per_element * len, contents),
+            least: contents.opaque_nodes > 0,
             tensor_bytes: contents.tensor_bytes_per_element * len,
             ..Pinned::default()
         }),

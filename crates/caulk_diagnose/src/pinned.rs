@@ -39,17 +39,23 @@ pub(crate) fn of<'a>(
                 None => types.push((name.clone(), u64::from(*count))),
             }
         }
+        pinned.least |= contents.opaque_nodes > 0;
         if kind == ContainerKind::Graph {
             pinned.graph_nodes = pinned.graph_nodes.max(contents.graph_nodes);
+            pinned.node_bytes = pinned.node_bytes.max(contents.node_bytes);
             pinned.saved_bytes = pinned.saved_bytes.max(contents.saved_bytes);
+            pinned.touched_bytes = pinned.touched_bytes.max(contents.saved_touched);
             continue;
         }
         pinned.tensor_bytes += contents.tensor_bytes_per_element * elements;
         if contents.walked > 0 {
             add_walked(&mut pinned, files, process, part);
         } else {
-            pinned.graph_nodes += contents.graph_nodes * elements / u64::from(contents.sampled.max(1));
+            let sampled = |count: u64| count * elements / u64::from(contents.sampled.max(1));
+            pinned.graph_nodes += sampled(contents.graph_nodes);
+            pinned.node_bytes += sampled(contents.node_bytes);
             pinned.saved_bytes += contents.saved_bytes_per_element * elements;
+            pinned.touched_bytes += touched(contents.saved_bytes_per_element * elements, contents);
         }
     }
     if pinned == Pinned::default() {
@@ -64,6 +70,12 @@ pub(crate) fn of<'a>(
     Some(pinned)
 }
 
+/// The part of bytes that graphs saved which was ever touched, by the sample.
+pub(crate) fn touched(saved: u64, contents: &Contents) -> u64 {
+    let share = contents.saved_touched as f64 / contents.saved_bytes.max(1) as f64;
+    (saved as f64 * share) as u64
+}
+
 /// Adds what a walk over all tensors of a container found. What the walk did not reach, and what has come since, is taken
 /// to be like the rest.
 fn add_walked(pinned: &mut Pinned, files: &Files<'_>, process: &Process<'_>, part: Part<'_>) {
@@ -73,7 +85,9 @@ fn add_walked(pinned: &mut Pinned, files: &Files<'_>, process: &Process<'_>, par
     let whole = |count: u64| (count as f64 * factor).round() as u64;
     pinned.graph_nodes += whole(contents.walked_nodes);
     pinned.storages += whole(contents.walked_storages);
+    pinned.node_bytes += whole(contents.node_bytes);
     pinned.saved_bytes += whole(contents.walked_bytes);
+    pinned.touched_bytes += whole(contents.walked_touched);
     pinned.estimated |= contents.walked < contents.tensors || contents.truncated || elements != elements_then;
     for made in &contents.made_by {
         let Some(frame) = process.stacks.get(&made.stack).and_then(|stack| heap::blamed(stack)) else {

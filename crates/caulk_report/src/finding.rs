@@ -1,9 +1,10 @@
 //! One finding: what is wrong, at which line, what keeps it, and what to change.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use caulk_core::{
-    Applicability, Bytes, Confidence, Finding, Fix, Growth, LeakClass, MadeAt, Series, Severity, Site,
+    Applicability, Bytes, Confidence, Finding, Fix, Growth, LeakClass, MadeAt, Pinned, Series, Severity, Site,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -18,6 +19,11 @@ const HUNK_LINES: usize = 12;
 
 /// Evidence and twins shown; the JSON report has all.
 const MOST: usize = 6;
+
+/// Share of the saved bytes from which on the nodes' own are told as well, and share of them that is touched where the
+/// rest is told apart.
+const NODES_MATTER: u64 = 20;
+const TOUCHED: f64 = 0.95;
 
 /// Writes one finding in full.
 pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
@@ -269,21 +275,41 @@ fn pinned(finding: &Finding) -> Option<String> {
     let pinned = finding.pinned.as_ref()?;
     let mut parts = Vec::new();
     if pinned.saved_bytes > 0 || pinned.graph_nodes > 0 {
-        let nodes = words::count(pinned.graph_nodes, "graph node");
-        parts.push(match pinned.saved_bytes {
-            0 => format!("an autograd graph of {nodes}"),
-            saved if pinned.storages > 0 => {
-                let about = if pinned.estimated { "about " } else { "" };
-                let storages = words::count(pinned.storages, "storage");
-                format!("{about}{} saved for backward in {storages} by {nodes}", Bytes(saved))
-            }
-            saved => format!("{} saved for backward by {nodes}", Bytes(saved)),
-        });
+        parts.push(graphs(pinned));
     }
     if pinned.tensor_bytes > 0 {
         parts.push(format!("{} of tensors and arrays", Bytes(pinned.tensor_bytes)));
     }
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Autograd graphs and what they saved: what of it releasing frees, and by how much that may be off.
+fn graphs(pinned: &Pinned) -> String {
+    let mut nodes = words::count(pinned.graph_nodes, "graph node");
+    if pinned.node_bytes >= pinned.saved_bytes / NODES_MATTER {
+        _ = write!(nodes, " of {}", Bytes(pinned.node_bytes));
+    }
+    let bound = match (pinned.least, pinned.estimated && pinned.storages > 0) {
+        (true, _) => "at least ",
+        (false, true) => "about ",
+        (false, false) => "",
+    };
+    if pinned.saved_bytes == 0 {
+        let unseen = if pinned.least { ", which keep more than can be seen" } else { "" };
+        return format!("an autograd graph of {nodes}{unseen}");
+    }
+    let storages = match pinned.storages {
+        0 => String::new(),
+        storages => format!(" in {}", words::count(storages, "storage")),
+    };
+    let (saved, touched) = (Bytes(pinned.saved_bytes), Bytes(pinned.touched_bytes));
+    // Rounding of pages aside.
+    if pinned.touched_bytes as f64 >= TOUCHED * pinned.saved_bytes as f64 {
+        return format!("{bound}{saved} saved for backward{storages} by {nodes}");
+    }
+    format!(
+        "{bound}{touched} saved for backward{storages} by {nodes} ({saved} reserved, {touched} of it touched)"
+    )
 }
 
 /// The forward lines that made what is pinned.

@@ -55,7 +55,7 @@ pub(crate) struct Clients {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// A message, with the process id of its sender.
-    Message(u32, Message),
+    Message(u32, Box<Message>),
     /// A client was closed for this reason.
     Refused(String),
 }
@@ -233,7 +233,7 @@ impl Client {
             match message {
                 Ok(message) => {
                     self.identify(&message);
-                    heard.push(Heard::Message(self.pid, message));
+                    heard.push(Heard::Message(self.pid, Box::new(message)));
                 }
                 Err(DecodeError::UnknownTag(_)) => {}
                 Err(error) => {

@@ -233,7 +233,7 @@ impl Supervisor<'_> {
         }
         for item in heard {
             match item {
-                Heard::Message(pid, message) => self.hear(pid, message),
+                Heard::Message(pid, message) => self.hear(pid, *message),
                 Heard::Refused(reason) => self.note(reason),
             }
         }

@@ -52,6 +52,8 @@ pub(super) struct Whole {
     pub(super) bytes_on_gpu: u64,
     nodes: u64,
     storages: u64,
+    touched_bytes: u64,
+    opaque: u64,
     node_types: HashMap<String, u32>,
     made_by: Vec<MadeBy>,
 }
@@ -92,6 +94,8 @@ impl Walk {
             node_bytes: walk.own_bytes(),
             nodes: walk.nodes,
             storages: walk.saved.len() as u64,
+            touched_bytes: walk.saved_touched(),
+            opaque: walk.opaque,
             node_types: walk.node_types,
             made_by,
         })
@@ -105,6 +109,9 @@ impl Whole {
         contents.walked_nodes = self.nodes;
         contents.walked_storages = self.storages;
         contents.walked_bytes = self.saved_bytes;
+        contents.walked_touched = self.touched_bytes;
+        contents.opaque_nodes = self.opaque;
+        contents.node_bytes = self.node_bytes;
         contents.node_types = by_count(self.node_types);
         contents.made_by = self.made_by;
     }

@@ -136,6 +136,9 @@ fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_
         walked_nodes: 40,
         walked_storages: 8,
         walked_bytes: 16 * MB,
+        walked_touched: 6 * MB,
+        opaque_nodes: 1,
+        node_bytes: MB,
         node_types: vec![("TanhBackward0".into(), 30), ("MulBackward0".into(), 10)],
         made_by: vec![MadeBy { stack: 1, bytes: 12 * MB }, MadeBy { stack: 9, bytes: MB }],
         ..elements(2 * MB, &["tensor", "graph"])
@@ -146,7 +149,8 @@ fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_
     let pinned = run.finding().pinned.expect("it pins something");
     assert_eq!((pinned.graph_nodes, pinned.storages, pinned.saved_bytes), (160, 32, 64 * MB));
     assert_eq!((pinned.node_types[0].0.as_str(), pinned.node_types[0].1), ("TanhBackward0", 0.75));
-    assert!(pinned.estimated);
+    assert_eq!((pinned.touched_bytes, pinned.node_bytes), (24 * MB, 4 * MB));
+    assert!(pinned.estimated && pinned.least);
     let made: Vec<(u32, u64)> = pinned.made_at.iter().map(|made| (made.line, made.bytes)).collect();
     assert_eq!(made, [(2, 48 * MB)], "the stack that was not told of has no line");
 }

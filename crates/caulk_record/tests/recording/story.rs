@@ -80,6 +80,10 @@ fn contents() -> Contents {
         walked_bytes: 1 << 41,
         made_by: vec![MadeBy { stack: 3, bytes: 1 << 40 }, MadeBy { stack: 0, bytes: 1 }],
         cuda_bytes_per_element: 60,
+        saved_touched: 1 << 39,
+        walked_touched: 1 << 38,
+        opaque_nodes: 2,
+        node_bytes: 5000,
     }
 }
 

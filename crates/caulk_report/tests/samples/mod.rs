@@ -91,6 +91,8 @@ pub(crate) fn graph_in_list() -> Finding {
         pinned: Some(Pinned {
             graph_nodes: 96,
             saved_bytes: 132 << 20,
+            touched_bytes: 132 << 20,
+            node_bytes: 57_600,
             storages: 40,
             made_at: vec![MadeAt {
                 file: "leaky/model.py".into(),

@@ -164,6 +164,14 @@ records! {
         made_by: Vec<MadeBy>,
         /// Part of `bytes_per_element` that lies on a GPU.
         cuda_bytes_per_element: u64,
+        /// Of `saved_bytes`, those that lie in pages which were ever touched,
+        saved_touched: u64,
+        /// ... and of `walked_bytes`: the rest is reserved, and releasing it frees nothing.
+        walked_touched: u64,
+        /// Nodes visited that keep what nobody but torch can see.
+        opaque_nodes: u64,
+        /// Bytes of the nodes of the graphs themselves, of those walked together where some were.
+        node_bytes: u64,
     }
 
     /// A line that made a watched container grow.
