@@ -88,11 +88,52 @@ fn judged(truth: &Truth, side: Side, outcome: &Outcome) -> Judgement {
         };
     }
     let score = score::leak(truth, outcome);
-    if score.found != Found::Line && truth.is_due() {
+    if score.found != Found::Line && truth.is_due_on_gpu() {
         return Judgement::Wrong(score.why);
     }
     let names =
         |site: &LeakSite| outcome.report.alarms().find(|finding| finding.names(&site.file, site.line));
     let growth = truth.leak_sites.iter().find_map(names).and_then(|finding| finding.growth.as_ref());
     Judgement::Right(growth.map_or_else(String::new, |growth| growth.series.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn truth(kind: &str, symptom: &str) -> Truth {
+        let text = format!(
+            "id = 'a'\nleak_class = 'device-tensor-kept'\nkind = '{kind}'\nsymptom = '{symptom}'\ndefault_epochs = 8\n\
+             default_steps = 24\nleak_sites = [{{ file = 'leaky/main.py', line = 9, function = 'f', container = 'kept' }}]"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    fn outcome(findings: &str) -> Outcome {
+        let verdict =
+            r#"{"series": "in_use", "state": "flat", "boundaries": 8, "process": {"role": "main"}}"#;
+        let report = format!(r#"{{"verdicts": [{verdict}], "findings": [{findings}]}}"#);
+        Outcome { report: serde_json::from_str(&report).unwrap(), epochs: 8 }
+    }
+
+    fn check(truth: &Truth, findings: &str, right: bool) {
+        let judgement = judged(truth, Side::Leaky, &outcome(findings));
+        assert_eq!(matches!(judgement, Judgement::Right(_)), right, "{truth:?} {judgement:?}");
+    }
+
+    #[test]
+    fn a_leak_that_a_gpu_alone_shows_must_be_found_there() {
+        let gpu_only = truth("static-only", "gpu-only");
+        check(&gpu_only, "", false);
+        let found = r#"{"class": "device-tensor-kept", "severity": "error", "container": "kept", "holder": "kept",
+            "sites": [{"file": "leaky/main.py", "line": 9, "function": "f"}], "growth": null}"#;
+        check(&gpu_only, found, true);
+    }
+
+    #[test]
+    fn what_stands_in_the_source_alone_need_not_be_found_by_running() {
+        check(&truth("static-only", "tiny-growth"), "", true);
+        check(&truth("static+dynamic", "growth"), "", false);
+    }
 }

@@ -12,6 +12,9 @@ use crate::console::failure;
 /// after each; that fewer frames would do stands in the source alone.
 const NOT_DUE: [&str; 1] = ["whole-video-load"];
 
+/// Symptom of a leak that a run sees on a GPU alone.
+const GPU_ONLY: &str = "gpu-only";
+
 /// One scenario.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Truth {
@@ -112,6 +115,11 @@ impl Truth {
     pub(crate) fn is_due(&self) -> bool {
         self.kind != "static-only" && self.kind != "clean" && !NOT_DUE.contains(&self.leak_class.as_str())
     }
+
+    /// Whether `caulk run` is expected to find the leak on a machine with a GPU.
+    pub(crate) fn is_due_on_gpu(&self) -> bool {
+        self.is_due() || self.symptom == GPU_ONLY
+    }
 }
 
 /// All scenarios below a folder, in order of names; `only` keeps those named.
@@ -169,6 +177,17 @@ mod tests {
         check_due("worker-memory-grows", "static+dynamic", true);
         check_due("whole-video-load", "static+dynamic", false);
         check_due("none", "clean", false);
+    }
+
+    #[test]
+    fn what_a_gpu_alone_shows_is_due_there() {
+        let text = TRUTH.replace("CLASS", "device-tensor-kept").replace("KIND", "static-only");
+        let check = |symptom: &str, expected: bool| {
+            let truth: Truth = toml::from_str(&text.replace("growth", symptom)).unwrap();
+            assert_eq!((truth.is_due(), truth.is_due_on_gpu()), (false, expected), "{symptom}");
+        };
+        check("gpu-only", true);
+        check("tiny-growth", false);
     }
 
     #[test]
