@@ -25,6 +25,11 @@ impl Sampled {
         NORMAL_95 * self.deviation
     }
 
+    /// Its 95 % interval.
+    pub fn interval(self) -> [f64; 2] {
+        [self.bytes - self.margin(), self.bytes + self.margin()]
+    }
+
     /// Is this more than the other, beyond what sampling alone would make of equal amounts in one case of twenty?
     pub fn exceeds(self, other: Self) -> bool {
         self.bytes - other.bytes > NORMAL_95 * self.deviation.hypot(other.deviation)

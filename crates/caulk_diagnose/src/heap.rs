@@ -47,7 +47,7 @@ pub(crate) struct Line<'a> {
     /// Most that was held at a boundary.
     peak: Sampled,
     /// Growth per unit, by trend and by sampling.
-    growth: Sampled,
+    pub(crate) growth: Sampled,
 }
 
 /// The stacks of every line of a process.

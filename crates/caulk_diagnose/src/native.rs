@@ -24,7 +24,7 @@ const OPEN: f64 = 0.25;
 const MOST: f64 = 1.5;
 /// Blocks of a line for each object that more are alive of, from which on they are not those objects'.
 const MORE: f64 = 2.0;
-/// Lines that are named.
+/// Lines that are named, but where more cannot be told apart.
 const LINES: usize = 3;
 
 /// What to do where nothing but the line is known.
@@ -58,14 +58,25 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged
         let fits = nothing_else || slope <= MOST * open;
         grows && fits && slope >= OPEN * open
     });
-    lines.sort_by(|a, b| b.judgement.slope.total_cmp(&a.judgement.slope));
     let is_native = |line: &Line<'_>| line.blocks_per_unit > MORE * objects;
     if lines.iter().any(is_native) {
         lines.retain(is_native);
-        return lines.iter().take(LINES).map(|line| finding(files, process, scale, line)).collect();
+        let fastest = fastest(lines, LINES);
+        return fastest.iter().map(|line| finding(files, process, scale, line)).collect();
     }
     // Objects may hold it, in a way that was not found: the line is all that there is to go on.
-    lines.first().map(|line| suspected(finding(files, process, scale, line), scale)).into_iter().collect()
+    let fastest = fastest(lines, 1);
+    fastest.iter().map(|line| suspected(finding(files, process, scale, line), scale)).collect()
+}
+
+/// The lines that grow fastest, about so many: those that sampling cannot tell apart are named together or not at all, but
+/// those in the first place.
+fn fastest(lines: Vec<Line<'_>>, most: usize) -> Vec<Line<'_>> {
+    let mut placed: Vec<(Line<'_>, u32)> = lines.into_iter().map(|line| (line, 0)).collect();
+    heap::rank(&mut placed, |(line, _)| line.growth, |(_, rank), place| *rank = place);
+    let up_to = |place: u32| placed.iter().filter(|(_, rank)| *rank <= place).count();
+    let last = placed.iter().map(|(_, rank)| *rank).filter(|rank| *rank == 1 || up_to(*rank) <= most).max();
+    placed.into_iter().filter(|(_, rank)| Some(*rank) <= last).map(|(line, _)| line).collect()
 }
 
 /// The line that allocates, where what holds it may be objects that Python knows.
@@ -113,7 +124,9 @@ fn objects_per_unit(process: &Process<'_>, scale: Scale) -> f64 {
 
 fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Finding {
     let class = LeakClass::NativeGrowth;
-    let Judgement { slope, interval, .. } = line.judgement;
+    let Judgement { slope, .. } = line.judgement;
+    // Of what grows; sampling alone would leave room below zero.
+    let interval = line.growth.interval().map(|bound| bound.max(0.0));
     let unit = unit_name(scale.verdict_unit());
     let HeapFrame { file, line: number, function } = line.frame;
     let site = site(files, file, *number, function);
@@ -124,7 +137,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         bytes_per_unit: slope,
         elements_per_epoch: None,
         elements_per_unit: 0.0,
-        interval,
+        interval: Some(interval),
         elements: 0,
     };
     let margin = Bytes(line.live.margin() as u64);

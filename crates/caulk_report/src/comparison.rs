@@ -2,7 +2,7 @@
 
 use caulk_core::{Bytes, Comparison, ContainerChange, LineChange, Moment, Sampled, TypeChange};
 
-use crate::lines::with_margin;
+use crate::lines::{first_places, with_margin};
 use crate::page::{Page, Tone};
 use crate::text::TextOptions;
 use crate::words::{self, Per, count};
@@ -108,7 +108,7 @@ fn types(page: &mut Page, comparison: &Comparison) {
             [number(objects[0]), number(objects[1]), change.map_or_else(|| "–".into(), Bytes::signed)];
         row(page, tone(change.unwrap_or(0.0)), columns, name);
     }
-    more(page, comparison.types.len(), "type");
+    more(page, comparison.types.len().saturating_sub(MOST), "type");
 }
 
 fn containers(page: &mut Page, containers: &[ContainerChange]) {
@@ -122,27 +122,28 @@ fn containers(page: &mut Page, containers: &[ContainerChange]) {
         let columns = [number(length[0]), number(length[1]), bytes.map_or_else(|| "–".into(), Bytes::signed)];
         row(page, tone(bytes.unwrap_or(0.0)), columns, &format!("{holder}  ({kind})"));
     }
-    more(page, containers.len(), "container");
+    more(page, containers.len().saturating_sub(MOST), "container");
 }
 
 fn lines(page: &mut Page, lines: &[LineChange], excerpts: &Excerpts) {
     let certain: Vec<&LineChange> = lines.iter().filter(|line| line.is_certain()).collect();
-    if certain.is_empty() {
+    let shown = first_places(&certain, |line| line.rank, MOST);
+    if shown.is_empty() {
         return;
     }
     head(page, ["before", "after", "change"], "lines by what they allocated");
-    for line in certain.iter().take(MOST) {
+    for line in &shown {
         let amount = |sampled: Sampled| Bytes(sampled.bytes as u64).to_string();
         let change = with_margin(&Bytes::signed(line.change.bytes), line.change);
         let text = excerpts.line(&line.file, line.line).map_or("", str::trim);
         let what = format!("{}:{}  {text}", line.file, line.line);
         row(page, tone(line.change.bytes), [amount(line.live[0]), amount(line.live[1]), change], &what);
     }
-    more(page, certain.len(), "line");
+    more(page, certain.len() - shown.len(), "line");
 }
 
-fn more(page: &mut Page, all: usize, noun: &str) {
-    if let Some(rest) = all.checked_sub(MOST).filter(|rest| *rest > 0) {
+fn more(page: &mut Page, rest: usize, noun: &str) {
+    if rest > 0 {
         page.line(&[(Tone::Quiet, &format!("{:>FIGURE$}  and {} more", "", count(rest as u64, noun)))]);
     }
 }
@@ -153,17 +154,50 @@ mod tests {
 
     use super::*;
 
+    fn changed(line: u32, rank: u32, bytes: f64, deviation: f64) -> LineChange {
+        let sampled = |bytes| Sampled { bytes, deviation };
+        LineChange {
+            file: "train.py".into(),
+            line,
+            function: "main".into(),
+            rank,
+            live: [sampled(0.0), sampled(bytes)],
+            change: sampled(bytes),
+        }
+    }
+
+    #[test]
+    fn of_lines_that_cannot_be_told_apart_all_are_shown_or_none() {
+        let text = |changes: &[LineChange]| {
+            let mut page = Page::new(false, 100);
+            lines(&mut page, changes, &Excerpts::default());
+            page.finish()
+        };
+        let check = |of_rank: [u32; 2], shown: usize, more: &str| {
+            let ranks = (0..of_rank[0]).map(|_| 1).chain((0..of_rank[1]).map(|_| 1 + of_rank[0]));
+            let changes: Vec<LineChange> =
+                (1..).zip(ranks).map(|(line, rank)| changed(line, rank, 9e6, 1e6)).collect();
+            let text = text(&changes);
+            assert_eq!(text.matches("train.py:").count(), shown, "{of_rank:?}\n{text}");
+            assert!(text.contains(more), "{of_rank:?}\n{text}");
+        };
+        check([25, 0], 25, "train.py:25");
+        check([1, 9], 10, "train.py:10");
+        check([1, 25], 1, "and 25 lines more");
+        // What comes first of what is certain may have no first place of all.
+        let doubtful = changed(1, 1, 9e6, 9e6);
+        let certain: Vec<LineChange> = (2..22).map(|line| changed(line, 2, 5e6, 1e6)).collect();
+        let text = text(&[&[doubtful], certain.as_slice()].concat());
+        assert_eq!(text.matches("train.py:").count(), 20, "{text}");
+    }
+
     #[test]
     fn two_moments_stand_side_by_side() {
         let moment = |number| Moment { unit: VerdictUnit::Epoch, number };
         let sampled = |bytes, deviation| Sampled { bytes, deviation };
         let line = |line, before: f64, after: f64| LineChange {
-            file: "train.py".into(),
-            line,
-            function: "main".into(),
-            rank: 1,
             live: [sampled(before, 1e4), sampled(after, 1e5)],
-            change: sampled(after - before, 1e5),
+            ..changed(line, 1, after - before, 1e5)
         };
         let comparison = Comparison {
             process: ProcessRef::main(),

@@ -104,3 +104,61 @@ fn cycles_of_gradients_are_blamed_on_the_backward_pass_that_makes_them() {
 fn a_level_line_is_not_blamed() {
     assert_eq!(leak(0).diagnose().findings, []);
 }
+
+/// Eight epochs of 10 MB more; lines from 1 on of which each grows by so many bytes, known to `deviation` in the end.
+fn lines(slopes: &[u64], deviation: u64) -> Run {
+    let mut run = Run::of(&"load()\n".repeat(slopes.len())).epochs(rising(400 * MB, 10 * MB, 8));
+    for id in 0..slopes.len() as u32 {
+        run = run.say(stack(id, &[(FILE, id + 1, "load")]));
+    }
+    for boundary in 0..8_u32 {
+        let row = |(id, slope): (u32, &u64)| {
+            let bytes = slope * u64::from(boundary);
+            HeapRow { id, bytes, blocks: bytes / MB, deviation }
+        };
+        let rows = (0..).zip(slopes).map(row).collect();
+        run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+    }
+    run
+}
+
+fn named(run: &Run) -> Vec<u32> {
+    let mut named: Vec<u32> = run.diagnose().findings.iter().map(|finding| finding.sites[0].line).collect();
+    named.sort_unstable();
+    named
+}
+
+/// Four lines that grow by about a quarter each.
+const ALIKE: [u64; 4] = [26 * MB / 10, 27 * MB / 10, 28 * MB / 10, 29 * MB / 10];
+
+#[test]
+fn of_lines_that_sampling_cannot_tell_apart_all_are_named_or_none() {
+    assert_eq!(named(&lines(&ALIKE, 3 * MB)), [1, 2, 3, 4], "no three of them stand out");
+    assert_eq!(named(&lines(&ALIKE, MB / 100)), [2, 3, 4], "the fastest three");
+    let behind = [ALIKE[0], ALIKE[1], ALIKE[2], 9 * MB];
+    assert_eq!(named(&lines(&behind, 3 * MB)), [4], "three more are too many");
+}
+
+#[test]
+fn where_objects_may_hold_it_no_line_is_picked_from_others_like_it() {
+    let objects = |mut run: Run| {
+        for boundary in 0..8_u32 {
+            let count = 100 + u64::from(boundary) * 10;
+            let rows = vec![TypeCount { name: "__main__.Node".into(), count, bytes: 0 }];
+            run = run.say(Types { boundary, rows });
+        }
+        run
+    };
+    assert_eq!(named(&objects(lines(&ALIKE, 3 * MB))), [1, 2, 3, 4]);
+    assert_eq!(named(&objects(lines(&ALIKE, MB / 100))), [4]);
+}
+
+#[test]
+fn growth_of_a_line_is_as_doubtful_as_its_samples() {
+    let run = lines(&[10 * MB], 7 * MB);
+    let growth = run.finding().growth.expect("it grows");
+    // An even rise by itself would leave no doubt; seven epochs of samples do.
+    let margin = 1.96 * MB as f64;
+    let [low, high] = growth.interval.expect("it is estimated").map(|bound| bound - growth.bytes_per_unit);
+    assert!((low / -margin - 1.0).abs() < 0.01 && (high / margin - 1.0).abs() < 0.01, "{growth:?}");
+}
