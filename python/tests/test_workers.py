@@ -34,6 +34,19 @@ def test_the_worker_that_grows_is_looked_into_beside_one_that_does_not(run_caulk
     assert finding["process"] == {"role": "worker", "index": 1, "count": 1}, run.told()
 
 
+def test_a_leak_in_the_main_process_is_blamed_on_no_worker(run_caulk):
+    program = PROGRAMS / "main_beside_workers.py"
+    run: Run = run_caulk(program)
+    assert run.code == 0, run.told()
+    assert run.verdict()["state"] == "grows", run.told()
+    workers = [verdict for verdict in run.report["verdicts"] if verdict["process"]["role"] == "worker"]
+    assert workers and all(verdict["state"] != "grows" for verdict in workers), run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None, run.told()
+    assert (finding["container"], finding["process"]["role"]) == ("self.seen", "main"), run.told()
+    assert all(alarm["process"]["role"] == "main" for alarm in run.alarms), run.told()
+
+
 @pytest.mark.parametrize("context", ["fork", "forkserver"])
 def test_native_memory_of_a_worker_is_named_where_it_is_allocated(run_caulk, context):
     program = PROGRAMS / "worker_buffers.py"

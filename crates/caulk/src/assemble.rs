@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{Comparison, Finding, LineUse, RunInfo, StackUse};
+use caulk_core::{Comparison, Finding, HeapTotal, LineUse, RunInfo, StackUse};
 use caulk_diagnose::Sources;
 use caulk_report::{Excerpts, Report};
 use jiff::Timestamp;
@@ -77,18 +77,26 @@ pub(crate) fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
     })
 }
 
-/// What each line of a run's program holds of the heap, the name that reports give to the one `file` that is wanted, and
-/// the source to show beside.
+/// What each line of a run's program holds of the heap.
+pub(crate) struct ByLine {
+    pub(crate) rows: Vec<LineUse>,
+    /// What every process holds, over all lines.
+    pub(crate) totals: Vec<HeapTotal>,
+    /// The name that reports give to the one file that is wanted.
+    pub(crate) file: Option<String>,
+    /// The source to show beside.
+    pub(crate) excerpts: Excerpts,
+}
+
+/// What the lines hold, of all files or of one.
 ///
 /// # Errors
 /// If there is no recording, or the file is none of the program's.
-pub(crate) fn lines(
-    folder: &Utf8Path,
-    file: Option<&str>,
-) -> anyhow::Result<(Vec<LineUse>, Option<String>, Excerpts)> {
+pub(crate) fn lines(folder: &Utf8Path, file: Option<&str>) -> anyhow::Result<ByLine> {
     let recording = caulk_record::read(folder)?;
     let sources = Disk::new(&recording.info.target.directory);
     let mut rows = caulk_diagnose::lines(&recording, &sources);
+    let totals = caulk_diagnose::totals(&recording);
     let mut excerpts = Excerpts::default();
     let mut bring = |file: &str, wanted: &BTreeSet<u32>| {
         for (line, text) in sources.lines(file, wanted) {
@@ -99,7 +107,7 @@ pub(crate) fn lines(
         for row in &rows {
             bring(&row.file, &BTreeSet::from([row.line]));
         }
-        return Ok((rows, None, excerpts));
+        return Ok(ByLine { rows, totals, file: None, excerpts });
     };
     // As the run names it, or as it is seen from here.
     let here = fs::canonicalize(file).ok().map(|path| sources.display(&path.to_string_lossy()));
@@ -113,7 +121,7 @@ pub(crate) fn lines(
     };
     rows.retain(|row| row.file == name);
     bring(&name, &(1..=MOST_LINES).collect());
-    Ok((rows, Some(name), excerpts))
+    Ok(ByLine { rows, totals, file: Some(name), excerpts })
 }
 
 /// What has changed between two moments of a run, and the source of the lines that grew.

@@ -26,7 +26,7 @@ pub use finding::{
 };
 pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};
-pub use line_use::{LineUse, StackFrame, StackUse};
+pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
 pub use problem::Problem;
 pub use recording::{
     AgentEvent, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessRecord, Recording, Role, RunInfo,

@@ -27,6 +27,17 @@ pub struct LineUse {
     pub unit: VerdictUnit,
 }
 
+/// What a process has allocated and not given back, over all lines and stacks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeapTotal {
+    /// Whose memory.
+    pub process: ProcessRef,
+    /// Mean bytes between samples, at the end.
+    pub interval: u64,
+    /// At the last boundary.
+    pub live: Sampled,
+}
+
 /// One line of a stack.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StackFrame {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use caulk_core::wire::heap::stack as flags;
 use caulk_core::wire::{HeapFrame, HeapStack, Unit};
-use caulk_core::{LineUse, Recording, Sampled, StackFrame, StackUse, State};
+use caulk_core::{HeapTotal, LineUse, Recording, Sampled, StackFrame, StackUse, State};
 use caulk_growth::{Judgement, Point};
 
 use crate::Sources;
@@ -169,6 +169,16 @@ pub fn lines(recording: &Recording, sources: &dyn Sources) -> Vec<LineUse> {
         key(a).cmp(&key(b))
     });
     all
+}
+
+/// What every process whose heap was sampled has allocated and not given back.
+pub fn totals(recording: &Recording) -> Vec<HeapTotal> {
+    let total = |process: &Process<'_>| {
+        let last = process.heaps.last()?;
+        let live = Sampled { bytes: last.bytes as f64, deviation: last.deviation as f64 };
+        Some(HeapTotal { process: process.reference(), interval: last.interval, live })
+    };
+    Process::all(recording).iter().filter_map(total).collect()
 }
 
 /// A process that was killed before its first boundary has told what it held all the same.

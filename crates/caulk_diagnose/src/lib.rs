@@ -54,7 +54,7 @@ use caulk_python::Module;
 
 use crate::children::Children;
 pub use crate::compare::{CompareError, compare};
-pub use crate::heap::{lines, stacks};
+pub use crate::heap::{lines, stacks, totals};
 use crate::process::Process;
 
 /// Where the text of the program's files comes from.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::{Bytes, LineUse, ProcessRef, Sampled};
+use caulk_core::{Bytes, HeapTotal, LineUse, ProcessRef, Sampled};
 
 use crate::page::{Page, Tone};
 use crate::text::TextOptions;
@@ -20,8 +20,9 @@ const NOTE: &str = "Bytes that were allocated at a line and not given back, at t
                     closer than theirs are in no order.";
 
 /// As a document for programs.
-pub fn lines_json(rows: &[LineUse]) -> String {
-    let document = serde_json::json!({ "schema": SCHEMA, "command": "report", "lines": rows });
+pub fn lines_json(rows: &[LineUse], totals: &[HeapTotal]) -> String {
+    let document =
+        serde_json::json!({ "schema": SCHEMA, "command": "report", "profiles": totals, "lines": rows });
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
@@ -171,7 +172,9 @@ mod tests {
         insta::assert_snapshot!(lines_text(&rows, Some("train.py"), &excerpts(), &OPTIONS));
         insta::assert_snapshot!(lines_text(&rows, None, &excerpts(), &OPTIONS));
         insta::assert_snapshot!(lines_text(&[], None, &excerpts(), &OPTIONS));
-        assert!(lines_json(&rows).contains("\"rank\": 1"));
+        let total = HeapTotal { process: ProcessRef::main(), interval: 524_288, live: Sampled::default() };
+        let json = lines_json(&rows, &[total]);
+        assert!(json.contains("\"rank\": 1") && json.contains("\"interval\": 524288"), "{json}");
     }
 
     #[test]

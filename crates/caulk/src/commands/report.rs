@@ -4,6 +4,7 @@ use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_report::TextOptions;
 
+use crate::assemble::ByLine;
 use crate::cli::{Format, ReportArgs};
 use crate::places::Places;
 use crate::printer::{self, Printer};
@@ -95,9 +96,9 @@ fn by_line(
     format: Format,
     options: &TextOptions,
 ) -> anyhow::Result<String> {
-    let (rows, file, excerpts) = assemble::lines(folder, file)?;
+    let ByLine { rows, totals, file, excerpts } = assemble::lines(folder, file)?;
     Ok(match format {
         Format::Text => caulk_report::lines_text(&rows, file.as_deref(), &excerpts, options),
-        Format::Json => caulk_report::lines_json(&rows),
+        Format::Json => caulk_report::lines_json(&rows, &totals),
     })
 }

@@ -113,7 +113,7 @@ fn record(trial: Trial, python: &str, place: &Place) -> anyhow::Result<(Value, u
         bail!("the program failed: {}", said.lines().next_back().unwrap_or("it said nothing"));
     }
     let text = fs::read_to_string(&report).context("no report was written")?;
-    let lines = assemble::lines(&folder, None).map_or(0, |(rows, ..)| rows.len());
+    let lines = assemble::lines(&folder, None).map_or(0, |found| found.rows.len());
     Ok((serde_json::from_str(&text).context("the report is no JSON")?, lines))
 }
 
