@@ -101,6 +101,16 @@ def test_what_a_process_of_a_pool_keeps_is_named(run_caulk, kind):
     assert finding["process"]["role"] == "worker", run.told()
 
 
+def test_processes_that_came_and_went_take_no_profile_from_a_pool(run_caulk):
+    program = PROGRAMS / "pool_after_forks.py"
+    run: Run = run_caulk(program, "160")
+    assert run.code == 0, run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None and finding["class"] == "native-growth", run.told()
+    assert finding["process"]["role"] == "worker", run.told()
+    assert not any("heap profile" in note for note in run.report["notes"]), run.told()
+
+
 def ranks(run_caulk, *leaking: str) -> tuple[Run, str]:
     """Two ranks, and what the report says of both."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

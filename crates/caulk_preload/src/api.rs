@@ -42,7 +42,8 @@ pub(crate) unsafe extern "C" fn caulk_heap_name(code: usize, out: *mut u8, room:
     python::qualified_name(code, out).unwrap_or(usize::MAX)
 }
 
-/// Says that stacks can be read (0), or why not (a [`Refusal`]). Where they can, small objects are sampled too.
+/// Says that the agent reports, and that stacks can be read (0), or why not (a [`Refusal`]). Where they can, small objects
+/// are sampled too.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
     let refusal = Refusal::of(refusal).unwrap_or(Refusal::SelfCheck);
@@ -51,6 +52,7 @@ pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
     if refusal == Refusal::None && pymalloc::hook_arenas() {
         mappings::watch();
     }
+    segment::watch();
     if let Ok(segment) = segment::current() {
         segment.read_by(python::minor(), refusal);
         segment.small_objects(small);

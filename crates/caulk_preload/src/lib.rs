@@ -12,6 +12,7 @@
 compile_error!("the heap sampler is for 64-bit Linux");
 
 mod api;
+mod claim;
 mod clock;
 mod filter;
 mod fork;

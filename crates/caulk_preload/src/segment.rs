@@ -1,18 +1,16 @@
 //! The process's slot of the shared memory: claimed at its first sample, written by all of its threads.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use caulk_wire::heap::{
     ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, INTERVAL, MAGIC, MAX_CODES, MAX_STACKS, Refusal,
-    SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTAL_BYTES, TOTALS, TURNED_AWAY,
-    header,
+    SLOT_BYTES, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTAL_BYTES, TOTALS, header,
 };
 
 use crate::live::Record;
-use crate::started::started;
-use crate::{live, maps, python, real, stacks};
+use crate::{claim, live, maps, python, real, stacks};
 
 /// Mean bytes between samples at the beginning.
 static BEGINNING: AtomicU64 = AtomicU64::new(INTERVAL);
@@ -29,8 +27,11 @@ const ON: u8 = 4;
 
 static STATE: AtomicU8 = AtomicU8::new(LOADING);
 static SLOT: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-/// This process: in a child of `vfork`, that whose memory it runs in.
+/// See [`process`].
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// See [`watch`].
+static WATCHED: AtomicBool = AtomicBool::new(false);
 
 /// Path of the shared memory, kept so that a forked child need not read its environment.
 const PATH_BYTES: usize = 64;
@@ -97,6 +98,7 @@ fn remember_process() {
 /// A forked child has no slot yet: what it inherits is its parent's. `idle`: nobody is using that here.
 pub(crate) fn start_anew(idle: bool) {
     remember_process();
+    WATCHED.store(false, Ordering::Relaxed);
     let inherited = SLOT.swap(ptr::null_mut(), Ordering::Relaxed);
     if let Some(inherited) = NonNull::new(inherited).filter(|_| idle) {
         // SAFETY: as the caller says.
@@ -122,7 +124,7 @@ pub(crate) fn current() -> Result<Segment, Absent> {
         LAZY => {
             let taken = STATE.compare_exchange(LAZY, CLAIMING, Ordering::Acquire, Ordering::Relaxed);
             taken.map_err(|_| Absent::Soon)?;
-            let slot = claim();
+            let slot = claim::claim().filter(|slot| slot.begin());
             SLOT.store(slot.map_or(ptr::null_mut(), |slot| slot.0.as_ptr()), Ordering::Release);
             STATE.store(if slot.is_some() { ON } else { OFF }, Ordering::Release);
             slot.ok_or(Absent::Off)
@@ -132,89 +134,59 @@ pub(crate) fn current() -> Result<Segment, Absent> {
     }
 }
 
-fn claim() -> Option<Segment> {
+/// Path of the shared memory, with a zero behind it.
+pub(crate) fn path() -> [u8; PATH_BYTES + 1] {
     let mut path = [0_u8; PATH_BYTES + 1];
     for (byte, place) in path.iter_mut().zip(&PATH) {
         *byte = place.load(Ordering::Relaxed);
     }
-    let flags = libc::O_RDWR | libc::O_CLOEXEC;
-    // SAFETY: a path that ends with zero.
-    let file =
-        unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr().cast::<c_char>(), flags) };
-    let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
-    let owner = Owner::this();
-    let of_predecessor = (0..SLOTS).find(|index| owner.has(file, *index));
-    let slot = match of_predecessor {
-        Some(index) => maps::shared(SLOT_BYTES, file, index * SLOT_BYTES).map(Segment),
-        None => (0..SLOTS).find_map(|index| try_claim(file, index, &owner)),
-    };
-    if slot.is_none() {
-        turn_away(file);
-    }
-    // SAFETY: opened above.
-    unsafe { libc::syscall(libc::SYS_close, file) };
-    let slot = slot?;
-    if of_predecessor.is_some() {
-        slot.begin_anew();
-    }
-    if !(live::start() && stacks::start(slot)) {
-        return None;
-    }
-    slot.set_interval(BEGINNING.load(Ordering::Relaxed));
-    slot.read_by(python::minor(), python::refusal());
-    slot.long(header::MAGIC).store(MAGIC, Ordering::Release);
-    Some(slot)
+    path
 }
 
-/// Whose a slot is. A program that the process was before this one has left its slot behind.
-struct Owner {
-    pid: u32,
-    start: u64,
+/// This process: in a child of `vfork`, that whose memory it runs in.
+pub(crate) fn process() -> u32 {
+    PROCESS.load(Ordering::Relaxed)
 }
 
-impl Owner {
-    fn this() -> Self {
-        let pid = PROCESS.load(Ordering::Relaxed);
-        Self { pid, start: started(pid) }
-    }
-
-    /// Is the slot this process's already? Looked up without touching memory of slots that nobody uses.
-    fn has(&self, file: i32, index: usize) -> bool {
-        let read = |at: usize, bytes: &mut [u8]| {
-            let at = index * SLOT_BYTES + at;
-            // SAFETY: as much room as is said.
-            let read = unsafe { libc::syscall(libc::SYS_pread64, file, bytes.as_mut_ptr(), bytes.len(), at) };
-            usize::try_from(read) == Ok(bytes.len())
-        };
-        let (mut pid, mut start) = ([0; 4], [0; 8]);
-        let known = read(header::PID, &mut pid) && read(header::START, &mut start);
-        let same = u32::from_ne_bytes(pid) == self.pid && u64::from_ne_bytes(start) == self.start;
-        known && same && self.start > 0
-    }
-}
-
-fn try_claim(file: i32, index: usize, owner: &Owner) -> Option<Segment> {
-    let slot = Segment(maps::shared(SLOT_BYTES, file, index * SLOT_BYTES)?);
-    let taken = slot.word(header::PID).compare_exchange(0, owner.pid, Ordering::AcqRel, Ordering::Relaxed);
-    if taken.is_ok() {
-        slot.long(header::START).store(owner.start, Ordering::Relaxed);
-        return Some(slot);
-    }
-    // SAFETY: mapped above and known to nobody else.
-    unsafe { maps::unmap(slot.0, SLOT_BYTES) };
-    None
-}
-
-/// Counts a process for which no slot is left.
-fn turn_away(file: i32) {
-    let Some(page) = maps::shared(HEADER_BYTES, file, TURNED_AWAY) else { return };
-    // SAFETY: a mapping begins at a page, and its numbers are only changed so.
-    unsafe { page.cast::<AtomicU32>().as_ref() }.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: mapped above and known to nobody else.
-    unsafe { maps::unmap(page, HEADER_BYTES) };
+/// An agent reports of this process from now on: what its slot holds is read, whenever it ends.
+pub(crate) fn watch() {
+    WATCHED.store(true, Ordering::Relaxed);
+    active().into_iter().for_each(Segment::watched);
 }
 
 impl Segment {
+    /// The slot of this file with this index, mapped.
+    pub(crate) fn map(file: i32, index: usize) -> Option<Self> {
+        maps::shared(SLOT_BYTES, file, index * SLOT_BYTES).map(Self)
+    }
+
+    /// Gives it back, unused.
+    ///
+    /// # Safety
+    /// Nobody else knows it.
+    pub(crate) unsafe fn unmap(self) {
+        // SAFETY: as promised by the caller.
+        unsafe { maps::unmap(self.0, SLOT_BYTES) };
+    }
+
+    /// Makes it one that can be read; false where there is no memory for what goes with it.
+    fn begin(self) -> bool {
+        if !(live::start() && stacks::start(self)) {
+            return false;
+        }
+        self.set_interval(BEGINNING.load(Ordering::Relaxed));
+        self.read_by(python::minor(), python::refusal());
+        if WATCHED.load(Ordering::Relaxed) {
+            self.watched();
+        }
+        self.long(header::MAGIC).store(MAGIC, Ordering::Release);
+        true
+    }
+
+    fn watched(self) {
+        self.word(header::WATCHED).store(1, Ordering::Release);
+    }
+
     pub(crate) fn word(self, at: usize) -> &'static AtomicU32 {
         debug_assert!(at.is_multiple_of(4) && at + 4 <= SLOT_BYTES);
         // SAFETY: within the slot, aligned, and mapped until the process ends.
@@ -253,7 +225,26 @@ impl Segment {
 
     /// What the program before this one held went with its memory. Its stacks keep their numbers, unless they take up much
     /// of the room. What was counted of samples stays: it is the process's.
-    fn begin_anew(self) {
+    pub(crate) fn begin_anew(self) {
+        self.forget_live();
+        if self.is_half_full() {
+            self.forget_stacks();
+        }
+        self.small_objects(false);
+        self.word(header::WATCHED).store(0, Ordering::Relaxed);
+        self.word(header::IMAGE).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What another process held, which had the slot before and has ended, is nothing of this one's.
+    pub(crate) fn clear(self) {
+        self.forget_live();
+        self.forget_stacks();
+        for at in (header::OWNER + 8..header::BYTES).step_by(8) {
+            self.long(at).store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn forget_live(self) {
         self.long(header::MAGIC).store(0, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.long(SNAPSHOT).store(0, Ordering::Relaxed);
@@ -262,13 +253,12 @@ impl Segment {
                 self.total(stack, field).store(0, Ordering::Relaxed);
             }
         }
-        if self.is_half_full() {
-            self.clear(header::STACKS, STACK_INDEX, MAX_STACKS);
-            self.clear(header::CODES, CODE_INDEX, MAX_CODES);
-            self.long(header::ARENA_USED).store(0, Ordering::Relaxed);
-        }
-        self.small_objects(false);
-        self.word(header::IMAGE).fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn forget_stacks(self) {
+        self.empty(header::STACKS, STACK_INDEX, MAX_STACKS);
+        self.empty(header::CODES, CODE_INDEX, MAX_CODES);
+        self.long(header::ARENA_USED).store(0, Ordering::Relaxed);
     }
 
     fn is_half_full(self) -> bool {
@@ -279,7 +269,7 @@ impl Segment {
             || arena > ARENA_BYTES / 2
     }
 
-    fn clear(self, count: usize, index: usize, most: usize) {
+    fn empty(self, count: usize, index: usize, most: usize) {
         for id in 0..(self.word(count).swap(0, Ordering::Relaxed) as usize).min(most) {
             self.word(index + id * 4).store(0, Ordering::Relaxed);
         }

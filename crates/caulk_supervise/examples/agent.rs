@@ -11,7 +11,7 @@ use std::io::{Read, Write, stdin, stdout};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
-use caulk_core::wire::heap::{ARENA, HEAP_VARIABLE, MAGIC, STACK_INDEX, TOTALS, header};
+use caulk_core::wire::heap::{ARENA, HEAP_VARIABLE, MAGIC, Owner, STACK_INDEX, TOTALS, header};
 use caulk_core::wire::{Boundary, Command, FrameBuffer, Hello, Message, PROTOCOL, SOCKET_VARIABLE, Unit};
 
 fn connect() -> UnixStream {
@@ -66,7 +66,8 @@ fn hold(bytes: u32) {
     let put = |at: usize, number: u64| {
         memory.write_all_at(&number.to_ne_bytes(), at as u64).expect("memory for profiles");
     };
-    put(header::PID, std::process::id().into());
+    put(header::OWNER, Owner { pid: std::process::id(), start: 0 }.number());
+    put(header::WATCHED, 1);
     put(header::ARENA_USED, 8);
     put(header::STACKS, 1);
     put(STACK_INDEX, 1);

@@ -2,8 +2,10 @@
 //!
 //! The memory is the supervisor's; a process maps it through the supervisor's own entry in `/proc`. What a process wrote
 //! is there after its end, however that came: of one whose agent did not say that it ends, it is read once more then.
+//! After that the slot is free for others.
 
 mod losses;
+mod owners;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,18 +14,23 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use caulk_core::wire::heap::{
-    ARENA, MAGIC, MEMORY_BYTES, SLOT_BYTES, SLOTS, SNAPSHOT, Slot, Stack, Total, header,
+    ARENA, MAGIC, MEMORY_BYTES, Owner, SLOT_BYTES, SLOTS, SNAPSHOT, Slot, Stack, Total, header,
 };
 use caulk_core::wire::{AT_END, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::process::{Resource, getrlimit};
 
 use losses::Losses;
+use owners::owner;
+
+use crate::proc::Reader;
 
 /// Stacks that are told of at a boundary: so many of those that hold most, and of those that have grown most.
 const TOLD: usize = 48;
 /// Times that a slot is read for one that did not change meanwhile.
 const TRIES: usize = 4;
+/// After a process's end, words that its agent had said before are waited for so long, in nanoseconds.
+const LAST_WORDS_NS: u64 = 1_000_000_000;
 
 /// The shared memory, and what is known of each process in it.
 pub(crate) struct Heaps {
@@ -31,12 +38,15 @@ pub(crate) struct Heaps {
     known: BTreeMap<u32, Known>,
     /// Processes whose agent has said that it is there, and not that it ends.
     open: BTreeSet<u32>,
+    /// Owners that were found to have ended while words of their agents may be on their way, and when.
+    ended: BTreeMap<Owner, u64>,
     losses: Losses,
 }
 
 /// What is known of one process's profile.
 struct Known {
     slot: u64,
+    owner: Owner,
     /// Programs that the process has been before.
     image: u32,
     /// Stacks that were described.
@@ -65,6 +75,7 @@ impl Heaps {
             memory: memory.into(),
             known: BTreeMap::new(),
             open: BTreeSet::new(),
+            ended: BTreeMap::new(),
             losses: Losses::default(),
         })
     }
@@ -78,22 +89,32 @@ impl Heaps {
     pub(crate) fn hear(&mut self, pid: u32, message: &Message) {
         match message {
             Message::Hello(_) => drop(self.open.insert(pid)),
-            Message::Bye(_) => drop(self.open.remove(&pid)),
+            Message::Bye(_) => {
+                self.open.remove(&pid);
+                if let Some((slot, _)) = self.find(pid) {
+                    owners::unwatch(&self.memory, slot);
+                }
+            }
             _ => {}
         }
     }
 
     /// What a process has noted at its last boundary, described in full; nothing where that is told already.
     pub(crate) fn look(&mut self, pid: u32) -> Vec<Message> {
-        let Some(slot) = self.meet(pid) else { return Vec::new() };
-        let bytes = settled(&self.memory, slot).ok().flatten().unwrap_or_default();
+        let Some((slot, owner)) = self.meet(pid) else { return Vec::new() };
+        let bytes = settled(&self.memory, slot, owner).ok().flatten().unwrap_or_default();
         self.tell(pid, &bytes, Known::at_boundary)
     }
 
     /// What a process held when it ended, where its agent did not say that it would.
     pub(crate) fn last(&mut self, pid: u32) -> Vec<Message> {
-        let Some(slot) = self.meet(pid).filter(|_| self.open.remove(&pid)) else { return Vec::new() };
+        let Some((slot, owner)) = self.meet(pid).filter(|_| self.open.remove(&pid)) else {
+            return Vec::new();
+        };
         let bytes = copy(&self.memory, slot).unwrap_or_default();
+        if self::owner(&self.memory, slot) != Some(owner) {
+            return Vec::new();
+        }
         self.tell(pid, &bytes, Known::at_end)
     }
 
@@ -116,23 +137,34 @@ impl Heaps {
     }
 
     /// The slot of a process, where it has one.
-    fn meet(&mut self, pid: u32) -> Option<u64> {
-        if let Some(known) = self.known.get(&pid) {
-            return Some(known.slot);
+    fn meet(&mut self, pid: u32) -> Option<(u64, Owner)> {
+        let is_its = |known: &&Known| owner(&self.memory, known.slot) == Some(known.owner);
+        if let Some(known) = self.known.get(&pid).filter(is_its) {
+            return Some((known.slot, known.owner));
         }
-        let slot = self.find(pid)?;
-        self.known.insert(pid, Known::new(slot));
-        Some(slot)
+        let (slot, owner) = self.find(pid)?;
+        self.known.insert(pid, Known::new(slot, owner));
+        Some((slot, owner))
     }
 
-    /// Frees the slot of a process that has ended, for others.
-    pub(crate) fn release(&mut self, pid: u32) {
-        let slot = self.known.remove(&pid).map(|known| known.slot).or_else(|| self.find(pid));
-        if let Some(slot) = slot {
+    /// Frees the slots of processes that have ended, for others. Of one whose agent may still be heard, a moment later.
+    /// `tell` is given what such a process held.
+    pub(crate) fn release(&mut self, now_ns: u64, reader: &mut Reader, mut tell: impl FnMut(u32, Message)) {
+        let all = slots().filter_map(|slot| Some((slot, owner(&self.memory, slot)?)));
+        let ended: Vec<(u64, Owner)> = all.filter(|(_, owner)| owners::has_ended(reader, *owner)).collect();
+        self.ended.retain(|known, _| ended.iter().any(|(_, owner)| owner == known));
+        for (slot, owner) in ended {
+            let since = *self.ended.entry(owner).or_insert(now_ns);
+            if owners::is_watched(&self.memory, slot) && now_ns < since + LAST_WORDS_NS {
+                continue;
+            }
+            // Unless its number is a later process's by now.
+            if self.find(owner.pid) == Some((slot, owner)) {
+                self.last(owner.pid).into_iter().for_each(|message| tell(owner.pid, message));
+                self.known.remove(&owner.pid);
+            }
             self.losses.count(&self.memory, slot);
-            // Its pages go, and with them its owner: the slot is as it was in the beginning.
-            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            _ = fallocate(&self.memory, flags, slot, SLOT_BYTES as u64);
+            owners::release(&self.memory, slot, owner);
         }
     }
 
@@ -145,8 +177,10 @@ impl Heaps {
         self.losses.lines()
     }
 
-    fn find(&self, pid: u32) -> Option<u64> {
-        slots().find(|slot| word(&self.memory, slot + header::PID as u64).is_ok_and(|owner| owner == pid))
+    /// The slot of the last process with this number.
+    fn find(&self, pid: u32) -> Option<(u64, Owner)> {
+        let owned = slots().filter_map(|slot| Some((slot, owner(&self.memory, slot)?)));
+        owned.filter(|(_, owner)| owner.pid == pid).max_by_key(|(_, owner)| owner.start)
     }
 }
 
@@ -167,19 +201,33 @@ fn long(memory: &File, at: u64) -> io::Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// What is another number where a slot has got another program or another snapshot.
-fn edition(memory: &File, slot: u64) -> io::Result<(u64, u32, u64)> {
-    let image = word(memory, slot + header::IMAGE as u64)?;
-    Ok((long(memory, slot)?, image, long(memory, slot + SNAPSHOT as u64)?))
+/// What is something else where a slot has got another owner, another program or another snapshot.
+#[derive(PartialEq, Eq)]
+struct Edition {
+    magic: u64,
+    owner: Option<Owner>,
+    image: u32,
+    lock: u64,
 }
 
-/// A slot as it was at one moment: nothing was begun or ended while it was read. `None` where it is busy.
-fn settled(memory: &File, slot: u64) -> io::Result<Option<Vec<u8>>> {
+impl Edition {
+    fn read(memory: &File, slot: u64) -> io::Result<Self> {
+        Ok(Self {
+            magic: long(memory, slot + header::MAGIC as u64)?,
+            owner: owner(memory, slot),
+            image: word(memory, slot + header::IMAGE as u64)?,
+            lock: long(memory, slot + SNAPSHOT as u64)?,
+        })
+    }
+}
+
+/// A slot as it was at one moment: nothing was begun or ended while it was read. `None` where it is busy or another's.
+fn settled(memory: &File, slot: u64, owner: Owner) -> io::Result<Option<Vec<u8>>> {
     for _ in 0..TRIES {
-        let before = edition(memory, slot)?;
+        let before = Edition::read(memory, slot)?;
         let bytes = copy(memory, slot)?;
-        let (magic, _, lock) = before;
-        if magic == MAGIC && lock % 2 == 0 && edition(memory, slot)? == before {
+        let is_whole = before.magic == MAGIC && before.lock % 2 == 0 && before.owner == Some(owner);
+        if is_whole && Edition::read(memory, slot)? == before {
             return Ok(Some(bytes));
         }
     }
@@ -195,9 +243,9 @@ fn copy(memory: &File, slot: u64) -> io::Result<Vec<u8>> {
 }
 
 impl Known {
-    fn new(slot: u64) -> Self {
+    fn new(slot: u64, owner: Owner) -> Self {
         let (told, first) = (BTreeMap::new(), BTreeMap::new());
-        Self { slot, image: 0, described: BTreeSet::new(), told, first, boundary: None }
+        Self { slot, owner, image: 0, described: BTreeSet::new(), told, first, boundary: None }
     }
 
     /// Another program than before may have stacks of its own under the same numbers. What was told of the old ones is to
@@ -301,7 +349,8 @@ mod tests {
         let words = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
         let longs = |longs: &[u64]| longs.iter().flat_map(|long| long.to_ne_bytes()).collect::<Vec<u8>>();
         put(header::MAGIC, &longs(&[MAGIC]));
-        put(header::PID, &words(&[pid, 11]));
+        put(header::OWNER, &longs(&[Owner { pid, start: 5 }.number()]));
+        put(header::PYTHON, &words(&[11]));
         put(header::ARENA_USED, &longs(&[64]));
         put(header::STACKS, &words(&[1, 1]));
         put(STACK_INDEX, &words(&[1]));
@@ -311,6 +360,15 @@ mod tests {
         put(ARENA + 32, b"t.pyrun\x81\x00\x81\x00");
         put(SNAPSHOT, &longs(&[2, boundary, 1]));
         put(SNAPSHOT + SNAPSHOT_HEAD, &longs(&[bytes, 1, 4]));
+    }
+
+    /// Beyond the numbers that processes have (`proc_sys_kernel(5)`, `pid_max`).
+    const GONE: u32 = 1 << 22;
+
+    fn release(heaps: &mut Heaps, now_ns: u64) -> Vec<Message> {
+        let mut told = Vec::new();
+        heaps.release(now_ns, &mut Reader::new(), |_, message| told.push(message));
+        told
     }
 
     fn live(told: &[Message]) -> &HeapLive {
@@ -323,17 +381,67 @@ mod tests {
     #[test]
     fn a_profile_is_told_once_per_boundary_and_outlives_its_process() {
         let mut heaps = Heaps::open().unwrap();
-        assert_eq!(heaps.look(77), []);
-        write(&heaps, 3, 77, 0, 5000);
-        let told = heaps.look(77);
+        assert_eq!(heaps.look(GONE), []);
+        write(&heaps, 3, GONE, 0, 5000);
+        let told = heaps.look(GONE);
         let frame = HeapFrame { file: "t.py".into(), line: 5, function: "run".into() };
         assert_eq!(told[0], HeapStack { id: 0, flags: 0, frames: vec![frame] }.into());
         assert_eq!((live(&told).boundary, live(&told).bytes, live(&told).deviation), (0, 5000, 2597));
-        assert_eq!(heaps.look(77), []);
-        write(&heaps, 3, 77, 1, 7000);
-        assert_eq!(heaps.look(77).len(), 1, "the stack is known");
-        heaps.release(77);
-        assert_eq!(heaps.look(77), []);
+        assert_eq!(heaps.look(GONE), []);
+        write(&heaps, 3, GONE, 1, 7000);
+        assert_eq!(heaps.look(GONE).len(), 1, "the stack is known");
+        release(&mut heaps, 0);
+        assert_eq!(heaps.look(GONE), []);
+    }
+
+    #[test]
+    fn slots_of_processes_that_have_ended_are_free_again_once_they_are_read() {
+        let mut heaps = Heaps::open().unwrap();
+        let mut reader = Reader::new();
+        let own = reader.stat(std::process::id()).unwrap();
+        write(&heaps, 0, std::process::id(), 0, 5000);
+        let number = Owner { pid: std::process::id(), start: own.start_ticks as u32 }.number();
+        heaps.memory.write_all_at(&number.to_ne_bytes(), header::OWNER as u64).unwrap();
+        write(&heaps, 1, GONE, 0, 6000);
+        let watched = (2 * SLOT_BYTES + header::WATCHED) as u64;
+        write(&heaps, 2, GONE + 1, 0, 7000);
+        heaps.memory.write_all_at(&1_u32.to_ne_bytes(), watched).unwrap();
+        let owners = |heaps: &Heaps| {
+            [0, 1, 2].map(|index| owner(&heaps.memory, index * SLOT_BYTES as u64).map(|owner| owner.pid))
+        };
+        assert_eq!(release(&mut heaps, 0), []);
+        assert_eq!(owners(&heaps), [Some(std::process::id()), None, Some(GONE + 1)]);
+        // Only now its agent is heard.
+        heaps.hear(GONE + 1, &Hello::default().into());
+        assert_eq!(release(&mut heaps, LAST_WORDS_NS - 1), []);
+        let told = release(&mut heaps, LAST_WORDS_NS);
+        assert_eq!((live(&told).boundary, live(&told).interval), (AT_END, 0));
+        assert_eq!(owners(&heaps), [Some(std::process::id()), None, None]);
+    }
+
+    #[test]
+    fn nothing_is_waited_for_from_an_agent_that_has_said_that_it_ends() {
+        let mut heaps = Heaps::open().unwrap();
+        write(&heaps, 2, GONE, 0, 7000);
+        heaps.memory.write_all_at(&1_u32.to_ne_bytes(), (2 * SLOT_BYTES + header::WATCHED) as u64).unwrap();
+        heaps.hear(GONE, &Hello::default().into());
+        heaps.hear(GONE, &Bye::default().into());
+        assert_eq!(release(&mut heaps, 0), []);
+        assert_eq!(heaps.find(GONE), None);
+    }
+
+    #[test]
+    fn a_later_process_with_the_number_of_one_before_has_a_profile_of_its_own() {
+        let mut heaps = Heaps::open().unwrap();
+        write(&heaps, 0, 77, 0, 5000);
+        assert_eq!(heaps.look(77).len(), 2);
+        // The slot is another's by now, and that of the new process is elsewhere.
+        let owner = |start| Owner { pid: 77, start }.number().to_ne_bytes();
+        write(&heaps, 1, 77, 0, 7000);
+        heaps.memory.write_all_at(&owner(6), (SLOT_BYTES + header::OWNER) as u64).unwrap();
+        write(&heaps, 0, 78, 0, 9000);
+        let told = heaps.look(77);
+        assert_eq!((told.len(), live(&told).bytes), (2, 7000), "described anew: {told:?}");
     }
 
     #[test]

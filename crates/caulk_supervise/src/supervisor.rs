@@ -308,6 +308,15 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Frees what processes that have ended had for their profiles, whether or not they were ever seen.
+    fn release_heaps(&mut self, time_ns: u64) {
+        let Self { heaps, tree, sink, .. } = self;
+        if let Some(heaps) = heaps {
+            let tell = |pid, message| sink.event(&AgentEvent { time_ns, pid, message });
+            heaps.release(time_ns, &mut tree.reader, tell);
+        }
+    }
+
     /// The main process, or the first rank.
     fn speaks_for_the_run(&self, pid: u32) -> bool {
         let record = self.tree.processes.get(&pid).map(|process| &process.record);
@@ -401,6 +410,7 @@ impl Supervisor<'_> {
         let reason = self.silence.look(&mut self.tree, now);
         let cost = clock::cpu_ns().saturating_sub(before).saturating_sub(self.sampler.rollup_cost_ns());
         self.tell_changes();
+        self.release_heaps(now);
         if let Some(reason) = reason {
             self.note(reason);
         }
@@ -415,9 +425,6 @@ impl Supervisor<'_> {
         }
         for pid in std::mem::take(&mut self.tree.gone) {
             self.look_at_last_heap(pid);
-            if let Some(heaps) = &mut self.heaps {
-                heaps.release(pid);
-            }
             if let Some(board) = &self.board {
                 board.release(pid);
             }

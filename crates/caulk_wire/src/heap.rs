@@ -3,6 +3,10 @@
 //! The supervisor makes the memory and only reads it; a process writes its own slot. All numbers are in the machine's
 //! byte order and aligned to their size. Everything is append-only but [`TOTALS`] and [`SNAPSHOT`], until the process
 //! becomes another program: that one may begin anew, with [`header::IMAGE`] one up.
+//!
+//! Whose a slot is stands in one number, [`header::OWNER`], which is changed by comparing and exchanging it alone. A slot
+//! is free again when the supervisor has released that of a process that has ended. Where none is free, a process takes
+//! one over whose owner has ended, unless that is [`header::WATCHED`]: a reader looks at the owner before and after.
 
 /// Variable that says where the memory is: a path that opens it.
 pub const HEAP_VARIABLE: &str = "CAULK_HEAP";
@@ -13,7 +17,7 @@ pub const INTERVAL: u64 = 512 << 10;
 /// Mean bytes between samples where lines shall be told apart more precisely.
 pub const PRECISE_INTERVAL: u64 = 128 << 10;
 /// First eight bytes of a slot in use; the last of them is the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"caulkhp2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"caulkhp3");
 
 /// Processes with a profile of their own.
 pub const SLOTS: usize = 64;
@@ -36,10 +40,8 @@ pub const OTHERS: u32 = 0;
 pub mod header {
     /// [`super::MAGIC`], written last.
     pub const MAGIC: usize = 0;
-    /// Process that owns the slot; 0 where it is free.
-    pub const PID: usize = 8;
-    /// Minor version of CPython; 0 where there is none.
-    pub const PYTHON: usize = 12;
+    /// [`super::Owner`] as a number: whose the slot is.
+    pub const OWNER: usize = 8;
     /// Mean bytes between samples.
     pub const INTERVAL: usize = 16;
     /// [`super::Refusal`] as a number: why there are no Python stacks.
@@ -64,8 +66,40 @@ pub mod header {
     pub const ARENA_USED: usize = 80;
     /// Programs that the process has been before this one, by `exec`.
     pub const IMAGE: usize = 88;
-    /// When the process started, in ticks since boot; 0 where that is not known. `exec` leaves it as it is.
-    pub const START: usize = 96;
+    /// Minor version of CPython; 0 where there is none.
+    pub const PYTHON: usize = 92;
+    /// 1 where an agent reports of the process and has not said that it ends: the supervisor has yet to read what it held.
+    pub const WATCHED: usize = 96;
+    /// Bytes of the fields.
+    pub const BYTES: usize = 104;
+}
+
+/// Whose a slot is. With its number, the time at which a process started tells it from every other one; `exec` leaves
+/// both as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    /// Process, as the supervisor sees it.
+    pub pid: u32,
+    /// When it started, in ticks since boot, of which these are the lower bits; 0 where that is not known.
+    pub start: u32,
+}
+
+impl Owner {
+    /// The number of a free slot.
+    pub const NOBODY: u64 = 0;
+    /// The number of a slot that the supervisor is about to release.
+    pub const SUPERVISOR: u64 = u64::MAX;
+
+    /// The owner with this number; `None` where there is none.
+    pub fn of(number: u64) -> Option<Self> {
+        let is_process = ![Self::NOBODY, Self::SUPERVISOR].contains(&number);
+        is_process.then_some(Self { pid: number as u32, start: (number >> 32) as u32 })
+    }
+
+    /// As one number.
+    pub fn number(self) -> u64 {
+        u64::from(self.start) << 32 | u64::from(self.pid)
+    }
 }
 
 /// Bytes of the header.
@@ -433,6 +467,13 @@ mod tests {
         check(9, 3.58);
         check(100, 10.0);
         assert_eq!(Total { bytes: 1 << 30, blocks: 9, variance: 0 }.deviation(), 0, "exact");
+    }
+
+    #[test]
+    fn an_owner_is_one_number() {
+        let owner = Owner { pid: 77, start: u32::MAX };
+        assert_eq!(Owner::of(owner.number()), Some(owner));
+        assert_eq!([Owner::NOBODY, Owner::SUPERVISOR].map(Owner::of), [None, None]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 use caulk_wire::heap::{INTERVAL, INTERVAL_VARIABLE, header};
 
 use crate::build::{C, CC, build, compiled, skipped};
-use crate::program::{Run, run};
+use crate::program::{Profile, Run, run};
 
 fn program(mode: &str) -> Run {
     run(Command::new(compiled()).arg(mode))
@@ -99,6 +99,20 @@ fn processes_beyond_the_last_slot_run_without_and_are_counted() {
     // The parent has one of the 64 slots.
     let run = program("manyforks");
     assert_eq!((run.first().count(header::DROPPED), run.turned_away), (0, 7), "{}", run.output);
+}
+
+#[test]
+fn slots_of_processes_that_have_ended_are_taken_over_unless_they_are_still_to_be_read() {
+    let run = program("forksinturn");
+    assert_eq!(run.turned_away, 0, "{}", run.output);
+    // The first process's slot, that of a child that lives to the end, and that of an agent's that was killed: 10 MB each.
+    let live: Vec<u64> = run.profiles.iter().map(|profile| profile.live() >> 20).collect();
+    assert_eq!(live[..3], [9, 9, 9], "{}", run.output);
+    run.profiles[..3].iter().for_each(Profile::is_sound);
+    // The fourth slot was the first to be taken over, and then again; nothing of its former owners is left in it.
+    let last = &run.profiles[3];
+    last.is_sound();
+    assert!(live[3] == 9 && last.count(header::SAMPLES) < 40, "{live:?}");
 }
 
 #[test]

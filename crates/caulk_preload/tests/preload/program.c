@@ -214,6 +214,49 @@ static void many_forks(void) {
     while (wait(&status) > 0) CHECK(status == 0);
 }
 
+/* A child that holds 10 MB and waits to be told; `watched`: an agent reports of it. */
+static pid_t holding(int go[2], int done[2], int watched) {
+    char byte = 0;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        close(go[1]);
+        CHECK(malloc(10 * MB));
+        if (watched) {
+            void (*begin)(unsigned) = (void (*)(unsigned))dlsym(RTLD_DEFAULT, "caulk_heap_begin");
+            CHECK(begin);
+            begin(1);
+        }
+        CHECK(write(done[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 0);
+        _exit(0);
+    }
+    CHECK(read(done[0], &byte, 1) == 1);
+    return child;
+}
+
+/* Far more processes than there are slots, one after the other, beside one that lives and one of an agent that was killed.
+ * None is waited for before they all have ended. */
+static void forks_in_turn(void) {
+    int go[2], done[2], status;
+    CHECK(pipe(go) == 0 && pipe(done) == 0 && malloc(10 * MB));
+    holding(go, done, 0);
+    pid_t watched = holding(go, done, 1);
+    CHECK(kill(watched, SIGKILL) == 0 && waitpid(watched, &status, 0) == watched);
+    for (int i = 0; i < 160; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            for (int k = 0; k < 40; k++) CHECK(malloc(MB));
+            _exit(0);
+        }
+        siginfo_t info;
+        CHECK(waitid(P_PID, child, &info, WEXITED | WNOWAIT) == 0);
+    }
+    holding(go, done, 0);
+    close(go[1]);
+    while (wait(&status) > 0) CHECK(status == 0);
+}
+
 static void killed(void) {
     void *held[40];
     for (int i = 0; i < 40; i++) held[i] = malloc(MB);
@@ -492,6 +535,7 @@ int main(int count, char **words) {
     if (!strcmp(mode, "fork")) forks();
     if (!strcmp(mode, "failing")) keep_between_failures();
     if (!strcmp(mode, "manyforks")) many_forks();
+    if (!strcmp(mode, "forksinturn")) forks_in_turn();
     if (!strcmp(mode, "killed")) killed();
     if (!strcmp(mode, "vfork")) vforks();
     if (!strcmp(mode, "forkloop")) fork_loop(words[2]);
