@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from harness import CAULK, PROGRAMS, Run, marked_line
@@ -109,6 +111,54 @@ def test_processes_that_came_and_went_take_no_profile_from_a_pool(run_caulk):
     assert finding is not None and finding["class"] == "native-growth", run.told()
     assert finding["process"]["role"] == "worker", run.told()
     assert not any("heap profile" in note for note in run.report["notes"]), run.told()
+
+
+def reported(run: Run, *options: object) -> str:
+    """What `caulk report` prints of a run."""
+    command = [CAULK, "report", run.folder / "run", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def heap_by_line(run: Run, program: Path, mark: str) -> tuple[list[dict], float]:
+    """What the lines view has of the marked line, and the live bytes of everything; all views have to agree."""
+    number = marked_line(program, mark)
+    rows = json.loads(reported(run, "--lines", "--format", "json"))["lines"]
+    shown = [row for row in rows if row["line"] == number and row["file"].endswith(program.name)]
+    for view in (reported(run, "--lines"), reported(run, f"--lines={program}")):
+        lines = [line for line in view.splitlines() if re.match(rf"\s*\w.* {number} │ ", line)]
+        assert len(lines) == len(shown), view
+        assert sum("ended" in line for line in lines) == sum(row["ended"] for row in shown), view
+    page = run.folder / "heap.html"
+    reported(run, "--flame", page)
+    live = re.search(r'data-live="(\d+)"', page.read_text())
+    assert live is not None
+    total = float(live[1])
+    # What no line of the program's has is in the flame graph alone.
+    assert sum(row["live"]["bytes"] for row in rows) <= total + 1
+    return shown, total
+
+
+def test_workers_that_are_made_anew_every_epoch_are_told_once_and_hold_nothing_in_the_end(run_caulk):
+    program = PROGRAMS / "pools_closed.py"
+    run: Run = run_caulk(program)
+    assert run.code == 0 and run.alarms == [], run.told()
+    rows, live = heap_by_line(run, program, "# loaded")
+    numbers = [row["process"]["index"] for row in rows]
+    assert numbers and len(set(numbers)) == len(numbers), rows
+    assert all(row["ended"] and row["live"]["bytes"] == 0 for row in rows), rows
+    assert all(row["peak"]["bytes"] == pytest.approx(20e6, rel=0.01) for row in rows), rows
+    # The main process alone is left: 30 MB, and what the interpreter has.
+    assert 30e6 <= live < 45e6, live
+
+
+def test_workers_that_were_killed_with_the_program_hold_what_they_held(run_caulk):
+    program = PROGRAMS / "pools_closed.py"
+    run: Run = run_caulk(program, "killed")
+    assert run.code == 137, run.told()
+    rows, live = heap_by_line(run, program, "# loaded")
+    held = [row["live"]["bytes"] for row in rows if not row["ended"]]
+    assert held == [pytest.approx(20e6, rel=0.01)] * 2, rows
+    assert 70e6 <= live < 95e6, live
 
 
 def ranks(run_caulk, *leaking: str) -> tuple[Run, str]:

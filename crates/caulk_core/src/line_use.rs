@@ -15,11 +15,15 @@ pub struct LineUse {
     pub line: u32,
     /// Qualified name of the function; before Python 3.11 its name.
     pub function: String,
-    /// Place by live bytes, from 1. Lines that sampling cannot tell apart share one.
+    /// Place by live bytes, or by the peak where the process has ended, from 1. Lines that sampling cannot tell apart share
+    /// one.
     pub rank: u32,
-    /// At the last boundary.
+    /// At the last boundary; nothing where the process has ended.
     pub live: Sampled,
-    /// At the boundary at which it was most.
+    /// Every process of this role and number had ended before the run did.
+    #[serde(default)]
+    pub ended: bool,
+    /// At the boundary at which it was most, over all processes of this role and number, which followed one another.
     pub peak: Sampled,
     /// Growth per unit, where the line was seen to grow.
     pub growth: Option<Sampled>,
@@ -62,7 +66,7 @@ pub struct StackUse {
     pub rest: bool,
     /// Frames further out were left out.
     pub truncated: bool,
-    /// At the last boundary.
+    /// At the last boundary; nothing where the process has ended.
     pub live: Sampled,
     /// Growth in bytes per unit, where it is beyond doubt; else 0.
     pub growth: f64,

@@ -1,13 +1,12 @@
-//! The heap profile: what stacks and lines have allocated and not given back, boundary by boundary.
+//! The heap profile of one process: what stacks and lines have allocated and not given back, boundary by boundary.
 
 use std::collections::BTreeMap;
 
 use caulk_core::wire::heap::stack as flags;
 use caulk_core::wire::{HeapFrame, HeapStack, Unit};
-use caulk_core::{HeapTotal, LineUse, Recording, Sampled, StackFrame, StackUse, State};
+use caulk_core::{Sampled, State};
 use caulk_growth::{Judgement, Point};
 
-use crate::Sources;
 use crate::baselines::Baselines;
 use crate::process::Process;
 use crate::units::{Scale, position};
@@ -36,6 +35,50 @@ pub(crate) fn held(process: &Process<'_>, ids: &[u32]) -> Vec<Held> {
     process.heaps.iter().map(at).collect()
 }
 
+/// What some stacks held from beginning to end, of one process or of several, one after the other.
+pub(crate) struct Course {
+    /// At the last boundary.
+    pub(crate) last: Sampled,
+    /// Most that was held at a boundary.
+    pub(crate) peak: Sampled,
+    /// At the boundaries of the scale's unit.
+    pub(crate) readings: Vec<Point>,
+}
+
+impl Course {
+    /// `None` where no process has told of its heap.
+    pub(crate) fn of<'p, 'a: 'p>(
+        processes: impl IntoIterator<Item = (&'p Process<'a>, &'p [u32])>,
+        scale: Scale,
+    ) -> Option<Self> {
+        let mut whole: Option<Self> = None;
+        for (process, ids) in processes {
+            let held = held(process, ids);
+            let amounts = || held.iter().map(|held| held.live);
+            let Some(last) = amounts().next_back() else { continue };
+            let whole = whole.get_or_insert_with(|| Self { last, peak: last, readings: Vec::new() });
+            whole.last = last;
+            whole.peak = amounts().chain([whole.peak]).max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
+            whole.readings.extend(readings(process, scale, &held, |held| held.live.bytes));
+        }
+        whole
+    }
+
+    pub(crate) fn judge(&self, scale: Scale) -> Judgement {
+        Baselines::of(self.readings.clone(), scale).judge()
+    }
+
+    /// Growth per unit, by trend and by sampling.
+    pub(crate) fn growth(&self, judgement: &Judgement) -> Sampled {
+        let ends = self.readings.first().zip(self.readings.last());
+        let units = ends.map_or(0.0, |(first, last)| last.at - first.at);
+        let interval = judgement.interval.unwrap_or([judgement.slope; 2]);
+        let growth = Sampled::of_interval(judgement.slope, interval);
+        // Samples that live on from boundary to boundary carry their error along: the trend does not see it.
+        Sampled { deviation: growth.deviation.max(self.last.deviation / units.max(1.0)), ..growth }
+    }
+}
+
 /// What is allocated at one line of the user's.
 pub(crate) struct Line<'a> {
     pub(crate) frame: &'a HeapFrame,
@@ -44,8 +87,6 @@ pub(crate) struct Line<'a> {
     pub(crate) blocks_per_unit: f64,
     /// At the last boundary.
     pub(crate) live: Sampled,
-    /// Most that was held at a boundary.
-    peak: Sampled,
     /// Growth per unit, by trend and by sampling.
     pub(crate) growth: Sampled,
 }
@@ -71,18 +112,11 @@ impl<'a> Line<'a> {
     fn of(process: &'a Process<'_>, scale: Scale, ids: &[u32]) -> Option<Self> {
         let stacks: Vec<&HeapStack> = ids.iter().map(|id| process.stacks[id]).collect();
         let frame = blamed(stacks.first()?)?;
-        let held = held(process, ids);
-        let live = held.last()?.live;
-        let peak = held.iter().map(|held| held.live).max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
-        let readings = readings(process, scale, &held, |held| held.live.bytes);
-        let units = readings.first().zip(readings.last()).map_or(0.0, |(first, last)| last.at - first.at);
-        let judgement = Baselines::of(readings, scale).judge();
-        let interval = judgement.interval.unwrap_or([judgement.slope; 2]);
-        let mut growth = Sampled::of_interval(judgement.slope, interval);
-        // Samples that live on from boundary to boundary carry their error along: the trend does not see it.
-        growth.deviation = growth.deviation.max(live.deviation / units.max(1.0));
+        let course = Course::of([(process, ids)], scale)?;
         let blocks_per_unit = blocks_per_unit(process, scale, ids);
-        Some(Self { frame, stacks, judgement, blocks_per_unit, live, peak, growth })
+        let judgement = course.judge(scale);
+        let growth = course.growth(&judgement);
+        Some(Self { frame, stacks, judgement, blocks_per_unit, live: course.last, growth })
     }
 
     /// Does it grow, in a process that does? Samples of few blocks make steps uneven: then a trend that is surely upward
@@ -143,49 +177,6 @@ pub(crate) fn is_of_user(file: &str) -> bool {
     !file.starts_with('<') && !is_of_caulk(file) && !installed.iter().any(|folder| file.contains(folder))
 }
 
-/// What every line of the user's has allocated and not given back, the largest first; empty where the heap was not
-/// sampled.
-pub fn lines(recording: &Recording, sources: &dyn Sources) -> Vec<LineUse> {
-    let processes = Process::all(recording);
-    let mut all = Vec::new();
-    for process in &processes {
-        let scale = scale(process);
-        let of_process = of_process(process, scale);
-        all.extend(of_process.iter().filter(|line| is_of_user(&line.frame.file)).map(|line| LineUse {
-            process: process.reference(),
-            file: sources.display(&line.frame.file),
-            line: line.frame.line,
-            function: line.frame.function.clone(),
-            rank: 0,
-            live: line.live,
-            peak: line.peak,
-            growth: (line.judgement.state == State::Grows).then_some(line.growth),
-            unit: scale.verdict_unit(),
-        }));
-    }
-    rank(&mut all, |line| line.live, |line, rank| line.rank = rank);
-    all.sort_by(|a, b| {
-        let key = |line: &LineUse| (line.rank, line.process.clone(), line.file.clone(), line.line);
-        key(a).cmp(&key(b))
-    });
-    all
-}
-
-/// What every process whose heap was sampled has allocated and not given back.
-pub fn totals(recording: &Recording) -> Vec<HeapTotal> {
-    let total = |process: &Process<'_>| {
-        let last = process.heaps.last()?;
-        let live = Sampled { bytes: last.bytes as f64, deviation: last.deviation as f64 };
-        Some(HeapTotal { process: process.reference(), interval: last.interval, live })
-    };
-    Process::all(recording).iter().filter_map(total).collect()
-}
-
-/// A process that was killed before its first boundary has told what it held all the same.
-fn scale(process: &Process<'_>) -> Scale {
-    Scale::of(process).unwrap_or(Scale::BY_TIME)
-}
-
 /// Gives places from 1 by an amount, the largest first; what sampling cannot tell from the first of a place shares it.
 pub(crate) fn rank<T>(all: &mut [T], amount: impl Fn(&T) -> Sampled, mut set: impl FnMut(&mut T, u32)) {
     all.sort_by(|a, b| amount(b).bytes.total_cmp(&amount(a).bytes));
@@ -196,64 +187,4 @@ pub(crate) fn rank<T>(all: &mut [T], amount: impl Fn(&T) -> Sampled, mut set: im
         }
         set(one, rank);
     }
-}
-
-/// What every stack has allocated and not given back, with what was not told by stack.
-pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
-    let processes = Process::all(recording);
-    let mut all = Vec::new();
-    for process in &processes {
-        let Some(last) = process.heaps.last() else { continue };
-        let scale = scale(process);
-        let mut told = 0.0;
-        for (id, stack) in &process.stacks {
-            let held = held(process, &[*id]);
-            let live = held.last().map_or_else(Sampled::default, |held| held.live);
-            if live.bytes <= 0.0 {
-                continue;
-            }
-            told += live.bytes;
-            all.push(StackUse {
-                process: process.reference(),
-                frames: frames(stack, sources),
-                rest: stack.flags & flags::OTHERS != 0,
-                truncated: stack.flags & flags::TRUNCATED != 0,
-                live,
-                growth: growth(&readings(process, scale, &held, |held| held.live.bytes), scale),
-                unit: scale.verdict_unit(),
-            });
-        }
-        let rest = last.bytes as f64 - told;
-        if rest > 0.0 {
-            all.push(StackUse {
-                process: process.reference(),
-                frames: Vec::new(),
-                rest: true,
-                truncated: false,
-                live: Sampled { bytes: rest, deviation: 0.0 },
-                growth: 0.0,
-                unit: scale.verdict_unit(),
-            });
-        }
-    }
-    all
-}
-
-fn frames(stack: &HeapStack, sources: &dyn Sources) -> Vec<StackFrame> {
-    let frame = |frame: &HeapFrame| StackFrame {
-        file: sources.display(&frame.file),
-        line: frame.line,
-        function: frame.function.clone(),
-        own: is_of_user(&frame.file),
-    };
-    stack.frames.iter().rev().map(frame).collect()
-}
-
-/// Growth of one stack per unit. One of many that grow together may be too small to matter alone, so that its rate need
-/// not matter, but must be above zero beyond doubt and must not have come to an end.
-fn growth(readings: &[Point], scale: Scale) -> f64 {
-    let judgement = Baselines::of(readings.to_vec(), scale).judge();
-    let ended = matches!(judgement.state, State::Plateaus | State::Sawtooth);
-    let rises = judgement.interval.is_some_and(|[low, _]| low > 0.0);
-    if rises && !ended { judgement.slope } else { 0.0 }
 }

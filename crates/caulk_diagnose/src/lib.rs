@@ -10,6 +10,7 @@ mod class;
 mod compare;
 mod cycles;
 mod fix;
+mod generations;
 mod gpu;
 mod gpu_lines;
 mod gpu_rest;
@@ -41,6 +42,7 @@ mod training;
 mod unaccounted;
 mod unended;
 mod units;
+mod uses;
 mod verdicts;
 mod workers;
 
@@ -54,8 +56,8 @@ use caulk_python::Module;
 
 use crate::children::Children;
 pub use crate::compare::{CompareError, compare};
-pub use crate::heap::{lines, stacks, totals};
 use crate::process::Process;
+pub use crate::uses::{lines, stacks, totals};
 
 /// Where the text of the program's files comes from.
 pub trait Sources {

@@ -27,11 +27,17 @@ impl Scale {
 
     /// Epochs where they were told, else steps, else seconds.
     pub(crate) fn of(process: &Process<'_>) -> Option<Self> {
+        Self::among(&process.boundaries)
+    }
+
+    /// The same, of several processes' boundaries in order.
+    pub(crate) fn among(all: &[&Boundary]) -> Option<Self> {
+        let of_unit = |unit: Unit| all.iter().copied().filter(move |boundary| boundary.unit == unit);
         let unit = [Unit::Epoch, Unit::Steps, Unit::Seconds]
             .into_iter()
-            .find(|unit| process.of_unit(*unit).count() >= ENOUGH)
-            .or_else(|| process.boundaries.first().map(|boundary| boundary.unit))?;
-        let boundaries: Vec<&Boundary> = process.of_unit(unit).collect();
+            .find(|unit| of_unit(*unit).count() >= ENOUGH)
+            .or_else(|| all.first().map(|boundary| boundary.unit))?;
+        let boundaries: Vec<&Boundary> = of_unit(unit).collect();
         let per = |value: &dyn Fn(&Boundary) -> f64| {
             let rates = boundaries.windows(2).filter_map(|pair| {
                 let distance = position(pair[1]) - position(pair[0]);

@@ -19,6 +19,10 @@ const NOTE: &str = "Bytes that were allocated at a line and not given back, at t
                     counts for the line that called it. Estimated from samples: ± is the 95 % interval, and lines that are \
                     closer than theirs are in no order.";
 
+/// Stands below where lines of such processes are shown.
+const ENDED: &str = "Processes that ended before the run did hold nothing any more: of those that followed one another under \
+                     one number the peak is the most that one of them held.";
+
 /// As a document for programs.
 pub fn lines_json(rows: &[LineUse], totals: &[HeapTotal]) -> String {
     let document =
@@ -51,6 +55,9 @@ pub fn lines_text(
     }
     page.gap();
     page.prose((Tone::Quiet, ""), Tone::Quiet, NOTE);
+    if rows.iter().any(|row| row.ended) {
+        page.prose((Tone::Quiet, ""), Tone::Quiet, ENDED);
+    }
     page.finish()
 }
 
@@ -119,7 +126,8 @@ fn line(page: &mut Page, row: Option<&LineUse>, number: u32, text: &str) {
             with_margin(&Bytes::signed(rate), growth)
         });
         let amount = |sampled: Sampled| with_margin(&Bytes(sampled.bytes as u64).to_string(), sampled);
-        format!("{:>FIGURE$}  {growth:>FIGURE$}  {:>FIGURE$}", amount(row.live), amount(row.peak))
+        let live = if row.ended { "ended".into() } else { amount(row.live) };
+        format!("{live:>FIGURE$}  {growth:>FIGURE$}  {:>FIGURE$}", amount(row.peak))
     });
     let tone = if row.is_some_and(|row| row.growth.is_some()) { Tone::Bad } else { Tone::Plain };
     page.line(&[
@@ -150,6 +158,7 @@ mod tests {
             function: "main".into(),
             rank,
             live: sampled(bytes, 2e5),
+            ended: false,
             peak: sampled(bytes, 2e5),
             growth: growth.map(|growth| sampled(growth, 1e5)),
             unit: VerdictUnit::Epoch,
@@ -196,6 +205,18 @@ mod tests {
         check([1, MOST], 1);
         check([2 * MOST, 1], 2 * MOST);
         assert!(text([1, MOST]).contains("24 more lines hold less."));
+    }
+
+    #[test]
+    fn of_processes_that_have_ended_the_peak_is_shown() {
+        let worker = ProcessRef { role: "worker".into(), index: 0, count: 1 };
+        let rows =
+            [LineUse { process: worker, ended: true, live: Sampled::default(), ..row(2, 1, 4e7, None) }];
+        let text = lines_text(&rows, None, &excerpts(), &OPTIONS);
+        let shown = text.lines().find(|line| line.contains(" 2 │")).unwrap_or_default();
+        assert!(shown.trim_start().starts_with("ended ") && shown.contains("38.1 MB"), "{text}");
+        assert!(text.contains("ended before the run did"), "{text}");
+        assert!(!lines_text(&[row(2, 1, 4e7, None)], None, &excerpts(), &OPTIONS).contains("ended"));
     }
 
     #[test]

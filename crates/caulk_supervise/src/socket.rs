@@ -56,6 +56,8 @@ pub(crate) struct Clients {
 pub(crate) enum Heard {
     /// A message, with the process id of its sender.
     Message(u32, Box<Message>),
+    /// The agent of this process has closed the connection, as it does at the latest when the process ends.
+    HungUp(u32),
     /// A client was closed for this reason.
     Refused(String),
 }
@@ -172,7 +174,11 @@ impl Clients {
             }
             let reading = client.read();
             news |= reading.bytes > 0;
-            client.decode(heard) && !reading.ended
+            let is_an_agent = client.decode(heard);
+            if reading.ended {
+                heard.push(Heard::HungUp(client.pid));
+            }
+            is_an_agent && !reading.ended
         });
         news
     }
@@ -326,4 +332,31 @@ fn mark() -> String {
         return digits;
     }
     format!("{:016x}{:016x}", crate::clock::now_ns(), std::process::id())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+mod tests {
+    use std::io::Write;
+
+    use caulk_core::wire::Bye;
+
+    use super::*;
+
+    #[test]
+    fn what_an_agent_has_said_comes_before_its_hanging_up() {
+        let (mut agent, stream) = UnixStream::pair().unwrap();
+        let mut clients = Clients::default();
+        clients.add(stream);
+        let mut bytes = Vec::new();
+        Message::from(Bye::default()).encode(&mut bytes);
+        agent.write_all(&bytes).unwrap();
+        drop(agent);
+        let mut heard = Vec::new();
+        while clients.len() > 0 {
+            clients.hear(&[true], &mut heard);
+        }
+        let pid = std::process::id();
+        assert_eq!(heard, [Heard::Message(pid, Box::new(Bye::default().into())), Heard::HungUp(pid)]);
+    }
 }

@@ -234,6 +234,7 @@ impl Supervisor<'_> {
         for item in heard {
             match item {
                 Heard::Message(pid, message) => self.hear(pid, *message),
+                Heard::HungUp(pid) => self.tree.hung_up(pid, clock::now_ns()),
                 Heard::Refused(reason) => self.note(reason),
             }
         }

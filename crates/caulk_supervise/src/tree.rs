@@ -306,6 +306,13 @@ impl Tree {
         self.tell(pid);
     }
 
+    /// Takes in that an agent hung up: until then its process was there, whenever the last look was.
+    pub(crate) fn hung_up(&mut self, pid: u32, now_ns: u64) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.record.last_ns = process.record.last_ns.max(now_ns);
+        }
+    }
+
     /// The last look may have been before it became the program that speaks here; by now it may have ended.
     fn meet(&mut self, pid: u32, hello: &Hello) {
         if self.reader.stat(pid).is_some() {

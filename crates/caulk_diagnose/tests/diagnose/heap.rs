@@ -1,9 +1,10 @@
 //! The heap profile by line and by stack, and two moments of it compared.
 
 use caulk_core::wire::{
-    AT_END, ContainerKind, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, MadeBy, TypeCount, Types, Unit,
+    AT_END, Boundary, ContainerKind, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, MadeBy, Message,
+    TypeCount, Types, Unit,
 };
-use caulk_core::{LineUse, Moment, VerdictUnit};
+use caulk_core::{AgentEvent, LineUse, Moment, ProcessRecord, Recording, Role, VerdictUnit};
 use caulk_diagnose::CompareError;
 
 use crate::run::{FILE, MB, Run, elements, global, rising};
@@ -165,4 +166,100 @@ fn what_was_held_by_a_process_killed_before_its_first_boundary_is_told() {
     let lines = run.lines();
     assert_eq!((lines.len(), lines[0].line, lines[0].live.bytes), (1, 2, 300.0 * MB as f64));
     assert_eq!(run.stacks().len(), 2);
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A worker 0 of its own in each of eight epochs, which are over at 10 s, 20 s, and so on: of so many bytes at the boundary
+/// that it took over and at its end, which came so long after its epoch's.
+fn workers(bytes: impl Fn(u64) -> [u64; 2], ended_s: impl Fn(u64) -> f64) -> impl FnOnce(&mut Recording) {
+    move |recording| {
+        for epoch in 0..8_u64 {
+            let (pid, over_ns) = (100 + epoch as u32, (epoch + 1) * 10 * SECOND);
+            recording.processes.push(ProcessRecord {
+                pid,
+                parent: 7,
+                role: Role::Worker,
+                first_ns: over_ns - 9 * SECOND,
+                last_ns: over_ns.saturating_add_signed((ended_s(epoch) * 1e9) as i64),
+                agent: true,
+                ..ProcessRecord::default()
+            });
+            let frames = vec![HeapFrame { file: FILE.into(), line: 2, function: "load".into() }];
+            let live = |boundary, bytes| {
+                let rows = vec![HeapRow { id: 0, bytes, blocks: 3, deviation: 0 }];
+                HeapLive { boundary, bytes, rows, ..HeapLive::default() }
+            };
+            let time_ns = over_ns - 8 * SECOND;
+            let boundary =
+                Boundary { unit: Unit::Epoch, index: epoch, time_ns, of: 7, ..Boundary::default() };
+            let [begun, ended] = bytes(epoch);
+            let said: [Message; 4] = [
+                boundary.into(),
+                HeapStack { id: 0, flags: 0, frames }.into(),
+                live(0, begun).into(),
+                live(AT_END, ended).into(),
+            ];
+            recording.events.extend(said.map(|message| AgentEvent { time_ns, pid, message }));
+        }
+    }
+}
+
+/// The one line of the workers, and what all lines and all stacks are said to hold.
+fn of_workers(run: &Run) -> (LineUse, [u64; 2]) {
+    let lines = run.lines();
+    let held = [
+        lines.iter().map(|line| line.live.bytes).sum::<f64>(),
+        run.stacks().iter().map(|stack| stack.live.bytes).sum(),
+    ];
+    let mut own = lines.into_iter().filter(|line| line.process.role == "worker");
+    let line = own.next().expect("the peak at least is told");
+    assert_eq!(own.next(), None, "one worker, one line");
+    (line, held.map(|bytes| bytes as u64))
+}
+
+#[test]
+fn workers_that_are_made_anew_every_epoch_are_one_and_hold_nothing_once_they_have_ended() {
+    let run = profile(&[(&|_| 30 * MB, 0)]).edit(workers(|epoch| [10 * MB, (20 + epoch % 2) * MB], |_| -0.5));
+    let (line, held) = of_workers(&run);
+    assert_eq!((line.ended, line.live.bytes, line.peak.bytes), (true, 0.0, 21.0 * MB as f64));
+    assert_eq!((line.growth, line.rank), (None, 2), "after the main process's 30 MB");
+    // What is not told by stack is 1 MB.
+    assert_eq!(held, [30 * MB, 31 * MB]);
+}
+
+#[test]
+fn the_last_of_them_holds_what_it_holds_if_it_was_there_at_the_last_boundary() {
+    let run = profile(&[(&|_| 30 * MB, 0)]).edit(workers(|_| [10 * MB, 20 * MB], |_| 0.5));
+    let (line, held) = of_workers(&run);
+    assert_eq!((line.ended, line.live.bytes), (false, 20.0 * MB as f64));
+    assert_eq!(held, [50 * MB, 51 * MB]);
+}
+
+#[test]
+fn of_a_run_that_was_killed_those_hold_memory_that_were_killed_with_it() {
+    let killed = |ended_s: f64| {
+        let rows = vec![HeapRow { id: 0, bytes: 40 * MB, blocks: 3, deviation: 0 }];
+        let at_end = HeapLive { boundary: AT_END, bytes: 40 * MB, rows, ..HeapLive::default() };
+        let run = profile(&[(&|_| 30 * MB, 0)]).say(at_end);
+        let run = run.edit(workers(|_| [10 * MB, 20 * MB], move |_| ended_s));
+        of_workers(&run.edit(|recording| recording.info.end_ns = Some(86 * SECOND)))
+    };
+    let (line, held) = killed(5.9);
+    assert_eq!((line.ended, held), (false, [60 * MB, 60 * MB]));
+    let (line, held) = killed(4.0);
+    assert_eq!((line.ended, held), (true, [40 * MB, 40 * MB]));
+}
+
+#[test]
+fn what_grows_from_worker_to_worker_is_told_as_growth() {
+    let growing = workers(|epoch| [(10 + 5 * epoch) * MB, (12 + 5 * epoch) * MB], |_| -0.5);
+    let run = profile(&[(&|_| 30 * MB, 0)]).edit(growing);
+    let (line, _) = of_workers(&run);
+    assert_eq!((line.ended, line.peak.bytes), (true, 47.0 * MB as f64));
+    let grown = line.growth.expect("each holds more than the one before").bytes;
+    assert!((grown / (5 * MB) as f64 - 1.0).abs() < 0.01, "{grown}");
+    let stacks = run.stacks();
+    let stack = stacks.iter().find(|stack| stack.process.role == "worker").expect("its growth is told");
+    assert_eq!((stack.live.bytes, stack.growth as u64 / MB), (0.0, 5));
 }

@@ -1,0 +1,164 @@
+//! What lines and stacks of the program hold of the heap, for people: processes that follow one another are joined.
+
+use std::collections::BTreeMap;
+
+use caulk_core::wire::heap::stack as flags;
+use caulk_core::wire::{HeapFrame, HeapStack};
+use caulk_core::{HeapTotal, LineUse, Recording, Sampled, StackFrame, StackUse, State};
+
+use crate::Sources;
+use crate::generations::Generations;
+use crate::heap::{self, Course, is_of_user, rank};
+use crate::process::Process;
+use crate::units::Scale;
+
+/// What every line of the user's has allocated and not given back, the largest first; empty where the heap was not
+/// sampled.
+pub fn lines(recording: &Recording, sources: &dyn Sources) -> Vec<LineUse> {
+    let processes = Process::all(recording);
+    let mut all: Vec<LineUse> = Generations::join(recording, &processes)
+        .iter()
+        .flat_map(|generations| of_generations(generations, sources))
+        .collect();
+    // What those that have ended hold is nothing: they take the place of what they held.
+    let weight = |line: &LineUse| if line.ended { line.peak } else { line.live };
+    rank(&mut all, weight, |line, rank| line.rank = rank);
+    all.sort_by(|a, b| {
+        let key = |line: &LineUse| (line.rank, line.process.clone(), line.file.clone(), line.line);
+        key(a).cmp(&key(b))
+    });
+    all
+}
+
+fn of_generations(generations: &Generations<'_, '_>, sources: &dyn Sources) -> Vec<LineUse> {
+    let scale = generations.scale();
+    let mut frames: BTreeMap<(&str, u32), &HeapFrame> = BTreeMap::new();
+    let mut stacks: BTreeMap<(&str, u32), Ids> = BTreeMap::new();
+    for (at, process) in generations.all.iter().enumerate() {
+        for (line, ids) in heap::by_line(process) {
+            let frame = ids.first().and_then(|id| heap::blamed(process.stacks[id]));
+            let Some(frame) = frame.filter(|frame| is_of_user(&frame.file)) else { continue };
+            frames.insert(line, frame);
+            stacks.entry(line).or_insert_with(|| Ids::none(generations)).0[at] = ids;
+        }
+    }
+    let line_use = |(line, ids): (&(&str, u32), &Ids)| {
+        let (frame, course) = (frames.get(line)?, ids.course(generations, scale)?);
+        let judgement = course.judge(scale);
+        Some(LineUse {
+            process: generations.reference(),
+            file: sources.display(&frame.file),
+            line: frame.line,
+            function: frame.function.clone(),
+            rank: 0,
+            live: if generations.lives { course.last } else { Sampled::default() },
+            ended: !generations.lives,
+            peak: course.peak,
+            growth: (judgement.state == State::Grows).then(|| course.growth(&judgement)),
+            unit: scale.verdict_unit(),
+        })
+    };
+    stacks.iter().filter_map(line_use).collect()
+}
+
+/// What every process whose heap was sampled has allocated and not given back, where it was there at the end.
+pub fn totals(recording: &Recording) -> Vec<HeapTotal> {
+    let processes = Process::all(recording);
+    let total = |generations: &Generations<'_, '_>| {
+        let last = generations.living()?.heaps.last()?;
+        let live = Sampled { bytes: last.bytes as f64, deviation: last.deviation as f64 };
+        Some(HeapTotal { process: generations.reference(), interval: last.interval, live })
+    };
+    Generations::join(recording, &processes).iter().filter_map(total).collect()
+}
+
+/// Stacks of each generation.
+struct Ids(Vec<Vec<u32>>);
+
+impl Ids {
+    fn none(generations: &Generations<'_, '_>) -> Self {
+        Self(vec![Vec::new(); generations.all.len()])
+    }
+
+    fn course(&self, generations: &Generations<'_, '_>, scale: Scale) -> Option<Course> {
+        let ids = self.0.iter().map(Vec::as_slice);
+        Course::of(generations.all.iter().copied().zip(ids), scale)
+    }
+}
+
+/// A stack as it is shown.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Shown {
+    frames: Vec<StackFrame>,
+    rest: bool,
+    truncated: bool,
+}
+
+impl Shown {
+    fn of(stack: &HeapStack, sources: &dyn Sources) -> Self {
+        let frame = |frame: &HeapFrame| StackFrame {
+            file: sources.display(&frame.file),
+            line: frame.line,
+            function: frame.function.clone(),
+            own: is_of_user(&frame.file),
+        };
+        Self {
+            frames: stack.frames.iter().rev().map(frame).collect(),
+            rest: stack.flags & flags::OTHERS != 0,
+            truncated: stack.flags & flags::TRUNCATED != 0,
+        }
+    }
+}
+
+/// What every stack has allocated and not given back, with what was not told by stack.
+pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
+    let processes = Process::all(recording);
+    let joined = Generations::join(recording, &processes);
+    joined.iter().flat_map(|generations| stacks_of(generations, sources)).collect()
+}
+
+fn stacks_of(generations: &Generations<'_, '_>, sources: &dyn Sources) -> Vec<StackUse> {
+    let scale = generations.scale();
+    let stack_use = |shown: Shown, live: Sampled, growth: f64| StackUse {
+        process: generations.reference(),
+        frames: shown.frames,
+        rest: shown.rest,
+        truncated: shown.truncated,
+        live,
+        growth,
+        unit: scale.verdict_unit(),
+    };
+    let mut stacks: BTreeMap<Shown, Ids> = BTreeMap::new();
+    for (at, process) in generations.all.iter().enumerate() {
+        for (id, stack) in &process.stacks {
+            let ids = stacks.entry(Shown::of(stack, sources)).or_insert_with(|| Ids::none(generations));
+            ids.0[at].push(*id);
+        }
+    }
+    let mut all = Vec::new();
+    for (shown, ids) in stacks {
+        let Some(course) = ids.course(generations, scale) else { continue };
+        let live = if generations.lives { course.last } else { Sampled::default() };
+        let growth = growth(&course, scale);
+        if live.bytes > 0.0 || growth > 0.0 {
+            all.push(stack_use(shown, live, growth));
+        }
+    }
+    let whole = generations.living().and_then(|process| process.heaps.last());
+    let told: f64 = all.iter().map(|stack| stack.live.bytes).sum();
+    let rest = whole.map_or(0.0, |heap| heap.bytes as f64 - told);
+    if rest > 0.0 {
+        let shown = Shown { frames: Vec::new(), rest: true, truncated: false };
+        all.push(stack_use(shown, Sampled { bytes: rest, deviation: 0.0 }, 0.0));
+    }
+    all
+}
+
+/// Growth of one stack per unit. One of many that grow together may be too small to matter alone, so that its rate need
+/// not matter, but must be above zero beyond doubt and must not have come to an end.
+fn growth(course: &Course, scale: Scale) -> f64 {
+    let judgement = course.judge(scale);
+    let ended = matches!(judgement.state, State::Plateaus | State::Sawtooth);
+    let rises = judgement.interval.is_some_and(|[low, _]| low > 0.0);
+    if rises && !ended { judgement.slope } else { 0.0 }
+}
