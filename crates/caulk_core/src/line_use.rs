@@ -66,6 +66,8 @@ pub struct StackUse {
     pub rest: bool,
     /// Frames further out were left out.
     pub truncated: bool,
+    /// A thread without Python code has allocated, for the one whose stack it is.
+    pub borrowed: bool,
     /// At the last boundary; nothing where the process has ended.
     pub live: Sampled,
     /// Growth in bytes per unit, where it is beyond doubt; else 0.

@@ -92,6 +92,7 @@ struct Shown {
     frames: Vec<StackFrame>,
     rest: bool,
     truncated: bool,
+    borrowed: bool,
 }
 
 impl Shown {
@@ -106,6 +107,7 @@ impl Shown {
             frames: stack.frames.iter().rev().map(frame).collect(),
             rest: stack.flags & flags::OTHERS != 0,
             truncated: stack.flags & flags::TRUNCATED != 0,
+            borrowed: stack.flags & flags::BORROWED != 0,
         }
     }
 }
@@ -124,6 +126,7 @@ fn stacks_of(generations: &Generations<'_, '_>, sources: &dyn Sources) -> Vec<St
         frames: shown.frames,
         rest: shown.rest,
         truncated: shown.truncated,
+        borrowed: shown.borrowed,
         live,
         growth,
         unit: scale.verdict_unit(),
@@ -148,7 +151,7 @@ fn stacks_of(generations: &Generations<'_, '_>, sources: &dyn Sources) -> Vec<St
     let told: f64 = all.iter().map(|stack| stack.live.bytes).sum();
     let rest = whole.map_or(0.0, |heap| heap.bytes as f64 - told);
     if rest > 0.0 {
-        let shown = Shown { frames: Vec::new(), rest: true, truncated: false };
+        let shown = Shown { frames: Vec::new(), rest: true, truncated: false, borrowed: false };
         all.push(stack_use(shown, Sampled { bytes: rest, deviation: 0.0 }, 0.0));
     }
     all

@@ -36,6 +36,7 @@ enum Label<'a> {
     Cut,
     Rest,
     Native,
+    Threads,
 }
 
 impl Label<'_> {
@@ -47,6 +48,7 @@ impl Label<'_> {
             Self::Cut => "… frames further out".into(),
             Self::Rest => "stacks that hold little".into(),
             Self::Native => "no Python on the stack".into(),
+            Self::Threads => "threads that work for it".into(),
         }
     }
 
@@ -107,6 +109,7 @@ fn path(stack: &StackUse) -> Vec<Label<'_>> {
         path.push(Label::Cut);
     }
     path.extend(stack.frames.iter().map(Label::Frame));
+    path.extend((stack.borrowed && !stack.frames.is_empty()).then_some(Label::Threads));
     path
 }
 
@@ -232,6 +235,7 @@ mod tests {
             frames: (1..).zip(functions).map(frame).collect(),
             truncated: false,
             rest: false,
+            borrowed: false,
             live: Sampled { bytes, deviation: 10.0 },
             growth,
             unit: VerdictUnit::Epoch,
@@ -304,9 +308,15 @@ mod tests {
     fn what_no_python_frame_made_and_what_was_not_told_have_names() {
         let rest = StackUse { rest: true, ..stack(&[], 5.0, 0.0) };
         let cut = StackUse { truncated: true, ..stack(&["deep"], 1.0, 0.0) };
-        let frames = frames(&flame_html(&[stack(&[], 9.0, 0.0), rest, cut], "a run"));
+        let lent = StackUse { borrowed: true, ..stack(&["backward"], 2.0, 0.0) };
+        let frames = frames(&flame_html(&[stack(&[], 9.0, 0.0), rest, cut, lent], "a run"));
         let names: Vec<&str> = frames.iter().map(|(name, ..)| name.as_str()).collect();
-        for name in ["no Python on the stack", "stacks that hold little", "… frames further out"] {
+        for name in [
+            "no Python on the stack",
+            "stacks that hold little",
+            "… frames further out",
+            "threads that work for it",
+        ] {
             assert!(names.contains(&name), "{names:?}");
         }
     }
