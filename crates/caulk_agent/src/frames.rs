@@ -15,7 +15,7 @@ mod locals;
 mod user_files;
 
 pub(crate) use locals::{for_each_local, local, usable};
-pub(crate) use user_files::{is_caulk_file, is_user_file};
+pub(crate) use user_files::{is_caulk_file, is_installed_file, is_user_file};
 
 use crate::heap::{loaded, member};
 use crate::symbols;

@@ -101,6 +101,8 @@ struct Session {
     channel: Channel,
     /// The heap sampler, where it is loaded.
     sampler: Option<Sampler>,
+    /// It counts what pymalloc maps.
+    counts_arenas: bool,
     meter: Meter,
     /// For a process that was forked: what it still shares.
     shares: Option<SharesMeter>,
@@ -144,6 +146,7 @@ impl Session {
         Self {
             channel: Channel::new(path),
             sampler: None,
+            counts_arenas: false,
             meter: Meter::new(),
             shares: None,
             copied: Copied::default(),
@@ -328,7 +331,7 @@ impl Session {
 
     fn figures(&self, reading: Reading) -> Boundary {
         let small = reading.small_blocks as f64 * self.mean_small.unwrap_or(64.0);
-        let arenas = self.sampler.map(Sampler::arena_bytes);
+        let arenas = self.sampler.filter(|_| self.counts_arenas).map(Sampler::arena_bytes);
         Boundary {
             malloc_bytes: if reading.fresh { reading.malloc.used } else { 0 },
             malloc_free_bytes: reading.malloc.free,
@@ -367,6 +370,7 @@ impl Session {
             return;
         };
         self.sampler = Some(sampler);
+        self.counts_arenas = refusal == Refusal::None;
         if heap_profile::has_debug_pymalloc() {
             let text = "small Python objects are not in the heap profile: Python checks each of them (`PYTHONMALLOC=debug`, \
                         `-X dev`), in ways that allow nobody else between";

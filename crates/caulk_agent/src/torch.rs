@@ -328,11 +328,14 @@ impl<'py> GraphWalk<'py> {
         }
     }
 
-    /// Tensors that a function of the user's keeps as attributes of its context, with the graphs behind them.
+    /// Tensors that a function of the user's keeps as attributes of its context, with the graphs behind them. They are owned
+    /// before anything is asked of them: another thread may set more meanwhile.
     fn read_attributes(&mut self, torch: &Torch<'py>, node: &Bound<'py, PyAny>) {
         let attributes =
             node.getattr("__dict__").ok().and_then(|found| found.cast_into_exact::<PyDict>().ok());
-        for (_, value) in attributes.into_iter().flatten() {
+        let values: Vec<Bound<'py, PyAny>> =
+            attributes.map_or_else(Vec::new, |attributes| attributes.values().iter().collect());
+        for value in values {
             for tensor in items(value).iter().filter(|item| torch.is_plain(item)) {
                 self.save(torch, tensor);
                 self.hidden.extend(Torch::grad_fn(tensor));

@@ -87,13 +87,13 @@ fn of_process(
         return Err(CompareError::Order { unit, from: number(from), to: number(to) });
     }
     let pair = [from, to];
-    let held = Held::of(process, scale);
+    let in_use = Held::of(process, scale);
     let counted = pair.map(|boundary| last_census(process, boundary.seq));
     let counted = counted[0].zip(counted[1]).filter(|(before, after)| before.boundary < after.boundary);
     Ok(Comparison {
         process: process.reference(),
         moments: pair.map(moment),
-        in_use: pair.map(|boundary| held.at(boundary).map(|bytes| bytes as u64)),
+        in_use: pair.map(|boundary| in_use.at(boundary).map(|bytes| bytes as u64)),
         resident: pair.map(|boundary| boundary.rss_bytes),
         cuda_allocated: pair.map(|boundary| boundary.cuda_allocated_bytes),
         counted_at: counted.and_then(|(before, after)| {

@@ -13,14 +13,14 @@ use crate::units::{Scale, position};
 
 /// What some stacks held together at a boundary.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Held {
+pub(crate) struct Holding {
     boundary: u32,
     pub(crate) live: Sampled,
     blocks: u64,
 }
 
 /// What some stacks held together at every boundary. What is not told of a stack has not changed enough.
-pub(crate) fn held(process: &Process<'_>, ids: &[u32]) -> Vec<Held> {
+pub(crate) fn held(process: &Process<'_>, ids: &[u32]) -> Vec<Holding> {
     let mut known: BTreeMap<u32, (Sampled, u64)> = ids.iter().map(|id| (*id, Default::default())).collect();
     let at = |heap: &&caulk_core::wire::HeapLive| {
         for row in &heap.rows {
@@ -30,7 +30,7 @@ pub(crate) fn held(process: &Process<'_>, ids: &[u32]) -> Vec<Held> {
             }
         }
         let live = known.values().map(|(live, _)| *live).sum();
-        Held { boundary: heap.boundary, live, blocks: known.values().map(|(_, blocks)| blocks).sum() }
+        Holding { boundary: heap.boundary, live, blocks: known.values().map(|(_, blocks)| blocks).sum() }
     };
     process.heaps.iter().map(at).collect()
 }
@@ -142,9 +142,14 @@ fn blocks_per_unit(process: &Process<'_>, scale: Scale, ids: &[u32]) -> f64 {
 }
 
 /// A figure of every boundary of the scale's unit.
-fn readings(process: &Process<'_>, scale: Scale, held: &[Held], value: impl Fn(&Held) -> f64) -> Vec<Point> {
+fn readings(
+    process: &Process<'_>,
+    scale: Scale,
+    held: &[Holding],
+    value: impl Fn(&Holding) -> f64,
+) -> Vec<Point> {
     let of_unit = |unit: Unit| unit == scale.unit;
-    let point = |held: &Held| {
+    let point = |held: &Holding| {
         let boundary = process.boundary(held.boundary).filter(|boundary| of_unit(boundary.unit))?;
         Some(Point { at: position(boundary), value: value(held) })
     };
@@ -152,7 +157,7 @@ fn readings(process: &Process<'_>, scale: Scale, held: &[Held], value: impl Fn(&
 }
 
 /// What was held at a boundary, or at the last one before it that tells.
-pub(crate) fn at_boundary(held: &[Held], boundary: u32) -> Option<Sampled> {
+pub(crate) fn at_boundary(held: &[Holding], boundary: u32) -> Option<Sampled> {
     held.iter().rev().find(|held| held.boundary <= boundary).map(|held| held.live)
 }
 

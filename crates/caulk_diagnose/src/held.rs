@@ -8,47 +8,70 @@ use crate::process::Process;
 use crate::small::Small;
 use crate::units::{self, Scale};
 
-/// Part of what is mapped beside the allocators that must be touched for it to count.
-const TOUCHED: f64 = 0.5;
+/// Part of what is mapped beside the allocators that must be touched for it to count: stacks of threads and what is reserved
+/// for later cost nothing.
+const TOUCHED: f64 = 0.1;
 
 /// How the bytes in use of one process are told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     small: Small,
-    /// Private mappings count, too.
-    mapped: bool,
+    /// What lay beside the allocators at the first boundary, where more and more does.
+    beside: Option<Beside>,
+}
+
+/// Private memory beside the allocators'.
+#[derive(Debug, Clone, Copy)]
+struct Beside {
+    mapped: f64,
+    /// Resident memory that the allocators do not account for.
+    touched: f64,
 }
 
 impl Held {
     pub(crate) fn of(process: &Process<'_>, scale: Scale) -> Self {
-        let allocated = Self { small: Small::of(process), mapped: false };
-        Self { mapped: allocated.leaves_out(process, scale), ..allocated }
+        let allocated = Self { small: Small::of(process), beside: None };
+        let first = process.of_unit(scale.unit).find_map(|boundary| allocated.beside(boundary));
+        let whole = Self { beside: first, ..allocated };
+        if whole.rises_beside(process, scale) { whole } else { allocated }
+    }
+
+    /// Is more and more of it mapped beside the allocators?
+    pub(crate) fn is_mapped(self) -> bool {
+        self.beside.is_some()
     }
 
     /// Bytes in use at a boundary, where malloc was asked.
     pub(crate) fn at(self, boundary: &Boundary) -> Option<f64> {
-        let mapped = if self.mapped { boundary.mapped_bytes } else { 0 };
-        let others = boundary.malloc_bytes + boundary.shm_bytes + mapped;
-        (boundary.malloc_bytes > 0).then(|| others as f64 + self.small.bytes(boundary))
+        Some(self.allocated(boundary)? + boundary.shm_bytes as f64 + self.gained(boundary).unwrap_or(0.0))
     }
 
-    /// Does more and more lie in mappings beside the allocators', and is it touched? Stacks of threads and what is
-    /// reserved for later are mapped as well, which costs nothing: so that it counts, what is resident must rise by what
-    /// is allocated and by much of what is mapped.
-    fn leaves_out(self, process: &Process<'_>, scale: Scale) -> bool {
+    fn allocated(self, boundary: &Boundary) -> Option<f64> {
+        (boundary.malloc_bytes > 0).then(|| boundary.malloc_bytes as f64 + self.small.bytes(boundary))
+    }
+
+    fn beside(self, boundary: &Boundary) -> Option<Beside> {
+        let allocated = self.allocated(boundary).filter(|_| boundary.mapped_bytes > 0)?;
+        Some(Beside { mapped: boundary.mapped_bytes as f64, touched: private(boundary) as f64 - allocated })
+    }
+
+    /// What was mapped and touched since the first boundary.
+    fn gained(self, boundary: &Boundary) -> Option<f64> {
+        let (first, now) = (self.beside?, self.beside(boundary)?);
+        Some((now.mapped - first.mapped).min(now.touched - first.touched).max(0.0))
+    }
+
+    fn rises_beside(self, process: &Process<'_>, scale: Scale) -> bool {
         let judged = |value: &dyn Fn(&Boundary) -> Option<f64>| {
             Baselines::of(units::points(process, scale, value), scale).judge()
         };
-        let told = |boundary: &Boundary| boundary.malloc_bytes > 0 && boundary.mapped_bytes > 0;
-        let mapped = judged(&|boundary| told(boundary).then_some(boundary.mapped_bytes as f64));
-        if mapped.state != State::Grows {
-            return false;
-        }
-        let allocated = judged(&|boundary| Some(self.at(boundary)? - boundary.shm_bytes as f64));
-        let touched = judged(&|boundary| {
-            let others = boundary.file_bytes + boundary.shm_bytes;
-            Some(boundary.rss_bytes.saturating_sub(others) as f64)
-        });
-        touched.slope >= allocated.slope.max(0.0) + TOUCHED * mapped.slope
+        let gained = judged(&|boundary| self.gained(boundary));
+        let mapped = judged(&|boundary| Some(self.beside(boundary)?.mapped));
+        gained.state == State::Grows && gained.slope >= TOUCHED * mapped.slope
     }
+}
+
+/// Resident memory that is neither a file's nor shared.
+pub(crate) fn private(boundary: &Boundary) -> u64 {
+    boundary.rss_bytes.saturating_sub(boundary.file_bytes + boundary.shm_bytes)
 }

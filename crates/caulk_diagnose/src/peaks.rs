@@ -96,6 +96,7 @@ fn finding(
         growth: None,
         pinned: Some(Pinned {
             graph_nodes: contents.graph_nodes * len / u64::from(contents.sampled.max(1)),
+            node_bytes: contents.node_bytes * len / u64::from(contents.sampled.max(1)),
             saved_bytes: contents.saved_bytes_per_element * len,
             touched_bytes: pinned::touched(contents.saved_bytes_per_element * len, contents),
             least: contents.opaque_nodes > 0,

@@ -518,14 +518,16 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
     let mut evidence = Vec::new();
     let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
     if let Some(verdict) = judged.series(first.series).filter(|verdict| verdict.state == State::Grows) {
-        let what = match first.series {
-            Series::CudaAllocated => "bytes allocated on the GPU",
-            Series::Rss => "resident bytes, which no allocator that tells what it has in use accounts for,",
-            _ => "bytes in use",
+        let (kind, what) = match first.series {
+            Series::CudaAllocated => ("bytes-in-use", "bytes allocated on the GPU"),
+            Series::Rss => {
+                ("resident", "resident bytes, which no allocator that tells what it has in use accounts for,")
+            }
+            _ => ("bytes-in-use", "bytes in use"),
         };
         let text = format!("{what} grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
         let over = f64::from(verdict.boundaries) * verdict.boundary_units;
-        add("bytes-in-use", format!("{text} over {over:.0} {unit}s"));
+        add(kind, format!("{text} over {over:.0} {unit}s"));
     }
     if growth.bytes_per_unit > 1.1 * own {
         let own = Bytes::signed(own);

@@ -19,6 +19,8 @@ pub(crate) struct Judged {
     pub(crate) scale: Option<Scale>,
     /// Growth per unit that matters, in bytes.
     pub(crate) least: f64,
+    /// Bytes in use rise by what is mapped beside the allocators.
+    pub(crate) is_mapped: bool,
     /// The same of memory on GPUs.
     least_on_gpu: f64,
 }
@@ -115,8 +117,8 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         }
         judged.verdicts.push(verdict);
     };
-    if tells {
-        let held = Held::of(process, scale);
+    let held = tells.then(|| Held::of(process, scale));
+    if let Some(held) = held {
         add(Series::InUse, &|boundary| held.at(boundary));
     }
     add(Series::Rss, &|boundary| Some(boundary.rss_bytes as f64));
@@ -131,6 +133,7 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     if !children.is_empty() {
         add(Series::Children, &|boundary| Some(children.alive_at(boundary.time_ns) as f64));
     }
+    judged.is_mapped = held.is_some_and(Held::is_mapped);
     hasten(&mut judged.verdicts);
     judged
 }

@@ -286,7 +286,7 @@ fn pinned(finding: &Finding) -> Option<String> {
 /// Autograd graphs and what they saved: what of it releasing frees, and by how much that may be off.
 fn graphs(pinned: &Pinned) -> String {
     let mut nodes = words::count(pinned.graph_nodes, "graph node");
-    if pinned.node_bytes >= pinned.saved_bytes / NODES_MATTER {
+    if pinned.node_bytes > 0 && pinned.node_bytes >= pinned.saved_bytes / NODES_MATTER {
         _ = write!(nodes, " of {}", Bytes(pinned.node_bytes));
     }
     let bound = match (pinned.least, pinned.estimated && pinned.storages > 0) {

@@ -184,7 +184,9 @@ pub(crate) fn headline(
                 verdict,
             )
         }
-        Outlook::Retains(verdict) => (Tone::Warn, kept(verdict, whose_pages(findings)), verdict),
+        Outlook::Retains(verdict) => {
+            (Tone::Warn, kept(verdict, whose_pages(&verdict.process, findings)), verdict)
+        }
         Outlook::MapsFiles(verdict) => {
             let why =
                 "no leak, these are pages of mapped files, which the kernel takes back when memory is short";
@@ -233,13 +235,20 @@ fn more_and_more(suspects: &[&Finding]) -> Option<&'static str> {
 }
 
 /// Whose the pages are: the allocator's where it was seen to have as much more that is free.
-fn whose_pages(findings: &[Finding]) -> &'static str {
-    if findings.iter().any(|finding| finding.class == LeakClass::AllocatorFragmentation) {
+fn whose_pages(process: &ProcessRef, findings: &[Finding]) -> &'static str {
+    let keeps =
+        |finding: &Finding| finding.class == LeakClass::AllocatorFragmentation && of(process, finding);
+    if findings.iter().any(keeps) {
         "no leak in the program, the allocator keeps pages"
     } else {
         "memory that was set aside before is touched now, or an allocator of a library's own (as in polars, pyarrow) \
          holds more, which does not say what it has in use"
     }
+}
+
+/// The tree is all processes.
+fn of(process: &ProcessRef, finding: &Finding) -> bool {
+    process.role == "tree" || (&process.role, process.index) == (&finding.process.role, finding.process.index)
 }
 
 /// The sentence about resident memory that grows though memory in use does not.

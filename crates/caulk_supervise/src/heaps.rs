@@ -30,7 +30,7 @@ const TOLD: usize = 48;
 /// Times that a slot is read for one that did not change meanwhile.
 const TRIES: usize = 4;
 /// After a process's end, words that its agent had said before are waited for so long, in nanoseconds.
-const LAST_WORDS_NS: u64 = 1_000_000_000;
+const UNHEARD_NS: u64 = 1_000_000_000;
 
 /// The shared memory, and what is known of each process in it.
 pub(crate) struct Heaps {
@@ -38,6 +38,8 @@ pub(crate) struct Heaps {
     known: BTreeMap<u32, Known>,
     /// Processes whose agent has said that it is there, and not that it ends.
     open: BTreeSet<u32>,
+    /// Processes whose agents have hung up.
+    silent: BTreeSet<Owner>,
     /// Owners that were found to have ended while words of their agents may be on their way, and when.
     ended: BTreeMap<Owner, u64>,
     losses: Losses,
@@ -75,6 +77,7 @@ impl Heaps {
             memory: memory.into(),
             known: BTreeMap::new(),
             open: BTreeSet::new(),
+            silent: BTreeSet::new(),
             ended: BTreeMap::new(),
             losses: Losses::default(),
         })
@@ -88,7 +91,12 @@ impl Heaps {
     /// Takes in what an agent says of its process's beginning and end.
     pub(crate) fn hear(&mut self, pid: u32, message: &Message) {
         match message {
-            Message::Hello(_) => drop(self.open.insert(pid)),
+            Message::Hello(_) => {
+                self.open.insert(pid);
+                if let Some((_, owner)) = self.find(pid) {
+                    self.silent.remove(&owner);
+                }
+            }
             Message::Bye(_) => {
                 self.open.remove(&pid);
                 if let Some((slot, _)) = self.find(pid) {
@@ -97,6 +105,11 @@ impl Heaps {
             }
             _ => {}
         }
+    }
+
+    /// The agent of a process has said its last words, whether it knew that or not.
+    pub(crate) fn hung_up(&mut self, pid: u32) {
+        self.silent.extend(self.find(pid).map(|(_, owner)| owner));
     }
 
     /// What a process has noted at its last boundary, described in full; nothing where that is told already.
@@ -155,7 +168,8 @@ impl Heaps {
         self.ended.retain(|known, _| ended.iter().any(|(_, owner)| owner == known));
         for (slot, owner) in ended {
             let since = *self.ended.entry(owner).or_insert(now_ns);
-            if owners::is_watched(&self.memory, slot) && now_ns < since + LAST_WORDS_NS {
+            let unheard = owners::is_watched(&self.memory, slot) && !self.silent.contains(&owner);
+            if unheard && now_ns < since + UNHEARD_NS {
                 continue;
             }
             // Unless its number is a later process's by now.
@@ -163,8 +177,11 @@ impl Heaps {
                 self.last(owner.pid).into_iter().for_each(|message| tell(owner.pid, message));
                 self.known.remove(&owner.pid);
             }
-            self.losses.count(&self.memory, slot);
-            owners::release(&self.memory, slot, owner);
+            self.silent.remove(&owner);
+            if owners::take(&self.memory, slot, owner) {
+                self.losses.count(&self.memory, slot);
+                owners::empty(&self.memory, slot);
+            }
         }
     }
 
@@ -413,21 +430,27 @@ mod tests {
         assert_eq!(owners(&heaps), [Some(std::process::id()), None, Some(GONE + 1)]);
         // Only now its agent is heard.
         heaps.hear(GONE + 1, &Hello::default().into());
-        assert_eq!(release(&mut heaps, LAST_WORDS_NS - 1), []);
-        let told = release(&mut heaps, LAST_WORDS_NS);
+        assert_eq!(release(&mut heaps, UNHEARD_NS - 1), []);
+        let told = release(&mut heaps, UNHEARD_NS);
         assert_eq!((live(&told).boundary, live(&told).interval), (AT_END, 0));
         assert_eq!(owners(&heaps), [Some(std::process::id()), None, None]);
     }
 
     #[test]
-    fn nothing_is_waited_for_from_an_agent_that_has_said_that_it_ends() {
-        let mut heaps = Heaps::open().unwrap();
-        write(&heaps, 2, GONE, 0, 7000);
-        heaps.memory.write_all_at(&1_u32.to_ne_bytes(), (2 * SLOT_BYTES + header::WATCHED) as u64).unwrap();
-        heaps.hear(GONE, &Hello::default().into());
-        heaps.hear(GONE, &Bye::default().into());
-        assert_eq!(release(&mut heaps, 0), []);
-        assert_eq!(heaps.find(GONE), None);
+    fn nothing_is_waited_for_from_an_agent_that_can_say_no_more() {
+        let ended = |end: fn(&mut Heaps)| {
+            let mut heaps = Heaps::open().unwrap();
+            write(&heaps, 2, GONE, 0, 7000);
+            heaps.memory.write_all_at(&1_u32.to_ne_bytes(), (2 * SLOT_BYTES + header::WATCHED) as u64).unwrap();
+            heaps.hear(GONE, &Hello::default().into());
+            end(&mut heaps);
+            let told = release(&mut heaps, 0);
+            assert_eq!(heaps.find(GONE), None);
+            told
+        };
+        assert_eq!(ended(|heaps| heaps.hear(GONE, &Bye::default().into())), []);
+        // It was killed: what it held is read.
+        assert_eq!(live(&ended(|heaps| heaps.hung_up(GONE))).boundary, AT_END);
     }
 
     #[test]

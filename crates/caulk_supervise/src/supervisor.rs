@@ -186,11 +186,12 @@ impl Supervisor<'_> {
             if now >= self.next_tick_ns {
                 self.next_tick_ns = now + TICK_NS;
                 self.sink.tick(now);
+                self.release_heaps(now);
             }
             self.keep_guard(now);
             let ready = self.wait();
             if ready.clients.contains(&true) || ready.listener {
-                self.listen(&ready);
+                self.listen(&ready, now);
             }
             let signalled = ready.signals && self.handle_signals();
             // A signal says when it has ended; should that one be lost, the next look notices.
@@ -224,8 +225,8 @@ impl Supervisor<'_> {
         Ready { signals, clients, listener: ready.next().unwrap_or_default() }
     }
 
-    /// Takes in what the agents say; true if there was anything.
-    fn listen(&mut self, ready: &Ready) -> bool {
+    /// Takes in what the agents say; true if there was anything. `since_ns`: whoever has hung up has done so since then.
+    fn listen(&mut self, ready: &Ready, since_ns: u64) -> bool {
         let mut heard = Vec::new();
         let news = self.clients.hear(&ready.clients, &mut heard);
         if ready.listener {
@@ -234,7 +235,12 @@ impl Supervisor<'_> {
         for item in heard {
             match item {
                 Heard::Message(pid, message) => self.hear(pid, *message),
-                Heard::HungUp(pid) => self.tree.hung_up(pid, clock::now_ns()),
+                Heard::HungUp(pid) => {
+                    self.tree.hung_up(pid, since_ns);
+                    if let Some(heaps) = &mut self.heaps {
+                        heaps.hung_up(pid);
+                    }
+                }
                 Heard::Refused(reason) => self.note(reason),
             }
         }
@@ -447,7 +453,7 @@ impl Supervisor<'_> {
             let everything =
                 Ready { clients: vec![true; self.clients.len()], listener: true, signals: false };
             let before = self.clients.len();
-            let news = self.listen(&everything);
+            let news = self.listen(&everything, end_ns);
             if !(news || self.clients.len() > before) || clock::now_ns() >= end_ns + LAST_WORDS_NS {
                 break;
             }

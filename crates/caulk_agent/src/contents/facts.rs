@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use super::by_count;
 use super::sample::Sample;
+use crate::frames::is_installed_file;
 use crate::heap::{Address, Heap, Shape, is_a, loaded, member};
 use crate::torch::Torch;
 
@@ -54,12 +55,13 @@ impl Facts {
         contents: &mut Contents,
     ) {
         let mut types: HashMap<String, u32> = HashMap::new();
-        let (mut scalars, mut records) = (0, 0);
+        let (mut scalars, mut records, mut installed) = (0, 0, 0);
         for element in elements {
             *types.entry(heap.type_name(*element)).or_default() += 1;
             let object = heap.own(*element);
             scalars += usize::from(is_scalar(&object));
             records += usize::from(is_record(heap, *element));
+            installed += usize::from(is_installed(&object));
             for fact in kinds(&object) {
                 self.add(fact);
             }
@@ -69,6 +71,9 @@ impl Facts {
         }
         if records == elements.len() {
             self.add("record");
+        }
+        if installed == elements.len() {
+            self.add("installed");
         }
         contents.element_types = by_count(types);
     }
@@ -139,6 +144,13 @@ fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
     matches!(name.as_str(), "int" | "float" | "str" | "bool" | "NoneType" | "bytes" | "complex")
         || (module == "numpy" && !matches!(name.as_str(), "ndarray"))
         || matches!(module.as_str(), "datetime" | "pathlib" | "decimal")
+}
+
+/// Is its type an installed package's, neither the program's nor the standard library's?
+fn is_installed(object: &Bound<'_, PyAny>) -> bool {
+    let module = object.get_type().module().ok().and_then(|name| loaded(object.py(), &name.to_string()));
+    let file = module.and_then(|module| member(&module, "__file__"));
+    file.and_then(|file| file.extract::<String>().ok()).is_some_and(|file| is_installed_file(&file))
 }
 
 /// A row: a dict with string keys, a tuple or a list, of scalars only (two columns or more).

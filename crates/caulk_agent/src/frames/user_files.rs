@@ -47,6 +47,11 @@ pub(crate) fn is_user_file(filename: &str) -> bool {
     answer
 }
 
+/// Is this file an installed package's?
+pub(crate) fn is_installed_file(filename: &str) -> bool {
+    filename.contains("/site-packages/") || filename.contains("/dist-packages/")
+}
+
 /// Is this file a part of caulk?
 pub(crate) fn is_caulk_file(filename: &str) -> bool {
     let own = &lock().own;
@@ -57,8 +62,9 @@ fn decide(filename: &str, foreign: &[String]) -> bool {
     if filename.starts_with('<') {
         return TYPED.iter().any(|typed| filename.starts_with(typed));
     }
-    let installed = filename.contains("/site-packages/") || filename.contains("/dist-packages/");
-    !filename.is_empty() && !installed && !foreign.iter().any(|folder| filename.starts_with(folder.as_str()))
+    !filename.is_empty()
+        && !is_installed_file(filename)
+        && !foreign.iter().any(|folder| filename.starts_with(folder.as_str()))
 }
 
 fn with_separator(mut folder: String) -> String {

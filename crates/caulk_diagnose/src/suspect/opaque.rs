@@ -1,7 +1,7 @@
 //! Elements that are objects of C code (compressors, parsers, database rows, tables of data): how much each holds Python
 //! cannot tell, but what the line that stores them allocates does, or the resident memory that nothing else accounts for.
 
-use caulk_core::{Confidence, Series, State};
+use caulk_core::{Confidence, State};
 
 use super::{Suspect, same_line};
 use crate::heap;
@@ -18,27 +18,33 @@ const PART: f64 = 0.25;
 const BLOCKS: f64 = 0.5;
 /// ... and those that it may gain where it is another line, which makes what is stored.
 const MOST_BLOCKS: f64 = 4.0;
-/// Lengths that must be known of what is charged with resident memory.
+/// Lengths that must be known of what is charged with it.
 const SEEN: usize = 3;
 /// Facts of elements that hold nothing beside themselves, or are measured.
 const MEASURED: [&str; 7] = ["scalar", "record", "function", "tensor", "array", "graph", "lasts"];
-/// Packages whose objects hold next to nothing, or what malloc gives.
-const COUNTED: [&str; 10] =
-    ["collections", "datetime", "decimal", "numpy", "pathlib", "re", "torch", "types", "uuid", "weakref"];
+/// Packages whose objects hold what malloc gives.
+const COUNTED: [&str; 2] = ["numpy", "torch"];
+/// Their type is of an installed package.
+const INSTALLED: &str = "installed";
 
 /// Charges them with what the line allocates that stores them, or where nothing rises that is counted with what does.
 pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let own: Vec<&str> = process.files().into_iter().filter_map(stem).collect();
     if suspects.iter().any(|suspect| suspect.is_opaque(&own)) {
         weigh_by_line(process, judged, suspects, &own);
-        weigh_by_resident(process, judged, suspects, &own);
+        weigh_by_rise(process, judged, suspects, &own);
     }
 }
 
-fn weigh_by_resident(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>], own: &[&str]) {
-    let Some(resident) = unaccounted::resident(process, judged) else { return };
+fn weigh_by_rise(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>], own: &[&str]) {
+    let (Some(scale), Some(rise)) = (judged.scale, unaccounted::rise(process, judged)) else { return };
+    let much = |rate: f64| rate >= PART * rise.bytes_per_unit;
+    let lines = heap::of_process(process, scale);
+    if lines.iter().any(|line| line.grows() && much(line.judgement.slope)) {
+        return;
+    }
     let fits = |suspect: &Suspect<'_>| {
-        suspect.is_opaque(own) && !suspect.is_counted() && suspect.rate.points >= SEEN
+        suspect.is_opaque(own) && suspect.has_memory_elsewhere() && suspect.rate.points >= SEEN
     };
     let mut opaque: Vec<&mut Suspect<'_>> = suspects.iter_mut().filter(|suspect| fits(suspect)).collect();
     let Some((first, others)) = opaque.split_first_mut() else { return };
@@ -47,9 +53,9 @@ fn weigh_by_resident(process: &Process<'_>, judged: &Judged, suspects: &mut [Sus
     }
     let count = (1 + others.len()) as f64;
     for suspect in opaque {
-        suspect.series = Series::Rss;
-        suspect.rate.bytes_per_unit = resident.bytes_per_unit / count;
-        suspect.rate.interval = resident.interval.map(|bounds| bounds.map(|bound| bound / count));
+        suspect.series = rise.series;
+        suspect.rate.bytes_per_unit = rise.bytes_per_unit / count;
+        suspect.rate.interval = rise.interval.map(|bounds| bounds.map(|bound| bound / count));
         suspect.confidence = Confidence::Likely;
     }
 }
@@ -108,10 +114,13 @@ impl Suspect<'_> {
         certain && silent && self.rate.elements_per_unit > 0.0 && !super::counts_bytes(self.kind)
     }
 
-    /// Is what its elements hold among the bytes in use?
-    fn is_counted(&self) -> bool {
-        let first = self.contents.and_then(|look| look.element_types.first());
-        let package = first.and_then(|(name, _)| name.split('.').next());
-        package.is_none_or(|package| COUNTED.contains(&package))
+    /// May its elements hold memory that is not malloc's, as objects of a package that brings an allocator along?
+    fn has_memory_elsewhere(&self) -> bool {
+        self.contents.is_some_and(|look| {
+            let first = look.element_types.first();
+            let package = first.and_then(|(name, _)| name.split('.').next());
+            look.traits.iter().any(|fact| fact == INSTALLED)
+                && package.is_some_and(|package| !COUNTED.contains(&package))
+        })
     }
 }

@@ -111,7 +111,7 @@ fn private_mappings_that_are_touched_are_in_use() {
     let state = |run: &Run| in_use(run).state;
     assert_eq!(state(&mapping(16 * MB)), State::Grows);
     // Stacks of threads, and what is reserved for later.
-    assert_eq!(state(&mapping(MB)), State::Flat);
+    assert_eq!(state(&mapping(MB / 2)), State::Flat);
 }
 
 #[test]

@@ -48,11 +48,13 @@ fn is_another(stat: &Stat, process: Owner) -> bool {
     process.start != 0 && stat.start_ticks as u32 != process.start
 }
 
-/// Makes the slot of this owner as it was in the beginning; does nothing where it is another's by now.
-pub(super) fn release(memory: &File, slot: u64, owner: Owner) {
-    if !exchange(memory, slot, owner).is_ok_and(|taken| taken) {
-        return;
-    }
+/// Takes the slot from this owner; false where it is another's by now.
+pub(super) fn take(memory: &File, slot: u64, owner: Owner) -> bool {
+    exchange(memory, slot, owner).is_ok_and(|taken| taken)
+}
+
+/// Makes a slot that was taken as it was in the beginning.
+pub(super) fn empty(memory: &File, slot: u64) {
     // The owner goes last: whoever claims the slot then finds it empty.
     let header = HEADER_BYTES as u64;
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
