@@ -41,5 +41,6 @@ def test_tables_with_memory_that_malloc_does_not_see_are_named(run_caulk, kept):
         return
     finding = run.alarm_at(program.name, marked_line(program))
     assert finding is not None and finding["holder"] == "results.tables", run.told()
-    assert finding["growth"]["series"] == "rss" and run.report["outlook"]["state"] == "grows", run.told()
+    # Their allocator maps more, or touches what it has mapped before.
+    assert finding["growth"]["series"] in ("rss", "in_use") and run.report["outlook"]["state"] == "grows", run.told()
     assert 2 << 20 < finding["growth"]["bytes_per_epoch"] < 8 << 20, run.told()
