@@ -220,7 +220,9 @@ def test_numbers_that_the_driver_has_from_outside_a_container_are_nobodys(run_ca
     assert [gpu["device"] for gpu in run.report["gpus"]] == [0, 1], run.told()
     assert all(gpu["processes"] == [] for gpu in run.report["gpus"]), run.told()
     notes = " ".join(run.report["notes"])
-    assert "38.0 GB of 40.0 GB taken, by whom the driver does not say in numbers that are known here" in notes, run.told()
+    assert "38.0 GB of 40.0 GB taken, by whom the driver does not say in numbers that are known here" in notes, (
+        run.told()
+    )
 
 
 def test_the_driver_is_asked_for_devices_and_the_programs_part_of_them(run_caulk, tmp_path):

@@ -441,7 +441,10 @@ mod tests {
         let ended = |end: fn(&mut Heaps)| {
             let mut heaps = Heaps::open().unwrap();
             write(&heaps, 2, GONE, 0, 7000);
-            heaps.memory.write_all_at(&1_u32.to_ne_bytes(), (2 * SLOT_BYTES + header::WATCHED) as u64).unwrap();
+            heaps
+                .memory
+                .write_all_at(&1_u32.to_ne_bytes(), (2 * SLOT_BYTES + header::WATCHED) as u64)
+                .unwrap();
             heaps.hear(GONE, &Hello::default().into());
             end(&mut heaps);
             let told = release(&mut heaps, 0);
