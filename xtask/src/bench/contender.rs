@@ -33,7 +33,14 @@ pub(crate) enum Maker {
 pub(crate) struct Program {
     /// What follows `python`.
     pub(crate) words: Vec<String>,
+    /// malloc gives no page back before the end. Whether it does else hangs on what lies at the end of its heap, so that a
+    /// peak may be higher by pages that are free.
+    pub(crate) keeps_pages: bool,
 }
+
+/// Thresholds of glibc's malloc (mallopt(3)) for [`Program::keeps_pages`].
+const KEEP_PAGES: [(&str, &str); 2] =
+    [("MALLOC_TRIM_THRESHOLD_", "1000000000"), ("MALLOC_MMAP_THRESHOLD_", "1000000000")];
 
 /// No profiler: what the others are compared with.
 pub(crate) const PLAIN: Contender = ours("no profiler", None, plain);
@@ -74,7 +81,9 @@ impl Contender {
     /// The command line; what it writes goes below `folder`.
     pub(crate) fn command(&self, environment: &Environment, folder: &Path, program: &Program) -> Cmd {
         // One thread: the figures are to tell of the profiler, not of how threads wait for each other.
-        (self.line)(environment, folder, program).env("OMP_NUM_THREADS", "1")
+        let command = (self.line)(environment, folder, program).env("OMP_NUM_THREADS", "1");
+        let kept = if program.keeps_pages { &KEEP_PAGES[..] } else { &[] };
+        kept.iter().fold(command, |command, (name, bytes)| command.env(name, bytes))
     }
 
     /// What it writes.

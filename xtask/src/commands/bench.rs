@@ -132,21 +132,27 @@ fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {
     let bench = Bench { workspace, environment };
     let script = if args.workers { SEQUENCES } else { PROGRAM };
     let steps = args.steps.unwrap_or(if args.workers { 20 } else { 200 });
-    let (epochs, steps) = (args.epochs.to_string(), steps.to_string());
-    let words = [script, "--epochs", &epochs, "--steps", &steps].map(String::from);
-    let program = Program { words: words.to_vec() };
-    let (series, limit) = bench.rounds(&contenders, &program, args.rounds)?;
-    let start = Program { words: ["-c", "import torch"].map(String::from).to_vec() };
+    let program = |epochs: u32, keeps_pages| {
+        let (epochs, steps) = (epochs.to_string(), steps.to_string());
+        let words = [script, "--epochs", &epochs, "--steps", &steps].map(String::from);
+        Program { words: words.to_vec(), keeps_pages }
+    };
+    let (series, limit) = bench.rounds(&contenders, &program(args.epochs, false), args.rounds)?;
+    let words = ["-c", "import torch"].map(String::from).to_vec();
+    let start = Program { words, keeps_pages: false };
     console::step("start-up: a program that only imports torch");
     let (fixed, _) = bench.rounds(&[PLAIN, CAULK], &start, args.rounds.max(5))?;
+    console::step("memory where malloc gives no page back");
+    let (kept, _) = bench.rounds(&[PLAIN, CAULK], &program(args.epochs.div_ceil(3), true), args.rounds)?;
     console::data(format!(
-        "{}; {script} --epochs {epochs} --steps {steps}; {} rounds\n",
+        "{}; {script} --epochs {} --steps {steps}; {} rounds\n",
         machine(),
+        args.epochs,
         args.rounds
     ));
     console::data(ratio::render(&series, limit));
     console::data(fixed_cost(&fixed));
-    console::data(goals::render(&series));
+    console::data(goals::render(&series, &kept));
     Ok(())
 }
 
@@ -156,6 +162,7 @@ fn kinematics(workspace: &Workspace, args: &KinematicsArgs) -> anyhow::Result<()
     let bench = Bench { workspace, environment };
     let program = Program {
         words: [REACHING_PROGRAM, "--epochs", &args.epochs.to_string()].map(String::from).to_vec(),
+        keeps_pages: false,
     };
     let (series, limit) = bench.rounds(&REACHING, &program, args.rounds)?;
     console::data(format!(
