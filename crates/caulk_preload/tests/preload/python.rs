@@ -194,7 +194,8 @@ library.caulk_heap_begin(library.caulk_heap_prepare())
 kept = []
 
 
-def make(): return bytearray(5_000_000)
+# Nineteen times the interval: one of these is not missed.
+def make(): return bytearray(10_000_000)
 
 
 for number in range(40 if hasattr(make.__code__, "co_linetable") else 0):
@@ -220,8 +221,8 @@ fn stacks_that_find_no_place_are_charged_to_one() {
         let known: u64 =
             lines.iter().filter(|(name, ..)| name == "make").map(|(.., total)| total.bytes).sum();
         let (known, others) = (known / 1_000_000, profile.of_others() / 1_000_000);
-        assert!(known > 100 && others > 50, "{known} and {others} MB in {}", python.display());
-        assert!((200..=204).contains(&(known + others)), "{known} and {others} MB in {}", python.display());
+        assert!(known > 200 && others > 100, "{known} and {others} MB in {}", python.display());
+        assert!((400..=404).contains(&(known + others)), "{known} and {others} MB in {}", python.display());
     }
 }
 
