@@ -76,7 +76,8 @@ impl Layer {
                     || name.starts_with("ruff_")
                     || name.starts_with("salsa")
             }
-            Self::InProcess => matches!(name, "libc" | "pyo3"),
+            // `dlmalloc`: a heap of its own, so that the host's stays as it would be.
+            Self::InProcess => matches!(name, "dlmalloc" | "libc" | "pyo3"),
             Self::Adapter => name != "anyhow" && name != "clap",
             Self::Entry | Self::Automation => true,
         }

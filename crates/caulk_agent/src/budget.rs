@@ -9,16 +9,16 @@ use crate::stopwatch::{Stopwatch, monotonic, ordinary, process_time};
 /// CPU time that a process may spend before the share applies. This and all that follows is as on an ordinary machine.
 ///
 /// Leaks are found early or late in a run at the same cost; early, the answer is there before the memory is gone.
-const CREDIT: Duration = Duration::from_millis(750);
+const CREDIT: Duration = Duration::from_millis(600);
 /// A third of it, left for what matters more: by censuses at steps and seconds for the epochs, by what weighs next to
 /// nothing for what may be a leak.
-pub(crate) const RESERVE: Duration = Duration::from_millis(250);
+pub(crate) const RESERVE: Duration = Duration::from_millis(200);
 /// Share of the process's CPU time beyond the credit.
 const SHARE: f64 = 0.005;
 /// The same for a worker whose siblings have another one that is looked into: enough to read its memory.
 const READINGS: Duration = Duration::from_millis(50);
 /// The same for all such workers of a process together: loaders that are made anew per epoch have no end of them.
-const ALL_READINGS: Duration = Duration::from_millis(300);
+const ALL_READINGS: Duration = Duration::from_millis(150);
 /// Longest pause at one boundary that is knowingly taken.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 

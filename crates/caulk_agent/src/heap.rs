@@ -17,12 +17,14 @@ use pyo3::prelude::*;
 mod address_types;
 mod collector;
 mod entries;
+mod lookahead;
 mod references;
 mod types;
 
 pub(crate) use address_types::AddressTypes;
 pub(crate) use collector::{is_forked, try_lists, visit_tracked, write_no_more};
 pub(crate) use entries::Entries;
+pub(crate) use lookahead::Lookahead;
 pub(crate) use types::{Shape, TypeInfo};
 
 use types::KnownTypes;

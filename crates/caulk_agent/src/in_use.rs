@@ -17,7 +17,7 @@ use crate::symbols::find;
 /// One reading of the process's memory, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
-    /// What malloc says, without what the agent itself holds.
+    /// What malloc says. What the agent itself holds is not malloc's.
     pub(crate) malloc: Malloc,
     /// Was malloc asked now? Else the figures are those of the last time.
     pub(crate) fresh: bool,
@@ -180,10 +180,7 @@ impl Meter {
                 let used = read(c"generic.current_allocated_bytes");
                 Malloc { used, free: read(c"tcmalloc.pageheap_free_bytes"), ..Malloc::default() }
             }
-            Allocator::Mimalloc(mimalloc) => {
-                let last = Malloc { used: self.last.used + own::bytes(), ..self.last };
-                mimalloc.read().unwrap_or(last)
-            }
+            Allocator::Mimalloc(mimalloc) => mimalloc.read().unwrap_or(self.last),
             Allocator::Unknown => Malloc::default(),
         }
     }
@@ -196,9 +193,7 @@ impl Meter {
         let fresh = self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
         if fresh {
             let started = Stopwatch::start();
-            let malloc = self.malloc();
-            // At this very moment: a census holds more.
-            self.last = Malloc { used: malloc.used.saturating_sub(own::bytes()), ..malloc };
+            self.last = self.malloc();
             self.cost = started.work();
         } else {
             // What was dear once, on a busy machine say, is tried again in the end.

@@ -45,12 +45,13 @@ mod torch;
 mod trace;
 
 #[global_allocator]
-static ALLOCATOR: own::Counted = own::Counted;
+static ALLOCATOR: own::Own = own::Own;
 
 /// The module `caulk._agent`.
 #[pymodule]
 fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    own::outlive_forks();
     heap::try_lists(module.py());
     around::register(module)?;
     clock::register(module)?;

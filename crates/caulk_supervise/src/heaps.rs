@@ -14,7 +14,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use caulk_core::wire::heap::{
-    ARENA, MAGIC, MEMORY_BYTES, Owner, SLOT_BYTES, SLOTS, SNAPSHOT, Slot, Stack, Total, header,
+    ARENA, CODE_INDEX, HEADER_BYTES, MAGIC, MAX_CODES, MAX_STACKS, MEMORY_BYTES, Owner, SLOT_BYTES, SLOTS,
+    SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, Slot, Stack, TOTAL_BYTES, TOTALS, Total, header,
 };
 use caulk_core::wire::{AT_END, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -43,6 +44,8 @@ pub(crate) struct Heaps {
     /// Owners that were found to have ended while words of their agents may be on their way, and when.
     ended: BTreeMap<Owner, u64>,
     losses: Losses,
+    /// The slot that was read last, for the next one to be read into.
+    copied: Vec<u8>,
 }
 
 /// What is known of one process's profile.
@@ -80,6 +83,7 @@ impl Heaps {
             silent: BTreeSet::new(),
             ended: BTreeMap::new(),
             losses: Losses::default(),
+            copied: Vec::new(),
         })
     }
 
@@ -115,8 +119,8 @@ impl Heaps {
     /// What a process has noted at its last boundary, described in full; nothing where that is told already.
     pub(crate) fn look(&mut self, pid: u32) -> Vec<Message> {
         let Some((slot, owner)) = self.meet(pid) else { return Vec::new() };
-        let bytes = settled(&self.memory, slot, owner).ok().flatten().unwrap_or_default();
-        self.tell(pid, &bytes, Known::at_boundary)
+        let is_settled = settle(&self.memory, slot, owner, &mut self.copied).unwrap_or(false);
+        if is_settled { self.tell(pid, Known::at_boundary) } else { Vec::new() }
     }
 
     /// What a process held when it ended, where its agent did not say that it would.
@@ -124,11 +128,11 @@ impl Heaps {
         let Some((slot, owner)) = self.meet(pid).filter(|_| self.open.remove(&pid)) else {
             return Vec::new();
         };
-        let bytes = copy(&self.memory, slot).unwrap_or_default();
-        if self::owner(&self.memory, slot) != Some(owner) {
+        let copied = copy(&self.memory, slot, &mut self.copied);
+        if copied.is_err() || self::owner(&self.memory, slot) != Some(owner) {
             return Vec::new();
         }
-        self.tell(pid, &bytes, Known::at_end)
+        self.tell(pid, Known::at_end)
     }
 
     /// Processes that may have something left to tell.
@@ -136,13 +140,9 @@ impl Heaps {
         self.open.iter().copied().collect()
     }
 
-    fn tell(
-        &mut self,
-        pid: u32,
-        bytes: &[u8],
-        tell: impl Fn(&mut Known, Slot<'_>) -> Vec<Message>,
-    ) -> Vec<Message> {
-        let (Some(known), Some(slot)) = (self.known.get_mut(&pid), Slot::new(bytes)) else {
+    /// What the copied slot says.
+    fn tell(&mut self, pid: u32, tell: impl Fn(&mut Known, Slot<'_>) -> Vec<Message>) -> Vec<Message> {
+        let (Some(known), Some(slot)) = (self.known.get_mut(&pid), Slot::new(&self.copied)) else {
             return Vec::new();
         };
         known.recognise(slot);
@@ -238,25 +238,36 @@ impl Edition {
     }
 }
 
-/// A slot as it was at one moment: nothing was begun or ended while it was read. `None` where it is busy or another's.
-fn settled(memory: &File, slot: u64, owner: Owner) -> io::Result<Option<Vec<u8>>> {
+/// Copies a slot as it was at one moment: nothing was begun or ended while it was read. False where it is busy or another's.
+fn settle(memory: &File, slot: u64, owner: Owner, into: &mut Vec<u8>) -> io::Result<bool> {
     for _ in 0..TRIES {
         let before = Edition::read(memory, slot)?;
-        let bytes = copy(memory, slot)?;
+        copy(memory, slot, into)?;
         let is_whole = before.magic == MAGIC && before.lock % 2 == 0 && before.owner == Some(owner);
         if is_whole && Edition::read(memory, slot)? == before {
-            return Ok(Some(bytes));
+            return Ok(true);
         }
     }
-    Ok(None)
+    Ok(false)
 }
 
-/// A slot as far as it is used.
-fn copy(memory: &File, slot: u64) -> io::Result<Vec<u8>> {
+/// Copies a slot as far as it is used, to the same places; what lies between is left as it was.
+///
+/// What a stack refers to is written before it: so the codes and the arena come last.
+fn copy(memory: &File, slot: u64, into: &mut Vec<u8>) -> io::Result<()> {
+    let mut read = |at: usize, length: usize| {
+        into.resize(into.len().max(at + length), 0);
+        memory.read_exact_at(&mut into[at..at + length], slot + at as u64)
+    };
+    read(0, HEADER_BYTES)?;
+    let stacks = (word(memory, slot + header::STACKS as u64)? as usize).min(MAX_STACKS);
+    read(TOTALS, stacks * TOTAL_BYTES)?;
+    read(SNAPSHOT, SNAPSHOT_HEAD + stacks * SNAPSHOT_ROW)?;
+    read(STACK_INDEX, stacks * 4)?;
+    let codes = (word(memory, slot + header::CODES as u64)? as usize).min(MAX_CODES);
     let used = long(memory, slot + header::ARENA_USED as u64)?.min((SLOT_BYTES - ARENA) as u64) as usize;
-    let mut bytes = vec![0; ARENA + used];
-    memory.read_exact_at(&mut bytes, slot)?;
-    Ok(bytes)
+    read(CODE_INDEX, codes * 4)?;
+    read(ARENA, used)
 }
 
 impl Known {
@@ -524,6 +535,8 @@ mod tests {
         write(&heaps, 0, 77, 0, 0);
         let memory = heaps.memory.try_clone().unwrap();
         let put = |at: usize, number: u64| memory.write_all_at(&number.to_ne_bytes(), at as u64).unwrap();
+        // And one code object, in the upper half.
+        put(header::STACKS, 1 << 32 | ROWS as u64);
         std::thread::scope(|scope| {
             let writer = scope.spawn(move || {
                 for round in 1..=100 {

@@ -3,12 +3,13 @@
 use std::collections::TryReserveError;
 
 use super::{Census, Seen};
-use crate::heap::{Address, AddressMap, type_address};
+use crate::heap::{Address, type_address};
 
 /// How one container has moved over the censuses.
 #[derive(Debug, Clone, Copy)]
 struct Track {
-    object_type: Address,
+    address: Address,
+    object_type: TypeMark,
     /// Lengths in the last censuses, newest first; 0 before it was met.
     history: [u32; HISTORY],
     first_len: u32,
@@ -19,10 +20,21 @@ struct Track {
     is_new: bool,
 }
 
+/// The part of a type's address in which types differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TypeMark(u32);
+
+impl TypeMark {
+    fn of(object_type: Address) -> Self {
+        Self((object_type >> 4) as u32)
+    }
+}
+
 /// Compares each census with the one before.
 #[derive(Default)]
 pub(crate) struct Tracker {
-    tracks: AddressMap<Track>,
+    /// By address.
+    tracks: Vec<Track>,
 }
 
 /// A container that grew in at least two of its last three censuses, or every so many, and never shrank in them.
@@ -49,7 +61,10 @@ const MOST_GROWN: usize = 4096;
 const WINDOW: u32 = 0b111;
 
 impl Track {
-    fn after(before: Option<&Self>, object_type: Address, len: u32, is_first: bool) -> Self {
+    fn after(before: Option<&Self>, seen: Seen, is_first: bool) -> Self {
+        let object_type = TypeMark::of(type_address(seen.address));
+        let len = u32::try_from(seen.len).unwrap_or(u32::MAX);
+        let before = before.filter(|track| track.object_type == object_type);
         match before {
             // A shorter container starts anew: it is emptied or trimmed, or another one at the same address.
             Some(track) if len >= track.history[0] => {
@@ -62,7 +77,7 @@ impl Track {
                 let mut history = [0; HISTORY];
                 history[0] = len;
                 let is_new = before.is_none() && !is_first;
-                Self { object_type, history, first_len: len, grew: 0, seen: 1, is_new }
+                Self { address: seen.address, object_type, history, first_len: len, grew: 0, seen: 1, is_new }
             }
         }
     }
@@ -74,24 +89,24 @@ impl Tracker {
     /// # Errors
     /// Where there is no memory; then it knows nothing.
     pub(crate) fn update(&mut self, census: &Census) -> Result<Vec<Grown>, TryReserveError> {
-        let mut next: AddressMap<Track> = AddressMap::default();
-        if let Err(error) = next.try_reserve(census.containers.len()) {
-            self.tracks = AddressMap::default();
+        let mut next: Vec<Track> = Vec::new();
+        if let Err(error) = next.try_reserve_exact(census.containers.len()) {
+            self.tracks = Vec::new();
             return Err(error);
         }
         let (mut grown, is_first) = (Vec::new(), self.tracks.is_empty());
+        let mut before = self.tracks.iter().peekable();
         for seen in &census.containers {
-            let object_type = type_address(seen.address);
-            let len = u32::try_from(seen.len).unwrap_or(u32::MAX);
-            let before = self.tracks.get(&seen.address).filter(|track| track.object_type == object_type);
-            let track = Track::after(before, object_type, len, is_first);
+            while before.next_if(|track| track.address < seen.address).is_some() {}
+            let known = before.peek().filter(|track| track.address == seen.address);
+            let track = Track::after(known.copied(), *seen, is_first);
             let is_rare = (track.grew & WINDOW).count_ones() < 2;
             if track.seen >= 3 && (!is_rare || grows_regularly(track.grew)) {
-                let gained = (len - track.first_len) as usize;
+                let gained = (track.history[0] - track.first_len) as usize;
                 let rare = is_rare.then_some((track.seen - 1, track.first_len));
                 grown.push(Grown { seen: *seen, gained, rare, history: track.history });
             }
-            next.insert(seen.address, track);
+            next.push(track);
         }
         self.tracks = next;
         grown.sort_by_key(|grown| std::cmp::Reverse(grown.gained));
@@ -99,19 +114,25 @@ impl Tracker {
         Ok(grown)
     }
 
+    fn track(&self, address: Address) -> Option<&Track> {
+        let at = self.tracks.binary_search_by_key(&address, |track| track.address).ok()?;
+        self.tracks.get(at)
+    }
+
     /// Is this a container that was not there in the census before the last?
     pub(crate) fn is_new(&self, address: Address, object_type: Address) -> bool {
-        self.tracks.get(&address).is_some_and(|track| track.is_new && track.object_type == object_type)
+        let is_its = |track: &Track| track.is_new && track.object_type == TypeMark::of(object_type);
+        self.track(address).is_some_and(is_its)
     }
 
     /// Was there a container at this address in the last census?
     pub(crate) fn knows(&self, address: Address) -> bool {
-        self.tracks.contains_key(&address)
+        self.track(address).is_some()
     }
 
     /// Is this a container that was longer in the last census than in the one before?
     pub(crate) fn lengthened(&self, address: Address) -> bool {
-        self.tracks.get(&address).is_some_and(|track| track.seen >= 2 && track.history[0] > track.history[1])
+        self.track(address).is_some_and(|track| track.seen >= 2 && track.history[0] > track.history[1])
     }
 }
 

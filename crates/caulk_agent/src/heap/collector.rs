@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::lookahead::prefetch;
 use super::{Address, loaded, read_word};
 use crate::symbols;
 
@@ -138,10 +139,15 @@ impl Generations {
 fn visit_list(head: Address, visit: &mut dyn FnMut(Address) -> bool) -> bool {
     let mut links = next(head);
     while links != head {
-        if links == 0 || !visit(links + LINKS) {
+        if links == 0 {
             return false;
         }
-        links = next(links);
+        let after = next(links);
+        prefetch(after);
+        if !visit(links + LINKS) {
+            return false;
+        }
+        links = after;
     }
     true
 }

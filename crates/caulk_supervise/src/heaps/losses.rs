@@ -29,7 +29,8 @@ impl Losses {
         if !super::long(memory, slot).is_ok_and(|magic| magic == MAGIC) {
             return;
         }
-        let mut bytes = vec![0; HEADER_BYTES + MAX_STACKS * TOTAL_BYTES];
+        let stacks = super::word(memory, slot + header::STACKS as u64).unwrap_or(0) as usize;
+        let mut bytes = vec![0; HEADER_BYTES + stacks.min(MAX_STACKS) * TOTAL_BYTES];
         let read = memory.read_exact_at(&mut bytes, slot);
         let Some(slot) = Slot::new(&bytes).filter(|_| read.is_ok()) else { return };
         self.samples += slot.count(header::SAMPLES);
