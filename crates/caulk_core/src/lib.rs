@@ -10,6 +10,7 @@ mod finding;
 mod gpu;
 mod leak_class;
 mod line_use;
+mod places;
 mod problem;
 mod recording;
 mod remedy;
@@ -27,6 +28,7 @@ pub use finding::{
 pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};
 pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
+pub use places::{first_places, rank};
 pub use problem::Problem;
 pub use recording::{
     AgentEvent, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessRecord, Recording, Role, RunInfo,

@@ -2,12 +2,12 @@
 
 use caulk_core::wire::{Boundary, ContainerKind, Types, Unit};
 use caulk_core::{
-    Comparison, ContainerChange, LineChange, Moment, Recording, Role, Sampled, TypeChange, VerdictUnit,
+    Comparison, ContainerChange, LineChange, Moment, Recording, Role, Sampled, TypeChange, VerdictUnit, rank,
 };
 
 use crate::Sources;
 use crate::growth::bytes_per_element;
-use crate::heap::{self, by_line, held, is_of_user, rank};
+use crate::heap::{self, by_line, held, is_of_user};
 use crate::held::Held;
 use crate::process::Process;
 use crate::suspect::of_caulk;

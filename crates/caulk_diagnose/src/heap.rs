@@ -181,15 +181,3 @@ pub(crate) fn is_of_user(file: &str) -> bool {
     let installed = ["/site-packages/", "/dist-packages/", "/lib/python3"];
     !file.starts_with('<') && !is_of_caulk(file) && !installed.iter().any(|folder| file.contains(folder))
 }
-
-/// Gives places from 1 by an amount, the largest first; what sampling cannot tell from the first of a place shares it.
-pub(crate) fn rank<T>(all: &mut [T], amount: impl Fn(&T) -> Sampled, mut set: impl FnMut(&mut T, u32)) {
-    all.sort_by(|a, b| amount(b).bytes.total_cmp(&amount(a).bytes));
-    let (mut rank, mut first) = (1, all.first().map_or_else(Sampled::default, &amount));
-    for (place, one) in (1..).zip(all.iter_mut()) {
-        if first.exceeds(amount(one)) {
-            (rank, first) = (place, amount(one));
-        }
-        set(one, rank);
-    }
-}

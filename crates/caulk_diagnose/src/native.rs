@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use caulk_core::wire::HeapFrame;
 use caulk_core::{
     Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole,
-    State,
+    State, first_places, rank,
 };
 use caulk_growth::Judgement;
 
@@ -73,10 +73,8 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged
 /// those in the first place.
 fn fastest(lines: Vec<Line<'_>>, most: usize) -> Vec<Line<'_>> {
     let mut placed: Vec<(Line<'_>, u32)> = lines.into_iter().map(|line| (line, 0)).collect();
-    heap::rank(&mut placed, |(line, _)| line.growth, |(_, rank), place| *rank = place);
-    let up_to = |place: u32| placed.iter().filter(|(_, rank)| *rank <= place).count();
-    let last = placed.iter().map(|(_, rank)| *rank).filter(|rank| *rank == 1 || up_to(*rank) <= most).max();
-    placed.into_iter().filter(|(_, rank)| Some(*rank) <= last).map(|(line, _)| line).collect()
+    rank(&mut placed, |(line, _)| line.growth, |(_, rank), place| *rank = place);
+    first_places(placed, |(_, rank)| *rank, most).into_iter().map(|(line, _)| line).collect()
 }
 
 /// The line that allocates, where what holds it may be objects that Python knows.

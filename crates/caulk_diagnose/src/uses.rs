@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use caulk_core::wire::heap::stack as flags;
 use caulk_core::wire::{HeapFrame, HeapStack};
-use caulk_core::{HeapTotal, LineUse, Recording, Sampled, StackFrame, StackUse, State};
+use caulk_core::{HeapTotal, LineUse, Recording, Sampled, StackFrame, StackUse, State, rank};
 
 use crate::Sources;
 use crate::generations::Generations;
-use crate::heap::{self, Course, is_of_user, rank};
+use crate::heap::{self, Course, is_of_user};
 use crate::process::Process;
 use crate::units::Scale;
 

@@ -1,8 +1,8 @@
 //! Two moments of a run side by side.
 
-use caulk_core::{Bytes, Comparison, ContainerChange, LineChange, Moment, Sampled, TypeChange};
+use caulk_core::{Bytes, Comparison, ContainerChange, LineChange, Moment, Sampled, TypeChange, first_places};
 
-use crate::lines::{first_places, with_margin};
+use crate::lines::with_margin;
 use crate::page::{Page, Tone};
 use crate::text::TextOptions;
 use crate::words::{self, Per, count};
@@ -127,7 +127,8 @@ fn containers(page: &mut Page, containers: &[ContainerChange]) {
 
 fn lines(page: &mut Page, lines: &[LineChange], excerpts: &Excerpts) {
     let certain: Vec<&LineChange> = lines.iter().filter(|line| line.is_certain()).collect();
-    let shown = first_places(&certain, |line| line.rank, MOST);
+    let all = certain.len();
+    let shown = first_places(certain, |line| line.rank, MOST);
     if shown.is_empty() {
         return;
     }
@@ -139,7 +140,7 @@ fn lines(page: &mut Page, lines: &[LineChange], excerpts: &Excerpts) {
         let what = format!("{}:{}  {text}", line.file, line.line);
         row(page, tone(line.change.bytes), [amount(line.live[0]), amount(line.live[1]), change], &what);
     }
-    more(page, certain.len() - shown.len(), "line");
+    more(page, all - shown.len(), "line");
 }
 
 fn more(page: &mut Page, rest: usize, noun: &str) {

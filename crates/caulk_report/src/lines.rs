@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::{Bytes, HeapTotal, LineUse, ProcessRef, Sampled};
+use caulk_core::{Bytes, HeapTotal, LineUse, ProcessRef, Sampled, first_places};
 
 use crate::page::{Page, Tone};
 use crate::text::TextOptions;
@@ -61,18 +61,9 @@ pub fn lines_text(
     page.finish()
 }
 
-/// The rows of the first places, about so many. Where those of the next place, which cannot be told apart from each other,
-/// do not all fit, all of them are left out: no choice among them would mean anything. Those of the first place always stay.
-pub(crate) fn first_places<'a, T>(rows: &[&'a T], rank: impl Fn(&T) -> u32, most: usize) -> Vec<&'a T> {
-    let first = rows.iter().map(|row| rank(row)).min();
-    let up_to = |place: u32| rows.iter().filter(|row| rank(row) <= place).count();
-    let fits = |row: &&&T| Some(rank(row)) == first || up_to(rank(row)) <= most;
-    rows.iter().filter(fits).copied().collect()
-}
-
 /// The lines that hold most.
 fn heaviest(page: &mut Page, rows: &[LineUse], excerpts: &Excerpts) {
-    let shown = first_places(&rows.iter().collect::<Vec<_>>(), |row| row.rank, MOST);
+    let shown = first_places(rows.iter().collect(), |row| row.rank, MOST);
     let mut parts: BTreeMap<(u32, &ProcessRef, &str), Vec<&LineUse>> = BTreeMap::new();
     for row in &shown {
         let same = |other: &&LineUse| other.process == row.process && other.file == row.file;
