@@ -3,6 +3,7 @@
 //!
 //! Values only: no I/O, clocks or threads.
 
+mod beside;
 mod bytes;
 mod comparison;
 mod diagnostic;
@@ -17,6 +18,7 @@ mod remedy;
 mod sampled;
 mod verdict;
 
+pub use beside::{Beside, private};
 pub use bytes::Bytes;
 pub use caulk_wire as wire;
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};

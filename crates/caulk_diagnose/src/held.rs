@@ -1,7 +1,7 @@
 //! Bytes in use: what a process holds, as its allocators count it, and what it has mapped beside them.
 
-use caulk_core::State;
 use caulk_core::wire::Boundary;
+use caulk_core::{Beside, State};
 
 use crate::baselines::Baselines;
 use crate::process::Process;
@@ -18,14 +18,6 @@ pub(crate) struct Held {
     small: Small,
     /// What lay beside the allocators at the first boundary, where more and more does.
     beside: Option<Beside>,
-}
-
-/// Private memory beside the allocators'.
-#[derive(Debug, Clone, Copy)]
-struct Beside {
-    mapped: f64,
-    /// Resident memory that the allocators do not account for.
-    touched: f64,
 }
 
 impl Held {
@@ -51,14 +43,12 @@ impl Held {
     }
 
     fn beside(self, boundary: &Boundary) -> Option<Beside> {
-        let allocated = self.allocated(boundary).filter(|_| boundary.mapped_bytes > 0)?;
-        Some(Beside { mapped: boundary.mapped_bytes as f64, touched: private(boundary) as f64 - allocated })
+        Beside::at(boundary, self.allocated(boundary)?)
     }
 
     /// What was mapped and touched since the first boundary.
     fn gained(self, boundary: &Boundary) -> Option<f64> {
-        let (first, now) = (self.beside?, self.beside(boundary)?);
-        Some((now.mapped - first.mapped).min(now.touched - first.touched).max(0.0))
+        Some(self.beside(boundary)?.gained_since(self.beside?))
     }
 
     fn rises_beside(self, process: &Process<'_>, scale: Scale) -> bool {
@@ -69,9 +59,4 @@ impl Held {
         let mapped = judged(&|boundary| Some(self.beside(boundary)?.mapped));
         gained.state == State::Grows && gained.slope >= TOUCHED * mapped.slope
     }
-}
-
-/// Resident memory that is neither a file's nor shared.
-pub(crate) fn private(boundary: &Boundary) -> u64 {
-    boundary.rss_bytes.saturating_sub(boundary.file_bytes + boundary.shm_bytes)
 }

@@ -4,9 +4,8 @@
 //! it was set aside long before and is touched now. Counts alone do not tell these apart; what the program keeps more and
 //! more of does.
 
-use caulk_core::{Series, State, Verdict};
+use caulk_core::{Series, State, Verdict, private};
 
-use crate::held::private;
 use crate::process::Process;
 use crate::retention;
 use crate::units::Scale;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
 use caulk_core::wire::{Boundary, Phase, Unit};
-use caulk_core::{Bytes, State};
+use caulk_core::{Beside, Bytes, State};
 use caulk_growth::{Judgement, Options, Point, Stretches, forecast, judge};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -20,6 +20,9 @@ const PAUSE_NS: u64 = 30_000_000_000;
 
 /// Readings that are judged; of longer runs the last ones.
 const MOST_POINTS: usize = 400;
+
+/// Part of what is mapped beside the allocators that must be touched for it to count, as in the report.
+const TOUCHED: f64 = 0.1;
 
 /// A forecast beyond this many seconds is no news.
 const FAR_S: f64 = 30.0 * 86400.0;
@@ -51,6 +54,8 @@ pub(crate) struct Lines {
 #[derive(Debug)]
 struct Series {
     kind: (Unit, Phase),
+    /// Private memory beside the allocators' at the first of them.
+    first: Option<Beside>,
     points: Vec<(u64, Point)>,
 }
 
@@ -109,14 +114,15 @@ impl Lines {
     fn add(&mut self, boundary: &Boundary) -> usize {
         let kind = (boundary.unit, boundary.phase);
         let series = self.series.iter().position(|series| series.kind == kind).unwrap_or_else(|| {
-            self.series.push(Series { kind, points: Vec::new() });
+            self.series.push(Series { kind, first: beside(boundary), points: Vec::new() });
             self.series.len() - 1
         });
-        let points = &mut self.series[series].points;
+        let Series { first, points, .. } = &mut self.series[series];
         if points.len() == MOST_POINTS {
             points.remove(0);
         }
-        points.push((boundary.time_ns, Point { at: boundary.index as f64, value: in_use(boundary) as f64 }));
+        let value = allocated(boundary) + boundary.shm_bytes as f64 + gained(*first, boundary);
+        points.push((boundary.time_ns, Point { at: boundary.index as f64, value }));
         series
     }
 
@@ -140,9 +146,20 @@ fn in_foreground(stderr: &io::Stderr) -> bool {
     rustix::termios::tcgetpgrp(stderr).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Bytes in use as the process counts them.
-pub(crate) fn in_use(boundary: &Boundary) -> u64 {
-    boundary.malloc_bytes + boundary.small_bytes + boundary.shm_bytes
+/// Bytes that the allocators have handed out.
+fn allocated(boundary: &Boundary) -> f64 {
+    (boundary.malloc_bytes + boundary.small_bytes) as f64
+}
+
+fn beside(boundary: &Boundary) -> Option<Beside> {
+    Beside::at(boundary, allocated(boundary))
+}
+
+/// Bytes in use that were mapped beside the allocators since the first boundary. Room that is hardly touched is none.
+fn gained(first: Option<Beside>, boundary: &Boundary) -> f64 {
+    let Some((first, now)) = first.zip(beside(boundary)) else { return 0.0 };
+    let gained = now.gained_since(first);
+    if gained >= TOUCHED * (now.mapped - first.mapped) { gained } else { 0.0 }
 }
 
 /// `caulk: epoch 3: 812 MB in use, +16.5 MB/epoch, growing so far, OOM in ~41 min`
@@ -158,7 +175,8 @@ fn line(series: &Series, boundary: &Boundary, rooms: &[Room]) -> String {
         Unit::Steps => (format!("step {}", boundary.index), "100 steps", 100.0),
         Unit::Seconds => (format!("{} s", boundary.index), "min", 60.0),
     };
-    let mut text = format!("caulk: {name}: {} in use", Bytes(in_use(boundary)));
+    let in_use = points.last().map_or(0.0, |last| last.value) as u64;
+    let mut text = format!("caulk: {name}: {} in use", Bytes(in_use));
     // The slope of what does not grow is noise.
     if points.len() > 1 && matches!(judged.state, State::Grows | State::Undecided) {
         let _ = write!(text, ", {}/{per}", Bytes::signed(judged.slope * scale));
@@ -263,11 +281,28 @@ mod tests {
                 Point { at: f64::from(n) * 100.0, value: f64::from(n + 300) * 2.0 * Bytes::MB as f64 },
             )
         });
-        let series = Series { kind: (Unit::Steps, Phase::Run), points: points.collect() };
+        let series = Series { kind: (Unit::Steps, Phase::Run), first: None, points: points.collect() };
         let last =
             Boundary { index: 900, unit: Unit::Steps, malloc_bytes: 618 * Bytes::MB, ..Boundary::default() };
         let expected = "caulk: step 900: 618 MB in use, +2.00 MB/100 steps, growing so far";
         assert_eq!(line(&series, &last, &[]), expected);
+    }
+
+    #[test]
+    fn what_is_mapped_beside_malloc_counts_where_it_is_touched() {
+        let mb = Bytes::MB;
+        let at = |mapped: u64, resident: u64| Boundary {
+            malloc_bytes: 500 * mb,
+            mapped_bytes: mapped * mb,
+            rss_bytes: resident * mb,
+            ..Boundary::default()
+        };
+        let first = beside(&at(100, 700));
+        assert_eq!(gained(first, &at(150, 750)) as u64, 50 * mb);
+        // Stacks of threads, and pages that malloc keeps.
+        assert_eq!(gained(first, &at(900, 710)) as u64, 0);
+        assert_eq!(gained(first, &at(100, 900)) as u64, 0);
+        assert_eq!(gained(None, &at(150, 750)) as u64, 0);
     }
 
     #[test]
