@@ -5,9 +5,12 @@
 //! and who finds another one than before goes on to the next slot.
 
 use std::ffi::c_char;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use caulk_wire::heap::{HEADER_BYTES, Owner, SLOT_BYTES, SLOTS, TURNED_AWAY, header};
+use caulk_wire::heap::{
+    HANDED_DOWN, HEADER_BYTES, Owner, SLOT_BYTES, SLOTS, TAKEN_OVER, TURNED_AWAY, header,
+};
 
 use crate::maps;
 use crate::segment::{self, Segment};
@@ -49,6 +52,7 @@ fn slot_of(file: i32) -> Option<Segment> {
     claimed.or_else(|| {
         let over = all().filter(|(index, owner)| may_judge && is_over(file, *index, *owner));
         let taken = over.map(|(index, former)| exchange(file, index, former, own)).find_map(|slot| slot)?;
+        hand_down(file, taken);
         taken.clear();
         Some(taken)
     })
@@ -95,9 +99,28 @@ fn exchange(file: i32, index: usize, former: u64, own: Owner) -> Option<Segment>
 
 /// Counts a process for which no slot is left.
 fn turn_away(file: i32) {
+    at_the_end(file, |page| {
+        // SAFETY: a mapping begins at a page, and its numbers are only changed so.
+        unsafe { page.cast::<AtomicU32>().as_ref() }.fetch_add(1, Ordering::Relaxed);
+    });
+}
+
+/// What is summed up over all processes is not lost with the slot of one.
+fn hand_down(file: i32, slot: Segment) {
+    at_the_end(file, |page| {
+        for (index, field) in HANDED_DOWN.into_iter().enumerate() {
+            let at = TAKEN_OVER - TURNED_AWAY + index * size_of::<u64>();
+            // SAFETY: as above; within the page.
+            let sum = unsafe { page.byte_add(at).cast::<AtomicU64>().as_ref() };
+            sum.fetch_add(slot.long(field).load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    });
+}
+
+/// Does something with the page behind the last slot.
+fn at_the_end(file: i32, work: impl FnOnce(NonNull<u8>)) {
     let Some(page) = maps::shared(HEADER_BYTES, file, TURNED_AWAY) else { return };
-    // SAFETY: a mapping begins at a page, and its numbers are only changed so.
-    unsafe { page.cast::<AtomicU32>().as_ref() }.fetch_add(1, Ordering::Relaxed);
+    work(page);
     // SAFETY: mapped above and known to nobody else.
     unsafe { maps::unmap(page, HEADER_BYTES) };
 }

@@ -190,7 +190,7 @@ impl Heaps {
         for slot in slots() {
             self.losses.count(&self.memory, slot);
         }
-        self.losses.turned_away(&self.memory);
+        self.losses.count_the_slotless(&self.memory);
         self.losses.lines()
     }
 

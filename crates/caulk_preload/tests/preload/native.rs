@@ -113,6 +113,8 @@ fn slots_of_processes_that_have_ended_are_taken_over_unless_they_are_still_to_be
     let last = &run.profiles[3];
     last.is_sound();
     assert!(live[3] == 9 && last.count(header::SAMPLES) < 40, "{live:?}");
+    // But what they had counted: 100 of 160 have lost theirs, of 40 blocks of 1 MB each.
+    assert!((3000..=4100).contains(&run.samples_taken_over), "{}", run.samples_taken_over);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::os::unix::fs::FileExt;
 
 use caulk_core::Bytes;
 use caulk_core::wire::heap::{
-    HEADER_BYTES, MAGIC, MAX_STACKS, OTHERS, SLOTS, Slot, TOTAL_BYTES, TURNED_AWAY, header,
+    HANDED_DOWN, HEADER_BYTES, MAGIC, MAX_STACKS, OTHERS, SLOTS, Slot, TAKEN_OVER, TOTAL_BYTES, TURNED_AWAY,
+    header,
 };
 
 /// One sample in so many is beside the point.
@@ -42,9 +43,13 @@ impl Losses {
         self.told_apart += all.saturating_sub(others);
     }
 
-    /// Takes in how many processes found no slot.
-    pub(super) fn turned_away(&mut self, memory: &File) {
+    /// Takes in how many processes found no slot, and what those had counted whose slots others have taken over.
+    pub(super) fn count_the_slotless(&mut self, memory: &File) {
         self.turned_away = super::word(memory, TURNED_AWAY as u64).unwrap_or(0);
+        let all = [&mut self.samples, &mut self.dropped, &mut self.stale];
+        for (index, sum) in all.into_iter().enumerate().take(HANDED_DOWN.len()) {
+            *sum += super::long(memory, (TAKEN_OVER + index * 8) as u64).unwrap_or(0);
+        }
     }
 
     /// What is to be told.
@@ -82,6 +87,7 @@ impl Losses {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
     use super::*;
 
@@ -94,6 +100,18 @@ mod tests {
         check(&Losses::default(), &[]);
         check(&Losses { samples: 1_000_000, dropped: 3, stale: 9, ..Losses::default() }, &[]);
         check(&Losses { told_apart: 1 << 40, others: 1 << 20, ..Losses::default() }, &[]);
+    }
+
+    #[test]
+    fn what_was_counted_outlives_the_slot() {
+        let memory = tempfile::tempfile().unwrap();
+        memory.write_all_at(&[0; HEADER_BYTES], TURNED_AWAY as u64).unwrap();
+        for (index, number) in [100_u64, 3, 2].into_iter().enumerate() {
+            memory.write_all_at(&number.to_ne_bytes(), (TAKEN_OVER + index * 8) as u64).unwrap();
+        }
+        let mut losses = Losses { samples: 900, dropped: 5, ..Losses::default() };
+        losses.count_the_slotless(&memory);
+        assert_eq!((losses.samples, losses.dropped, losses.stale), (1000, 8, 2));
     }
 
     #[test]
