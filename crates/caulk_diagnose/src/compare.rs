@@ -1,11 +1,14 @@
 //! Two moments of one run compared, process by process: memory, types, containers, lines.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use caulk_core::wire::{Boundary, ContainerKind, Types, Unit};
 use caulk_core::{
     Comparison, ContainerChange, LineChange, Moment, Recording, Role, Sampled, TypeChange, VerdictUnit, rank,
 };
 
 use crate::Sources;
+use crate::generations::by_role;
 use crate::growth::bytes_per_element;
 use crate::heap::{self, by_line, held, is_of_user};
 use crate::held::Held;
@@ -52,64 +55,94 @@ pub fn compare(
     from: Option<u64>,
     to: Option<u64>,
 ) -> Result<Vec<Comparison>, CompareError> {
-    let mut processes = Process::all(recording);
-    processes.retain(|process| !process.boundaries.is_empty());
+    let processes = Process::all(recording);
+    let (main, others): (Vec<_>, Vec<_>) = processes
+        .iter()
+        .filter(|process| !process.boundaries.is_empty())
+        .partition(|process| process.record.role == Role::Main);
+    // What the main process has become by `exec` is another program.
+    let main = main.into_iter().map(|process| vec![process]);
+    let mut groups: Vec<_> = main.chain(by_role(others.into_iter())).collect();
     // Whose moments are meant is the training process; a program that spawns its ranks makes no steps.
     let makes_no_steps = |process: &Process| process.boundaries.iter().all(|boundary| boundary.steps == 0);
-    processes.sort_by_key(|process| (makes_no_steps(process), process.record.role != Role::Main));
+    groups.sort_by_key(|all| (all.iter().all(|one| makes_no_steps(one)), all[0].record.role != Role::Main));
     let mut found = Vec::new();
-    for process in &processes {
-        match of_process(process, sources, from, to) {
+    for group in &groups {
+        match of_group(group, sources, from, to) {
             Ok(comparison) => found.push(comparison),
-            Err(error) if found.is_empty() && process.record.role == Role::Main => return Err(error),
-            Err(error) if found.is_empty() && processes.len() == 1 => return Err(error),
+            Err(error) if found.is_empty() && group[0].record.role == Role::Main => return Err(error),
+            Err(error) if found.is_empty() && groups.len() == 1 => return Err(error),
             Err(_) => {}
         }
     }
     if found.is_empty() { Err(CompareError::NoMoments) } else { Ok(found) }
 }
 
-fn of_process(
-    process: &Process<'_>,
+/// A boundary, and the process that cut it.
+#[derive(Clone, Copy)]
+struct Cut<'p, 'a> {
+    process: &'p Process<'a>,
+    boundary: &'a Boundary,
+}
+
+impl<'a> Cut<'_, 'a> {
+    /// The last census by then.
+    fn census(self) -> Option<&'a Types> {
+        self.process.types.iter().copied().rev().find(|types| types.boundary <= self.boundary.seq)
+    }
+}
+
+/// Compares two moments of a process, or of those that followed it in its role: a worker that is made anew every epoch.
+fn of_group(
+    all: &[&Process<'_>],
     sources: &dyn Sources,
     from: Option<u64>,
     to: Option<u64>,
 ) -> Result<Comparison, CompareError> {
-    let scale = Scale::of(process).ok_or(CompareError::NoMoments)?;
-    let boundaries: Vec<&Boundary> = process.of_unit(scale.unit).collect();
-    let (Some(first), Some(last)) = (boundaries.first(), boundaries.last()) else {
+    let boundaries: Vec<&Boundary> =
+        all.iter().flat_map(|process| process.boundaries.iter().copied()).collect();
+    let scale = Scale::among(&boundaries).ok_or(CompareError::NoMoments)?;
+    let cuts = all
+        .iter()
+        .flat_map(|process| process.of_unit(scale.unit).map(|boundary| Cut { process: *process, boundary }));
+    let cuts: Vec<Cut<'_, '_>> = cuts.collect();
+    let (Some(first), Some(last)) = (cuts.first(), cuts.last()) else {
         return Err(CompareError::NoMoments);
     };
-    let from = from.map_or(Ok(*first), |number| at(&boundaries, number))?;
-    let to = to.map_or(Ok(*last), |number| at(&boundaries, number))?;
-    if from.seq >= to.seq {
+    let from = from.map_or(Ok(*first), |number| at(&cuts, number))?;
+    let to = to.map_or(Ok(*last), |number| at(&cuts, number))?;
+    if from.boundary.time_ns >= to.boundary.time_ns {
         let unit = unit_name(scale.unit);
-        return Err(CompareError::Order { unit, from: number(from), to: number(to) });
+        return Err(CompareError::Order { unit, from: number(from.boundary), to: number(to.boundary) });
     }
     let pair = [from, to];
-    let in_use = Held::of(process, scale);
-    let counted = pair.map(|boundary| last_census(process, boundary.seq));
-    let counted = counted[0].zip(counted[1]).filter(|(before, after)| before.boundary < after.boundary);
+    let is_one = from.process.record == to.process.record;
+    let counted = from.census().zip(to.census());
+    let counted = counted.filter(|(before, after)| !is_one || before.boundary < after.boundary);
+    let counted_at = counted.and_then(|(before, after)| {
+        let [before, after] =
+            [(from, before), (to, after)].map(|(cut, types)| cut.process.boundary(types.boundary));
+        Some([moment(before?), moment(after?)])
+    });
+    let in_use = |cut: Cut<'_, '_>| Held::of(cut.process, scale).at(cut.boundary).map(|bytes| bytes as u64);
     Ok(Comparison {
-        process: process.reference(),
-        moments: pair.map(moment),
-        in_use: pair.map(|boundary| in_use.at(boundary).map(|bytes| bytes as u64)),
-        resident: pair.map(|boundary| boundary.rss_bytes),
-        cuda_allocated: pair.map(|boundary| boundary.cuda_allocated_bytes),
-        counted_at: counted.and_then(|(before, after)| {
-            Some([moment(process.boundary(before.boundary)?), moment(process.boundary(after.boundary)?)])
-        }),
+        process: from.process.reference(),
+        moments: pair.map(|cut| moment(cut.boundary)),
+        in_use: pair.map(in_use),
+        resident: pair.map(|cut| cut.boundary.rss_bytes),
+        cuda_allocated: pair.map(|cut| cut.boundary.cuda_allocated_bytes),
+        counted_at,
         types: counted.map_or_else(Vec::new, |(before, after)| types(before, after)),
-        containers: containers(process, [from.seq, to.seq]),
-        lines: lines(process, sources, [from.seq, to.seq]),
+        containers: if is_one { containers(pair) } else { containers_by_name(pair) },
+        lines: lines(sources, pair),
     })
 }
 
 /// The boundary of a number: an epoch's own; of steps and seconds, which are not all looked at, the last one by then.
-fn at<'a>(boundaries: &[&'a Boundary], wanted: u64) -> Result<&'a Boundary, CompareError> {
-    let (first, last) = (boundaries[0], boundaries[boundaries.len() - 1]);
-    let exact = boundaries.iter().find(|boundary| number(boundary) == wanted);
-    let before = || boundaries.iter().rev().find(|boundary| number(boundary) <= wanted);
+fn at<'p, 'a>(cuts: &[Cut<'p, 'a>], wanted: u64) -> Result<Cut<'p, 'a>, CompareError> {
+    let (first, last) = (cuts[0].boundary, cuts[cuts.len() - 1].boundary);
+    let exact = cuts.iter().find(|cut| number(cut.boundary) == wanted);
+    let before = || cuts.iter().rev().find(|cut| number(cut.boundary) <= wanted);
     let found = match first.unit {
         Unit::Epoch => exact,
         _ => exact.or_else(before).filter(|_| wanted <= number(last)),
@@ -143,13 +176,9 @@ fn unit_name(unit: Unit) -> &'static str {
     }
 }
 
-fn last_census<'a>(process: &Process<'a>, seq: u32) -> Option<&'a Types> {
-    process.types.iter().copied().rev().find(|types| types.boundary <= seq)
-}
-
 fn types(before: &Types, after: &Types) -> Vec<TypeChange> {
     let names = before.rows.iter().chain(&after.rows).map(|row| row.name.as_str());
-    let names: std::collections::BTreeSet<&str> = names.collect();
+    let names: BTreeSet<&str> = names.collect();
     let row = |types: &Types, name: &str| {
         types.rows.iter().find(|row| row.name == name).map(|row| (row.count, row.bytes))
     };
@@ -175,27 +204,60 @@ fn difference([before, after]: [Option<u64>; 2]) -> Option<i64> {
     Some(after? as i64 - before? as i64)
 }
 
-fn containers(process: &Process<'_>, [from, to]: [u32; 2]) -> Vec<ContainerChange> {
-    let mut changes = Vec::new();
-    for id in process.ids() {
-        let lengths = &process.lengths[&id];
-        let at =
-            |seq: u32| lengths.iter().rev().find(|length| length.boundary <= seq).map(|length| length.len);
-        let length = [at(from), at(to)];
-        let holder = process.holders.get(&id).copied();
-        if length[0] == length[1] || holder.is_some_and(of_caulk) {
-            continue;
+/// Containers whose length differs, by their numbers: one process knows them again whatever they are called.
+fn containers([from, to]: [Cut<'_, '_>; 2]) -> Vec<ContainerChange> {
+    let process = to.process;
+    let change = |id: u32| {
+        let length = [from, to].map(|cut| length_at(process, id, cut.boundary.seq));
+        change(process, id, length)
+    };
+    heaviest(process.ids().into_iter().filter_map(change).collect())
+}
+
+/// The same of two processes: by their names, and of those of one name the longest.
+fn containers_by_name(pair: [Cut<'_, '_>; 2]) -> Vec<ContainerChange> {
+    let mut by_name: BTreeMap<&str, [Option<(u64, &Process<'_>, u32)>; 2]> = BTreeMap::new();
+    for (index, cut) in pair.into_iter().enumerate() {
+        for id in cut.process.ids() {
+            let name = cut.process.holders.get(&id).map(|holder| holder.expression.as_str());
+            let length = length_at(cut.process, id, cut.boundary.seq);
+            if let (Some(name), Some(length)) = (name, length) {
+                let longest = &mut by_name.entry(name).or_default()[index];
+                if longest.is_none_or(|(known, ..)| known < length) {
+                    *longest = Some((length, cut.process, id));
+                }
+            }
         }
-        let kind = lengths.last().map_or(ContainerKind::List, |length| length.kind);
-        let contents = process.contents.get(&id).map_or(&[][..], Vec::as_slice);
-        let each = bytes_per_element(kind, contents);
-        changes.push(ContainerChange {
-            holder: holder.map_or_else(String::new, |holder| holder.expression.clone()),
-            kind: kind.as_str().into(),
-            length,
-            bytes: difference(length).filter(|_| each > 0.0).map(|gained| gained as f64 * each),
-        });
     }
+    let change = |both: [Option<(u64, &Process<'_>, u32)>; 2]| {
+        let (_, process, id) = both[1].or(both[0])?;
+        change(process, id, both.map(|known| known.map(|(length, ..)| length)))
+    };
+    heaviest(by_name.into_values().filter_map(change).collect())
+}
+
+/// How long a container was at a boundary, where it was known by then.
+fn length_at(process: &Process<'_>, id: u32, seq: u32) -> Option<u64> {
+    process.lengths[&id].iter().rev().find(|length| length.boundary <= seq).map(|length| length.len)
+}
+
+fn change(process: &Process<'_>, id: u32, length: [Option<u64>; 2]) -> Option<ContainerChange> {
+    let holder = process.holders.get(&id).copied();
+    if length[0] == length[1] || holder.is_some_and(of_caulk) {
+        return None;
+    }
+    let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
+    let contents = process.contents.get(&id).map_or(&[][..], Vec::as_slice);
+    let each = bytes_per_element(kind, contents);
+    Some(ContainerChange {
+        holder: holder.map_or_else(String::new, |holder| holder.expression.clone()),
+        kind: kind.as_str().into(),
+        length,
+        bytes: difference(length).filter(|_| each > 0.0).map(|gained| gained as f64 * each),
+    })
+}
+
+fn heaviest(mut changes: Vec<ContainerChange>) -> Vec<ContainerChange> {
     changes.sort_by(|a, b| {
         let key = |change: &ContainerChange| change.bytes.map_or(0.0, f64::abs);
         key(b).total_cmp(&key(a)).then_with(|| a.holder.cmp(&b.holder))
@@ -203,22 +265,33 @@ fn containers(process: &Process<'_>, [from, to]: [u32; 2]) -> Vec<ContainerChang
     changes
 }
 
-fn lines(process: &Process<'_>, sources: &dyn Sources, moments: [u32; 2]) -> Vec<LineChange> {
+fn lines(sources: &dyn Sources, pair: [Cut<'_, '_>; 2]) -> Vec<LineChange> {
+    let [before, after] = pair.map(|cut| live_by_line(cut));
+    let places: BTreeSet<_> = before.keys().chain(after.keys()).copied().collect();
     let mut changes = Vec::new();
-    for ((file, line), ids) in by_line(process) {
-        let frame = process.stacks.get(&ids[0]).and_then(|stack| heap::blamed(stack));
-        let Some(frame) = frame.filter(|frame| is_of_user(&frame.file)) else { continue };
-        let held = held(process, &ids);
-        let live = moments.map(|seq| heap::at_boundary(&held, seq).unwrap_or_default());
+    for (file, line) in places {
+        let known = [&before, &after].map(|lines| lines.get(&(file, line)));
+        let Some((function, _)) = known[1].or(known[0]) else { continue };
+        let live = known.map(|known| known.map_or_else(Sampled::default, |(_, live)| *live));
         let [before, after] = live;
         let change =
             Sampled { bytes: after.bytes - before.bytes, deviation: before.deviation.hypot(after.deviation) };
         if before != after {
-            let (file, function) = (sources.display(file), frame.function.clone());
+            let (file, function) = (sources.display(file), (*function).to_owned());
             changes.push(LineChange { file, line, function, rank: 0, live, change });
         }
     }
     rank(&mut changes, |line| line.change, |line, rank| line.rank = rank);
     changes.sort_by(|a, b| (a.rank, &a.file, a.line).cmp(&(b.rank, &b.file, b.line)));
     changes
+}
+
+/// What each line of the user's held, by file and line, with its function.
+fn live_by_line<'p>(cut: Cut<'p, '_>) -> BTreeMap<(&'p str, u32), (&'p str, Sampled)> {
+    let of_line = |((file, line), ids): ((&'p str, u32), Vec<u32>)| {
+        let frame = heap::blamed(cut.process.stacks.get(&ids[0])?).filter(|frame| is_of_user(&frame.file))?;
+        let live = heap::at_boundary(&held(cut.process, &ids), cut.boundary.seq).unwrap_or_default();
+        Some(((file, line), (frame.function.as_str(), live)))
+    };
+    by_line(cut.process).into_iter().filter_map(of_line).collect()
 }

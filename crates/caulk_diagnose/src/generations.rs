@@ -25,16 +25,13 @@ pub(crate) struct Generations<'p, 'a> {
 impl<'p, 'a> Generations<'p, 'a> {
     /// Joins the processes of a recording.
     pub(crate) fn join(recording: &Recording, processes: &'p [Process<'a>]) -> Vec<Self> {
-        let mut groups: BTreeMap<(Role, u32), Vec<&Process<'_>>> = BTreeMap::new();
-        for process in processes.iter().filter(|process| !process.heaps.is_empty()) {
-            groups.entry((process.record.role, process.record.index)).or_default().push(process);
-        }
+        let groups = by_role(processes.iter().filter(|process| !process.heaps.is_empty()));
         let ending = Ending { end_ns: end_ns(recording), processes };
         let group = |all: Vec<&'p Process<'a>>| {
             let lives = all.last().is_some_and(|last| ending.sees(last));
             Self { all, lives }
         };
-        groups.into_values().map(group).collect()
+        groups.into_iter().map(group).collect()
     }
 
     /// The one that was there at the end.
@@ -52,6 +49,15 @@ impl<'p, 'a> Generations<'p, 'a> {
             self.all.iter().flat_map(|process| process.boundaries.iter().copied()).collect();
         Scale::among(&boundaries).unwrap_or(Scale::BY_TIME)
     }
+}
+
+/// Processes of each role and number together, in their order.
+pub(crate) fn by_role<'p, 'a>(all: impl Iterator<Item = &'p Process<'a>>) -> Vec<Vec<&'p Process<'a>>> {
+    let mut groups: BTreeMap<(Role, u32), Vec<&Process<'_>>> = BTreeMap::new();
+    for process in all {
+        groups.entry((process.record.role, process.record.index)).or_default().push(process);
+    }
+    groups.into_values().collect()
 }
 
 /// The end of the run, for each process.

@@ -1,8 +1,8 @@
 //! The heap profile by line and by stack, and two moments of it compared.
 
 use caulk_core::wire::{
-    AT_END, Boundary, ContainerKind, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, MadeBy, Message,
-    TypeCount, Types, Unit,
+    AT_END, Boundary, ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, Holder,
+    MadeBy, Message, TypeCount, Types, Unit,
 };
 use caulk_core::{AgentEvent, LineUse, Moment, ProcessRecord, Recording, Role, VerdictUnit};
 use caulk_diagnose::CompareError;
@@ -262,4 +262,39 @@ fn what_grows_from_worker_to_worker_is_told_as_growth() {
     let stacks = run.stacks();
     let stack = stacks.iter().find(|stack| stack.process.role == "worker").expect("its growth is told");
     assert_eq!((stack.live.bytes, stack.growth as u64 / MB), (0.0, 5));
+}
+
+#[test]
+fn two_moments_of_a_worker_that_is_made_anew_every_epoch_are_compared_by_names() {
+    let growing = workers(|epoch| [(10 + 5 * epoch) * MB, (12 + 5 * epoch) * MB], |_| -0.5);
+    let told = |recording: &mut Recording| {
+        for epoch in 0..8_u32 {
+            // Each counts what it follows anew.
+            let id = 8 - epoch;
+            let length =
+                |id, len| ContainerLen { id, kind: ContainerKind::List, len, ..ContainerLen::default() };
+            let count = 100 + u64::from(epoch);
+            let rows = vec![TypeCount { name: "Tensor".into(), count, bytes: 80 * count }];
+            let said: [Message; 6] = [
+                length(id, 10 * u64::from(epoch)).into(),
+                length(20, 3).into(),
+                Holder { id, ..global(0, "SEEN") }.into(),
+                Holder { id: 20, ..global(0, "FIXED") }.into(),
+                Contents { id, ..elements(MB, &["tensor"]) }.into(),
+                Types { boundary: 0, rows }.into(),
+            ];
+            let event = |message| AgentEvent { time_ns: 0, pid: 100 + epoch, message };
+            recording.events.extend(said.map(event));
+        }
+    };
+    let run = profile(&[(&|_| 30 * MB, 0)]).edit(growing).edit(told);
+    let found = run.compare(Some(2), Some(6)).expect("both are there");
+    let [_, worker] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((worker.process.role.as_str(), worker.process.count), ("worker", 1));
+    assert_eq!(worker.moments.map(|moment| moment.number), [2, 6]);
+    assert_eq!(worker.types[0].objects, [Some(101), Some(105)]);
+    let [container] = worker.containers.as_slice() else { panic!("{worker:#?}") };
+    assert_eq!((container.holder.as_str(), container.length), ("SEEN", [Some(10), Some(50)]));
+    assert_eq!(container.bytes, Some(40.0 * MB as f64));
+    assert_eq!((worker.lines[0].line, worker.lines[0].change.bytes), (2, 20.0 * MB as f64));
 }
