@@ -9,10 +9,10 @@ use crate::stopwatch::{Stopwatch, monotonic, ordinary, process_time};
 /// CPU time that a process may spend before the share applies. This and all that follows is as on an ordinary machine.
 ///
 /// Leaks are found early or late in a run at the same cost; early, the answer is there before the memory is gone.
-const CREDIT: Duration = Duration::from_millis(600);
+const CREDIT: Duration = Duration::from_millis(750);
 /// A third of it, left for what matters more: by censuses at steps and seconds for the epochs, by what weighs next to
 /// nothing for what may be a leak.
-pub(crate) const RESERVE: Duration = Duration::from_millis(200);
+pub(crate) const RESERVE: Duration = Duration::from_millis(250);
 /// Share of the process's CPU time beyond the credit.
 const SHARE: f64 = 0.005;
 /// The same for a worker whose siblings have another one that is looked into: enough to read its memory.
