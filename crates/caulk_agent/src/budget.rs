@@ -17,7 +17,8 @@ pub(crate) const RESERVE: Duration = Duration::from_millis(250);
 const SHARE: f64 = 0.005;
 /// The same for a worker whose siblings have another one that is looked into: enough to read its memory.
 const READINGS: Duration = Duration::from_millis(50);
-/// The same for all such workers of a process together: loaders that are made anew per epoch have no end of them.
+/// The same for all such workers of a process together: loaders that are made anew per epoch have no end of them. Some fifty
+/// readings of a process with torch, which tell early on how private memory changes from one worker to the next.
 const ALL_READINGS: Duration = Duration::from_millis(150);
 /// Longest pause at one boundary that is knowingly taken.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(100);

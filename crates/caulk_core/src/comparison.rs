@@ -13,7 +13,8 @@ pub struct Moment {
     pub number: u64,
 }
 
-/// The difference between two moments of one process. Pairs are earlier and later.
+/// The difference between two moments of one process, or of two workers, one of which followed the other: their containers are
+/// known again by their names. Pairs are earlier and later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Which process.
@@ -54,7 +55,7 @@ pub struct ContainerChange {
     pub holder: String,
     /// `list`, `dict`, ...
     pub kind: String,
-    /// Elements, nodes of a graph, or bytes of a buffer; `None` before it was followed.
+    /// Elements, nodes of a graph, or bytes of a buffer; `None` where it was not followed.
     pub length: [Option<u64>; 2],
     /// Estimate of what the change keeps alive, in bytes; `None` where its contents were not looked at.
     pub bytes: Option<f64>,

@@ -18,7 +18,7 @@ mod remedy;
 mod sampled;
 mod verdict;
 
-pub use beside::{Beside, private};
+pub use beside::{Beside, private_bytes};
 pub use bytes::Bytes;
 pub use caulk_wire as wire;
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};

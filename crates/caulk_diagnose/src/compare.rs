@@ -56,13 +56,12 @@ pub fn compare(
     to: Option<u64>,
 ) -> Result<Vec<Comparison>, CompareError> {
     let processes = Process::all(recording);
-    let (main, others): (Vec<_>, Vec<_>) = processes
+    let (workers, others): (Vec<_>, Vec<_>) = processes
         .iter()
         .filter(|process| !process.boundaries.is_empty())
-        .partition(|process| process.record.role == Role::Main);
-    // What the main process has become by `exec` is another program.
-    let main = main.into_iter().map(|process| vec![process]);
-    let mut groups: Vec<_> = main.chain(by_role(others.into_iter())).collect();
+        .partition(|process| process.record.role == Role::Worker);
+    let others = others.into_iter().map(|process| vec![process]);
+    let mut groups: Vec<_> = others.chain(by_role(workers.into_iter())).collect();
     // Whose moments are meant is the training process; a program that spawns its ranks makes no steps.
     let makes_no_steps = |process: &Process| process.boundaries.iter().all(|boundary| boundary.steps == 0);
     groups.sort_by_key(|all| (all.iter().all(|one| makes_no_steps(one)), all[0].record.role != Role::Main));
@@ -92,7 +91,8 @@ impl<'a> Cut<'_, 'a> {
     }
 }
 
-/// Compares two moments of a process, or of those that followed it in its role: a worker that is made anew every epoch.
+/// Compares two moments of a process, or of workers that followed one another. Two of them may work in one epoch, for
+/// training and for validation: both moments are of the first.
 fn of_group(
     all: &[&Process<'_>],
     sources: &dyn Sources,
@@ -109,14 +109,14 @@ fn of_group(
     let (Some(first), Some(last)) = (cuts.first(), cuts.last()) else {
         return Err(CompareError::NoMoments);
     };
-    let from = from.map_or(Ok(*first), |number| at(&cuts, number))?;
-    let to = to.map_or(Ok(*last), |number| at(&cuts, number))?;
+    let from = at(&cuts, from.unwrap_or(number(first.boundary)))?;
+    let to = at(&cuts, to.unwrap_or(number(last.boundary)))?;
     if from.boundary.time_ns >= to.boundary.time_ns {
         let unit = unit_name(scale.unit);
         return Err(CompareError::Order { unit, from: number(from.boundary), to: number(to.boundary) });
     }
     let pair = [from, to];
-    let is_one = from.process.record == to.process.record;
+    let is_one = std::ptr::eq(from.process, to.process);
     let counted = from.census().zip(to.census());
     let counted = counted.filter(|(before, after)| !is_one || before.boundary < after.boundary);
     let counted_at = counted.and_then(|(before, after)| {
@@ -214,14 +214,14 @@ fn containers([from, to]: [Cut<'_, '_>; 2]) -> Vec<ContainerChange> {
     heaviest(process.ids().into_iter().filter_map(change).collect())
 }
 
-/// The same of two processes: by their names, and of those of one name the longest.
+/// The same of two processes: by their names, and of those of one name the longest. What has no name cannot be known again.
 fn containers_by_name(pair: [Cut<'_, '_>; 2]) -> Vec<ContainerChange> {
     let mut by_name: BTreeMap<&str, [Option<(u64, &Process<'_>, u32)>; 2]> = BTreeMap::new();
     for (index, cut) in pair.into_iter().enumerate() {
         for id in cut.process.ids() {
             let name = cut.process.holders.get(&id).map(|holder| holder.expression.as_str());
             let length = length_at(cut.process, id, cut.boundary.seq);
-            if let (Some(name), Some(length)) = (name, length) {
+            if let (Some(name), Some(length)) = (name.filter(|name| !name.is_empty()), length) {
                 let longest = &mut by_name.entry(name).or_default()[index];
                 if longest.is_none_or(|(known, ..)| known < length) {
                     *longest = Some((length, cut.process, id));
@@ -266,7 +266,8 @@ fn heaviest(mut changes: Vec<ContainerChange>) -> Vec<ContainerChange> {
 }
 
 fn lines(sources: &dyn Sources, pair: [Cut<'_, '_>; 2]) -> Vec<LineChange> {
-    let [before, after] = pair.map(|cut| live_by_line(cut));
+    // A process that had no profile yet held something all the same.
+    let [Some(before), Some(after)] = pair.map(live_by_line) else { return Vec::new() };
     let places: BTreeSet<_> = before.keys().chain(after.keys()).copied().collect();
     let mut changes = Vec::new();
     for (file, line) in places {
@@ -286,12 +287,13 @@ fn lines(sources: &dyn Sources, pair: [Cut<'_, '_>; 2]) -> Vec<LineChange> {
     changes
 }
 
-/// What each line of the user's held, by file and line, with its function.
-fn live_by_line<'p>(cut: Cut<'p, '_>) -> BTreeMap<(&'p str, u32), (&'p str, Sampled)> {
+/// What each line of the user's held, by file and line, with its function; `None` where the process had no profile by then.
+fn live_by_line<'p>(cut: Cut<'p, '_>) -> Option<BTreeMap<(&'p str, u32), (&'p str, Sampled)>> {
+    cut.process.heaps.iter().find(|heap| heap.boundary <= cut.boundary.seq)?;
     let of_line = |((file, line), ids): ((&'p str, u32), Vec<u32>)| {
         let frame = heap::blamed(cut.process.stacks.get(&ids[0])?).filter(|frame| is_of_user(&frame.file))?;
         let live = heap::at_boundary(&held(cut.process, &ids), cut.boundary.seq).unwrap_or_default();
         Some(((file, line), (frame.function.as_str(), live)))
     };
-    by_line(cut.process).into_iter().filter_map(of_line).collect()
+    Some(by_line(cut.process).into_iter().filter_map(of_line).collect())
 }

@@ -56,7 +56,7 @@ impl Held {
             Baselines::of(units::points(process, scale, value), scale).judge()
         };
         let gained = judged(&|boundary| self.gained(boundary));
-        let mapped = judged(&|boundary| Some(self.beside(boundary)?.mapped));
+        let mapped = judged(&|boundary| Some(self.beside(boundary)?.mapped_bytes));
         gained.state == State::Grows && gained.slope >= TOUCHED * mapped.slope
     }
 }

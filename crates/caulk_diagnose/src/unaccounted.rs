@@ -4,7 +4,7 @@
 //! it was set aside long before and is touched now. Counts alone do not tell these apart; what the program keeps more and
 //! more of does.
 
-use caulk_core::{Series, State, Verdict, private};
+use caulk_core::{Series, State, Verdict, private_bytes};
 
 use crate::process::Process;
 use crate::retention;
@@ -35,5 +35,5 @@ fn set_aside(process: &Process<'_>, scale: Scale) -> f64 {
     let mut told = process.of_unit(scale.unit).filter(|boundary| boundary.malloc_bytes > 0);
     let (Some(first), Some(last)) = (told.next(), told.last()) else { return 0.0 };
     let handed_out = first.malloc_bytes + first.small_bytes;
-    handed_out.saturating_sub(private(first)) as f64 / last.index.abs_diff(first.index).max(1) as f64
+    handed_out.saturating_sub(private_bytes(first)) as f64 / last.index.abs_diff(first.index).max(1) as f64
 }

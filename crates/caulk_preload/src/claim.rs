@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use caulk_wire::heap::{
-    HANDED_DOWN, HEADER_BYTES, Owner, SLOT_BYTES, SLOTS, TAKEN_OVER, TURNED_AWAY, header,
+    HANDED_DOWN, HEADER_BYTES, Owner, SLOT_BYTES, SLOTS, TURNED_AWAY, header, taken_over,
 };
 
 use crate::maps;
@@ -105,14 +105,14 @@ fn turn_away(file: i32) {
     });
 }
 
-/// What is summed up over all processes is not lost with the slot of one.
+/// How many samples a process took and lost is not lost with its slot.
 fn hand_down(file: i32, slot: Segment) {
     at_the_end(file, |page| {
         for (index, field) in HANDED_DOWN.into_iter().enumerate() {
-            let at = TAKEN_OVER - TURNED_AWAY + index * size_of::<u64>();
+            let at = taken_over(index) - TURNED_AWAY;
             // SAFETY: as above; within the page.
             let sum = unsafe { page.byte_add(at).cast::<AtomicU64>().as_ref() };
-            sum.fetch_add(slot.long(field).load(Ordering::Relaxed), Ordering::Relaxed);
+            sum.fetch_add(slot.long(field).swap(0, Ordering::Relaxed), Ordering::Relaxed);
         }
     });
 }

@@ -128,8 +128,8 @@ impl Heaps {
         let Some((slot, owner)) = self.meet(pid).filter(|_| self.open.remove(&pid)) else {
             return Vec::new();
         };
-        let copied = copy(&self.memory, slot, &mut self.copied);
-        if copied.is_err() || self::owner(&self.memory, slot) != Some(owner) {
+        let failed = copy(&self.memory, slot, &mut self.copied).is_err();
+        if failed || self::owner(&self.memory, slot) != Some(owner) {
             return Vec::new();
         }
         self.tell(pid, Known::at_end)
@@ -251,7 +251,8 @@ fn settle(memory: &File, slot: u64, owner: Owner, into: &mut Vec<u8>) -> io::Res
     Ok(false)
 }
 
-/// Copies a slot as far as it is used, to the same places; what lies between is left as it was.
+/// Copies a slot as far as it is used, to the same places. Totals beyond are left as they were: nobody asks for them. What
+/// other stacks and codes the slot that was read before had is forgotten.
 ///
 /// What a stack refers to is written before it: so the codes and the arena come last.
 fn copy(memory: &File, slot: u64, into: &mut Vec<u8>) -> io::Result<()> {
@@ -260,14 +261,21 @@ fn copy(memory: &File, slot: u64, into: &mut Vec<u8>) -> io::Result<()> {
         memory.read_exact_at(&mut into[at..at + length], slot + at as u64)
     };
     read(0, HEADER_BYTES)?;
-    let stacks = (word(memory, slot + header::STACKS as u64)? as usize).min(MAX_STACKS);
-    read(TOTALS, stacks * TOTAL_BYTES)?;
-    read(SNAPSHOT, SNAPSHOT_HEAD + stacks * SNAPSHOT_ROW)?;
-    read(STACK_INDEX, stacks * 4)?;
-    let codes = (word(memory, slot + header::CODES as u64)? as usize).min(MAX_CODES);
-    let used = long(memory, slot + header::ARENA_USED as u64)?.min((SLOT_BYTES - ARENA) as u64) as usize;
+    let stacks = word(memory, slot + header::STACKS as u64)?.min(MAX_STACKS as u32);
+    let used = stacks as usize;
+    read(TOTALS, used * TOTAL_BYTES)?;
+    read(SNAPSHOT, SNAPSHOT_HEAD + used * SNAPSHOT_ROW)?;
+    read(STACK_INDEX, used * 4)?;
+    let codes = word(memory, slot + header::CODES as u64)?.min(MAX_CODES as u32) as usize;
+    let arena = long(memory, slot + header::ARENA_USED as u64)?.min((SLOT_BYTES - ARENA) as u64) as usize;
     read(CODE_INDEX, codes * 4)?;
-    read(ARENA, used)
+    read(ARENA, arena)?;
+    into[STACK_INDEX + used * 4..CODE_INDEX].fill(0);
+    into[CODE_INDEX + codes * 4..ARENA].fill(0);
+    // The header may have been read before the process became another program.
+    let told = u32::from_ne_bytes(into[header::STACKS..][..4].try_into().unwrap_or_default()).min(stacks);
+    into[header::STACKS..][..4].copy_from_slice(&told.to_ne_bytes());
+    Ok(())
 }
 
 impl Known {
@@ -516,6 +524,18 @@ mod tests {
         heaps.memory.write_all_at(&0_u64.to_ne_bytes(), SNAPSHOT as u64 + 16).unwrap();
         let told = heaps.look(77);
         assert_eq!(live(&told).rows, [HeapRow { id: 0, ..HeapRow::default() }]);
+    }
+
+    #[test]
+    fn nothing_of_a_slot_that_was_read_before_is_taken_for_the_next_ones() {
+        let heaps = Heaps::open().unwrap();
+        write(&heaps, 0, 77, 0, 5000);
+        let mut copied = vec![1; SLOT_BYTES];
+        copy(&heaps.memory, 0, &mut copied).unwrap();
+        let slot = Slot::new(&copied).unwrap();
+        assert!(slot.stack(0).is_some() && slot.code(0).is_some());
+        assert!((1..MAX_STACKS as u32).all(|id| slot.stack(id).is_none() && slot.code(id).is_none()));
+        assert_eq!(slot.snapshot().map(|(_, totals)| totals.len()), Some(1));
     }
 
     #[test]

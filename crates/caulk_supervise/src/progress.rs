@@ -21,9 +21,6 @@ const PAUSE_NS: u64 = 30_000_000_000;
 /// Readings that are judged; of longer runs the last ones.
 const MOST_POINTS: usize = 400;
 
-/// Part of what is mapped beside the allocators that must be touched for it to count, as in the report.
-const TOUCHED: f64 = 0.1;
-
 /// A forecast beyond this many seconds is no news.
 const FAR_S: f64 = 30.0 * 86400.0;
 
@@ -54,7 +51,7 @@ pub(crate) struct Lines {
 #[derive(Debug)]
 struct Series {
     kind: (Unit, Phase),
-    /// Private memory beside the allocators' at the first of them.
+    /// Private memory beside the allocators' at the first of them that tells.
     first: Option<Beside>,
     points: Vec<(u64, Point)>,
 }
@@ -114,10 +111,11 @@ impl Lines {
     fn add(&mut self, boundary: &Boundary) -> usize {
         let kind = (boundary.unit, boundary.phase);
         let series = self.series.iter().position(|series| series.kind == kind).unwrap_or_else(|| {
-            self.series.push(Series { kind, first: beside(boundary), points: Vec::new() });
+            self.series.push(Series { kind, first: None, points: Vec::new() });
             self.series.len() - 1
         });
         let Series { first, points, .. } = &mut self.series[series];
+        *first = first.or_else(|| beside(boundary));
         if points.len() == MOST_POINTS {
             points.remove(0);
         }
@@ -155,11 +153,10 @@ fn beside(boundary: &Boundary) -> Option<Beside> {
     Beside::at(boundary, allocated(boundary))
 }
 
-/// Bytes in use that were mapped beside the allocators since the first boundary. Room that is hardly touched is none.
+/// Bytes that were mapped and touched beside the allocators since the first boundary that tells. The report, which knows how
+/// it went on, counts them only where they became more and more.
 fn gained(first: Option<Beside>, boundary: &Boundary) -> f64 {
-    let Some((first, now)) = first.zip(beside(boundary)) else { return 0.0 };
-    let gained = now.gained_since(first);
-    if gained >= TOUCHED * (now.mapped - first.mapped) { gained } else { 0.0 }
+    first.zip(beside(boundary)).map_or(0.0, |(first, now)| now.gained_since(first))
 }
 
 /// `caulk: epoch 3: 812 MB in use, +16.5 MB/epoch, growing so far, OOM in ~41 min`
@@ -300,7 +297,7 @@ mod tests {
         let first = beside(&at(100, 700));
         assert_eq!(gained(first, &at(150, 750)) as u64, 50 * mb);
         // Stacks of threads, and pages that malloc keeps.
-        assert_eq!(gained(first, &at(900, 710)) as u64, 0);
+        assert_eq!(gained(first, &at(900, 700)) as u64, 0);
         assert_eq!(gained(first, &at(100, 900)) as u64, 0);
         assert_eq!(gained(None, &at(150, 750)) as u64, 0);
     }

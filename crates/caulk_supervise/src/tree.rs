@@ -30,6 +30,12 @@ const MOURNING_NS: u64 = 1_000_000_000;
 /// Environments of strangers read in one scan: a machine that makes more processes is watched less closely.
 const MOST_STRANGERS: usize = 100;
 
+/// Share of a core for sweeps: one part in so many; ...
+const SWEEP_DUTY: u64 = 500;
+
+/// ... and the least and the most between two of them, in nanoseconds: on a busy machine one may have seemed dear.
+const SWEEP_NS: [u64; 2] = [1_000_000_000, 10_000_000_000];
+
 /// Files that are kept open, one per process.
 const MOST_FILES: usize = 256;
 
@@ -66,6 +72,8 @@ pub(crate) struct Tree {
     strangers: HashSet<u32>,
     last_pid: Vec<u8>,
     next_sweep_ns: u64,
+    /// Something was made since the last sweep, or was left by it.
+    unswept: bool,
     /// New since the last scan.
     added: Vec<u32>,
     seen: u32,
@@ -101,6 +109,7 @@ impl Tree {
             strangers: process_ids().collect(),
             last_pid: Vec::new(),
             next_sweep_ns: 0,
+            unswept: false,
             added: Vec::new(),
             seen: 0,
         }
@@ -140,6 +149,13 @@ impl Tree {
         self.look_again(now_ns);
         if self.anything_new() {
             self.walk(now_ns);
+            self.unswept = true;
+        }
+        if self.unswept && now_ns >= self.next_sweep_ns {
+            let before = clock::cpu_ns();
+            self.unswept = self.sweep(now_ns);
+            let cost = clock::cpu_ns().saturating_sub(before);
+            self.next_sweep_ns = now_ns + (cost * SWEEP_DUTY).clamp(SWEEP_NS[0], SWEEP_NS[1]);
         }
         std::mem::take(&mut self.added)
     }
@@ -152,13 +168,6 @@ impl Tree {
                     queue.push(child);
                 }
             }
-        }
-        if now_ns >= self.next_sweep_ns {
-            let before = clock::cpu_ns();
-            self.sweep(now_ns);
-            // One part in five hundred of a core, and once a second at most.
-            let cost = clock::cpu_ns().saturating_sub(before);
-            self.next_sweep_ns = now_ns + (cost * 500).max(1_000_000_000);
         }
     }
 
@@ -184,24 +193,32 @@ impl Tree {
         children
     }
 
-    /// Looks at processes that are not known yet: those of the run carry its mark, or have a parent in the tree.
-    fn sweep(&mut self, now_ns: u64) {
+    /// Looks at processes that are not known yet: those of the run carry its mark, or have a parent in the tree. True where
+    /// some are still to be looked at.
+    fn sweep(&mut self, now_ns: u64) -> bool {
         let present: HashSet<u32> = process_ids().collect();
         self.strangers.retain(|pid| present.contains(pid));
-        let new: Vec<u32> = present
+        let mut new: Vec<u32> = present
             .into_iter()
             .filter(|pid| !self.strangers.contains(pid) && !self.processes.contains_key(pid))
-            .take(MOST_STRANGERS)
             .collect();
+        let mut left = new.len() > MOST_STRANGERS;
+        new.truncate(MOST_STRANGERS);
         for pid in new {
             let environment = self.reader.process(pid, "environ").unwrap_or_default();
             let marked = environment.split(|&byte| byte == 0).any(|entry| entry == self.environment_mark);
-            let parent = self.reader.stat(pid).map(|stat| stat.parent);
-            let related = marked || parent.is_some_and(|parent| self.processes.contains_key(&parent));
-            if !(related && self.add(pid, now_ns)) {
+            let is_empty = environment.is_empty();
+            let Some(stat) = self.reader.stat(pid) else { continue };
+            let related = marked || self.processes.contains_key(&stat.parent);
+            // In the middle of `exec` a process has no environment.
+            let young = clock::of_start(stat.start_ticks) + LONGEST_UNSEEN_NS > now_ns;
+            let undecided = !related && is_empty && young && !stat.ended();
+            left |= undecided;
+            if !(undecided || related && self.add(pid, now_ns)) {
                 self.strangers.insert(pid);
             }
         }
+        left
     }
 
     /// Adds a process that lives; false for one that does not.

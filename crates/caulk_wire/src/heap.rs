@@ -25,10 +25,12 @@ pub const SLOTS: usize = 64;
 pub const SLOT_BYTES: usize = 8 << 20;
 /// Processes that found no slot, of 32 bits, behind the last slot.
 pub const TURNED_AWAY: usize = SLOTS * SLOT_BYTES;
-/// Sums over the processes whose slots others have taken over, of [`HANDED_DOWN`], of 64 bits each.
-pub const TAKEN_OVER: usize = TURNED_AWAY + 8;
-/// Fields of a slot's header that outlive it.
+/// Fields of a slot's header that are summed up over the processes whose slots others have taken over.
 pub const HANDED_DOWN: [usize; 3] = [header::SAMPLES, header::DROPPED, header::STALE];
+/// Where the sum of one of [`HANDED_DOWN`] is, of 64 bits.
+pub const fn taken_over(index: usize) -> usize {
+    TURNED_AWAY + 8 + index * 8
+}
 /// Bytes of the whole memory.
 pub const MEMORY_BYTES: usize = TURNED_AWAY + HEADER_BYTES;
 /// Different stacks per process.

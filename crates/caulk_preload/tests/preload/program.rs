@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use caulk_wire::heap::{
-    ARENA, HEAP_VARIABLE, MEMORY_BYTES, OTHERS, SLOT_BYTES, Slot, TAKEN_OVER, TURNED_AWAY, Total, header,
-    stack,
+    ARENA, HEAP_VARIABLE, MEMORY_BYTES, OTHERS, SLOT_BYTES, Slot, TURNED_AWAY, Total, header, stack,
+    taken_over,
 };
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -53,15 +53,15 @@ pub(crate) fn run_preloaded(libraries: &str, command: &mut Command) -> Run {
     };
     let mut turned_away = [0; 4];
     memory.read_exact_at(&mut turned_away, TURNED_AWAY as u64).expect("the end");
-    let mut taken_over = [0; 8];
-    memory.read_exact_at(&mut taken_over, TAKEN_OVER as u64).expect("the end");
+    let mut samples = [0; 8];
+    memory.read_exact_at(&mut samples, taken_over(0) as u64).expect("the end");
     let text = [output.stdout, output.stderr].concat();
     Run {
         status: output.status,
         output: String::from_utf8_lossy(&text).into_owned(),
         profiles: (0..4).filter_map(read).collect(),
         turned_away: u32::from_ne_bytes(turned_away),
-        samples_taken_over: u64::from_ne_bytes(taken_over),
+        samples_taken_over: u64::from_ne_bytes(samples),
     }
 }
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 
 use caulk_core::Bytes;
 use caulk_core::wire::heap::{
-    HANDED_DOWN, HEADER_BYTES, MAGIC, MAX_STACKS, OTHERS, SLOTS, Slot, TAKEN_OVER, TOTAL_BYTES, TURNED_AWAY,
-    header,
+    HANDED_DOWN, HEADER_BYTES, MAGIC, MAX_STACKS, OTHERS, SLOTS, Slot, TOTAL_BYTES, TURNED_AWAY, header,
+    taken_over,
 };
 
 /// One sample in so many is beside the point.
@@ -46,9 +46,9 @@ impl Losses {
     /// Takes in how many processes found no slot, and what those had counted whose slots others have taken over.
     pub(super) fn count_the_slotless(&mut self, memory: &File) {
         self.turned_away = super::word(memory, TURNED_AWAY as u64).unwrap_or(0);
-        let all = [&mut self.samples, &mut self.dropped, &mut self.stale];
-        for (index, sum) in all.into_iter().enumerate().take(HANDED_DOWN.len()) {
-            *sum += super::long(memory, (TAKEN_OVER + index * 8) as u64).unwrap_or(0);
+        let all: [&mut u64; HANDED_DOWN.len()] = [&mut self.samples, &mut self.dropped, &mut self.stale];
+        for (index, sum) in all.into_iter().enumerate() {
+            *sum += super::long(memory, taken_over(index) as u64).unwrap_or(0);
         }
     }
 
@@ -107,7 +107,7 @@ mod tests {
         let memory = tempfile::tempfile().unwrap();
         memory.write_all_at(&[0; HEADER_BYTES], TURNED_AWAY as u64).unwrap();
         for (index, number) in [100_u64, 3, 2].into_iter().enumerate() {
-            memory.write_all_at(&number.to_ne_bytes(), (TAKEN_OVER + index * 8) as u64).unwrap();
+            memory.write_all_at(&number.to_ne_bytes(), taken_over(index) as u64).unwrap();
         }
         let mut losses = Losses { samples: 900, dropped: 5, ..Losses::default() };
         losses.count_the_slotless(&memory);
