@@ -102,9 +102,8 @@ fn of_group(
     let boundaries: Vec<&Boundary> =
         all.iter().flat_map(|process| process.boundaries.iter().copied()).collect();
     let scale = Scale::among(&boundaries).ok_or(CompareError::NoMoments)?;
-    let cuts = all
-        .iter()
-        .flat_map(|process| process.of_unit(scale.unit).map(|boundary| Cut { process: *process, boundary }));
+    let cuts =
+        all.iter().flat_map(|process| process.of_unit(scale.unit).map(|boundary| Cut { process, boundary }));
     let cuts: Vec<Cut<'_, '_>> = cuts.collect();
     let (Some(first), Some(last)) = (cuts.first(), cuts.last()) else {
         return Err(CompareError::NoMoments);
@@ -214,9 +213,12 @@ fn containers([from, to]: [Cut<'_, '_>; 2]) -> Vec<ContainerChange> {
     heaviest(process.ids().into_iter().filter_map(change).collect())
 }
 
+/// A container of one of two processes, and how long it was.
+type Known<'p, 'a> = (u64, &'p Process<'a>, u32);
+
 /// The same of two processes: by their names, and of those of one name the longest. What has no name cannot be known again.
 fn containers_by_name(pair: [Cut<'_, '_>; 2]) -> Vec<ContainerChange> {
-    let mut by_name: BTreeMap<&str, [Option<(u64, &Process<'_>, u32)>; 2]> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, [Option<Known<'_, '_>>; 2]> = BTreeMap::new();
     for (index, cut) in pair.into_iter().enumerate() {
         for id in cut.process.ids() {
             let name = cut.process.holders.get(&id).map(|holder| holder.expression.as_str());
@@ -229,7 +231,7 @@ fn containers_by_name(pair: [Cut<'_, '_>; 2]) -> Vec<ContainerChange> {
             }
         }
     }
-    let change = |both: [Option<(u64, &Process<'_>, u32)>; 2]| {
+    let change = |both: [Option<Known<'_, '_>>; 2]| {
         let (_, process, id) = both[1].or(both[0])?;
         change(process, id, both.map(|known| known.map(|(length, ..)| length)))
     };
@@ -287,8 +289,11 @@ fn lines(sources: &dyn Sources, pair: [Cut<'_, '_>; 2]) -> Vec<LineChange> {
     changes
 }
 
-/// What each line of the user's held, by file and line, with its function; `None` where the process had no profile by then.
-fn live_by_line<'p>(cut: Cut<'p, '_>) -> Option<BTreeMap<(&'p str, u32), (&'p str, Sampled)>> {
+/// By file and line: the function, and what is held.
+type LiveByLine<'p> = BTreeMap<(&'p str, u32), (&'p str, Sampled)>;
+
+/// What each line of the user's held; `None` where the process had no profile by then.
+fn live_by_line<'p>(cut: Cut<'p, '_>) -> Option<LiveByLine<'p>> {
     cut.process.heaps.iter().find(|heap| heap.boundary <= cut.boundary.seq)?;
     let of_line = |((file, line), ids): ((&'p str, u32), Vec<u32>)| {
         let frame = heap::blamed(cut.process.stacks.get(&ids[0])?).filter(|frame| is_of_user(&frame.file))?;
