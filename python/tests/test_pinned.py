@@ -57,6 +57,74 @@ def test_a_storage_that_many_elements_reach_counts_once(run_caulk):
     assert made["bytes"] == pytest.approx(elements * ACTIVATION, rel=0.4), finding
 
 
+LONG_CHAIN = """\
+import caulk
+import torch
+
+weight = torch.nn.Parameter(torch.ones(1))
+kept = []
+
+
+def forward(state):
+    for _ in range(9):
+        state = -state
+    return torch.tanh(state * weight)
+
+
+def main():
+    state = torch.randn(16384)
+    for epoch in range(12):
+        for _ in range(64):
+            state = forward(state)
+            kept.append(state)
+        caulk.epoch()
+
+
+main()
+"""
+
+
+def test_a_chain_beyond_the_bound_of_the_walk_is_not_counted_once_for_each_state(run_caulk):
+    finding = pinned_by(run_caulk, LONG_CHAIN, "kept")
+    pinned, elements = finding["pinned"], finding["growth"]["elements"]
+    # Eleven nodes for each state: a walk ends long before the first. Of every state the tanh is saved, which is the state
+    # itself, and the product's input.
+    assert elements * 11 > 7000, finding
+    assert pinned["graph_nodes"] == pytest.approx(elements * 11, rel=0.3), finding
+    assert pinned["saved_bytes"] == pytest.approx(elements * 65536, rel=0.4), finding
+
+
+RUNNING = """\
+import caulk
+import torch
+
+weight = torch.nn.Parameter(torch.eye(1024))
+
+
+def forward(features):
+    return torch.tanh(features @ weight).mean()
+
+
+def main():
+    total = torch.zeros(())
+    for epoch in range({epochs}):
+        total = total + forward(torch.randn(512, 1024))
+        caulk.epoch()
+
+
+main()
+"""
+
+
+def test_a_graph_that_one_tensor_carries_has_its_storages_and_lines(run_caulk):
+    finding = pinned_by(run_caulk, RUNNING.format(epochs=EPOCHS), "total")
+    pinned = finding["pinned"]
+    # Of each epoch the input and the tanh, at the last look.
+    assert EPOCHS <= pinned["storages"] <= 2 * EPOCHS, finding
+    assert pinned["saved_bytes"] == pytest.approx(pinned["storages"] * ACTIVATION, rel=0.1), finding
+    assert {made["line"] for made in pinned["made_at"]} <= {8, 14} and pinned["made_at"], finding
+
+
 CHECKPOINTED = """\
 import caulk
 import torch

@@ -18,7 +18,7 @@ mod whole;
 use exported::Exported;
 use facts::Facts;
 use sample::Sample;
-pub(crate) use whole::Walk;
+pub(crate) use whole::{Walk, made_by};
 
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_forked, type_address};
 use crate::stopwatch::Stopwatch;
@@ -318,6 +318,10 @@ impl Owned {
         sizes.on_gpu = own_on_gpu.map(|(_, (bytes, _))| bytes).sum::<u64>() + walk.saved_on_gpu();
         sizes.saved = walk.saved_bytes();
         sizes.nodes = walk.own_bytes();
+        // An element may well have several tensors of one graph.
+        if walk.separate() < walk.roots().min(contents.sampled as usize) {
+            facts.add("overlapping");
+        }
         contents.graph_nodes = walk.nodes;
         contents.saved_bytes = sizes.saved;
         contents.saved_touched = walk.saved_touched();

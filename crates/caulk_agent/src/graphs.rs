@@ -11,7 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::census::Tracker;
+use crate::contents;
 use crate::heap::{Address, AddressSet, Heap, type_address};
+use crate::heap_profile::Sampler;
 use crate::holders::{self, Path, Scope};
 use crate::label::{self, Label};
 use crate::stopwatch::Stopwatch;
@@ -64,6 +66,7 @@ impl Graphs {
         tensors: &[Bound<'py, PyAny>],
         tracker: &Tracker,
         suspects: &Suspects,
+        sampler: Option<Sampler>,
     ) -> Vec<KeptGraph> {
         let Some(torch) = Torch::new(heap.py) else { return Vec::new() };
         let (mut candidates, total) = Self::survey(&torch, tensors);
@@ -91,16 +94,16 @@ impl Graphs {
             };
             let whole = path.nodes.len() - 1;
             let row = beside(heap, path, tracker);
-            let row = row.and_then(|(end, row)| Some((end, contents_of(&row)?)));
-            let (end, contents) = row.unwrap_or_else(|| (whole, measure(&torch, [candidate.node])));
-            if contents.graph_nodes < SMALLEST {
+            let row = row.and_then(|(end, row)| Some((end, contents_of(&row, sampler)?)));
+            let (end, pinned) = row.unwrap_or_else(|| (whole, measure(&torch, [candidate.node], sampler)));
+            if pinned.graph_nodes < SMALLEST {
                 continue;
             }
             let mut label = label::describe(heap, &path.up_to(end));
             if candidate.is_gradient && end == whole {
                 label.add_gradient(candidate.holder);
             }
-            kept.push(KeptGraph { label, contents, type_name: heap.type_name(candidate.holder) });
+            kept.push(KeptGraph { label, contents: pinned, type_name: heap.type_name(candidate.holder) });
             if kept.len() >= MEASURED || started.work() > TIME_LIMIT {
                 break;
             }
@@ -162,8 +165,9 @@ fn is_row(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>()
 }
 
-/// The graph behind a tensor, or behind the tensors of a container, those in its records included.
-pub(crate) fn contents_of(value: &Bound<'_, PyAny>) -> Option<Contents> {
+/// The graph behind a tensor, or behind the tensors of a container, those in its records included. `sampler`: who knows what
+/// made its storages.
+pub(crate) fn contents_of(value: &Bound<'_, PyAny>, sampler: Option<Sampler>) -> Option<Contents> {
     let torch = Torch::new(value.py())?;
     let mut nodes = Vec::new();
     let mut row = vec![value.clone()];
@@ -173,7 +177,7 @@ pub(crate) fn contents_of(value: &Bound<'_, PyAny>) -> Option<Contents> {
         let inner = others.iter().take(ROW).flat_map(items);
         row = if depth < DEPTH { inner.take(ROW).collect() } else { Vec::new() };
     }
-    (!nodes.is_empty()).then(|| measure(&torch, nodes))
+    (!nodes.is_empty()).then(|| measure(&torch, nodes, sampler))
 }
 
 /// The first elements of a list, a tuple, or of the values of a dict.
@@ -186,7 +190,11 @@ fn items<'py>(value: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> {
 }
 
 /// Nodes and saved bytes of the graph of these nodes.
-fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, PyAny>>) -> Contents {
+fn measure<'py>(
+    torch: &Torch<'py>,
+    nodes: impl IntoIterator<Item = Bound<'py, PyAny>>,
+    sampler: Option<Sampler>,
+) -> Contents {
     let mut walk = GraphWalk::new();
     let mut whole = None;
     for node in nodes {
@@ -201,6 +209,11 @@ fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, P
     let whole = |part: u64| (part as f64 * nodes as f64 / walk.nodes.max(1) as f64) as u64;
     let saved_bytes = whole(walk.saved_bytes());
     let (saved_touched, own_bytes) = (whole(walk.saved_touched()), whole(walk.own_bytes()));
+    let mut made_by = sampler.map_or_else(Vec::new, |sampler| contents::made_by(sampler, walk.saved.keys()));
+    for made in &mut made_by {
+        made.bytes = whole(made.bytes);
+    }
+    let storages = whole(walk.saved.len() as u64);
     let mut node_types: Vec<(String, u32)> = walk.node_types.into_iter().collect();
     node_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     node_types.truncate(8);
@@ -211,6 +224,8 @@ fn measure<'py>(torch: &Torch<'py>, nodes: impl IntoIterator<Item = Bound<'py, P
         graph_nodes: nodes,
         saved_bytes,
         saved_touched,
+        walked_storages: storages,
+        made_by,
         opaque_nodes: walk.opaque,
         node_bytes: own_bytes,
         truncated: walk.truncated && !estimated,

@@ -65,7 +65,7 @@ fn pinned_by(py: Python<'_>, tensor: &Bound<'_, PyAny>) -> Option<Pinned> {
     }
     let storage = Torch::storage(tensor).map_or(0, |storage| storage.bytes);
     let shown = Torch::view_bytes(tensor);
-    let graph = graphs::contents_of(tensor).unwrap_or_default();
+    let graph = graphs::contents_of(tensor, None).unwrap_or_default();
     Some((storage, shown, graph.graph_nodes, graph.saved_bytes, graph.node_types, graph.truncated))
 }
 

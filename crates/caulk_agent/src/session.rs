@@ -492,7 +492,7 @@ impl Session {
             prices.everywhere.pay_at_last(budget, search);
         }
         let (lasting, elders) = (std::mem::take(&mut fresh.lasting), std::mem::take(&mut fresh.elders));
-        prices.names.pay(budget, || suspects.follow_names(heap, seq, channel));
+        prices.names.pay(budget, || suspects.follow_names(heap, seq, *sampler, channel));
         suspects.watch_exit(heap.py, seq, channel);
         if !lasting.is_empty() {
             // Where nothing of the program's is known to grow, this is what the pause was made for.
@@ -510,7 +510,8 @@ impl Session {
         }
         let renewed = prices.replaced.pay(budget, || self.replaced.look(heap, fresh, suspects, seq));
         suspects.meet_renewed(renewed.unwrap_or_default(), seq, channel);
-        let graphs = prices.graphs.pay(budget, || self.graphs.look(heap, &tensors, &self.tracker, suspects));
+        let graphs =
+            prices.graphs.pay(budget, || self.graphs.look(heap, &tensors, &self.tracker, suspects, *sampler));
         suspects.meet_graphs(graphs.unwrap_or_default(), seq, channel);
         // Nothing but the program itself may seem to hold what is looked into next.
         drop(tensors);

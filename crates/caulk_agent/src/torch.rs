@@ -3,6 +3,7 @@
 //! Only objects whose type is exactly `torch.Tensor` or `Parameter` are asked: a subclass may run user code. Saved
 //! tensors are read through `_raw_saved_*`, which never unpacks (unpacking would re-run a checkpointed forward).
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyList, PyString, PyTuple, PyType};
 
-use crate::heap::{Address, AddressMap, AddressSet, loaded, member};
+use crate::heap::{Address, AddressMap, loaded, member};
 use crate::pages::Pages;
 use crate::stopwatch::Stopwatch;
 
@@ -129,6 +130,8 @@ pub(crate) fn is_held_by_cpp(tensor: &Bound<'_, PyAny>) -> bool {
 /// further back: weights, of which each call begins with some.
 const MOST_ASKED: u32 = 10_000;
 const IN_VAIN: u32 = 512;
+/// Stands for the root of parameters' nodes, which all graphs have in common.
+const LEAF: usize = usize::MAX;
 /// Nodes below which they do not tell how close to each other a graph's nodes lie.
 const ENOUGH: u64 = 256;
 /// The oldest node that a large graph was found to begin with.
@@ -181,10 +184,13 @@ pub(crate) struct GraphWalk<'py> {
     /// Nodes that keep what cannot be seen: what is saved is at least what was found.
     pub(crate) opaque: u64,
     pub(crate) truncated: bool,
+    /// Of each root an earlier one whose graph has nodes in common with its own, parameters' apart; else itself.
+    roots: Vec<usize>,
     /// The lowest number of a node that was visited since the last root, and that root's; how many have one.
     numbers: Option<(u64, u64)>,
     numbered: u64,
-    visited: AddressSet,
+    /// With the root that they were met from.
+    visited: AddressMap<usize>,
     /// Nodes that were found in what hooks packed, to be followed like others.
     hidden: Vec<Bound<'py, PyAny>>,
     kept: Vec<Bound<'py, PyAny>>,
@@ -199,9 +205,10 @@ impl<'py> GraphWalk<'py> {
             saved: AddressMap::default(),
             opaque: 0,
             truncated: false,
+            roots: Vec::new(),
             numbers: None,
             numbered: 0,
-            visited: AddressSet::default(),
+            visited: AddressMap::default(),
             hidden: Vec::new(),
             kept: Vec::new(),
             saved_names: AddressMap::default(),
@@ -225,12 +232,14 @@ impl<'py> GraphWalk<'py> {
         };
         self.numbers = number(&root).map(|newest| (newest, newest));
         self.numbered = 0;
+        let own = self.roots.len();
+        self.roots.push(own);
+        self.join(own, &root);
         meet(&mut open, root);
         while let Some((found, node)) = open.pop_last().or_else(|| Some(((u64::MAX, 0), self.hidden.pop()?)))
         {
-            if !self.visited.insert(node.as_ptr() as Address) {
-                continue;
-            }
+            let Entry::Vacant(place) = self.visited.entry(node.as_ptr() as Address) else { continue };
+            place.insert(own);
             self.nodes += 1;
             self.numbers = self.numbers.map(|(oldest, newest)| (oldest.min(found.0), newest));
             self.numbered += u64::from(found.0 != u64::MAX);
@@ -239,11 +248,14 @@ impl<'py> GraphWalk<'py> {
             }
             if let Ok(next) = node.getattr("next_functions").and_then(|next| Ok(next.cast_into::<PyTuple>()?))
             {
+                if next.is_empty() {
+                    self.visited.insert(node.as_ptr() as Address, LEAF);
+                }
                 for pair in next.iter() {
-                    if let Ok(function) = pair.get_item(0)
-                        && !function.is_none()
-                        && !self.visited.contains(&(function.as_ptr() as Address))
-                    {
+                    let Some(function) = pair.get_item(0).ok().filter(|function| !function.is_none()) else {
+                        continue;
+                    };
+                    if !self.join(own, &function) {
                         meet(&mut open, function);
                     }
                 }
@@ -256,6 +268,40 @@ impl<'py> GraphWalk<'py> {
             }
         }
         self.nodes - before
+    }
+
+    /// Notes that a root leads to this node; false where it was not met before.
+    fn join(&mut self, root: usize, node: &Bound<'_, PyAny>) -> bool {
+        let Some(&met_from) = self.visited.get(&(node.as_ptr() as Address)) else { return false };
+        if met_from != LEAF && met_from != root {
+            let [first, second] = [root, met_from].map(|root| self.first_of(root));
+            self.roots[first.max(second)] = first.min(second);
+        }
+        true
+    }
+
+    /// The first root of those whose graphs hang together with this one's.
+    fn first_of(&self, root: usize) -> usize {
+        let mut root = root;
+        while self.roots[root] != root {
+            root = self.roots[root];
+        }
+        root
+    }
+
+    /// Graphs that have no node in common but those of parameters.
+    pub(crate) fn separate(&self) -> usize {
+        self.roots.iter().enumerate().filter(|(index, first)| index == *first).count()
+    }
+
+    /// Roots that were followed.
+    pub(crate) fn roots(&self) -> usize {
+        self.roots.len()
+    }
+
+    /// Was this node met, and with it what is behind it, as far as the walk went?
+    pub(crate) fn has_visited(&self, node: &Bound<'_, PyAny>) -> bool {
+        self.visited.contains_key(&(node.as_ptr() as Address))
     }
 
     /// How many nodes there are behind the last root, where they lie as close to each other everywhere as among those that were

@@ -140,7 +140,8 @@ pub struct Pinned {
     /// Bytes of the nodes themselves, by what one usually takes.
     #[serde(default)]
     pub node_bytes: u64,
-    /// Some nodes keep what nobody but torch can see: [`Self::saved_bytes`] is a lower bound.
+    /// Some nodes keep what nobody but torch can see, or elements share graphs and not all were gone through:
+    /// [`Self::saved_bytes`] is a lower bound.
     #[serde(default)]
     pub least: bool,
     /// Bytes of tensor storages, each once.
@@ -155,7 +156,7 @@ pub struct Pinned {
     /// The forward lines that made the storages, most bytes first, as far as the heap was sampled.
     #[serde(default)]
     pub made_at: Vec<MadeAt>,
-    /// The walk ended at its bound: what it did not reach is taken to be like what it did.
+    /// Not all was gone through: what was not is taken to be like what was.
     #[serde(default)]
     pub estimated: bool,
 }

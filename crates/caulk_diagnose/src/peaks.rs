@@ -1,7 +1,7 @@
 //! Memory that is freed at the end of its phase, but whose high-water mark is needless: graphs kept in a local list.
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, Peak};
-use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Pinned, Scope, Severity, SiteRole};
+use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Scope, Severity, SiteRole};
 use caulk_python::{GrowSite, Owner};
 
 use crate::process::Process;
@@ -94,15 +94,7 @@ fn finding(
         chain: located.as_ref().map_or_else(Vec::new, |located| located.chain(files)),
         process: process.reference(),
         growth: None,
-        pinned: Some(Pinned {
-            graph_nodes: contents.graph_nodes * len / u64::from(contents.sampled.max(1)),
-            node_bytes: contents.node_bytes * len / u64::from(contents.sampled.max(1)),
-            saved_bytes: contents.saved_bytes_per_element * len,
-            touched_bytes: pinned::touched(contents.saved_bytes_per_element * len, contents),
-            least: contents.opaque_nodes > 0,
-            tensor_bytes: contents.tensor_bytes_per_element * len,
-            ..Pinned::default()
-        }),
+        pinned: Some(pinned::by_sample(contents, len)),
         evidence: vec![Evidence {
             kind: "peak".into(),
             text: format!(

@@ -45,17 +45,23 @@ pub(crate) fn of<'a>(
             pinned.node_bytes = pinned.node_bytes.max(contents.node_bytes);
             pinned.saved_bytes = pinned.saved_bytes.max(contents.saved_bytes);
             pinned.touched_bytes = pinned.touched_bytes.max(contents.saved_touched);
+            pinned.storages = pinned.storages.max(contents.walked_storages);
+            pinned.least |= contents.truncated;
+            add_made(&mut pinned, files, process, contents, 1.0);
             continue;
         }
-        pinned.tensor_bytes += contents.tensor_bytes_per_element * elements;
         if contents.walked > 0 {
+            pinned.tensor_bytes += contents.tensor_bytes_per_element * elements;
             add_walked(&mut pinned, files, process, part);
         } else {
-            let sampled = |count: u64| count * elements / u64::from(contents.sampled.max(1));
-            pinned.graph_nodes += sampled(contents.graph_nodes);
-            pinned.node_bytes += sampled(contents.node_bytes);
-            pinned.saved_bytes += contents.saved_bytes_per_element * elements;
-            pinned.touched_bytes += touched(contents.saved_bytes_per_element * elements, contents);
+            let told = by_sample(contents, elements);
+            pinned.tensor_bytes += told.tensor_bytes;
+            pinned.graph_nodes += told.graph_nodes;
+            pinned.node_bytes += told.node_bytes;
+            pinned.saved_bytes += told.saved_bytes;
+            pinned.touched_bytes += told.touched_bytes;
+            pinned.least |= told.least;
+            pinned.estimated |= told.estimated;
         }
     }
     if pinned == Pinned::default() {
@@ -70,8 +76,28 @@ pub(crate) fn of<'a>(
     Some(pinned)
 }
 
+/// What so many elements pin, by the sample of them that was looked at. What is one graph for many of them is not more for
+/// more of them: then it is what the sample pins, at least.
+pub(crate) fn by_sample(contents: &Contents, elements: u64) -> Pinned {
+    let sampled = u64::from(contents.sampled.max(1));
+    let overlaps = contents.traits.iter().any(|known| known == "overlapping");
+    let all = |count: u64| if overlaps { count } else { count * elements / sampled };
+    let saved_bytes =
+        if overlaps { contents.saved_bytes } else { contents.saved_bytes_per_element * elements };
+    Pinned {
+        graph_nodes: all(contents.graph_nodes),
+        node_bytes: all(contents.node_bytes),
+        saved_bytes,
+        touched_bytes: touched(saved_bytes, contents),
+        tensor_bytes: contents.tensor_bytes_per_element * elements,
+        least: contents.opaque_nodes > 0 || overlaps && elements > sampled,
+        estimated: elements > sampled,
+        ..Pinned::default()
+    }
+}
+
 /// The part of bytes that graphs saved which was ever touched, by the sample.
-pub(crate) fn touched(saved: u64, contents: &Contents) -> u64 {
+fn touched(saved: u64, contents: &Contents) -> u64 {
     let share = contents.saved_touched as f64 / contents.saved_bytes.max(1) as f64;
     (saved as f64 * share) as u64
 }
@@ -89,12 +115,17 @@ fn add_walked(pinned: &mut Pinned, files: &Files<'_>, process: &Process<'_>, par
     pinned.saved_bytes += whole(contents.walked_bytes);
     pinned.touched_bytes += whole(contents.walked_touched);
     pinned.estimated |= contents.walked < contents.tensors || contents.truncated || elements != elements_then;
+    add_made(pinned, files, process, contents, factor);
+}
+
+/// Adds the lines that made the storages, times a factor.
+fn add_made(pinned: &mut Pinned, files: &Files<'_>, process: &Process<'_>, contents: &Contents, factor: f64) {
     for made in &contents.made_by {
         let Some(frame) = process.stacks.get(&made.stack).and_then(|stack| heap::blamed(stack)) else {
             continue;
         };
         let file = files.display(&frame.file);
-        let bytes = whole(made.bytes);
+        let bytes = (made.bytes as f64 * factor).round() as u64;
         let same = |known: &&mut MadeAt| known.file == file && known.line == frame.line;
         if let Some(known) = pinned.made_at.iter_mut().find(same) {
             known.bytes += bytes;

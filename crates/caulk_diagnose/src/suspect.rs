@@ -502,7 +502,10 @@ pub(crate) fn path(holder: &Holder, kind: ContainerKind) -> Vec<String> {
 
 fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Option<Pinned> {
     let parts = group.iter().filter_map(|suspect| {
-        let contents = suspect.contents?;
+        let last = suspect.contents?;
+        // There may have been no time for all of its graphs the last time; counted once, they tell more than a sample does.
+        let looks = process.contents.get(&last.id).map_or(&[][..], Vec::as_slice);
+        let contents = looks.iter().rev().find(|look| look.walked > 0).copied().unwrap_or(last);
         let lengths = process.lengths.get(&contents.id).map_or(&[][..], Vec::as_slice);
         let then = lengths.iter().rev().find(|length| length.boundary <= contents.boundary);
         let elements = suspect.rate.elements;

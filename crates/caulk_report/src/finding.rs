@@ -289,7 +289,7 @@ fn graphs(pinned: &Pinned) -> String {
     if pinned.node_bytes > 0 && pinned.node_bytes >= pinned.saved_bytes / NODES_MATTER {
         _ = write!(nodes, " of {}", Bytes(pinned.node_bytes));
     }
-    let bound = match (pinned.least, pinned.estimated && pinned.storages > 0) {
+    let bound = match (pinned.least, pinned.estimated) {
         (true, _) => "at least ",
         (false, true) => "about ",
         (false, false) => "",

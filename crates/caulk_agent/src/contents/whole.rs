@@ -73,11 +73,15 @@ impl Walk {
         for tensor in tensors.iter().filter(|tensor| torch.is_plain(tensor)) {
             let Some(node) = Torch::grad_fn(tensor) else { continue };
             graphs += 1;
-            if walk.truncated || started.work() > TIME_LIMIT {
-                continue;
+            // What an older state carries is part of a younger one's graph, and what a batch's losses share is one graph: they
+            // were gone through with it.
+            if !walk.has_visited(&node) {
+                if walk.truncated || started.work() > TIME_LIMIT {
+                    continue;
+                }
+                walk.follow(&torch, node, NODE_LIMIT, true);
+                walk.truncated |= walk.nodes >= NODE_LIMIT;
             }
-            walk.follow(&torch, node, NODE_LIMIT, true);
-            walk.truncated |= walk.nodes >= NODE_LIMIT;
             own.extend(Torch::storage(tensor).map(|storage| (storage.pointer as Address, storage)));
             walked += 1;
         }
@@ -161,7 +165,7 @@ impl Found {
 }
 
 /// Stacks that made these storages, where they are blocks that were sampled.
-fn made_by<'a>(sampler: Sampler, storages: impl Iterator<Item = &'a Address>) -> Vec<MadeBy> {
+pub(crate) fn made_by<'a>(sampler: Sampler, storages: impl Iterator<Item = &'a Address>) -> Vec<MadeBy> {
     let mut stacks: HashMap<u32, u64> = HashMap::new();
     for (stack, weight) in storages.filter_map(|storage| sampler.maker(*storage)) {
         *stacks.entry(stack).or_default() += weight;

@@ -11,6 +11,7 @@ use crate::channel::Channel;
 use crate::frames;
 use crate::graphs::{self, KeptGraph};
 use crate::heap::{Address, AddressMap, AddressSet, Heap};
+use crate::heap_profile::Sampler;
 use crate::label::{self, Label};
 use crate::replaced::{self, Renewed};
 
@@ -37,7 +38,13 @@ impl Suspects {
     }
 
     /// Measures what is followed by name, where its place is known.
-    pub(crate) fn follow_names(&mut self, heap: &mut Heap<'_>, boundary: u32, channel: &mut Channel) {
+    pub(crate) fn follow_names(
+        &mut self,
+        heap: &mut Heap<'_>,
+        boundary: u32,
+        sampler: Option<Sampler>,
+        channel: &mut Channel,
+    ) {
         for item in &mut self.items {
             let value = match &item.place {
                 Some(Place::Slot { owner, .. }) => label::slot_value(heap, *owner, &item.name),
@@ -58,7 +65,7 @@ impl Suspects {
                     item.take_size(length, boundary, channel);
                 }
             } else if item.kind == ContainerKind::Graph {
-                if let Some(contents) = graphs::contents_of(&value) {
+                if let Some(contents) = graphs::contents_of(&value, sampler) {
                     item.take_graph(contents, boundary, channel);
                 }
             } else if let Some(size) = replaced::size_of(heap, &value) {

@@ -157,6 +157,24 @@ fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_
 }
 
 #[test]
+fn a_graph_that_many_elements_share_is_not_counted_for_each_of_them() {
+    let pinned = |traits: &[&str]| {
+        let sample = Contents { saved_bytes: 5 * MB, graph_nodes: 80, ..elements(2 * MB, traits) };
+        let run = profile(&[(&|_| MB, 0)]).grown(
+            ContainerKind::List,
+            global(0, "KEPT"),
+            sample,
+            rising(100, 100, 8),
+        );
+        run.finding().pinned.expect("it pins something")
+    };
+    let each = pinned(&["tensor", "graph"]);
+    assert_eq!((each.graph_nodes, each.least, each.estimated), (8000, false, true));
+    let shared = pinned(&["tensor", "graph", "overlapping"]);
+    assert_eq!((shared.graph_nodes, shared.saved_bytes, shared.least), (80, 5 * MB, true));
+}
+
+#[test]
 fn what_was_held_by_a_process_killed_before_its_first_boundary_is_told() {
     let frames = vec![HeapFrame { file: FILE.into(), line: 2, function: "b".into() }];
     let rows = vec![HeapRow { id: 1, bytes: 300 * MB, blocks: 30, deviation: 12 * MB }];
