@@ -123,6 +123,8 @@ def test_a_graph_that_one_tensor_carries_has_its_storages_and_lines(run_caulk):
     assert EPOCHS <= pinned["storages"] <= 2 * EPOCHS, finding
     assert pinned["saved_bytes"] == pytest.approx(pinned["storages"] * ACTIVATION, rel=0.1), finding
     assert {made["line"] for made in pinned["made_at"]} <= {8, 14} and pinned["made_at"], finding
+    made = sum(made["bytes"] for made in pinned["made_at"])
+    assert made == pytest.approx(pinned["saved_bytes"], rel=0.4), finding
 
 
 CHECKPOINTED = """\

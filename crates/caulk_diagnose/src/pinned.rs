@@ -31,6 +31,7 @@ pub(crate) fn of<'a>(
 ) -> Option<Pinned> {
     let mut pinned = Pinned::default();
     let mut types: Vec<(String, u64)> = Vec::new();
+    let mut largest: Option<&Contents> = None;
     for part in parts {
         let Part { kind, contents, elements, .. } = part;
         for (name, count) in &contents.node_types {
@@ -41,13 +42,8 @@ pub(crate) fn of<'a>(
         }
         pinned.least |= contents.opaque_nodes > 0;
         if kind == ContainerKind::Graph {
-            pinned.graph_nodes = pinned.graph_nodes.max(contents.graph_nodes);
-            pinned.node_bytes = pinned.node_bytes.max(contents.node_bytes);
-            pinned.saved_bytes = pinned.saved_bytes.max(contents.saved_bytes);
-            pinned.touched_bytes = pinned.touched_bytes.max(contents.saved_touched);
-            pinned.storages = pinned.storages.max(contents.walked_storages);
             pinned.least |= contents.truncated;
-            add_made(&mut pinned, files, process, contents, 1.0);
+            largest = largest.filter(|known| known.saved_bytes >= contents.saved_bytes).or(Some(contents));
             continue;
         }
         if contents.walked > 0 {
@@ -63,6 +59,18 @@ pub(crate) fn of<'a>(
             pinned.least |= told.least;
             pinned.estimated |= told.estimated;
         }
+    }
+    // A graph that a tensor carries hangs together with what is in the containers beside it.
+    if let Some(graph) = largest {
+        if graph.saved_bytes > pinned.saved_bytes {
+            pinned.storages = graph.walked_storages;
+            pinned.made_at.clear();
+            add_made(&mut pinned, files, process, graph, 1.0);
+        }
+        pinned.graph_nodes = pinned.graph_nodes.max(graph.graph_nodes);
+        pinned.node_bytes = pinned.node_bytes.max(graph.node_bytes);
+        pinned.saved_bytes = pinned.saved_bytes.max(graph.saved_bytes);
+        pinned.touched_bytes = pinned.touched_bytes.max(graph.saved_touched);
     }
     if pinned == Pinned::default() {
         return None;
