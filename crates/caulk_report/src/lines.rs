@@ -17,7 +17,8 @@ const COLUMNS: usize = 3 * FIGURE + 2 * 2;
 
 const NOTE: &str = "Bytes that were allocated at a line and not given back, at the last look; what a library allocates \
                     counts for the line that called it. Estimated from samples: ± is the 95 % interval, and lines that are \
-                    closer than theirs are in no order.";
+                    closer than theirs are in no order. The peak is the most at the end of an epoch or at another \
+                    look, not what stood there for a moment in between.";
 
 /// Stands below where lines of such processes are shown.
 const ENDED: &str = "Processes that ended before the run did hold nothing any more: of those that followed one another under \
@@ -35,6 +36,7 @@ pub fn lines_json(rows: &[LineUse], totals: &[HeapTotal]) -> String {
 /// As text: all lines of one `file` with their source, or the lines that hold most of all files.
 pub fn lines_text(
     rows: &[LineUse],
+    totals: &[HeapTotal],
     file: Option<&str>,
     excerpts: &Excerpts,
     options: &TextOptions,
@@ -49,11 +51,14 @@ pub fn lines_text(
     }
     let unit = format!("per {}", Per::of(rows[0].unit).name);
     page.line(&[(Tone::Quiet, &format!("{:>FIGURE$}  {unit:>FIGURE$}  {:>FIGURE$}", "live", "peak"))]);
-    match file {
+    let shown = match file {
         Some(file) => whole(&mut page, rows, file, excerpts),
         None => heaviest(&mut page, rows, excerpts),
-    }
+    };
     page.gap();
+    for total in totals.iter().filter(|total| total.live.bytes > 0.0) {
+        page.prose((Tone::Quiet, ""), Tone::Quiet, &in_all(total, &shown));
+    }
     page.prose((Tone::Quiet, ""), Tone::Quiet, NOTE);
     if rows.iter().any(|row| row.ended) {
         page.prose((Tone::Quiet, ""), Tone::Quiet, ENDED);
@@ -61,8 +66,20 @@ pub fn lines_text(
     page.finish()
 }
 
+/// What a process holds in all, and how much of it at none of these lines.
+fn in_all(total: &HeapTotal, shown: &[&LineUse]) -> String {
+    let own = shown.iter().filter(|row| row.process == total.process);
+    let rest = total.live.bytes - own.map(|row| row.live.bytes).sum::<f64>();
+    let owner = words::owner(&total.process).map_or_else(String::new, |owner| format!(" in {owner}"));
+    let all = with_margin(&Bytes(total.live.bytes as u64).to_string(), total.live);
+    if rest <= total.live.margin() {
+        return format!("{all} in all{owner}.");
+    }
+    format!("{all} in all{owner}, {} of it at other lines or at none.", Bytes(rest as u64))
+}
+
 /// The lines that hold most.
-fn heaviest(page: &mut Page, rows: &[LineUse], excerpts: &Excerpts) {
+fn heaviest<'a>(page: &mut Page, rows: &'a [LineUse], excerpts: &Excerpts) -> Vec<&'a LineUse> {
     let shown = first_places(rows.iter().collect(), |row| row.rank, MOST);
     let mut parts: BTreeMap<(u32, &ProcessRef, &str), Vec<&LineUse>> = BTreeMap::new();
     for row in &shown {
@@ -82,10 +99,11 @@ fn heaviest(page: &mut Page, rows: &[LineUse], excerpts: &Excerpts) {
         let lines = if more == 1 { "line holds" } else { "lines hold" };
         page.prose((Tone::Quiet, ""), Tone::Quiet, &format!("{more} more {lines} less."));
     }
+    shown
 }
 
 /// Every line of the file that there is text for; of further processes only those that hold memory.
-fn whole(page: &mut Page, rows: &[LineUse], file: &str, excerpts: &Excerpts) {
+fn whole<'a>(page: &mut Page, rows: &'a [LineUse], file: &str, excerpts: &Excerpts) -> Vec<&'a LineUse> {
     let mut processes: Vec<&ProcessRef> =
         rows.iter().filter(|row| row.file == file).map(|row| &row.process).collect();
     processes.sort();
@@ -102,6 +120,7 @@ fn whole(page: &mut Page, rows: &[LineUse], file: &str, excerpts: &Excerpts) {
             }
         }
     }
+    rows.iter().filter(|row| row.file == file).collect()
 }
 
 fn title(page: &mut Page, file: &str, process: &ProcessRef) {
@@ -169,9 +188,9 @@ mod tests {
     #[test]
     fn lines_stand_beside_their_source() {
         let rows = [row(2, 1, 4e7, Some(5e6)), row(3, 2, 1e6, None)];
-        insta::assert_snapshot!(lines_text(&rows, Some("train.py"), &excerpts(), &OPTIONS));
-        insta::assert_snapshot!(lines_text(&rows, None, &excerpts(), &OPTIONS));
-        insta::assert_snapshot!(lines_text(&[], None, &excerpts(), &OPTIONS));
+        insta::assert_snapshot!(lines_text(&rows, &[], Some("train.py"), &excerpts(), &OPTIONS));
+        insta::assert_snapshot!(lines_text(&rows, &[], None, &excerpts(), &OPTIONS));
+        insta::assert_snapshot!(lines_text(&[], &[], None, &excerpts(), &OPTIONS));
         let total = HeapTotal { process: ProcessRef::main(), interval: 524_288, live: Sampled::default() };
         let json = lines_json(&rows, &[total]);
         assert!(json.contains("\"rank\": 1") && json.contains("\"interval\": 524288"), "{json}");
@@ -183,7 +202,7 @@ mod tests {
             let ranks = std::iter::repeat_n(1, of_rank[0]).chain(std::iter::repeat_n(2, of_rank[1]));
             let rows: Vec<LineUse> =
                 (1..).zip(ranks).map(|(line, rank)| row(line, rank, 1e6, None)).collect();
-            lines_text(&rows, None, &excerpts(), &OPTIONS)
+            lines_text(&rows, &[], None, &excerpts(), &OPTIONS)
         };
         let check = |of_rank, shown: usize| {
             assert_eq!(
@@ -203,17 +222,30 @@ mod tests {
         let worker = ProcessRef { role: "worker".into(), index: 0, count: 1 };
         let rows =
             [LineUse { process: worker, ended: true, live: Sampled::default(), ..row(2, 1, 4e7, None) }];
-        let text = lines_text(&rows, None, &excerpts(), &OPTIONS);
+        let text = lines_text(&rows, &[], None, &excerpts(), &OPTIONS);
         let shown = text.lines().find(|line| line.contains(" 2 │")).unwrap_or_default();
         assert!(shown.trim_start().starts_with("ended ") && shown.contains("38.1 MB"), "{text}");
         assert!(text.contains("ended before the run did"), "{text}");
-        assert!(!lines_text(&[row(2, 1, 4e7, None)], None, &excerpts(), &OPTIONS).contains("ended"));
+        assert!(!lines_text(&[row(2, 1, 4e7, None)], &[], None, &excerpts(), &OPTIONS).contains("ended"));
+    }
+
+    #[test]
+    fn what_is_at_none_of_the_lines_is_said() {
+        let rows = [row(2, 1, 4e7, None)];
+        let check = |bytes: f64, expected: &str| {
+            let live = Sampled { bytes, deviation: 1e6 };
+            let total = HeapTotal { process: ProcessRef::main(), interval: 524_288, live };
+            let text = lines_text(&rows, &[total], None, &excerpts(), &OPTIONS);
+            assert!(text.contains(expected), "{text}");
+        };
+        check(5e7, "47.7 MB ±4% in all, 9.54 MB of it at other lines or at none.");
+        check(4.1e7, "39.1 MB ±5% in all.");
     }
 
     #[test]
     fn every_process_has_its_own_part() {
         let worker = ProcessRef { role: "worker".into(), index: 1, count: 1 };
         let rows = [row(2, 1, 4e7, None), LineUse { process: worker, ..row(3, 2, 1e6, None) }];
-        insta::assert_snapshot!(lines_text(&rows, Some("train.py"), &excerpts(), &OPTIONS));
+        insta::assert_snapshot!(lines_text(&rows, &[], Some("train.py"), &excerpts(), &OPTIONS));
     }
 }

@@ -98,7 +98,7 @@ fn by_line(
 ) -> anyhow::Result<String> {
     let ByLine { rows, totals, file, excerpts } = assemble::lines(folder, file)?;
     Ok(match format {
-        Format::Text => caulk_report::lines_text(&rows, file.as_deref(), &excerpts, options),
+        Format::Text => caulk_report::lines_text(&rows, &totals, file.as_deref(), &excerpts, options),
         Format::Json => caulk_report::lines_json(&rows, &totals),
     })
 }

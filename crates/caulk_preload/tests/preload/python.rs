@@ -26,6 +26,17 @@ pub(crate) fn pythons() -> Vec<PathBuf> {
     names.iter().filter_map(|name| found(name)).filter(runs).collect()
 }
 
+/// Versions whose frames are known and of which none of these is.
+fn absent(pythons: &[PathBuf]) -> Vec<&'static str> {
+    let version = |python: &PathBuf| {
+        let told = Command::new(python).arg("--version").output().ok()?;
+        Some(String::from_utf8_lossy(&told.stdout).into_owned())
+    };
+    let there: Vec<String> = pythons.iter().filter_map(version).collect();
+    let is_there = |wanted: &&str| there.iter().any(|told| told.starts_with(&format!("Python {wanted}.")));
+    ["3.10", "3.11", "3.12", "3.13", "3.14"].into_iter().filter(|wanted| !is_there(wanted)).collect()
+}
+
 /// The line of the program that a comment marks, from 1.
 fn marked(mark: &str) -> u32 {
     let mark = format!("# {mark}");
@@ -39,6 +50,9 @@ fn lines_get_what_they_have_allocated() {
     let (_folder, path) = written("program.py", PROGRAM);
     let pythons = pythons();
     assert!(!pythons.is_empty(), "no python3 on the path: Debian's `python3` is one");
+    for version in absent(&pythons) {
+        println!("skipped: CPython {version}, which is not on the path (CAULK_TEST_PYTHONS names others)");
+    }
     for python in pythons {
         let run = run(Command::new(&python).arg(&path).env(INTERVAL_VARIABLE, "65536"));
         let profile = run.first();
