@@ -44,6 +44,7 @@ LEAKS = [
     ("uncollected_places.py", {"reference-cycle"}, "scene"),
     ("log_buffer.py", {"log-records-kept"}, "buffer"),
     ("handlers_kept.py", {"unbounded-history"}, "handlers"),
+    ("named_loggers.py", {"unbounded-history"}, "loggerDict"),
     ("caught_errors.py", {"exception-keeps-frames"}, "failed"),
     ("records_by_epoch.py", {"unbounded-history"}, "by_epoch"),
     ("every_third_epoch.py", {"graph-kept-in-container"}, "seen"),

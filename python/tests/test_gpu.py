@@ -148,6 +148,8 @@ def test_the_line_that_makes_what_stays_is_told_from_torchs_record_of_one_epoch(
 def test_records_of_the_programs_own_are_left_alone_and_long_looks_are_not_taken(run_caulk, options, asked):
     run = recording(run_caulk, **options)
     assert run.stdout == f"{asked}\n", run.told()
+    many = any("so many blocks are there" in note for note in run.report["notes"])
+    assert many == ("blocks" in options), run.told()
 
 
 DRIVER = """

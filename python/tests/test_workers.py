@@ -36,9 +36,10 @@ def test_the_worker_that_grows_is_looked_into_beside_one_that_does_not(run_caulk
     assert finding["process"] == {"role": "worker", "index": 1, "count": 1}, run.told()
 
 
-def test_a_leak_in_the_main_process_is_blamed_on_no_worker(run_caulk):
+@pytest.mark.parametrize("workers", ["persistent", "anew"])
+def test_a_leak_in_the_main_process_is_blamed_on_no_worker(run_caulk, workers):
     program = PROGRAMS / "main_beside_workers.py"
-    run: Run = run_caulk(program)
+    run: Run = run_caulk(program, workers)
     assert run.code == 0, run.told()
     assert run.verdict()["state"] == "grows", run.told()
     workers = [verdict for verdict in run.report["verdicts"] if verdict["process"]["role"] == "worker"]
@@ -49,7 +50,7 @@ def test_a_leak_in_the_main_process_is_blamed_on_no_worker(run_caulk):
     assert all(alarm["process"]["role"] == "main" for alarm in run.alarms), run.told()
 
 
-@pytest.mark.parametrize("context", ["fork", "forkserver"])
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
 def test_native_memory_of_a_worker_is_named_where_it_is_allocated(run_caulk, context):
     program = PROGRAMS / "worker_buffers.py"
     run: Run = run_caulk(program, context)

@@ -42,8 +42,8 @@ const SMALL: usize = 512;
 /// One object in so many is looked at for the mean size, with what it refers to: some 10,000 in all with torch, which tells
 /// the mean to 1 %.
 const SAMPLED: u32 = 64;
-/// Containers that are compared from census to census: some 10 MB of the agent's own, and 16 more while two
-/// censuses are compared.
+/// Containers that are compared from census to census: some 10 MB of the agent's own, and 6 more while two censuses are
+/// compared.
 const MOST_CONTAINERS: usize = 1 << 18;
 /// Tensors, arrays and untracked dicts that are noted, each.
 const MOST_NOTED: usize = 1 << 18;

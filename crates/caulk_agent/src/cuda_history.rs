@@ -31,6 +31,14 @@ pub(crate) struct History {
     rises: u32,
 }
 
+/// What comes of a stretch that was recorded.
+#[derive(Debug)]
+pub(crate) enum Recorded {
+    Made(GpuMade),
+    /// There are so many blocks that looking through them would hold the program up for too long.
+    TooMany,
+}
+
 #[derive(Debug, Clone, Copy)]
 enum State {
     Watching,
@@ -75,7 +83,7 @@ impl History {
         py: Python<'_>,
         boundary: u32,
         cuda: &Cuda,
-    ) -> PyResult<Option<GpuMade>> {
+    ) -> PyResult<Option<Recorded>> {
         let done = match std::mem::replace(&mut self.state, State::Over) {
             State::Over => return Ok(None),
             State::Watching => begin(py).map(|begun| {
@@ -112,7 +120,7 @@ fn begin(py: Python<'_>) -> PyResult<bool> {
 }
 
 /// What was made since then and is still there. Torch stops recording, whatever comes of it.
-fn end(py: Python<'_>, from: u32, to: u32, blocks: u64) -> PyResult<Option<GpuMade>> {
+fn end(py: Python<'_>, from: u32, to: u32, blocks: u64) -> PyResult<Option<Recorded>> {
     let Some(memory) = loaded(py, "torch.cuda.memory") else { return Ok(None) };
     let snapshot =
         if blocks <= MOST_BLOCKS { Some(memory.call_method0("_snapshot")).transpose() } else { Ok(None) };
@@ -128,7 +136,10 @@ fn end(py: Python<'_>, from: u32, to: u32, blocks: u64) -> PyResult<Option<GpuMa
         options.set_item("enabled", py.None())?;
         memory.getattr("_record_memory_history")?.call((), Some(&options))?;
     }
-    snapshot?.map(|snapshot| made(&snapshot, from, to)).transpose()
+    Ok(Some(match snapshot? {
+        Some(snapshot) => Recorded::Made(made(&snapshot, from, to)?),
+        None => Recorded::TooMany,
+    }))
 }
 
 fn made(snapshot: &Bound<'_, PyAny>, from: u32, to: u32) -> PyResult<GpuMade> {

@@ -29,7 +29,7 @@ const MOST_ATTRIBUTES: usize = 256;
 /// A described path.
 pub(crate) struct Label {
     pub(crate) holder: Holder,
-    /// The container is inside a `functools` cache wrapper: this one.
+    /// The container is that of a `functools` cache wrapper: this one.
     pub(crate) cache: Option<Address>,
     /// The container is the deque inside a queue object: this one.
     pub(crate) queue: Option<Address>,
@@ -237,6 +237,8 @@ impl<'py> Writer<'_, 'py> {
     }
 
     fn edge(&mut self, parent: Address, child: Address) {
+        // What is behind a result of a cache is not the cache.
+        self.cache = None;
         if let Some(Hidden { namespace, owner, kind, .. }) = self.hidden.take()
             && namespace == parent
         {
@@ -253,7 +255,8 @@ impl<'py> Writer<'_, 'py> {
             Shape::Function => self.function(parent, child),
             Shape::Type => self.hide(child, parent, StepKind::ClassAttribute, "__dict__"),
             Shape::LruCache => {
-                self.cache = Some(parent);
+                // A bounded one leads to its results itself, too.
+                self.cache = Some(parent).filter(|_| self.heap.type_of(child).shape == Shape::Dict);
                 self.step(StepKind::Internal, "cache", self.heap.type_name(child));
             }
             _ => self.instance(parent, child),

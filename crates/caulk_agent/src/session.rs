@@ -22,7 +22,7 @@ use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
 use crate::channel::Channel;
 use crate::copied::Copied;
 use crate::cuda;
-use crate::cuda_history::History;
+use crate::cuda_history::{History, Recorded};
 use crate::garbage::Nursery;
 use crate::graphs::Graphs;
 use crate::heap::{Address, AddressMap, Heap};
@@ -290,9 +290,14 @@ impl Session {
     ) -> PyResult<()> {
         if self.cuda_history.is_due(unit, cuda) {
             let Self { prices, budget, cuda_history, channel, .. } = self;
-            let made = prices.cuda.pay(budget, || cuda_history.proceed(py, seq, cuda)).transpose()?.flatten();
-            if let Some(made) = made {
-                channel.send(&made.into());
+            match prices.cuda.pay(budget, || cuda_history.proceed(py, seq, cuda)).transpose()?.flatten() {
+                Some(Recorded::Made(made)) => channel.send(&made.into()),
+                Some(Recorded::TooMany) => {
+                    let text = "the lines that make what stays on the GPU are not told: so many blocks are there that \
+                                looking through them would hold the program up";
+                    self.note("gpu-lines", text);
+                }
+                None => {}
             }
         }
         if let Some(opened) = self.opened.look(py, reading, &self.segments, seq) {

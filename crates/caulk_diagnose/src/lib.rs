@@ -4,6 +4,7 @@
 //! Values in, values out: no I/O. Sources come through [`Sources`], so that a recording can be judged in memory. Nothing
 //! is invented: growth without a cause found stays without one, and what was looked at is said.
 
+mod allocated;
 mod baselines;
 mod children;
 mod class;
@@ -193,6 +194,7 @@ fn of_process(
         }
         findings.extend(lines);
     } else {
+        allocated::locate(files, process, judged, &mut findings);
         findings.extend(cycles::waiting(files, process, judged));
     }
     if findings.iter().any(|finding| finding.severity > Severity::Info && !native::is_nameless(finding)) {

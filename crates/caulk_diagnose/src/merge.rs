@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{Bytes, Evidence, Finding, Role, Severity, Site};
+use caulk_core::{Bytes, Evidence, Finding, Role, Severity, Site, SiteRole};
 
 use crate::verdicts::unit_name;
 
@@ -69,13 +69,18 @@ fn is_same_line(a: &Finding, b: &Finding) -> bool {
     (a.class, &a.process.role) == (b.class, &b.process.role) && place(a).is_some() && place(a) == place(b)
 }
 
+/// Where it is grown: which line allocates is known by sampling, in one process and not in the next.
 fn place(finding: &Finding) -> Option<(&str, u32)> {
-    finding.sites.first().map(|site: &Site| (site.file.as_str(), site.line))
+    finding
+        .sites
+        .first()
+        .filter(|site| site.role != SiteRole::Allocates)
+        .map(|site: &Site| (site.file.as_str(), site.line))
 }
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{LeakClass, ProcessRef, SiteRole};
+    use caulk_core::{LeakClass, ProcessRef};
 
     use super::*;
 

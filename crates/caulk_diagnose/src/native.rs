@@ -138,11 +138,6 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         interval: Some(interval),
         elements: 0,
     };
-    let margin = Bytes(line.live.margin() as u64);
-    let text = format!(
-        "{} allocated by this line live at the last look, give or take {margin} (sampled)",
-        Bytes(line.live.bytes as u64)
-    );
     Finding {
         confidence: Confidence::Likely,
         severity: Severity::Error,
@@ -155,10 +150,20 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         chain: callers(files, line),
         process: process.reference(),
         growth: Some(growth),
-        evidence: vec![Evidence { kind: "heap-profile".into(), text }],
+        evidence: vec![seen(line)],
         fix: Some(fix::of(class, None, "")),
         ..Finding::of(class)
     }
+}
+
+/// What the heap profile has of a line.
+pub(crate) fn seen(line: &Line<'_>) -> Evidence {
+    let margin = Bytes(line.live.margin() as u64);
+    let text = format!(
+        "{} allocated by this line live at the last look, give or take {margin} (sampled)",
+        Bytes(line.live.bytes as u64)
+    );
+    Evidence { kind: "heap-profile".into(), text }
 }
 
 /// The statement at a line that allocates.

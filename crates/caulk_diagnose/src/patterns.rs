@@ -3,6 +3,7 @@
 
 use caulk_core::{
     ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, LeakClass, Place, Scope, Severity, Site,
+    SiteRole,
 };
 
 /// Suspects that are named for growth that nothing explains.
@@ -58,7 +59,7 @@ fn suspect(pattern: &Diagnostic) -> Finding {
 
 /// The pattern at the line to blame, that of the same class first.
 fn at_line<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
-    let site = finding.sites.first()?;
+    let site = finding.sites.first().filter(|site| site.role != SiteRole::Allocates)?;
     let here = patterns.iter().filter(|pattern| overlaps(site, &pattern.sites[0]));
     here.min_by_key(|pattern| pattern.class != finding.class)
 }

@@ -1,5 +1,7 @@
-//! What sampling may cost: where it takes more than its share of the process's time, samples become rarer.
+//! What sampling may cost: where it takes more than its share of the process's time, or of the room for blocks that live,
+//! samples become rarer.
 
+use crate::live;
 use crate::local::{Local, local};
 use crate::segment::{self, Segment};
 
@@ -57,7 +59,22 @@ pub(crate) fn spent(segment: Segment, own: &mut Local, nanoseconds: u64, samples
     }
     own.since_look = 0;
     let share = cost as f64 / read(libc::CLOCK_PROCESS_CPUTIME_ID).max(1) as f64;
-    if share > SHARE && segment.interval() < LONGEST {
-        segment.set_interval(segment.interval() * 2);
+    if share > SHARE {
+        make_rarer(segment);
+    }
+}
+
+/// A block was noted that lives: there must be room for those that follow, whatever the program comes to hold.
+pub(crate) fn keep_room(segment: Segment) {
+    if live::is_short_of_room(segment::beginning(), segment.interval()) {
+        make_rarer(segment);
+    }
+}
+
+/// For good: what was once too much may come again.
+fn make_rarer(segment: Segment) {
+    let interval = segment.interval();
+    if interval < LONGEST {
+        segment.set_interval(interval * 2);
     }
 }

@@ -1,4 +1,7 @@
 //! The functions that the program calls instead of the C library's. This is the list of all that is hooked.
+//!
+//! C++'s operators are not: its library takes from malloc what they are asked for, and may lie where no preloaded library
+//! finds the next of a name, among what a module of Python's brought along. An allocator's own operators are not sampled.
 
 use std::ffi::{c_int, c_void};
 
@@ -91,13 +94,17 @@ pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut 
     block
 }
 
+/// Not sampled where it may be C++'s `new` that asks: what is given back by `delete` is not seen.
+///
 /// # Safety
 /// See [`malloc`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     // SAFETY: see `malloc`.
     let block = unsafe { real::aligned(&real::ALIGNED_ALLOC, alignment, size) };
-    sampler::allocated(block, size);
+    if !real::brings_new() {
+        sampler::allocated(block, size);
+    }
     block
 }
 

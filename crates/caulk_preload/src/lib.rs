@@ -42,6 +42,7 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     real::resolve();
+    real::look_for_new();
     segment::start();
     fork::watch();
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::maps;
 
 /// Places in the table: 32 bytes each.
-const PLACES: usize = 1 << 16;
-/// Blocks that are kept at most: beyond that looking becomes long.
+const PLACES: usize = 1 << 15;
+/// Blocks that are kept at most: beyond that looking becomes long. Samples become rarer before ([`is_short_of_room`]).
 const MOST: usize = PLACES / 4 * 3;
 /// Places looked at for one address.
 const PROBES: usize = 256;
@@ -116,6 +116,12 @@ fn places(address: usize) -> impl Iterator<Item = &'static Place> {
     (0..probes).map(move |step| unsafe { &*table.add((start + step) % PLACES) })
 }
 
+/// Does what is left of the table stand for fewer bytes, at this interval, than half of it did at the first one?
+pub(crate) fn is_short_of_room(first: u64, interval: u64) -> bool {
+    let left = MOST.saturating_sub(LIVE.load(Ordering::Relaxed)) as u64;
+    left.saturating_mul(interval) < (MOST as u64 / 2).saturating_mul(first)
+}
+
 /// Notes a block; false where there is no room for it.
 pub(crate) fn insert(address: usize, record: Record) -> bool {
     if LIVE.load(Ordering::Relaxed) >= MOST {
@@ -168,7 +174,10 @@ pub(crate) fn remove(address: usize) -> Option<Record> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
+    use crate::segment::Segment;
 
     /// One test: the table is one for the process.
     #[test]
@@ -178,12 +187,20 @@ mod tests {
         let address = |index: usize| 0x7000_0000_0000 + index * 4096;
         assert!((0..MOST).all(|index| insert(address(index), record(index as u32))));
         assert!(!insert(address(MOST), record(0)), "full");
+        assert!(is_short_of_room(1024, 1 << 40));
+        let memory = tempfile::tempfile().expect("a file");
+        memory.set_len(caulk_wire::heap::SLOT_BYTES as u64).expect("room");
+        let segment = Segment::map(memory.as_raw_fd(), 0).expect("mapped");
+        segment.set_interval(1024);
+        crate::governor::keep_room(segment);
+        assert_eq!(segment.interval(), 2048, "samples become rarer");
         for index in 0..MOST {
             assert_eq!(find(address(index)), Some(record(index as u32)));
             assert_eq!(remove(address(index)), Some(record(index as u32)));
             assert_eq!(find(address(index)), None);
             assert_eq!(remove(address(index)), None);
         }
+        assert!(!is_short_of_room(1024, 1024));
         // Places of what has gone are used again.
         for round in 0..20 {
             assert!((0..MOST).all(|index| insert(address(index + round), record(1))));

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::filter;
 use crate::local::local;
@@ -72,6 +72,7 @@ next! {
     MUNMAP c"munmap"
     MREMAP c"mremap"
     DL_FIND_OBJECT c"_dl_find_object"
+    OPERATOR_NEW c"_Znwm"
 }
 
 /// Bytes of the block with which the order of libraries is found out.
@@ -269,6 +270,20 @@ pub(crate) fn is_glibc() -> bool {
 /// Is the allocator the C library's own? It maps memory past the hooks; another one's mappings look like any.
 pub(crate) fn is_libc() -> bool {
     object(MALLOC.get()).is_some_and(|allocator| object(MMAP.get()) == Some(allocator))
+}
+
+static BRINGS_NEW: AtomicBool = AtomicBool::new(false);
+
+/// Finds out whether C++'s operators come with the allocator.
+pub(crate) fn look_for_new() {
+    let brings = object(OPERATOR_NEW.get()).is_some_and(|library| object(MALLOC.get()) == Some(library));
+    BRINGS_NEW.store(brings, Ordering::Relaxed);
+}
+
+/// Does the allocator bring C++'s operators? Its `new` may call `aligned_alloc` where its `delete` calls no `free`
+/// (jemalloc 5.3, `jemalloc_cpp.cpp`).
+pub(crate) fn brings_new() -> bool {
+    BRINGS_NEW.load(Ordering::Relaxed)
 }
 
 /// Is what the program calls `malloc` this library's? Another one may have been loaded first.

@@ -167,7 +167,12 @@ fn sample(
 ) {
     let stack = first.unwrap_or_else(|| stacks::charged(segment, inside.local()));
     let record = record(size, interval, stack, uniform(inside.local()));
-    if keep(record, segment) { segment.take(&record) } else { segment.drop_one() }
+    if keep(record, segment) {
+        segment.take(&record);
+    } else {
+        segment.drop_one();
+    }
+    governor::keep_room(segment);
 }
 
 /// `chance` rounds the number of blocks up or down, which leaves sums unbiased.

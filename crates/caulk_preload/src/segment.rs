@@ -58,6 +58,11 @@ pub(crate) fn start() {
     STATE.store(state, Ordering::Release);
 }
 
+/// Mean bytes between samples to begin with.
+pub(crate) fn beginning() -> u64 {
+    BEGINNING.load(Ordering::Relaxed)
+}
+
 fn is_meant() -> bool {
     // SAFETY: a name that ends with zero; at this time there is one thread.
     let path = unsafe { libc::getenv(c"CAULK_HEAP".as_ptr()) };
@@ -174,7 +179,7 @@ impl Segment {
         if !(live::start() && stacks::start(self)) {
             return false;
         }
-        self.set_interval(BEGINNING.load(Ordering::Relaxed));
+        self.set_interval(beginning());
         self.read_by(python::minor(), python::refusal());
         if WATCHED.load(Ordering::Relaxed) {
             self.watched();

@@ -1,4 +1,6 @@
-"""Workers that stay, as they were; what grows is a list of the process that they work for."""
+"""Workers that stay as they were, or that each epoch makes anew; what grows is a list of the process they work for."""
+
+import sys
 
 import torch
 from torch import nn
@@ -35,9 +37,9 @@ class Trainer:
             self.seen.append(torch.randn(60_000))  # leak
 
 
-def main():
+def main(workers):
     torch.manual_seed(0)
-    loader = DataLoader(Clips(), batch_size=BATCH, num_workers=2, persistent_workers=True)
+    loader = DataLoader(Clips(), batch_size=BATCH, num_workers=2, persistent_workers=workers == "persistent")
     trainer = Trainer()
     for epoch in range(EPOCHS):
         trainer.train(loader)
@@ -45,4 +47,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -89,29 +89,55 @@ impl Tracker {
     /// # Errors
     /// Where there is no memory; then it knows nothing.
     pub(crate) fn update(&mut self, census: &Census) -> Result<Vec<Grown>, TryReserveError> {
-        let mut next: Vec<Track> = Vec::new();
-        if let Err(error) = next.try_reserve_exact(census.containers.len()) {
+        let (containers, is_first) = (&census.containers, self.tracks.is_empty());
+        self.follow(containers);
+        if let Err(error) = self.tracks.try_reserve_exact(containers.len() - self.tracks.len()) {
             self.tracks = Vec::new();
             return Err(error);
         }
-        let (mut grown, is_first) = (Vec::new(), self.tracks.is_empty());
-        let mut before = self.tracks.iter().peekable();
-        for seen in &census.containers {
-            while before.next_if(|track| track.address < seen.address).is_some() {}
-            let known = before.peek().filter(|track| track.address == seen.address);
-            let track = Track::after(known.copied(), *seen, is_first);
+        self.add(containers, is_first);
+        let mut grown = Vec::new();
+        for (track, seen) in self.tracks.iter().zip(containers) {
             let is_rare = (track.grew & WINDOW).count_ones() < 2;
             if track.seen >= 3 && (!is_rare || grows_regularly(track.grew)) {
                 let gained = (track.history[0] - track.first_len) as usize;
                 let rare = is_rare.then_some((track.seen - 1, track.first_len));
                 grown.push(Grown { seen: *seen, gained, rare, history: track.history });
             }
-            next.push(track);
         }
-        self.tracks = next;
         grown.sort_by_key(|grown| std::cmp::Reverse(grown.gained));
         grown.truncate(MOST_GROWN);
         Ok(grown)
+    }
+
+    /// Takes in the lengths of what is known, and forgets what is gone.
+    fn follow(&mut self, containers: &[Seen]) {
+        let mut rest = containers.iter().peekable();
+        self.tracks.retain_mut(|track| {
+            while rest.next_if(|seen| seen.address < track.address).is_some() {}
+            let seen = rest.next_if(|seen| seen.address == track.address);
+            if let Some(seen) = seen {
+                *track = Track::after(Some(track), *seen, false);
+            }
+            seen.is_some()
+        });
+    }
+
+    /// Adds what was not known, where there is room for it: from the end, so that nothing is in the way.
+    fn add(&mut self, containers: &[Seen], is_first: bool) {
+        let mut known = self.tracks.len();
+        let Some(first) = containers.first() else { return };
+        self.tracks.resize(containers.len(), Track::after(None, *first, is_first));
+        for (at, seen) in containers.iter().enumerate().rev() {
+            let last = known.checked_sub(1).map(|last| self.tracks[last]);
+            self.tracks[at] = match last.filter(|track| track.address == seen.address) {
+                Some(track) => {
+                    known -= 1;
+                    track
+                }
+                None => Track::after(None, *seen, is_first),
+            };
+        }
     }
 
     fn track(&self, address: Address) -> Option<&Track> {

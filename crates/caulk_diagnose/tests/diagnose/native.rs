@@ -3,7 +3,7 @@
 use caulk_core::wire::{
     BackwardSite, ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, TypeCount, Types,
 };
-use caulk_core::{Confidence, LeakClass, Severity};
+use caulk_core::{Confidence, LeakClass, Severity, SiteRole};
 
 use crate::run::{FILE, MB, Run, elements, global, rising};
 
@@ -73,6 +73,34 @@ fn what_a_container_accounts_for_is_not_told_twice() {
     let run = leak(6).grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8));
     let classes: Vec<LeakClass> = run.diagnose().findings.iter().map(|finding| finding.class).collect();
     assert!(classes.contains(&LeakClass::NativeGrowth) && classes.len() == 2, "{classes:?}");
+}
+
+#[test]
+fn a_container_without_a_line_of_its_own_is_told_by_the_line_that_allocates_as_much() {
+    let kept = || elements(10 * MB, &["tensor"]);
+    let unmentioned =
+        |run: Run| run.grown(ContainerKind::List, global(0, "ELSEWHERE"), kept(), rising(1, 1, 8));
+    let run = unmentioned(leak(10));
+    let finding = run.finding();
+    assert_eq!(finding.holder, "ELSEWHERE");
+    let sites: Vec<_> = finding.sites.iter().map(|site| (site.role, site.line)).collect();
+    assert_eq!(sites, [(SiteRole::Allocates, run.line("library.open"))]);
+    // Neither a line that allocates much less, nor one of several.
+    for run in [leak(3), lines(&[8 * MB, 9 * MB], MB / 10)] {
+        let findings = unmentioned(run).diagnose().findings;
+        let held = findings.iter().find(|finding| finding.holder == "ELSEWHERE").expect("it is told");
+        assert_eq!(held.sites, []);
+    }
+    // Nor one that may be either's.
+    let half = || elements(5 * MB, &["tensor"]);
+    let run = leak(5).grown(ContainerKind::List, global(0, "ELSEWHERE"), half(), rising(1, 1, 8)).grown(
+        ContainerKind::List,
+        global(1, "NOWHERE"),
+        half(),
+        rising(1, 1, 8),
+    );
+    let findings = run.diagnose().findings;
+    assert!(findings.len() == 2 && findings.iter().all(|finding| finding.sites.is_empty()), "{findings:?}");
 }
 
 #[test]

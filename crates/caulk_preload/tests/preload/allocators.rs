@@ -5,7 +5,7 @@ use std::process::Command;
 
 use caulk_wire::heap::{Refusal, header};
 
-use crate::build::{compiled, skipped};
+use crate::build::{CC, build, compiled, skipped};
 use crate::program::{library, run, run_preloaded};
 use crate::python::pythons;
 
@@ -41,6 +41,24 @@ fn behind_the_sampler_they_serve_what_is_sampled() {
                 let live = profile.live() as f64 / 1e6;
                 assert!((150.0..250.0).contains(&live), "{live} with {}", allocator.display());
             }
+        }
+    }
+}
+
+/// Their own `operator new` calls no malloc, so that what it hands out is not sampled; nor is its giving back.
+#[test]
+fn what_cpp_asks_them_for_by_new_is_theirs_alone() {
+    let (_folder, path) = match build("c++", "program.cc", CC, &["-std=c++17"]) {
+        Ok(built) => built,
+        Err(why) => return skipped("C++", &why),
+    };
+    for allocator in installed() {
+        let preload = format!("{}:{}", library().display(), allocator.display());
+        for (asked, counted) in [("malloc", 40), ("new", 0)] {
+            let run = run_preloaded(&preload, Command::new(&path).arg(asked));
+            let profile = run.first();
+            assert_eq!(profile.count(header::STALE), 0, "{asked} of {}", allocator.display());
+            assert_eq!(profile.live() / 1_000_000, counted, "{asked} of {}", allocator.display());
         }
     }
 }

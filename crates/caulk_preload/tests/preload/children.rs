@@ -3,8 +3,11 @@
 
 use std::process::Command;
 
+use caulk_wire::heap::Refusal;
+
 use crate::build::{C, build, compiled, skipped};
 use crate::program::{library, run, run_preloaded};
+use crate::python::pythons;
 
 const HELLO: &str = "#include <stdio.h>\n#include <stdlib.h>\n\
     int main(void) { char *block = malloc(5000000); puts(block ? \"hello\" : \"none\"); free(block); return 7; }";
@@ -43,6 +46,30 @@ fn a_preload_of_a_childs_own_replaces_it_or_goes_before_it() {
     assert_eq!(twice.first().live() >> 27, 1, "loaded once");
     let before = run_as(&format!("libm.so.6:{}", library().display()));
     assert_eq!(before.first().live() >> 27, 1, "a library without an allocator");
+}
+
+/// A library that a program loads by itself comes too late: the hooks are the C library's then.
+#[test]
+fn a_program_that_loads_it_later_is_left_alone_and_may_unload_it() {
+    let program = format!(
+        "import _ctypes, ctypes, os\n\
+         library = ctypes.CDLL({:?})\n\
+         refusal = library.caulk_heap_prepare()\n\
+         library.caulk_heap_begin(refusal)\n\
+         kept = [bytearray(1_000_000) for _ in range(100)]\n\
+         library.caulk_heap_snapshot(1)\n\
+         _ctypes.dlclose(library._handle)\n\
+         child = os.fork()\n\
+         if not child: os._exit(0)\n\
+         print(refusal, os.waitpid(child, 0)[1])\n",
+        library().display().to_string()
+    );
+    for python in pythons() {
+        let run = run_preloaded("", Command::new(&python).args(["-c", &program]));
+        let expected = format!("{} 0\n", Refusal::NotFirst as u32);
+        assert!(run.status.success() && run.output == expected, "{}: {}", python.display(), run.output);
+        assert!(run.profiles.is_empty(), "{}", python.display());
+    }
 }
 
 /// The sanitizer wants to be first and ends the program otherwise, but for this option, which `caulk run` sets.

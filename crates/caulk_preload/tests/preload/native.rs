@@ -137,8 +137,14 @@ fn what_is_asked_for_in_vain_is_no_sample() {
 }
 
 #[test]
-fn what_is_executed_by_a_child_of_vfork_does_not_disturb() {
-    program("vfork").first().is_sound();
+fn what_a_child_of_vfork_allocates_is_its_parents_and_what_it_executes_does_not_disturb() {
+    let run = program("vfork");
+    let profile = run.first();
+    profile.is_sound();
+    // 20 blocks of 300 kB, and those 10 of 10 MB that the parent did not give back.
+    let live = profile.live() as f64 / 1e6;
+    assert!((100.0..112.0).contains(&live), "{live}");
+    assert_eq!(run.profiles.len(), 1, "a child of vfork has no profile of its own");
 }
 
 #[test]
@@ -207,7 +213,13 @@ fn memory_is_trimmed_as_without() {
 #[test]
 fn exceptions_pass_through_threads() {
     match build("c++", "program.cc", CC, &["-std=c++17"]) {
-        Ok((_folder, path)) => run(&mut Command::new(path)).first().is_sound(),
+        Ok((_folder, path)) => {
+            let run = run(Command::new(path).args(["new", "vain"]));
+            let profile = run.first();
+            profile.is_sound();
+            // C++'s library takes what `new` is asked for from malloc.
+            assert_eq!(profile.live() / 1_000_000, 40);
+        }
         Err(why) => skipped("C++", &why),
     }
 }

@@ -1,0 +1,44 @@
+//! Lines of what grows without one: where the program allocates as much as a container gains, by the heap profile.
+
+use caulk_core::{Finding, Series, Severity, Site, SiteRole, State};
+
+use crate::Files;
+use crate::heap::{self, is_of_user};
+use crate::native;
+use crate::process::Process;
+use crate::verdicts::Judged;
+
+/// How far a line's share of the growth may lie from the container's, as a part of that.
+const MARGIN: f64 = 0.3;
+
+/// Gives a site to findings that have none, in a process whose growth the findings account for: where one line of the
+/// program's has the container's share of it, and no other container's.
+pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut [Finding]) {
+    let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
+    let Some(scale) = judged.scale else { return };
+    // What containers gain may be told in resident memory: shares are of the same.
+    let gained = |finding: &Finding| {
+        let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse);
+        growth.filter(|_| finding.severity > Severity::Info).map_or(0.0, |growth| growth.bytes_per_unit)
+    };
+    let whole: f64 = findings.iter().map(gained).sum();
+    let shares: Vec<f64> = findings.iter().map(|finding| gained(finding) / whole.max(1.0)).collect();
+    let lacks = |finding: &Finding| finding.sites.is_empty() && !native::is_nameless(finding);
+    if !findings.iter().zip(&shares).any(|(finding, share)| lacks(finding) && *share > 0.0) {
+        return;
+    }
+    let mut lines = heap::of_process(process, scale);
+    lines.retain(|line| line.grows() && line.judgement.slope >= judged.least && is_of_user(&line.frame.file));
+    for at in 0..findings.len() {
+        let fits = |line: &heap::Line<'_>, share: f64| {
+            share > 0.0 && (line.judgement.slope / in_use.bytes_per_unit - share).abs() <= MARGIN * share
+        };
+        let mut fitting = lines.iter().filter(|line| fits(line, shares[at]));
+        let (Some(line), None) = (fitting.next(), fitting.next()) else { continue };
+        if lacks(&findings[at]) && shares.iter().filter(|share| fits(line, **share)).count() == 1 {
+            let site = native::site(files, &line.frame.file, line.frame.line, &line.frame.function);
+            findings[at].sites.push(Site { role: SiteRole::Allocates, ..site });
+            findings[at].evidence.push(native::seen(line));
+        }
+    }
+}
