@@ -42,6 +42,7 @@ _HOOKS = {
     "lightning.pytorch.trainer.call": "_hooks_lightning",
     "pytorch_lightning.trainer.call": "_hooks_lightning",
     "transformers.trainer_callback": "_hooks_transformers",
+    "multiprocessing.connection": "_hooks_workers",
     "multiprocessing.queues": "_hooks_workers",
     "multiprocessing.shared_memory": "_hooks_segments",
 }
@@ -60,6 +61,8 @@ class Marks:
         self.before_cut = []
         #: Called in the child of a fork.
         self.after_fork = []
+        #: What this process does for another one, once it may (`_hooks_workers`).
+        self.worker = None
         #: Called when everything is taken down.
         self.undo = []
         #: Tells how many epochs have begun at a `caulk.step()` in this frame, where torch has been hooked.

@@ -1,10 +1,11 @@
-"""Hook in multiprocessing: a child takes its next piece of work from a queue.
+"""Hooks in multiprocessing: a child takes its next piece of work from a queue or a pipe.
 
-Workers of data loaders, pools and executors make no steps of their own. Between two pieces of work they hold nothing of
-either: there they take over the boundaries of the process that they work for.
+Workers of data loaders, pools and executors, and servers of managers, make no steps of their own. Between two pieces of work
+they hold nothing of either: there they take over the boundaries of the process that they work for.
 """
 
 import sys
+import threading
 import time
 
 from caulk import _around, _bootstrap
@@ -16,6 +17,13 @@ _WITHIN = 10.0
 _LONG = 20.0
 
 
+#: By module, classes with the methods that hand out work.
+_SOURCES = {
+    "multiprocessing.queues": (("Queue", "get"), ("SimpleQueue", "get")),
+    "multiprocessing.connection": (("_ConnectionBase", "recv"),),
+}
+
+
 class Worker:
     """A process that another one has started to work for it; what it has seen of that one's progress."""
 
@@ -25,6 +33,10 @@ class Worker:
 
     def forget(self):
         """In the child of a fork: another process."""
+        #: Threads of one process may take work at the same time: one of them sees to it.
+        self._lock = threading.Lock()
+        #: Has its work come from a queue? Then what comes through a pipe is an answer to what it has asked meanwhile.
+        self._queues = False
         #: Process that this one works for; 0 where there is none, `None` as long as it is not known.
         self._master = None
         self._seen = None
@@ -32,8 +44,19 @@ class Worker:
         self._epochs = 0
         self._began = self._last = 0.0
 
-    def takes_work(self):
-        """The next piece of work is here."""
+    def takes_work(self, queued):
+        """The next piece of work is here, from a queue or a pipe."""
+        self._queues = self._queues or queued
+        if self._queues != queued:
+            return
+        lock = self._lock
+        if lock.acquire(blocking=False):
+            try:
+                self._look()
+            finally:
+                lock.release()
+
+    def _look(self):
         marks = self._marks
         master = self._master
         if master is None:
@@ -79,20 +102,21 @@ class Worker:
         marks.mirror(unit, index - 1, steps, level)
 
 
-def install(queues, marks):
-    """Installs the hook in `multiprocessing.queues`, which has just been imported."""
-    worker = Worker(marks)
-    marks.after_fork.append(worker.forget)
-    for owner in (queues.Queue, queues.SimpleQueue):
-        _hook(owner, marks, worker)
+def install(module, marks):
+    """Installs the hooks in a module of multiprocessing's, which has just been imported."""
+    if marks.worker is None:
+        marks.worker = Worker(marks)
+        marks.after_fork.append(marks.worker.forget)
+    for owner, method in _SOURCES[module.__name__]:
+        _hook(vars(module)[owner], method, marks, marks.worker, queued=method == "get")
 
 
-def _hook(owner, marks, worker):
+def _hook(owner, method, marks, worker, queued):
     def asks(_args, _kwargs):
         return marks.alive or None
 
     def given(_ticket, _args, _item, failure):
         if failure is None:
-            worker.takes_work()
+            worker.takes_work(queued)
 
-    _around.wrap(marks, owner, "get", asks, given)
+    _around.wrap(marks, owner, method, asks, given)

@@ -104,6 +104,24 @@ def test_what_a_process_of_a_pool_keeps_is_named(run_caulk, kind):
     assert finding["process"]["role"] == "worker", run.told()
 
 
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_what_a_process_keeps_of_what_comes_through_its_pipe_is_named(run_caulk, context):
+    program = PROGRAMS / "served_list.py"
+    run: Run = run_caulk(program, "pipe", context)
+    assert run.code == 0, run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None and finding["class"] == "worker-memory-grows", run.told()
+    assert (finding["container"], finding["process"]["role"]) == ("kept", "worker"), run.told()
+
+
+def test_what_a_manager_keeps_is_found_in_its_process(run_caulk):
+    run: Run = run_caulk(PROGRAMS / "served_list.py", "manager", "fork")
+    assert run.code == 0, run.told()
+    assert run.verdict()["state"] != "grows" and run.verdict(role="worker")["state"] == "grows", run.told()
+    (alarm,) = run.alarms
+    assert alarm["process"]["role"] == "worker" and "id_to_obj" in alarm["holder"], run.told()
+
+
 def test_processes_that_came_and_went_take_no_profile_from_a_pool(run_caulk):
     program = PROGRAMS / "pool_after_forks.py"
     run: Run = run_caulk(program, "160")
