@@ -17,6 +17,8 @@ _WITHIN = 10.0
 _LONG = 20.0
 
 
+#: Messages through pipes before they are taken for work.
+_FEW = 8
 #: By module, classes with the methods that hand out work.
 _SOURCES = {
     "multiprocessing.queues": (("Queue", "get"), ("SimpleQueue", "get")),
@@ -35,6 +37,8 @@ class Worker:
         """In the child of a fork: another process."""
         #: Threads of one process may take work at the same time: one of them sees to it.
         self._lock = threading.Lock()
+        #: What has come through pipes.
+        self._messages = 0
         #: Has its work come from a queue? Then what comes through a pipe is an answer to what it has asked meanwhile.
         self._queues = False
         #: Process that this one works for; 0 where there is none, `None` as long as it is not known.
@@ -47,7 +51,7 @@ class Worker:
     def takes_work(self, queued):
         """The next piece of work is here, from a queue or a pipe."""
         self._queues = self._queues or queued
-        if self._queues != queued:
+        if not queued and (self._queues or not self._is_asked()):
             return
         lock = self._lock
         if lock.acquire(blocking=False):
@@ -55,6 +59,14 @@ class Worker:
                 self._look()
             finally:
                 lock.release()
+
+    def _is_asked(self):
+        """Does what comes through a pipe come again and again, to the thread that does the work? The first may be all that a
+        process is told before it goes its own way."""
+        self._messages += 1
+        process = sys.modules["multiprocessing.process"].current_process()
+        works_here = threading.current_thread() is threading.main_thread() or hasattr(process, "_manager_server")
+        return works_here and self._messages > _FEW
 
     def _look(self):
         marks = self._marks

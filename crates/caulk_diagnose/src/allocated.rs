@@ -28,14 +28,21 @@ pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, 
         return;
     }
     let mut lines = heap::of_process(process, scale);
-    lines.retain(|line| line.grows() && line.judgement.slope >= judged.least && is_of_user(&line.frame.file));
+    lines.retain(heap::Line::grows);
+    let sites = findings.iter().flat_map(|finding| &finding.sites);
+    let told: Vec<(String, u32)> = sites.map(|site| (site.file.clone(), site.line)).collect();
+    let may_be_told = |line: &heap::Line<'_>| {
+        let place = (files.display(&line.frame.file), line.frame.line);
+        line.judgement.slope >= judged.least && is_of_user(&line.frame.file) && !told.contains(&place)
+    };
     for at in 0..findings.len() {
         let fits = |line: &heap::Line<'_>, share: f64| {
             share > 0.0 && (line.judgement.slope / in_use.bytes_per_unit - share).abs() <= MARGIN * share
         };
         let mut fitting = lines.iter().filter(|line| fits(line, shares[at]));
         let (Some(line), None) = (fitting.next(), fitting.next()) else { continue };
-        if lacks(&findings[at]) && shares.iter().filter(|share| fits(line, **share)).count() == 1 {
+        let is_its_own = shares.iter().filter(|share| fits(line, **share)).count() == 1;
+        if lacks(&findings[at]) && is_its_own && may_be_told(line) {
             let site = native::site(files, &line.frame.file, line.frame.line, &line.frame.function);
             findings[at].sites.push(Site { role: SiteRole::Allocates, ..site });
             findings[at].evidence.push(native::seen(line));

@@ -66,7 +66,8 @@ fn at_line<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diag
 
 /// The one pattern of the class in all of the source, for what was seen to grow by a line that nobody saw.
 fn only_one<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
-    let open = finding.sites.is_empty() || finding.confidence == Confidence::Suspected;
+    let grown_at = |site: &Site| site.role != SiteRole::Allocates;
+    let open = !finding.sites.iter().any(grown_at) || finding.confidence == Confidence::Suspected;
     let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class);
     let names_it = |pattern: &&Diagnostic| {
         finding.holder.is_empty()

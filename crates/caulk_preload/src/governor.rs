@@ -16,6 +16,9 @@ const CREDIT: u64 = 20_000_000;
 const TIMED: u32 = 16;
 /// Longest time that one sample is taken to cost, in nanoseconds: beyond that the thread was waiting for a core.
 const LONGEST_SAMPLE: u64 = 20_000;
+/// For want of room the interval becomes so many times what it was at most: large blocks are sampled each, however long
+/// it is.
+pub(crate) const RAREST: u64 = 8;
 /// Longest mean interval, in bytes.
 const LONGEST: u64 = 64 << 20;
 
@@ -66,7 +69,8 @@ pub(crate) fn spent(segment: Segment, own: &mut Local, nanoseconds: u64, samples
 
 /// A block was noted that lives: there must be room for those that follow, whatever the program comes to hold.
 pub(crate) fn keep_room(segment: Segment) {
-    if live::is_short_of_room(segment::beginning(), segment.interval()) {
+    let (first, interval) = (segment::beginning(), segment.interval());
+    if interval < RAREST * first && live::is_short_of_room(first, interval) {
         make_rarer(segment);
     }
 }

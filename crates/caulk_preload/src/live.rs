@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::maps;
 
 /// Places in the table: 32 bytes each.
-const PLACES: usize = 1 << 15;
+const PLACES: usize = 1 << 16;
 /// Blocks that are kept at most: beyond that looking becomes long. Samples become rarer before ([`is_short_of_room`]).
 const MOST: usize = PLACES / 4 * 3;
 /// Places looked at for one address.
@@ -185,7 +185,12 @@ mod tests {
         assert!(start());
         let record = |stack: u32| Record { weight: 7, blocks: 1, stack, variance: 3 };
         let address = |index: usize| 0x7000_0000_0000 + index * 4096;
-        assert!((0..MOST).all(|index| insert(address(index), record(index as u32))));
+        let half = MOST / 2;
+        assert!((0..half).all(|index| insert(address(index), record(index as u32))));
+        assert!(!is_short_of_room(1024, 1024));
+        assert!(insert(address(half), record(half as u32)));
+        assert!(is_short_of_room(1024, 1024) && !is_short_of_room(1024, 2048));
+        assert!((half + 1..MOST).all(|index| insert(address(index), record(index as u32))));
         assert!(!insert(address(MOST), record(0)), "full");
         assert!(is_short_of_room(1024, 1 << 40));
         let memory = tempfile::tempfile().expect("a file");
@@ -194,6 +199,13 @@ mod tests {
         segment.set_interval(1024);
         crate::governor::keep_room(segment);
         assert_eq!(segment.interval(), 2048, "samples become rarer");
+        segment.set_interval(crate::governor::RAREST * crate::segment::beginning());
+        crate::governor::keep_room(segment);
+        assert_eq!(
+            segment.interval(),
+            crate::governor::RAREST * crate::segment::beginning(),
+            "but not for ever"
+        );
         for index in 0..MOST {
             assert_eq!(find(address(index)), Some(record(index as u32)));
             assert_eq!(remove(address(index)), Some(record(index as u32)));
