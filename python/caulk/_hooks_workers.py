@@ -15,8 +15,6 @@ _WITHIN_FIRST = 1.0
 _WITHIN = 10.0
 #: Seconds after which an epoch is a long one: what grows is looked for within it.
 _LONG = 20.0
-
-
 #: Messages through pipes before they are taken for work.
 _FEW = 8
 #: By module, classes with the methods that hand out work.
