@@ -33,6 +33,8 @@ _IDLE = 60.0
 _TICK = 1.0
 #: Seconds after which full collections are a clock too.
 _FULL_TOO = 5.0
+#: Flag of code that takes any number of arguments (`inspect.CO_VARARGS`).
+_VARIADIC = 4
 #: Age in seconds at which a child greets, if it has not had anything to say before.
 _GROWN_UP = 10.0
 
@@ -81,7 +83,7 @@ class Marks:
 
     def _reset(self):
         self._busy = False
-        #: Process whose boundaries this one takes over; 0 where it cuts its own.
+        #: Process whose boundaries this one takes over, until it makes steps itself; 0 where it cuts its own.
         self.works_for = 0
         #: Number of this process among those that train together, as far as it is known.
         self._rank = self._identity[2]
@@ -263,7 +265,7 @@ class Marks:
             if boundary[0] != STEPS or not self._at_this_spacing % _FLUSH_EVERY:
                 for flush in self.before_cut:
                     flush()
-            of = self.works_for or (0 if self.steps else master())
+            of = 0 if self.steps else self.works_for or master()
             if of:
                 self.agent.boundary(*boundary, level, of)
             else:
@@ -300,7 +302,8 @@ class Marks:
 
     def tick(self):
         """Time goes by: what cuts the boundaries of programs that make no steps."""
-        if not self.alive or self._busy or self._steps or self.works_for or time.monotonic() < self._due:
+        follows = self._steps or (self.works_for and not self.steps)
+        if not self.alive or self._busy or follows or time.monotonic() < self._due:
             return
         # No guard: nothing may be called once a trace is armed (`caulk_agent`, clock.rs).
         try:
@@ -311,7 +314,8 @@ class Marks:
         except RecursionError:  # The program is deep down: another time.
             pass
         except Exception as error:
-            self.fail("clock", error)
+            if self.fail("clock", error):
+                raise
 
     def _is_starting(self):
         """Is the program still being imported, which grows for seconds and says nothing, or a child finding out what it is?"""
@@ -383,9 +387,16 @@ class Marks:
         return _Guard(self, where)
 
     def fail(self, where, error):
-        """Takes everything down after a failure; one line in the report says so."""
+        """Takes everything down after a failure; one line in the report says so.
+
+        Not where a handler of a signal has raised it, which happened to run amid a hook: true, and the program is to see it.
+        """
+        raised = raised_by_handler(error)
+        if raised is not None:
+            error.__traceback__ = raised
+            return True
         if not self.alive:
-            return
+            return False
         try:
             reason = plain(f"{type(error).__name__}: {error}")
             self.note(
@@ -402,6 +413,7 @@ class Marks:
                 undo()
             except Exception:  # As above: the hooks look at `alive` first, in any case.
                 pass
+        return False
 
 
 class _Guard:
@@ -416,8 +428,7 @@ class _Guard:
 
     def __exit__(self, kind, error, _traceback):
         if kind is not None and issubclass(kind, Exception):
-            self._marks.fail(self._where, error)
-            return True
+            return not self._marks.fail(self._where, error)
         return False
 
 
@@ -515,6 +526,24 @@ def start(settings):
         marks.guard = _guard.Guarded(marks, run)
     caulk._marks = marks
     return True
+
+
+def raised_by_handler(error):
+    """The part of an error's traceback that begins at a handler of a signal, if one has raised it.
+
+    It is told by its arguments: a handler is given the frame that it interrupts, which is the one below its own.
+    """
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        code = frame.f_code
+        count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARIADIC)
+        for name in code.co_varnames[:count] if frame.f_back is not None else ():
+            value = frame.f_locals.get(name)
+            if value is frame.f_back or (type(value) is tuple and any(item is frame.f_back for item in value)):
+                return trace
+        trace = trace.tb_next
+    return None
 
 
 def plain(text):

@@ -115,7 +115,8 @@ def install(module, marks):
             try:
                 plan.apply(arguments, isinstance(arguments.get("dataset"), module.IterableDataset))
             except Exception as error:
-                marks.fail("apply", error)
+                if marks.fail("apply", error):
+                    raise
             else:
                 original(self, **arguments)
                 return plan.remember(self)

@@ -313,7 +313,8 @@ def _hook_optimizers(torch, marks, steps, compiling):
             try:
                 steps.optimizer_stepped(optimizer, sys._getframe(1))
             except Exception as error:
-                marks.fail("optimizer hook", error)
+                if marks.fail("optimizer hook", error):
+                    raise
 
     optimizers = sys.modules["torch.optim.optimizer"]  # `torch.optim` has no such attribute
     handle = optimizers.register_optimizer_step_post_hook(step_done)

@@ -46,10 +46,10 @@ class Worker:
         self._epochs = 0
         self._began = self._last = 0.0
 
-    def takes_work(self, queued):
-        """The next piece of work is here, from a queue or a pipe."""
+    def takes_work(self, queued, by):
+        """The next piece of work is here, from a queue or a pipe: this module has taken it."""
         self._queues = self._queues or queued
-        if not queued and (self._queues or not self._is_asked()):
+        if not queued and (self._queues or not self._is_asked(by)):
             return
         lock = self._lock
         if lock.acquire(blocking=False):
@@ -58,12 +58,16 @@ class Worker:
             finally:
                 lock.release()
 
-    def _is_asked(self):
+    def _is_asked(self, by):
         """Does what comes through a pipe come again and again, to the thread that does the work? The first may be all that a
         process is told before it goes its own way."""
-        self._messages += 1
-        process = sys.modules["multiprocessing.process"].current_process()
-        works_here = threading.current_thread() is threading.main_thread() or hasattr(process, "_manager_server")
+        serves = hasattr(sys.modules["multiprocessing.process"].current_process(), "_manager_server")
+        if by == "multiprocessing.managers":
+            # Elsewhere than in a manager's process it is an answer, in the middle of the work that has asked for it.
+            works_here = serves
+        else:
+            works_here = not serves and threading.current_thread() is threading.main_thread()
+        self._messages += works_here
         return works_here and self._messages > _FEW
 
     def _look(self):
@@ -127,6 +131,6 @@ def _hook(owner, method, marks, worker, queued):
 
     def given(_ticket, _args, _item, failure):
         if failure is None:
-            worker.takes_work(queued)
+            worker.takes_work(queued, sys._getframe(1).f_globals.get("__name__"))
 
     _around.wrap(marks, owner, method, asks, given)

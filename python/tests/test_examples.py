@@ -12,6 +12,7 @@ LEAKS = [
     ("crowded_heap.py", {"graph-kept-in-container"}, "kept"),
     ("dict_history.py", {"graph-kept-in-container"}, "history"),
     ("cached_by_tensor.py", {"cache-keyed-by-tensor", "cached-method"}, "encode"),
+    ("cached_tables.py", {"unbounded-history", "global-accumulation"}, "seen_of"),
     ("hook_each_epoch.py", {"hook-never-removed"}, "register_forward_hook"),
     ("gradient_hooks.py", {"hook-never-removed"}, "_backward_hooks"),
     ("figures.py", {"figure-not-closed"}, ""),

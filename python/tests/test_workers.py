@@ -114,12 +114,29 @@ def test_what_a_process_keeps_of_what_comes_through_its_pipe_is_named(run_caulk,
     assert (finding["container"], finding["process"]["role"]) == ("kept", "worker"), run.told()
 
 
-def test_what_a_manager_keeps_is_found_in_its_process(run_caulk):
-    run: Run = run_caulk(PROGRAMS / "served_list.py", "manager", "fork")
+@pytest.mark.parametrize("way", ["manager", "clients"])
+def test_what_a_manager_keeps_is_found_in_its_process(run_caulk, way):
+    run: Run = run_caulk(PROGRAMS / "served_list.py", way, "fork")
     assert run.code == 0, run.told()
     assert run.verdict()["state"] != "grows" and run.verdict(role="worker")["state"] == "grows", run.told()
     (alarm,) = run.alarms
     assert alarm["process"]["role"] == "worker" and "id_to_obj" in alarm["holder"], run.told()
+
+
+def test_a_pool_that_asks_a_manager_amid_its_work_is_read_between_two_pieces(run_caulk):
+    program = PROGRAMS / "pool_with_manager.py"
+    run: Run = run_caulk(program)
+    assert run.code == 0 and run.verdict()["state"] != "grows", run.told()
+    assert run.alarm_at(program.name, marked_line(program)) is not None, run.told()
+    assert all(alarm["process"]["role"] == "worker" and alarm["container"] == "KEPT" for alarm in run.alarms), run.told()
+
+
+def test_a_process_that_trains_after_it_was_sent_its_settings_is_seen_as_one_that_trains(run_caulk):
+    program = PROGRAMS / "child_trains.py"
+    run: Run = run_caulk(program)
+    assert run.code == 0 and run.verdict()["state"] != "grows", run.told()
+    finding = run.alarm_at(program.name, marked_line(program))
+    assert finding is not None and finding["class"] == "graph-retained", run.told()
 
 
 def test_processes_that_came_and_went_take_no_profile_from_a_pool(run_caulk):
@@ -157,6 +174,11 @@ def heap_by_line(run: Run, program: Path, mark: str) -> tuple[list[dict], float]
     return shown, total
 
 
+def is_about(amount: dict, expected: float) -> bool:
+    """Exact for the large block of a line; the sample of a small object beside it stands for half a megabyte, and says so."""
+    return abs(amount["bytes"] - expected) <= 0.01 * expected + 2 * amount["deviation"]
+
+
 def test_workers_that_are_made_anew_every_epoch_are_told_once_and_hold_nothing_in_the_end(run_caulk):
     program = PROGRAMS / "pools_closed.py"
     run: Run = run_caulk(program)
@@ -165,7 +187,7 @@ def test_workers_that_are_made_anew_every_epoch_are_told_once_and_hold_nothing_i
     numbers = [row["process"]["index"] for row in rows]
     assert numbers and len(set(numbers)) == len(numbers), rows
     assert all(row["ended"] and row["live"]["bytes"] == 0 for row in rows), rows
-    assert all(row["peak"]["bytes"] == pytest.approx(20e6, rel=0.01) for row in rows), rows
+    assert all(is_about(row["peak"], 20e6) for row in rows), rows
     # The main process alone is left: 30 MB, and what the interpreter has.
     assert 30e6 <= live < 45e6, live
 
@@ -175,8 +197,8 @@ def test_workers_that_were_killed_with_the_program_hold_what_they_held(run_caulk
     run: Run = run_caulk(program, "killed")
     assert run.code == 137, run.told()
     rows, live = heap_by_line(run, program, "# loaded")
-    held = [row["live"]["bytes"] for row in rows if not row["ended"]]
-    assert held == [pytest.approx(20e6, rel=0.01)] * 2, rows
+    held = [row["live"] for row in rows if not row["ended"]]
+    assert len(held) == 2 and all(is_about(live, 20e6) for live in held), rows
     assert 70e6 <= live < 95e6, live
 
 

@@ -13,7 +13,7 @@ static METHOD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 ///
 /// `begin(args, kwargs)` gives a ticket, or `None` where the call is of no interest. `end(ticket, args, result, failure)` is
 /// called after any other, with the type of what the function has raised, or `None`. An `Exception` out of either goes to
-/// `failed(error)`, and never to the program. Stands for a method as well.
+/// `failed(error)`, and to the program only where that says so. Stands for a method as well.
 #[pyclass(frozen, dict, module = "caulk._agent")]
 struct Around {
     original: Py<PyAny>,
@@ -68,7 +68,10 @@ impl Around {
         match answer {
             Ok(value) => Ok((!value.is_none(py)).then_some(value)),
             Err(error) if error.is_instance_of::<PyException>(py) => {
-                self.failed.call1(py, (error.value(py),)).map(|_| None)
+                let error = error.into_value(py);
+                let is_the_programs = self.failed.call1(py, (&error,))?.bind(py).is_truthy()?;
+                // As it has its traceback now.
+                if is_the_programs { Err(PyErr::from_value(error.into_bound(py).into_any())) } else { Ok(None) }
             }
             Err(error) => Err(error),
         }

@@ -96,6 +96,11 @@ impl Budget {
         self.stays = stays;
     }
 
+    /// From now on the credit is its own again; returns whether it was not.
+    pub(crate) fn keep(&mut self) -> bool {
+        self.shared.take().is_some()
+    }
+
     /// Has the memory of this process risen lately? Then the credit that it shares is rather its own to spend.
     pub(crate) fn set_rises(&mut self, rises: bool) {
         self.rises = rises;

@@ -192,6 +192,21 @@ impl<'py> Heap<'py> {
         unsafe { traverse(object as *mut ffi::PyObject, forward, (&raw mut visit).cast()) };
     }
 
+    /// The dict in which a cache of `functools` keeps its results: the last one that it refers to but for its `__dict__`
+    /// (Modules/_functoolsmodule.c, `lru_cache_tp_traverse`; a bounded cache's results, which may be dicts, come first).
+    pub(crate) fn dict_of_cache(&self, wrapper: Address) -> Option<Address> {
+        let attributes = self.own(wrapper).getattr("__dict__").ok()?.as_ptr() as Address;
+        let info = self.known.inspect(self.own(wrapper).get_type_ptr());
+        let (mut found, mut visited) = (None, 0);
+        self.referents_of(wrapper, info, &mut |referent| {
+            visited += 1;
+            if type_address(referent) == &raw mut ffi::PyDict_Type as Address && referent != attributes {
+                found = Some(referent);
+            }
+        });
+        found.filter(|_| visited < MOST_REFERENTS)
+    }
+
     /// Type of the object as `module.Qualified.Name`.
     pub(crate) fn type_name(&self, object: Address) -> String {
         // SAFETY: `object` is alive.

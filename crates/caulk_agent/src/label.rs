@@ -255,8 +255,7 @@ impl<'py> Writer<'_, 'py> {
             Shape::Function => self.function(parent, child),
             Shape::Type => self.hide(child, parent, StepKind::ClassAttribute, "__dict__"),
             Shape::LruCache => {
-                // A bounded one leads to its results itself, too.
-                self.cache = Some(parent).filter(|_| self.heap.type_of(child).shape == Shape::Dict);
+                self.cache = Some(parent).filter(|_| self.heap.dict_of_cache(parent) == Some(child));
                 self.step(StepKind::Internal, "cache", self.heap.type_name(child));
             }
             _ => self.instance(parent, child),

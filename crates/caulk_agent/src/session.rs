@@ -323,10 +323,14 @@ impl Session {
     /// has: within an epoch many lists grow and are freed.
     fn track(&mut self, unit: Unit) {
         if unit < self.tracked {
-            self.tracked = unit;
-            self.tracker = Tracker::default();
-            self.censuses.clear();
+            self.track_anew(unit);
         }
+    }
+
+    fn track_anew(&mut self, unit: Unit) {
+        self.tracked = unit;
+        self.tracker = Tracker::default();
+        self.censuses.clear();
     }
 
     /// Bytes in use on the heap.

@@ -54,7 +54,9 @@ class Around:
         try:
             return hook(*arguments)
         except Exception as error:
-            return self.failed(error)
+            if self.failed(error):
+                raise
+            return None
 
     def __get__(self, instance, owner=None):
         """Bound as a function is."""

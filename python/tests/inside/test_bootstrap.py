@@ -133,6 +133,50 @@ def test_a_failing_agent_takes_itself_down_and_nothing_else(run, call):
     assert len(told.of("stop")) == 1
 
 
+@pytest.mark.parametrize("raised", ["late", "Steps().late", "functools.partial(late, 1)", "lambda *seen: late(*seen)"])
+def test_what_a_handler_of_a_signal_raises_amid_a_hook_is_no_failure(run, raised):
+    told = run(
+        f"""
+        import functools, signal, sys, torch
+
+        class Late(Exception):
+            pass
+
+        def late(*arguments, number=0):
+            raise Late
+
+        class Steps:
+            def late(self, number, frame):
+                raise Late
+
+        signal.signal(signal.SIGALRM, {raised})
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        agent, late_at = sys.modules["caulk._agent"], 3
+        boundary = agent.boundary
+
+        def slow(*arguments):
+            global late_at
+            boundary(*arguments)
+            late_at -= 1
+            if not late_at:
+                signal.raise_signal(signal.SIGALRM)
+
+        agent.boundary = slow
+        for epoch in range(5):
+            for _ in range(4):
+                optimizer.zero_grad()
+                model(torch.ones(1, 2)).sum().backward()
+                try:
+                    optimizer.step()
+                except Late:
+                    print("late")
+        """
+    )
+    assert told.stdout == "late\n"
+    assert len(told.of("boundary")) > 3
+
+
 SMALL_TRAINING = """
 import os, torch
 model = torch.nn.Linear(2, 1)

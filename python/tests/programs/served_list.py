@@ -1,7 +1,10 @@
-"""Trains and hands what it has seen to another process, over a pipe or through a manager; that one keeps it all."""
+"""Trains and hands what it has seen to another process, over a pipe or through a manager; that one keeps it all. A second
+client may talk to the manager meanwhile.
+"""
 
 import multiprocessing
 import sys
+import threading
 
 import torch
 from torch import nn
@@ -14,6 +17,13 @@ def keep(pipe):
     while (batch := pipe.recv()) is not None:
         kept.append(batch)  # leak
         pipe.send(len(kept))
+
+
+def talk(shared, over):
+    number = 0
+    while not over.is_set():
+        shared["said"] = number
+        number = shared["said"] + 1
 
 
 def train(store):
@@ -34,6 +44,15 @@ def main():
     if sys.argv[1] == "manager":
         with context.Manager() as manager:
             train(manager.list().append)
+        return
+    if sys.argv[1] == "clients":
+        with context.Manager() as manager:
+            over = threading.Event()
+            client = threading.Thread(target=talk, args=(manager.dict(), over))
+            client.start()
+            train(manager.list().append)
+            over.set()
+            client.join()
         return
     own, others = context.Pipe()
     process = context.Process(target=keep, args=(others,))

@@ -21,11 +21,18 @@ const STAYS: u32 = 2;
 const MOST_SHARED: usize = 4096;
 
 impl Session {
-    /// Tells those that work for this process where it is; one of those shares its credit with the others.
+    /// Tells those that work for this process where it is; one of those shares its credit with the others, until it makes
+    /// steps of its own.
     pub(super) fn join_the_board(&mut self, cut: Cut) {
         if cut.of != 0 {
             self.budget.share(board::entry_of(cut.of), self.stays());
-        } else if cut.unit != Unit::Seconds
+            return;
+        }
+        if self.budget.keep() {
+            self.track_anew(Unit::Seconds);
+            self.trends = [Trend::default(); 3];
+        }
+        if cut.unit != Unit::Seconds
             && let Some(entry) = board::own_entry()
         {
             entry.tell(cut.unit, cut.index, cut.steps);

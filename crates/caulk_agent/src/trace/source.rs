@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyList, PyModule, PyString, PyTuple, PyType, PyWeakref
 
 use super::watch::{Known, Measure, Reading, Target};
 use crate::frames;
-use crate::heap::{Address, cell_contents, loaded, member};
+use crate::heap::{Address, Heap, cell_contents, loaded, member};
 use crate::label::is_context_variable;
 use crate::symbols;
 
@@ -303,7 +303,8 @@ fn inner_container<'py>(object: &Bound<'py, PyAny>, known: &Known) -> Option<Bou
     let py = object.py();
     let lru_cache = loaded(py, "functools").and_then(|module| member(&module, "_lru_cache_wrapper"));
     if lru_cache.is_some_and(|lru_cache| lru_cache.as_ptr().cast() == object.get_type_ptr()) {
-        return cache_dict(object);
+        let heap = Heap::new(py);
+        return heap.dict_of_cache(object.as_ptr() as Address).map(|dict| heap.own(dict));
     }
     // `queue.Queue`, `asyncio.Queue`, `multiprocessing.Queue`; `UserDict`, `UserList`, weak dicts.
     let names = ["queue", "_queue", "_buffer", "data"];
@@ -313,21 +314,4 @@ fn inner_container<'py>(object: &Bound<'py, PyAny>, known: &Known) -> Option<Bou
             reads_without_user_code(object, &name, known).then(|| plain_attribute(object, &name))??;
         (!matches!(known.measure_of(inner.get_type_ptr()), Measure::None | Measure::Text)).then_some(inner)
     })
-}
-
-/// The dict inside an `lru_cache` wrapper: of the dicts it refers to, the one that is not its `__dict__`.
-fn cache_dict<'py>(wrapper: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    let py = wrapper.py();
-    let attributes = wrapper.getattr(intern!(py, "__dict__")).ok()?;
-    let mut heap = crate::heap::Heap::new(py);
-    let mut found = None;
-    let dict_type = &raw mut ffi::PyDict_Type;
-    heap.referents(wrapper.as_ptr() as Address, &mut |referent| {
-        // SAFETY: the wrapper, which is alive, refers to it.
-        let referent_type = unsafe { ffi::Py_TYPE(referent as *mut ffi::PyObject) };
-        if referent_type == dict_type && referent != attributes.as_ptr() as Address {
-            found = Some(referent);
-        }
-    });
-    found.map(|found| heap.own(found))
 }
