@@ -128,7 +128,9 @@ def test_a_pool_that_asks_a_manager_amid_its_work_is_read_between_two_pieces(run
     run: Run = run_caulk(program)
     assert run.code == 0 and run.verdict()["state"] != "grows", run.told()
     assert run.alarm_at(program.name, marked_line(program)) is not None, run.told()
-    assert all(alarm["process"]["role"] == "worker" and alarm["container"] == "KEPT" for alarm in run.alarms), run.told()
+    assert all(alarm["process"]["role"] == "worker" and alarm["container"] == "KEPT" for alarm in run.alarms), (
+        run.told()
+    )
 
 
 def test_a_process_that_trains_after_it_was_sent_its_settings_is_seen_as_one_that_trains(run_caulk):

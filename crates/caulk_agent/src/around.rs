@@ -71,7 +71,11 @@ impl Around {
                 let error = error.into_value(py);
                 let is_the_programs = self.failed.call1(py, (&error,))?.bind(py).is_truthy()?;
                 // As it has its traceback now.
-                if is_the_programs { Err(PyErr::from_value(error.into_bound(py).into_any())) } else { Ok(None) }
+                if is_the_programs {
+                    Err(PyErr::from_value(error.into_bound(py).into_any()))
+                } else {
+                    Ok(None)
+                }
             }
             Err(error) => Err(error),
         }

@@ -10,6 +10,8 @@ use crate::verdicts::Judged;
 
 /// How far a line's share of the growth may lie from the container's, as a part of that.
 const MARGIN: f64 = 0.3;
+/// Standard deviations of sampling within which a line may have a share as well.
+const ERRORS: f64 = 2.0;
 
 /// Gives a site to findings that have none, in a process whose growth the findings account for: where one line of the
 /// program's has the container's share of it, and no other container's.
@@ -36,13 +38,18 @@ pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, 
         line.judgement.slope >= judged.least && is_of_user(&line.frame.file) && !told.contains(&place)
     };
     for at in 0..findings.len() {
-        let fits = |line: &heap::Line<'_>, share: f64| {
-            share > 0.0 && (line.judgement.slope / in_use.bytes_per_unit - share).abs() <= MARGIN * share
+        // Errors of sampling count against a line: what others may have, it must not have alone.
+        let away = |line: &heap::Line<'_>, share: f64, errors: f64| {
+            let gained = line.judgement.slope - share * in_use.bytes_per_unit;
+            gained.abs() - errors * line.growth.deviation
         };
-        let mut fitting = lines.iter().filter(|line| fits(line, shares[at]));
-        let (Some(line), None) = (fitting.next(), fitting.next()) else { continue };
-        let is_its_own = shares.iter().filter(|share| fits(line, **share)).count() == 1;
-        if lacks(&findings[at]) && is_its_own && may_be_told(line) {
+        let fits = |line: &heap::Line<'_>, share: f64, errors: f64| {
+            share > 0.0 && away(line, share, errors) <= MARGIN * share * in_use.bytes_per_unit
+        };
+        let mut may_fit = lines.iter().filter(|line| fits(line, shares[at], ERRORS));
+        let (Some(line), None) = (may_fit.next(), may_fit.next()) else { continue };
+        let is_its_own = shares.iter().filter(|share| fits(line, **share, ERRORS)).count() == 1;
+        if lacks(&findings[at]) && fits(line, shares[at], 0.0) && is_its_own && may_be_told(line) {
             let site = native::site(files, &line.frame.file, line.frame.line, &line.frame.function);
             findings[at].sites.push(Site { role: SiteRole::Allocates, ..site });
             findings[at].evidence.push(native::seen(line));
