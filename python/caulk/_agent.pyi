@@ -15,7 +15,8 @@ class Around:
     """Calls `begin(args, kwargs)` before `original` and, where that is not `None`, `end(ticket, args, result, failure)` after.
 
     `failure` is the type of what `original` has raised, or `None`. An `Exception` out of either hook goes to
-    `failed(error)`. No frame of it stands in tracebacks. As an attribute of a class it is a method.
+    `failed(error)`, and on to the program where that gives true. No frame of it stands in tracebacks. As an attribute of a
+    class it is a method.
     """
 
     def __init__(
@@ -46,6 +47,15 @@ def clock(call: Callable[[], object] | None) -> None:
 
     Nothing comes of it where the heap sampler is not loaded.
     """
+
+class Collected:
+    """A callback for `gc.callbacks`: calls `call(info)` after every collection; what it raises is raised in the program."""
+
+    def __init__(self, call: Callable[[dict[str, int]], object]) -> None: ...
+    def __call__(self, phase: str, info: dict[str, int]) -> None: ...
+
+def raised_by_handler(error: BaseException) -> bool:
+    """Has a handler of a signal raised it, amid whatever ran? Its traceback then begins at the handler."""
 
 def step(steps: int) -> None:
     """An optimizer step is done; so many in all."""

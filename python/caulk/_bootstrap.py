@@ -33,8 +33,6 @@ _IDLE = 60.0
 _TICK = 1.0
 #: Seconds after which full collections are a clock too.
 _FULL_TOO = 5.0
-#: Flag of code that takes any number of arguments (`inspect.CO_VARARGS`).
-_VARIADIC = 4
 #: Age in seconds at which a child greets, if it has not had anything to say before.
 _GROWN_UP = 10.0
 
@@ -293,11 +291,11 @@ class Marks:
             return VALIDATION
         return TRAIN if self.steps > 1 else RUN
 
-    def collected(self, phase, info):
-        """Callback of the collector: a clock of programs that make no steps."""
+    def collected(self, info):
+        """A collection is over: a clock of programs that make no steps."""
         # After a full collection, which may be the program's own, it may look at what is left.
         full = info["generation"] == 2 and not self._seconds
-        if phase == "stop" and not (full and time.monotonic() < self._due + _FULL_TOO):
+        if not (full and time.monotonic() < self._due + _FULL_TOO):
             self.tick()
 
     def tick(self):
@@ -372,15 +370,16 @@ class Marks:
 
     def start_clock(self):
         """Lets time cut boundaries where the program makes no steps."""
-        gc.callbacks.append(self.collected)
+        self._collected = self.agent.Collected(self.collected)
+        gc.callbacks.append(self._collected)
         # Many programs make next to nothing that the collector counts, or have turned it off.
         self.agent.clock(self.tick)
 
     def stop_clock(self):
         """Stops that."""
         self.agent.clock(None)
-        if self.collected in gc.callbacks:
-            gc.callbacks.remove(self.collected)
+        if self._collected in gc.callbacks:
+            gc.callbacks.remove(self._collected)
 
     def guarded(self, where):
         """A block whose failure takes caulk down, and never the program."""
@@ -391,9 +390,7 @@ class Marks:
 
         Not where a handler of a signal has raised it, which happened to run amid a hook: true, and the program is to see it.
         """
-        raised = raised_by_handler(error)
-        if raised is not None:
-            error.__traceback__ = raised
+        if self.agent.raised_by_handler(error):
             return True
         if not self.alive:
             return False
@@ -477,19 +474,25 @@ class ImportWatch:
             if "exec_module" not in vars(loader):
                 loader.exec_module = exec_module
         except (AttributeError, TypeError):
-            self._marks.note(
-                "not-hooked",
-                f"{name} is loaded in a way that cannot be watched, so that its steps are not seen: tell them with "
-                "`caulk.step()` and `caulk.epoch()`",
-            )
+            self._not_hooked(f"{name} is loaded in a way that cannot be watched")
 
     def _install(self, name, module):
         hook = self._wanted.pop(name, None)
         if hook is None or not self._marks.alive:
             return
-        with self._marks.guarded(f"hooks of {name}"):
-            __import__(f"caulk.{hook}")
-            sys.modules[f"caulk.{hook}"].install(module, self._marks)
+        installed = False
+        try:
+            with self._marks.guarded(f"hooks of {name}"):
+                __import__(f"caulk.{hook}")
+                sys.modules[f"caulk.{hook}"].install(module, self._marks)
+                installed = True
+        finally:
+            if not installed and self._marks.alive:
+                self._not_hooked(f"the import of {name} was interrupted by a signal")
+
+    def _not_hooked(self, why):
+        text = f"{why}, so that its steps are not seen: tell them with `caulk.step()` and `caulk.epoch()`"
+        self._marks.note("not-hooked", text)
 
     def remove(self):
         """Takes the finder off `sys.meta_path`."""
@@ -526,24 +529,6 @@ def start(settings):
         marks.guard = _guard.Guarded(marks, run)
     caulk._marks = marks
     return True
-
-
-def raised_by_handler(error):
-    """The part of an error's traceback that begins at a handler of a signal, if one has raised it.
-
-    It is told by its arguments: a handler is given the frame that it interrupts, which is the one below its own.
-    """
-    trace = error.__traceback__
-    while trace is not None:
-        frame = trace.tb_frame
-        code = frame.f_code
-        count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARIADIC)
-        for name in code.co_varnames[:count] if frame.f_back is not None else ():
-            value = frame.f_locals.get(name)
-            if value is frame.f_back or (type(value) is tuple and any(item is frame.f_back for item in value)):
-                return trace
-        trace = trace.tb_next
-    return None
 
 
 def plain(text):

@@ -250,9 +250,6 @@ class Steps:
 
     def backward_ends(self, site, frame, completed):
         """The pass is over, with or without an exception."""
-        self.depth -= 1
-        if self._marks.waiting is not None and not self.depth:
-            self._marks.catch_up()
         if site is None:
             return
         looks, self._looks = self._looks, ()
@@ -329,23 +326,28 @@ def _hook_backward(torch, marks, steps, compiling):
         if not marks.alive or compiling():
             return None
         retain_graph, create_graph = flags(args, kwargs or {})
-        site = _PLAIN
-        if steps.plain_calls and not retain_graph and not create_graph:
-            steps.plain_calls -= 1
-            steps.depth += 1
-        else:
-            site = steps.backward_begins(retain_graph, create_graph)
-        return site, pass_begins()
+        depth, lent, site = steps.depth, 0, _PLAIN
+        try:
+            lent = pass_begins()
+            if steps.plain_calls and not retain_graph and not create_graph:
+                steps.plain_calls -= 1
+                steps.depth += 1
+            else:
+                site = steps.backward_begins(retain_graph, create_graph)
+        except BaseException:  # A handler of a signal came between: there is no pass.
+            steps.depth = depth
+            pass_ends(lent)
+            raise
+        return site, lent
 
     def ends(ticket, _args, _result, failure):
+        steps.depth -= 1
         site, lent = ticket
         pass_ends(lent)
-        if site is not _PLAIN:
-            steps.backward_ends(site, sys._getframe(1), failure is None)
-            return
-        steps.depth -= 1
         if marks.waiting is not None and not steps.depth:
             marks.catch_up()
+        if site is not _PLAIN:
+            steps.backward_ends(site, sys._getframe(1), failure is None)
 
     def engine_begins(args, kwargs):
         return begins(_engine_flags, args, kwargs)

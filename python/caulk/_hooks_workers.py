@@ -61,12 +61,13 @@ class Worker:
     def _is_asked(self, by):
         """Does what comes through a pipe come again and again, to the thread that does the work? The first may be all that a
         process is told before it goes its own way."""
-        serves = hasattr(sys.modules["multiprocessing.process"].current_process(), "_manager_server")
-        if by == "multiprocessing.managers":
-            # Elsewhere than in a manager's process it is an answer, in the middle of the work that has asked for it.
-            works_here = serves
+        if hasattr(sys.modules["multiprocessing.process"].current_process(), "_manager_server"):
+            works_here = True
+        elif by == "multiprocessing.managers":
+            # An answer of a manager's, in the middle of the work that has asked for it.
+            works_here = False
         else:
-            works_here = not serves and threading.current_thread() is threading.main_thread()
+            works_here = threading.current_thread() is threading.main_thread()
         self._messages += works_here
         return works_here and self._messages > _FEW
 
@@ -131,6 +132,7 @@ def _hook(owner, method, marks, worker, queued):
 
     def given(_ticket, _args, _item, failure):
         if failure is None:
-            worker.takes_work(queued, sys._getframe(1).f_globals.get("__name__"))
+            caller = sys._getframe().f_back
+            worker.takes_work(queued, caller and caller.f_globals.get("__name__"))
 
     _around.wrap(marks, owner, method, asks, given)

@@ -37,7 +37,7 @@ impl Around {
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let ticket = self.heard(py, self.begin.call1(py, (args, kwargs)))?;
-        let result = self.original.call(py, args, kwargs);
+        let result = interrupted(py, self.original.call(py, args, kwargs));
         if let Some(ticket) = ticket {
             let (value, failure) = match &result {
                 Ok(value) => (Some(value), None),
@@ -60,6 +60,17 @@ impl Around {
         })?;
         method.bind(slf.py()).call1((slf, object))
     }
+}
+
+/// Lets handlers of signals that came meanwhile run now, as the interpreter does behind a call: what one raises takes the
+/// place of the result, and does not come amid the hook's end.
+fn interrupted(py: Python<'_>, result: PyResult<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    let Err(raised) = py.check_signals() else { return result };
+    if let Err(error) = result {
+        // As `raise` has it where another exception is handled.
+        raised.value(py).setattr("__context__", error.into_value(py))?;
+    }
+    Err(raised)
 }
 
 impl Around {

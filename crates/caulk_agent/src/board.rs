@@ -140,6 +140,12 @@ impl Entry {
         }
         spends
     }
+
+    /// The credit is another worker's to spend, if it was this one's.
+    pub(crate) fn give_back(self) {
+        let spender = self.half(entry::SPENDER);
+        let _ = spender.compare_exchange(std::process::id(), 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +157,9 @@ mod tests {
         let mut words = [0_u64; ENTRY_BYTES / 8];
         let entry = Entry(NonNull::from(&mut words).cast());
         assert!(entry.spends(false), "nobody has it yet");
+        entry.give_back();
+        assert_eq!(entry.half(entry::SPENDER).load(Ordering::Relaxed), 0, "it went its own way");
+        assert!(entry.spends(false));
         // SAFETY: always succeeds.
         let other = unsafe { libc::getppid() }.unsigned_abs();
         let held_by_other = |rises: u32| {
@@ -161,6 +170,7 @@ mod tests {
         assert!(!entry.spends(false), "neither rises");
         assert!(entry.spends(true), "this one rises alone");
         held_by_other(1);
-        assert!(!entry.spends(true), "both rise");
+        entry.give_back();
+        assert!(!entry.spends(true), "both rise, and it is the other's");
     }
 }

@@ -98,7 +98,8 @@ impl Budget {
 
     /// From now on the credit is its own again; returns whether it was not.
     pub(crate) fn keep(&mut self) -> bool {
-        self.shared.take().is_some()
+        let shared = self.shared.take();
+        shared.inspect(|entry| entry.give_back()).is_some()
     }
 
     /// Has the memory of this process risen lately? Then the credit that it shares is rather its own to spend.

@@ -11,11 +11,12 @@ use std::ffi::{c_int, c_void};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::exclusive::Exclusive;
+use crate::handlers::of_the_program;
 use crate::heap::{loaded, member};
 use crate::symbols::find;
 
@@ -50,6 +51,8 @@ fn set_clock(call: Option<Py<PyAny>>) {
 /// In the child of a fork: another thread of the parent may have been using it, and what was left there is not for here.
 pub(crate) fn after_fork() {
     CALL.release();
+    LATER.release();
+    LATER.with(Option::take);
     LEFT.store(false, Ordering::Relaxed);
 }
 
@@ -80,13 +83,57 @@ extern "C" fn on_strike(process: *mut c_void) -> c_int {
     }
 }
 
-/// The program itself must see what is no `Exception`, such as Ctrl-C. Others are the call's own (a stack that is full).
+/// What the program itself must see is raised. All else is the call's own (a stack that is full).
 fn pass_on(py: Python<'_>, error: PyErr) -> c_int {
-    if error.is_instance_of::<PyException>(py) {
-        return 0;
-    }
+    let Some(error) = of_the_program(py, error) else { return 0 };
     error.restore(py);
     -1
+}
+
+/// A callback of the collector, from which the program sees what it must see: the collector itself would print it and go
+/// on, and handlers of signals that came during a collection run where the callback begins.
+#[pyclass(frozen, module = "caulk._agent")]
+struct Collected {
+    call: Py<PyAny>,
+}
+
+#[pymethods]
+impl Collected {
+    #[new]
+    fn new(call: Py<PyAny>) -> Self {
+        Self { call }
+    }
+
+    fn __call__(&self, py: Python<'_>, phase: &str, info: &Bound<'_, PyDict>) {
+        if phase == "stop"
+            && let Err(error) = self.call.call1(py, (info,))
+        {
+            raise_later(py, error);
+        }
+    }
+}
+
+/// What is raised once the collection is over.
+static LATER: Exclusive<Option<PyErr>> = Exclusive::holding(None);
+
+/// Has the main thread raise it, between two instructions.
+fn raise_later(py: Python<'_>, error: PyErr) {
+    let process = process::id() as usize as *mut c_void;
+    LATER.with(|later| *later = Some(error));
+    // SAFETY: as in `strike`.
+    if unsafe { ffi::Py_AddPendingCall(Some(on_later), process) } != 0
+        && let Some(error) = LATER.with(Option::take).flatten()
+    {
+        error.write_unraisable(py, None);
+    }
+}
+
+extern "C" fn on_later(process: *mut c_void) -> c_int {
+    if process as usize != process::id() as usize {
+        return 0;
+    }
+    let error = LATER.with(Option::take).flatten();
+    error.and_then(|error| Python::try_attach(|py| pass_on(py, error))).unwrap_or(0)
 }
 
 fn call(py: Python<'_>) -> PyResult<()> {
@@ -113,5 +160,6 @@ fn is_watched(py: Python<'_>) -> bool {
 
 /// Adds what Python calls.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Collected>()?;
     module.add_function(wrap_pyfunction!(set_clock, module)?)
 }

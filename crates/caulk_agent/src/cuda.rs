@@ -1,8 +1,8 @@
 //! CUDA memory as torch's caching allocator counts it, where the program uses a GPU.
 
-use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
+use crate::handlers::of_the_program;
 use crate::heap::{loaded, member};
 
 /// The allocator's figures over all devices; zeros without CUDA.
@@ -38,10 +38,7 @@ pub(crate) fn memory(py: Python<'_>) -> PyResult<Cuda> {
         }
         Ok(sum)
     };
-    match read() {
-        Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
-        other => Ok(other.unwrap_or_default()),
-    }
+    read().or_else(|error| of_the_program(py, error).map_or_else(|| Ok(Cuda::default()), Err))
 }
 
 impl Cuda {

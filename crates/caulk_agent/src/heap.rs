@@ -195,7 +195,7 @@ impl<'py> Heap<'py> {
     /// The dict in which a cache of `functools` keeps its results: the last one that it refers to but for its `__dict__`
     /// (Modules/_functoolsmodule.c, `lru_cache_tp_traverse`; a bounded cache's results, which may be dicts, come first).
     pub(crate) fn dict_of_cache(&self, wrapper: Address) -> Option<Address> {
-        let attributes = self.own(wrapper).getattr("__dict__").ok()?.as_ptr() as Address;
+        let attributes = namespace_of(&self.own(wrapper))?.as_ptr() as Address;
         let info = self.known.inspect(self.own(wrapper).get_type_ptr());
         let (mut found, mut visited) = (None, 0);
         self.referents_of(wrapper, info, &mut |referent| {
@@ -353,6 +353,22 @@ fn item_bytes(array: Address) -> isize {
 pub(crate) fn read_word(address: Address) -> Address {
     // SAFETY: callers pass a field of a live object or type, or follow the collector's own links.
     unsafe { *(address as *const Address) }
+}
+
+/// The namespace of an instance, for objects on a path only: asking for it can materialise it for good.
+pub(crate) fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, pyo3::types::PyDict>> {
+    if object.is_instance_of::<pyo3::types::PyType>() || object.is_instance_of::<pyo3::types::PyCFunction>() {
+        return None;
+    }
+    // SAFETY: the generic getter reads the instance's own dict without the type's `__getattribute__`.
+    let pointer = unsafe { ffi::PyObject_GenericGetDict(object.as_ptr(), std::ptr::null_mut()) };
+    if pointer.is_null() {
+        // SAFETY: clears the AttributeError of objects without a namespace.
+        unsafe { ffi::PyErr_Clear() };
+        return None;
+    }
+    // SAFETY: a new reference.
+    unsafe { Bound::from_owned_ptr(object.py(), pointer) }.cast_into().ok()
 }
 
 /// What the cell of a closure's variable holds.

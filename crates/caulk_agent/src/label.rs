@@ -7,10 +7,12 @@ use std::collections::HashSet;
 use caulk_wire::{Holder, PathStep, StepKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCFunction, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::frames;
-use crate::heap::{Address, Entries, Heap, MOST_REFERENTS, Shape, cell_contents, is_a, loaded, member};
+use crate::heap::{
+    Address, Entries, Heap, MOST_REFERENTS, Shape, cell_contents, is_a, loaded, member, namespace_of,
+};
 use crate::holders::{Path, Root};
 use crate::symbols;
 use crate::torch::Torch;
@@ -427,22 +429,6 @@ pub(crate) fn is_named(heap: &mut Heap<'_>, path: &Path, at: usize) -> bool {
     }
     let owner = heap.own(path.nodes[before]);
     namespace_of(&owner).is_none_or(|namespace| namespace.as_ptr() as Address != path.nodes[at])
-}
-
-/// The namespace of an instance, for objects on a path only: asking for it can materialise it for good.
-fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
-    if object.is_instance_of::<PyType>() || object.is_instance_of::<PyCFunction>() {
-        return None;
-    }
-    // SAFETY: the generic getter reads the instance's own dict without the type's `__getattribute__`.
-    let pointer = unsafe { ffi::PyObject_GenericGetDict(object.as_ptr(), std::ptr::null_mut()) };
-    if pointer.is_null() {
-        // SAFETY: clears the AttributeError of objects without a namespace.
-        unsafe { ffi::PyErr_Clear() };
-        return None;
-    }
-    // SAFETY: a new reference.
-    unsafe { Bound::from_owned_ptr(object.py(), pointer) }.cast_into().ok()
 }
 
 /// Is it a `contextvars.ContextVar`, whose methods are C code?

@@ -22,6 +22,7 @@ mod exclusive;
 mod frames;
 mod garbage;
 mod graphs;
+mod handlers;
 mod heap;
 mod heap_profile;
 mod holders;
@@ -56,6 +57,7 @@ fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
     around::register(module)?;
     clock::register(module)?;
     frames::register(module)?;
+    handlers::register(module)?;
     heap_profile::register(module)?;
     inspect::register(module)?;
     trace::register(module)?;

@@ -29,8 +29,7 @@ pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, 
     if !findings.iter().zip(&shares).any(|(finding, share)| lacks(finding) && *share > 0.0) {
         return;
     }
-    let mut lines = heap::of_process(process, scale);
-    lines.retain(heap::Line::grows);
+    let lines = heap::of_process(process, scale);
     let sites = findings.iter().flat_map(|finding| &finding.sites);
     let told: Vec<(String, u32)> = sites.map(|site| (site.file.clone(), site.line)).collect();
     let may_be_told = |line: &heap::Line<'_>| {
@@ -49,7 +48,12 @@ pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, 
         let mut may_fit = lines.iter().filter(|line| fits(line, shares[at], ERRORS));
         let (Some(line), None) = (may_fit.next(), may_fit.next()) else { continue };
         let is_its_own = shares.iter().filter(|share| fits(line, **share, ERRORS)).count() == 1;
-        if lacks(&findings[at]) && fits(line, shares[at], 0.0) && is_its_own && may_be_told(line) {
+        if lacks(&findings[at])
+            && line.grows()
+            && fits(line, shares[at], 0.0)
+            && is_its_own
+            && may_be_told(line)
+        {
             let site = native::site(files, &line.frame.file, line.frame.line, &line.frame.function);
             findings[at].sites.push(Site { role: SiteRole::Allocates, ..site });
             findings[at].evidence.push(native::seen(line));

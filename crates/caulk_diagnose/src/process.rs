@@ -56,7 +56,15 @@ impl<'a> Process<'a> {
             current.insert(event.pid, at);
             processes[at].take(&event.message);
         }
+        processes.iter_mut().for_each(Self::forget_what_it_followed);
         processes
+    }
+
+    /// A process that has followed another one's boundaries and trains by itself in the end counts anew from there.
+    fn forget_what_it_followed(&mut self) {
+        if self.boundaries.last().is_some_and(|last| last.of == 0 && last.steps > 0) {
+            self.boundaries.retain(|boundary| boundary.of == 0);
+        }
     }
 
     /// Has its agent told who it is, and seen a boundary?

@@ -30,6 +30,19 @@ def clock(call):
     """There is no sampler."""
 
 
+def Collected(call):
+    """As the agent's, without its care for exceptions."""
+    return lambda phase, info: phase == "stop" and call(info)
+
+
+def raised_by_handler(error):
+    """As the agent's, for handlers that name the argument as everybody does."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_locals.get("frame") is not trace.tb_frame.f_back:
+        trace = trace.tb_next
+    return trace is not None
+
+
 class Around:
     """As the agent's, but with a frame."""
 

@@ -1,4 +1,4 @@
-"""A handler of SIGALRM ends steps that take too long, by an exception; the signal comes while a hook is at work."""
+"""A handler of SIGALRM ends steps that take too long, by an exception; the signal comes while a hook is at work, or torch."""
 
 import signal
 import sys
@@ -35,23 +35,32 @@ if agent is not None:
         interrupted(hooked)
 
 import torch  # noqa: E402
-from small import EPOCHS, batches, network  # noqa: E402
+from small import batches, network  # noqa: E402
 
 
 def main():
     signal.signal(signal.SIGALRM, end_step)
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    for epoch in range(EPOCHS):
+    losses = []
+    for epoch in range(14):
         ended = 0
         for step, (images, labels) in enumerate(batches(12)):
             if epoch == 3 and step == 5:
                 WAITING.append("pass_begins")
             if epoch == 4 and step == 5:
                 WAITING.append("step")
+            while_torch_works = epoch == 5 and step == 5
+            if while_torch_works:
+                images, labels = images.repeat(400, 1, 1, 1), labels.repeat(400)
             try:
                 optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(model(images), labels).backward()
+                loss = torch.nn.functional.cross_entropy(model(images), labels)
+                if while_torch_works:
+                    signal.setitimer(signal.ITIMER_REAL, 0.001)
+                else:
+                    losses.append(loss + 0)  # leak
+                loss.backward(retain_graph=True)
                 optimizer.step()
             except OutOfTime as error:
                 ended += 1

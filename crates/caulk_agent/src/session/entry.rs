@@ -82,7 +82,7 @@ fn boundary(
     let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
     let phase = Phase::ALL.get(phase as usize).copied().unwrap_or_default();
     let cut = Cut { unit, index, steps, phase, of, with_census: level > 0 };
-    // Only what the program itself must see comes back: Ctrl-C while a Python function was called.
+    // Only what the program itself must see comes back: Ctrl-C and the like while a Python function was called.
     guarded(|session| session.boundary(py, cut)).unwrap_or(Ok(()))
 }
 

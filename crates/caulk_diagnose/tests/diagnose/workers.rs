@@ -179,3 +179,27 @@ fn what_a_pool_holds_together_speaks_for_each_of_its_processes() {
     assert_eq!((finding.class, finding.sites[0].line), (LeakClass::WorkerMemoryGrows, 6));
     assert!(finding.severity > Severity::Info);
 }
+
+#[test]
+fn what_a_process_followed_before_it_trained_itself_is_no_part_of_its_growth() {
+    const FOLLOWED: usize = 12;
+    let level = [400 * MB; FOLLOWED].into_iter();
+    let follows = |recording: &mut Recording| {
+        let boundaries = recording.events.iter_mut().filter_map(|event| match &mut event.message {
+            Message::Boundary(boundary) => Some(boundary),
+            _ => None,
+        });
+        for (at, boundary) in boundaries.enumerate() {
+            if at < FOLLOWED {
+                (boundary.of, boundary.steps) = (1, 0);
+            } else {
+                boundary.index = (at - FOLLOWED) as u64;
+            }
+        }
+    };
+    let run = Run::of(SOURCE).epochs(level.chain(rising(400 * MB, 10 * MB, 8))).edit(follows);
+    let diagnosis = run.diagnose();
+    let in_use =
+        diagnosis.verdicts.iter().find(|verdict| verdict.series == Series::InUse).expect("it is judged");
+    assert_eq!(in_use.state, State::Grows, "{diagnosis:#?}");
+}

@@ -148,6 +148,17 @@ fn what_a_child_of_vfork_allocates_is_its_parents_and_what_it_executes_does_not_
 }
 
 #[test]
+fn programs_that_are_spawned_have_profiles_of_their_own() {
+    let run = program("spawns");
+    run.profiles.iter().for_each(Profile::is_sound);
+    let mut live: Vec<u64> = run.profiles.iter().map(|profile| profile.live() >> 20).collect();
+    live.sort_unstable();
+    // Each keeps 200 MB in small blocks, which sampling knows to some 10 MB.
+    assert!(live.len() == 4 && live[0] == 9, "{}", run.output);
+    assert!(live[1..].iter().all(|kept| (140..240).contains(kept)), "{live:?}");
+}
+
+#[test]
 fn forks_amid_threads_do_not_hang() {
     run(Command::new(compiled()).args(["forkloop", &stress_seconds()])).first();
 }

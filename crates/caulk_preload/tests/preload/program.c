@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,6 +283,18 @@ static void vforks(void) {
     }
 }
 
+/* Programs that `posix_spawn` starts: each has what it keeps for itself. */
+static void spawns(void) {
+    CHECK(malloc(10 * MB));
+    for (int i = 0; i < 3; i++) {
+        char *words[] = {"program", "keep", NULL};
+        pid_t child;
+        int status;
+        CHECK(posix_spawn(&child, "/proc/self/exe", NULL, NULL, words, environ) == 0);
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+}
+
 static void fork_loop(const char *seconds) {
     pthread_t all[4];
     time_t until = time(NULL) + atoi(seconds);
@@ -550,6 +563,7 @@ int main(int count, char **words) {
     if (!strcmp(mode, "forksinturn")) forks_in_turn();
     if (!strcmp(mode, "killed")) killed();
     if (!strcmp(mode, "vfork")) vforks();
+    if (!strcmp(mode, "spawns")) spawns();
     if (!strcmp(mode, "forkloop")) fork_loop(words[2]);
     if (!strcmp(mode, "signals")) signals(count > 2 ? atoi(words[2]) : 3000);
     if (!strcmp(mode, "handlerforks")) handler_forks();
