@@ -38,7 +38,7 @@ def Collected(call):
 def raised_by_handler(error):
     """As the agent's, for handlers that name the argument as everybody does."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_locals.get("frame") is not trace.tb_frame.f_back:
+    while trace is not None and trace.tb_frame.f_locals.get("frame", trace) is not trace.tb_frame.f_back:
         trace = trace.tb_next
     return trace is not None
 

@@ -25,6 +25,11 @@ class Agent:
         self.answers = []
         self.standings = []
         self.errors = []
+        #: What a handler of a signal has raised.
+        self.raised = ()
+
+    def raised_by_handler(self, error):
+        return isinstance(error, self.raised)
 
     def asked(self, seconds=0.0):
         return self.requests.pop(0) if self.requests else None
@@ -91,6 +96,18 @@ def test_what_fails_is_told_and_the_program_goes_on(guarded):
     step(guarded, (1, CHECKPOINT, 0))
     guarded.between()
     assert guarded._agent.answers == [(1, FAILED, 1, "", "OSError: disk full")]
+
+
+def test_what_a_handler_of_a_signal_raises_while_a_state_is_saved_is_told_and_the_programs(guarded):
+    @caulk.on_checkpoint
+    def save():
+        raise TimeoutError("late")
+
+    guarded._agent.raised = TimeoutError
+    step(guarded, (1, CHECKPOINT, 0))
+    with pytest.raises(TimeoutError):
+        guarded.between()
+    assert guarded._agent.answers == [(1, FAILED, 1, "", "TimeoutError: late")]
 
 
 def test_other_threads_are_left_alone(guarded):
