@@ -228,8 +228,7 @@ class Steps:
     # Backward passes.
 
     def backward_begins(self, retain_graph, create_graph):
-        """A backward pass begins; what it returns goes to [`Steps.backward_ends`]. `None` inside another one."""
-        self.depth += 1
+        """A backward pass has begun; what it returns goes to [`Steps.backward_ends`]. `None` inside another one."""
         if self.depth > 1:
             return None
         self._look_at_the_next()
@@ -326,16 +325,17 @@ def _hook_backward(torch, marks, steps, compiling):
         if not marks.alive or compiling():
             return None
         retain_graph, create_graph = flags(args, kwargs or {})
-        depth, lent, site = steps.depth, 0, _PLAIN
+        begun, lent, site = 0, 0, _PLAIN
         try:
             lent = pass_begins()
+            steps.depth += 1
+            begun = 1
             if steps.plain_calls and not retain_graph and not create_graph:
                 steps.plain_calls -= 1
-                steps.depth += 1
             else:
                 site = steps.backward_begins(retain_graph, create_graph)
-        except BaseException:  # A handler of a signal came between: there is no pass.
-            steps.depth = depth
+        except BaseException:  # The hook failed, or a handler of a signal came between: there is no pass.
+            steps.depth -= begun
             pass_ends(lent)
             raise
         return site, lent

@@ -113,11 +113,24 @@ impl Collected {
     }
 }
 
+/// Is it the thread that the process began with, or that forked it? Handlers of signals run there.
+fn is_main_thread() -> bool {
+    // SAFETY: always succeeds.
+    unsafe { libc::gettid() == libc::getpid() }
+}
+
 /// What is raised once the collection is over.
 static LATER: Exclusive<Option<PyErr>> = Exclusive::holding(None);
 
-/// Has the main thread raise it, between two instructions.
+/// Has the thread raise it, between two instructions.
 fn raise_later(py: Python<'_>, error: PyErr) {
+    if !is_main_thread() {
+        // Another thread has sent it (`PyThreadState_SetAsyncExc`), by its class: once more.
+        let class = error.get_type(py);
+        // SAFETY: the identifier of this thread, and a class of exceptions.
+        unsafe { ffi::PyThreadState_SetAsyncExc(libc::pthread_self() as _, class.as_ptr()) };
+        return;
+    }
     let process = process::id() as usize as *mut c_void;
     LATER.with(|later| *later = Some(error));
     // SAFETY: as in `strike`.

@@ -2,8 +2,8 @@
 //! program's, which waits for it (a time limit by SIGALRM, say), and no failure of the hook's.
 //!
 //! Told by the frame in which it was raised: a handler is given the frame that it interrupts, which is the one below its
-//! own. One that has dropped that argument has to be installed still. Handlers without a frame (C, Cython) and exceptions
-//! that another thread sends (`PyThreadState_SetAsyncExc`) cannot be told from failures.
+//! own. One that has deleted that argument has to be installed still. One that has rebound it, one without a frame (C,
+//! Cython) and an exception that another thread sends (`PyThreadState_SetAsyncExc`) cannot be told from failures.
 
 use pyo3::exceptions::{PyBaseException, PyException};
 use pyo3::ffi;
@@ -22,10 +22,11 @@ const VARIADIC: usize = 4;
 
 /// An error as the program must see it: what is no `Exception`, such as Ctrl-C, and what a handler has raised.
 pub(crate) fn of_the_program(py: Python<'_>, error: PyErr) -> Option<PyErr> {
-    let is_other = !error.is_instance_of::<PyException>(py);
     // With its traceback, which a version before 3.12 keeps beside it.
     let error = error.into_value(py).into_bound(py);
-    (is_other || raised_by_one(&error)).then(|| PyErr::from_value(error.into_any()))
+    let of_handler = raised_by_one(&error);
+    let is_the_programs = of_handler || !error.is_instance_of::<PyException>();
+    is_the_programs.then(|| PyErr::from_value(error.into_any()))
 }
 
 /// Has a handler of a signal raised it? Then its traceback begins there from now on.

@@ -8,8 +8,8 @@ use crate::build::{compiled, skipped};
 use crate::program::{run, written};
 
 /// Modes with their arguments, which keep them short at a fiftieth of the speed. Those are left out that only do the same
-/// at greater length (`manyforks`, `forksinturn`, `forkloop`, `handlerforks`, `unmaps`), that end by a signal, need an interpreter's words or
-/// start what is not under valgrind (`killed`, `interpreter`, `spawns`).
+/// at greater length (`manyforks`, `forksinturn`, `forkloop`, `handlerforks`, `unmaps`), that end by a signal, need an
+/// interpreter's words or start what is not under valgrind (`killed`, `interpreter`, `spawns`).
 const MODES: [&str; 14] = [
     "keep",
     "fork",
