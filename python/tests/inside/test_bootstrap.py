@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 import zipfile
 from pathlib import Path
 
@@ -133,21 +134,30 @@ def test_a_failing_agent_takes_itself_down_and_nothing_else(run, call):
     assert len(told.of("stop")) == 1
 
 
+#: A handler of SIGALRM that raises, and the agent, whose functions a program may have interrupted.
+HANDLER = """
+import signal, sys
+
+class Late(Exception):
+    pass
+
+def late(number, frame):
+    raise Late
+
+signal.signal(signal.SIGALRM, late)
+agent = sys.modules["caulk._agent"]
+"""
+
+
 def test_what_a_handler_of_a_signal_raises_amid_a_hook_is_no_failure(run):
     told = run(
-        """
-        import signal, sys, torch
+        HANDLER
+        + textwrap.dedent("""
+        import torch
 
-        class Late(Exception):
-            pass
-
-        def late(number, frame):
-            raise Late
-
-        signal.signal(signal.SIGALRM, late)
         model = torch.nn.Linear(2, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        agent, late_at = sys.modules["caulk._agent"], 3
+        late_at = 3
         boundary = agent.boundary
 
         def slow(*arguments):
@@ -166,7 +176,7 @@ def test_what_a_handler_of_a_signal_raises_amid_a_hook_is_no_failure(run):
                     optimizer.step()
                 except Late:
                     print("late")
-        """
+        """)
     )
     assert told.stdout == "late\n"
     assert len(told.of("boundary")) > 3
@@ -174,17 +184,9 @@ def test_what_a_handler_of_a_signal_raises_amid_a_hook_is_no_failure(run):
 
 def test_a_handler_of_a_signal_is_heard_where_the_program_calls_caulk_and_where_it_imports(run):
     told = run(
-        """
-        import signal, sys, caulk
-
-        class Late(Exception):
-            pass
-
-        def late(number, frame):
-            raise Late
-
-        signal.signal(signal.SIGALRM, late)
-        agent = sys.modules["caulk._agent"]
+        HANDLER
+        + textwrap.dedent("""
+        import caulk
 
         def interrupted(name):
             function = getattr(agent, name)
@@ -206,7 +208,7 @@ def test_a_handler_of_a_signal_is_heard_where_the_program_calls_caulk_and_where_
         except Late:
             print("late import")
         caulk.epoch()
-        """
+        """)
     )
     assert told.stdout == "late epoch\nlate import\n"
     assert told.epochs == [1]
