@@ -14,9 +14,10 @@ def start(settings: str, argv: list[str], rank: int | None, worker: int | None) 
 class Around:
     """Calls `begin(args, kwargs)` before `original` and, where that is not `None`, `end(ticket, args, result, failure)` after.
 
-    `failure` is the type of what `original` has raised, or `None`. An `Exception` out of either hook goes to
-    `failed(error)`, and on to the program where that gives true. No frame of it stands in tracebacks. As an attribute of a
-    class it is a method.
+    `failure` is the type of what `original` has raised, or `None`. What either hook raises goes to `failed(error)`, unless
+    the program must see it (Ctrl-C, what a handler of a signal raises). No frame of it stands in tracebacks. As an
+    attribute of a class it is a method. With `is_pass`, `original` is a backward pass: what torch's threads allocate for it
+    is this thread's doing.
     """
 
     def __init__(
@@ -24,10 +25,17 @@ class Around:
         original: Callable[..., Any],
         begin: Callable[[tuple[Any, ...], dict[str, Any] | None], object],
         end: Callable[[Any, tuple[Any, ...], Any, type[BaseException] | None], None],
-        failed: Callable[[Exception], None],
+        failed: Callable[[Exception], object],
+        is_pass: bool,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: object | None, owner: type | None = None) -> Any: ...
+
+class Hook:
+    """A function that a library is to call, without a frame of its own; what it raises is treated as by [`Around`]."""
+
+    def __init__(self, call: Callable[..., object], failed: Callable[[Exception], object]) -> None: ...
+    def __call__(self, *args: Any) -> None: ...
 
 def boundary(unit: int, index: int, steps: int, phase: int, level: int, of: int = 0) -> None:
     """Cuts a boundary; `of` is the process whose boundary it is, for one that works for another.
@@ -54,8 +62,14 @@ class Collected:
     def __init__(self, call: Callable[[dict[str, int]], object]) -> None: ...
     def __call__(self, phase: str, info: dict[str, int]) -> None: ...
 
-def raised_by_handler(error: BaseException) -> bool:
-    """Has a handler of a signal raised it, amid whatever ran? Its traceback then begins at the handler."""
+def raise_later(error: BaseException) -> None:
+    """Has the thread raise it, if the program must see it, once it is back in the program's code."""
+
+def raised_by_handler(error: BaseException, programs: bool = False) -> bool:
+    """Has a handler of a signal raised it, amid whatever ran? Its traceback then begins at the handler.
+
+    `programs`: was code of the program's called?
+    """
 
 def step(steps: int) -> None:
     """An optimizer step is done; so many in all."""
@@ -78,11 +92,8 @@ def backward_site(
 ) -> None:
     """A line starts backward passes: `count` so far; of `checked` ones, `stale` began with gradients already applied."""
 
-def pass_begins() -> int:
-    """A backward pass begins on this thread: what torch's threads allocate for it is its doing. A ticket for its end."""
-
-def pass_ends(ticket: int) -> None:
-    """The backward pass with this ticket has ended."""
+def passes() -> int:
+    """Backward passes under way, one inside the other, on whatever thread."""
 
 def made_segment(name: str) -> None:
     """The program has made a segment of shared memory."""

@@ -81,8 +81,8 @@ class _Site:
 class StaleGradients:
     """Do backward passes start with gradients that an optimizer has already applied?"""
 
-    def __init__(self, torch):
-        self._tensors = _Tensors(torch)
+    def __init__(self, torch, raised_by_handler):
+        self._tensors = _Tensors(torch, raised_by_handler)
         self._watched = {}
         #: Those whose gradients are still looked at.
         self.active = []
@@ -162,7 +162,9 @@ class _Watched:
             self.looks_left = min(self.looks_left, _LOOKS_ON_DEVICE)
         try:
             stale = bool(gradient.detach().ne(0).any())
-        except RuntimeError:
+        except RuntimeError as error:
+            if tensors.raised_by_handler(error):
+                raise
             # A tensor of a kind of its own.
             self.looks_left = 0
             return None
@@ -172,8 +174,9 @@ class _Watched:
 class _Tensors:
     """Torch, as far as its tensors can be looked at without anybody noticing."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, raised_by_handler):
         core = torch._C
+        self.raised_by_handler = raised_by_handler
         self._plain = (torch.Tensor, torch.nn.Parameter)
         #: Switches off what subclasses and modes do at calls of torch's functions.
         self.no_overrides = core.DisableTorchFunction
@@ -194,9 +197,13 @@ class _Tensors:
 
     def version(self, tensor):
         """Counts changes in place; 0 for tensors that do not count them."""
+        if not self.is_plain(tensor):
+            return 0
         try:
-            return tensor._version if self.is_plain(tensor) else 0
-        except RuntimeError:
+            return tensor._version
+        except RuntimeError as error:
+            if self.raised_by_handler(error):
+                raise
             return 0
 
 

@@ -245,8 +245,7 @@ class Marks:
             return
         self.catch_up(0)
         boundary = (unit, index, self.steps, self.phase())
-        steps = self.torch_steps
-        if level and steps is not None and steps.depth:
+        if level and self.agent.passes():
             self.waiting = boundary
         else:
             self._tell(boundary, level)
@@ -345,7 +344,9 @@ class Marks:
 
     def forked(self):
         """In the child of a fork: another process, that has made no steps yet."""
-        if self.alive:
+        if not self.alive:
+            return
+        try:
             with self.guarded("fork"):
                 self.agent.after_fork()
                 self._connected = False
@@ -354,6 +355,8 @@ class Marks:
                     forget()
                 if self.guard is not None:
                     self.guard.forked()
+        except BaseException as error:  # It would be printed, and the program not see it.
+            self.agent.raise_later(error)
 
     def bye(self):
         """The interpreter ends in an orderly way."""
@@ -401,15 +404,17 @@ class Marks:
                 f"caulk failed inside the program ({where}: {reason}) and has taken itself out: what comes later is seen "
                 "from outside alone. The program is not affected; please report it",
             )
-        except Exception:  # The program goes on, whatever the agent does.
-            pass
+        except Exception as another:  # The program goes on, whatever the agent does.
+            if self.agent.raised_by_handler(another):
+                raise
         self.alive = False
         caulk._marks = None
         for undo in self.undo:
             try:
                 undo()
-            except Exception:  # As above: the hooks look at `alive` first, in any case.
-                pass
+            except Exception as another:  # As above: the hooks look at `alive` first, in any case.
+                if self.agent.raised_by_handler(another):
+                    raise
         return False
 
 
@@ -462,37 +467,42 @@ class ImportWatch:
         if execute is None or isinstance(loader, type):
             return
 
-        def exec_module(module):
-            execute(module)
-            if getattr(module, "__name__", None) == name:
+        def executes(_args, _kwargs):
+            return True
+
+        def executed(_ticket, args, _nothing, failure):
+            (module,) = args
+            if failure is None and getattr(module, "__name__", None) == name:
                 # Whatever else the loader is used for, the program finds it as it was.
-                if vars(loader).get("exec_module") is exec_module:
+                if vars(loader).get("exec_module") is around:
                     del loader.exec_module
                 self._install(name, module)
 
+        marks = self._marks
+        around = marks.agent.Around(
+            execute, executes, executed, lambda error: marks.fail(f"hooks of {name}", error), False
+        )
         try:
             if "exec_module" not in vars(loader):
-                loader.exec_module = exec_module
+                loader.exec_module = around
         except (AttributeError, TypeError):
-            self._not_hooked(f"{name} is loaded in a way that cannot be watched")
+            text = f"{name} is loaded in a way that cannot be watched, so that its steps are not seen: tell them with "
+            marks.note("not-hooked", text + "`caulk.step()` and `caulk.epoch()`")
 
     def _install(self, name, module):
         hook = self._wanted.pop(name, None)
-        if hook is None or not self._marks.alive:
+        marks = self._marks
+        if hook is None or not marks.alive:
             return
-        installed = False
+        undone = len(marks.undo)
         try:
-            with self._marks.guarded(f"hooks of {name}"):
-                __import__(f"caulk.{hook}")
-                sys.modules[f"caulk.{hook}"].install(module, self._marks)
-                installed = True
-        finally:
-            if not installed and self._marks.alive:
-                self._not_hooked(f"the import of {name} was interrupted by a signal")
-
-    def _not_hooked(self, why):
-        text = f"{why}, so that its steps are not seen: tell them with `caulk.step()` and `caulk.epoch()`"
-        self._marks.note("not-hooked", text)
+            __import__(f"caulk.{hook}")
+            sys.modules[f"caulk.{hook}"].install(module, marks)
+        except BaseException:  # A handler of a signal has, say: then the program has not got the module either.
+            self._wanted[name] = hook
+            while len(marks.undo) > undone:
+                marks.undo.pop()()
+            raise
 
     def remove(self):
         """Takes the finder off `sys.meta_path`."""

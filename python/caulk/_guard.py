@@ -145,7 +145,7 @@ class Guarded:
             path = self.framework.save(number) if self.framework is not None else _call_savers()
         except Exception as error:  # The training goes on without a checkpoint; the user is told.
             self._answer(number, _FAILED, text=f"{type(error).__name__}: {error}")
-            if self._agent.raised_by_handler(error):
+            if self._agent.raised_by_handler(error, programs=True):
                 raise
             return
         if path is not _LATER:

@@ -21,6 +21,8 @@ _COUNT_EVERY = 8
 _MOST_OPTIMIZERS = 4096
 #: In place of the site of a backward pass that is not looked at.
 _PLAIN = object()
+#: The same for one inside another.
+_INNER = object()
 
 
 class Steps:
@@ -32,7 +34,7 @@ class Steps:
         self.epochs = _epochs.Epochs(marks.agent.read_local)
         self.passes = _loaders.Passes()
         self.backwards = _backward.BackwardSites(marks)
-        self.stale = _backward.StaleGradients(torch)
+        self.stale = _backward.StaleGradients(torch, marks.agent.raised_by_handler)
         #: A framework that says itself when epochs begin.
         self.framework = None
         self._forget()
@@ -58,8 +60,6 @@ class Steps:
         self._counted = 0
         self._skipped = 0
         self._plain_calls = 0
-        #: Backward passes under way, one inside the other.
-        self.depth = 0
         #: Plain backward passes that need not be looked at before the next one that is.
         self.plain_calls = 0
         self._looks = ()
@@ -109,7 +109,7 @@ class Steps:
         is_new = False
         if key not in self._round:
             is_new = self._meets(optimizer, key)
-            if self.depth:
+            if self._marks.agent.passes():
                 # One of many optimizers, one per parameter, that step while the backward pass runs.
                 self._round.add(key)
                 if len(self._round) > 1:
@@ -161,7 +161,7 @@ class Steps:
         if len(stepped) != 1 or key not in stepped:
             stepped.clear()
             stepped.add(key)
-        elif self.framework is None and self._by_backward is False and not self.depth:
+        elif self.framework is None and self._by_backward is False and not self._marks.agent.passes():
             self._alone = key
         self._step(epochs)
 
@@ -228,9 +228,9 @@ class Steps:
     # Backward passes.
 
     def backward_begins(self, retain_graph, create_graph):
-        """A backward pass has begun; what it returns goes to [`Steps.backward_ends`]. `None` inside another one."""
-        if self.depth > 1:
-            return None
+        """A backward pass has begun; what it returns goes to [`Steps.backward_ends`]."""
+        if self._marks.agent.passes() > 1:
+            return _INNER
         self._look_at_the_next()
         calls = 1
         if not retain_graph and not create_graph:
@@ -249,7 +249,7 @@ class Steps:
 
     def backward_ends(self, site, frame, completed):
         """The pass is over, with or without an exception."""
-        if site is None:
+        if site is _INNER:
             return
         looks, self._looks = self._looks, ()
         if not completed:
@@ -290,13 +290,13 @@ class Steps:
 def install(torch, marks):
     """Installs the hooks in the module `torch`, which has just been imported."""
     steps = Steps(marks, torch)
+    compiling = _compiling(torch)
+    for hook in (_hook_optimizers, _hook_backward, _hook_loaders, _hook_eval):
+        hook(torch, marks, steps, compiling)
     marks.torch_steps = steps
     marks.before_cut.append(steps.backwards.flush)
     marks.after_fork.append(steps.forget)
     marks.detect = steps.said_step
-    compiling = _compiling(torch)
-    for hook in (_hook_optimizers, _hook_backward, _hook_loaders, _hook_eval):
-        hook(torch, marks, steps, compiling)
     modules = [_bootstrap, _epochs, _loops, _loaders, _backward, sys.modules[__name__]]
     if marks.guard is not None:
         modules.append(sys.modules["caulk._guard"])
@@ -306,45 +306,27 @@ def install(torch, marks):
 def _hook_optimizers(torch, marks, steps, compiling):
     def step_done(optimizer, _args, _kwargs):
         if marks.alive and not compiling():
-            try:
-                steps.optimizer_stepped(optimizer, sys._getframe(1))
-            except Exception as error:
-                if marks.fail("optimizer hook", error):
-                    raise
+            steps.optimizer_stepped(optimizer, sys._getframe(1))
 
     optimizers = sys.modules["torch.optim.optimizer"]  # `torch.optim` has no such attribute
-    handle = optimizers.register_optimizer_step_post_hook(step_done)
+    hook = marks.agent.Hook(step_done, functools.partial(marks.fail, "optimizer hook"))
+    handle = optimizers.register_optimizer_step_post_hook(hook)
     marks.undo.append(handle.remove)
     _hide(torch, step_done)
 
 
 def _hook_backward(torch, marks, steps, compiling):
-    pass_begins, pass_ends = marks.agent.pass_begins, marks.agent.pass_ends
-
     def begins(flags, args, kwargs):
         if not marks.alive or compiling():
             return None
         retain_graph, create_graph = flags(args, kwargs or {})
-        begun, lent, site = 0, 0, _PLAIN
-        try:
-            lent = pass_begins()
-            steps.depth += 1
-            begun = 1
-            if steps.plain_calls and not retain_graph and not create_graph:
-                steps.plain_calls -= 1
-            else:
-                site = steps.backward_begins(retain_graph, create_graph)
-        except BaseException:  # The hook failed, or a handler of a signal came between: there is no pass.
-            steps.depth -= begun
-            pass_ends(lent)
-            raise
-        return site, lent
+        if steps.plain_calls and not retain_graph and not create_graph:
+            steps.plain_calls -= 1
+            return _PLAIN
+        return steps.backward_begins(retain_graph, create_graph)
 
-    def ends(ticket, _args, _result, failure):
-        steps.depth -= 1
-        site, lent = ticket
-        pass_ends(lent)
-        if marks.waiting is not None and not steps.depth:
+    def ends(site, _args, _result, failure):
+        if marks.waiting is not None and not marks.agent.passes():
             marks.catch_up()
         if site is not _PLAIN:
             steps.backward_ends(site, sys._getframe(1), failure is None)
@@ -358,10 +340,10 @@ def _hook_backward(torch, marks, steps, compiling):
     autograd = torch.autograd
     if hasattr(autograd, "_engine_run_backward"):
         # Called by both `backward` and `grad` with (outputs, gradients, retain_graph, create_graph, ...).
-        _around.wrap(marks, autograd, "_engine_run_backward", engine_begins, ends)
+        _around.wrap(marks, autograd, "_engine_run_backward", engine_begins, ends, is_pass=True)
     else:
-        _around.wrap(marks, autograd, "backward", begins_by_name, ends)
-        _around.wrap(marks, autograd, "grad", begins_by_name, ends)
+        _around.wrap(marks, autograd, "backward", begins_by_name, ends, is_pass=True)
+        _around.wrap(marks, autograd, "grad", begins_by_name, ends, is_pass=True)
     for function in (begins, ends, engine_begins, begins_by_name):
         _hide(torch, function)
 

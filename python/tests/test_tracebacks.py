@@ -6,17 +6,18 @@ import functools
 import signal
 import subprocess
 import sys
+import traceback
 
 import pytest
 from caulk import _agent
 from harness import PROGRAMS, Run, marked_line
 
 
-@pytest.mark.parametrize("way", ["backward", "gradient", "batch", "batch of a worker", "work"])
+@pytest.mark.parametrize("way", ["backward", "gradient", "batch", "batch of a worker", "work", "import"])
 def test_a_traceback_is_the_same_as_without_caulk(run_caulk, tmp_path, way):
     words = [str(PROGRAMS / "raises.py"), way]
     alone = subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
-    run: Run = run_caulk(*words)
+    run: Run = run_caulk(*words, cwd=tmp_path)
     assert run.code == alone.returncode == 1
     assert "Traceback" in alone.stderr and alone.stderr in run.stderr, run.told()
 
@@ -25,12 +26,22 @@ def test_what_a_handler_of_a_signal_raises_amid_a_hook_is_the_programs(run_caulk
     program = PROGRAMS / "time_limit.py"
     run: Run = run_caulk(program)
     ended = [line for line in run.stdout.splitlines() if line.startswith("epoch") and "0 ended" not in line]
-    assert run.code == 0 and ended == [f"epoch {epoch}: 1 ended" for epoch in (3, 4, 5)], run.told()
+    assert run.code == 0 and ended == [f"epoch {epoch}: 1 ended" for epoch in (3, 4, 5, 6)], run.told()
     if sys.version_info >= (3, 11):  # The one before takes the traceback from where the error was caught.
         assert not [line for line in run.stdout.splitlines() if "/caulk/_" in line], run.told()
     # Nothing has failed: all is seen to the end, and looked into.
     assert "14 epochs" in run.stderr and not any("failed" in note for note in run.report["notes"]), run.told()
     assert run.alarm_at(program.name, marked_line(program)) is not None, run.told()
+
+
+def test_no_exception_of_a_handler_is_lost_whenever_it_comes(run_caulk):
+    run: Run = run_caulk(PROGRAMS / "alarms.py")
+    lines = run.stdout.split()
+    assert run.code == 0 and lines[1:3] == ["0", "0"], run.told()
+    assert lines[0] == "enough" or int(lines[0]) > 50, run.told()
+    if sys.version_info >= (3, 11):  # As above.
+        assert lines[3] == "[]", run.told()
+    assert not any("failed" in note for note in run.report["notes"]), run.told()
 
 
 @pytest.mark.parametrize("way", ["alarm during a collection", "Ctrl-C during a collection", "alarm", "Ctrl-C"])
@@ -58,6 +69,18 @@ def late_without_its_frame(number, frame):
     raise Late
 
 
+def late_after_a_walk(_number, frame):
+    while frame is not None:
+        frame = frame.f_back
+    raise Late
+
+
+@functools.lru_cache
+def late_and_cached(number, frame):
+    del number, frame
+    raise Late
+
+
 class Handler:
     def __call__(self, _number, _frame, *, _why=""):
         raise Late
@@ -68,14 +91,24 @@ class Handler:
 
 @pytest.mark.parametrize(
     "handler",
-    [late, late_with_any, late_without_its_frame, Handler(), Handler().late, functools.partial(Handler.late, None)],
-    ids=["function", "any arguments", "dropped argument", "object", "method", "partial"],
+    [
+        late,
+        late_with_any,
+        late_without_its_frame,
+        late_after_a_walk,
+        late_and_cached,
+        Handler(),
+        Handler().late,
+        functools.partial(Handler.late, None),
+    ],
+    ids=["function", "any arguments", "dropped argument", "walk", "cache", "object", "method", "partial"],
 )
 def test_handlers_are_told_by_the_frame_that_they_are_given(handler):
     before = signal.signal(signal.SIGALRM, handler)
     try:
         with pytest.raises(Late) as interrupted:
             signal.raise_signal(signal.SIGALRM)
+        assert _agent.raised_by_handler(interrupted.value, programs=True)
         assert _agent.raised_by_handler(interrupted.value)
         assert interrupted.value.__traceback__.tb_next is None, "it begins at the handler"
     finally:
@@ -84,3 +117,80 @@ def test_handlers_are_told_by_the_frame_that_they_are_given(handler):
         handler(signal.SIGALRM, None)
     assert not _agent.raised_by_handler(called.value)
     assert not _agent.raised_by_handler(ValueError("without a traceback"))
+
+
+def test_a_program_that_hands_its_frames_around_or_calls_its_handler_fails_by_itself():
+    def look(_frame):
+        raise Late
+
+    def save(*_arguments):
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, save)
+    try:
+        for fails in (lambda: look(sys._getframe()), save):
+            with pytest.raises(Late) as failed:
+                caulks("def call(*_): run()", run=fails)["call"]()
+            assert not _agent.raised_by_handler(failed.value, programs=True)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def caulks(text, **names):
+    """What code in a file of caulk's makes of these names."""
+    exec(compile(text, "<caulk hooks>", "exec"), names)
+    return names
+
+
+def raising(error):
+    def hook(*_arguments):
+        if error is not None:
+            raise error
+
+    return hook
+
+
+@pytest.mark.parametrize("at", ["begin", "end", "failed"])
+def test_ctrl_c_amid_a_hook_shows_no_frame_of_it(at):
+    text = "def broken(*_): 1 / 0\ndef interrupted(*_): signal.raise_signal(signal.SIGINT)\ndef quiet(*_): return 1"
+    scope = caulks(text, signal=signal)
+    broken, interrupted, quiet = scope["broken"], scope["interrupted"], scope["quiet"]
+    hooks = {
+        "begin": (interrupted, quiet, quiet),
+        "end": (quiet, interrupted, quiet),
+        "failed": (broken, quiet, interrupted),
+    }
+    around = _agent.Around(lambda: "result", *hooks[at], False)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        around()
+    names = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]
+    assert names[0].startswith("test_ctrl_c") and "interrupted" not in names, names
+
+
+def test_what_a_handler_raises_after_a_failure_comes_after_it():
+    failure = ValueError("the program's own")
+
+    def end(*_arguments):
+        signal.raise_signal(signal.SIGALRM)
+
+    def late_after_another(_number, _frame):
+        try:
+            raise KeyError
+        except KeyError:
+            raise Late from None
+
+    before = signal.signal(signal.SIGALRM, late_after_another)
+    try:
+        around = _agent.Around(raising(failure), lambda *_: 1, end, raising(None), False)
+        with pytest.raises(Late) as raised:
+            around()
+        contexts = [raised.value.__context__, raised.value.__context__.__context__]
+        assert type(contexts[0]) is KeyError and contexts[1] is failure
+        # The same exception twice is no circle.
+        signal.signal(signal.SIGALRM, lambda _number, frame: raising(failure)())
+        around = _agent.Around(raising(failure), lambda *_: 1, end, raising(None), False)
+        with pytest.raises(ValueError) as raised:
+            around()
+        assert raised.value is failure and failure.__context__ is None
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -1,32 +1,35 @@
-//! A hook around a function of a library's, without a frame of its own: what the program raises in there shows the same
-//! traceback as without caulk.
+//! Hooks without a frame of their own: what the program raises around one shows the same traceback as without caulk.
 
-use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::handlers::{after, own_failure};
+use crate::passes::Pass;
+
 /// `types.MethodType`.
 static METHOD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Calls `begin` before a function and `end` after it.
+/// A hook around a function of a library's: calls `begin` before it and `end` after it.
 ///
 /// `begin(args, kwargs)` gives a ticket, or `None` where the call is of no interest. `end(ticket, args, result, failure)` is
-/// called after any other, with the type of what the function has raised, or `None`. An `Exception` out of either goes to
-/// `failed(error)`, and to the program only where that says so. Stands for a method as well.
+/// called after any other, with the type of what the function has raised, or `None`. What either raises goes to
+/// `failed(error)`, but for what the program must see. Stands for a method as well. With `is_pass` the function is a
+/// backward pass.
 #[pyclass(frozen, dict, module = "caulk._agent")]
 struct Around {
     original: Py<PyAny>,
     begin: Py<PyAny>,
     end: Py<PyAny>,
     failed: Py<PyAny>,
+    is_pass: bool,
 }
 
 #[pymethods]
 impl Around {
     #[new]
-    fn new(original: Py<PyAny>, begin: Py<PyAny>, end: Py<PyAny>, failed: Py<PyAny>) -> Self {
-        Self { original, begin, end, failed }
+    fn new(original: Py<PyAny>, begin: Py<PyAny>, end: Py<PyAny>, failed: Py<PyAny>, is_pass: bool) -> Self {
+        Self { original, begin, end, failed, is_pass }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -36,16 +39,24 @@ impl Around {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let ticket = self.heard(py, self.begin.call1(py, (args, kwargs)))?;
-        let result = interrupted(py, self.original.call(py, args, kwargs));
-        if let Some(ticket) = ticket {
-            let (value, failure) = match &result {
-                Ok(value) => (Some(value), None),
-                Err(error) => (None, Some(error.get_type(py))),
-            };
-            self.heard(py, self.end.call1(py, (ticket, args, value, failure)))?;
+        let pass = self.is_pass.then(Pass::begin);
+        let ticket = heard(py, &self.failed, self.begin.call1(py, (args, kwargs)))?;
+        let result = self.original.call(py, args, kwargs);
+        drop(pass);
+        let Some(ticket) = ticket else { return result };
+        let (value, failure) = match &result {
+            Ok(value) => {
+                // Handlers of signals that came meanwhile run now, as they do behind a call, and not amid the hook's end.
+                py.check_signals()?;
+                (Some(value), None)
+            }
+            Err(error) => (None, Some(error.get_type(py))),
+        };
+        match (heard(py, &self.failed, self.end.call1(py, (ticket, args, value, failure))), result) {
+            (Ok(_), result) => result,
+            (Err(raised), Ok(_)) => Err(raised),
+            (Err(raised), Err(error)) => Err(after(py, raised, error)),
         }
-        result
     }
 
     /// As functions do: bound to the object whose attribute it is looked up as.
@@ -62,38 +73,41 @@ impl Around {
     }
 }
 
-/// Lets handlers of signals that came meanwhile run now, as the interpreter does behind a call: what one raises takes the
-/// place of the result, and does not come amid the hook's end.
-fn interrupted(py: Python<'_>, result: PyResult<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-    let Err(raised) = py.check_signals() else { return result };
-    if let Err(error) = result {
-        // As `raise` has it where another exception is handled.
-        raised.value(py).setattr("__context__", error.into_value(py))?;
-    }
-    Err(raised)
+/// A function that a library is to call: what it raises goes to `failed(error)`, but for what the program must see.
+#[pyclass(frozen, module = "caulk._agent")]
+struct Hook {
+    call: Py<PyAny>,
+    failed: Py<PyAny>,
 }
 
-impl Around {
-    /// What a hook gave, if anything. What ends the program (Ctrl-C) may come at any time, also while a hook runs.
-    fn heard(&self, py: Python<'_>, answer: PyResult<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-        match answer {
-            Ok(value) => Ok((!value.is_none(py)).then_some(value)),
-            Err(error) if error.is_instance_of::<PyException>(py) => {
-                let error = error.into_value(py);
-                let is_the_programs = self.failed.call1(py, (&error,))?.bind(py).is_truthy()?;
-                // As it has its traceback now.
-                if is_the_programs {
-                    Err(PyErr::from_value(error.into_bound(py).into_any()))
-                } else {
-                    Ok(None)
-                }
+#[pymethods]
+impl Hook {
+    #[new]
+    fn new(call: Py<PyAny>, failed: Py<PyAny>) -> Self {
+        Self { call, failed }
+    }
+
+    #[pyo3(signature = (*args))]
+    fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
+        heard(py, &self.failed, self.call.call1(py, args)).map(drop)
+    }
+}
+
+/// What a hook gave, if anything. What the program must see may come at any time, also while `failed` is at work.
+fn heard(py: Python<'_>, failed: &Py<PyAny>, answer: PyResult<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
+    match answer {
+        Ok(value) => Ok((!value.is_none(py)).then_some(value)),
+        Err(error) => {
+            if let Err(error) = failed.call1(py, (own_failure(py, error)?.into_value(py),)) {
+                own_failure(py, error)?;
             }
-            Err(error) => Err(error),
+            Ok(None)
         }
     }
 }
 
-/// Adds it to the module.
+/// Adds them to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Around>()
+    module.add_class::<Around>()?;
+    module.add_class::<Hook>()
 }

@@ -98,8 +98,9 @@ impl Budget {
 
     /// From now on the credit is its own again; returns whether it was not.
     pub(crate) fn keep(&mut self) -> bool {
-        let shared = self.shared.take();
-        shared.inspect(|entry| entry.give_back()).is_some()
+        let Some(entry) = self.shared.take() else { return false };
+        entry.give_back();
+        true
     }
 
     /// Has the memory of this process risen lately? Then the credit that it shares is rather its own to spend.

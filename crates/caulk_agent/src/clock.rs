@@ -11,12 +11,13 @@ use std::ffi::{c_int, c_void};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyBaseException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::exclusive::Exclusive;
-use crate::handlers::of_the_program;
+use crate::handlers::{after, own_failure};
 use crate::heap::{loaded, member};
 use crate::symbols::find;
 
@@ -85,7 +86,7 @@ extern "C" fn on_strike(process: *mut c_void) -> c_int {
 
 /// What the program itself must see is raised. All else is the call's own (a stack that is full).
 fn pass_on(py: Python<'_>, error: PyErr) -> c_int {
-    let Some(error) = of_the_program(py, error) else { return 0 };
+    let Err(error) = own_failure(py, error) else { return 0 };
     error.restore(py);
     -1
 }
@@ -122,7 +123,7 @@ fn is_main_thread() -> bool {
 /// What is raised once the collection is over.
 static LATER: Exclusive<Option<PyErr>> = Exclusive::holding(None);
 
-/// Has the thread raise it, between two instructions.
+/// Has the thread raise what the program must see, between two instructions.
 fn raise_later(py: Python<'_>, error: PyErr) {
     if !is_main_thread() {
         // Another thread has sent it (`PyThreadState_SetAsyncExc`), by its class: once more.
@@ -131,8 +132,14 @@ fn raise_later(py: Python<'_>, error: PyErr) {
         unsafe { ffi::PyThreadState_SetAsyncExc(libc::pthread_self() as _, class.as_ptr()) };
         return;
     }
+    let Err(error) = own_failure(py, error) else { return };
     let process = process::id() as usize as *mut c_void;
-    LATER.with(|later| *later = Some(error));
+    LATER.with(|later| {
+        *later = Some(match later.take() {
+            Some(earlier) => after(py, error, earlier),
+            None => error,
+        });
+    });
     // SAFETY: as in `strike`.
     if unsafe { ffi::Py_AddPendingCall(Some(on_later), process) } != 0
         && let Some(error) = LATER.with(Option::take).flatten()
@@ -146,7 +153,13 @@ extern "C" fn on_later(process: *mut c_void) -> c_int {
         return 0;
     }
     let error = LATER.with(Option::take).flatten();
-    error.and_then(|error| Python::try_attach(|py| pass_on(py, error))).unwrap_or(0)
+    let raise = |error: PyErr| {
+        Python::try_attach(|py| {
+            error.restore(py);
+            -1
+        })
+    };
+    error.and_then(raise).unwrap_or(0)
 }
 
 fn call(py: Python<'_>) -> PyResult<()> {
@@ -171,8 +184,16 @@ fn is_watched(py: Python<'_>) -> bool {
     is_set("gettrace") || is_set("getprofile") || TOOLS.into_iter().any(is_used)
 }
 
+/// Has the thread raise what the program must see once it is back in the program's code.
+#[pyfunction]
+#[pyo3(name = "raise_later")]
+fn py_raise_later(error: &Bound<'_, PyBaseException>) {
+    raise_later(error.py(), PyErr::from_value(error.clone().into_any()));
+}
+
 /// Adds what Python calls.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Collected>()?;
+    module.add_function(wrap_pyfunction!(py_raise_later, module)?)?;
     module.add_function(wrap_pyfunction!(set_clock, module)?)
 }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::handlers::of_the_program;
+use crate::handlers::own_failure;
 use crate::heap::{loaded, member};
 
 /// The allocator's figures over all devices; zeros without CUDA.
@@ -38,7 +38,7 @@ pub(crate) fn memory(py: Python<'_>) -> PyResult<Cuda> {
         }
         Ok(sum)
     };
-    read().or_else(|error| of_the_program(py, error).map_or_else(|| Ok(Cuda::default()), Err))
+    read().or_else(|error| own_failure(py, error).map(|_| Cuda::default()))
 }
 
 impl Cuda {

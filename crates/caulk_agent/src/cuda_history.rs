@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::cuda::Cuda;
 use crate::frames::{is_caulk_file, is_user_file};
-use crate::handlers::of_the_program;
+use crate::handlers::own_failure;
 use crate::heap::{loaded, member};
 
 /// Boundaries in a row at which more is allocated than at the one before, by so many bytes, until growth is taken for seen.
@@ -95,7 +95,7 @@ impl History {
             }),
             State::Recording(since) => end(py, since, boundary, cuda.blocks),
         };
-        done.or_else(|error| of_the_program(py, error).map_or(Ok(None), Err))
+        done.or_else(|error| own_failure(py, error).map(|_| None))
     }
 }
 

@@ -2,8 +2,9 @@
 //! program's, which waits for it (a time limit by SIGALRM, say), and no failure of the hook's.
 //!
 //! Told by the frame in which it was raised: a handler is given the frame that it interrupts, which is the one below its
-//! own. One that has deleted that argument has to be installed still. One that has rebound it, one without a frame (C,
-//! Cython) and an exception that another thread sends (`PyThreadState_SetAsyncExc`) cannot be told from failures.
+//! own. One that has that argument no more, since it has walked up the stack with it say, has to be installed still. One
+//! that is neither, one without a frame (C, Cython) and an exception that another thread sends
+//! (`PyThreadState_SetAsyncExc`) cannot be told from failures.
 
 use pyo3::exceptions::{PyBaseException, PyException};
 use pyo3::ffi;
@@ -19,50 +20,104 @@ const SIGNALS: std::ops::RangeInclusive<u32> = 1..=64;
 const WRAPPERS: usize = 8;
 /// Flag of code that takes any number of arguments (`inspect.CO_VARARGS`).
 const VARIADIC: usize = 4;
+/// Contexts of an exception that are gone through.
+const MOST_CONTEXTS: usize = 64;
 
-/// An error as the program must see it: what is no `Exception`, such as Ctrl-C, and what a handler has raised.
-pub(crate) fn of_the_program(py: Python<'_>, error: PyErr) -> Option<PyErr> {
+/// An error that came amid work of caulk's, where that has failed.
+///
+/// # Errors
+/// What the program must see, as it must see it: what is no `Exception`, such as Ctrl-C, and what a handler has raised.
+pub(crate) fn own_failure(py: Python<'_>, error: PyErr) -> PyResult<PyErr> {
     // With its traceback, which a version before 3.12 keeps beside it.
     let error = error.into_value(py).into_bound(py);
-    let of_handler = raised_by_one(&error);
-    let is_the_programs = of_handler || !error.is_instance_of::<PyException>();
-    is_the_programs.then(|| PyErr::from_value(error.into_any()))
+    let own = !raised_by_one(&error, Calls::OwnCode) && error.is_instance_of::<PyException>();
+    if !own {
+        // Nothing of caulk's is above what it has called.
+        let first = traceback(&error).find(|at| !is_caulks(&frame_of(at)));
+        set_traceback(&error, first.as_ref());
+    }
+    let error = PyErr::from_value(error.into_any());
+    if own { Ok(error) } else { Err(error) }
+}
+
+/// `raised` while `earlier` was on its way: that comes before all that comes before it, as where `raise` is used in an
+/// `except` clause.
+pub(crate) fn after(py: Python<'_>, raised: PyErr, earlier: PyErr) -> PyErr {
+    let (raised, earlier) = (raised.into_value(py), earlier.into_value(py));
+    let mut last = raised.clone_ref(py).into_bound(py);
+    for _ in 0..MOST_CONTEXTS {
+        if last.is(&earlier) {
+            break;
+        }
+        let context =
+            last.getattr("__context__").and_then(|context| Ok(context.cast_into::<PyBaseException>()?));
+        let Ok(context) = context else {
+            // SAFETY: an exception and another one, a reference to which it takes over.
+            unsafe { ffi::PyException_SetContext(last.as_ptr(), earlier.into_ptr()) };
+            break;
+        };
+        last = context;
+    }
+    PyErr::from_value(raised.into_bound(py).into_any())
+}
+
+/// What runs where an error comes from.
+#[derive(Clone, Copy, PartialEq)]
+enum Calls {
+    /// Caulk's code, and libraries' that it calls.
+    OwnCode,
+    /// The program's as well.
+    Programs,
 }
 
 /// Has a handler of a signal raised it? Then its traceback begins there from now on.
-fn raised_by_one(error: &Bound<'_, PyBaseException>) -> bool {
-    let py = error.py();
-    // SAFETY: an exception; a new reference or null.
-    let first = unsafe { ffi::PyException_GetTraceback(error.as_ptr()) };
-    // SAFETY: as above.
-    let mut trace = unsafe { Bound::from_owned_ptr_or_opt(py, first) };
-    while let Some(at) = trace {
-        if at.getattr("tb_frame").is_ok_and(|frame| is_of_handler(&frame)) {
-            // SAFETY: an exception and a traceback, which it takes a reference to.
-            unsafe { ffi::PyException_SetTraceback(error.as_ptr(), at.as_ptr()) };
-            return true;
-        }
-        trace = at.getattr("tb_next").ok().filter(|next| !next.is_none());
+fn raised_by_one(error: &Bound<'_, PyBaseException>, calls: Calls) -> bool {
+    let found = traceback(error).find(|at| is_of_handler(&frame_of(at), calls).unwrap_or(false));
+    if found.is_some() {
+        set_traceback(error, found.as_ref());
     }
-    false
+    found.is_some()
 }
 
-fn is_of_handler(frame: &Bound<'_, PyAny>) -> bool {
-    let Some(below) = frame.getattr("f_back").ok().filter(|below| !below.is_none()) else { return false };
-    let Ok(code) = frame.getattr("f_code") else { return false };
-    let mut dropped = false;
-    for name in arguments(&code).unwrap_or_default() {
-        match frames::local(frame, &name) {
-            Some(value) if value.is(&below) => return true,
-            Some(value) => {
-                if value.cast_exact::<PyTuple>().is_ok_and(|all| all.iter().any(|item| item.is(&below))) {
-                    return true;
-                }
-            }
-            None => dropped = true,
-        }
+/// The entries of its traceback, the outermost one first.
+fn traceback<'py>(error: &Bound<'py, PyBaseException>) -> impl Iterator<Item = Bound<'py, PyAny>> {
+    // SAFETY: an exception; a new reference or null.
+    let first =
+        unsafe { Bound::from_owned_ptr_or_opt(error.py(), ffi::PyException_GetTraceback(error.as_ptr())) };
+    std::iter::successors(first, |at| at.getattr("tb_next").ok().filter(|next| !next.is_none()))
+}
+
+fn set_traceback(error: &Bound<'_, PyBaseException>, first: Option<&Bound<'_, PyAny>>) {
+    let first = first.map_or(error.py().None().into_bound(error.py()), Clone::clone);
+    // SAFETY: an exception, and a traceback or `None`, which it takes a reference to.
+    unsafe { ffi::PyException_SetTraceback(error.as_ptr(), first.as_ptr()) };
+}
+
+/// The frame of an entry of a traceback; `None` where it has none.
+fn frame_of<'py>(at: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+    at.getattr("tb_frame").unwrap_or_else(|_| at.py().None().into_bound(at.py()))
+}
+
+fn is_caulks(frame: &Bound<'_, PyAny>) -> bool {
+    frame.getattr("f_code").is_ok_and(|code| frames::is_caulk_file(&frames::file_of(&code)))
+}
+
+fn is_of_handler(frame: &Bound<'_, PyAny>, calls: Calls) -> PyResult<bool> {
+    let (below, code) = (frame.getattr("f_back")?, frame.getattr("f_code")?);
+    if below.is_none() {
+        return Ok(false);
     }
-    dropped && is_installed(&code)
+    let is_given = |name| {
+        let value = frames::local(frame, &name)?;
+        let among = |all: &Bound<'_, PyTuple>| all.iter().any(|item| item.is(&below));
+        Some(value.is(&below) || value.cast_exact::<PyTuple>().is_ok_and(among))
+    };
+    let given = arguments(&code)?.into_iter().any(|name| is_given(name).unwrap_or(false));
+    Ok(match calls {
+        Calls::OwnCode => given || is_installed(&code),
+        // What the program gives its own frames to may fail, and what caulk calls may be a handler as well.
+        Calls::Programs => is_installed(&code) && (given || !is_caulks(&below)),
+    })
 }
 
 /// Names of the arguments of a function, but for those by keyword that it does not name.
@@ -95,20 +150,23 @@ fn code_of(callable: Bound<'_, PyAny>) -> Option<Bound<'_, PyCode>> {
         }
         let is_method = callable.get_type().name().is_ok_and(|name| name == "method");
         let is_partial = partial.as_ref().is_some_and(|partial| callable.get_type().is(partial));
-        callable = match (is_method, is_partial) {
-            (true, _) => callable.getattr("__func__").ok()?,
-            (_, true) => callable.getattr("func").ok()?,
-            _ => callable.get_type().getattr("__call__").ok()?,
+        let within = match (is_method, is_partial) {
+            (true, _) => callable.getattr("__func__"),
+            (_, true) => callable.getattr("func"),
+            // A cache of `functools`, or what else stands for a function.
+            _ => callable.getattr("__wrapped__").or_else(|_| callable.get_type().getattr("__call__")),
         };
+        callable = within.ok()?;
     }
     None
 }
 
-/// Has a handler of a signal raised it? Then its traceback begins there from now on.
+/// Has a handler of a signal raised it? Then its traceback begins there from now on. `programs`: was code of the program's
+/// called?
 #[pyfunction]
-#[pyo3(name = "raised_by_handler")]
-fn py_raised_by_handler(error: &Bound<'_, PyBaseException>) -> bool {
-    raised_by_one(error)
+#[pyo3(name = "raised_by_handler", signature = (error, programs=false))]
+fn py_raised_by_handler(error: &Bound<'_, PyBaseException>, programs: bool) -> bool {
+    raised_by_one(error, if programs { Calls::Programs } else { Calls::OwnCode })
 }
 
 /// Adds what Python calls.

@@ -63,6 +63,9 @@ pub(crate) type AddressSet = std::collections::HashSet<Address, BuildHasherDefau
 /// References of one object that are visited: the rest of a list of millions is left out.
 pub(crate) const MOST_REFERENTS: usize = 200_000;
 
+/// The same of a cache with a bound, three for each of its entries: some milliseconds.
+const MOST_OF_CACHE: usize = 1_000_000;
+
 /// Variables of a frame or generator, with its value stack: what most functions have.
 const VARIABLES: usize = 8;
 
@@ -180,14 +183,24 @@ impl<'py> Heap<'py> {
     }
 
     /// As [`Self::referents`], for an object whose type was looked up.
-    #[expect(clippy::unused_self, reason = "reads the object, which only a heap's holder may do")]
     pub(crate) fn referents_of(&self, object: Address, info: TypeInfo, visit: &mut dyn FnMut(Address)) {
+        self.first_referents_of(object, info, MOST_REFERENTS, visit);
+    }
+
+    #[expect(clippy::unused_self, reason = "reads the object, which only a heap's holder may do")]
+    fn first_referents_of(
+        &self,
+        object: Address,
+        info: TypeInfo,
+        most: usize,
+        visit: &mut dyn FnMut(Address),
+    ) {
         let Some(traverse) = info.traverse else { return };
         // Static types are no objects of the collector (`type_is_gc`), and their traversal aborts.
         if info.shape == Shape::Type && !is_heap_type(object) {
             return;
         }
-        let mut visit = Visit { visit, left: MOST_REFERENTS };
+        let mut visit = Visit { visit, left: most };
         // SAFETY: `traverse` is the type's own slot; `forward` gets the visit back through its argument.
         unsafe { traverse(object as *mut ffi::PyObject, forward, (&raw mut visit).cast()) };
     }
@@ -198,13 +211,13 @@ impl<'py> Heap<'py> {
         let attributes = namespace_of(&self.own(wrapper))?.as_ptr() as Address;
         let info = self.known.inspect(self.own(wrapper).get_type_ptr());
         let (mut found, mut visited) = (None, 0);
-        self.referents_of(wrapper, info, &mut |referent| {
+        self.first_referents_of(wrapper, info, MOST_OF_CACHE, &mut |referent| {
             visited += 1;
             if type_address(referent) == &raw mut ffi::PyDict_Type as Address && referent != attributes {
                 found = Some(referent);
             }
         });
-        found.filter(|_| visited < MOST_REFERENTS)
+        found.filter(|_| visited < MOST_OF_CACHE)
     }
 
     /// Type of the object as `module.Qualified.Name`.
@@ -369,6 +382,11 @@ pub(crate) fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py,
     }
     // SAFETY: a new reference.
     unsafe { Bound::from_owned_ptr(object.py(), pointer) }.cast_into().ok()
+}
+
+/// A type's name without its module. Not by `str`, which lets handlers of signals run (CPython, `PyObject_Str`).
+pub(crate) fn type_name(object_type: &Bound<'_, pyo3::types::PyType>) -> String {
+    object_type.name().map_or_else(|_| "?".into(), |name| name.to_string_lossy().into_owned())
 }
 
 /// What the cell of a closure's variable holds.

@@ -6,7 +6,6 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem;
-use std::sync::OnceLock;
 
 use caulk_wire::heap::{Code, Refusal};
 use pyo3::intern;
@@ -29,8 +28,6 @@ type Begin = extern "C" fn(u32);
 type Snapshot = extern "C" fn(u32) -> bool;
 /// Bytes, counted by the sampler.
 type Count = extern "C" fn() -> usize;
-type Lend = extern "C" fn() -> u32;
-type TakeBack = extern "C" fn(u32);
 type Maker = unsafe extern "C" fn(usize, *mut u64) -> u32;
 
 /// The sampler's functions.
@@ -138,43 +135,4 @@ fn reads_right(py: Python<'_>, walk: Walk, name: Name) -> PyResult<bool> {
         }
     }
     Ok(!frames.is_empty())
-}
-
-/// The sampler's functions around a backward pass.
-#[derive(Clone, Copy)]
-struct Lending {
-    lend: Lend,
-    take_back: TakeBack,
-}
-
-fn lending() -> Option<Lending> {
-    static FOUND: OnceLock<Option<Lending>> = OnceLock::new();
-    *FOUND.get_or_init(|| {
-        let (lend, take_back) = (find(c"caulk_heap_lend")?, find(c"caulk_heap_take_back")?);
-        // SAFETY: the types of the sampler's functions.
-        let lend = unsafe { mem::transmute::<*mut c_void, Lend>(lend) };
-        // SAFETY: as above.
-        let take_back = unsafe { mem::transmute::<*mut c_void, TakeBack>(take_back) };
-        Some(Lending { lend, take_back })
-    })
-}
-
-/// A backward pass begins on this thread: what other threads allocate for it is its doing. A ticket for its end.
-#[pyfunction]
-pub(crate) fn pass_begins() -> u32 {
-    lending().map_or(0, |lending| (lending.lend)())
-}
-
-/// The backward pass with this ticket has ended.
-#[pyfunction]
-pub(crate) fn pass_ends(ticket: u32) {
-    if let Some(lending) = lending() {
-        (lending.take_back)(ticket);
-    }
-}
-
-/// Adds what Python calls.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(pass_begins, module)?)?;
-    module.add_function(wrap_pyfunction!(pass_ends, module)?)
 }

@@ -3,6 +3,8 @@
 //! Labels read namespaces, member descriptors and indices; they never call `getattr` on the user's objects.
 
 use std::collections::HashSet;
+use std::ffi::c_void;
+use std::mem;
 
 use caulk_wire::{Holder, PathStep, StepKind};
 use pyo3::ffi;
@@ -12,6 +14,7 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 use crate::frames;
 use crate::heap::{
     Address, Entries, Heap, MOST_REFERENTS, Shape, cell_contents, is_a, loaded, member, namespace_of,
+    type_name,
 };
 use crate::holders::{Path, Root};
 use crate::symbols;
@@ -534,12 +537,26 @@ fn literal(key: &Bound<'_, PyAny>, depth: u32) -> String {
         let short: String = text.chars().take(60).collect();
         return format!("'{}'", short.replace('\\', "\\\\").replace('\'', "\\'"));
     }
-    if key.is_exact_instance_of::<PyInt>() || key.is_exact_instance_of::<PyFloat>() {
-        return key.repr().map_or_else(|_| "?".into(), |text| text.to_string());
+    if let Some(number) = key.cast_exact::<PyInt>().ok().and_then(|key| key.extract::<i128>().ok()) {
+        return number.to_string();
+    }
+    if let Some(number) = key.cast_exact::<PyFloat>().ok().and_then(float_literal) {
+        return number;
     }
     if let (Ok(tuple), 1..) = (key.cast_exact::<PyTuple>(), depth) {
         let items: Vec<String> = tuple.iter().take(4).map(|item| literal(&item, depth - 1)).collect();
         return format!("({})", items.join(", "));
     }
-    format!("<{}>", key.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string()))
+    format!("<{}>", type_name(&key.get_type()))
+}
+
+/// As `repr` has it, which would also let handlers of signals run (CPython, `PyObject_Repr`).
+fn float_literal(key: &Bound<'_, PyFloat>) -> Option<String> {
+    // SAFETY: reads a slot of a static type, which `float` has.
+    let represent = unsafe { ffi::PyType_GetSlot(&raw mut ffi::PyFloat_Type, ffi::Py_tp_repr) };
+    // SAFETY: the type of the slot.
+    let represent = unsafe { mem::transmute::<*mut c_void, Option<ffi::reprfunc>>(represent) }?;
+    // SAFETY: a float; a new reference or null.
+    let text = unsafe { Bound::from_owned_ptr_or_err(key.py(), represent(key.as_ptr())) };
+    Some(text.ok()?.cast_into::<PyString>().ok()?.to_string_lossy().into_owned())
 }

@@ -33,6 +33,7 @@ mod lasting;
 mod opened;
 mod own;
 mod pages;
+mod passes;
 mod peaks;
 mod profiler;
 mod replaced;
@@ -58,8 +59,8 @@ fn _agent(module: &Bound<'_, PyModule>) -> PyResult<()> {
     clock::register(module)?;
     frames::register(module)?;
     handlers::register(module)?;
-    heap_profile::register(module)?;
     inspect::register(module)?;
+    passes::register(module)?;
     trace::register(module)?;
     session::register(module)
 }

@@ -33,7 +33,7 @@ fn is_on(py: Python<'_>) -> bool {
     let Some(module) = loaded(py, "torch._C._autograd") else { return false };
     let ask = |name: &str| member(&module, name)?.call0().ok();
     let enabled = ask("_profiler_enabled").and_then(|enabled| enabled.extract().ok()).unwrap_or(false);
-    // An enumeration of C++ code, whose name is its text.
-    let kind = || ask("_profiler_type")?.str().ok().map(|kind| kind.to_string_lossy().into_owned());
-    enabled && kind().is_none_or(|kind| KEEPING.iter().any(|known| kind.contains(known)))
+    // An enumeration of C++ code.
+    let kind = || ask("_profiler_type")?.getattr("name").ok()?.extract::<String>().ok();
+    enabled && kind().is_none_or(|kind| KEEPING.contains(&kind.as_str()))
 }

@@ -13,7 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyList, PyString, PyTuple, PyType};
 
-use crate::heap::{Address, AddressMap, loaded, member};
+use crate::heap::{Address, AddressMap, loaded, member, type_name};
 use crate::pages::Pages;
 use crate::stopwatch::Stopwatch;
 
@@ -351,7 +351,7 @@ impl<'py> GraphWalk<'py> {
 
     fn read_saved(&mut self, torch: &Torch<'py>, node: &Bound<'py, PyAny>) {
         let node_type = node.get_type();
-        let name = node_type.name().map_or_else(|_| "?".into(), |name| name.to_string());
+        let name = type_name(&node_type);
         self.opaque += u64::from(OPAQUE.contains(&name.as_str()));
         *self.node_types.entry(name).or_default() += 1;
         let key = node_type.as_ptr() as Address;
@@ -431,7 +431,7 @@ fn saved_names<'py>(node_type: &Bound<'py, PyType>) -> Vec<Bound<'py, PyString>>
         let Ok(keys) = keys.cast_into::<PyDict>() else { continue };
         for key in keys.keys() {
             if let Ok(key) = key.cast_into::<PyString>()
-                && key.to_string().starts_with("_raw_saved_")
+                && key.to_string_lossy().starts_with("_raw_saved_")
             {
                 names.push(key);
             }

@@ -64,6 +64,8 @@ impl<'a> Process<'a> {
     fn forget_what_it_followed(&mut self) {
         if self.boundaries.last().is_some_and(|last| last.of == 0 && last.steps > 0) {
             self.boundaries.retain(|boundary| boundary.of == 0);
+            let first = self.boundaries.first().map_or(0, |boundary| boundary.seq);
+            self.opened.retain(|opened| opened.boundary >= first);
         }
     }
 
@@ -156,7 +158,7 @@ impl<'a> Process<'a> {
     }
 
     pub(crate) fn boundary(&self, seq: u32) -> Option<&'a Boundary> {
-        // Sequence numbers are positions, unless messages were lost.
+        // Sequence numbers rise, with gaps where messages were lost or another process was followed.
         let at = self.boundaries.binary_search_by_key(&seq, |boundary| boundary.seq).ok()?;
         Some(self.boundaries[at])
     }

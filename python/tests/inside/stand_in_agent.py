@@ -8,6 +8,7 @@ _FAIL = os.environ.get("TEST_AGENT_FAIL", "")
 _foreign = ()
 _pid = None
 _asked = []
+_passes = 0
 
 
 def _write(call, *arguments):
@@ -35,7 +36,12 @@ def Collected(call):
     return lambda phase, info: phase == "stop" and call(info)
 
 
-def raised_by_handler(error):
+def raise_later(error):
+    """As the agent's; here a callback of a fork prints it."""
+    raise error
+
+
+def raised_by_handler(error, programs=False):
     """As the agent's, for handlers that name the argument as everybody does."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_locals.get("frame", trace) is not trace.tb_frame.f_back:
@@ -46,30 +52,27 @@ def raised_by_handler(error):
 class Around:
     """As the agent's, but with a frame."""
 
-    def __init__(self, original, begin, end, failed):
+    def __init__(self, original, begin, end, failed, is_pass):
         self.original, self.begin, self.end, self.failed = original, begin, end, failed
+        self.is_pass = is_pass
 
     def __call__(self, *args, **kwargs):
         """Calls the three in order."""
-        ticket = self.hears(self.begin, args, kwargs)
+        global _passes
+        _passes += self.is_pass
+        ticket = None
         try:
+            ticket = _heard(self.failed, self.begin, args, kwargs)
             result = self.original(*args, **kwargs)
         except BaseException as error:
+            _passes -= self.is_pass
             if ticket is not None:
-                self.hears(self.end, ticket, args, None, type(error))
+                _heard(self.failed, self.end, ticket, args, None, type(error))
             raise
+        _passes -= self.is_pass
         if ticket is not None:
-            self.hears(self.end, ticket, args, result, None)
+            _heard(self.failed, self.end, ticket, args, result, None)
         return result
-
-    def hears(self, hook, *arguments):
-        """What a hook gives."""
-        try:
-            return hook(*arguments)
-        except Exception as error:
-            if self.failed(error):
-                raise
-            return None
 
     def __get__(self, instance, owner=None):
         """Bound as a function is."""
@@ -78,13 +81,24 @@ class Around:
         return self if instance is None else types.MethodType(self, instance)
 
 
-def pass_begins():
-    """As the agent's, without a sampler."""
-    return 0
+def Hook(call, failed):
+    """As the agent's, but with frames where something is to fail."""
+    return (lambda *arguments: _heard(failed, call, *arguments)) if _FAIL else call
 
 
-def pass_ends(ticket):
+def _heard(failed, hook, *arguments):
+    try:
+        return hook(*arguments)
+    except Exception as error:
+        if raised_by_handler(error):
+            raise
+        failed(error)
+        return None
+
+
+def passes():
     """As the agent's."""
+    return _passes
 
 
 def configure_user_files(prefixes):

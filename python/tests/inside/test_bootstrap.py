@@ -207,13 +207,15 @@ def test_a_handler_of_a_signal_is_heard_where_the_program_calls_caulk_and_where_
             import multiprocessing.queues
         except Late:
             print("late import")
+        import multiprocessing.queues
+        print(type(multiprocessing.connection.Connection.recv).__name__, type(multiprocessing.queues.Queue.get).__name__)
         caulk.epoch()
         """)
     )
-    assert told.stdout == "late epoch\nlate import\n"
+    # What was interrupted is hooked when it is imported again.
+    assert told.stdout == "late epoch\nlate import\nAround Around\n"
     assert told.epochs == [1]
-    ((code, text),) = told.of("note")
-    assert code == "not-hooked" and "multiprocessing.connection was interrupted by a signal" in text
+    assert told.of("note") == []
 
 
 SMALL_TRAINING = """

@@ -28,7 +28,7 @@ class Agent:
         #: What a handler of a signal has raised.
         self.raised = ()
 
-    def raised_by_handler(self, error):
+    def raised_by_handler(self, error, programs=False):
         return isinstance(error, self.raised)
 
     def asked(self, seconds=0.0):

@@ -2,6 +2,7 @@
 
 import sys
 from multiprocessing import SimpleQueue
+from pathlib import Path
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -36,11 +37,20 @@ def work():
     queue.get()
 
 
+def load():
+    Path("transformers").mkdir(exist_ok=True)
+    Path("transformers/__init__.py").touch()
+    Path("transformers/trainer_callback.py").write_text("def fails():\n    raise OSError('no')\n\n\nfails()\n")
+    sys.path.insert(0, ".")
+    import transformers.trainer_callback  # noqa: F401
+
+
 WAYS = {
     "backward": backward,
     "gradient": gradient,
     "batch": lambda: batch(0),
     "batch of a worker": lambda: batch(2),
     "work": work,
+    "import": load,
 }
 WAYS[sys.argv[1]]()

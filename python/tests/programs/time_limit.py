@@ -6,6 +6,8 @@ import sys
 import traceback
 
 agent = sys.modules.get("caulk._agent")
+#: What is interrupted in which epoch.
+HOOKS = {3: ["backward_begins"], 4: ["step"], 5: ["backward_ends"]}
 WAITING = []
 
 
@@ -13,13 +15,16 @@ class OutOfTime(Exception):
     pass
 
 
-def end_step(_number, _frame):
-    raise OutOfTime
+def end_step(_number, frame):
+    depth = 0
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back
+    raise OutOfTime(f"{depth} frames deep")
 
 
-def interrupted(name):
-    """The signal comes at the end of this function of the agent's, if one is due."""
-    function = getattr(agent, name)
+def interrupted(owner, name):
+    """The signal comes at the end of this function of caulk's, if one is due."""
+    function = getattr(owner, name)
 
     def call(*arguments):
         result = function(*arguments)
@@ -28,12 +33,15 @@ def interrupted(name):
             signal.raise_signal(signal.SIGALRM)
         return result
 
-    setattr(agent, name, call)
+    setattr(owner, name, call)
 
 
 if agent is not None:
-    for hooked in ("pass_begins", "step"):
-        interrupted(hooked)
+    from caulk import _hooks_torch
+
+    interrupted(agent, "step")
+    for hook in ("backward_begins", "backward_ends"):
+        interrupted(_hooks_torch.Steps, hook)
 
 import torch  # noqa: E402
 from small import batches, network  # noqa: E402
@@ -58,11 +66,9 @@ def main():
     for epoch in range(14):
         ended = 0
         for step, (images, labels) in enumerate(batches(12)):
-            if epoch == 3 and step == 5:
-                WAITING.append("pass_begins")
-            if epoch == 4 and step == 5:
-                WAITING.append("step")
-            if epoch == 5 and step == 5:
+            if step == 5:
+                WAITING.extend(HOOKS.get(epoch, ()))
+            if epoch == 6 and step == 5:
                 images = Interrupted.apply(images.requires_grad_())
             try:
                 optimizer.zero_grad()

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyInt, PyTuple};
 use super::by_count;
 use super::sample::Sample;
 use crate::frames::is_installed_file;
-use crate::heap::{Address, Heap, Shape, is_a, loaded, member};
+use crate::heap::{Address, Heap, Shape, is_a, loaded, member, type_name};
 use crate::torch::Torch;
 
 /// Columns of a row.
@@ -139,16 +139,20 @@ fn integer(object: &Bound<'_, PyAny>) -> Option<i64> {
 }
 
 fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
-    let name = object.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
-    let module = object.get_type().module().map_or_else(|_| String::new(), |name| name.to_string());
+    let (name, module) = (type_name(&object.get_type()), module_name(object));
     matches!(name.as_str(), "int" | "float" | "str" | "bool" | "NoneType" | "bytes" | "complex")
         || (module == "numpy" && !matches!(name.as_str(), "ndarray"))
         || matches!(module.as_str(), "datetime" | "pathlib" | "decimal")
 }
 
+/// Name of the module of its type.
+fn module_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().module().map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
+}
+
 /// Is its type an installed package's, neither the program's nor the standard library's?
 fn is_installed(object: &Bound<'_, PyAny>) -> bool {
-    let module = object.get_type().module().ok().and_then(|name| loaded(object.py(), &name.to_string()));
+    let module = loaded(object.py(), &module_name(object));
     let file = module.and_then(|module| member(&module, "__file__"));
     file.and_then(|file| file.extract::<String>().ok()).is_some_and(|file| is_installed_file(&file))
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::{Cut, Session};
 use crate::exclusive::Exclusive;
 use crate::stopwatch::monotonic;
-use crate::{board, census, clock, frames, heap, trace};
+use crate::{board, census, clock, frames, heap, passes, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
 
@@ -203,6 +203,7 @@ fn after_fork(py: Python<'_>) {
     heap::write_no_more();
     trace::after_fork(py);
     clock::after_fork();
+    passes::after_fork();
     guarded(|session| {
         session.channel.after_fork();
         let channel = std::mem::take(&mut session.channel);

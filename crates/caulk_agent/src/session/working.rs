@@ -12,6 +12,7 @@ use crate::board;
 use crate::census::Census;
 use crate::heap::Heap;
 use crate::in_use::Reading;
+use crate::opened;
 use crate::sharing::Shares;
 
 /// What the first reading of a worker is taken to cost, and how many boundaries those of a single epoch see.
@@ -31,6 +32,7 @@ impl Session {
         if self.budget.keep() {
             self.track_anew(Unit::Seconds);
             self.trends = [Trend::default(); 3];
+            self.opened = opened::Watch::default();
         }
         if cut.unit != Unit::Seconds
             && let Some(entry) = board::own_entry()

@@ -10,7 +10,7 @@ use super::source::Running;
 use super::watch::Known;
 use super::{Full, PeakHit};
 use crate::census::CollectorPaused;
-use crate::heap::{Address, Heap, Shape};
+use crate::heap::{Address, Heap, Shape, type_name};
 use crate::{contents, frames};
 
 /// Shortest time between two readings.
@@ -138,8 +138,7 @@ fn largest_locals(py: Python<'_>, frame: &Bound<'_, PyAny>) -> Vec<(String, Stri
     let mut locals = Vec::new();
     frames::for_each_local(frame, &mut |name, value| {
         if let Some(size) = known.size_of(value) {
-            let type_name = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-            locals.push((name.to_owned(), type_name, size));
+            locals.push((name.to_owned(), type_name(&value.get_type()), size));
         }
     });
     locals.sort_by_key(|(_, _, size)| std::cmp::Reverse(*size));
