@@ -1,6 +1,5 @@
 //! Automation of this workspace: `cargo xtask --help`.
 
-mod allocators;
 mod bench;
 mod checker;
 mod columns;
@@ -15,6 +14,7 @@ mod findings;
 mod gpu;
 mod layers;
 mod libpython;
+mod libraries;
 mod package;
 mod process;
 mod python;

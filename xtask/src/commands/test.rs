@@ -1,11 +1,11 @@
 //! `cargo xtask test`: everything, Rust and Python.
 
-use crate::allocators;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint};
 use crate::environment::{Environment, Packages};
 use crate::ffmpeg;
 use crate::libpython;
+use crate::libraries;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> 
 
 fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("Rust tests");
-    allocators::prepare();
+    libraries::prepare();
     let library = libpython::prepare()?;
     let cargo = || {
         let command = with_programs(Cmd::cargo().folder(workspace.root()), environment);
