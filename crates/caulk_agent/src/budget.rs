@@ -62,7 +62,9 @@ impl Budget {
 
     /// The same, however long the pause is already.
     pub(crate) fn affords(&self, predicted: Duration, reserve: Duration) -> bool {
-        self.spent + self.now() + predicted + reserve + self.held <= self.credit() + self.earned
+        // For the same later: a program that never has what both are left for would be told nothing in time.
+        let left = reserve.max(self.held);
+        self.spent + self.now() + predicted + left <= self.credit() + self.earned
     }
 
     /// While one worker pauses, its siblings and the batches that wait keep the training going.
@@ -195,6 +197,17 @@ impl Price {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_two_leave_for_later_is_left_once() {
+        let mut budget = Budget::default();
+        budget.hold(RESERVE);
+        let third = CREDIT / 3;
+        assert!(budget.affords(2 * third, Duration::ZERO) && budget.affords(2 * third, RESERVE));
+        assert!(!budget.affords(2 * third + third / 2, Duration::ZERO));
+        budget.hold(Duration::ZERO);
+        assert!(budget.affords(CREDIT, Duration::ZERO) && !budget.affords(CREDIT, RESERVE));
+    }
 
     #[test]
     fn what_was_too_dear_is_tried_again_in_the_end() {
