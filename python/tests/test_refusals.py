@@ -1,20 +1,14 @@
-"""Interpreters whose frames are not where they should be: the program runs, is judged, and one line says what is missing."""
+"""Interpreters whose parts are not where they should be: the program runs, is judged, and one line says what is missing."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
-
-pytestmark = [
-    pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: Debian's gcc"),
-    pytest.mark.skipif(
-        not sysconfig.get_config_var("Py_ENABLE_SHARED"), reason="an interpreter in one piece cannot be told otherwise"
-    ),
-]
 
 #: Stand before the interpreter's own: what the sampler finds in its place.
 UNKNOWN = 'const char *Py_GetVersion(void) { return "3.99.0 (main) [none]"; }'
@@ -33,6 +27,20 @@ for epoch in range({EPOCHS}):
 """
 
 
+def runs_and_is_told(run, told: str) -> None:
+    """The program is as it was, judged by its memory alone, and one line says what is not looked at."""
+    assert (run.code, run.stdout.split()) == (0, [str(epoch) for epoch in range(EPOCHS)]), run.told()
+    notes = [note for note in run.report["notes"] if told in note]
+    assert len(notes) == 1, run.told()
+    verdict = run.verdict()
+    assert verdict and verdict["state"] == "grows", run.told()
+    assert 0.9 * BYTES < verdict["bytes_per_unit"] < 1.2 * BYTES, run.told()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: Debian's gcc")
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_ENABLE_SHARED"), reason="an interpreter in one piece cannot be told otherwise"
+)
 @pytest.mark.parametrize(
     ("source", "told"),
     [
@@ -46,10 +54,24 @@ def test_a_python_that_cannot_be_read_runs_and_is_told(run_caulk, tmp_path: Path
     path, library = tmp_path / "stand_in.c", tmp_path / "stand_in.so"
     path.write_text(source)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, path], check=True)
-    run = run_caulk(PROGRAM, env={"LD_PRELOAD": str(library)})
-    assert (run.code, run.stdout.split()) == (0, [str(epoch) for epoch in range(EPOCHS)]), run.told()
-    notes = [note for note in run.report["notes"] if told in note]
-    assert len(notes) == 1, run.told()
-    verdict = run.verdict()
-    assert verdict and verdict["state"] == "grows", run.told()
-    assert 0.9 * BYTES < verdict["bytes_per_unit"] < 1.2 * BYTES, run.told()
+    runs_and_is_told(run_caulk(PROGRAM, env={"LD_PRELOAD": str(library)}), told)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the interpreter has a function for it from 3.12 on")
+@pytest.mark.parametrize(("objects", "is_told"), [("n + n // 50 + 17", True), ("n + n // 200", False)])
+def test_a_collector_whose_lists_are_not_as_many_as_it_says_is_not_looked_through(
+    run_caulk, tmp_path, objects, is_told
+):
+    # Before caulk is loaded, the collector's word is changed.
+    packages = tmp_path / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    packages.mkdir(parents=True)
+    otherwise = f"def told(real):\n    n = len(real())\n    return [0] * ({objects})\n"
+    otherwise += "import functools, gc\ngc.get_objects = functools.partial(told, gc.get_objects)\n"
+    (packages / "told_otherwise.py").write_text(otherwise)
+    (packages / "told_otherwise.pth").write_text("import told_otherwise\n")
+    run = run_caulk(PROGRAM, python=sys._base_executable, env={"PYTHONUSERBASE": str(tmp_path)})
+    told = "objects cannot be looked through safely"
+    if is_told:
+        runs_and_is_told(run, told)
+    else:
+        assert run.code == 0 and not any(told in note for note in run.report["notes"]), run.told()
