@@ -80,7 +80,9 @@ def test_passes_that_run_at_the_same_time_are_told_apart(run_caulk: Callable[...
 
 def llvm() -> str | None:
     """Where LLVM's OpenMP runtime is, which runs what GCC has compiled, too."""
-    paths = [Path(folder) / "libomp.so.5" for folder in ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib64")]
+    paths = [
+        Path(folder) / "libomp.so.5" for folder in ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib64")
+    ]
     return next((str(path.resolve()) for path in paths if path.exists()), None)
 
 
