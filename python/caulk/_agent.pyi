@@ -50,6 +50,9 @@ def progress_of(pid: int) -> tuple[int, int, int] | None:
     One more than the numbers of the last epoch and of the last step at which it did, and its optimizer steps then.
     """
 
+def is_main_interpreter() -> bool:
+    """Does the interpreter run that the process began with?"""
+
 def clock(call: Callable[[], object] | None) -> None:
     """Has this called some times a second as long as the program allocates, by the main thread; `None` stops it.
 

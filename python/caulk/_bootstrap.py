@@ -511,12 +511,16 @@ class ImportWatch:
 
 
 def start(settings):
-    """Connects to the supervisor and waits for torch; false where there is no supervisor, or nothing to watch."""
+    """Connects to the supervisor and waits for torch; false where there is no supervisor, or nothing to watch, as in an
+    interpreter beside the main one.
+    """
     argv = [plain(argument) for argument in sys.orig_argv]
     if any("multiprocessing.resource_tracker" in argument for argument in argv[1:4]):
         return False
     from caulk import _agent
 
+    if not _agent.is_main_interpreter():
+        return False
     rank = os.environ.get("RANK", "")
     rank = int(rank) if rank.isascii() and rank.isdigit() else None
     settings = plain(settings)

@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+from harness import PROGRAMS, Run, marked_line
 
 pytest.importorskip("caulk._agent", reason="caulk is not installed: cargo xtask develop")
 
@@ -76,3 +77,12 @@ def test_a_consumer_may_take_away_what_is_looked_at(kind):
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_interpreters_beside_the_main_one_are_left_alone(run_caulk):
+    program = PROGRAMS / "interpreters.py"
+    alone = subprocess.run([sys.executable, program, "0.5"], capture_output=True, text=True, check=True)
+    run: Run = run_caulk(program, "8", timeout=60)
+    assert (run.code, set(run.stdout.splitlines())) == (0, set(alone.stdout.splitlines())), run.told()
+    assert not any("failed" in note for note in run.report["notes"]), run.told()
+    assert run.alarm_at(program.name, marked_line(program)) is not None, run.told()

@@ -9,7 +9,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::exceptions::PyBaseException;
 use pyo3::ffi;
@@ -29,8 +29,12 @@ const TOOLS: [u8; 4] = [0, 1, 2, 5];
 
 /// What is called.
 static CALL: Exclusive<Py<PyAny>> = Exclusive::new();
-/// Word was left, and what came of it is not over.
-static LEFT: AtomicBool = AtomicBool::new(false);
+/// Strikes since word was left that nobody has followed, or [`FOLLOWED`].
+static STRIKES: AtomicU32 = AtomicU32::new(0);
+/// Word is being followed.
+const FOLLOWED: u32 = u32::MAX;
+/// Strikes after which word is left again: that of before may have been left with an interpreter that is no more.
+const PATIENCE: u32 = 8;
 
 /// Has the sampler's clock call this, some times a second as long as the program allocates; `None` stops it. Without a
 /// sampler there is no clock.
@@ -54,11 +58,13 @@ pub(crate) fn after_fork() {
     CALL.release();
     LATER.release();
     LATER.with(Option::take);
-    LEFT.store(false, Ordering::Relaxed);
+    STRIKES.store(0, Ordering::Relaxed);
 }
 
 extern "C" fn strike() {
-    if LEFT.swap(true, Ordering::Relaxed) {
+    let next = |strikes: u32| (strikes != FOLLOWED).then(|| strikes % PATIENCE + 1);
+    let before = STRIKES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    if before.map_or(true, |strikes| strikes % PATIENCE != 0) {
         return;
     }
     let process = process::id() as usize as *mut c_void;
@@ -66,7 +72,7 @@ extern "C" fn strike() {
     let left = unsafe { ffi::Py_AddPendingCall(Some(on_strike), process) };
     if left != 0 {
         // Too many wait already.
-        LEFT.store(false, Ordering::Relaxed);
+        STRIKES.store(0, Ordering::Relaxed);
     }
 }
 
@@ -75,20 +81,39 @@ extern "C" fn on_strike(process: *mut c_void) -> c_int {
     if process as usize != process::id() as usize {
         return 0;
     }
-    // No Python code runs any more where the interpreter ends.
-    let result = Python::try_attach(call).unwrap_or(Ok(()));
-    LEFT.store(false, Ordering::Relaxed);
-    match result {
-        Ok(()) => 0,
-        Err(error) => Python::try_attach(|py| pass_on(py, error)).unwrap_or(0),
+    STRIKES.store(FOLLOWED, Ordering::Relaxed);
+    let result = in_main_interpreter(|py| call(py).or_else(|error| own_failure(py, error).map(drop)));
+    STRIKES.store(0, Ordering::Relaxed);
+    raised_in(result)
+}
+
+/// Does this, where word has reached the main interpreter. In another one, which a thread may have entered, whoever asks for
+/// the lock of the interpreter that the thread began with (`PyGILState_Ensure`) waits for himself. No Python code runs any
+/// more where the interpreter ends.
+fn in_main_interpreter(action: impl FnOnce(Python<'_>) -> PyResult<()>) -> PyResult<()> {
+    // SAFETY: who is called back holds the lock of the interpreter that is running, by this state of its thread.
+    let running = unsafe { ffi::PyThreadState_Get() };
+    // SAFETY: reads a variable of the thread's.
+    let known = unsafe { ffi::PyGILState_GetThisThreadState() };
+    if running == known && is_main_interpreter() {
+        Python::try_attach(action).unwrap_or(Ok(()))
+    } else {
+        Ok(())
     }
 }
 
-/// What the program itself must see is raised. All else is the call's own (a stack that is full).
-fn pass_on(py: Python<'_>, error: PyErr) -> c_int {
-    let Err(error) = own_failure(py, error) else { return 0 };
-    error.restore(py);
-    -1
+/// Does the interpreter run that the process began with? What other ones of it run is not looked into: objects of several
+/// must not meet.
+#[pyfunction]
+fn is_main_interpreter() -> bool {
+    // SAFETY: the interpreter's lock is held.
+    unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) == 0 }
+}
+
+/// What an interpreter takes from what it has called back: is an error set?
+fn raised_in(result: PyResult<()>) -> c_int {
+    let Err(error) = result else { return 0 };
+    Python::try_attach(|py| error.restore(py)).map_or(0, |()| -1)
 }
 
 /// A callback of the collector, from which the program sees what it must see: the collector itself would print it and go
@@ -152,23 +177,13 @@ extern "C" fn on_later(process: *mut c_void) -> c_int {
     if process as usize != process::id() as usize {
         return 0;
     }
-    let error = LATER.with(Option::take).flatten();
-    let raise = |error: PyErr| {
-        Python::try_attach(|py| {
-            error.restore(py);
-            -1
-        })
-    };
-    error.and_then(raise).unwrap_or(0)
+    let later = || LATER.with(Option::take).flatten();
+    raised_in(in_main_interpreter(|_| later().map_or(Ok(()), Err)))
 }
 
 fn call(py: Python<'_>) -> PyResult<()> {
-    // SAFETY: the interpreter's lock is held.
-    let interpreter = unsafe { ffi::PyInterpreterState_Get() };
-    // SAFETY: the current interpreter. Word left in another than the main one is no affair of the agent's.
-    let is_main = unsafe { ffi::PyInterpreterState_GetID(interpreter) } == 0;
     match CALL.with(|call| call.clone_ref(py)) {
-        Some(call) if is_main && !is_watched(py) => call.call0(py).map(drop),
+        Some(call) if !is_watched(py) => call.call0(py).map(drop),
         _ => Ok(()),
     }
 }
@@ -194,6 +209,7 @@ fn py_raise_later(error: &Bound<'_, PyBaseException>) {
 /// Adds what Python calls.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Collected>()?;
+    module.add_function(wrap_pyfunction!(is_main_interpreter, module)?)?;
     module.add_function(wrap_pyfunction!(py_raise_later, module)?)?;
     module.add_function(wrap_pyfunction!(set_clock, module)?)
 }

@@ -27,6 +27,11 @@ def start(settings, argv, rank, worker):
     return True
 
 
+def is_main_interpreter():
+    """As the agent's."""
+    return True
+
+
 def clock(call):
     """There is no sampler."""
 
