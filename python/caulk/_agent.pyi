@@ -65,8 +65,8 @@ class Collected:
     def __init__(self, call: Callable[[dict[str, int]], object]) -> None: ...
     def __call__(self, phase: str, info: dict[str, int]) -> None: ...
 
-def raise_later(error: BaseException) -> None:
-    """Has the thread raise it, if the program must see it, once it is back in the program's code."""
+def raise_later(error: BaseException) -> bool:
+    """Has the thread raise it, if the program must see it, once it is back in the program's code; else false."""
 
 def raised_by_handler(error: BaseException, programs: bool = False) -> bool:
     """Has a handler of a signal raised it, amid whatever ran? Its traceback then begins at the handler.

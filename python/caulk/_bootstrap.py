@@ -467,11 +467,10 @@ class ImportWatch:
         if execute is None or isinstance(loader, type):
             return
 
-        def executes(_args, _kwargs):
-            return True
+        def executes(args, kwargs):
+            return args[0] if args else (kwargs or {}).get("module")
 
-        def executed(_ticket, args, _nothing, failure):
-            (module,) = args
+        def executed(module, _args, _nothing, failure):
             if failure is None and getattr(module, "__name__", None) == name:
                 # Whatever else the loader is used for, the program finds it as it was.
                 if vars(loader).get("exec_module") is around:
@@ -492,17 +491,22 @@ class ImportWatch:
     def _install(self, name, module):
         hook = self._wanted.pop(name, None)
         marks = self._marks
-        if hook is None or not marks.alive:
-            return
-        undone = len(marks.undo)
-        try:
-            __import__(f"caulk.{hook}")
-            sys.modules[f"caulk.{hook}"].install(module, marks)
-        except BaseException:  # A handler of a signal has, say: then the program has not got the module either.
-            self._wanted[name] = hook
-            while len(marks.undo) > undone:
-                marks.undo.pop()()
-            raise
+        interruption = None
+        while hook is not None and marks.alive:
+            undone = len(marks.undo)
+            try:
+                __import__(f"caulk.{hook}")
+                sys.modules[f"caulk.{hook}"].install(module, marks)
+                break
+            except BaseException as error:
+                while len(marks.undo) > undone:
+                    marks.undo.pop()()
+                if interruption is not None:
+                    raise
+                # Once more: perhaps it was a handler of a signal. Torch cannot be imported a second time.
+                interruption = error
+        if interruption is not None:
+            marks.agent.raise_later(interruption)
 
     def remove(self):
         """Takes the finder off `sys.meta_path`."""

@@ -384,7 +384,8 @@ def _hook_eval(torch, marks, steps, compiling):
     module = torch.nn.Module
     original = module.eval
 
-    # `Module.train` calls itself for every submodule; `eval` is called once, for the whole model.
+    # `Module.train` calls itself for every submodule; `eval` is called once, for the whole model. A function: the compiler
+    # does not know objects that stand for methods.
     @functools.wraps(original)
     def eval(self):
         if marks.alive and not compiling():

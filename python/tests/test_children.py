@@ -7,6 +7,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -87,19 +88,20 @@ def test_the_sampler_needs_the_c_library_alone():
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives a file to somebody else")
-def test_a_program_with_rights_of_its_own_runs_as_it_would_and_is_told(run_caulk, tmp_path: Path):
-    program, elsewhere = tmp_path / "python3", tmp_path / "elsewhere.py"
-    shutil.copy(Path(sys._base_executable).resolve(), program)
-    shutil.chown(program, "nobody")
-    program.chmod(0o4755)
-    elsewhere.write_text(
-        "import os, sys, time\nprint(os.getuid(), os.geteuid(), 'caulk' in sys.modules)\ntime.sleep(6)\n"
-    )
-    for folder in (tmp_path, *tmp_path.parents[:2]):
+def test_a_program_with_rights_of_its_own_runs_as_it_would_and_is_told(run_caulk):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         folder.chmod(0o755)
-    alone = subprocess.run([program, elsewhere], capture_output=True, text=True, check=False)
-    if alone.stdout.split()[:2] != ["0", str(pwd.getpwnam("nobody").pw_uid)]:
-        pytest.skip(f"no rights of its own here: {alone.stdout}{alone.stderr}")
-    run = run_caulk([program, elsewhere])
+        program, elsewhere = folder / "python3", folder / "elsewhere.py"
+        shutil.copy(Path(sys._base_executable).resolve(), program)
+        shutil.chown(program, "nobody")
+        program.chmod(0o4755)
+        elsewhere.write_text(
+            "import os, sys, time\nprint(os.getuid(), os.geteuid(), 'caulk' in sys.modules)\ntime.sleep(6)\n"
+        )
+        alone = subprocess.run([program, elsewhere], capture_output=True, text=True, check=False)
+        if alone.stdout.split()[:2] != ["0", str(pwd.getpwnam("nobody").pw_uid)]:
+            pytest.skip(f"no rights of its own here: {alone.stdout}{alone.stderr}")
+        run = run_caulk([program, elsewhere])
     assert (run.code, run.stdout) == (alone.returncode, alone.stdout), run.told()
     assert any("rights of its own (setuid, setgid)" in note for note in run.report["notes"]), run.told()

@@ -69,7 +69,8 @@ def test_a_collector_whose_lists_are_not_as_many_as_it_says_is_not_looked_throug
     otherwise += "import functools, gc\ngc.get_objects = functools.partial(told, gc.get_objects)\n"
     (packages / "told_otherwise.py").write_text(otherwise)
     (packages / "told_otherwise.pth").write_text("import told_otherwise\n")
-    run = run_caulk(PROGRAM, python=sys._base_executable, env={"PYTHONUSERBASE": str(tmp_path)})
+    python = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
+    run = run_caulk(PROGRAM, python=python, env={"PYTHONUSERBASE": str(tmp_path)})
     told = "objects cannot be looked through safely"
     if is_told:
         runs_and_is_told(run, told)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import signal
 import subprocess
 import sys
 import traceback
+import weakref
 
 import pytest
 from caulk import _agent
@@ -44,11 +46,20 @@ def test_no_exception_of_a_handler_is_lost_whenever_it_comes(run_caulk):
     assert not any("failed" in note for note in run.report["notes"]), run.told()
 
 
-@pytest.mark.parametrize("way", ["alarm during a collection", "Ctrl-C during a collection", "alarm", "Ctrl-C"])
-def test_what_a_handler_raises_where_time_is_kept_is_the_programs(run_caulk, way):
-    run: Run = run_caulk(PROGRAMS / "interrupted.py", way)
-    expected = "KeyboardInterrupt" if way.startswith("Ctrl-C") else "OutOfTime"
-    assert (run.code, run.stdout) == (0, f"{expected}\n"), run.told()
+@pytest.mark.parametrize("signal", ["alarm", "Ctrl-C"])
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        ("during a collection", ""),
+        ("looking around", ""),
+        ("importing", "hooked Around\n"),
+        ("forked", "in the child\n{0}\nended 0\n"),
+    ],
+)
+def test_what_a_handler_raises_where_time_is_kept_is_the_programs(run_caulk, signal, when, told):
+    run: Run = run_caulk(PROGRAMS / "interrupted.py", f"{signal} {when}")
+    expected = "KeyboardInterrupt" if signal == "Ctrl-C" else "OutOfTime"
+    assert (run.code, run.stdout) == (0, told.format(expected) + f"{expected}\n"), run.told()
     assert "ignored" not in run.stderr and not any("failed" in note for note in run.report["notes"]), run.told()
 
 
@@ -108,7 +119,6 @@ def test_handlers_are_told_by_the_frame_that_they_are_given(handler):
     try:
         with pytest.raises(Late) as interrupted:
             signal.raise_signal(signal.SIGALRM)
-        assert _agent.raised_by_handler(interrupted.value, programs=True)
         assert _agent.raised_by_handler(interrupted.value)
         assert interrupted.value.__traceback__.tb_next is None, "it begins at the handler"
     finally:
@@ -167,30 +177,57 @@ def test_ctrl_c_amid_a_hook_shows_no_frame_of_it(at):
     assert names[0].startswith("test_ctrl_c") and "interrupted" not in names, names
 
 
-def test_what_a_handler_raises_after_a_failure_comes_after_it():
-    failure = ValueError("the program's own")
+def contexts(error):
+    """An exception and those before it."""
+    found = []
+    while error is not None and len(found) < 9:
+        found.append(type(error).__name__)
+        error = error.__context__
+    return found
 
-    def end(*_arguments):
-        signal.raise_signal(signal.SIGALRM)
 
-    def late_after_another(_number, _frame):
+def late_after_another(_number, _frame):
+    try:
+        raise OSError
+    except OSError:
+        raise Late from None
+
+
+def raised_in_the_end(handler, failure):
+    """What comes of a failure and of a signal amid the end of a hook, while a `KeyError` is handled."""
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        around = _agent.Around(
+            raising(failure), lambda *_: 1, lambda *_: signal.raise_signal(signal.SIGALRM), raising(None), False
+        )
         try:
             raise KeyError
         except KeyError:
-            raise Late from None
-
-    before = signal.signal(signal.SIGALRM, late_after_another)
-    try:
-        around = _agent.Around(raising(failure), lambda *_: 1, end, raising(None), False)
-        with pytest.raises(Late) as raised:
             around()
-        contexts = [raised.value.__context__, raised.value.__context__.__context__]
-        assert type(contexts[0]) is KeyError and contexts[1] is failure
-        # The same exception twice is no circle.
-        signal.signal(signal.SIGALRM, lambda _number, frame: raising(failure)())
-        around = _agent.Around(raising(failure), lambda *_: 1, end, raising(None), False)
-        with pytest.raises(ValueError) as raised:
-            around()
-        assert raised.value is failure and failure.__context__ is None
+    except BaseException as error:
+        return error
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_what_a_handler_raises_after_a_failure_comes_after_it():
+    failure, again = ValueError(), ValueError()
+    assert contexts(raised_in_the_end(late_after_another, failure)) == ["Late", "OSError", "ValueError", "KeyError"]
+    assert contexts(raised_in_the_end(late, failure)) == ["Late", "ValueError", "KeyError"]
+    # The same exception twice is no circle.
+    assert contexts(raised_in_the_end(lambda _number, frame: raising(again)(), again)) == ["ValueError", "KeyError"]
+    # Nobody sees the end of an iterator.
+    assert contexts(raised_in_the_end(late, StopIteration())) == ["Late", "KeyError"]
+
+
+def test_hooks_that_nobody_holds_are_collected():
+    def circle():
+        def hook():
+            return around
+
+        around = _agent.Around(hook, hook, hook, hook, False)
+        return weakref.ref(hook)
+
+    hook = circle()
+    gc.collect()
+    assert hook() is None

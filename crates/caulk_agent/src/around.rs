@@ -1,5 +1,7 @@
 //! Hooks without a frame of their own: what the program raises around one shows the same traceback as without caulk.
 
+use pyo3::exceptions::PyStopIteration;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
@@ -44,19 +46,26 @@ impl Around {
         let result = self.original.call(py, args, kwargs);
         drop(pass);
         let Some(ticket) = ticket else { return result };
+        // Handlers of signals that came meanwhile run now, as they do behind a call, and not amid the hook's end.
+        let result = result.and_then(|value| py.check_signals().map(|()| value));
         let (value, failure) = match &result {
-            Ok(value) => {
-                // Handlers of signals that came meanwhile run now, as they do behind a call, and not amid the hook's end.
-                py.check_signals()?;
-                (Some(value), None)
-            }
+            Ok(value) => (Some(value), None),
             Err(error) => (None, Some(error.get_type(py))),
         };
         match (heard(py, &self.failed, self.end.call1(py, (ticket, args, value, failure))), result) {
             (Ok(_), result) => result,
-            (Err(raised), Ok(_)) => Err(raised),
-            (Err(raised), Err(error)) => Err(after(py, raised, error)),
+            // The end of an iterator is nobody's failure.
+            (Err(raised), Err(error)) if !error.is_instance_of::<PyStopIteration>(py) => {
+                Err(after(py, raised, error))
+            }
+            (Err(raised), _) => Err(raised),
         }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        [&self.original, &self.begin, &self.end, &self.failed]
+            .into_iter()
+            .try_for_each(|part| visit.call(part))
     }
 
     /// As functions do: bound to the object whose attribute it is looked up as.
@@ -90,6 +99,11 @@ impl Hook {
     #[pyo3(signature = (*args))]
     fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
         heard(py, &self.failed, self.call.call1(py, args)).map(drop)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.call)?;
+        visit.call(&self.failed)
     }
 }
 

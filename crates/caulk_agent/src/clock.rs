@@ -11,12 +11,13 @@ use std::ffi::{c_int, c_void};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pyo3::exceptions::PyBaseException;
+use pyo3::exceptions::{PyBaseException, PyRecursionError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::exclusive::Exclusive;
+use crate::frames;
 use crate::handlers::{after, own_failure};
 use crate::heap::{loaded, member};
 use crate::symbols::find;
@@ -145,40 +146,62 @@ fn is_main_thread() -> bool {
     unsafe { libc::gettid() == libc::getpid() }
 }
 
-/// What is raised once the collection is over.
+/// What is raised later.
 static LATER: Exclusive<Option<PyErr>> = Exclusive::holding(None);
 
-/// Has the thread raise what the program must see, between two instructions.
-fn raise_later(py: Python<'_>, error: PyErr) {
+/// Has the thread raise what the program must see, between two instructions of its own; false for all other.
+fn raise_later(py: Python<'_>, error: PyErr) -> bool {
     if !is_main_thread() {
-        // Another thread has sent it (`PyThreadState_SetAsyncExc`), by its class: once more.
+        // Another thread has sent it (`PyThreadState_SetAsyncExc`), by its class: once more. A full stack is caulk's own.
+        if error.is_instance_of::<PyRecursionError>(py) {
+            return false;
+        }
         let class = error.get_type(py);
         // SAFETY: the identifier of this thread, and a class of exceptions.
-        unsafe { ffi::PyThreadState_SetAsyncExc(libc::pthread_self() as _, class.as_ptr()) };
-        return;
+        return unsafe { ffi::PyThreadState_SetAsyncExc(libc::pthread_self() as _, class.as_ptr()) } == 1;
     }
-    let Err(error) = own_failure(py, error) else { return };
-    let process = process::id() as usize as *mut c_void;
+    let Err(error) = own_failure(py, error) else { return false };
     LATER.with(|later| {
         *later = Some(match later.take() {
             Some(earlier) => after(py, error, earlier),
             None => error,
         });
     });
-    // SAFETY: as in `strike`.
-    if unsafe { ffi::Py_AddPendingCall(Some(on_later), process) } != 0
+    if !leave_for_later()
         && let Some(error) = LATER.with(Option::take).flatten()
     {
         error.write_unraisable(py, None);
     }
+    true
+}
+
+fn leave_for_later() -> bool {
+    let process = process::id() as usize as *mut c_void;
+    // SAFETY: as in `strike`.
+    unsafe { ffi::Py_AddPendingCall(Some(on_later), process) == 0 }
 }
 
 extern "C" fn on_later(process: *mut c_void) -> c_int {
     if process as usize != process::id() as usize {
         return 0;
     }
-    let later = || LATER.with(Option::take).flatten();
-    raised_in(in_main_interpreter(|_| later().map_or(Ok(()), Err)))
+    raised_in(in_main_interpreter(|py| {
+        // Not before caulk's own code has ended, and an import with it: of one that fails no module is left.
+        if is_on_the_way(py) && leave_for_later() {
+            return Ok(());
+        }
+        LATER.with(Option::take).flatten().map_or(Ok(()), Err)
+    }))
+}
+
+/// Does code of caulk's run, or of the import of a module?
+fn is_on_the_way(py: Python<'_>) -> bool {
+    // SAFETY: a borrowed reference or null.
+    let frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) };
+    frame.is_some_and(|frame| {
+        let file = frames::file_of(&frames::code_of(&frame));
+        frames::is_caulk_file(&file) || file.starts_with("<frozen importlib")
+    })
 }
 
 fn call(py: Python<'_>) -> PyResult<()> {
@@ -199,11 +222,11 @@ fn is_watched(py: Python<'_>) -> bool {
     is_set("gettrace") || is_set("getprofile") || TOOLS.into_iter().any(is_used)
 }
 
-/// Has the thread raise what the program must see once it is back in the program's code.
+/// Has the thread raise what the program must see once it is back in the program's code; false for all other.
 #[pyfunction]
 #[pyo3(name = "raise_later")]
-fn py_raise_later(error: &Bound<'_, PyBaseException>) {
-    raise_later(error.py(), PyErr::from_value(error.clone().into_any()));
+fn py_raise_later(error: &Bound<'_, PyBaseException>) -> bool {
+    raise_later(error.py(), PyErr::from_value(error.clone().into_any()))
 }
 
 /// Adds what Python calls.

@@ -3,16 +3,16 @@
 //!
 //! Told by the frame in which it was raised: a handler is given the frame that it interrupts, which is the one below its
 //! own. One that has that argument no more, since it has walked up the stack with it say, has to be installed still. One
-//! that is neither, one without a frame (C, Cython) and an exception that another thread sends
+//! that has dropped it and is installed no more, one without a frame (C, Cython) and an exception that another thread sends
 //! (`PyThreadState_SetAsyncExc`) cannot be told from failures.
 
 use pyo3::exceptions::{PyBaseException, PyException};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCode, PyFunction, PyString, PyTuple};
+use pyo3::types::{PyCode, PyFunction, PyInt, PyString, PyTuple};
 
 use crate::frames;
-use crate::heap::{loaded, member};
+use crate::heap::{loaded, member, namespace_of, type_name};
 
 /// Numbers of signals on Linux (signal(7)).
 const SIGNALS: std::ops::RangeInclusive<u32> = 1..=64;
@@ -40,29 +40,44 @@ pub(crate) fn own_failure(py: Python<'_>, error: PyErr) -> PyResult<PyErr> {
     if own { Ok(error) } else { Err(error) }
 }
 
-/// `raised` while `earlier` was on its way: that comes before all that comes before it, as where `raise` is used in an
-/// `except` clause.
+/// `raised` while `earlier` was on its way: that and all before it come before what was raised, as where `raise` is used in
+/// an `except` clause, and none comes twice (CPython, `_PyErr_SetObject`).
 pub(crate) fn after(py: Python<'_>, raised: PyErr, earlier: PyErr) -> PyErr {
-    let (raised, earlier) = (raised.into_value(py), earlier.into_value(py));
-    let mut last = raised.clone_ref(py).into_bound(py);
-    for _ in 0..MOST_CONTEXTS {
-        if last.is(&earlier) {
-            break;
+    let raised = raised.into_value(py).into_bound(py).into_any();
+    let earlier = earlier.into_value(py).into_bound(py).into_any();
+    let mut before: Vec<_> = contexts(&earlier).collect();
+    if let Some(at) = before.iter().position(|error| error.is(&raised)) {
+        if at > 0 {
+            set_context(&before[at - 1], None);
         }
-        let context =
-            last.getattr("__context__").and_then(|context| Ok(context.cast_into::<PyBaseException>()?));
-        let Ok(context) = context else {
-            // SAFETY: an exception and another one, a reference to which it takes over.
-            unsafe { ffi::PyException_SetContext(last.as_ptr(), earlier.into_ptr()) };
-            break;
-        };
-        last = context;
+        before.truncate(at);
     }
-    PyErr::from_value(raised.into_bound(py).into_any())
+    if !before.is_empty() {
+        let own = contexts(&raised).take_while(|error| !before.iter().any(|known| known.is(error)));
+        if let Some(last) = own.last() {
+            set_context(&last, Some(earlier));
+        }
+    }
+    PyErr::from_value(raised)
+}
+
+/// An exception and those that were being handled when it was raised, one after the other.
+fn contexts<'py>(error: &Bound<'py, PyAny>) -> impl Iterator<Item = Bound<'py, PyAny>> + use<'py> {
+    let next = |error: &Bound<'py, PyAny>| {
+        // SAFETY: an exception; a new reference or null.
+        unsafe { Bound::from_owned_ptr_or_opt(error.py(), ffi::PyException_GetContext(error.as_ptr())) }
+    };
+    std::iter::successors(Some(error.clone()), next).take(MOST_CONTEXTS)
+}
+
+fn set_context(error: &Bound<'_, PyAny>, context: Option<Bound<'_, PyAny>>) {
+    let context = context.map_or(std::ptr::null_mut(), Bound::into_ptr);
+    // SAFETY: an exception and another one or null, a reference to which it takes over.
+    unsafe { ffi::PyException_SetContext(error.as_ptr(), context) };
 }
 
 /// What runs where an error comes from.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Calls {
     /// Caulk's code, and libraries' that it calls.
     OwnCode,
@@ -107,16 +122,20 @@ fn is_of_handler(frame: &Bound<'_, PyAny>, calls: Calls) -> PyResult<bool> {
     if below.is_none() {
         return Ok(false);
     }
-    let is_given = |name| {
-        let value = frames::local(frame, &name)?;
-        let among = |all: &Bound<'_, PyTuple>| all.iter().any(|item| item.is(&below));
-        Some(value.is(&below) || value.cast_exact::<PyTuple>().is_ok_and(among))
-    };
-    let given = arguments(&code)?.into_iter().any(|name| is_given(name).unwrap_or(false));
+    let mut given = Vec::new();
+    for value in arguments(&code)?.iter().filter_map(|name| frames::local(frame, name)) {
+        // Those of any number of them, too.
+        match value.cast_exact::<PyTuple>() {
+            Ok(all) => given.extend(all),
+            Err(_) => given.push(value),
+        }
+    }
+    let has_frame = given.iter().any(|value| value.is(&below));
+    let number = |value: &Bound<'_, PyAny>| value.cast::<PyInt>().ok()?.extract().ok();
     Ok(match calls {
-        Calls::OwnCode => given || is_installed(&code),
-        // What the program gives its own frames to may fail, and what caulk calls may be a handler as well.
-        Calls::Programs => is_installed(&code) && (given || !is_caulks(&below)),
+        Calls::OwnCode => has_frame || SIGNALS.into_iter().any(|signal| is_installed(&code, signal)),
+        // What the program gives its own frames to may fail, and may be a handler as well: of the signal it is called with.
+        Calls::Programs => given.iter().filter_map(number).any(|signal| is_installed(&code, signal)),
     })
 }
 
@@ -129,14 +148,11 @@ fn arguments<'py>(code: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyString>
     Ok(names.iter().take(count).filter_map(|name| name.cast_into().ok()).collect())
 }
 
-/// Is the function of this code a handler of any signal?
-fn is_installed(code: &Bound<'_, PyAny>) -> bool {
-    let Some(get) = loaded(code.py(), "_signal").and_then(|module| member(&module, "getsignal")) else {
-        return false;
-    };
-    SIGNALS
-        .into_iter()
-        .any(|number| get.call1((number,)).ok().and_then(code_of).is_some_and(|handlers| handlers.is(code)))
+/// Is the function of this code the handler of this signal?
+fn is_installed(code: &Bound<'_, PyAny>, signal: u32) -> bool {
+    let get = loaded(code.py(), "_signal").and_then(|module| member(&module, "getsignal"));
+    let handler = get.filter(|_| SIGNALS.contains(&signal)).and_then(|get| get.call1((signal,)).ok());
+    handler.and_then(code_of).is_some_and(|handlers| handlers.is(code))
 }
 
 /// The code that a callable runs in the end.
@@ -148,15 +164,13 @@ fn code_of(callable: Bound<'_, PyAny>) -> Option<Bound<'_, PyCode>> {
         if callable.is_instance_of::<PyFunction>() {
             return callable.getattr("__code__").ok()?.cast_into().ok();
         }
-        let is_method = callable.get_type().name().is_ok_and(|name| name == "method");
         let is_partial = partial.as_ref().is_some_and(|partial| callable.get_type().is(partial));
-        let within = match (is_method, is_partial) {
-            (true, _) => callable.getattr("__func__"),
-            (_, true) => callable.getattr("func"),
-            // A cache of `functools`, or what else stands for a function.
-            _ => callable.getattr("__wrapped__").or_else(|_| callable.get_type().getattr("__call__")),
+        callable = match type_name(&callable.get_type()).as_str() {
+            "method" => callable.getattr("__func__").ok()?,
+            "_lru_cache_wrapper" => namespace_of(&callable)?.get_item("__wrapped__").ok()??,
+            _ if is_partial => callable.getattr("func").ok()?,
+            _ => callable.get_type().getattr("__call__").ok()?,
         };
-        callable = within.ok()?;
     }
     None
 }

@@ -537,8 +537,10 @@ fn literal(key: &Bound<'_, PyAny>, depth: u32) -> String {
         let short: String = text.chars().take(60).collect();
         return format!("'{}'", short.replace('\\', "\\\\").replace('\'', "\\'"));
     }
-    if let Some(number) = key.cast_exact::<PyInt>().ok().and_then(|key| key.extract::<i128>().ok()) {
-        return number.to_string();
+    if let Ok(number) = key.cast_exact::<PyInt>() {
+        let signed = number.extract::<i128>().map(|number| number.to_string());
+        let text = signed.or_else(|_| number.extract::<u128>().map(|number| number.to_string()));
+        return text.unwrap_or_else(|_| "<int>".into());
     }
     if let Some(number) = key.cast_exact::<PyFloat>().ok().and_then(float_literal) {
         return number;

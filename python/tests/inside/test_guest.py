@@ -20,11 +20,16 @@ def test_torch_stays_compilable(train):
 
     only_the_optimizer = torch.compile(lambda: optimizer.step(), backend="eager")
 
+    @torch.compile(backend="eager", fullgraph=True)
+    def evaluated(x):
+        return model.eval()(x)
+
     for epoch in range(3):
         for x, y in DataLoader(data, batch_size=8):
             backward(net, x)
             optimizer.step()
         only_the_optimizer()
+        evaluated(x)
         net.eval()
         with torch.no_grad():
             net(x)

@@ -31,19 +31,19 @@ def main(seconds):
     while time.monotonic() < end:
         try:
             try:
-                # Once more where it rings before its exception is being waited for.
-                signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.003), 0.05)
-                while True:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.003))
+                # Far longer, unless the exception gets lost.
+                for _ in range(2000):
                     optimizer.zero_grad()
                     model(inputs).sum().backward()
                     optimizer.step()
                     history[len(history) / 8, len(history)] = str(len(history))
             except OutOfTime as error:
-                signal.setitimer(signal.ITIMER_REAL, 0)
                 heard += 1
                 frames.update(entry.filename for entry in traceback.extract_tb(error.__traceback__))
             except RuntimeError:  # Torch was interrupted where it had switched gradients off.
                 torch.set_grad_enabled(True)
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except OutOfTime:
             heard += 1
     signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,6 +1,8 @@
-"""Makes no steps. Signals come where caulk keeps time: during a collection, or while it looks around."""
+"""Makes no steps. Signals come where caulk keeps time, during a collection or while it looks around, and where it begins:
+when a module is imported, and in the child of a fork."""
 
 import gc
+import os
 import signal
 import sys
 import time
@@ -43,9 +45,53 @@ def while_it_looks_around():
     return len(kept)
 
 
+def raise_once(owner, name):
+    """The signal comes at the beginning of this function of caulk's."""
+    function = getattr(owner, name)
+
+    def call(*arguments, **named):
+        setattr(owner, name, function)
+        signal.raise_signal(signal.SIGALRM)
+        return function(*arguments, **named)
+
+    setattr(owner, name, call)
+
+
+def while_a_module_is_imported():
+    from caulk import _hooks_workers
+
+    raise_once(_hooks_workers, "_hook")
+    try:
+        import multiprocessing.queues
+    except (OutOfTime, KeyboardInterrupt):
+        multiprocessing = sys.modules["multiprocessing.connection"]
+        print("hooked", type(vars(multiprocessing._ConnectionBase)["recv"]).__name__)
+        raise
+
+
+def in_the_child_of_a_fork():
+    raise_once(agent, "after_fork")
+    parent, child = os.getpid(), 0
+    try:
+        child = os.fork()
+        if not child:
+            time.sleep(1)
+    finally:
+        if os.getpid() != parent:
+            print("in the child", flush=True)
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    signal.raise_signal(signal.SIGALRM)
+
+
+WAYS = {
+    "during a collection": during_a_collection,
+    "looking around": while_it_looks_around,
+    "importing": while_a_module_is_imported,
+    "forked": in_the_child_of_a_fork,
+}
 signal.signal(signal.SIGALRM, signal.default_int_handler if WAY.startswith("Ctrl-C") else stop)
 try:
-    during_a_collection() if WAY.endswith("collection") else while_it_looks_around()
+    WAYS[WAY.partition(" ")[2]]()
     print("nothing came")
 except (OutOfTime, KeyboardInterrupt) as error:
     print(type(error).__name__)
