@@ -89,7 +89,7 @@ extern "C" fn on_strike(process: *mut c_void) -> c_int {
 }
 
 /// Does this, where word has reached the main interpreter. In another one, which a thread may have entered, whoever asks for
-/// the lock of the interpreter that the thread began with (`PyGILState_Ensure`) waits for himself. No Python code runs any
+/// the lock of the interpreter that the thread began with (`PyGILState_Ensure`) waits for itself. No Python code runs any
 /// more where the interpreter ends.
 fn in_main_interpreter(action: impl FnOnce(Python<'_>) -> PyResult<()>) -> PyResult<()> {
     // SAFETY: who is called back holds the lock of the interpreter that is running, by this state of its thread.
