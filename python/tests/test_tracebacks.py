@@ -171,8 +171,13 @@ def test_ctrl_c_amid_a_hook_shows_no_frame_of_it(at):
         "failed": (broken, quiet, interrupted),
     }
     around = _agent.Around(lambda: "result", *hooks[at], False)
-    with pytest.raises(KeyboardInterrupt) as raised:
-        around()
+    # In the background of a shell Ctrl-C is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt) as raised:
+            around()
+    finally:
+        signal.signal(signal.SIGINT, before)
     names = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]
     assert names[0].startswith("test_ctrl_c") and "interrupted" not in names, names
 
