@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use caulk_core::wire::Message;
-use caulk_core::{ProcessRecord, Recording};
+use caulk_core::{AgentEvent, ProcessRecord, Recording};
 
 use crate::process::Process;
 use crate::units::median;
@@ -11,9 +11,14 @@ use crate::units::median;
 /// Time for which a process lives on unseen: four looks a second.
 const BETWEEN_LOOKS_NS: u64 = 300_000_000;
 
+/// A process that has said that it ends may take so long for it, on a crowded machine: memory has to be given back.
+const ENDING_NS: u64 = 10_000_000_000;
+
 /// Descendants of one process.
 pub(crate) struct Children<'a> {
     records: Vec<&'a ProcessRecord>,
+    /// When each has said that it ends, if it has.
+    ends: Vec<Option<u64>>,
     /// Of these, workers of a `DataLoader`.
     workers: usize,
 }
@@ -31,19 +36,27 @@ impl<'a> Children<'a> {
             matches!(&event.message, Message::Hello(hello) if hello.worker.is_some())
                 && records.iter().any(|child| child.pid == event.pid)
         });
-        Self { workers: workers.count(), records }
+        let ends = records.iter().map(|child| {
+            let of_child = |event: &&AgentEvent| event.pid == child.pid && event.time_ns >= child.first_ns;
+            let bye = recording.events.iter().filter(of_child);
+            bye.filter(|event| matches!(event.message, Message::Bye(_))).map(|event| event.time_ns).next()
+        });
+        Self { workers: workers.count(), ends: ends.collect(), records }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// How many were alive at a time, of the monotonic clock in nanoseconds, as far as looks tell.
+    /// How many were alive at a time, of the monotonic clock in nanoseconds, as far as looks tell, without those that were
+    /// about to end.
     pub(crate) fn alive_at(&self, time_ns: u64) -> usize {
-        let alive = |child: &&&ProcessRecord| {
-            (child.first_ns..=child.last_ns.saturating_add(BETWEEN_LOOKS_NS)).contains(&time_ns)
+        let alive = |child: &ProcessRecord, end: Option<u64>| {
+            let is_ending = end.is_some_and(|end| (end..end.saturating_add(ENDING_NS)).contains(&time_ns));
+            let seen = child.first_ns..=child.last_ns.saturating_add(BETWEEN_LOOKS_NS);
+            seen.contains(&time_ns) && !is_ending
         };
-        self.records.iter().filter(alive).count()
+        self.records.iter().zip(&self.ends).filter(|(child, end)| alive(child, **end)).count()
     }
 
     /// Private dirty bytes of one of those that were alive at a time: the median, each at the last reading before it, by a
@@ -67,5 +80,28 @@ impl<'a> Children<'a> {
     /// Are most of them workers of a `DataLoader`?
     pub(crate) fn are_workers(&self) -> bool {
         2 * self.workers > self.records.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_core::wire::{Bye, Hello};
+
+    use super::*;
+
+    #[test]
+    fn who_has_said_that_it_ends_is_alive_no_more_unless_it_stays() {
+        let second = 1_000_000_000;
+        let record =
+            |pid, parent| ProcessRecord { pid, parent, last_ns: 30 * second, ..ProcessRecord::default() };
+        let says = |pid, message| AgentEvent { time_ns: 2 * second, pid, message };
+        let recording = Recording {
+            processes: vec![record(7, 1), record(8, 7)],
+            events: vec![says(7, Message::Hello(Hello::default())), says(8, Message::Bye(Bye::default()))],
+            ..Recording::default()
+        };
+        let children = Children::of(&recording, &Process::all(&recording)[0]);
+        let alive = [1, 3, 11, 13, 29, 40].map(|at| children.alive_at(at * second));
+        assert_eq!(alive, [1, 0, 0, 1, 1, 0]);
     }
 }
