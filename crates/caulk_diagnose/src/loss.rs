@@ -56,12 +56,16 @@ fn without_falls(process: &Process<'_>, scale: Scale, baselines: &Baselines) -> 
     Some((repaired, lost))
 }
 
-/// Is there anything that makes up what memory usually rises by, and grew before the fall and after it?
+/// Is there anything that makes up what memory usually rises by, and is longer after the fall than before? What is shorter is
+/// what was given back: a list that is written out every so many epochs, say.
 fn grows_across(process: &Process<'_>, scale: Scale, usual: f64, fall: &[Point]) -> bool {
     process.ids().into_iter().any(|id| {
-        let at = |length: &ContainerLen| process.boundary(length.boundary).map(position);
-        let seen: Vec<f64> = process.lengths[&id].iter().filter_map(|length| at(length)).collect();
-        let across = seen.iter().any(|at| *at <= fall[0].at) && seen.iter().any(|at| *at >= fall[1].at);
+        let place =
+            |length: &&ContainerLen| Some((process.boundary(length.boundary).map(position)?, length.len));
+        let seen: Vec<(f64, u64)> = process.lengths[&id].iter().filter_map(place).collect();
+        let before = seen.iter().rfind(|(at, _)| *at <= fall[0].at);
+        let after = seen.iter().find(|(at, _)| *at >= fall[1].at);
+        let across = before.zip(after).is_some_and(|((_, before), (_, after))| after > before);
         let rate = || Rate::of(process, scale, id);
         across
             && rate().is_some_and(|rate| {
