@@ -36,10 +36,11 @@ impl<'a> Children<'a> {
             matches!(&event.message, Message::Hello(hello) if hello.worker.is_some())
                 && records.iter().any(|child| child.pid == event.pid)
         });
+        let says_bye = |event: &&AgentEvent| matches!(event.message, Message::Bye(_));
+        let byes: Vec<&AgentEvent> = recording.events.iter().filter(says_bye).collect();
         let ends = records.iter().map(|child| {
-            let of_child = |event: &&AgentEvent| event.pid == child.pid && event.time_ns >= child.first_ns;
-            let bye = recording.events.iter().filter(of_child);
-            bye.filter(|event| matches!(event.message, Message::Bye(_))).map(|event| event.time_ns).next()
+            let is_its = |bye: &&&AgentEvent| bye.pid == child.pid && bye.time_ns >= child.first_ns;
+            byes.iter().find(is_its).map(|bye| bye.time_ns)
         });
         Self { workers: workers.count(), ends: ends.collect(), records }
     }
