@@ -175,6 +175,13 @@ fn raise_later(py: Python<'_>, error: PyErr) -> bool {
     true
 }
 
+/// Puts off what a handler of a signal has raised amid something that runs no other code: on the main thread alone.
+pub(crate) fn put_off(py: Python<'_>, error: PyErr) {
+    if is_main_thread() {
+        raise_later(py, error);
+    }
+}
+
 fn leave_for_later() -> bool {
     let process = process::id() as usize as *mut c_void;
     // SAFETY: as in `strike`.

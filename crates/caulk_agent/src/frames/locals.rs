@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 
 use super::{code_of, stack_of};
+use crate::clock::put_off;
 use crate::exclusive::Exclusive;
 use crate::symbols;
 
@@ -208,7 +209,9 @@ fn read_by_function<'py>(
     // SAFETY: a frame and a string; the function returns a new reference, or null with an exception.
     let value = unsafe { get(frame.as_ptr().cast(), name.as_ptr()) };
     // SAFETY: as above; the conversion takes the exception.
-    unsafe { Bound::from_owned_ptr_or_err(frame.py(), value) }.ok()
+    let value = unsafe { Bound::from_owned_ptr_or_err(frame.py(), value) };
+    // For what it has to say of an unbound variable the interpreter runs handlers of signals (`PyObject_Repr`).
+    value.map_err(|error| put_off(frame.py(), error)).ok()
 }
 
 fn read_all<'py>(
