@@ -134,6 +134,11 @@ class Steps:
         self._look_at_the_next()
         return True
 
+    def _has_one_optimizer(self):
+        """Is there one optimizer alone? Then each of its steps is a step, however the loops around them nest."""
+        alive = sum(reference() is not None for reference in self._optimizers.values())
+        return alive == 1 and not self._by_backward
+
     def _start_over(self):
         self.epochs.forget()
         self._round.clear()
@@ -148,7 +153,7 @@ class Steps:
         again = key in stepped or not stepped
         if self.framework is None:
             epochs = self.epochs.observe(frame, key)
-            if self.epochs.same_step and not epochs:
+            if self.epochs.same_step and not epochs and not self._has_one_optimizer():
                 stepped.add(key)
                 return
             # A new optimizer where another one has stepped before: the program has replaced it.

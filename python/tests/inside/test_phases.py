@@ -202,6 +202,19 @@ LOOPS = {
         [1, None, None, None],
         None,
     ),
+    "one_optimizer_at_two_depths": (
+        """
+        def main():
+            for epoch in range(4):
+                for i in range(4):
+                    train_step()
+                    for _ in range(3):
+                        train_step()
+        main()
+        """,
+        [1, 17, 33, 49],
+        64,
+    ),
     "accumulation": (
         """
         for epoch in range(4):
