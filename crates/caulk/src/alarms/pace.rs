@@ -7,6 +7,8 @@ use caulk_core::wire::{Boundary, Unit};
 
 /// Readings that tell what is usual; of longer runs the newest.
 const USUAL: usize = 50;
+/// Seconds that steps must have been slow for: longer than caulk itself ever holds a program up, looking at its heap.
+const LASTING: f64 = 2.0;
 
 /// Steps that have become slow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,7 +59,14 @@ struct Series {
     /// Time and steps of the last boundary.
     last: Option<(u64, u64)>,
     /// Oldest first.
-    readings: Vec<f64>,
+    readings: Vec<Reading>,
+}
+
+/// What lies between two boundaries, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    per_step: f64,
+    lasted: f64,
 }
 
 impl Series {
@@ -68,21 +77,25 @@ impl Series {
     fn reading(&mut self, (time, steps): (u64, u64)) -> Option<Slow> {
         let (before, made) = self.last.replace((time, steps))?;
         let made = steps.checked_sub(made).filter(|made| *made > 0)?;
-        self.readings.push(time.saturating_sub(before) as f64 / 1e9 / made as f64);
-        let surplus = self.readings.len().saturating_sub(USUAL + self.newest);
+        let lasted = time.saturating_sub(before) as f64 / 1e9;
+        self.readings.push(Reading { per_step: lasted / made as f64, lasted });
+        let surplus = self.readings.len().saturating_sub(2 * USUAL);
         self.readings.drain(..surplus);
         self.judge()
     }
 
     fn judge(&self) -> Option<Slow> {
-        let (usual, newest) = self.readings.split_at(self.readings.len().saturating_sub(self.newest));
+        let lasted = |from: &usize| self.readings[*from..].iter().map(|reading| reading.lasted).sum::<f64>();
+        let mut from = (0..=self.readings.len().checked_sub(self.newest)?).rev();
+        let (usual, newest) = self.readings.split_at(from.find(|from| lasted(from) >= LASTING)?);
         if usual.len() < self.fewest {
             return None;
         }
-        let mut sorted = usual.to_vec();
+        let usual = usual[usual.len().saturating_sub(USUAL)..].iter();
+        let mut sorted: Vec<f64> = usual.map(|reading| reading.per_step).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         let before = sorted[sorted.len() / 2];
-        let seconds = newest.iter().copied().reduce(f64::min)?;
+        let seconds = newest.iter().map(|reading| reading.per_step).reduce(f64::min)?;
         (before > 0.0).then(|| Slow { seconds, factor: seconds / before })
     }
 }
@@ -106,9 +119,14 @@ mod tests {
 
     #[test]
     fn steps_that_stay_slow() {
-        check(&[[100; 20].as_slice(), &[400; 3]].concat(), 4.0);
-        check(&[[100; 20].as_slice(), &[400; 2], &[100; 5]].concat(), 1.0);
-        check(&[100, 100, 400, 400, 400], 0.0);
+        check(&[[100; 40].as_slice(), &[400; 5]].concat(), 4.0);
+        check(&[[1000; 20].as_slice(), &[4000; 2], &[1000; 5]].concat(), 1.0);
+        check(&[100, 100, 1000, 1000, 1000], 0.0);
+    }
+
+    #[test]
+    fn pauses_in_a_row_are_no_slow_steps() {
+        check(&[[25; 200].as_slice(), &[300, 200, 400], &[25; 200]].concat(), 1.0);
     }
 
     #[test]
