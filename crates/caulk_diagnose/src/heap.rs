@@ -108,6 +108,13 @@ pub(crate) fn of_process<'a>(process: &'a Process<'_>, scale: Scale) -> Vec<Line
     lines.values().filter_map(|ids| Line::of(process, scale, ids)).collect()
 }
 
+/// Growth of what is allocated at a line, in bytes per unit; 0 where it is not known to grow.
+pub(crate) fn growth_at(process: &Process<'_>, scale: Scale, file: &str, line: u32) -> f64 {
+    let lines = by_line(process);
+    let line = lines.get(&(file, line)).and_then(|ids| Line::of(process, scale, ids));
+    line.filter(Line::grows).map_or(0.0, |line| line.judgement.slope)
+}
+
 impl<'a> Line<'a> {
     fn of(process: &'a Process<'_>, scale: Scale, ids: &[u32]) -> Option<Self> {
         let stacks: Vec<&HeapStack> = ids.iter().map(|id| process.stacks[id]).collect();

@@ -68,6 +68,7 @@ fn finding(
         name: holder.name.clone(),
         owner,
         traced: None,
+        also_at: Vec::new(),
         module,
     });
     let (high, base) = (Bytes(peak.in_use_bytes), Bytes(peak.baseline_bytes));

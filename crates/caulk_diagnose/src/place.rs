@@ -7,8 +7,10 @@ use caulk_core::{ChainStep, Confidence, Place, Site, SiteRole};
 use caulk_python::{Call, Facts, GrowKind, GrowSite, Module, Owner, Spot};
 
 use crate::Files;
+use crate::heap;
 use crate::name::{self, Name};
 use crate::process::Process;
+use crate::units::Scale;
 
 /// Where something grows.
 pub(crate) struct Located {
@@ -26,6 +28,8 @@ pub(crate) struct Located {
     pub(crate) owner: Owner,
     /// The armed trace saw it at this line.
     pub(crate) traced: Option<(u64, u32)>,
+    /// Other lines at which the armed trace saw it.
+    pub(crate) also_at: Vec<Place>,
 }
 
 impl Located {
@@ -45,7 +49,7 @@ impl Located {
         self.grow.as_ref().is_some_and(GrowSite::adds_elements)
     }
 
-    /// Other lines that grow the same name, or elements of it where one grew here.
+    /// Other lines that were seen to grow it, and that grow the same name, or elements of it where one grew here.
     pub(crate) fn twins(&self, files: &Files<'_>) -> Vec<Place> {
         let sites = self.module.grow_sites_of(&self.name, &self.owner);
         let element = self.grow.as_ref().is_some_and(|grow| grow.element);
@@ -53,7 +57,15 @@ impl Located {
             .into_iter()
             .filter(|site| site.kind.grows() && site.element == element && !self.spot.covers(site.spot.line));
         let file = files.display(&self.path);
-        others.map(|site| Place { file: file.clone(), line: site.spot.line, text: site.spot.text }).collect()
+        let others =
+            others.map(|site| Place { file: file.clone(), line: site.spot.line, text: site.spot.text });
+        let mut twins = self.also_at.clone();
+        for other in others {
+            if !twins.iter().any(|twin| (&twin.file, twin.line) == (&other.file, other.line)) {
+                twins.push(other);
+            }
+        }
+        twins
     }
 
     /// Where the container is made, and where it grows.
@@ -87,13 +99,27 @@ pub(crate) fn is_hook_registry(name: &str) -> bool {
     name.starts_with('_') && name.ends_with("_hooks")
 }
 
-/// Finds the line of the thing with this number.
+/// Part of a thing's growth that the lines which grow it must allocate, before they are ranked by that.
+const ALLOCATED: f64 = 0.25;
+
+/// What is looked for: the thing that grows, as it was seen to.
+#[derive(Clone, Copy)]
+pub(crate) struct Sought {
+    pub(crate) id: u32,
+    pub(crate) kind: ContainerKind,
+    /// Its growth.
+    pub(crate) bytes_per_unit: f64,
+}
+
+/// Finds the line of the thing: of several that were seen to grow it, the one that allocates most of it, else the one
+/// that adds most elements.
 pub(crate) fn locate(
     files: &Files<'_>,
     process: &Process<'_>,
-    id: u32,
-    kind: ContainerKind,
+    scale: Scale,
+    sought: Sought,
 ) -> Option<Located> {
+    let Sought { id, kind, bytes_per_unit } = sought;
     let holder = process.holders.get(&id)?;
     if kind == ContainerKind::LruCache {
         return decorator(files, process, holder);
@@ -102,7 +128,7 @@ pub(crate) fn locate(
         return recorded_backward(files, process);
     }
     if is_optimizer_state(holder)
-        && let Some(located) = added_parameters(files, process)
+        && let Some(located) = added_parameters(files, process, scale)
     {
         return Some(located);
     }
@@ -114,14 +140,32 @@ pub(crate) fn locate(
     let mut hits: Vec<&TraceHit> = process.hits.get(&id).unwrap_or(&empty).clone();
     hits.retain(|hit| !hit.user_file.is_empty() && hit.user_line > 0);
     hits.sort_by_key(|hit| std::cmp::Reverse((hit.growth, hit.count)));
+    if hits.len() > 1 {
+        let allocated = |hit: &TraceHit| heap::growth_at(process, scale, &hit.user_file, hit.user_line);
+        let most = hits.iter().map(|hit| allocated(hit)).fold(0.0, f64::max);
+        if most > ALLOCATED * bytes_per_unit {
+            hits.sort_by(|a, b| allocated(b).total_cmp(&allocated(a)));
+        }
+    }
     let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &names));
     let mut located =
         traced.or_else(|| names.iter().find_map(|name| by_source(files, process, name, kind)))?;
+    located.also_at = hits.iter().filter_map(|hit| elsewhere(files, hit, &located)).collect();
+    located.also_at.dedup();
     let collection = binds_collection(holder, &located);
     if let Some(grow) = &mut located.grow {
         grow.collection |= collection;
     }
     Some(located)
+}
+
+/// The statement at a hit, where it is another one than what was located.
+fn elsewhere(files: &Files<'_>, hit: &TraceHit, located: &Located) -> Option<Place> {
+    if hit.user_file == located.path && located.spot.covers(hit.user_line) {
+        return None;
+    }
+    let spot = files.module(&hit.user_file)?.statement_at(hit.user_line)?.spot;
+    Some(Place { file: files.display(&hit.user_file), line: spot.line, text: spot.text })
 }
 
 /// Was what the line binds anew seen to be a list, tuple or dict: is what it leads to an element of that?
@@ -208,16 +252,18 @@ fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Locate
         name: String::new(),
         owner: Owner::Any,
         traced: None,
+        also_at: Vec::new(),
         module,
     })
 }
 
 /// The line that adds parameters to an optimizer: as it was traced, else what does so in the source.
-fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
+fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> Option<Located> {
     let groups = process.holders.iter().filter(|(_, holder)| holder.name == "param_groups");
     let are_more = groups.clone().next().is_some();
     let mut traced = groups.filter(|(id, _)| process.hits.contains_key(id));
-    if let Some(located) = traced.find_map(|(id, _)| locate(files, process, *id, ContainerKind::List)) {
+    let groups_of = |id| Sought { id, kind: ContainerKind::List, bytes_per_unit: 0.0 };
+    if let Some(located) = traced.find_map(|(id, _)| locate(files, process, scale, groups_of(*id))) {
         let mut calls = located.module.calls("add_param_group").into_iter();
         let call = calls.find(|call| located.spot.covers(call.spot.line));
         let container = call.map_or(located.container, |call| call.callee);
@@ -256,6 +302,7 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>) -> Option<Located>
             name: String::new(),
             owner: Owner::Any,
             traced: None,
+            also_at: Vec::new(),
             module,
         })
     })
@@ -287,6 +334,7 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
             owner: name.owner.clone(),
             grow: Some(site),
             traced,
+            also_at: Vec::new(),
             path,
             module,
         });
@@ -314,6 +362,7 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
         container,
         confidence,
         traced,
+        also_at: Vec::new(),
         path,
         module,
     })
@@ -413,6 +462,7 @@ fn by_source(files: &Files<'_>, process: &Process<'_>, name: &Name, kind: Contai
         name: name.text.clone(),
         owner: name.owner.clone(),
         traced: None,
+        also_at: Vec::new(),
     })
 }
 
@@ -436,6 +486,7 @@ fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Optio
             name: holder.name.clone(),
             owner,
             traced: None,
+            also_at: Vec::new(),
             module,
         });
     }
@@ -459,6 +510,7 @@ pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Opt
             name: String::new(),
             owner: Owner::Any,
             traced: None,
+            also_at: Vec::new(),
             module,
         })
     })

@@ -1,5 +1,6 @@
 //! Things that grow, as findings: those with bytes to show for it, one per line and class.
 
+mod drawn;
 mod opaque;
 
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ use caulk_python::BoundKind;
 use crate::class::Signs;
 use crate::growth::Rate;
 use crate::place::{
-    self, Located, is_at_exit, is_figure_registry, is_of_drawing, is_of_optimizer, is_of_pyplot,
+    self, Located, Sought, is_at_exit, is_figure_registry, is_of_drawing, is_of_optimizer, is_of_pyplot,
 };
 use crate::process::Process;
 use crate::units::{Scale, position};
@@ -33,6 +34,9 @@ const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
 const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
+/// Resident bytes for one byte that stays, at most.
+const MOST_PAGES: f64 = 6.0;
+
 /// Something that grows.
 pub(crate) struct Suspect<'a> {
     holder: &'a Holder,
@@ -45,6 +49,8 @@ pub(crate) struct Suspect<'a> {
     confidence: Confidence,
     /// The memory in which most of it lies.
     series: Series,
+    /// What shows of bytes that were not found in its elements.
+    beside: Option<Evidence>,
 }
 
 /// What grows in a process, and is held by the program itself or has bytes to show.
@@ -56,6 +62,7 @@ pub(crate) fn of_process<'a>(
 ) -> Vec<Suspect<'a>> {
     let mut suspects = those_that(Rate::grows, files, process, judged);
     opaque::weigh(process, judged, &mut suspects);
+    drawn::weigh(process, judged, &mut suspects);
     by_elimination(judged, &mut suspects);
     let of_line: Vec<f64> = suspects
         .iter()
@@ -110,11 +117,13 @@ fn those_that<'a>(
             return None;
         }
         let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
-        let located = place::locate(files, process, id, kind);
+        let sought = Sought { id, kind, bytes_per_unit: rate.bytes_per_unit };
+        let located = place::locate(files, process, scale, sought);
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
         let confidence = confidence(located.as_ref(), judged.series(series), &rate);
         let severity = Severity::Info;
-        Some(Suspect { holder, kind, contents, rate, located, class, severity, confidence, series })
+        let beside = None;
+        Some(Suspect { holder, kind, contents, rate, located, class, severity, confidence, series, beside })
     };
     process.ids().into_iter().filter_map(suspect).collect()
 }
@@ -127,6 +136,11 @@ impl Suspect<'_> {
             .iter()
             .find_map(|fact| fact.strip_prefix("link:"))
             .filter(|name| !name.is_empty())
+    }
+
+    /// Is this a fact of its elements?
+    fn holds(&self, fact: &str) -> bool {
+        self.contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact))
     }
 
     /// What grows, as its line writes it: of what is bound anew under a key, the element.
@@ -177,9 +191,7 @@ pub(crate) fn of_caulk(holder: &Holder) -> bool {
 fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
     let shares = |suspect: &Suspect<'_>| {
-        let holds = |fact: &str| {
-            suspect.contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact))
-        };
+        let holds = |fact: &str| suspect.holds(fact);
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
         let graphs = suspect.kind != ContainerKind::Graph && holds("graph");
         let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind);
@@ -302,9 +314,10 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
         State::Undecided => verdict.interval.map(|[low, _]| low).filter(|low| *low >= in_use.bytes_per_unit),
         _ => None,
     });
-    match resident {
+    // So many more pages are not there for what stays.
+    match resident.filter(|resident| *resident <= MOST_PAGES * own) {
         Some(resident) if own >= 0.5 * in_use.bytes_per_unit.min(resident) => {
-            (resident.max(own.min(in_use.bytes_per_unit)) / own).min(6.0)
+            resident.max(own.min(in_use.bytes_per_unit)) / own
         }
         _ if own > in_use.interval.map_or(in_use.bytes_per_unit, |[_, high]| high) => {
             in_use.bytes_per_unit / own
@@ -559,6 +572,9 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
     };
     if let Some(contents) = first.contents.filter(told) {
         add("contents", contents_text(first.kind, contents));
+    }
+    for Evidence { kind, text } in first.beside.iter().cloned() {
+        add(&kind, text);
     }
     for other in &group[1..] {
         let text = format!("the same line grows `{}`", other.holder.expression);

@@ -32,6 +32,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                 name: String::new(),
                 owner: Owner::Any,
                 traced: None,
+                also_at: Vec::new(),
                 module,
             });
             Finding {

@@ -9,7 +9,7 @@ use crate::{Report, death, finding, words};
 /// Findings shown in full, and pieces of advice shown in short; the JSON report has all.
 const MOST: usize = 8;
 /// Resident memory that grows so many times as fast as the bytes in use is told beside them.
-const FAR_MORE: f64 = 1.25;
+const MORE: f64 = 1.1;
 
 /// How to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     lives(&mut page, report);
     answer(&mut page, report);
     others(&mut page, report);
+    pages_so_far(&mut page, report);
     places(&mut page, report);
     findings(&mut page, report);
     notes(&mut page, report);
@@ -89,11 +90,11 @@ fn others(page: &mut Page, report: &Report) {
     let grows = |verdict: &&Verdict| verdict.state == State::Grows && Some(*verdict) != shown;
     // What the process says of bytes in use is not repeated with the pages that they lie on, unless these are far more.
     let told = |verdict: &&Verdict| {
-        let far_more = |shown: &Verdict| {
-            shown.process == verdict.process && verdict.bytes_per_unit > FAR_MORE * shown.bytes_per_unit
+        let more = |shown: &Verdict| {
+            shown.process == verdict.process && verdict.bytes_per_unit > MORE * shown.bytes_per_unit
         };
         matches!(verdict.series, Series::Rss | Series::Pss)
-            && matches!(decided, Outlook::Grows(shown) if !far_more(shown))
+            && matches!(decided, Outlook::Grows(shown) if !more(shown))
     };
     for verdict in report.verdicts.iter().filter(grows).filter(|verdict| !told(verdict)).take(MOST) {
         let per = words::Per::of(verdict.unit);
@@ -116,6 +117,27 @@ fn others(page: &mut Page, report: &Report) {
         if let Some(forecast) = own_end.flatten() {
             page.prose((Tone::Plain, "  "), Tone::Plain, &forecast);
         }
+    }
+}
+
+/// Pages that are taken faster than bytes in use grow, and of which it is open whether they are taken for good.
+fn pages_so_far(page: &mut Page, report: &Report) {
+    let Outlook::Grows(shown) = headline::outlook(&report.verdicts) else { return };
+    let faster = |verdict: &&Verdict| {
+        verdict.series == Series::Rss
+            && verdict.state == State::Undecided
+            && verdict.process == shown.process
+            && verdict.interval.is_some_and(|[low, _]| low > MORE * shown.bytes_per_unit)
+    };
+    if let Some(verdict) = report.verdicts.iter().find(faster).filter(|_| shown.series == Series::InUse) {
+        let per = words::Per::of(verdict.unit);
+        let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
+        let subject = words::subject(&verdict.process, verdict.series);
+        let text = format!(
+            "{subject} gains {rate} per {} so far, more than is in use ({}).",
+            per.name, verdict.text
+        );
+        page.prose((Tone::Plain, "  "), Tone::Plain, &text);
     }
 }
 

@@ -5,7 +5,7 @@ use caulk_core::wire::{
 };
 use caulk_core::{Confidence, LeakClass, Severity, SiteRole};
 
-use crate::run::{FILE, MB, Run, elements, global, rising};
+use crate::run::{FILE, MB, Run, elements, global, library, rising};
 
 const PROGRAM: &str = "\
 import library
@@ -103,6 +103,72 @@ fn a_container_without_a_line_of_its_own_is_told_by_the_line_that_allocates_as_m
     );
     let findings = run.diagnose().findings;
     assert!(findings.len() == 2 && findings.iter().all(|finding| finding.sites.is_empty()), "{findings:?}");
+}
+
+#[test]
+fn what_figures_are_drawn_into_is_theirs() {
+    let program = "\
+import matplotlib.pyplot as plt
+
+
+def plot():
+    fig, ax = plt.subplots()
+    fig.savefig('a.png')
+
+
+for epoch in range(8):
+    plot()
+";
+    let mut run = Run::of(program).epochs(rising(400 * MB, 2 * MB, 8));
+    let (made, saved) = (run.line("plt.subplots"), run.line("savefig"));
+    let agg = "/env/lib/python3.11/site-packages/matplotlib/backends/backend_agg.py";
+    run = run.say(stack(0, &[(agg, 71, "__init__"), (FILE, saved, "plot"), (FILE, 10, "<module>")]));
+    for boundary in 0..8_u32 {
+        let bytes = 19 * MB / 10 * u64::from(boundary);
+        let rows = vec![HeapRow { id: 0, bytes, blocks: boundary.into(), deviation: MB / 10 }];
+        run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+    }
+    let mut registry = library(1, "matplotlib._pylab_helpers", "figs");
+    registry.path[1].name = "Gcf".into();
+    let seen = elements(17 << 10, &["figure", "installed", "lasts"]);
+    let run =
+        run.grown(ContainerKind::Dict, registry, seen, rising(1, 1, 8)).traced(1, "plt.subplots", "plot");
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::FigureNotClosed, Severity::Error));
+    assert_eq!(finding.sites[0].line, made);
+    let growth = finding.growth.expect("it grows");
+    assert!((growth.bytes_per_unit / MB as f64 - 1.9).abs() < 0.2, "{growth:?}");
+    assert!(finding.evidence.iter().any(|seen| seen.text.contains("while the program draws")));
+}
+
+#[test]
+fn of_several_lines_that_were_seen_the_one_that_allocates_most_is_named_and_all_are_told() {
+    let program = "\
+import logging
+
+log = logging.getLogger()
+
+
+def train():
+    for epoch in range(8):
+        log.info('%s', torch.zeros(2))
+        log.info('%s', torch.zeros(1 << 20))
+";
+    let mut run = Run::of(program).epochs(rising(400 * MB, 10 * MB, 8));
+    let lines = [run.line("zeros(2)"), run.line("1 << 20")];
+    run = run.say(stack(0, &[(FILE, lines[0], "train")])).say(stack(1, &[(FILE, lines[1], "train")]));
+    for boundary in 0..8_u32 {
+        let row = |id, bytes| HeapRow { id, bytes, blocks: boundary.into(), deviation: MB / 10 };
+        let at = u64::from(boundary);
+        let rows = vec![row(0, MB * at), row(1, 9 * MB * at)];
+        run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+    }
+    let records = elements(5 * MB, &["log-record"]);
+    let run = run.grown(ContainerKind::List, library(1, "logging", "buffer"), records, rising(0, 2, 8));
+    let run = run.traced(1, "zeros(2)", "train").traced(1, "1 << 20", "train");
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.sites[0].line), (LeakClass::LogRecordsKept, lines[1]));
+    assert_eq!(finding.twins.iter().map(|twin| twin.line).collect::<Vec<_>>(), [lines[0]]);
 }
 
 #[test]

@@ -227,17 +227,24 @@ fn a_long_run_without_epochs_is_judged_as_a_whole() {
 
 #[test]
 fn a_finding_costs_what_the_machine_loses() {
-    let run = ious(Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)), rising(4, 4, 8)).edit(|recording| {
-        for (epoch, event) in (0..).zip(&mut recording.events) {
-            if let Message::Boundary(boundary) = &mut event.message {
-                boundary.rss_bytes += epoch * 5 * MB;
+    let check = |more: u64, told: f64| {
+        let leak = ious(Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)), rising(4, 4, 8));
+        let run = leak.edit(|recording| {
+            for (epoch, event) in (0..).zip(&mut recording.events) {
+                if let Message::Boundary(boundary) = &mut event.message {
+                    boundary.rss_bytes += epoch * more;
+                }
             }
-        }
-    });
-    let finding = run.finding();
-    let growth = finding.growth.expect("it grows");
-    assert!((growth.bytes_per_unit / (15.0 * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
-    assert!(finding.evidence.iter().any(|fact| fact.kind == "resident"), "{:?}", finding.evidence);
+        });
+        let finding = run.finding();
+        let growth = finding.growth.expect("it grows");
+        assert!((growth.bytes_per_unit / (told * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
+        let is_said = finding.evidence.iter().any(|fact| fact.kind == "resident");
+        assert_eq!(is_said, told > 11.0, "{:?}", finding.evidence);
+    };
+    check(5 * MB, 15.0);
+    // Pages that are ten times as many are there for something else.
+    check(90 * MB, 10.0);
 }
 
 /// A leak of 10 MB per epoch, of which 23 MB are given back before the last two.
