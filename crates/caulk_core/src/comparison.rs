@@ -25,6 +25,8 @@ pub struct Comparison {
     pub in_use: [Option<u64>; 2],
     /// Resident bytes.
     pub resident: [u64; 2],
+    /// Of these, bytes that a worker shares with no other process; `None` where that was not looked at.
+    pub private: [Option<u64>; 2],
     /// Bytes of tensors on GPUs.
     pub cuda_allocated: [u64; 2],
     /// The moments at which objects were counted by type: the last ones by then.

@@ -129,12 +129,19 @@ fn of_group(
         moments: pair.map(|cut| moment(cut.boundary)),
         in_use: pair.map(in_use),
         resident: pair.map(|cut| cut.boundary.rss_bytes),
+        private: pair.map(private),
         cuda_allocated: pair.map(|cut| cut.boundary.cuda_allocated_bytes),
         counted_at,
         types: counted.map_or_else(Vec::new, |(before, after)| types(before, after)),
         containers: if is_one { containers(pair) } else { containers_by_name(pair) },
         lines: lines(sources, pair),
     })
+}
+
+/// What was private by then, at the last of the boundaries at which that was looked at.
+fn private(cut: Cut<'_, '_>) -> Option<u64> {
+    let by_then = cut.process.boundaries.iter().rev().filter(|boundary| boundary.seq <= cut.boundary.seq);
+    by_then.map(|boundary| boundary.private_bytes).find(|bytes| *bytes > 0)
 }
 
 /// The boundary of a number: an epoch's own; of steps and seconds, which are not all looked at, the last one by then.

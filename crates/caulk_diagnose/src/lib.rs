@@ -100,7 +100,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     workers::join(&mut parts);
     for (finding, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
         diagnosis.findings.push(finding);
-        diagnosis.verdicts.push(verdict);
+        diagnosis.verdicts.extend(verdict);
     }
     diagnosis.notes.extend(ranks::notes(&parts));
     for Part { process, judged, findings, told, .. } in parts {

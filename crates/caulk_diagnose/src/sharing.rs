@@ -26,14 +26,22 @@ const FEWEST: usize = 5;
 const LAST: usize = 3;
 /// Growth of one worker per unit that matters, in bytes.
 const LEAST: f64 = 1024.0 * 1024.0;
+/// Copies of one worker that are worth a word though they have come to an end, in bytes.
+const MUCH: f64 = 32.0 * 1024.0 * 1024.0;
 
 /// How one worker's copies grow.
 struct Copies<'a> {
     process: &'a Process<'a>,
+    /// The one of the workers that do the same whose containers were looked at.
+    looked_into: &'a Process<'a>,
     scale: Scale,
     judgement: Judgement,
-    /// Bytes that are the worker's alone at the end.
+    /// Bytes that are the worker's alone at the last reading.
     private: u64,
+    /// Boundaries up to there.
+    boundaries: u32,
+    /// Bytes copied in all, where that has come to an end.
+    ended: Option<f64>,
     /// Workers that do the same.
     count: usize,
 }
@@ -43,12 +51,12 @@ pub(crate) fn findings(
     files: &Files<'_>,
     parts: &[Part<'_>],
     paths: &BTreeSet<String>,
-) -> Vec<(Finding, Verdict)> {
+) -> Vec<(Finding, Option<Verdict>)> {
     let mut told: BTreeSet<u32> = BTreeSet::new();
     let copies = parts.iter().filter_map(|part| Copies::of(part, parts));
     let mut copies: Vec<Copies<'_>> = copies.collect();
-    // The one that was looked into speaks for all.
-    copies.sort_by_key(|copies| (copies.container().is_none(), copies.process.record.index));
+    // The one that was read to the end speaks for all.
+    copies.sort_by_key(|copies| (std::cmp::Reverse(copies.boundaries), copies.process.record.index));
     copies.retain(|copies| workers::master(copies.process).is_some_and(|master| told.insert(master)));
     copies.iter().map(|copies| (copies.finding(files, paths), copies.verdict())).collect()
 }
@@ -73,19 +81,27 @@ impl<'a> Copies<'a> {
             .map(|pair| (pair[1].value - pair[0].value) / (pair[1].at - pair[0].at).max(f64::MIN_POSITIVE))
             .collect();
         let goes_on = rises.iter().rev().take(LAST).all(|rise| *rise >= LEAST);
+        let was_read = rises.iter().filter(|rise| **rise >= LEAST).count() >= LAST;
         // A full collection, or a look at the heap, copies much at once: that is not the pace.
         let pace = units::median(rises)?;
+        let copied = points.last()?.value;
         let mut judgement = Baselines::of(points, scale).judge();
         judgement.slope = pace;
         judgement.interval = judgement.interval.map(|[low, high]| [low.min(pace), high.max(pace)]);
-        let copies = read.len() >= FEWEST && goes_on && pace >= LEAST;
+        let goes_on = goes_on && pace >= LEAST;
+        let ended = (!goes_on).then_some(copied);
+        let copies = read.len() >= FEWEST && (goes_on || was_read && copied >= MUCH);
         let sibling = |other: &&Part<'_>| {
             let seen = other.process.of_unit(scale.unit).count();
             workers::master(other.process) == Some(master) && 2 * seen > read.len()
         };
-        let count = parts.iter().filter(sibling).count();
-        let private = read.last()?.private_bytes;
-        copies.then_some(Self { process, scale, judgement, private, count })
+        let mut siblings = parts.iter().filter(sibling).map(|part| part.process);
+        let count = siblings.clone().count();
+        let looked_into = siblings.find(|sibling| container(sibling).is_some()).unwrap_or(process);
+        let last = read.last()?;
+        let boundaries = process.of_unit(scale.unit).filter(|boundary| boundary.seq <= last.seq).count();
+        let (private, boundaries) = (last.private_bytes, boundaries as u32);
+        copies.then_some(Self { process, looked_into, scale, judgement, private, boundaries, ended, count })
     }
 
     fn reference(&self) -> ProcessRef {
@@ -101,8 +117,9 @@ impl<'a> Copies<'a> {
         self.judgement.interval.map(|bounds| bounds.map(|bound| bound.max(0.0) * self.count as f64))
     }
 
-    fn verdict(&self) -> Verdict {
-        Verdict {
+    /// What they do from here on; nothing where they have come to an end.
+    fn verdict(&self) -> Option<Verdict> {
+        self.ended.is_none().then(|| Verdict {
             process: self.reference(),
             series: Series::Pss,
             state: State::Grows,
@@ -111,8 +128,8 @@ impl<'a> Copies<'a> {
             bytes_per_epoch: self.scale.per_epoch(self.rate()),
             interval: self.interval(),
             level: 0.95,
-            boundaries: self.judgement.boundaries as u32,
-            warmup: self.judgement.warmup as u32,
+            boundaries: self.boundaries,
+            warmup: 0,
             more_needed: None,
             boundary_units: self.scale.spacing,
             last: (self.private * self.count as u64) as f64,
@@ -121,21 +138,12 @@ impl<'a> Copies<'a> {
             limit: None,
             oom_in_s: None,
             text: "what was shared is copied, page by page; it ends when all has been read".into(),
-        }
-    }
-
-    /// The container that is being copied.
-    fn container(&self) -> Option<(&'a Holder, &'a Contents, u64)> {
-        let looks = self.process.contents.values().flatten();
-        let contents =
-            looks.filter(|contents| contents.copied > 0).max_by_key(|contents| contents.boundary)?;
-        let len = self.process.lengths.get(&contents.id)?.last()?.len;
-        Some((self.process.holders.get(&contents.id)?, contents, len))
+        })
     }
 
     fn finding(&self, files: &Files<'_>, paths: &BTreeSet<String>) -> Finding {
         let class = LeakClass::WorkerCopyOnWrite;
-        let container = self.container();
+        let container = container(self.looked_into);
         let made = container.and_then(|(holder, ..)| made(files, holder, paths));
         let unit = unit_name(self.scale.verdict_unit());
         let rate = Bytes::signed(self.rate());
@@ -145,23 +153,28 @@ impl<'a> Copies<'a> {
             Some((.., len)) => format!("`{written}` ({len} elements) is copied by the workers that read it"),
             None => "what the workers share with the main process is copied as they read it".into(),
         };
+        let much = match self.ended {
+            Some(copied) => format!("{} in each of {} by now", Bytes(copied as u64), self.count),
+            None => format!("{rate} per {unit}"),
+        };
+        let weighs = self.ended.is_none() && container.is_some();
         Finding {
             class,
             confidence: if made.is_some() { Confidence::Proved } else { Confidence::Likely },
             scope: Scope::Run,
-            severity: if container.is_some() { Severity::Warning } else { Severity::Info },
-            message: format!("{what}, {rate} per {unit}: {}", class.summary()),
+            severity: if weighs { Severity::Warning } else { Severity::Info },
+            message: format!("{what}, {much}: {}", class.summary()),
             sites: made.into_iter().map(|(site, _)| site).collect(),
             container: written,
             holder: expression.to_owned(),
             holder_path: container.map_or_else(Vec::new, |(holder, contents, _)| {
-                let kind =
-                    self.process.lengths[&contents.id].last().map_or_else(Default::default, |len| len.kind);
+                let lengths = &self.looked_into.lengths[&contents.id];
+                let kind = lengths.last().map_or_else(Default::default, |len| len.kind);
                 suspect::path(holder, kind)
             }),
             chain: Vec::new(),
             process: self.reference(),
-            growth: Some(Growth {
+            growth: self.ended.is_none().then(|| Growth {
                 series: Series::Pss,
                 unit: self.scale.verdict_unit(),
                 bytes_per_epoch: self.scale.per_epoch(self.rate()),
@@ -179,14 +192,13 @@ impl<'a> Copies<'a> {
     }
 
     fn evidence(&self, container: Option<(&Holder, &Contents, u64)>, unit: &str) -> Vec<Evidence> {
-        let judgement = &self.judgement;
+        let (private, pace) = (Bytes(self.private), Bytes(self.judgement.slope as u64));
         let mut evidence = vec![Evidence {
             kind: "private-memory".into(),
             text: format!(
-                "in each of {} workers {} per {unit} of what it shared turn its own, over {} {unit}s; it holds nothing more",
-                self.count,
-                Bytes(judgement.slope as u64),
-                judgement.boundaries,
+                "in each of {} workers {pace} per {unit} of what it shared turn its own, over {} {unit}s, {private} by then; \
+                 it holds nothing more",
+                self.count, self.boundaries,
             ),
         }];
         if let Some((_, contents, _)) = container {
@@ -198,6 +210,14 @@ impl<'a> Copies<'a> {
         }
         evidence
     }
+}
+
+/// The container of which a worker has copied pages, and how long it is.
+fn container<'a>(process: &'a Process<'a>) -> Option<(&'a Holder, &'a Contents, u64)> {
+    let looks = process.contents.values().flatten();
+    let contents = looks.filter(|contents| contents.copied > 0).max_by_key(|contents| contents.boundary)?;
+    let len = process.lengths.get(&contents.id)?.last()?.len;
+    Some((process.holders.get(&contents.id)?, contents, len))
 }
 
 /// Where the container is made, and how the line writes it.

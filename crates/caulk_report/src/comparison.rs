@@ -78,14 +78,17 @@ fn memory(page: &mut Page, comparison: &Comparison) {
     let [from, to] = comparison.moments.map(name);
     head(page, [&from, &to, "change"], "memory");
     let mut one = |what: &str, pair: [Option<u64>; 2]| {
-        if let [Some(before), Some(after)] = pair {
-            let change = after as f64 - before as f64;
-            let columns = [Bytes(before).to_string(), Bytes(after).to_string(), Bytes::signed(change)];
-            row(page, Tone::Plain, columns, what);
+        if pair == [None, None] {
+            return;
         }
+        let known = |text: Option<String>| text.unwrap_or_else(|| "–".into());
+        let change = pair[0].zip(pair[1]).map(|(before, after)| Bytes::signed(after as f64 - before as f64));
+        let [before, after] = pair.map(|bytes| known(bytes.map(|bytes| Bytes(bytes).to_string())));
+        row(page, Tone::Plain, [before, after, known(change)], what);
     };
     one("in use", comparison.in_use);
     one("resident", comparison.resident.map(Some));
+    one("of it private", comparison.private);
     if comparison.cuda_allocated != [0, 0] {
         one("allocated on the GPU", comparison.cuda_allocated.map(Some));
     }
@@ -204,6 +207,7 @@ mod tests {
             process: ProcessRef::main(),
             moments: [moment(2), moment(8)],
             in_use: [Some(230 << 20), Some(350 << 20)],
+            private: [None, Some(90 << 20)],
             resident: [400 << 20, 530 << 20],
             cuda_allocated: [0, 0],
             counted_at: Some([moment(2), moment(7)]),

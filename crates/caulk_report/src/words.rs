@@ -160,7 +160,7 @@ pub(crate) fn subject(process: &ProcessRef, series: Series) -> String {
     let what = match series {
         Series::InUse => "Memory",
         Series::Rss => "Resident memory",
-        Series::Pss => "Resident memory (PSS)",
+        Series::Pss => "Private memory",
         Series::CudaAllocated => "GPU memory",
         Series::Shm => "Shared memory",
         Series::MappedFiles => "Resident memory of mapped files",
@@ -193,7 +193,7 @@ pub(crate) fn measure(series: Series) -> &'static str {
     match series {
         Series::InUse => "in use",
         Series::Rss => "resident",
-        Series::Pss => "resident (PSS)",
+        Series::Pss => "private",
         Series::CudaAllocated => "allocated on the GPU",
         Series::Shm => "in shared memory",
         Series::MappedFiles => "resident of mapped files",
