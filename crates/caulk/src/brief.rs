@@ -1,15 +1,21 @@
 //! Commands in as little room as there is.
 
+use std::path::Path;
+
 /// The command as a shell would take it.
 pub(crate) fn joined(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// The command without the folders that its program lies in.
+/// The command without the folders that its program and its script lie in.
 pub(crate) fn brief(words: &[String]) -> String {
     let mut words = words.to_vec();
-    if let Some(program) = words.first_mut() {
-        *program = program.rsplit('/').next().unwrap_or_default().to_owned();
+    let is_script = |word: &String| Path::new(word).extension().is_some_and(|extension| extension == "py");
+    let script = words.iter().skip(1).position(is_script).map(|at| at + 1);
+    for (at, word) in words.iter_mut().enumerate() {
+        if at == 0 || Some(at) == script {
+            *word = word.rsplit('/').next().unwrap_or_default().to_owned();
+        }
     }
     joined(&words)
 }

@@ -24,6 +24,7 @@ mod target;
 mod top;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 
 use crate::cli::{Cli, Command};
 use crate::printer::Printer;
@@ -32,7 +33,7 @@ use crate::printer::Printer;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    let cli = Cli::parse();
+    let cli = parse();
     let printer = Printer::new(matches!(&cli.command, Command::Run(args) if args.quiet));
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, printer),
@@ -54,4 +55,17 @@ fn main() {
         exit::code(&cli.command, &error)
     });
     std::process::exit(code);
+}
+
+/// The arguments. An unknown option is no part of the command to run: a tip to make it one would mislead.
+fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|mut error| {
+        if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+            tips.retain(|tip| !tip.to_string().contains("as a value"));
+            if !tips.is_empty() {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+            }
+        }
+        error.exit()
+    })
 }

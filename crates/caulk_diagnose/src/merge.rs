@@ -43,8 +43,10 @@ fn counted(mut finding: Finding, count: usize) -> Finding {
         && let Some(growth) = &finding.growth
     {
         let (rate, unit) = (Bytes::signed(growth.bytes_per_unit), unit_name(growth.unit));
-        let text = format!("the figures of one of {count} workers; together they grow by {rate} per {unit}");
-        finding.evidence.push(Evidence { kind: "workers".into(), text });
+        let text =
+            format!("what follows is of one of {count} workers; together they grow by {rate} per {unit}");
+        finding.evidence.insert(0, Evidence { kind: "workers".into(), text });
+        finding.message = format!("in each of {count} workers {}", finding.message);
     }
     finding
 }

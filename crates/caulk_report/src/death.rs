@@ -3,9 +3,9 @@
 use caulk_core::{Death, Kill};
 
 use crate::Report;
-use crate::headline::sentence_case;
 use crate::page::Tone;
 use crate::words;
+use crate::words::sentence_case;
 
 /// A sentence and what it was told by.
 pub(crate) struct End {

@@ -11,8 +11,8 @@ use unicode_width::UnicodeWidthStr;
 use crate::change::{self, Hunk};
 use crate::page::{Page, Tone, cut, harmless};
 use crate::rows::Rows;
-use crate::words::{self, Per};
-use crate::{Cells, Excerpts, headline::sentence_case};
+use crate::words::{self, Per, sentence_case};
+use crate::{Cells, Excerpts};
 
 /// Lines of a hunk that are shown; a longer change is better read in an editor.
 const HUNK_LINES: usize = 12;

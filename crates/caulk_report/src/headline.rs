@@ -218,7 +218,7 @@ pub(crate) fn headline(
         details.extend(forecast(verdict, over));
     }
     if !verdict.text.is_empty() && !matches!(outlook, Outlook::Steady(_)) {
-        details.push(sentence_case(&verdict.text));
+        details.push(words::sentence_case(&verdict.text));
     }
     Headline { tone, sentence, details }
 }
@@ -354,17 +354,6 @@ pub(crate) fn forecast(verdict: &Verdict, over: bool) -> Option<String> {
     } else {
         format!("Going on like this it reaches {limit} in {time}{epochs}.")
     })
-}
-
-/// A text as a sentence of its own: a capital first, a period last.
-pub(crate) fn sentence_case(text: &str) -> String {
-    let mut chars = text.trim().chars();
-    let mut out: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-    out.push_str(chars.as_str());
-    if !out.ends_with(['.', '!', '?', ':']) {
-        out.push('.');
-    }
-    out
 }
 
 #[cfg(test)]

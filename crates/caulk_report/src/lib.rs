@@ -34,7 +34,7 @@ pub use lines::{lines_json, lines_text};
 pub use lives::{Life, join, judged};
 pub use markdown::markdown;
 pub use text::{TextOptions, text};
-pub use words::{ending, seconds};
+pub use words::{ending, seconds, sentence_case};
 
 /// Version of the JSON document. Fields may be added under one number; their meaning never changes.
 pub const SCHEMA: u32 = 1;

@@ -18,7 +18,8 @@ const COLUMNS: usize = 3 * FIGURE + 2 * 2;
 const NOTE: &str = "Bytes that were allocated at a line and not given back, at the last look; what a library allocates \
                     counts for the line that called it. Estimated from samples: ± is the 95 % interval, and lines that are \
                     closer than theirs are in no order. The peak is the most at the end of an epoch or at another \
-                    look, not what stood there for a moment in between.";
+                    look, not what stood there for a moment in between. What a library maps for itself (buffers of BLAS, \
+                    say) counts as it was reserved, touched or not, but in a report's bytes in use as far as it was touched.";
 
 /// Stands below where lines of such processes are shown.
 const ENDED: &str = "Processes that ended before the run did hold nothing any more: of those that followed one another under \

@@ -241,6 +241,17 @@ pub fn ending(info: &RunInfo, running: bool) -> String {
     }
 }
 
+/// A text as a sentence of its own: a capital first, a period last.
+pub fn sentence_case(text: &str) -> String {
+    let mut chars = text.trim().chars();
+    let mut out: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    out.push_str(chars.as_str());
+    if !out.ends_with(['.', '!', '?', ':']) {
+        out.push('.');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

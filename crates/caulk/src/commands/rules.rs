@@ -2,26 +2,33 @@
 
 use anyhow::Context;
 use caulk_check::Selection;
-use caulk_report::markdown;
-use caulk_rules::{RULES, Rule};
+use caulk_core::LeakClass;
+use caulk_report::{markdown, sentence_case};
+use caulk_rules::{RULES, Rule, rule};
 use serde_json::{Value, json};
 
 use crate::cli::{Format, RulePageArgs, RulesArgs};
 use crate::{exit, printer};
 
-/// Prints the page of one rule.
+/// Prints the page of one rule, or of a class that has none because only a running program shows it.
 ///
 /// # Errors
 /// If there is no such rule, or the page cannot be written.
 pub(crate) fn page(args: &RulePageArgs) -> anyhow::Result<i32> {
-    // Names the rule that was meant where there is no such rule.
-    Selection::classes(std::slice::from_ref(&args.name))?;
-    let rule = RULES.iter().find(|rule| rule.class.as_str() == args.name);
-    let rule =
-        rule.with_context(|| format!("`{}` is a group of rules\nhint: `caulk rules` lists them", args.name))?;
+    let seen_in_runs = args.name.parse().ok().filter(|class| rule(*class).is_none());
+    let (explanation, described) = if let Some(class) = seen_in_runs {
+        (of_runs(class), described_by_runs(class))
+    } else {
+        // Names the rule that was meant where there is no such rule.
+        Selection::classes(std::slice::from_ref(&args.name))?;
+        let rule = args.name.parse().ok().and_then(rule);
+        let is_group = || format!("`{}` is a group of rules\nhint: `caulk rules` lists them", args.name);
+        let rule = rule.with_context(is_group)?;
+        (rule.explanation.to_owned(), described(rule))
+    };
     let text = match args.output_format {
-        Format::Text => markdown(rule.explanation, &printer::data_options()),
-        Format::Json => format!("{:#}\n", described(rule)),
+        Format::Text => markdown(&explanation, &printer::data_options()),
+        Format::Json => format!("{described:#}\n"),
     };
     printer::data(&text).context("failed to write to standard output")?;
     Ok(exit::SUCCESS)
@@ -40,6 +47,27 @@ pub(crate) fn list(args: &RulesArgs) -> anyhow::Result<i32> {
     };
     printer::data(&text).context("failed to write to standard output")?;
     Ok(exit::SUCCESS)
+}
+
+/// The page of a class that no rule finds.
+fn of_runs(class: LeakClass) -> String {
+    let (name, summary) = (class.as_str(), sentence_case(class.summary()));
+    let change = sentence_case(&class.advice().description);
+    format!(
+        "# {name}\n\n## What it finds\n\n{summary} `caulk run` finds it in a running program; source does not show it, so \
+         that `caulk check` has no rule for it.\n\n## What to do\n\n{change}\n"
+    )
+}
+
+fn described_by_runs(class: LeakClass) -> Value {
+    json!({
+        "name": class,
+        "group": class.group(),
+        "summary": class.summary(),
+        "severity": null,
+        "default": false,
+        "explanation": of_runs(class),
+    })
 }
 
 fn described(rule: &Rule) -> Value {
@@ -70,5 +98,8 @@ fn table() -> String {
         let off = if rule.default { "" } else { " (off by default)" };
         lines.push(format!("  {:width$}  {}{off}", rule.class.as_str(), rule.class.summary()));
     }
+    let unruled = LeakClass::ALL.iter().filter(|class| rule(**class).is_none());
+    lines.extend([String::new(), "found by `caulk run` alone".into()]);
+    lines.extend(unruled.map(|class| format!("  {:width$}  {}", class.as_str(), class.summary())));
     lines.join("\n") + "\n"
 }

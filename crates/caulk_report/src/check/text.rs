@@ -6,7 +6,7 @@ use super::{CheckReport, fixable, place};
 use crate::page::{Page, Tone};
 use crate::rows::Rows;
 use crate::words::{self, count};
-use crate::{TextOptions, finding, headline::sentence_case};
+use crate::{TextOptions, finding, words::sentence_case};
 
 /// Twins that are shown; the JSON report has all.
 const MOST_TWINS: usize = 6;
