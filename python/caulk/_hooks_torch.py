@@ -53,6 +53,9 @@ class Steps:
         self._thread = None
         self._optimizers = {}
         self._round = set()
+        #: Those that have stepped in this epoch, and in the one before.
+        self._active = set()
+        self._before = set()
         #: The only optimizer there is, where nothing else has to be thought of.
         self._alone = None
         self._by_backward = None
@@ -135,9 +138,17 @@ class Steps:
         return True
 
     def _has_one_optimizer(self):
-        """Is there one optimizer alone? Then each of its steps is a step, however the loops around them nest."""
-        alive = sum(reference() is not None for reference in self._optimizers.values())
-        return alive == 1 and not self._by_backward
+        """Does one optimizer step alone, in this epoch and the one before? Then each of its steps is a step, however the
+        loops around them nest.
+        """
+        if self._by_backward:
+            return False
+        stepping = [key for key in self._active | self._before if self._is_alive(key)]
+        return len(stepping) == 1
+
+    def _is_alive(self, key):
+        reference = self._optimizers.get(key)
+        return reference is not None and reference() is not None
 
     def _start_over(self):
         self.epochs.forget()
@@ -153,6 +164,9 @@ class Steps:
         again = key in stepped or not stepped
         if self.framework is None:
             epochs = self.epochs.observe(frame, key)
+            if epochs:
+                self._before, self._active = self._active, set()
+            self._active.add(key)
             if self.epochs.same_step and not epochs and not self._has_one_optimizer():
                 stepped.add(key)
                 return

@@ -57,10 +57,11 @@ fn main() {
     std::process::exit(code);
 }
 
-/// The arguments. An unknown option is no part of the command to run: a tip to make it one would mislead.
+/// The arguments. An unknown option of `caulk run` is no part of the command to run: a tip to make it one would mislead.
 fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|mut error| {
-        if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        let runs = std::env::args_os().nth(1).is_some_and(|word| word == "run");
+        if runs && let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
             tips.retain(|tip| !tip.to_string().contains("as a value"));
             if !tips.is_empty() {
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));

@@ -44,7 +44,7 @@ fn findings_fail_and_silence_does_not() {
     place.caulk(&["check", "--quiet"]).code(0).prints("");
     place.caulk(&["check", "none.py"]).code(2).says("error: no file or folder `none.py`");
     place.caulk(&["check", "--select", "cached-methods"]).code(2).says("did you mean `cached-method`?");
-    place.caulk(&["check", "--no-such-option"]).code(2);
+    place.caulk(&["check", "--no-such-option"]).code(2).says("as a value");
 }
 
 #[test]
@@ -169,6 +169,9 @@ fn rules_explain_themselves() {
     place.caulk(&["rule", "cached-method"]).code(0).prints("\nWhat it finds\n");
     place.caulk(&["rule", "cached-metod"]).code(2).says("did you mean `cached-method`?");
     place.caulk(&["rule", "graph"]).code(2).says("is a group of rules");
+    place.caulk(&["rule", "native-growth"]).code(0).prints("`caulk run` finds it in a running program");
+    place.caulk(&["check", "--select", "native-growth"]).code(2).says("is not a pattern of source");
+    assert_eq!(list["found_by_runs"][0]["name"], "native-growth");
     place.caulk(&["check", "--help"]).code(0).prints("[tool.caulk]");
 }
 

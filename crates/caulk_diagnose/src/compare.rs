@@ -129,7 +129,7 @@ fn of_group(
         moments: pair.map(|cut| moment(cut.boundary)),
         in_use: pair.map(in_use),
         resident: pair.map(|cut| cut.boundary.rss_bytes),
-        private: pair.map(private),
+        private: private(pair),
         cuda_allocated: pair.map(|cut| cut.boundary.cuda_allocated_bytes),
         counted_at,
         types: counted.map_or_else(Vec::new, |(before, after)| types(before, after)),
@@ -138,10 +138,15 @@ fn of_group(
     })
 }
 
-/// What was private by then, at the last of the boundaries at which that was looked at.
-fn private(cut: Cut<'_, '_>) -> Option<u64> {
-    let by_then = cut.process.boundaries.iter().rev().filter(|boundary| boundary.seq <= cut.boundary.seq);
-    by_then.map(|boundary| boundary.private_bytes).find(|bytes| *bytes > 0)
+/// What was private by then, at the last of the boundaries at which that was looked at; nothing of the later moment where
+/// that was the same look.
+fn private(pair: [Cut<'_, '_>; 2]) -> [Option<u64>; 2] {
+    let [from, to] = pair.map(|cut| {
+        let by_then = cut.process.boundaries.iter().rev().filter(|look| look.seq <= cut.boundary.seq);
+        by_then.copied().find(|look| look.private_bytes > 0)
+    });
+    let is_new = |look: &&Boundary| from.is_none_or(|before| !std::ptr::eq(before, *look));
+    [from, to.filter(is_new)].map(|look| look.map(|look| look.private_bytes))
 }
 
 /// The boundary of a number: an epoch's own; of steps and seconds, which are not all looked at, the last one by then.

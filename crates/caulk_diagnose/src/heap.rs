@@ -108,11 +108,14 @@ pub(crate) fn of_process<'a>(process: &'a Process<'_>, scale: Scale) -> Vec<Line
     lines.values().filter_map(|ids| Line::of(process, scale, ids)).collect()
 }
 
-/// Growth of what is allocated at a line, in bytes per unit; 0 where it is not known to grow.
-pub(crate) fn growth_at(process: &Process<'_>, scale: Scale, file: &str, line: u32) -> f64 {
-    let lines = by_line(process);
-    let line = lines.get(&(file, line)).and_then(|ids| Line::of(process, scale, ids));
-    line.filter(Line::grows).map_or(0.0, |line| line.judgement.slope)
+/// Does what was sampled grow, in a process that does? Samples of few blocks make steps uneven: then a trend that is surely
+/// upward is enough.
+pub(crate) fn stays(judgement: &Judgement) -> bool {
+    match judgement.state {
+        State::Grows => true,
+        State::Undecided => judgement.interval.is_some_and(|[low, _]| low > 0.0),
+        _ => false,
+    }
 }
 
 impl<'a> Line<'a> {
@@ -126,15 +129,9 @@ impl<'a> Line<'a> {
         Some(Self { frame, stacks, judgement, blocks_per_unit, live: course.last, growth })
     }
 
-    /// Does it grow, in a process that does? Samples of few blocks make steps uneven: then a trend that is surely upward
-    /// is enough.
+    /// Does it grow, in a process that does?
     pub(crate) fn grows(&self) -> bool {
-        let upward = self.judgement.interval.is_some_and(|[low, _]| low > 0.0);
-        match self.judgement.state {
-            State::Grows => true,
-            State::Undecided => upward,
-            _ => false,
-        }
+        stays(&self.judgement)
     }
 }
 

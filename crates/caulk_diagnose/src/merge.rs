@@ -46,7 +46,7 @@ fn counted(mut finding: Finding, count: usize) -> Finding {
         let text =
             format!("what follows is of one of {count} workers; together they grow by {rate} per {unit}");
         finding.evidence.insert(0, Evidence { kind: "workers".into(), text });
-        finding.message = format!("in each of {count} workers {}", finding.message);
+        finding.message = format!("in one of {count} workers that do so, {}", finding.message);
     }
     finding
 }

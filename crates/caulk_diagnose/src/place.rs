@@ -60,11 +60,7 @@ impl Located {
         let others =
             others.map(|site| Place { file: file.clone(), line: site.spot.line, text: site.spot.text });
         let mut twins = self.also_at.clone();
-        for other in others {
-            if !twins.iter().any(|twin| (&twin.file, twin.line) == (&other.file, other.line)) {
-                twins.push(other);
-            }
-        }
+        others.for_each(|other| add_place(&mut twins, other));
         twins
     }
 
@@ -111,8 +107,8 @@ pub(crate) struct Sought {
     pub(crate) bytes_per_unit: f64,
 }
 
-/// Finds the line of the thing: of several that were seen to grow it, the one that allocates most of it, else the one
-/// that adds most elements.
+/// Finds the line of the thing: of several that were seen to grow it, the one that allocates most itself, else the one that
+/// adds most elements.
 pub(crate) fn locate(
     files: &Files<'_>,
     process: &Process<'_>,
@@ -140,23 +136,58 @@ pub(crate) fn locate(
     let mut hits: Vec<&TraceHit> = process.hits.get(&id).unwrap_or(&empty).clone();
     hits.retain(|hit| !hit.user_file.is_empty() && hit.user_line > 0);
     hits.sort_by_key(|hit| std::cmp::Reverse((hit.growth, hit.count)));
-    if hits.len() > 1 {
-        let allocated = |hit: &TraceHit| heap::growth_at(process, scale, &hit.user_file, hit.user_line);
-        let most = hits.iter().map(|hit| allocated(hit)).fold(0.0, f64::max);
-        if most > ALLOCATED * bytes_per_unit {
-            hits.sort_by(|a, b| allocated(b).total_cmp(&allocated(a)));
-        }
-    }
+    by_allocation(files, process, scale, bytes_per_unit, &mut hits);
     let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &names));
     let mut located =
         traced.or_else(|| names.iter().find_map(|name| by_source(files, process, name, kind)))?;
-    located.also_at = hits.iter().filter_map(|hit| elsewhere(files, hit, &located)).collect();
-    located.also_at.dedup();
+    let also: Vec<Place> = hits.iter().filter_map(|hit| elsewhere(files, hit, &located)).collect();
+    for place in also {
+        add_place(&mut located.also_at, place);
+    }
     let collection = binds_collection(holder, &located);
     if let Some(grow) = &mut located.grow {
         grow.collection |= collection;
     }
     Some(located)
+}
+
+fn add_place(places: &mut Vec<Place>, place: Place) {
+    if !places.iter().any(|known| (&known.file, known.line) == (&place.file, place.line)) {
+        places.push(place);
+    }
+}
+
+/// Puts those first whose statements allocate most, where that is a part of the thing's growth that matters.
+fn by_allocation(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    scale: Scale,
+    bytes_per_unit: f64,
+    hits: &mut Vec<&TraceHit>,
+) {
+    let place = |hit: &TraceHit| (hit.user_file.clone(), hit.user_line);
+    if bytes_per_unit <= 0.0 || hits.iter().all(|hit| place(hit) == place(hits[0])) {
+        return;
+    }
+    let mut lines = heap::of_process(process, scale);
+    lines.retain(heap::Line::grows);
+    let allocated = |hit: &TraceHit| {
+        let module = files.module(&hit.user_file);
+        let statement = module.and_then(|module| module.statement_at(hit.user_line));
+        let covers = |line: &&heap::Line<'_>| {
+            let is_there = |number: u32| match &statement {
+                Some(statement) => statement.spot.covers(number),
+                None => number == hit.user_line,
+            };
+            line.frame.file == hit.user_file && is_there(line.frame.line)
+        };
+        lines.iter().filter(covers).map(|line| line.judgement.slope).sum::<f64>()
+    };
+    let mut ranked: Vec<(f64, &TraceHit)> = hits.iter().map(|hit| (allocated(hit), *hit)).collect();
+    if ranked.iter().any(|(bytes, _)| *bytes > ALLOCATED * bytes_per_unit) {
+        ranked.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        *hits = ranked.into_iter().map(|(_, hit)| hit).collect();
+    }
 }
 
 /// The statement at a hit, where it is another one than what was located.

@@ -3,6 +3,7 @@
 //! To read a Python object is to write its reference count, and to write is to copy the page. What was inherited turns
 //! private, at the pace at which elements are read for the first time.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use caulk_core::wire::{Boundary, Contents, Holder};
@@ -40,7 +41,9 @@ struct Copies<'a> {
     private: u64,
     /// Boundaries up to there.
     boundaries: u32,
-    /// Bytes copied in all, where that has come to an end.
+    /// Units from the first reading to the last.
+    units: f64,
+    /// Bytes copied in that time, where it has come to an end.
     ended: Option<f64>,
     /// Workers that do the same.
     count: usize,
@@ -55,8 +58,11 @@ pub(crate) fn findings(
     let mut told: BTreeSet<u32> = BTreeSet::new();
     let copies = parts.iter().filter_map(|part| Copies::of(part, parts));
     let mut copies: Vec<Copies<'_>> = copies.collect();
-    // The one that was read to the end speaks for all.
-    copies.sort_by_key(|copies| (std::cmp::Reverse(copies.boundaries), copies.process.record.index));
+    // One whose copying goes on speaks for all, as far as it was read.
+    let order = |copies: &Copies<'_>| {
+        (copies.ended.is_some(), Reverse(copies.boundaries), copies.process.record.index)
+    };
+    copies.sort_by_key(order);
     copies.retain(|copies| workers::master(copies.process).is_some_and(|master| told.insert(master)));
     copies.iter().map(|copies| (copies.finding(files, paths), copies.verdict())).collect()
 }
@@ -80,17 +86,20 @@ impl<'a> Copies<'a> {
             .windows(2)
             .map(|pair| (pair[1].value - pair[0].value) / (pair[1].at - pair[0].at).max(f64::MIN_POSITIVE))
             .collect();
-        let goes_on = rises.iter().rev().take(LAST).all(|rise| *rise >= LEAST);
-        let was_read = rises.iter().filter(|rise| **rise >= LEAST).count() >= LAST;
+        let weighs = |rises: &[f64]| rises.iter().all(|rise| *rise >= LEAST);
+        let goes_on = weighs(&rises[rises.len().saturating_sub(LAST)..]);
+        let was_read = rises.windows(LAST).any(weighs);
         // A full collection, or a look at the heap, copies much at once: that is not the pace.
         let pace = units::median(rises)?;
-        let copied = points.last()?.value;
+        let (from, to) = (*points.first()?, *points.last()?);
+        let (copied, units) = (to.value - from.value, to.at - from.at);
+        let turned = read.last()?.private_bytes.saturating_sub(read.first()?.private_bytes) as f64;
         let mut judgement = Baselines::of(points, scale).judge();
         judgement.slope = pace;
         judgement.interval = judgement.interval.map(|[low, high]| [low.min(pace), high.max(pace)]);
-        let goes_on = goes_on && pace >= LEAST;
         let ended = (!goes_on).then_some(copied);
-        let copies = read.len() >= FEWEST && (goes_on || was_read && copied >= MUCH);
+        let much = was_read && copied >= MUCH && turned >= copied / 2.0;
+        let copies = read.len() >= FEWEST && if goes_on { pace >= LEAST } else { much };
         let sibling = |other: &&Part<'_>| {
             let seen = other.process.of_unit(scale.unit).count();
             workers::master(other.process) == Some(master) && 2 * seen > read.len()
@@ -101,7 +110,17 @@ impl<'a> Copies<'a> {
         let last = read.last()?;
         let boundaries = process.of_unit(scale.unit).filter(|boundary| boundary.seq <= last.seq).count();
         let (private, boundaries) = (last.private_bytes, boundaries as u32);
-        copies.then_some(Self { process, looked_into, scale, judgement, private, boundaries, ended, count })
+        copies.then_some(Self {
+            process,
+            looked_into,
+            scale,
+            judgement,
+            private,
+            boundaries,
+            units,
+            ended,
+            count,
+        })
     }
 
     fn reference(&self) -> ProcessRef {
@@ -154,6 +173,7 @@ impl<'a> Copies<'a> {
             None => "what the workers share with the main process is copied as they read it".into(),
         };
         let much = match self.ended {
+            Some(copied) if self.count == 1 => format!("{} by now", Bytes(copied as u64)),
             Some(copied) => format!("{} in each of {} by now", Bytes(copied as u64), self.count),
             None => format!("{rate} per {unit}"),
         };
@@ -192,13 +212,18 @@ impl<'a> Copies<'a> {
     }
 
     fn evidence(&self, container: Option<(&Holder, &Contents, u64)>, unit: &str) -> Vec<Evidence> {
-        let (private, pace) = (Bytes(self.private), Bytes(self.judgement.slope as u64));
+        let private = Bytes(self.private);
+        let owner =
+            if self.count == 1 { "the worker".into() } else { format!("each of {} workers", self.count) };
+        let turned = match self.ended {
+            Some(copied) => format!("{} of what it shared have", Bytes(copied as u64)),
+            None => format!("{} per {unit} of what it shared", Bytes(self.judgement.slope as u64)),
+        };
         let mut evidence = vec![Evidence {
             kind: "private-memory".into(),
             text: format!(
-                "in each of {} workers {pace} per {unit} of what it shared turn its own, over {} {unit}s, {private} by then; \
-                 it holds nothing more",
-                self.count, self.boundaries,
+                "in {owner} {turned} turned its own, over {:.0} {unit}s, {private} by then; it holds nothing more",
+                self.units
             ),
         }];
         if let Some((_, contents, _)) = container {

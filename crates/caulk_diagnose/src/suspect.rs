@@ -300,7 +300,7 @@ pub(crate) fn findings(
 
 /// What one byte of the things that grow costs the machine: small blocks that stay keep whole pages around them, and
 /// graphs that share what they saved are counted for each. Where the things found account for most of the growth, they
-/// account for the growth of the resident memory, as far as that is known, which is less than what is in use where that
+/// account for the growth of the resident memory, as far as that is known and not many times as much, which is less than what is in use where that
 /// was not touched yet; and never for more than the process grows.
 fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return 1.0 };
@@ -314,7 +314,7 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
         State::Undecided => verdict.interval.map(|[low, _]| low).filter(|low| *low >= in_use.bytes_per_unit),
         _ => None,
     });
-    // So many more pages are not there for what stays.
+    // What far more pages are kept for is not known.
     match resident.filter(|resident| *resident <= MOST_PAGES * own) {
         Some(resident) if own >= 0.5 * in_use.bytes_per_unit.min(resident) => {
             resident.max(own.min(in_use.bytes_per_unit)) / own

@@ -88,7 +88,7 @@ fn memory(page: &mut Page, comparison: &Comparison) {
     };
     one("in use", comparison.in_use);
     one("resident", comparison.resident.map(Some));
-    one("of it private", comparison.private);
+    one("of that, private", comparison.private);
     if comparison.cuda_allocated != [0, 0] {
         one("allocated on the GPU", comparison.cuda_allocated.map(Some));
     }

@@ -9,7 +9,7 @@ use crate::{Report, death, finding, words};
 /// Findings shown in full, and pieces of advice shown in short; the JSON report has all.
 const MOST: usize = 8;
 /// Resident memory that grows so many times as fast as the bytes in use is told beside them.
-const MORE: f64 = 1.1;
+const FASTER: f64 = 1.1;
 
 /// How to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,13 +88,13 @@ fn others(page: &mut Page, report: &Report) {
         | Outlook::Steady(verdict) => Some(verdict),
     };
     let grows = |verdict: &&Verdict| verdict.state == State::Grows && Some(*verdict) != shown;
-    // What the process says of bytes in use is not repeated with the pages that they lie on, unless these are far more.
+    // What the process says of bytes in use is not repeated with the pages that they lie on, unless these grow faster.
     let told = |verdict: &&Verdict| {
-        let more = |shown: &Verdict| {
-            shown.process == verdict.process && verdict.bytes_per_unit > MORE * shown.bytes_per_unit
+        let faster = |shown: &Verdict| {
+            shown.process == verdict.process && verdict.bytes_per_unit > FASTER * shown.bytes_per_unit
         };
         matches!(verdict.series, Series::Rss | Series::Pss)
-            && matches!(decided, Outlook::Grows(shown) if !more(shown))
+            && matches!(decided, Outlook::Grows(shown) if !faster(shown))
     };
     for verdict in report.verdicts.iter().filter(grows).filter(|verdict| !told(verdict)).take(MOST) {
         let per = words::Per::of(verdict.unit);
@@ -127,14 +127,14 @@ fn pages_so_far(page: &mut Page, report: &Report) {
         verdict.series == Series::Rss
             && verdict.state == State::Undecided
             && verdict.process == shown.process
-            && verdict.interval.is_some_and(|[low, _]| low > MORE * shown.bytes_per_unit)
+            && verdict.interval.is_some_and(|[low, _]| low > FASTER * shown.bytes_per_unit)
     };
     if let Some(verdict) = report.verdicts.iter().find(faster).filter(|_| shown.series == Series::InUse) {
         let per = words::Per::of(verdict.unit);
         let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
         let subject = words::subject(&verdict.process, verdict.series);
         let text = format!(
-            "{subject} gains {rate} per {} so far, more than is in use ({}).",
+            "{subject} gains {rate} per {} so far, faster than what is in use grows ({}).",
             per.name, verdict.text
         );
         page.prose((Tone::Plain, "  "), Tone::Plain, &text);

@@ -144,6 +144,29 @@ fn a_program_without_torch() {
 }
 
 #[test]
+fn pages_that_come_faster_than_what_is_in_use_are_told() {
+    let faster = Verdict {
+        series: Series::Rss,
+        bytes_per_unit: 90e6,
+        interval: Some([80e6, 99e6]),
+        text: "rises more and more slowly".into(),
+        ..verdict(State::Undecided)
+    };
+    let text = |verdicts: Vec<Verdict>| {
+        let report = Report { verdicts, ..run() };
+        caulk_report::text(&report, &TextOptions { width: 160, ..TextOptions::default() })
+    };
+    let told = text(vec![growing(), faster.clone()]);
+    assert!(
+        told.contains("Resident memory gains 85.8 MB per epoch so far, faster than what is in use"),
+        "{told}"
+    );
+    let as_fast = Verdict { interval: Some([1e6, 99e6]), ..faster.clone() };
+    assert!(!text(vec![growing(), as_fast]).contains("so far"));
+    assert!(!text(vec![verdict(State::Flat), faster]).contains("so far"));
+}
+
+#[test]
 fn retention_is_no_leak() {
     let rss = Verdict { series: Series::Rss, ..verdict(State::Grows) };
     let report = Report { verdicts: vec![verdict(State::Flat), rss], ..run() };

@@ -42,7 +42,9 @@ pub(crate) fn list(args: &RulesArgs) -> anyhow::Result<i32> {
     let text = match args.output_format {
         Format::Text => table(),
         Format::Json => {
-            format!("{:#}\n", json!({"rules": RULES.iter().map(|rule| described(rule)).collect::<Vec<_>>()}))
+            let rules: Vec<Value> = RULES.iter().map(|rule| described(rule)).collect();
+            let by_runs: Vec<Value> = unruled().map(described_by_runs).collect();
+            format!("{:#}\n", json!({"rules": rules, "found_by_runs": by_runs}))
         }
     };
     printer::data(&text).context("failed to write to standard output")?;
@@ -57,6 +59,11 @@ fn of_runs(class: LeakClass) -> String {
         "# {name}\n\n## What it finds\n\n{summary} `caulk run` finds it in a running program; source does not show it, so \
          that `caulk check` has no rule for it.\n\n## What to do\n\n{change}\n"
     )
+}
+
+/// Classes that no rule finds.
+fn unruled() -> impl Iterator<Item = LeakClass> {
+    LeakClass::ALL.iter().copied().filter(|class| rule(*class).is_none())
 }
 
 fn described_by_runs(class: LeakClass) -> Value {
@@ -98,8 +105,7 @@ fn table() -> String {
         let off = if rule.default { "" } else { " (off by default)" };
         lines.push(format!("  {:width$}  {}{off}", rule.class.as_str(), rule.class.summary()));
     }
-    let unruled = LeakClass::ALL.iter().filter(|class| rule(**class).is_none());
     lines.extend([String::new(), "found by `caulk run` alone".into()]);
-    lines.extend(unruled.map(|class| format!("  {:width$}  {}", class.as_str(), class.summary())));
+    lines.extend(unruled().map(|class| format!("  {:width$}  {}", class.as_str(), class.summary())));
     lines.join("\n") + "\n"
 }

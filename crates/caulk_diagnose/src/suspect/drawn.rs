@@ -1,11 +1,11 @@
 //! Figures: what their elements lead to is the least of it. The buffers that they are drawn into, and what is computed for
 //! that, lie with objects of C++; the heap profile has them at the lines that draw.
 
-use caulk_core::wire::HeapStack;
-use caulk_core::{Bytes, Evidence, State};
+use caulk_core::wire::{HeapFrame, HeapStack};
+use caulk_core::{Bytes, Evidence, Series, State};
 
 use super::Suspect;
-use crate::heap::{Course, is_of_user};
+use crate::heap::{Course, is_of_user, stays};
 use crate::place::is_figure_registry;
 use crate::process::Process;
 use crate::verdicts::Judged;
@@ -14,36 +14,43 @@ use crate::verdicts::Judged;
 pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows);
     let (Some(scale), Some(in_use)) = (judged.scale, grows) else { return };
-    let keeps_figures = |suspect: &Suspect<'_>| is_figure_registry(suspect.holder) || suspect.holds("figure");
-    // What a figure is kept by besides pyplot is no second weight.
-    let mut keepers: Vec<&mut Suspect<'_>> =
-        suspects.iter_mut().filter(|suspect| suspect.located.is_some() && keeps_figures(suspect)).collect();
-    keepers.sort_by_key(|suspect| !is_figure_registry(suspect.holder));
-    let Some(keeper) = keepers.into_iter().next() else { return };
+    let keeps_figures = |suspect: &Suspect<'_>| {
+        suspect.located.is_some() && (is_figure_registry(suspect.holder) || suspect.holds("figure"))
+    };
+    let rates = |figures: bool| {
+        let counted = suspects.iter().filter(move |suspect| {
+            suspect.series == Series::InUse && suspect.located.is_some() && keeps_figures(suspect) == figures
+        });
+        counted.map(|suspect| suspect.rate.bytes_per_unit).sum::<f64>()
+    };
+    let (figures, others) = (rates(true), rates(false));
     let drawn: Vec<u32> =
         process.stacks.iter().filter(|(_, stack)| draws(stack)).map(|(id, _)| *id).collect();
     let Some(course) = Course::of([(process, drawn.as_slice())], scale) else { return };
     let judgement = course.judge(scale);
-    let stays = judgement.state == State::Grows || judgement.interval.is_some_and(|[low, _]| low > 0.0);
-    let bytes = judgement.slope.min(in_use.bytes_per_unit);
-    if stays && bytes > keeper.rate.bytes_per_unit {
-        keeper.rate.bytes_per_unit = bytes;
-        keeper.rate.interval = Some(course.growth(&judgement).interval().map(|bound| bound.max(0.0)));
-        let (live, margin) = (Bytes(course.last.bytes as u64), Bytes(course.last.margin() as u64));
-        keeper.beside = Some(Evidence {
-            kind: "heap-profile".into(),
-            text: format!(
-                "{live} allocated by matplotlib while the program draws live at the last look, give or take {margin} \
-                 (sampled)"
-            ),
-        });
-    }
+    let most = in_use.bytes_per_unit - others;
+    let bytes = judgement.slope.min(most);
+    // What a figure is kept by besides pyplot is no second weight.
+    let keepers = suspects.iter_mut().filter(|suspect| keeps_figures(suspect));
+    let keeper = keepers.min_by_key(|suspect| !is_figure_registry(suspect.holder));
+    let Some(keeper) = keeper.filter(|_| stays(&judgement) && bytes > figures) else { return };
+    let (live, margin) = (Bytes(course.last.bytes as u64), Bytes(course.last.margin() as u64));
+    keeper.rate.bytes_per_unit = bytes;
+    keeper.rate.interval = Some(course.growth(&judgement).interval().map(|bound| bound.clamp(0.0, most)));
+    keeper.beside = Some(Evidence {
+        kind: "heap-profile".into(),
+        text: format!(
+            "of what matplotlib has allocated to draw, {live} were there at the last look, give or take {margin} (sampled)"
+        ),
+    });
 }
 
-/// Does a line of the program's reach the allocation through matplotlib?
+/// Parts of matplotlib that draw: what others of it allocate (images that are read, colours) is handed to the program.
+const DRAWING: [&str; 3] = ["/matplotlib/backends/", "/matplotlib/figure.py", "/matplotlib/axes/"];
+
+/// Does a line of the program's reach the allocation through what draws?
 fn draws(stack: &HeapStack) -> bool {
     let blamed = stack.frames.iter().position(|frame| is_of_user(&frame.file));
-    let of_matplotlib =
-        |at: usize| stack.frames[..at].iter().any(|frame| frame.file.contains("/matplotlib/"));
-    blamed.is_some_and(of_matplotlib)
+    let is_drawing = |frame: &HeapFrame| DRAWING.iter().any(|part| frame.file.contains(part));
+    blamed.is_some_and(|at| stack.frames[..at].iter().any(is_drawing))
 }

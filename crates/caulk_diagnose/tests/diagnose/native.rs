@@ -138,7 +138,7 @@ for epoch in range(8):
     assert_eq!(finding.sites[0].line, made);
     let growth = finding.growth.expect("it grows");
     assert!((growth.bytes_per_unit / MB as f64 - 1.9).abs() < 0.2, "{growth:?}");
-    assert!(finding.evidence.iter().any(|seen| seen.text.contains("while the program draws")));
+    assert!(finding.evidence.iter().any(|seen| seen.text.contains("allocated to draw, 13.3 MB were there")));
 }
 
 #[test]

@@ -77,13 +77,59 @@ fn what_workers_copy_is_named_where_it_is_made() {
 }
 
 #[test]
+fn two_moments_tell_what_is_private() {
+    let run = |known: fn(u64) -> bool| {
+        indexed(|epoch| 4 * MB * epoch).edit(|recording| {
+            for event in &mut recording.events {
+                if let Message::Boundary(boundary) = &mut event.message {
+                    boundary.private_bytes *= u64::from(known(boundary.index));
+                }
+            }
+        })
+    };
+    let private =
+        |known, from, to| run(known).compare(Some(from), Some(to)).expect("they are there")[0].private;
+    assert_eq!(private(|_| true, 2, 6), [Some(24 * MB), Some(40 * MB)]);
+    // The last look by then; where it is the same, nothing is known of the later moment.
+    assert_eq!(private(|epoch| epoch < 4, 2, 6), [Some(24 * MB), Some(32 * MB)]);
+    assert_eq!(private(|epoch| epoch < 2, 2, 6), [Some(24 * MB), None]);
+    assert_eq!(private(|epoch| epoch > 2, 2, 6), [None, Some(40 * MB)]);
+}
+
+#[test]
 fn copying_that_ends_is_worth_a_word_at_most_and_a_jump_none() {
     let finding = indexed(|epoch: u64| 20 * MB * epoch.min(3)).finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::WorkerCopyOnWrite, Severity::Info));
-    assert!(finding.message.contains("60.0 MB in each") && finding.growth.is_none(), "{finding:?}");
+    assert!(finding.message.contains("60.0 MB by now") && finding.growth.is_none(), "{finding:?}");
+    assert!(
+        finding.evidence[0].text.contains("60.0 MB of what it shared have turned its own, over 8 epochs")
+    );
     for copies in [|epoch: u64| 5 * MB * epoch.min(3), |epoch: u64| if epoch < 5 { 0 } else { 80 * MB }] {
         assert_eq!(indexed(copies).diagnose().findings, []);
     }
+}
+
+#[test]
+fn a_worker_that_copies_no_more_does_not_speak_for_one_that_does() {
+    let run = indexed(|epoch: u64| 20 * MB * epoch.min(3)).edit(|recording| {
+        let first = recording.processes[0].clone();
+        recording.processes.push(ProcessRecord { pid: 8, index: 1, ..first });
+        let second = recording.events.iter().filter_map(|event| match &event.message {
+            Message::Boundary(boundary) => {
+                let mut boundary = boundary.clone();
+                boundary.inherited_bytes = 500 * MB - 10 * MB * boundary.index;
+                boundary.private_bytes = 20 * MB + 10 * MB * boundary.index;
+                Some(AgentEvent { pid: 8, message: boundary.into(), ..event.clone() })
+            }
+            _ => None,
+        });
+        let second: Vec<AgentEvent> = second.collect();
+        recording.events.extend(second);
+    });
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::WorkerCopyOnWrite, Severity::Warning));
+    assert_eq!((finding.process.count, finding.container.as_str()), (2, "self.rows"));
+    assert!(finding.message.contains("+20.0 MB per epoch"), "{}", finding.message);
 }
 
 #[test]
