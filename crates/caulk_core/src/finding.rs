@@ -101,6 +101,9 @@ pub struct Growth {
     pub bytes_per_epoch: Option<f64>,
     /// The finding's own bytes per unit.
     pub bytes_per_unit: f64,
+    /// ... of which so many are in use, where resident pages around them are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_use_per_unit: Option<f64>,
     /// Elements (graph nodes, bytes of a buffer) per epoch; `None` for other units.
     pub elements_per_epoch: Option<f64>,
     /// Elements per unit.
@@ -119,6 +122,7 @@ impl Growth {
             series,
             bytes_per_epoch: per_epoch,
             bytes_per_unit: per_unit,
+            in_use_per_unit: None,
             elements_per_epoch: None,
             elements_per_unit: 0.0,
             interval: None,

@@ -67,6 +67,7 @@ fn finding(
         series: Series::CudaAllocated,
         bytes_per_epoch: verdict.bytes_per_epoch.map(|rate| rate * share),
         bytes_per_unit: verdict.bytes_per_unit * share,
+        in_use_per_unit: None,
         elements_per_epoch: None,
         elements_per_unit: 0.0,
         interval: verdict.interval.map(|bounds| bounds.map(|bound| bound * share)),

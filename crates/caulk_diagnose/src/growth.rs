@@ -10,6 +10,19 @@ use crate::units::{self, Scale, position};
 /// Times its mean growth over the time in which memory grows from which on something has grown for a part of it alone.
 const SHORT: f64 = 2.0;
 
+/// Censuses at which a container must not have been met any more before it is taken to be gone.
+const GONE: usize = 3;
+
+/// Is it a container that the last censuses, between units, have not met: let go of, or as good as empty? What grows under
+/// a name, and what no census counts, is looked for beside them, where there is time.
+pub(crate) fn is_gone(process: &Process<'_>, scale: Scale, id: u32) -> bool {
+    let Some(last) = process.lengths.get(&id).and_then(|lengths| lengths.last()) else { return false };
+    let later = process.of_unit(scale.unit).filter(|boundary| boundary.seq > last.boundary);
+    let is_counted =
+        !matches!(last.kind, ContainerKind::Graph | ContainerKind::Tensor | ContainerKind::Chain);
+    is_counted && later.filter(|boundary| boundary.census_objects > 0).count() >= GONE
+}
+
 /// The growth of one thing that was followed.
 #[derive(Debug, Clone)]
 pub(crate) struct Rate {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use caulk_core::wire::heap::stack as flags;
-use caulk_core::wire::{HeapFrame, HeapStack, Unit};
+use caulk_core::wire::{HeapFrame, HeapLive, HeapStack, Unit};
 use caulk_core::{Sampled, State};
 use caulk_growth::{Judgement, Point};
 
 use crate::baselines::Baselines;
 use crate::process::Process;
 use crate::units::{Scale, position};
+use crate::verdicts::Judged;
 
 /// What some stacks held together at a boundary.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,7 +23,7 @@ pub(crate) struct Holding {
 /// What some stacks held together at every boundary. What is not told of a stack has not changed enough.
 pub(crate) fn held(process: &Process<'_>, ids: &[u32]) -> Vec<Holding> {
     let mut known: BTreeMap<u32, (Sampled, u64)> = ids.iter().map(|id| (*id, Default::default())).collect();
-    let at = |heap: &&caulk_core::wire::HeapLive| {
+    let at = |heap: &&HeapLive| {
         for row in &heap.rows {
             if let Some(known) = known.get_mut(&row.id) {
                 let live = Sampled { bytes: row.bytes as f64, deviation: row.deviation as f64 };
@@ -106,6 +107,21 @@ pub(crate) fn by_line<'a>(process: &Process<'a>) -> BTreeMap<(&'a str, u32), Vec
 pub(crate) fn of_process<'a>(process: &'a Process<'_>, scale: Scale) -> Vec<Line<'a>> {
     let lines = by_line(process);
     lines.values().filter_map(|ids| Line::of(process, scale, ids)).collect()
+}
+
+/// Part of the growth of the bytes in use that the profile must have.
+const SEEN: f64 = 0.5;
+
+/// Is most of what the bytes in use gain in no stack's allocations?
+pub(crate) fn is_beside_profile(process: &Process<'_>, judged: &Judged) -> bool {
+    let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows);
+    let (Some(scale), Some(in_use)) = (judged.scale, grows) else { return false };
+    let point = |heap: &&HeapLive| {
+        let boundary = process.boundary(heap.boundary).filter(|boundary| boundary.unit == scale.unit)?;
+        Some(Point { at: position(boundary), value: heap.bytes as f64 })
+    };
+    let readings: Vec<Point> = process.heaps.iter().filter_map(point).collect();
+    readings.len() > 2 && Baselines::of(readings, scale).judge().slope < SEEN * in_use.bytes_per_unit
 }
 
 /// Does what was sampled grow, in a process that does? Samples of few blocks make steps uneven: then a trend that is surely

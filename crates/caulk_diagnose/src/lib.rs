@@ -235,7 +235,7 @@ fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding])
     let mut notes: Vec<String> = told.map(|note| note.text.clone()).collect();
     let cannot_look = process.notes.iter().any(|note| note.code.starts_with("census-"));
     if is_unexplained(judged, findings) && !cannot_look {
-        notes.push(unexplained(process.censuses(), process.ids().len()));
+        notes.push(unexplained(process, judged, findings));
     }
     notes.extend(retention::note(process, findings));
     notes.extend(gpu::notes(process));
@@ -256,22 +256,38 @@ fn files_of(processes: &[Process<'_>]) -> BTreeSet<String> {
     ran.chain(scripts).map(str::to_owned).collect()
 }
 
-/// What to make of growth for which nothing was found, after so many looks at all containers.
-fn unexplained(looks: usize, followed: usize) -> String {
-    let times = if looks == 1 { "once".to_owned() } else { format!("{looks} times") };
+/// What to make of growth for which nothing was found.
+fn unexplained(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding]) -> String {
+    let (looks, followed) = (process.censuses(), process.ids().len());
+    let times = match looks {
+        0 => "not at all".to_owned(),
+        1 => "once".to_owned(),
+        looks => format!("{looks} times"),
+    };
     if looks < FEWEST_LOOKS {
-        let times = if looks == 0 { "not at all".into() } else { times };
         return format!(
             "memory in use grows, and the run was too short to tell what holds it: the containers (lists, dicts and the \
              like) were looked at {times}, which takes place once growth shows and within what caulk may cost. Let it \
              run longer"
         );
     }
-    format!(
-        "memory in use grows, and nothing that was found accounts for it: all containers (lists, dicts and the like) were \
-         looked at {times}, and {followed} that grow were followed. Native code may hold it, or objects that Python cannot \
-         see hold each other"
-    )
+    let found = if findings.iter().any(native::is_suspected) {
+        "what holds it was not found"
+    } else {
+        "nothing that was found accounts for it"
+    };
+    let mut text = format!(
+        "memory in use grows, and {found}: all containers (lists, dicts and the like) were looked at {times}, and \
+         {followed} that grow were followed. Native code may hold it, or objects that Python cannot see hold each other"
+    );
+    if heap::is_beside_profile(process, judged) {
+        text.push_str(
+            ". It is not in the heap profile either: what takes memory from the C library by a way of its own \
+             (`ctypes.CDLL(\"libc.so.6\").malloc`, a library that finds `malloc` itself) is not seen there; \
+             `ctypes.CDLL(None)` is",
+        );
+    }
+    text
 }
 
 /// The program's files, each parsed once.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{Bytes, Evidence, Finding, Role, Severity, Site, SiteRole};
+use caulk_core::{Bytes, Evidence, Finding, Growth, Role, Severity, Site, SiteRole};
 
 use crate::verdicts::unit_name;
 
@@ -55,6 +55,10 @@ fn counted(mut finding: Finding, count: usize) -> Finding {
 fn add(finding: &mut Finding, other: &Finding) {
     let (Some(sum), Some(growth)) = (&mut finding.growth, &other.growth) else { return };
     let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+    sum.in_use_per_unit = sum.in_use_per_unit.or(growth.in_use_per_unit).map(|_| {
+        let own = |growth: &Growth| growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit);
+        own(sum) + own(growth)
+    });
     sum.bytes_per_unit += growth.bytes_per_unit;
     sum.bytes_per_epoch = both(sum.bytes_per_epoch, growth.bytes_per_epoch);
     sum.elements_per_unit += growth.elements_per_unit;

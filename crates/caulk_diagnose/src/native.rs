@@ -133,6 +133,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         series: Series::InUse,
         bytes_per_epoch: scale.per_epoch(slope),
         bytes_per_unit: slope,
+        in_use_per_unit: None,
         elements_per_epoch: None,
         elements_per_unit: 0.0,
         interval: Some(interval),
@@ -158,11 +159,12 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
 
 /// What the heap profile has of a line.
 pub(crate) fn seen(line: &Line<'_>) -> Evidence {
-    let margin = Bytes(line.live.margin() as u64);
-    let text = format!(
-        "{} allocated by this line live at the last look, give or take {margin} (sampled)",
-        Bytes(line.live.bytes as u64)
-    );
+    let sampled = match line.live.margin() as u64 {
+        0 => String::new(),
+        margin => format!(", give or take {} (sampled)", Bytes(margin)),
+    };
+    let text =
+        format!("{} allocated by this line live at the last look{sampled}", Bytes(line.live.bytes as u64));
     Evidence { kind: "heap-profile".into(), text }
 }
 

@@ -131,6 +131,7 @@ fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &st
             series: verdict.series,
             bytes_per_epoch: None,
             bytes_per_unit: 0.0,
+            in_use_per_unit: None,
             elements_per_epoch: verdict.bytes_per_epoch,
             elements_per_unit: rate,
             interval: None,

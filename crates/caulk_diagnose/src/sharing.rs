@@ -58,9 +58,9 @@ pub(crate) fn findings(
     let mut told: BTreeSet<u32> = BTreeSet::new();
     let copies = parts.iter().filter_map(|part| Copies::of(part, parts));
     let mut copies: Vec<Copies<'_>> = copies.collect();
-    // One whose copying goes on speaks for all, as far as it was read.
+    // The one that was read furthest speaks for all; of several, one whose copying goes on.
     let order = |copies: &Copies<'_>| {
-        (copies.ended.is_some(), Reverse(copies.boundaries), copies.process.record.index)
+        (Reverse(copies.boundaries), copies.ended.is_some(), copies.process.record.index)
     };
     copies.sort_by_key(order);
     copies.retain(|copies| workers::master(copies.process).is_some_and(|master| told.insert(master)));
@@ -199,6 +199,7 @@ impl<'a> Copies<'a> {
                 unit: self.scale.verdict_unit(),
                 bytes_per_epoch: self.scale.per_epoch(self.rate()),
                 bytes_per_unit: self.rate(),
+                in_use_per_unit: None,
                 elements_per_epoch: None,
                 elements_per_unit: 0.0,
                 interval: self.interval(),

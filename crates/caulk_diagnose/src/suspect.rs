@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind};
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, State,
-    Verdict,
+    Bytes, Confidence, Evidence, Finding, Group, Growth, LeakClass, Pinned, Scope, Series, Severity, Site,
+    State, Verdict,
 };
 
 use caulk_python::BoundKind;
 
-use crate::class::Signs;
-use crate::growth::Rate;
+use crate::class::{Signs, value_share};
+use crate::growth::{Rate, is_gone};
 use crate::place::{
     self, Located, Sought, is_at_exit, is_figure_registry, is_of_drawing, is_of_optimizer, is_of_pyplot,
 };
@@ -36,6 +36,9 @@ const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
 /// Resident bytes for one byte that stays, at most.
 const MOST_PAGES: f64 = 6.0;
+
+/// ... and from which on the pages are told apart.
+const PAGES_TOLD: f64 = 1.1;
 
 /// Something that grows.
 pub(crate) struct Suspect<'a> {
@@ -96,7 +99,7 @@ fn those_that<'a>(
     let Some(scale) = judged.scale else { return Vec::new() };
     let suspect = |id| {
         let (&holder, mut rate) = (process.holders.get(&id)?, Rate::of(process, scale, id)?);
-        if of_caulk(holder) {
+        if of_caulk(holder) || is_gone(process, scale, id) {
             return None;
         }
         let contents = process.contents.get(&id).and_then(|looks| looks.last().copied());
@@ -233,7 +236,9 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
 fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate) -> Confidence {
     let line = located.map_or(Confidence::Suspected, |located| located.confidence);
     let grows = verdict.is_some_and(|verdict| verdict.state == State::Grows);
-    let seen = rate.points >= 3 || located.is_some_and(|located| located.traced.is_some());
+    // What was seen for less than one epoch may be empty at its end.
+    let seen =
+        rate.span >= 1.0 && (rate.points >= 3 || located.is_some_and(|located| located.traced.is_some()));
     if !grows || !seen { line.max(Confidence::Suspected) } else { line }
 }
 
@@ -379,6 +384,7 @@ fn finding(
         series: first.series,
         bytes_per_epoch: scale.per_epoch(bytes),
         bytes_per_unit: bytes,
+        in_use_per_unit: (bytes > PAGES_TOLD * own).then_some(own),
         elements_per_epoch: scale.per_epoch(elements),
         elements_per_unit: elements,
         interval,
@@ -389,6 +395,13 @@ fn finding(
     let name = first.located.as_ref().map_or(first.holder.name.as_str(), |located| &located.name);
     let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files));
     let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files));
+    let mut fix = match beyond_class(first) {
+        Some((_, change)) => fix::display(change),
+        None => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
+    };
+    if let Some(rest) = without_graphs(first, &growth) {
+        fix.description = format!("{}; {rest}", fix.description.trim_end_matches('.'));
+    }
     Finding {
         class: first.class,
         confidence: first.confidence,
@@ -402,14 +415,25 @@ fn finding(
         chain,
         process: process.reference(),
         pinned: pinned(files, process, group),
-        evidence: evidence(judged, group, &growth, own),
-        fix: Some(match beyond_class(first) {
-            Some((_, change)) => fix::display(change),
-            None => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
-        }),
+        evidence: evidence(judged, group, &growth),
+        fix: Some(fix),
         twins,
         growth: Some(growth),
     }
+}
+
+/// Share of what a container gains from which on it is told what stays of it without graphs.
+const MUCH_STAYS: f64 = 0.25;
+
+/// What goes on growing once a container's elements are stored without their graphs.
+fn without_graphs(suspect: &Suspect<'_>, growth: &Growth) -> Option<String> {
+    let contents = suspect.contents.filter(|_| suspect.class.group() == Group::Graph)?;
+    let share = value_share(contents);
+    let stays = suspect.kind != ContainerKind::Graph && share >= MUCH_STAYS;
+    stays.then(|| {
+        let (rate, unit) = (Bytes::signed(share * growth.bytes_per_unit), unit_name(growth.unit));
+        format!("the values themselves stay, {rate} per {unit}: keep fewer of them, or less of each, as well")
+    })
 }
 
 /// Why figures stay that pyplot does not keep, and why one figure grows.
@@ -473,10 +497,13 @@ fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
     format!("{what}, {rate} per {unit}: {why}")
 }
 
-/// `1 element`, `2.5 elements`, with as many digits as the number means.
+/// `1 element`, `2.5 elements`, `0.02 elements`, with as many digits as the number means.
 fn counted(number: f64, noun: &str) -> String {
     let whole = number >= 10.0 || (number - number.round()).abs() < 0.05;
-    let digits = usize::from(!whole);
+    let digits = match number {
+        0.001..0.05 => (-number.log10()).ceil() as usize,
+        _ => usize::from(!whole),
+    };
     let plural = if (number - 1.0).abs() < 0.05 { "" } else { "s" };
     format!("{number:.digits$} {noun}{plural}")
 }
@@ -528,7 +555,7 @@ fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Op
     pinned::of(files, process, parts)
 }
 
-fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -> Vec<Evidence> {
+fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth) -> Vec<Evidence> {
     let first = &group[0];
     let unit = unit_name(growth.unit);
     let mut evidence = Vec::new();
@@ -545,7 +572,7 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth, own: f64) -
         let over = f64::from(verdict.boundaries) * verdict.boundary_units;
         add(kind, format!("{text} over {over:.0} {unit}s"));
     }
-    if growth.bytes_per_unit > 1.1 * own {
+    if let Some(own) = growth.in_use_per_unit {
         let own = Bytes::signed(own);
         add(
             "resident",

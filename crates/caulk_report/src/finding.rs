@@ -255,7 +255,9 @@ fn rate(growth: &Growth, noun: &str) -> String {
             .map(|bounds| words::range(Series::InUse, bounds.map(|bound| bound * per.factor)))
             .filter(|interval| *interval != rate)
             .map_or(String::new(), |interval| format!(" ({interval})"));
-        parts.push(format!("{rate} per {}{interval}", per.name));
+        let own = growth.in_use_per_unit.map(|own| words::bytes(own * per.factor));
+        let own = own.map_or(String::new(), |own| format!(" of resident memory, {own} of it in use"));
+        parts.push(format!("{rate} per {}{interval}{own}", per.name));
     }
     if growth.elements_per_unit > 0.0 {
         let rate = words::mean(growth.elements_per_unit * per.factor);
@@ -376,6 +378,7 @@ mod tests {
             series: Series::InUse,
             bytes_per_epoch: None,
             bytes_per_unit: megabyte,
+            in_use_per_unit: None,
             elements_per_epoch: None,
             elements_per_unit: 4.0,
             interval: Some(interval.map(|bound| bound * megabyte)),

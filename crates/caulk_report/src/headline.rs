@@ -224,14 +224,19 @@ pub(crate) fn headline(
 }
 
 /// What becomes more beside the memory of a program that holds its own.
-fn more_and_more(suspects: &[&Finding]) -> Option<&'static str> {
-    let series = suspects.iter().find_map(|finding| Some(finding.growth.as_ref()?.series));
-    Some(match series? {
+fn more_and_more(suspects: &[&Finding]) -> Option<String> {
+    let growth = suspects.iter().find_map(|finding| finding.growth.as_ref())?;
+    let what = match growth.series {
         Series::Children => "its child processes become more",
         Series::Fds => "its open files become more",
         Series::Threads => "its threads become more",
         _ => return None,
-    })
+    };
+    let per = Per::of(growth.unit);
+    let take = (growth.series == Series::Children && growth.bytes_per_unit > 0.0).then(|| {
+        format!(", and take {} more per {}", words::bytes(growth.bytes_per_unit * per.factor), per.name)
+    });
+    Some(format!("{what}{}", take.unwrap_or_default()))
 }
 
 /// Whose the pages are: the allocator's where it was seen to have as much more that is free.

@@ -64,9 +64,12 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// A mean count: whole where it is, else with one digit.
+/// A mean count: whole where it is, else with one digit, or as many as it takes to be above nothing.
 pub(crate) fn mean(number: f64) -> String {
-    if number.abs() >= 100.0 || (number - number.round()).abs() < 0.05 {
+    if (0.001..0.05).contains(&number) {
+        let digits = (-number.log10()).ceil() as usize;
+        format!("{number:.digits$}")
+    } else if number.abs() >= 100.0 || (number - number.round()).abs() < 0.05 {
         format!("{number:.0}")
     } else {
         format!("{number:.1}")

@@ -105,6 +105,7 @@ mod tests {
                 series: Series::InUse,
                 bytes_per_epoch: Some(2e6),
                 bytes_per_unit: 2e6,
+                in_use_per_unit: None,
                 elements_per_epoch: None,
                 elements_per_unit: 0.0,
                 interval: None,

@@ -52,6 +52,7 @@ pub(super) fn finding(
         series: Series::InUse,
         bytes_per_epoch: scale.per_epoch(bytes),
         bytes_per_unit: bytes,
+        in_use_per_unit: None,
         elements_per_epoch: scale.per_epoch(elements),
         elements_per_unit: elements,
         interval: None,

@@ -8,7 +8,7 @@ use super::Suspect;
 use crate::heap::{Course, is_of_user, stays};
 use crate::place::is_figure_registry;
 use crate::process::Process;
-use crate::verdicts::Judged;
+use crate::verdicts::{Judged, unit_name};
 
 /// Charges the figures that are kept with what matplotlib allocates and does not give back while the program draws.
 pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
@@ -34,13 +34,13 @@ pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Susp
     let keepers = suspects.iter_mut().filter(|suspect| keeps_figures(suspect));
     let keeper = keepers.min_by_key(|suspect| !is_figure_registry(suspect.holder));
     let Some(keeper) = keeper.filter(|_| stays(&judgement) && bytes > figures) else { return };
-    let (live, margin) = (Bytes(course.last.bytes as u64), Bytes(course.last.margin() as u64));
     keeper.rate.bytes_per_unit = bytes;
     keeper.rate.interval = Some(course.growth(&judgement).interval().map(|bound| bound.clamp(0.0, most)));
+    let (rate, unit) = (Bytes::signed(judgement.slope), unit_name(scale.verdict_unit()));
     keeper.beside = Some(Evidence {
         kind: "heap-profile".into(),
         text: format!(
-            "of what matplotlib has allocated to draw, {live} were there at the last look, give or take {margin} (sampled)"
+            "what matplotlib allocates to draw and does not give back grows by {rate} per {unit} (sampled)"
         ),
     });
 }

@@ -446,6 +446,29 @@ fn change(run: &Run) -> String {
 }
 
 #[test]
+fn tensors_that_weigh_far_more_than_their_graphs_are_no_matter_of_graphs() {
+    let run = |saved: u64| {
+        let contents = Contents {
+            tensor_bytes_per_element: 5 * MB / 2 - saved,
+            viewed_bytes_per_element: 5 * MB / 2 - saved,
+            saved_bytes_per_element: saved,
+            ..elements(5 * MB / 2, &["tensor", "graph"])
+        };
+        let holder = attribute(1, "trainer", "Trainer", "pages");
+        leak().grown(ContainerKind::List, holder, contents, lengths())
+    };
+    let class = |saved| run(saved).finding().class;
+    assert_eq!(class(MB / 8), LeakClass::UnboundedHistory);
+    assert_eq!(class(MB), LeakClass::GraphKeptInContainer);
+    assert!(
+        change(&run(MB)).contains("the values themselves stay, +6.00 MB per epoch"),
+        "{}",
+        change(&run(MB))
+    );
+    assert!(!change(&run(2 * MB)).contains("themselves"), "{}", change(&run(2 * MB)));
+}
+
+#[test]
 fn figures_of_the_program_s_own_are_let_go_of_and_not_closed() {
     let holder = attribute(1, "trainer", "Trainer", "pages");
     let run = leak().grown(ContainerKind::List, holder, elements(5 * MB / 2, &["figure"]), lengths()).traced(

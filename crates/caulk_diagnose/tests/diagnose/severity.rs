@@ -1,7 +1,7 @@
 //! What is worth a word, and how loud.
 
-use caulk_core::wire::{ContainerKind, ContainerLen, Contents, Message, Unit};
-use caulk_core::{Confidence, Severity, State};
+use caulk_core::wire::{Boundary, ContainerKind, ContainerLen, Contents, Message, Unit};
+use caulk_core::{AgentEvent, Confidence, Severity, State};
 
 use crate::run::{MB, Run, attribute, elements, library, rising};
 
@@ -269,6 +269,43 @@ fn what_is_cut_when_memory_falls_is_no_leak() {
     let unseen = ious(given_back_once(), rising(4, 4, 6));
     assert_eq!(unseen.diagnose().verdicts[0].state, State::Sawtooth);
     assert!(unseen.diagnose().findings.iter().all(|finding| finding.severity == Severity::Info));
+}
+
+#[test]
+fn what_was_met_within_the_first_epoch_alone_grows_no_further() {
+    // The first epoch is looked at step by step; its list is emptied at its end, or let go of.
+    let run = |seen: &[(u32, u64)], epochs: u64| {
+        let steps = Run::of(SOURCE).boundaries(Unit::Steps, 1, rising(400 * MB, 0, 10));
+        let mut run = steps.edit(|recording| {
+            for seq in 0..epochs {
+                let boundary = Boundary {
+                    seq: 10 + seq as u32,
+                    time_ns: (10 + 10 * seq) * 1_000_000_000,
+                    unit: Unit::Epoch,
+                    index: seq,
+                    steps: 20 * seq,
+                    malloc_bytes: 400 * MB + 10 * MB * seq,
+                    rss_bytes: 700 * MB + 10 * MB * seq,
+                    census_objects: 100_000,
+                    ..Boundary::default()
+                };
+                recording.events.push(AgentEvent { time_ns: 0, pid: 7, message: boundary.into() });
+            }
+        });
+        run = ious(run, []);
+        for &(boundary, len) in seen {
+            let length =
+                ContainerLen { boundary, id: 1, kind: ContainerKind::List, len, ..ContainerLen::default() };
+            run = run.say(length);
+        }
+        run.traced(1, "self.ious.append", "Trainer.validate").diagnose()
+    };
+    let first = [(2, 3), (3, 4), (4, 5), (8, 9)];
+    let gone = run(&first, 12);
+    assert_eq!(gone.verdicts[0].state, State::Grows);
+    assert_eq!(gone.findings, [], "nothing is proved against it");
+    let stays = run(&[&first[..], &[(11, 29), (12, 49), (13, 69), (19, 189)]].concat(), 12);
+    assert_eq!((stays.findings.len(), stays.findings[0].severity), (1, Severity::Error));
 }
 
 #[test]

@@ -83,6 +83,7 @@ pub(crate) fn graph_in_list() -> Finding {
             series: Series::InUse,
             bytes_per_epoch: Some(16.5 * MB),
             bytes_per_unit: 16.5 * MB,
+            in_use_per_unit: None,
             elements_per_epoch: Some(3.0),
             elements_per_unit: 3.0,
             interval: Some([16.0 * MB, 17.0 * MB]),
