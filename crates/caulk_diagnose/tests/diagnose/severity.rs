@@ -277,13 +277,16 @@ fn what_was_met_within_the_first_epoch_alone_grows_no_further() {
     let run = |seen: &[(u32, u64)], epochs: u64| {
         let steps = Run::of(SOURCE).boundaries(Unit::Steps, 1, rising(400 * MB, 0, 10));
         let mut run = steps.edit(|recording| {
-            for seq in 0..epochs {
+            if let Message::Boundary(first) = &mut recording.events[0].message {
+                (first.unit, first.index) = (Unit::Epoch, 0);
+            }
+            for seq in 1..epochs {
                 let boundary = Boundary {
-                    seq: 10 + seq as u32,
-                    time_ns: (10 + 10 * seq) * 1_000_000_000,
+                    seq: 9 + seq as u32,
+                    time_ns: (10 + 200 * seq) * 1_000_000_000,
                     unit: Unit::Epoch,
                     index: seq,
-                    steps: 20 * seq,
+                    steps: 1 + 20 * seq,
                     malloc_bytes: 400 * MB + 10 * MB * seq,
                     rss_bytes: 700 * MB + 10 * MB * seq,
                     census_objects: 100_000,
@@ -304,7 +307,7 @@ fn what_was_met_within_the_first_epoch_alone_grows_no_further() {
     let gone = run(&first, 12);
     assert_eq!(gone.verdicts[0].state, State::Grows);
     assert_eq!(gone.findings, [], "nothing is proved against it");
-    let stays = run(&[&first[..], &[(11, 29), (12, 49), (13, 69), (19, 189)]].concat(), 12);
+    let stays = run(&[&first[..], &[(11, 40), (12, 60), (13, 80), (20, 220)]].concat(), 12);
     assert_eq!((stays.findings.len(), stays.findings[0].severity), (1, Severity::Error));
 }
 
