@@ -134,6 +134,12 @@ pub(crate) fn stays(judgement: &Judgement) -> bool {
     }
 }
 
+/// What these stacks hold more of per unit, in bytes; 0 where they are not known to.
+pub(crate) fn gained(process: &Process<'_>, scale: Scale, ids: &[u32]) -> f64 {
+    let judgement = Course::of([(process, ids)], scale).map(|course| course.judge(scale));
+    judgement.filter(stays).map_or(0.0, |judgement| judgement.slope)
+}
+
 impl<'a> Line<'a> {
     fn of(process: &'a Process<'_>, scale: Scale, ids: &[u32]) -> Option<Self> {
         let stacks: Vec<&HeapStack> = ids.iter().map(|id| process.stacks[id]).collect();

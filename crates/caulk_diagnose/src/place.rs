@@ -169,19 +169,16 @@ fn by_allocation(
     if bytes_per_unit <= 0.0 || hits.iter().all(|hit| place(hit) == place(hits[0])) {
         return;
     }
-    let mut lines = heap::of_process(process, scale);
-    lines.retain(heap::Line::grows);
+    let lines = heap::by_line(process);
     let allocated = |hit: &TraceHit| {
         let module = files.module(&hit.user_file);
         let statement = module.and_then(|module| module.statement_at(hit.user_line));
-        let covers = |line: &&heap::Line<'_>| {
-            let is_there = |number: u32| match &statement {
-                Some(statement) => statement.spot.covers(number),
-                None => number == hit.user_line,
-            };
-            line.frame.file == hit.user_file && is_there(line.frame.line)
+        let is_there = |line: u32| {
+            statement.as_ref().map_or(line == hit.user_line, |statement| statement.spot.covers(line))
         };
-        lines.iter().filter(covers).map(|line| line.judgement.slope).sum::<f64>()
+        let of_statement = lines.iter().filter(|((file, line), _)| *file == hit.user_file && is_there(*line));
+        let stacks: Vec<u32> = of_statement.flat_map(|(_, ids)| ids.iter().copied()).collect();
+        heap::gained(process, scale, &stacks)
     };
     let mut ranked: Vec<(f64, &TraceHit)> = hits.iter().map(|hit| (allocated(hit), *hit)).collect();
     if ranked.iter().any(|(bytes, _)| *bytes > ALLOCATED * bytes_per_unit) {
