@@ -128,7 +128,12 @@ impl Signs<'_> {
             let (storage, shown) = (contents.tensor_bytes_per_element, contents.viewed_bytes_per_element);
             shown > 0 && storage > 4 * shown && storage > 16 << 10
         };
-        if self.contents.is_some_and(pins) {
+        // A suspended function keeps the whole by a variable of its own.
+        let is_suspended = |contents: &Contents| {
+            let first = contents.element_types.first().map_or("", |(name, _)| name);
+            ["generator", "coroutine", "async_generator", "frame"].contains(&first)
+        };
+        if self.contents.is_some_and(|contents| pins(contents) && !is_suspended(contents)) {
             return Some(LeakClass::ViewPinsStorage);
         }
         (self.has("record") && self.kind == ContainerKind::List).then_some(LeakClass::RowsKeptUntilEnd)

@@ -114,6 +114,21 @@ impl Rate {
         }
     }
 
+    /// Bytes that all its elements keep, if each keeps its own.
+    pub(crate) fn kept(&self) -> f64 {
+        if self.elements_per_unit > 0.0 {
+            self.bytes_per_unit / self.elements_per_unit * self.elements as f64
+        } else {
+            0.0
+        }
+    }
+
+    /// Forgets how much it weighs.
+    pub(crate) fn forget_bytes(&mut self) {
+        self.bytes_per_unit = 0.0;
+        self.interval = None;
+    }
+
     /// Does it grow, as far as exact counts can tell?
     pub(crate) fn grows(&self) -> bool {
         match self.judgement.state {

@@ -18,7 +18,11 @@ pub(crate) fn join(findings: &mut [Finding], patterns: &[Diagnostic]) {
         if finding.sites.is_empty() || !overlaps(&finding.sites[0], &pattern.sites[0]) {
             locate(finding, pattern);
         }
-        if finding.class == LeakClass::UnboundedHistory && pattern.container == finding.container {
+        // What its elements pin the run has looked at.
+        let refuted = pattern.class == LeakClass::ViewPinsStorage
+            && finding.evidence.iter().any(|seen| seen.kind == "contents");
+        if finding.class == LeakClass::UnboundedHistory && pattern.container == finding.container && !refuted
+        {
             reclass(finding, pattern);
         }
         if pattern.class == finding.class {

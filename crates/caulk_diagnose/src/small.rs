@@ -9,12 +9,15 @@ const SURE: f64 = 0.25;
 /// Sizes that this allocator serves, in bytes.
 const SMALLEST: f64 = 16.0;
 const LARGEST: f64 = 512.0;
+/// Room that arenas may have left, in bytes: a few of them partly filled (CPython, Objects/obmalloc.c: 1 MiB each).
+const ROOM: f64 = 2.0 * 1024.0 * 1024.0;
 
 /// What the small objects hold, boundary by boundary.
 ///
 /// The agent multiplies their number by a mean size that it measures when it begins; what a program gains later may be
 /// of another size. The heap profile counts all bytes and malloc tells its own: the rest is what the small objects
-/// gained. One size for the whole run, so that only their number makes the series rise.
+/// gained. Where it is not sure enough, no more than the arenas that they lie in, and room that these had left. One size for
+/// the whole run, so that only their number makes the series rise.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Small {
     gained: Option<Gained>,
@@ -49,7 +52,7 @@ impl Small {
                 size: size.min(LARGEST),
             })
         });
-        Self { gained }
+        Self { gained: gained.or_else(|| by_arenas(process)) }
     }
 
     /// Their bytes at a boundary.
@@ -58,4 +61,18 @@ impl Small {
             gained.bytes_before + gained.size * (boundary.small_blocks as f64 - gained.since as f64)
         })
     }
+}
+
+/// What was gained, where the agent's mean size puts more into the arenas than there is room for.
+fn by_arenas(process: &Process<'_>) -> Option<Gained> {
+    let mut known = process.boundaries.iter().filter(|boundary| boundary.arena_bytes > 0);
+    let (first, last) = (known.next()?, known.next_back()?);
+    let blocks = last.small_blocks as f64 - first.small_blocks as f64;
+    let room = last.arena_bytes as f64 - first.arena_bytes as f64 + ROOM;
+    let told = last.small_bytes as f64 - first.small_bytes as f64;
+    (blocks > 0.0 && told > room).then(|| Gained {
+        since: first.small_blocks,
+        bytes_before: first.small_bytes as f64,
+        size: (room / blocks).clamp(SMALLEST, LARGEST),
+    })
 }

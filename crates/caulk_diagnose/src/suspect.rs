@@ -54,6 +54,8 @@ pub(crate) struct Suspect<'a> {
     series: Series,
     /// What shows of bytes that were not found in its elements.
     beside: Option<Evidence>,
+    /// Its elements keep the same things: each for itself they would keep more than there is.
+    shares: bool,
 }
 
 /// What grows in a process, and is held by the program itself or has bytes to show.
@@ -113,20 +115,38 @@ fn those_that<'a>(
         if let (Some(verdict), Some(last)) = (grows, process.of_unit(scale.unit).last()) {
             rate.spread_since(position(last) - f64::from(verdict.boundaries) * verdict.boundary_units);
         }
+        let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
+        let has_elements = kind != ContainerKind::Graph && !counts_bytes(kind);
+        let there_is = judged.series(series).map_or(f64::INFINITY, |verdict| verdict.last);
+        let shares = has_elements && rate.kept() > there_is;
+        if shares {
+            rate.forget_bytes();
+        }
         if let Some(ceiling) = ceiling {
             rate.limit(ceiling);
         }
         if !grow(&rate) {
             return None;
         }
-        let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
         let sought = Sought { id, kind, bytes_per_unit: rate.bytes_per_unit };
         let located = place::locate(files, process, scale, sought);
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
         let confidence = confidence(located.as_ref(), judged.series(series), &rate);
         let severity = Severity::Info;
         let beside = None;
-        Some(Suspect { holder, kind, contents, rate, located, class, severity, confidence, series, beside })
+        Some(Suspect {
+            holder,
+            kind,
+            contents,
+            rate,
+            located,
+            class,
+            severity,
+            confidence,
+            series,
+            beside,
+            shares,
+        })
     };
     process.ids().into_iter().filter_map(suspect).collect()
 }
@@ -202,6 +222,7 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let parameters = place::is_optimizer_state(suspect.holder);
         let cut = suspect.kind != ContainerKind::Graph && suspect.contents.is_some_and(|look| look.truncated);
         let open = unseen
+            || suspect.shares
             || parameters
             || holds("shared")
             || (cut && part >= SMALLEST_CUT)
@@ -407,7 +428,7 @@ fn finding(
         confidence: first.confidence,
         scope: Scope::Run,
         severity: group.iter().map(|suspect| suspect.severity).max().unwrap_or(Severity::Info),
-        message: message(first, &container, &growth),
+        message: message(first, &container, adding.len() - 1, &growth),
         sites,
         container,
         holder: first.holder.expression.clone(),
@@ -466,10 +487,15 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn message(suspect: &Suspect<'_>, container: &str, growth: &Growth) -> String {
+/// `others`: containers that the same line grows.
+fn message(suspect: &Suspect<'_>, container: &str, others: usize, growth: &Growth) -> String {
     let unit = unit_name(growth.unit);
     let container =
         if container.is_empty() { "a container held from C".into() } else { format!("`{container}`") };
+    let container = match others {
+        0 => container,
+        others => format!("{container} (in {} places)", others + 1),
+    };
     let rate = Bytes::signed(growth.bytes_per_unit);
     let count = |noun: &str| counted(growth.elements_per_unit, noun);
     let what = match suspect.kind {
@@ -541,7 +567,7 @@ pub(crate) fn path(holder: &Holder, kind: ContainerKind) -> Vec<String> {
 }
 
 fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Option<Pinned> {
-    let parts = group.iter().filter_map(|suspect| {
+    let parts = group.iter().filter(|suspect| !suspect.shares).filter_map(|suspect| {
         let last = suspect.contents?;
         // There may have been no time for all of its graphs the last time; counted once, they tell more than a sample does.
         let looks = process.contents.get(&last.id).map_or(&[][..], Vec::as_slice);
@@ -579,6 +605,10 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth) -> Vec<Evid
             format!("{own} per {unit} are its own bytes; the rest is what the allocator keeps around them"),
         );
     }
+    for other in &group[1..] {
+        let text = format!("the same line grows `{}`", other.holder.expression);
+        add("holder-path", format!("{text}: {} per {unit}", Bytes::signed(other.rate.bytes_per_unit)));
+    }
     let rate = &first.rate;
     let length = |number: u64| {
         if counts_bytes(first.kind) { Bytes(number).to_string() } else { number.to_string() }
@@ -602,10 +632,6 @@ fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth) -> Vec<Evid
     }
     for Evidence { kind, text } in first.beside.iter().cloned() {
         add(&kind, text);
-    }
-    for other in &group[1..] {
-        let text = format!("the same line grows `{}`", other.holder.expression);
-        add("holder-path", format!("{text}: {} per {unit}", Bytes::signed(other.rate.bytes_per_unit)));
     }
     evidence
 }

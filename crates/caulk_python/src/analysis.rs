@@ -139,6 +139,8 @@ pub enum Holder {
     Global(Symbol),
     /// A default of a parameter.
     Default(FunctionId, Symbol),
+    /// An attribute of a function: `step.history = []`.
+    FunctionAttribute(FunctionId, Symbol),
     /// A variable that inner functions share.
     Closure(FunctionId, Symbol),
     /// A variable of a function.
@@ -412,6 +414,21 @@ impl Analysis {
         true
     }
 
+    /// What a field of an owner is to people; nothing where the owner is a container.
+    fn field_of(&self, owner: ObjectId, name: Symbol) -> Option<Holder> {
+        Some(match self.object(owner).shape {
+            Shape::Instance(class) => Holder::Attribute(class, name),
+            Shape::Class(class) => Holder::ClassAttribute(class, name),
+            Shape::Module(_) => Holder::Global(name),
+            Shape::Function(function, _) if self.function(function).own.contains(&name) => {
+                Holder::Default(function, name)
+            }
+            Shape::Function(function, _) => Holder::FunctionAttribute(function, name),
+            Shape::Variables(function, _) => Holder::Closure(function, name),
+            _ => return None,
+        })
+    }
+
     /// What holds an object: the longest-lived of all that do.
     pub fn holder(&self, object: ObjectId) -> Holder {
         if let Shape::Held(place) = self.object(object).shape {
@@ -425,14 +442,7 @@ impl Analysis {
         let mut open = vec![object];
         while let Some(at) = open.pop() {
             for (owner, name) in self.run.holders.get(&at).into_iter().flatten() {
-                let holder = match self.object(*owner).shape {
-                    Shape::Instance(class) => Holder::Attribute(class, *name),
-                    Shape::Class(class) => Holder::ClassAttribute(class, *name),
-                    Shape::Module(_) => Holder::Global(*name),
-                    Shape::Function(function, _) => Holder::Default(function, *name),
-                    Shape::Variables(function, _) => Holder::Closure(function, *name),
-                    _ => continue,
-                };
+                let Some(holder) = self.field_of(*owner, *name) else { continue };
                 if rank(&holder) > rank(&best) {
                     best = holder;
                 }
@@ -466,7 +476,7 @@ fn rank(holder: &Holder) -> u8 {
         Holder::Closure(..) => 1,
         Holder::Attribute(..) => 2,
         Holder::ClassAttribute(..) => 3,
-        Holder::Default(..) => 4,
+        Holder::Default(..) | Holder::FunctionAttribute(..) => 4,
         Holder::Global(_) => 5,
     }
 }

@@ -101,7 +101,9 @@ impl Growing<'_> {
     pub(crate) fn place(&self) -> LeakClass {
         match self.holder {
             Holder::Default(..) => LeakClass::MutableDefaultGrows,
-            Holder::Global(_) | Holder::ClassAttribute(..) => LeakClass::GlobalAccumulation,
+            Holder::Global(_) | Holder::ClassAttribute(..) | Holder::FunctionAttribute(..) => {
+                LeakClass::GlobalAccumulation
+            }
             Holder::Attribute(..) | Holder::Closure(..) | Holder::Local => LeakClass::UnboundedHistory,
         }
     }

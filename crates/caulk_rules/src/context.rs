@@ -163,6 +163,9 @@ impl<'a> Context<'a> {
             Holder::Default(function, parameter) => {
                 format!("kept as the default of `{}` of `{}`", name(parameter), self.function(function))
             }
+            Holder::FunctionAttribute(function, attribute) => {
+                format!("kept by the attribute `{}` of `{}`", name(attribute), self.function(function))
+            }
             Holder::Closure(function, variable) => {
                 format!(
                     "kept by the variable `{}` of `{}`, which inner functions use",

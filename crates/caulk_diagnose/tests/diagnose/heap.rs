@@ -159,7 +159,7 @@ fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_
 #[test]
 fn a_graph_that_many_elements_share_is_not_counted_for_each_of_them() {
     let pinned = |traits: &[&str]| {
-        let sample = Contents { saved_bytes: 5 * MB, graph_nodes: 80, ..elements(2 * MB, traits) };
+        let sample = Contents { saved_bytes: 5 * MB, graph_nodes: 80, ..elements(MB / 8, traits) };
         let run = profile(&[(&|_| MB, 0)]).grown(
             ContainerKind::List,
             global(0, "KEPT"),

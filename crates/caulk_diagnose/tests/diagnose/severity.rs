@@ -272,6 +272,60 @@ fn what_is_cut_when_memory_falls_is_no_leak() {
 }
 
 #[test]
+fn elements_that_would_keep_more_than_there_is_keep_the_same() {
+    // Views of one tensor: each seems to pin all of it, and 240 of them 480 MB of the 500 that are in use.
+    let views = |bytes: u64| {
+        let contents = elements(bytes, &["tensor"]);
+        Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).grown(
+            ContainerKind::List,
+            attribute(1, "trainer", "Trainer", "ious"),
+            contents,
+            rising(30, 30, 8),
+        )
+    };
+    let beside = |bytes: u64| {
+        views(bytes).grown(
+            ContainerKind::List,
+            attribute(2, "trainer", "Trainer", "losses"),
+            elements(10 * MB, &["tensor"]),
+            rising(1, 1, 8),
+        )
+    };
+    let told = |run: &Run| -> Vec<(u32, f64)> {
+        let findings =
+            run.diagnose().findings.into_iter().filter(|finding| finding.severity > Severity::Info);
+        let figures = findings.map(|finding| {
+            let bytes = finding.growth.map_or(0.0, |growth| growth.bytes_per_unit);
+            (finding.sites[0].line, (bytes / MB as f64).round())
+        });
+        figures.collect()
+    };
+    let (ious, losses) = (8, 9);
+    assert_eq!(told(&beside(4 * MB)), [(losses, 10.0)], "what is not theirs is not taken from others");
+    assert_eq!(told(&views(4 * MB)), [(ious, 10.0)], "alone it is what grows");
+    assert_eq!(told(&beside(MB / 16)).len(), 2, "what there may be is believed");
+}
+
+#[test]
+fn the_arenas_say_how_small_the_objects_are() {
+    // 100,000 floats of 32 bytes an epoch, which a mean size of 80 bytes makes twice as many bytes as there are.
+    let run = |arenas: bool| {
+        Run::of(SOURCE).epochs([400 * MB; 12]).edit(move |recording| {
+            for event in &mut recording.events {
+                if let Message::Boundary(boundary) = &mut event.message {
+                    boundary.small_blocks = 1_000_000 + 100_000 * boundary.index;
+                    boundary.small_bytes = 80 * boundary.small_blocks;
+                    boundary.arena_bytes = if arenas { 92 * MB + 3 * MB * boundary.index } else { 0 };
+                }
+            }
+        })
+    };
+    let rate = |arenas| run(arenas).diagnose().verdicts[0].bytes_per_unit;
+    assert!((rate(false) - 8e6).abs() < 1e5, "{}", rate(false));
+    assert!((rate(true) - 3.3e6).abs() < 2e5, "{}", rate(true));
+}
+
+#[test]
 fn what_was_met_within_the_first_epoch_alone_grows_no_further() {
     // The first epoch is looked at step by step; its list is emptied at its end, or let go of.
     let run = |seen: &[(u32, u64)], epochs: u64| {

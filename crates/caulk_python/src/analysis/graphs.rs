@@ -74,13 +74,6 @@ impl Analysis {
     /// What holds what a place holds.
     pub fn holder_of(&self, place: PlaceId) -> Holder {
         let Place::Field(object, name) = self.place(place) else { return Holder::Local };
-        match self.object(object).shape {
-            Shape::Instance(class) => Holder::Attribute(class, name),
-            Shape::Class(class) => Holder::ClassAttribute(class, name),
-            Shape::Module(_) => Holder::Global(name),
-            Shape::Function(function, _) => Holder::Default(function, name),
-            Shape::Variables(function, _) => Holder::Closure(function, name),
-            _ => self.holder(object),
-        }
+        self.field_of(object, name).unwrap_or_else(|| self.holder(object))
     }
 }

@@ -23,6 +23,8 @@ pub struct FunctionFact {
     pub test: bool,
     /// Variables of functions around it that it uses.
     pub free: Vec<Symbol>,
+    /// Its own parameters and variables.
+    pub own: Vec<Symbol>,
     /// It remembers its results.
     pub memo: Option<Memo>,
 }
@@ -89,6 +91,7 @@ impl Run {
                     class: function.class,
                     test: machine.is_test(id),
                     free: function.free.keys().copied().collect(),
+                    own: function.slots.keys().copied().collect(),
                     memo: machine.memo_of(id),
                 }
             })

@@ -32,7 +32,10 @@ fn check(cx: &mut Context<'_>) {
 fn emptied_first(cx: &Context<'_>, growth: &GrowthFact, case: &GrowthCase) -> Option<Location> {
     let held = matches!(
         cx.analysis.holder(case.object),
-        Holder::Attribute(..) | Holder::ClassAttribute(..) | Holder::Global(_)
+        Holder::Attribute(..)
+            | Holder::ClassAttribute(..)
+            | Holder::FunctionAttribute(..)
+            | Holder::Global(_)
     );
     let kinds = cx.analysis.contents(&case.value).kinds;
     if !held || case.duration.root == Root::Test || !kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
