@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from harness import program_environment
+from harness import PROGRAMS, Run, marked_line, program_environment
 
 EPOCHS = 16
 # 512 x 1024 floats.
@@ -292,3 +292,14 @@ def test_what_nodes_keep_unseen_makes_a_lower_bound(run_caulk, model):
     assert pinned["least"], pinned
     assert pinned["touched_bytes"] < 0.9 * released, (released, pinned)
     assert "at least" in text or "keep more than can be seen" in text, text
+
+
+def test_what_shares_one_storage_takes_nothing_from_what_grows(run_caulk):
+    program = PROGRAMS / "same_storage.py"
+    run: Run = run_caulk(program)
+    leak = run.alarm_at(program.name, marked_line(program))
+    assert run.code == 0 and leak is not None, run.told()
+    assert len(run.alarms) == 1 and leak["holder"].endswith("features"), run.told()
+    # 256 x 256 floats in each of 20 steps, and the pages around them.
+    own = leak["growth"].get("in_use_per_unit") or leak["growth"]["bytes_per_unit"]
+    assert 4 << 20 < own < 7 << 20, run.told()

@@ -50,11 +50,13 @@ pub(crate) fn look_together(
     epochs: u64,
     walk: Option<Walk>,
 ) -> Contents {
+    let standing = Standing::of(heap, containers);
     let started = Stopwatch::start();
     let mut sample = Sample::default();
     for container in containers {
         sample.add(Sample::take(heap, *container, old));
     }
+    sample.leave_out(&standing.elements);
     let mut contents = Contents { sampled: sample.elements.len() as u32, ..Contents::default() };
     if sample.elements.is_empty() {
         return contents;
@@ -66,7 +68,7 @@ pub(crate) fn look_together(
     let mut facts = Facts::default();
     facts.element_types(heap, &sample.elements, &mut contents);
     facts.keys(heap, &sample, epochs);
-    let mut sizes = owned.measure(heap, &mut facts, &mut contents);
+    let mut sizes = owned.measure(heap, &standing.storages, &mut facts, &mut contents);
     facts.graphs_of(heap, &sample.elements);
     let count = sample.elements.len() as u64;
     let whole = walk.filter(|_| facts.has("graph")).and_then(|walk| walk.over(heap, containers));
@@ -89,6 +91,50 @@ pub(crate) fn look_together(
     contents.cuda_bytes_per_element = sizes.on_gpu / count;
     contents.traits = facts.traits;
     contents
+}
+
+/// What containers have had from the beginning.
+#[derive(Default)]
+struct Standing {
+    /// Their oldest elements.
+    elements: AddressSet,
+    /// Storages that these keep: elements that keep one of them as well (views of one data set, copies of a model's
+    /// `state_dict`) add nothing to it.
+    storages: AddressSet,
+}
+
+impl Standing {
+    fn of(heap: &mut Heap<'_>, containers: &[Address]) -> Self {
+        let mut standing = Self::default();
+        for container in containers {
+            if let Some(sample) = Sample::oldest(heap, *container) {
+                standing.add(heap, &sample);
+            }
+        }
+        standing
+    }
+
+    fn add(&mut self, heap: &mut Heap<'_>, sample: &Sample) {
+        let owned = Owned::find(heap, sample, Stopwatch::start());
+        let _alive = heap.hold(sample.addresses().chain(owned.objects.iter().copied()));
+        let torch = Torch::new(heap.py);
+        for object in owned.objects {
+            let pointer = match heap.type_of(object).shape {
+                Shape::Array if type_address(object) == heap.ndarray() => {
+                    Some(array_bytes(&heap.own(object), torch.as_ref()).0)
+                }
+                Shape::Tensor => {
+                    let tensor = heap.own(object);
+                    let is_plain = torch.as_ref().is_some_and(|torch| torch.is_plain(&tensor));
+                    let storage = is_plain.then(|| Torch::storage(&tensor)).flatten();
+                    storage.map(|storage| storage.pointer as Address)
+                }
+                _ => None,
+            };
+            self.storages.extend(pointer);
+        }
+        self.elements.extend(sample.elements.iter().copied());
+    }
 }
 
 /// Objects that die with the sampled elements.
@@ -249,7 +295,14 @@ impl Owned {
         order.iter().copied().filter(|object| !shared.contains(object)).collect()
     }
 
-    fn measure(&self, heap: &mut Heap<'_>, facts: &mut Facts, contents: &mut Contents) -> Sizes {
+    /// `standing`: storages that are not counted.
+    fn measure(
+        &self,
+        heap: &mut Heap<'_>,
+        standing: &AddressSet,
+        facts: &mut Facts,
+        contents: &mut Contents,
+    ) -> Sizes {
         let mut sizes = Sizes::default();
         let torch = Torch::new(heap.py);
         let mut storages: AddressMap<(u64, u64)> = AddressMap::default();
@@ -309,6 +362,7 @@ impl Owned {
                 _ => {}
             }
         }
+        storages.retain(|pointer, _| !standing.contains(pointer));
         for (pointer, (bytes, shown)) in &storages {
             sizes.storages += bytes;
             sizes.viewed += (*shown).min(*bytes);

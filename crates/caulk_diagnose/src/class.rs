@@ -7,9 +7,6 @@ use caulk_python::GrowKind;
 use crate::place::{Located, is_at_exit, is_hook_registry, is_of_drawing, is_of_optimizer, is_of_pyplot};
 use crate::process::Process;
 
-/// Share of an element's bytes from which on they are the tensor itself, and not the graph behind it.
-const VALUES: f64 = 0.75;
-
 /// Part of an element's bytes that its tensors are without their graphs.
 pub(crate) fn value_share(contents: &Contents) -> f64 {
     let values = contents.viewed_bytes_per_element.min(contents.tensor_bytes_per_element);
@@ -115,7 +112,7 @@ impl Signs<'_> {
         if self.kind == ContainerKind::Graph {
             return Some(self.graph_class(carried));
         }
-        if self.has("graph") && self.contents.is_none_or(|contents| value_share(contents) < VALUES) {
+        if self.has("graph") {
             return Some(if carried {
                 LeakClass::StateNotDetached
             } else if self.retains_graphs(|site| site.retain_graph || site.create_graph) {

@@ -5,7 +5,7 @@ use caulk_core::wire::{ContainerKind, ContainerLen, Contents};
 use caulk_growth::{Judgement, Point, judge_counts};
 
 use crate::process::Process;
-use crate::units::{self, Scale, position};
+use crate::units::{self, Scale, median, position};
 
 /// Times its mean growth over the time in which memory grows from which on something has grown for a part of it alone.
 const SHORT: f64 = 2.0;
@@ -154,10 +154,11 @@ pub(crate) fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> 
     }
     // What was found by following what lasts is surer than what was found in the elements.
     let surest: Vec<&&Contents> = contents.iter().filter(|look| lasts(look)).collect();
-    let mean = |looks: &[&&Contents]| {
-        looks.iter().map(|look| look.bytes_per_element as f64).sum::<f64>() / looks.len() as f64
+    // The first looks find few elements, which may share what later ones do not.
+    let usual = |looks: &[&&Contents]| {
+        median(looks.iter().map(|look| look.bytes_per_element as f64).collect()).unwrap_or(0.0)
     };
-    if surest.is_empty() { mean(&contents.iter().collect::<Vec<_>>()) } else { mean(&surest) }
+    if surest.is_empty() { usual(&contents.iter().collect::<Vec<_>>()) } else { usual(&surest) }
 }
 
 fn lasts(contents: &Contents) -> bool {

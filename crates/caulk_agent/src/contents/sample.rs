@@ -6,6 +6,8 @@ use crate::heap::{Address, AddressSet, Entries, Heap, MOST_REFERENTS, Shape};
 
 /// Elements looked at.
 const SAMPLE: usize = 8;
+/// Elements from which on the oldest is looked at apart from the others.
+const FEWEST: usize = 4;
 /// Of these so many in a row: what neighbours share (the state that one transition of a replay buffer ends with and the
 /// next begins with) dies with none of them alone.
 const RUN: usize = 4;
@@ -64,6 +66,42 @@ impl Sample {
             }
         }
         sample
+    }
+
+    /// The oldest element of a container that keeps its order and has some more.
+    pub(super) fn oldest(heap: &mut Heap<'_>, container: Address) -> Option<Self> {
+        let length = heap.length(container).filter(|length| *length >= FEWEST)?;
+        let (mut elements, mut keys) = (Vec::new(), Vec::new());
+        match heap.type_of(container).shape {
+            Shape::List => {
+                // SAFETY: a list or a subclass that is not empty; returns a borrowed reference.
+                let item = unsafe { ffi::PyList_GetItem(container as *mut ffi::PyObject, 0) };
+                elements.push(item as Address);
+            }
+            Shape::Dict => {
+                let (key, value) = Entries::of(container).next()?;
+                keys.push(key);
+                elements.push(value);
+            }
+            Shape::Deque if length <= MOST_REFERENTS => {
+                heap.referents(container, &mut |item| {
+                    if elements.is_empty() {
+                        elements.push(item);
+                    }
+                });
+            }
+            _ => return None,
+        }
+        Some(Self { elements, keys, ..Self::default() })
+    }
+
+    /// Takes out elements.
+    pub(super) fn leave_out(&mut self, these: &AddressSet) {
+        let stays: Vec<bool> = self.elements.iter().map(|element| !these.contains(element)).collect();
+        let mut at = stays.iter();
+        self.elements.retain(|_| at.next().copied().unwrap_or(true));
+        let mut at = stays.iter();
+        self.keys.retain(|_| at.next().copied().unwrap_or(true));
     }
 
     /// Is an element that the collector knows not among what dies with the sample?
