@@ -2,26 +2,21 @@
 
 mod drawn;
 mod opaque;
+mod told;
 
-use std::fmt::Write as _;
-
-use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind};
-use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Group, Growth, LeakClass, Pinned, Scope, Series, Severity, Site,
-    State, Verdict,
-};
+use caulk_core::wire::{ContainerKind, Contents, Holder};
+use caulk_core::{Confidence, Evidence, Finding, LeakClass, Series, Severity, State, Verdict};
 
 use caulk_python::BoundKind;
 
-use crate::class::{Signs, value_share};
+use crate::Files;
+use crate::class::Signs;
 use crate::growth::{Rate, is_gone};
-use crate::place::{
-    self, Located, Sought, is_at_exit, is_figure_registry, is_of_drawing, is_of_optimizer, is_of_pyplot,
-};
+use crate::place::{self, Located, Sought, is_figure_registry};
 use crate::process::Process;
-use crate::units::{Scale, position};
-use crate::verdicts::{Judged, unit_name};
-use crate::{Files, fix, pinned};
+use crate::units::position;
+use crate::verdicts::Judged;
+pub(crate) use told::path;
 
 /// Part of the process's growth from which on a graph may be charged with what nothing else explains.
 const SMALLEST_PART: f64 = 0.1;
@@ -36,9 +31,6 @@ const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
 /// Resident bytes for one byte that stays, at most.
 const MOST_PAGES: f64 = 6.0;
-
-/// ... and from which on the pages are told apart.
-const PAGES_TOLD: f64 = 1.1;
 
 /// Something that grows.
 pub(crate) struct Suspect<'a> {
@@ -214,9 +206,8 @@ pub(crate) fn of_caulk(holder: &Holder) -> bool {
 fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
     let shares = |suspect: &Suspect<'_>| {
-        let holds = |fact: &str| suspect.holds(fact);
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
-        let graphs = suspect.kind != ContainerKind::Graph && holds("graph");
+        let graphs = suspect.kind != ContainerKind::Graph && suspect.holds("graph");
         let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind);
         // Parameters that only their optimizer knows are in its groups and in its state.
         let parameters = place::is_optimizer_state(suspect.holder);
@@ -224,7 +215,7 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let open = unseen
             || suspect.shares
             || parameters
-            || holds("shared")
+            || suspect.holds("shared")
             || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late;
@@ -266,13 +257,13 @@ fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate)
 /// Bytes decide: a thing that grows while the bytes in use do not, where it lies, is worth knowing at most. `bytes`: what
 /// grows by the same line, per unit; the lists of a dict are one matter.
 fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> Severity {
-    let Suspect { rate, class, contents, series, .. } = suspect;
+    let Suspect { rate, series, .. } = suspect;
     let Some(in_use) = judged.series(*series) else { return Severity::Info };
     let over_run = bytes * rate.span;
     let weighs = bytes >= judged.least_of(*series);
     match in_use.state {
         State::Grows if weighs && rate.is_late => Severity::Warning,
-        State::Grows if weighs => full(*class, *contents),
+        State::Grows if weighs => full(suspect),
         // Exact witnesses may speak before the bytes are decided.
         State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {
             let share = in_use.bytes_per_unit > 0.0 && bytes >= 0.2 * in_use.bytes_per_unit;
@@ -284,17 +275,16 @@ fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> S
 }
 
 /// Severity of something that grows for the whole run and weighs.
-fn full(class: LeakClass, contents: Option<&Contents>) -> Severity {
-    match class {
+fn full(suspect: &Suspect<'_>) -> Severity {
+    match suspect.class {
         LeakClass::RowsKeptUntilEnd | LeakClass::AugmentationPerFold => return Severity::Warning,
         LeakClass::OptimizerRecreated | LeakClass::FigureNotClosed | LeakClass::HookNeverRemoved => {
             return Severity::Error;
         }
         _ => {}
     }
-    let holds =
-        |fact: &str| contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact));
-    if contents.is_none() || ["tensor", "graph", "array", "figure", "frame"].iter().any(|fact| holds(fact)) {
+    let heavy = ["tensor", "graph", "array", "figure", "frame"];
+    if suspect.contents.is_none() || heavy.iter().any(|fact| suspect.holds(fact)) {
         Severity::Error
     } else {
         Severity::Warning
@@ -321,13 +311,13 @@ pub(crate) fn findings(
         groups.into_iter().partition(|group| group[0].series == Series::CudaAllocated);
     let cost = cost(judged, &here);
     let costs = here.iter().map(|group| (group, cost)).chain(on_gpu.iter().map(|group| (group, 1.0)));
-    costs.map(|(group, cost)| finding(files, process, judged, scale, group, cost)).collect()
+    costs.map(|(group, cost)| told::finding(files, process, judged, scale, group, cost)).collect()
 }
 
 /// What one byte of the things that grow costs the machine: small blocks that stay keep whole pages around them, and
 /// graphs that share what they saved are counted for each. Where the things found account for most of the growth, they
-/// account for the growth of the resident memory, as far as that is known and not many times as much, which is less than what is in use where that
-/// was not touched yet; and never for more than the process grows.
+/// account for the growth of the resident memory, as far as that is known and not many times as much, which is less than
+/// what is in use where that was not touched yet; and never for more than the process grows.
 fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return 1.0 };
     let weighing =
@@ -380,290 +370,4 @@ fn same_line(a: &Suspect<'_>, b: &Suspect<'_>) -> bool {
         (None, None) => a.class == b.class && a.holder.name == b.holder.name && !a.holder.name.is_empty(),
         _ => false,
     }
-}
-
-fn finding(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    judged: &Judged,
-    scale: Scale,
-    group: &[Suspect<'_>],
-    cost: f64,
-) -> Finding {
-    let adding = adding(group);
-    let first = adding[0];
-    let own = bytes(group);
-    let bytes = own * cost;
-    // What counts bytes has no elements to tell of.
-    let counted: &[&Suspect<'_>] = if counts_bytes(first.kind) { &[] } else { &adding };
-    let elements = counted.iter().map(|suspect| suspect.rate.elements_per_unit).sum();
-    let intervals: Option<Vec<[f64; 2]>> = adding.iter().map(|suspect| suspect.rate.interval).collect();
-    let added = |sum: [f64; 2], one: &[f64; 2]| [sum[0] + cost * one[0], sum[1] + cost * one[1]];
-    let interval = intervals.map(|intervals| intervals.iter().fold([0.0, 0.0], added));
-    let growth = Growth {
-        unit: scale.verdict_unit(),
-        series: first.series,
-        bytes_per_epoch: scale.per_epoch(bytes),
-        bytes_per_unit: bytes,
-        in_use_per_unit: (bytes > PAGES_TOLD * own).then_some(own),
-        elements_per_epoch: scale.per_epoch(elements),
-        elements_per_unit: elements,
-        interval,
-        elements: counted.iter().map(|suspect| suspect.rate.elements).sum(),
-    };
-    let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
-    let container = first.container();
-    let name = first.located.as_ref().map_or(first.holder.name.as_str(), |located| &located.name);
-    let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files));
-    let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files));
-    let mut fix = match beyond_class(first) {
-        Some((_, change)) => fix::display(change),
-        None => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
-    };
-    if let Some(rest) = without_graphs(first, &growth) {
-        fix.description = format!("{}; {rest}", fix.description.trim_end_matches('.'));
-    }
-    Finding {
-        class: first.class,
-        confidence: first.confidence,
-        scope: Scope::Run,
-        severity: group.iter().map(|suspect| suspect.severity).max().unwrap_or(Severity::Info),
-        message: message(first, &container, adding.len() - 1, &growth),
-        sites,
-        container,
-        holder: first.holder.expression.clone(),
-        holder_path: path(first.holder, first.kind),
-        chain,
-        process: process.reference(),
-        pinned: pinned(files, process, group),
-        evidence: evidence(judged, group, &growth),
-        fix: Some(fix),
-        twins,
-        growth: Some(growth),
-    }
-}
-
-/// Share of what a container gains from which on it is told what stays of it without graphs.
-const MUCH_STAYS: f64 = 0.25;
-
-/// What goes on growing once a container's elements are stored without their graphs.
-fn without_graphs(suspect: &Suspect<'_>, growth: &Growth) -> Option<String> {
-    let contents = suspect.contents.filter(|_| suspect.class.group() == Group::Graph)?;
-    let share = value_share(contents);
-    let stays = suspect.kind != ContainerKind::Graph && share >= MUCH_STAYS;
-    stays.then(|| {
-        let (rate, unit) = (Bytes::signed(share * growth.bytes_per_unit), unit_name(growth.unit));
-        format!("the values themselves stay, {rate} per {unit}: keep fewer of them, or less of each, as well")
-    })
-}
-
-/// Why figures stay that pyplot does not keep, and why one figure grows.
-const MORE_FIGURES: &str = "figures are drawn and kept";
-const MORE_ARTISTS: &str = "what was drawn on the same Axes before stays, and is drawn again";
-/// Why an optimizer that is not made again grows, and what to do about it.
-const MORE_PARAMETERS: &str =
-    "an optimizer is given other parameters, and keeps its state for each that it ever had";
-const FEWER_PARAMETERS: &str = "take out what is not trained any more with its state (`del optimizer.state[parameter]`, and its \
-                                group), or make a new optimizer and drop the old one";
-
-/// Why it grows, and what to do about it, where the class says something else of others.
-fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
-    let (holder, class) = (suspect.holder, suspect.class);
-    // A figure that is made at the line is pyplot's, whoever else keeps it.
-    let made_here = || {
-        let located = suspect.located.as_ref();
-        located.is_some_and(|located| located.module.close_figure_fix(located.spot.line).is_some())
-    };
-    if is_of_optimizer(holder) {
-        Some((MORE_PARAMETERS, FEWER_PARAMETERS))
-    } else if class != LeakClass::FigureNotClosed {
-        None
-    } else if is_of_drawing(holder) {
-        Some((MORE_ARTISTS, fix::PILED_ARTISTS))
-    } else if !is_of_pyplot(holder) && !made_here() {
-        Some((MORE_FIGURES, fix::KEPT_FIGURES))
-    } else {
-        None
-    }
-}
-
-/// `others`: containers that the same line grows.
-fn message(suspect: &Suspect<'_>, container: &str, others: usize, growth: &Growth) -> String {
-    let unit = unit_name(growth.unit);
-    let container =
-        if container.is_empty() { "a container held from C".into() } else { format!("`{container}`") };
-    let container = match others {
-        0 => container,
-        others => format!("{container} (in {} places)", others + 1),
-    };
-    let rate = Bytes::signed(growth.bytes_per_unit);
-    let count = |noun: &str| counted(growth.elements_per_unit, noun);
-    let what = match suspect.kind {
-        ContainerKind::Graph => {
-            format!("the autograd graph behind {container} grows by {} per {unit}", count("node"))
-        }
-        ContainerKind::Tensor => format!("{container} is replaced by a larger one again and again"),
-        ContainerKind::Buffer => format!("{container} gets longer and longer"),
-        ContainerKind::LruCache => {
-            format!("the cache of {container} grows by {} per {unit}", count("result"))
-        }
-        ContainerKind::Chain => {
-            let link = suspect.link().map_or_else(String::new, |link| format!(" through `{link}`"));
-            format!("{container} is the end of a chain{link} that grows by {} per {unit}", count("object"))
-        }
-        _ if is_of_drawing(suspect.holder) && suspect.located.is_some() => {
-            format!("{container} adds {} per {unit} to what is drawn", count("element"))
-        }
-        _ if is_at_exit(suspect.holder) => {
-            format!("what is to run at exit grows by {} per {unit}", count("function"))
-        }
-        _ => format!("{container} grows by {} per {unit}", count("element")),
-    };
-    let why = beyond_class(suspect).map_or_else(|| suspect.class.summary(), |(why, _)| why);
-    format!("{what}, {rate} per {unit}: {why}")
-}
-
-/// `1 element`, `2.5 elements`, `0.02 elements`, with as many digits as the number means.
-fn counted(number: f64, noun: &str) -> String {
-    let whole = number >= 10.0 || (number - number.round()).abs() < 0.05;
-    let digits = match number {
-        0.001..0.05 => (-number.log10()).ceil() as usize,
-        _ => usize::from(!whole),
-    };
-    let plural = if (number - 1.0).abs() < 0.05 { "" } else { "s" };
-    format!("{number:.digits$} {noun}{plural}")
-}
-
-/// The holder path in words, as the JSON contract shows it.
-pub(crate) fn path(holder: &Holder, kind: ContainerKind) -> Vec<String> {
-    let mut path: Vec<String> = Vec::new();
-    for step in &holder.path {
-        let text = match step.kind {
-            StepKind::Module => format!("module {}", step.name),
-            StepKind::Function => format!("function {}()", step.name),
-            StepKind::Local => format!("local {}", step.name),
-            StepKind::Attribute => format!("attribute {}", step.name),
-            StepKind::ClassAttribute => format!("class attribute {}", step.name),
-            StepKind::Global => format!("global {}", step.name),
-            StepKind::Key => format!("key [{}]", step.name),
-            StepKind::Index => format!("index [{}]", step.name),
-            StepKind::Closure => format!("closure variable {}", step.name),
-            StepKind::Default => format!("default argument {}", step.name),
-            StepKind::Internal => step.name.clone(),
-            StepKind::Thread => format!("thread {}", step.name),
-            StepKind::Native => "held from C".into(),
-        };
-        match (path.last_mut(), step.kind) {
-            // "function main() local trainer" reads as one step.
-            (Some(last), StepKind::Local) if last.starts_with("function ") => {
-                last.push(' ');
-                last.push_str(&text);
-            }
-            _ => path.push(text),
-        }
-    }
-    path.push(kind.as_str().to_owned());
-    path
-}
-
-fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Option<Pinned> {
-    let parts = group.iter().filter(|suspect| !suspect.shares).filter_map(|suspect| {
-        let last = suspect.contents?;
-        // There may have been no time for all of its graphs the last time; counted once, they tell more than a sample does.
-        let looks = process.contents.get(&last.id).map_or(&[][..], Vec::as_slice);
-        let contents = looks.iter().rev().find(|look| look.walked > 0).copied().unwrap_or(last);
-        let lengths = process.lengths.get(&contents.id).map_or(&[][..], Vec::as_slice);
-        let then = lengths.iter().rev().find(|length| length.boundary <= contents.boundary);
-        let elements = suspect.rate.elements;
-        let elements_then = then.map_or(elements, |length| length.len);
-        Some(pinned::Part { kind: suspect.kind, contents, elements, elements_then })
-    });
-    pinned::of(files, process, parts)
-}
-
-fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth) -> Vec<Evidence> {
-    let first = &group[0];
-    let unit = unit_name(growth.unit);
-    let mut evidence = Vec::new();
-    let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
-    if let Some(verdict) = judged.series(first.series).filter(|verdict| verdict.state == State::Grows) {
-        let (kind, what) = match first.series {
-            Series::CudaAllocated => ("bytes-in-use", "bytes allocated on the GPU"),
-            Series::Rss => {
-                ("resident", "resident bytes, which no allocator that tells what it has in use accounts for,")
-            }
-            _ => ("bytes-in-use", "bytes in use"),
-        };
-        let text = format!("{what} grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
-        let over = f64::from(verdict.boundaries) * verdict.boundary_units;
-        add(kind, format!("{text} over {over:.0} {unit}s"));
-    }
-    if let Some(own) = growth.in_use_per_unit {
-        let own = Bytes::signed(own);
-        add(
-            "resident",
-            format!("{own} per {unit} are its own bytes; the rest is what the allocator keeps around them"),
-        );
-    }
-    for other in &group[1..] {
-        let text = format!("the same line grows `{}`", other.holder.expression);
-        add("holder-path", format!("{text}: {} per {unit}", Bytes::signed(other.rate.bytes_per_unit)));
-    }
-    let rate = &first.rate;
-    let length = |number: u64| {
-        if counts_bytes(first.kind) { Bytes(number).to_string() } else { number.to_string() }
-    };
-    let (before, after) = (length(rate.first), length(rate.elements));
-    add("census", format!("{before} -> {after} over {} boundaries: {}", rate.points, rate.judgement.text));
-    if let Some((gained, count)) = first.located.as_ref().and_then(|located| located.traced) {
-        let count = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        let gained = length(gained);
-        add("armed-trace", format!("seen growing at this line {count} while traced (+{gained})"));
-    }
-    if let Some(located) = first.located.as_ref().filter(|located| located.grow.is_some()) {
-        add("source", format!("`{}` grows `{}`", located.spot.text, located.container));
-    }
-    // In a web of references nothing dies with an element: then there is nothing to tell of it.
-    let told = |contents: &&Contents| {
-        first.kind == ContainerKind::Graph || (contents.bytes_per_element > 0 && !counts_bytes(first.kind))
-    };
-    if let Some(contents) = first.contents.filter(told) {
-        add("contents", contents_text(first.kind, contents));
-    }
-    for Evidence { kind, text } in first.beside.iter().cloned() {
-        add(&kind, text);
-    }
-    evidence
-}
-
-fn contents_text(kind: ContainerKind, contents: &Contents) -> String {
-    let least = if contents.truncated { "at least " } else { "" };
-    let nodes: Vec<String> =
-        contents.node_types.iter().take(4).map(|(name, count)| format!("{count} {name}")).collect();
-    if kind == ContainerKind::Graph {
-        let saved = Bytes(contents.saved_bytes);
-        return format!(
-            "{least}{} nodes, {saved} saved for backward ({})",
-            contents.graph_nodes,
-            nodes.join(", ")
-        );
-    }
-    let types: Vec<String> = contents.element_types.iter().take(3).map(|(name, _)| name.clone()).collect();
-    let mut text =
-        format!("{least}{} per element of type {}", Bytes(contents.bytes_per_element), types.join(", "));
-    if contents.saved_bytes_per_element > 0 {
-        let saved = Bytes(contents.saved_bytes_per_element);
-        _ = write!(text, ", of which {saved} are saved by its graph");
-        if !nodes.is_empty() {
-            _ = write!(text, " ({})", nodes.join(", "));
-        }
-    }
-    if contents.tensor_bytes_per_element > 2 * contents.viewed_bytes_per_element
-        && contents.viewed_bytes_per_element > 0
-    {
-        let (shown, held) =
-            (Bytes(contents.viewed_bytes_per_element), Bytes(contents.tensor_bytes_per_element));
-        _ = write!(text, "; views of {shown} pin storages of {held}");
-    }
-    text
 }

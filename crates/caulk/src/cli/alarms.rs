@@ -16,7 +16,7 @@ pub(crate) struct AlarmArgs {
     #[arg(long, value_name = "SHARE", default_value = "95%")]
     pub(crate) alarm_gpu: Share,
 
-    /// Warn when steps take this many times as long as before
+    /// Warn when steps take this many times as long as before, for two seconds and more
     #[arg(long, value_name = "FACTOR", default_value = "3")]
     pub(crate) alarm_slow: Factor,
 

@@ -195,7 +195,7 @@ pub(crate) enum OutputFormat {
     Gitlab,
 }
 
-/// Explain a rule
+/// Explain a rule, or a class of leaks that only `caulk run` finds
 #[derive(Debug, Args)]
 #[command(after_help = RULE_HELP)]
 pub(crate) struct RulePageArgs {
