@@ -26,6 +26,7 @@ mod maps;
 mod maths;
 mod once;
 mod pools;
+mod probe;
 mod pymalloc;
 mod python;
 mod real;

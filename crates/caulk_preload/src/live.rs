@@ -5,7 +5,7 @@
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::maps;
+use crate::{maps, probe};
 
 /// Places in the table: 32 bytes each.
 const PLACES: usize = 1 << 16;
@@ -89,7 +89,7 @@ struct Place {
 static TABLE: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-const BYTES: usize = PLACES * size_of::<Place>();
+const BYTES: usize = probe::places(PLACES) * size_of::<Place>();
 
 /// Starts with an empty table; false where there is no memory for one.
 pub(crate) fn start() -> bool {
@@ -109,11 +109,13 @@ pub(crate) fn forget(idle: bool) {
 }
 
 fn places(address: usize) -> impl Iterator<Item = &'static Place> {
-    let table = TABLE.load(Ordering::Acquire);
-    let start = ((address as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-    let probes = if table.is_null() { 0 } else { PROBES };
-    // SAFETY: the table has this many places, zeroed when it was mapped, and stays.
-    (0..probes).map(move |step| unsafe { &*table.add((start + step) % PLACES) })
+    let table = NonNull::new(TABLE.load(Ordering::Acquire));
+    let key = (address as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    // SAFETY: the table has these places, zeroed when it was mapped, and stays.
+    let place = |table: NonNull<Place>, index| unsafe { table.add(index).as_ref() };
+    table
+        .into_iter()
+        .flat_map(move |table| probe::probes::<PLACES>(key, PROBES).map(move |index| place(table, index)))
 }
 
 /// Does what is left of the table stand for fewer bytes, at this interval, than half of it did at the first one?

@@ -10,6 +10,7 @@ use caulk_wire::heap::{
 use crate::lent;
 use crate::local::Local;
 use crate::maps;
+use crate::probe;
 use crate::python::{self, Memory, Others, Own, Raw};
 use crate::segment::Segment;
 
@@ -35,7 +36,7 @@ static STACKS: Table<{ MAX_STACKS * 2 }> = Table(AtomicPtr::new(ptr::null_mut())
 static CODES: Table<{ MAX_CODES * 2 }> = Table(AtomicPtr::new(ptr::null_mut()));
 
 impl<const PLACES: usize> Table<PLACES> {
-    const BYTES: usize = PLACES * size_of::<Place>();
+    const BYTES: usize = probe::places(PLACES) * size_of::<Place>();
 
     fn start(&self) -> bool {
         let Some(new) = maps::anonymous(Self::BYTES) else { return false };
@@ -54,9 +55,9 @@ impl<const PLACES: usize> Table<PLACES> {
     /// The number of a key; `make` writes its record where it is new.
     fn number(&self, key: u64, make: impl FnOnce() -> Option<u32>) -> Option<u32> {
         let (table, key) = (NonNull::new(self.0.load(Ordering::Acquire))?, key.max(1));
-        for step in 0..PROBES.min(PLACES) {
-            // SAFETY: the table has this many places, zeroed when it was mapped, and stays.
-            let place = unsafe { table.add((key as usize).wrapping_add(step) % PLACES).as_ref() };
+        for index in probe::probes::<PLACES>(key, PROBES) {
+            // SAFETY: the table has these places, zeroed when it was mapped, and stays.
+            let place = unsafe { table.add(index).as_ref() };
             let Err(found) = place.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) else {
                 let made = make();
                 place.number.store(made.map_or(FAILED, |number| number + 1), Ordering::Release);
@@ -212,7 +213,7 @@ mod tests {
             });
             assert_eq!(found, None);
         }
-        assert!(written <= 2048, "one place each: {written}");
+        assert!(written <= probe::places(4096) - 2048, "one place each: {written}");
         for key in 1..=2048 {
             assert_eq!(TABLE.number(mix(key), || None), Some(key as u32));
         }

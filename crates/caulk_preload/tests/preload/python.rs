@@ -105,7 +105,7 @@ import os
 library = ctypes.CDLL(None)
 library.caulk_heap_begin(library.caulk_heap_prepare())
 kept = []
-for round in range(1000):
+for round in range(400):
     number = round % 40
     source = "\n" * number + f"def made_{number}(): return bytearray(250_000)"
     names = {}
@@ -119,7 +119,8 @@ os._exit(0)
 fn code_that_takes_the_place_of_other_code_is_told_from_it() {
     let (_folder, path) = written("renewed.py", RENEWED);
     for python in pythons() {
-        // Far below the size of a block, so that each of them is sampled: what is tested is where they are charged.
+        // Far below the size of a block, so that each of them is sampled: what is tested is where they are charged. They are so
+        // few that samples do not become rarer, however busy the machine is.
         let run = run(Command::new(&python).arg(&path).env(INTERVAL_VARIABLE, "32768"));
         let profile = run.first();
         if Refusal::of(profile.slot().field(header::REFUSAL)) == Some(Refusal::UnknownVersion) {
@@ -131,11 +132,11 @@ fn code_that_takes_the_place_of_other_code_is_told_from_it() {
         for (name, line, total) in made {
             assert_eq!(*name, format!("made_{}", line - 1), "{}", python.display());
             let bytes = total.bytes as f64;
-            let error = bytes - 25.0 * 250_000.0;
-            assert!(error.abs() < 2.5e6, "{name}: {bytes} in {}", python.display());
+            let error = bytes - 10.0 * 250_000.0;
+            assert!(error.abs() < 1e6, "{name}: {bytes} in {}", python.display());
             of_all += bytes;
         }
-        assert!((of_all - 250e6).abs() < 25e6, "{of_all} in {}", python.display());
+        assert!((of_all - 100e6).abs() < 10e6, "{of_all} in {}", python.display());
     }
 }
 
