@@ -241,17 +241,24 @@ class Marks:
 
     def _cut(self, unit, index, level):
         """Cuts a boundary. One inside a backward pass waits for its end: what the pass lets go of must not be looked at."""
-        if self._busy or not self._connect():
+        boundary = (unit, index, self.steps, self.phase())
+        if self._busy:
+            # Another thread is at the one before. Epochs are few, and are what all else is counted by.
+            if unit == EPOCH:
+                self.waiting = boundary
+            return
+        if not self._connect():
             return
         self.catch_up(0)
-        boundary = (unit, index, self.steps, self.phase())
         if level and self.agent.passes():
             self.waiting = boundary
         else:
             self._tell(boundary, level)
 
     def catch_up(self, level=1):
-        """Cuts the boundary that waits, if there is one."""
+        """Cuts the boundary that waits, if there is one and no other is being cut."""
+        if self._busy:
+            return
         waiting, self.waiting = self.waiting, None
         if waiting is not None:
             self._tell(waiting, level)

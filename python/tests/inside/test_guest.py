@@ -56,9 +56,50 @@ def test_threads_may_train_side_by_side(train):
     for thread in threads: thread.join()
     """
     told = train(source)
-    # While one thread cuts a boundary, that of another is passed over.
+    # While one thread cuts a boundary, those of another wait, the last of them alone.
     assert told.epochs[-1] == 2 and len(told.epochs) <= 3
     assert 230 <= told.steps <= 240
+
+
+def test_an_epoch_that_begins_while_another_thread_tells_of_one_is_told_later(train):
+    source = """
+    import caulk
+    agent = caulk._marks.agent
+    tell, helper, works, ends, told = agent.boundary, [], *[threading.Event() for _ in range(3)]
+    def boundary(*arguments):
+        if threading.current_thread() in helper:
+            telling.set()
+            told.wait(60)
+        tell(*arguments)
+    agent.boundary, telling = boundary, threading.Event()
+
+    class Waits(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+        @staticmethod
+        def backward(ctx, gradient):
+            works.set()
+            ends.wait(60)
+            return gradient
+
+    def work():
+        Waits.apply(torch.ones(2, requires_grad=True)).sum().backward()
+    for epoch in range(5):
+        if epoch == 1:
+            helper.append(threading.Thread(target=work))
+            helper[0].start()
+            works.wait(60)
+        for i in range(20):
+            train_step()
+            if (epoch, i) == (1, 0):
+                ends.set()
+                telling.wait(60)
+    told.set()
+    helper[0].join()
+    """
+    # The helper's pass lets the second epoch wait, and its end tells of it until the last one has begun.
+    assert train(source).epochs == [0, 1, 4]
 
 
 def test_an_exception_in_a_step_is_the_programs_own(train):
