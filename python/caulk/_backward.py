@@ -13,6 +13,8 @@ from caulk._loops import where
 #: Steps of an optimizer after which its gradients are no longer looked at; on a device, where a look waits for it.
 _LOOKS = 20
 _LOOKS_ON_DEVICE = 3
+#: The same when they are looked at once more.
+_LOOKS_LATER = 2
 #: Optimizers that are looked at.
 _MOST = 64
 
@@ -98,6 +100,13 @@ class StaleGradients:
             watched = self._watched[id(optimizer)] = _Watched(optimizer)
             self.active.append(watched)
 
+    def again(self):
+        """Looks at the gradients once more: a program may clear them from some time on."""
+        for watched in self._watched.values():
+            if not watched.ended and watched.looks_left <= 0:
+                watched.looks_left = _LOOKS_LATER
+                self.active.append(watched)
+
     def stepped(self, optimizer):
         """The optimizer has applied its gradients."""
         watched = self._watched.get(id(optimizer))
@@ -109,12 +118,12 @@ class StaleGradients:
         """Looks at the gradients that have been applied; pass the result to [`StaleGradients.after`]."""
         # While another thread trains, its gradients are not to be touched.
         thread = get_ident()
+        self.active = [watched for watched in self.active if watched.looks_left > 0]
         applied = [watched for watched in self.active if watched.applied and watched.thread == thread]
         looks = ()
         if applied and not self._tensors.are_observed():
             with self._tensors.no_overrides():
                 looks = [look for watched in applied if (look := watched.look(self._tensors))]
-        self.active = [watched for watched in self.active if watched.looks_left > 0]
         return looks
 
     def after(self, looks, site):
@@ -134,26 +143,33 @@ class StaleGradients:
 class _Watched:
     """An optimizer, and the parameter of it that is looked at."""
 
-    __slots__ = ("applied", "looks_left", "optimizer", "thread")
+    __slots__ = ("applied", "ended", "looks_left", "optimizer", "thread")
 
     def __init__(self, optimizer):
         self.optimizer = weakref.ref(optimizer)
         self.applied = False
+        #: It cannot be looked at.
+        self.ended = False
         self.thread = None
         self.looks_left = _LOOKS
+
+    def end(self):
+        """Nothing is looked at any more."""
+        self.ended = True
+        self.looks_left = 0
 
     def look(self, tensors):
         """The parameter, its gradient, the gradient's version, and whether it is other than zero."""
         optimizer = self.optimizer()
         parameter = None if optimizer is None else _smallest(optimizer, tensors)
         if parameter is None:
-            self.looks_left = 0
+            self.end()
             return None
         gradient = parameter.grad
         if gradient is None:
             return self, parameter, None, 0, False
         if not tensors.is_plain(gradient) or gradient.is_sparse or gradient.device.type not in ("cpu", "cuda"):
-            self.looks_left = 0
+            self.end()
             return None
         if gradient.device.type == "cuda":
             # A value that is waited for would spoil the capture.
@@ -166,7 +182,7 @@ class _Watched:
             if tensors.raised_by_handler(error):
                 raise
             # A tensor of a kind of its own.
-            self.looks_left = 0
+            self.end()
             return None
         return self, parameter, gradient, tensors.version(gradient), stale
 

@@ -19,6 +19,8 @@ _COUNT_ALL = 512
 _COUNT_EVERY = 8
 #: Optimizers that are remembered: some programs have one per parameter.
 _MOST_OPTIMIZERS = 4096
+#: Steps after which gradients are looked at once more, and again whenever there are twice as many.
+_LOOK_AGAIN = 64
 #: In place of the site of a backward pass that is not looked at.
 _PLAIN = object()
 #: The same for one inside another.
@@ -100,6 +102,9 @@ class Steps:
             # Steps of other threads count; boundaries are cut on the first.
             self._marks.steps += 1
             return
+        steps = self._marks.steps
+        if steps >= _LOOK_AGAIN and not steps & (steps - 1):
+            self.stale.again()
         epochs = self.epochs.glance(frame) if key == self._alone else None
         if epochs is not None:
             if self.stale.active:

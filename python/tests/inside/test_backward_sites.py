@@ -169,3 +169,16 @@ def test_a_capture_is_left_alone(train):
     assert asked and stale.active[-1].looks_left == before
     """
     train(source)
+
+
+def test_gradients_are_looked_at_again_later_on(train):
+    source = """
+    for i in range(300):
+        if i >= 40:
+            optimizer.zero_grad()
+        backward()
+        optimizer.step()
+    """
+    ((_, count, stale, checked),) = train(source).sites.values()
+    # 20 looks at the beginning, but for the first pass, and two each after 64, 128 and 256 steps.
+    assert (count, stale, checked) == (300, 20, 26)
