@@ -15,6 +15,7 @@ LEAKS = [
     ("cached_tables.py", {"unbounded-history", "global-accumulation"}, "seen_of"),
     ("hook_each_epoch.py", {"hook-never-removed"}, "register_forward_hook"),
     ("gradient_hooks.py", {"hook-never-removed"}, "_backward_hooks"),
+    ("masked_gradients.py", {"hook-never-removed"}, "_backward_hooks"),
     ("figures.py", {"figure-not-closed"}, ""),
     ("step_outputs.py", {"step-outputs-not-cleared", "graph-kept-in-container"}, "validation_step_outputs"),
     ("state_fed_back.py", {"state-not-detached"}, "state"),

@@ -10,6 +10,7 @@ use super::codes::{Codes, each_name, mentions, stores_item};
 use super::watch::{Target, Watch};
 use crate::frames;
 use crate::heap::{Address, AddressMap, AddressSet, loaded, member};
+use crate::symbols;
 
 /// A function's code that is watched while it runs.
 pub(super) struct Candidate {
@@ -205,6 +206,20 @@ fn calls_mutator(code: &Bound<'_, PyAny>) -> bool {
     found
 }
 
+/// File in which a class's first method was written. Its metaclass, which may be the program's, is not asked.
+fn file_of_methods(class: &Bound<'_, PyType>) -> Option<String> {
+    let of_types = class.py().get_type::<PyType>().getattr(intern!(class.py(), "__dict__")).ok()?;
+    let namespace = of_types.get_item("__dict__").ok()?.call_method1("__get__", (class,)).ok()?;
+    let members = namespace.call_method0("values").ok()?;
+    let mut functions = members
+        .try_iter()
+        .ok()?
+        .flatten()
+        .filter(|value| Some(value.get_type_ptr()) == symbols::function_type());
+    let code = functions.next()?.getattr(intern!(class.py(), "__code__")).ok()?;
+    Some(frames::file_of(&code))
+}
+
 /// Files of the module or type named, and of the type's base classes.
 fn home_files(py: Python<'_>, home: &str) -> HashSet<String> {
     let mut files = HashSet::new();
@@ -216,12 +231,15 @@ fn home_files(py: Python<'_>, home: &str) -> HashSet<String> {
     if let Some((module, class)) = home.rsplit_once('.') {
         add_module(module);
         let class = loaded(py, module).and_then(|module| member(&module, class)?.cast_into::<PyType>().ok());
-        for base in class.iter().flat_map(|class| class.mro().iter().collect::<Vec<_>>()) {
-            let base = base.cast_into::<PyType>().ok();
-            if let Some(module) = base.and_then(|base| base.module().ok()) {
+        let bases = class.iter().flat_map(|class| class.mro().iter().collect::<Vec<_>>());
+        let bases: Vec<_> = bases.filter_map(|base| base.cast_into::<PyType>().ok()).collect();
+        for base in &bases {
+            if let Ok(module) = base.module() {
                 add_module(&module.to_string_lossy());
             }
         }
+        // A class may say that it is of another module than it was written in: `torch.Tensor`.
+        files.extend(bases.iter().filter_map(|base| file_of_methods(base)));
     }
     files
 }
