@@ -171,7 +171,7 @@ class Watch:
             self._warn(
                 "slow",
                 f"steps take {now:.3g} s, {now / before:.1f} times as long as before: memory that is swapped or "
-                "reclaimed, heat, or a data source that cannot keep up",
+                "reclaimed, heat, a data source that cannot keep up, or more work in each of them",
             )
 
     def _warn(self, kind: str, text: str) -> None:

@@ -303,3 +303,10 @@ def test_what_shares_one_storage_takes_nothing_from_what_grows(run_caulk):
     # 256 x 256 floats in each of 20 steps, and the pages around them.
     own = leak["growth"].get("in_use_per_unit") or leak["growth"]["bytes_per_unit"]
     assert 4 << 20 < own < 7 << 20, run.told()
+
+
+def test_a_graph_that_is_made_anew_each_step_is_no_state_that_is_fed_back(run_caulk):
+    program = PROGRAMS / "curriculum.py"
+    run: Run = run_caulk(program)
+    assert run.code == 0 and run.alarm_at(program.name, marked_line(program)) is not None, run.told()
+    assert [finding["class"] for finding in run.findings] == ["unbounded-history"], run.told()

@@ -50,6 +50,7 @@ pub(crate) fn look_together(
     epochs: u64,
     walk: Option<Walk>,
 ) -> Contents {
+    let capacity = capacity(heap, containers);
     let standing = Standing::of(heap, containers);
     let started = Stopwatch::start();
     let mut sample = Sample::default();
@@ -66,6 +67,9 @@ pub(crate) fn look_together(
     let _alive = heap.hold(sample.addresses().chain(owned.objects.iter().copied()));
     contents.truncated = owned.truncated;
     let mut facts = Facts::default();
+    if let Some(most) = capacity {
+        facts.add(&format!("capacity:{most}"));
+    }
     facts.element_types(heap, &sample.elements, &mut contents);
     facts.keys(heap, &sample, epochs);
     let mut sizes = owned.measure(heap, &standing.storages, &mut facts, &mut contents);
@@ -91,6 +95,13 @@ pub(crate) fn look_together(
     contents.cuda_bytes_per_element = sizes.on_gpu / count;
     contents.traits = facts.traits;
     contents
+}
+
+/// The most elements that a single deque holds (`maxlen`).
+fn capacity(heap: &mut Heap<'_>, containers: &[Address]) -> Option<u64> {
+    let [container] = containers else { return None };
+    let is_deque = heap.type_of(*container).shape == Shape::Deque;
+    is_deque.then(|| heap.own(*container).getattr("maxlen").ok()?.extract().ok()).flatten()
 }
 
 /// What containers have had from the beginning.

@@ -196,9 +196,10 @@ fn measure<'py>(
     sampler: Option<Sampler>,
 ) -> Contents {
     let mut walk = GraphWalk::new();
-    let mut whole = None;
+    let (mut whole, mut numbers) = (None, None);
     for node in nodes {
         walk.follow(torch, node.clone(), NODE_LIMIT, true);
+        numbers = widest(numbers, walk.numbers());
         if walk.truncated && whole.is_none() {
             whole = walk.nodes_by_number(&node);
         }
@@ -217,6 +218,10 @@ fn measure<'py>(
     let mut node_types: Vec<(String, u32)> = walk.node_types.into_iter().collect();
     node_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     node_types.truncate(8);
+    let mut traits = vec!["tensor".into(), "graph".into()];
+    if let Some((oldest, newest)) = numbers.filter(|_| !walk.truncated) {
+        traits.push(format!("numbers:{oldest}:{newest}"));
+    }
     Contents {
         sampled: 1,
         bytes_per_element: (saved_bytes + own_bytes) / nodes.max(1),
@@ -230,7 +235,13 @@ fn measure<'py>(
         node_bytes: own_bytes,
         truncated: walk.truncated && !estimated,
         node_types,
-        traits: vec!["tensor".into(), "graph".into()],
+        traits,
         ..Contents::default()
     }
+}
+
+/// Both of these ranges of nodes' numbers in one.
+fn widest(some: Option<(u64, u64)>, more: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    let Some((oldest, newest)) = some else { return more };
+    Some(more.map_or((oldest, newest), |more| (oldest.min(more.0), newest.max(more.1))))
 }

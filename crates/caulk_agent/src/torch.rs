@@ -313,6 +313,11 @@ impl<'py> GraphWalk<'py> {
         Some(self.nodes - self.numbered + numbered as u64)
     }
 
+    /// Numbers of the oldest node behind the last root, of those not met before, and of that root.
+    pub(crate) fn numbers(&self) -> Option<(u64, u64)> {
+        self.numbers
+    }
+
     /// Bytes of what was saved, each storage once.
     pub(crate) fn saved_bytes(&self) -> u64 {
         self.saved.values().map(|storage| storage.bytes).sum()

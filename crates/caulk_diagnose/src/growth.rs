@@ -23,6 +23,19 @@ pub(crate) fn is_gone(process: &Process<'_>, scale: Scale, id: u32) -> bool {
     is_counted && later.filter(|boundary| boundary.census_objects > 0).count() >= GONE
 }
 
+/// Is it a graph that was made anew between any two looks at it, oldest node and all? It gets longer, with the sequences of
+/// a curriculum say, and reaches through no more than one step.
+pub(crate) fn is_made_anew(looks: &[&Contents]) -> bool {
+    let numbers = |look: &&Contents| -> Option<(u64, u64)> {
+        let numbers = look.traits.iter().find_map(|fact| fact.strip_prefix("numbers:"))?;
+        let (oldest, newest) = numbers.split_once(':')?;
+        Some((oldest.parse().ok()?, newest.parse().ok()?))
+    };
+    let numbers: Option<Vec<(u64, u64)>> = looks.iter().map(numbers).collect();
+    let anew = |pair: &[(u64, u64)]| pair[1].0 > pair[0].1;
+    numbers.is_some_and(|numbers| numbers.len() > 1 && numbers.windows(2).all(anew))
+}
+
 /// The growth of one thing that was followed.
 #[derive(Debug, Clone)]
 pub(crate) struct Rate {

@@ -98,6 +98,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     let mut parts: Vec<Part<'_>> =
         processes.iter().map(|process| Part::of(&files, process, recording)).collect();
     workers::join(&mut parts);
+    verdicts::share_the_room(&mut parts.iter_mut().map(|part| &mut part.judged).collect::<Vec<_>>());
     for (finding, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
         diagnosis.findings.push(finding);
         diagnosis.verdicts.extend(verdict);
@@ -132,14 +133,19 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
             diagnosis.findings.extend(suspected);
         }
     }
+    most_harmful_first(&mut diagnosis.findings);
+    diagnosis.findings = merge::once(merge::by_role(diagnosis.findings));
+    most_harmful_first(&mut diagnosis.findings);
+    diagnosis.notes.dedup();
+    diagnosis
+}
+
+fn most_harmful_first(findings: &mut [Finding]) {
     let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
-    diagnosis.findings.sort_by(|a, b| {
+    findings.sort_by(|a, b| {
         let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run);
         key(b).cmp(&key(a)).then(own(b).total_cmp(&own(a)))
     });
-    diagnosis.findings = merge::once(merge::by_role(diagnosis.findings));
-    diagnosis.notes.dedup();
-    diagnosis
 }
 
 /// What is said of one process.
@@ -174,8 +180,9 @@ fn of_process(
     let died =
         recording.info.death.as_ref().is_none_or(|death| death.signal.is_some() || death.kill.is_some());
     let suspects = suspect::of_process(files, process, judged, died);
+    let filling = suspect::filling(judged, &suspects);
     let mut findings = suspect::findings(files, process, judged, suspects);
-    if let Some(open) = native::open(judged, &findings) {
+    if let Some(open) = native::open(judged, &findings, filling.map_or(0.0, |filling| filling.bytes)) {
         let cycle = cycles::finding(files, process, judged, open);
         let known = cycle.or_else(|| profiler::finding(files, process, judged, open));
         let mut lines =
@@ -201,6 +208,9 @@ fn of_process(
         demote(&mut findings, native::is_nameless);
     }
     gpu_lines::join(files, process, judged, &mut findings);
+    if let Some(filling) = filling {
+        filling.tell(judged, findings.iter().any(|finding| finding.severity > Severity::Info));
+    }
     findings.extend(retention::finding(process, judged));
     let is_resident =
         |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Rss);

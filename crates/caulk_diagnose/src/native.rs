@@ -30,14 +30,15 @@ const LINES: usize = 3;
 /// What to do where nothing but the line is known.
 const LOOK: &str = "look for what keeps what is made here: `caulk.find_holders(value)` tells it of one value";
 
-/// Growth of a process, in bytes per unit, that `found` leaves open; `None` where it does not grow, or most is explained.
-pub(crate) fn open(judged: &Judged, found: &[Finding]) -> Option<f64> {
+/// Growth of a process, in bytes per unit, that `found` and what fills up leave open; `None` where it does not grow, or
+/// most is explained.
+pub(crate) fn open(judged: &Judged, found: &[Finding], filling: f64) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
     let weighing = found.iter().filter(|finding| finding.severity > Severity::Info && !is_nameless(finding));
     let growths = weighing.filter_map(|finding| finding.growth.as_ref());
     let here = growths.filter(|growth| growth.series == Series::InUse);
     let explained: f64 = here.map(|growth| growth.bytes_per_unit).sum();
-    let open = in_use.bytes_per_unit - explained;
+    let open = in_use.bytes_per_unit - explained - filling;
     (open >= judged.least && open >= OPEN * in_use.bytes_per_unit).then_some(open)
 }
 

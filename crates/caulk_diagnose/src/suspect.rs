@@ -1,6 +1,7 @@
 //! Things that grow, as findings: those with bytes to show for it, one per line and class.
 
 mod drawn;
+mod fills;
 mod opaque;
 mod told;
 
@@ -11,11 +12,12 @@ use caulk_python::BoundKind;
 
 use crate::Files;
 use crate::class::Signs;
-use crate::growth::{Rate, is_gone};
+use crate::growth::{Rate, is_gone, is_made_anew};
 use crate::place::{self, Located, Sought, is_figure_registry};
 use crate::process::Process;
 use crate::units::position;
 use crate::verdicts::Judged;
+pub(crate) use fills::filling;
 pub(crate) use told::path;
 
 /// Part of the process's growth from which on a graph may be charged with what nothing else explains.
@@ -48,6 +50,8 @@ pub(crate) struct Suspect<'a> {
     beside: Option<Evidence>,
     /// Its elements keep the same things: each for itself they would keep more than there is.
     shares: bool,
+    /// It holds so many elements at most.
+    fills: Option<u64>,
 }
 
 /// What grows in a process, and is held by the program itself or has bytes to show.
@@ -93,10 +97,11 @@ fn those_that<'a>(
     let Some(scale) = judged.scale else { return Vec::new() };
     let suspect = |id| {
         let (&holder, mut rate) = (process.holders.get(&id)?, Rate::of(process, scale, id)?);
-        if of_caulk(holder) || is_gone(process, scale, id) {
+        let looks = process.contents.get(&id).map_or(&[][..], Vec::as_slice);
+        if of_caulk(holder) || is_gone(process, scale, id) || is_made_anew(looks) {
             return None;
         }
-        let contents = process.contents.get(&id).and_then(|looks| looks.last().copied());
+        let contents = looks.last().copied();
         let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2);
         let series = if on_gpu { Series::CudaAllocated } else { Series::InUse };
         let grows = judged.series(series).filter(|verdict| verdict.state == State::Grows);
@@ -122,6 +127,10 @@ fn those_that<'a>(
         }
         let sought = Sought { id, kind, bytes_per_unit: rate.bytes_per_unit };
         let located = place::locate(files, process, scale, sought);
+        let fills = fills::most(contents, located.as_ref(), &rate);
+        if fills.is_some_and(|most| fills::is_full(most, &rate)) {
+            return None;
+        }
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
         let confidence = confidence(located.as_ref(), judged.series(series), &rate);
         let severity = Severity::Info;
@@ -138,6 +147,7 @@ fn those_that<'a>(
             series,
             beside,
             shares,
+            fills,
         })
     };
     process.ids().into_iter().filter_map(suspect).collect()
@@ -182,7 +192,8 @@ impl Suspect<'_> {
         let refuted =
             self.rate.span < whole / 2.0 && self.rate.bytes_per_unit >= judged.least_of(self.series);
         let bounded = located.facts.bounds.iter().any(|bound| bound.called);
-        let full = located.facts.bounds.iter().any(|bound| bound.kind == BoundKind::Capacity);
+        let weighs = state == Some(State::Grows) && self.rate.bytes_per_unit >= judged.least_of(self.series);
+        let full = !weighs && located.facts.bounds.iter().any(|bound| bound.kind == BoundKind::Capacity);
         let decided = settled || state == Some(State::Grows) && self.rate.bytes_per_unit > 0.0;
         let weightless = decided && self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
         // Weak containers follow what others keep alive.
@@ -221,6 +232,10 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         let here = suspect.series == Series::InUse && !suspect.rate.is_late;
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
+    // Figures that no line is known to make may be all that is left.
+    if suspects.iter().any(|suspect| suspect.located.is_none() && is_figure_registry(suspect.holder)) {
+        return;
+    }
     let here = suspects.iter().filter(|suspect| suspect.series == Series::InUse);
     let (open, known): (Vec<&Suspect<'_>>, Vec<&Suspect<'_>>) = here.partition(|suspect| shares(suspect));
     // What no line grows (the buffer within a stream, held from C) may well be a part of the open elements.
@@ -258,6 +273,9 @@ fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate)
 /// grows by the same line, per unit; the lists of a dict are one matter.
 fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> Severity {
     let Suspect { rate, series, .. } = suspect;
+    if suspect.units_to_fill(judged).is_some() {
+        return Severity::Info;
+    }
     let Some(in_use) = judged.series(*series) else { return Severity::Info };
     let over_run = bytes * rate.span;
     let weighs = bytes >= judged.least_of(*series);

@@ -74,6 +74,16 @@ impl Judged {
         }
     }
 
+    /// Memory lasts longer than its growth tells: only so large a part of that goes on.
+    pub(crate) fn slow_down(&mut self, part: f64) {
+        for verdict in
+            self.verdicts.iter_mut().filter(|verdict| matches!(verdict.series, Series::InUse | Series::Rss))
+        {
+            let lasts = part * verdict.bytes_per_unit >= self.least;
+            verdict.oom_in_s = verdict.oom_in_s.filter(|_| lasts).map(|span| span.map(|until| until / part));
+        }
+    }
+
     /// Lets resident memory decide: what grows lies with an allocator that does not say what it has in use.
     pub(crate) fn leave_to_resident(&mut self) {
         let in_use = self.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
@@ -172,6 +182,25 @@ fn hasten(verdicts: &mut [Verdict]) {
     {
         let sooner = verdict.bytes_per_unit / resident;
         verdict.oom_in_s = verdict.oom_in_s.map(|[low, high]| [low * sooner, high]);
+    }
+}
+
+/// Processes that grow side by side fill the same memory: it lasts for a shorter time than each of them alone tells.
+pub(crate) fn share_the_room(all: &mut [&mut Judged]) {
+    let rate = |judged: &Judged| {
+        let verdict = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
+        Some(verdict.bytes_per_unit / verdict.unit_seconds?).filter(|rate| *rate > 0.0)
+    };
+    let whole: f64 = all.iter().filter_map(|judged| rate(judged)).sum();
+    for judged in all.iter_mut() {
+        let Some(own) = rate(judged) else { continue };
+        let host = judged
+            .verdicts
+            .iter_mut()
+            .filter(|verdict| matches!(verdict.series, Series::InUse | Series::Rss));
+        host.for_each(|verdict| {
+            verdict.oom_in_s = verdict.oom_in_s.map(|span| span.map(|until| until * own / whole));
+        });
     }
 }
 

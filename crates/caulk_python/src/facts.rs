@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::index::Base;
 use crate::index::{Action, Assignment, Nature, Op, Place};
+use crate::limit;
 use crate::loads::mentions;
 use crate::module::Module;
 use crate::path::{Path, Root, Step};
@@ -40,6 +41,9 @@ pub struct Bound {
     pub kind: BoundKind,
     /// Conditions between function and statement, as in [`crate::GrowSite::conditions`].
     pub conditions: Vec<String>,
+    /// The most elements that it leaves, where the module tells the number: a capacity, or the length from which on it
+    /// takes elements out.
+    pub most: Option<u64>,
     /// The function is called by name somewhere in this file, is called by Python or a framework, or is the one that
     /// grows the container. A `close()` that nobody calls limits nothing, nor does what runs once.
     pub called: bool,
@@ -227,9 +231,11 @@ pub(crate) fn assignments<'m>(
 fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growth: &[&Op]) -> Vec<Bound> {
     let grown_in: Vec<String> = growth.iter().map(|op| function_of_statement(module, op.place)).collect();
     let mut found = Vec::new();
-    for assignment in assignments(module, name, owner).filter(|assignment| assignment.capacity.is_some()) {
+    for assignment in assignments(module, name, owner) {
+        let Some(capacity) = &assignment.capacity else { continue };
         let spot = spot(module, assignment.place.statement);
-        found.push(Bound { spot, kind: BoundKind::Capacity, conditions: Vec::new(), called: true });
+        let most = limit::number(module, capacity);
+        found.push(Bound { spot, kind: BoundKind::Capacity, conditions: Vec::new(), most, called: true });
     }
     for (op, element) in ops {
         let kind = match op.action {
@@ -249,7 +255,10 @@ fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growt
         // Lightning's check before training clears what it gathered, once.
         let once = conditions.iter().any(|condition| condition.contains("sanity"));
         let called = !once && (grown_in.contains(&spot.function) || is_called(module, op.place));
-        found.push(Bound { spot, kind, conditions, called });
+        let takes_out = matches!(kind, BoundKind::Removed | BoundKind::Trimmed | BoundKind::Cleared);
+        let most =
+            conditions.iter().filter(|_| takes_out).find_map(|test| limit::compared(module, name, test));
+        found.push(Bound { spot, kind, conditions, most, called });
     }
     found.sort_by_key(|bound| (bound.spot.line, bound.spot.column));
     found.dedup();

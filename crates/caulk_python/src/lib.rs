@@ -19,6 +19,7 @@ mod imports;
 mod index;
 mod library;
 mod likely;
+mod limit;
 mod loads;
 mod module;
 mod path;

@@ -281,9 +281,13 @@ fn blame(verdict: &Verdict, suspects: &[&Finding]) -> String {
         None => return String::new(),
     };
     let kind = if first.sites.is_empty() { "what grows" } else { "the line" };
+    let growth = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
+    // What is sure comes before what is suspected, whichever is more.
+    let most = suspects.iter().all(|other| growth(other) <= growth(first));
     match (first.confidence, suspects.len()) {
         (Confidence::Proved, 1) => format!("; {kind} is {place}"),
-        (Confidence::Proved, _) => format!("; {kind} that adds most is {place}"),
+        (Confidence::Proved, _) if most => format!("; {kind} that adds most is {place}"),
+        (Confidence::Proved, _) => format!("; {kind} that surely adds to it is {place}"),
         (Confidence::Suspected, _) => format!("; perhaps {kind} is {place}"),
         _ => format!("; most likely {kind} is {place}"),
     }

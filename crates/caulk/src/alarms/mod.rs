@@ -97,8 +97,8 @@ impl Alarms {
         });
         let slow = slow.map(|slow| {
             format!(
-                "steps take {:.3} s, {:.1} times as long as before: memory that is swapped or reclaimed, heat, or a data \
-                 source that cannot keep up",
+                "steps take {:.3} s, {:.1} times as long as before: memory that is swapped or reclaimed, heat, a data \
+                 source that cannot keep up, or more work in each of them",
                 slow.seconds, slow.factor
             )
         });

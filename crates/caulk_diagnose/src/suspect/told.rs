@@ -53,9 +53,11 @@ pub(super) fn finding(
     let name = first.located.as_ref().map_or(first.holder.name.as_str(), |located| &located.name);
     let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files));
     let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files));
-    let mut fix = match beyond_class(first) {
-        Some((_, change)) => fix::display(change),
-        None => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
+    let ends = first.units_to_fill(judged).and_then(|_| ends(first));
+    let mut fix = match (beyond_class(first), &ends) {
+        (Some((_, change)), _) => fix::display(change),
+        (None, Some(_)) if first.class.group() != Group::Graph => fix::display(ROOM),
+        (None, _) => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
     };
     if let Some(rest) = without_graphs(first, &growth) {
         fix.description = format!("{}; {rest}", fix.description.trim_end_matches('.'));
@@ -65,7 +67,7 @@ pub(super) fn finding(
         confidence: first.confidence,
         scope: Scope::Run,
         severity: group.iter().map(|suspect| suspect.severity).max().unwrap_or(Severity::Info),
-        message: message(first, &container, adding.len() - 1, &growth),
+        message: message(first, &container, adding.len() - 1, &growth, ends.as_deref()),
         sites,
         container,
         holder: first.holder.expression.clone(),
@@ -103,6 +105,19 @@ const MORE_PARAMETERS: &str =
 const FEWER_PARAMETERS: &str = "take out what is not trained any more with its state (`del optimizer.state[parameter]`, and its \
                                 group), or make a new optimizer and drop the old one";
 
+/// What to do about something that fills up.
+const ROOM: &str = "nothing, where there is room for it; else bound it at less";
+
+/// Where its growth ends.
+fn ends(suspect: &Suspect<'_>) -> Option<String> {
+    let most = suspect.fills?;
+    let bytes = suspect.bytes_when_full().map_or_else(String::new, |bytes| {
+        let bytes = Bytes::signed(bytes).to_string();
+        format!(" and keeps {}", bytes.trim_start_matches('+'))
+    });
+    Some(format!("it fills up, and is full when it has {most}{bytes}"))
+}
+
 /// Why it grows, and what to do about it, where the class says something else of others.
 fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
     let (holder, class) = (suspect.holder, suspect.class);
@@ -125,7 +140,13 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
 }
 
 /// `others`: containers that the same line grows.
-fn message(suspect: &Suspect<'_>, container: &str, others: usize, growth: &Growth) -> String {
+fn message(
+    suspect: &Suspect<'_>,
+    container: &str,
+    others: usize,
+    growth: &Growth,
+    ends: Option<&str>,
+) -> String {
     let unit = unit_name(growth.unit);
     let container =
         if container.is_empty() { "a container held from C".into() } else { format!("`{container}`") };
@@ -156,7 +177,8 @@ fn message(suspect: &Suspect<'_>, container: &str, others: usize, growth: &Growt
         }
         _ => format!("{container} grows by {} per {unit}", count("element")),
     };
-    let why = beyond_class(suspect).map_or_else(|| suspect.class.summary(), |(why, _)| why);
+    let why = beyond_class(suspect).map(|(why, _)| why).or(ends);
+    let why = why.unwrap_or_else(|| suspect.class.summary());
     format!("{what}, {rate} per {unit}: {why}")
 }
 

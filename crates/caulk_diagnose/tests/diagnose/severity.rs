@@ -68,6 +68,78 @@ fn one_float_per_epoch_beside_a_leak_is_not_told() {
     assert_eq!(told, [("trainer.ious", Severity::Error)]);
 }
 
+/// Elements of 2.5 MB, four more per epoch, which all of the growth is.
+fn filling(source: &str) -> Run {
+    ious(Run::of(source).epochs(rising(400 * MB, 10 * MB, 8)), rising(4, 4, 8))
+}
+
+#[test]
+fn what_fills_up_to_a_bound_is_no_leak() {
+    let most = SOURCE.replace("self.ious = []", "self.ious = deque(maxlen=64)");
+    let cut = SOURCE.replace(
+        "(self.model(batch))",
+        "(self.model(batch))\n            if len(self.ious) > 64:\n                self.ious.pop(0)",
+    );
+    for source in [most, cut] {
+        assert_ne!(source, SOURCE);
+        let run = filling(&source);
+        let (finding, verdicts) = (run.finding(), run.diagnose().verdicts);
+        assert_eq!(finding.severity, Severity::Info, "{}", finding.message);
+        assert!(finding.message.contains("is full when it has 64 and keeps 160 MB"), "{}", finding.message);
+        // 32 more at 4 per epoch, and then some in which it stands still.
+        assert_eq!((verdicts[0].state, verdicts[0].more_needed), (State::Undecided, Some(12)));
+    }
+}
+
+#[test]
+fn a_container_says_itself_how_much_it_holds() {
+    let contents = elements(5 * MB / 2, &["tensor", "graph", "capacity:64"]);
+    let ious = attribute(1, "trainer", "Trainer", "ious");
+    let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8));
+    let run = run.grown(ContainerKind::Deque, ious, contents, rising(4, 4, 8));
+    assert_eq!(run.finding().severity, Severity::Info);
+}
+
+#[test]
+fn a_bound_that_does_not_hold_bounds_nothing() {
+    let low = SOURCE.replace("self.ious = []", "self.ious = deque(maxlen=16)");
+    assert_eq!(filling(&low).finding().severity, Severity::Error);
+}
+
+#[test]
+fn a_graph_that_is_made_anew_between_looks_is_no_state_that_is_fed_back() {
+    let told = |renewed: u64| {
+        let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8));
+        let mut run = run.say(attribute(1, "trainer", "Trainer", "state"));
+        for boundary in 0..8_u32 {
+            let nodes = 100 * (1 + u64::from(boundary));
+            let (oldest, newest) =
+                (u64::from(boundary) * 10_000 * renewed, u64::from(boundary) * 10_000 + nodes);
+            let traits = vec!["tensor".into(), "graph".into(), format!("numbers:{oldest}:{newest}")];
+            let graph = Contents {
+                id: 1,
+                boundary,
+                sampled: 1,
+                bytes_per_element: 100 << 10,
+                graph_nodes: nodes,
+                traits,
+                ..Contents::default()
+            };
+            let length = ContainerLen {
+                boundary,
+                id: 1,
+                kind: ContainerKind::Graph,
+                len: nodes,
+                ..ContainerLen::default()
+            };
+            run = run.say(graph).say(length);
+        }
+        run.diagnose().findings.iter().any(|finding| finding.holder == "trainer.state")
+    };
+    assert!(told(0));
+    assert!(!told(1));
+}
+
 #[test]
 fn a_buffer_that_filled_is_withdrawn() {
     let lengths = [40, 80, 120, 160, 160, 160, 160, 160];

@@ -1,0 +1,97 @@
+//! The number that a container's length is held at, as far as the text of the module tells it.
+
+use crate::module::Module;
+
+/// Names followed from one to the next: `self.most = most` of `def __init__(self, most=10)`.
+const DEPTH: usize = 3;
+
+/// The number that a limit stands for: a literal, or a name that is bound to one somewhere in the module (a constant, an
+/// attribute, a default or an argument by keyword), the greatest of these.
+pub(crate) fn number(module: &Module, limit: &str) -> Option<u64> {
+    followed(module, limit, DEPTH)
+}
+
+fn followed(module: &Module, limit: &str, depth: usize) -> Option<u64> {
+    let limit = limit.trim();
+    literal(limit).or_else(|| {
+        let name = limit.rsplit('.').next().filter(|name| is_name(name))?;
+        let lines = (1..).map_while(|line| module.line(line));
+        let values = lines.flat_map(|line| bound_in(line, name));
+        let numbers = values.filter_map(|value| match literal(value) {
+            None if depth > 1 && value != name => followed(module, value, depth - 1),
+            number => number,
+        });
+        numbers.max()
+    })
+}
+
+/// The number that a condition compares the length of `name` with, where it holds only for containers that are longer.
+pub(crate) fn compared(module: &Module, name: &str, condition: &str) -> Option<u64> {
+    let (_, rest) = condition.split_once("len(")?;
+    let (measured, rest) = rest.split_once(')')?;
+    if measured.rsplit('.').next() != Some(name) {
+        return None;
+    }
+    let limit = rest.trim_start().strip_prefix('>')?;
+    let limit = limit.strip_prefix('=').unwrap_or(limit).trim();
+    let end = limit.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(limit.len());
+    // What else is asked for may never come.
+    let alone =
+        limit[end..].trim_matches([' ', ')']).is_empty() && condition.trim_start().starts_with("len(");
+    number(module, &limit[..end]).filter(|_| alone)
+}
+
+fn literal(text: &str) -> Option<u64> {
+    let digits = text.chars().filter(|c| *c != '_').collect::<String>();
+    digits.parse().ok()
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// What a line binds the name to, where that is a literal or another name: `name = 3`, `name: int = 3`, `f(name=3)`.
+fn bound_in<'m>(line: &'m str, name: &str) -> Vec<&'m str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let values = line.match_indices(name).filter_map(|(at, _)| {
+        if line[..at].ends_with(is_part) {
+            return None;
+        }
+        let rest = line[at + name.len()..].trim_start();
+        let rest = rest.strip_prefix(": int").map_or(rest, str::trim_start);
+        let value = rest.strip_prefix('=').filter(|value| !value.starts_with('='))?.trim_start();
+        let end = value.find(|c: char| !is_part(c)).unwrap_or(value.len());
+        // `3 * x` and `3.5` are other numbers.
+        let whole = value[end..].trim_start().chars().next().is_none_or(|c| ",):;#".contains(c));
+        Some(&value[..end]).filter(|value| whole && !value.is_empty())
+    });
+    values.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(condition: &str, most: Option<u64>) {
+        let source = "LIMIT = 4_096\nSCALE = 3 * LIMIT\ndef make(self, room: int = 10, *, unknown):\n    self.most = room\n\
+             make(room=30)\na = b\nb = a\n";
+        let module = Module::parse("m.py", source);
+        assert_eq!(compared(&module, "rows", condition), most, "{condition}");
+    }
+
+    #[test]
+    fn limits_of_a_length_are_found() {
+        check("len(self.rows) > 900", Some(900));
+        check("len(rows) >= LIMIT", Some(4096));
+        check("len(self.rows) > self.room", Some(30));
+        check("len(self.rows) > self.most", Some(30));
+        check("len(rows) > a", None);
+        check("len(self.others) > 900", None);
+        check("len(rows) < 900", None);
+        check("len(rows) > unknown", None);
+        check("len(rows) > SCALE", None);
+        check("len(rows) > 900 and full", None);
+        check("full and len(rows) > 900", None);
+        check("rows", None);
+    }
+}
