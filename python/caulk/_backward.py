@@ -13,8 +13,9 @@ from caulk._loops import where
 #: Steps of an optimizer after which its gradients are no longer looked at; on a device, where a look waits for it.
 _LOOKS = 20
 _LOOKS_ON_DEVICE = 3
-#: The same when they are looked at once more.
+#: The same when they are looked at once more: after so many steps, and whenever these are twice as many.
 _LOOKS_LATER = 2
+_LOOK_AGAIN = 64
 #: Optimizers that are looked at.
 _MOST = 64
 
@@ -100,19 +101,23 @@ class StaleGradients:
             watched = self._watched[id(optimizer)] = _Watched(optimizer)
             self.active.append(watched)
 
-    def again(self):
-        """Looks at the gradients once more: a program may clear them from some time on."""
-        for watched in self._watched.values():
-            if not watched.ended and watched.looks_left <= 0:
-                watched.looks_left = _LOOKS_LATER
-                self.active.append(watched)
-
     def stepped(self, optimizer):
-        """The optimizer has applied its gradients."""
+        """The optimizer has applied its gradients; true where they are to be looked at once more."""
         watched = self._watched.get(id(optimizer))
-        if watched is not None:
+        if watched is None:
+            return False
+        watched.steps += 1
+        again = watched.looks_left <= 0 and not watched.ended and watched.steps >= watched.again_at
+        if again:
+            # A program may clear them from some time on.
+            watched.again_at = 2 * watched.steps
+            watched.looks_left = _LOOKS_LATER
+            if watched not in self.active:
+                self.active.append(watched)
+        if watched.looks_left > 0:
             watched.applied = True
             watched.thread = get_ident()
+        return again
 
     def before(self):
         """Looks at the gradients that have been applied; pass the result to [`StaleGradients.after`]."""
@@ -143,7 +148,7 @@ class StaleGradients:
 class _Watched:
     """An optimizer, and the parameter of it that is looked at."""
 
-    __slots__ = ("applied", "ended", "looks_left", "optimizer", "thread")
+    __slots__ = ("again_at", "applied", "ended", "looks_left", "optimizer", "steps", "thread")
 
     def __init__(self, optimizer):
         self.optimizer = weakref.ref(optimizer)
@@ -152,6 +157,9 @@ class _Watched:
         self.ended = False
         self.thread = None
         self.looks_left = _LOOKS
+        #: Steps so far, and those after which it is looked at once more.
+        self.steps = 0
+        self.again_at = _LOOK_AGAIN
 
     def end(self):
         """Nothing is looked at any more."""

@@ -241,29 +241,28 @@ class Marks:
 
     def _cut(self, unit, index, level):
         """Cuts a boundary. One inside a backward pass waits for its end: what the pass lets go of must not be looked at."""
-        boundary = (unit, index, self.steps, self.phase())
-        if self._busy:
-            # Another thread is at the one before. Epochs are few, and are what all else is counted by.
-            if unit == EPOCH:
-                self.waiting = boundary
-            return
         if not self._connect():
             return
         self.catch_up(0)
+        boundary = (unit, index, self.steps, self.phase())
         if level and self.agent.passes():
             self.waiting = boundary
         else:
             self._tell(boundary, level)
 
     def catch_up(self, level=1):
-        """Cuts the boundary that waits, if there is one and no other is being cut."""
-        if self._busy:
-            return
+        """Cuts the boundary that waits, if there is one."""
         waiting, self.waiting = self.waiting, None
         if waiting is not None:
             self._tell(waiting, level)
 
     def _tell(self, boundary, level):
+        # No call between the look and the mark: neither another thread nor a handler of a signal comes between.
+        if self._busy:
+            # Another thread is at the one before. Epochs are few, and are what all else is counted by.
+            if boundary[0] == EPOCH:
+                self.waiting = boundary
+            return
         self._busy = True
         try:
             if boundary[0] != STEPS or not self._at_this_spacing % _FLUSH_EVERY:

@@ -19,8 +19,6 @@ _COUNT_ALL = 512
 _COUNT_EVERY = 8
 #: Optimizers that are remembered: some programs have one per parameter.
 _MOST_OPTIMIZERS = 4096
-#: Steps after which gradients are looked at once more, and again whenever there are twice as many.
-_LOOK_AGAIN = 64
 #: In place of the site of a backward pass that is not looked at.
 _PLAIN = object()
 #: The same for one inside another.
@@ -102,13 +100,10 @@ class Steps:
             # Steps of other threads count; boundaries are cut on the first.
             self._marks.steps += 1
             return
-        steps = self._marks.steps
-        if steps >= _LOOK_AGAIN and not steps & (steps - 1):
-            self.stale.again()
         epochs = self.epochs.glance(frame) if key == self._alone else None
         if epochs is not None:
-            if self.stale.active:
-                self.stale.stepped(optimizer)
+            if self.stale.stepped(optimizer):
+                self._look_at_the_next()
             if epochs or self.passes.delivered:
                 self._step(epochs)
             else:
@@ -122,8 +117,8 @@ class Steps:
                 self._round.add(key)
                 if len(self._round) > 1:
                     return
-        if self.stale.active:
-            self.stale.stepped(optimizer)
+        if self.stale.stepped(optimizer):
+            self._look_at_the_next()
         self._event(key, is_new, frame)
 
     def _meets(self, optimizer, key):

@@ -20,7 +20,7 @@ use facts::Facts;
 use sample::Sample;
 pub(crate) use whole::{Walk, made_by};
 
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_forked, type_address};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_forked, loaded, member, type_address};
 use crate::stopwatch::Stopwatch;
 use crate::torch::{self, GraphWalk, Torch};
 
@@ -97,11 +97,15 @@ pub(crate) fn look_together(
     contents
 }
 
-/// The most elements that a single deque holds (`maxlen`).
+/// The most elements that a single deque holds (`maxlen`), whatever a class that extends it calls so.
 fn capacity(heap: &mut Heap<'_>, containers: &[Address]) -> Option<u64> {
     let [container] = containers else { return None };
-    let is_deque = heap.type_of(*container).shape == Shape::Deque;
-    is_deque.then(|| heap.own(*container).getattr("maxlen").ok()?.extract().ok()).flatten()
+    if heap.type_of(*container).shape != Shape::Deque {
+        return None;
+    }
+    let deque = member(&loaded(heap.py, "collections")?, "deque")?;
+    let most = deque.getattr("maxlen").ok()?.call_method1("__get__", (heap.own(*container),)).ok()?;
+    most.extract().ok()
 }
 
 /// What containers have had from the beginning.

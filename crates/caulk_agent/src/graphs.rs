@@ -196,10 +196,10 @@ fn measure<'py>(
     sampler: Option<Sampler>,
 ) -> Contents {
     let mut walk = GraphWalk::new();
-    let (mut whole, mut numbers) = (None, None);
+    let (mut whole, mut numbers) = (None, Vec::new());
     for node in nodes {
         walk.follow(torch, node.clone(), NODE_LIMIT, true);
-        numbers = widest(numbers, walk.numbers());
+        numbers.push(walk.numbers());
         if walk.truncated && whole.is_none() {
             whole = walk.nodes_by_number(&node);
         }
@@ -219,7 +219,10 @@ fn measure<'py>(
     node_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     node_types.truncate(8);
     let mut traits = vec!["tensor".into(), "graph".into()];
-    if let Some((oldest, newest)) = numbers.filter(|_| !walk.truncated) {
+    // Where a graph has none, nothing is known of its age.
+    let numbers: Option<Vec<(u64, u64)>> = numbers.into_iter().collect();
+    let all = numbers.filter(|_| !walk.truncated).and_then(|all| all.into_iter().reduce(widest));
+    if let Some((oldest, newest)) = all {
         traits.push(format!("numbers:{oldest}:{newest}"));
     }
     Contents {
@@ -241,7 +244,6 @@ fn measure<'py>(
 }
 
 /// Both of these ranges of nodes' numbers in one.
-fn widest(some: Option<(u64, u64)>, more: Option<(u64, u64)>) -> Option<(u64, u64)> {
-    let Some((oldest, newest)) = some else { return more };
-    Some(more.map_or((oldest, newest), |more| (oldest.min(more.0), newest.max(more.1))))
+fn widest(some: (u64, u64), more: (u64, u64)) -> (u64, u64) {
+    (some.0.min(more.0), some.1.max(more.1))
 }

@@ -51,8 +51,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use caulk_core::wire::Note;
-use caulk_core::{Diagnostic, Finding, GpuUse, Recording, Scope, Series, Severity, State, Verdict};
+use caulk_core::wire::{ContainerKind, Note};
+use caulk_core::{Diagnostic, Finding, GpuUse, Recording, Scope, Series, Severity, Site, State, Verdict};
 use caulk_python::Module;
 
 use crate::children::Children;
@@ -98,7 +98,9 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     let mut parts: Vec<Part<'_>> =
         processes.iter().map(|process| Part::of(&files, process, recording)).collect();
     workers::join(&mut parts);
-    verdicts::share_the_room(&mut parts.iter_mut().map(|part| &mut part.judged).collect::<Vec<_>>());
+    let end_ns = parts.iter().filter_map(|part| part.process.seen_until()).max().unwrap_or(0);
+    let last = parts.iter_mut().filter(|part| part.process.lives_at(end_ns));
+    verdicts::share_the_room(&mut last.map(|part| &mut part.judged).collect::<Vec<_>>());
     for (finding, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
         diagnosis.findings.push(finding);
         diagnosis.verdicts.extend(verdict);
@@ -187,6 +189,7 @@ fn of_process(
         let known = cycle.or_else(|| profiler::finding(files, process, judged, open));
         let mut lines =
             known.map_or_else(|| native::findings(files, process, judged, open), |known| vec![known]);
+        lines.retain(|line| !findings.iter().any(|finding| caches(finding, line)));
         let rate = judged.in_use().map_or(0.0, |verdict| verdict.bytes_per_unit);
         let much = |line: &Finding| {
             let bytes = line.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
@@ -228,6 +231,13 @@ fn of_process(
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
     findings
+}
+
+/// Is the line in a function whose results a cache is found to keep?
+fn caches(cache: &Finding, line: &Finding) -> bool {
+    let same = |(a, b): (&Site, &Site)| (&a.file, &a.function) == (&b.file, &b.function);
+    let is_cache = cache.holder_path.last().is_some_and(|kind| kind == ContainerKind::LruCache.as_str());
+    is_cache && cache.sites.first().zip(line.sites.first()).is_some_and(same)
 }
 
 /// Makes some findings mere advice.

@@ -69,6 +69,18 @@ impl<'a> Process<'a> {
         }
     }
 
+    /// When its last boundary was.
+    pub(crate) fn seen_until(&self) -> Option<u64> {
+        self.boundaries.last().map(|boundary| boundary.time_ns)
+    }
+
+    /// Has it gone on for as good as all of the time until then, since it began?
+    pub(crate) fn lives_at(&self, end_ns: u64) -> bool {
+        let begun = self.boundaries.first().map_or(end_ns, |boundary| boundary.time_ns);
+        let span = end_ns.saturating_sub(begun);
+        self.seen_until().is_some_and(|last| end_ns.saturating_sub(last) <= span / 5)
+    }
+
     /// Has its agent told who it is, and seen a boundary?
     fn has_begun(&self) -> bool {
         self.hello.is_some() && !self.boundaries.is_empty()

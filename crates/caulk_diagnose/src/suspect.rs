@@ -64,6 +64,7 @@ pub(crate) fn of_process<'a>(
     let mut suspects = those_that(Rate::grows, files, process, judged);
     opaque::weigh(process, judged, &mut suspects);
     drawn::weigh(process, judged, &mut suspects);
+    fills::leave_out(judged, &mut suspects);
     by_elimination(judged, &mut suspects);
     let of_line: Vec<f64> = suspects
         .iter()
@@ -127,10 +128,11 @@ fn those_that<'a>(
         }
         let sought = Sought { id, kind, bytes_per_unit: rate.bytes_per_unit };
         let located = place::locate(files, process, scale, sought);
-        let fills = fills::most(contents, located.as_ref(), &rate);
-        if fills.is_some_and(|most| fills::is_full(most, &rate)) {
+        let capacity = fills::capacity(contents);
+        if capacity.is_some_and(|most| rate.elements >= most) {
             return None;
         }
+        let fills = capacity.or_else(|| fills::bound(kind, located.as_ref(), &rate));
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
         let confidence = confidence(located.as_ref(), judged.series(series), &rate);
         let severity = Severity::Info;
@@ -229,7 +231,7 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
             || suspect.holds("shared")
             || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
-        let here = suspect.series == Series::InUse && !suspect.rate.is_late;
+        let here = suspect.series == Series::InUse && !suspect.rate.is_late && suspect.fills.is_none();
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
     // Figures that no line is known to make may be all that is left.
@@ -273,7 +275,7 @@ fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate)
 /// grows by the same line, per unit; the lists of a dict are one matter.
 fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> Severity {
     let Suspect { rate, series, .. } = suspect;
-    if suspect.units_to_fill(judged).is_some() {
+    if suspect.units_to_fill().is_some() {
         return Severity::Info;
     }
     let Some(in_use) = judged.series(*series) else { return Severity::Info };
@@ -341,6 +343,9 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let weighing =
         groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
     let own: f64 = weighing.map(bytes).sum();
+    // What fills up has its pages, too.
+    let fills = |group: &&Vec<Suspect<'_>>| group.iter().all(|suspect| suspect.units_to_fill().is_some());
+    let filling: f64 = groups.iter().filter(fills).map(bytes).sum();
     // Pages come and go by chance: where the bytes in them surely grow, uneven steps of theirs raise no doubt that they
     // do, but about how much.
     let resident = judged.series(Series::Rss).and_then(|verdict| match verdict.state {
@@ -348,14 +353,12 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
         State::Undecided => verdict.interval.map(|[low, _]| low).filter(|low| *low >= in_use.bytes_per_unit),
         _ => None,
     });
+    let resident = resident.map(|resident| resident - filling);
+    let rate = in_use.bytes_per_unit - filling;
     // What far more pages are kept for is not known.
     match resident.filter(|resident| *resident <= MOST_PAGES * own) {
-        Some(resident) if own >= 0.5 * in_use.bytes_per_unit.min(resident) => {
-            resident.max(own.min(in_use.bytes_per_unit)) / own
-        }
-        _ if own > in_use.interval.map_or(in_use.bytes_per_unit, |[_, high]| high) => {
-            in_use.bytes_per_unit / own
-        }
+        Some(resident) if own >= 0.5 * rate.min(resident) => resident.max(own.min(rate)) / own,
+        _ if rate > 0.0 && own > in_use.interval.map_or(rate, |[_, high]| high - filling) => rate / own,
         _ => 1.0,
     }
 }

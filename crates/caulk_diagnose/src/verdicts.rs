@@ -19,6 +19,10 @@ pub(crate) struct Judged {
     pub(crate) scale: Option<Scale>,
     /// Growth per unit that matters, in bytes.
     pub(crate) least: f64,
+    /// Bytes that were left of the host's memory in the end.
+    pub(crate) room: Option<f64>,
+    /// Whether memory grows is open because of what fills up.
+    pub(crate) fills: bool,
     /// Bytes in use rise by what is mapped beside the allocators.
     pub(crate) is_mapped: bool,
     /// The same of memory on GPUs.
@@ -103,7 +107,8 @@ impl Judged {
 pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged {
     let Some(scale) = Scale::of(process) else { return Judged::default() };
     let tells = process.of_unit(scale.unit).any(|boundary| boundary.malloc_bytes > 0);
-    let mut judged = Judged { scale: Some(scale), ..Judged::default() };
+    let room_left = room(recording, Series::InUse).map(|(_, left)| left);
+    let mut judged = Judged { scale: Some(scale), room: room_left, ..Judged::default() };
     let mut add = |series, value: &dyn Fn(&Boundary) -> Option<f64>| {
         let mut baselines = Baselines::of(units::points(process, scale, value), scale);
         if baselines.is_empty() {
@@ -187,20 +192,18 @@ fn hasten(verdicts: &mut [Verdict]) {
 
 /// Processes that grow side by side fill the same memory: it lasts for a shorter time than each of them alone tells.
 pub(crate) fn share_the_room(all: &mut [&mut Judged]) {
-    let rate = |judged: &Judged| {
+    let until = |judged: &Judged| {
         let verdict = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
-        Some(verdict.bytes_per_unit / verdict.unit_seconds?).filter(|rate| *rate > 0.0)
+        verdict.oom_in_s.filter(|[low, high]| *low > 0.0 && high.is_finite())
     };
-    let whole: f64 = all.iter().filter_map(|judged| rate(judged)).sum();
-    for judged in all.iter_mut() {
-        let Some(own) = rate(judged) else { continue };
-        let host = judged
-            .verdicts
-            .iter_mut()
-            .filter(|verdict| matches!(verdict.series, Series::InUse | Series::Rss));
-        host.for_each(|verdict| {
-            verdict.oom_in_s = verdict.oom_in_s.map(|span| span.map(|until| until * own / whole));
-        });
+    let spans: Vec<[f64; 2]> = all.iter().filter_map(|judged| until(judged)).collect();
+    let together = |bound: usize| 1.0 / spans.iter().map(|span| 1.0 / span[bound]).sum::<f64>();
+    let together = [together(0), together(1)];
+    for judged in all.iter_mut().filter(|judged| until(judged).is_some()) {
+        let grows = |verdict: &&mut Verdict| {
+            matches!(verdict.series, Series::InUse | Series::Rss) && verdict.oom_in_s.is_some()
+        };
+        judged.verdicts.iter_mut().filter(grows).for_each(|verdict| verdict.oom_in_s = Some(together));
     }
 }
 
@@ -210,5 +213,61 @@ pub(crate) fn unit_name(unit: VerdictUnit) -> &'static str {
         VerdictUnit::Epoch => "epoch",
         VerdictUnit::Steps => "step",
         VerdictUnit::Seconds => "second",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_core::ProcessRef;
+
+    use super::*;
+
+    fn judged(bytes_per_unit: f64, oom_in_s: Option<[f64; 2]>) -> Judged {
+        let verdict = Verdict {
+            process: ProcessRef::default(),
+            series: Series::InUse,
+            state: if oom_in_s.is_some() { State::Grows } else { State::Flat },
+            unit: VerdictUnit::Epoch,
+            bytes_per_unit,
+            bytes_per_epoch: None,
+            interval: None,
+            level: 0.95,
+            boundaries: 8,
+            warmup: 0,
+            more_needed: None,
+            last: 1e9,
+            boundary_units: 1.0,
+            unit_steps: None,
+            unit_seconds: None,
+            limit: None,
+            oom_in_s,
+            text: String::new(),
+        };
+        Judged { verdicts: vec![verdict], least: 1e5, ..Judged::default() }
+    }
+
+    #[test]
+    fn processes_that_grow_side_by_side_share_what_is_left() {
+        let mut all = [judged(1e6, Some([100.0, 200.0])), judged(3e6, Some([50.0, 60.0])), judged(0.0, None)];
+        share_the_room(&mut all.iter_mut().collect::<Vec<_>>());
+        let told = all.map(|judged| judged.verdicts[0].oom_in_s);
+        let [low, high] = [100.0 / 3.0, 1.0 / (1.0 / 200.0 + 1.0 / 60.0)];
+        for (span, is_told) in told.iter().zip([true, true, false]) {
+            assert_eq!(span.is_some(), is_told);
+            let near = |[a, b]: [f64; 2]| (a - low).abs() < 1e-9 && (b - high).abs() < 1e-9;
+            assert!(span.is_none_or(near), "{span:?}");
+        }
+    }
+
+    #[test]
+    fn memory_lasts_longer_where_a_part_of_its_growth_ends() {
+        let left = |part| {
+            let mut judged = judged(1e6, Some([100.0, 200.0]));
+            judged.slow_down(part);
+            judged.verdicts[0].oom_in_s
+        };
+        assert_eq!(left(0.5), Some([200.0, 400.0]));
+        assert_eq!(left(0.01), None, "what is left does not matter");
+        assert_eq!(left(0.0), None);
     }
 }

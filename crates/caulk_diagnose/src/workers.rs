@@ -64,7 +64,7 @@ fn judge_together(parts: &mut [Part<'_>], of: u32) {
     if count < 2 || !grows {
         return;
     }
-    for part in parts.iter_mut().filter(|part| master(part.process) == Some(of)) {
+    for part in parts.iter_mut().filter(|part| master(part.process) == Some(of) && !part.judged.fills) {
         let least = part.judged.least;
         let in_use = part.judged.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
         let open = |state| state == State::Undecided;

@@ -256,8 +256,11 @@ fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growt
         let once = conditions.iter().any(|condition| condition.contains("sanity"));
         let called = !once && (grown_in.contains(&spot.function) || is_called(module, op.place));
         let takes_out = matches!(kind, BoundKind::Removed | BoundKind::Trimmed | BoundKind::Cleared);
-        let most =
-            conditions.iter().filter(|_| takes_out).find_map(|test| limit::compared(module, name, test));
+        // What else is asked for may never come, and what another function takes out, nobody may call.
+        let most = match conditions.as_slice() {
+            [test] if takes_out && grown_in.contains(&spot.function) => limit::compared(module, name, test),
+            _ => None,
+        };
         found.push(Bound { spot, kind, conditions, most, called });
     }
     found.sort_by_key(|bound| (bound.spot.line, bound.spot.column));

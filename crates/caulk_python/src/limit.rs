@@ -1,28 +1,28 @@
 //! The number that a container's length is held at, as far as the text of the module tells it.
 
+use std::collections::HashSet;
+
 use crate::module::Module;
 
-/// Names followed from one to the next: `self.most = most` of `def __init__(self, most=10)`.
-const DEPTH: usize = 3;
-
 /// The number that a limit stands for: a literal, or a name that is bound to one somewhere in the module (a constant, an
-/// attribute, a default or an argument by keyword), the greatest of these.
+/// attribute, a default or an argument by keyword, by way of other names), the greatest of these.
 pub(crate) fn number(module: &Module, limit: &str) -> Option<u64> {
-    followed(module, limit, DEPTH)
-}
-
-fn followed(module: &Module, limit: &str, depth: usize) -> Option<u64> {
-    let limit = limit.trim();
-    literal(limit).or_else(|| {
-        let name = limit.rsplit('.').next().filter(|name| is_name(name))?;
+    let mut open = vec![limit.trim()];
+    let mut met = HashSet::new();
+    let mut most = None;
+    while let Some(value) = open.pop() {
+        if let Some(number) = literal(value) {
+            most = most.max(Some(number));
+            continue;
+        }
+        let name = value.rsplit('.').next().filter(|name| is_name(name));
+        let Some(name) = name.filter(|name| met.insert(*name)) else { continue };
         let lines = (1..).map_while(|line| module.line(line));
-        let values = lines.flat_map(|line| bound_in(line, name));
-        let numbers = values.filter_map(|value| match literal(value) {
-            None if depth > 1 && value != name => followed(module, value, depth - 1),
-            number => number,
-        });
-        numbers.max()
-    })
+        open.extend(
+            lines.filter(|line| !line.trim_start().starts_with('#')).flat_map(|line| bound_in(line, name)),
+        );
+    }
+    most
 }
 
 /// The number that a condition compares the length of `name` with, where it holds only for containers that are longer.
@@ -38,7 +38,11 @@ pub(crate) fn compared(module: &Module, name: &str, condition: &str) -> Option<u
     // What else is asked for may never come.
     let alone =
         limit[end..].trim_matches([' ', ')']).is_empty() && condition.trim_start().starts_with("len(");
-    number(module, &limit[..end]).filter(|_| alone)
+    // Nor may what comes after other tests.
+    let lines = (1..).map_while(|line| module.line(line).map(str::trim_start));
+    let after_others =
+        lines.filter_map(|line| line.strip_prefix("elif ")).any(|test| test.starts_with(condition));
+    number(module, &limit[..end]).filter(|_| alone && !after_others)
 }
 
 fn literal(text: &str) -> Option<u64> {
@@ -93,5 +97,7 @@ mod tests {
         check("len(rows) > 900 and full", None);
         check("full and len(rows) > 900", None);
         check("rows", None);
+        let source = "if a: pass\nelif len(rows) > 9: rows.pop(0)\n";
+        assert_eq!(compared(&Module::parse("m.py", source), "rows", "len(rows) > 9"), None);
     }
 }

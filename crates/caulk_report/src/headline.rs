@@ -282,7 +282,7 @@ fn blame(verdict: &Verdict, suspects: &[&Finding]) -> String {
     };
     let kind = if first.sites.is_empty() { "what grows" } else { "the line" };
     let growth = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
-    // What is sure comes before what is suspected, whichever is more.
+    // What is worse comes first, whichever is more.
     let most = suspects.iter().all(|other| growth(other) <= growth(first));
     match (first.confidence, suspects.len()) {
         (Confidence::Proved, 1) => format!("; {kind} is {place}"),

@@ -215,7 +215,9 @@ fn file_of_methods(class: &Bound<'_, PyType>) -> Option<String> {
         .try_iter()
         .ok()?
         .flatten()
-        .filter(|value| Some(value.get_type_ptr()) == symbols::function_type());
+        .filter(|value| Some(value.get_type_ptr()) == symbols::function_type())
+        // What a decorator puts around it was written elsewhere.
+        .filter(|function| !function.hasattr(intern!(function.py(), "__wrapped__")).unwrap_or(true));
     let code = functions.next()?.getattr(intern!(class.py(), "__code__")).ok()?;
     Some(frames::file_of(&code))
 }

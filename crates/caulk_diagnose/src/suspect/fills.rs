@@ -1,7 +1,8 @@
 //! What fills up: a container that holds no more than so many elements grows until it does, and then no more.
 
-use caulk_core::wire::Contents;
-use caulk_core::{Series, State};
+use caulk_core::wire::{ContainerKind, Contents};
+use caulk_core::{LeakClass, Series, State};
+use caulk_python::BoundKind;
 
 use super::Suspect;
 use crate::growth::Rate;
@@ -10,57 +11,69 @@ use crate::verdicts::Judged;
 
 /// Elements beyond a bound that was read from source, as a part of it, from which on it evidently does not hold.
 const BEYOND: f64 = 1.1;
-/// Part of the growth of the process that what fills up must make up to leave open whether the rest is any.
-const MOST: f64 = 0.5;
+/// Part of the growth of the process that may be left beside what fills up without being any.
+const REST: f64 = 0.25;
 /// Boundaries at which a series must have stood still before it is said to.
 const STILL: f64 = 4.0;
+/// Boundaries that are told to be needed at most.
+const MOST_NEEDED: f64 = 1e6;
 
-/// The most elements that a container holds, as the container itself says or as source does that takes elements out.
-pub(super) fn most(contents: Option<&Contents>, located: Option<&Located>, rate: &Rate) -> Option<u64> {
-    let told = contents.and_then(|look| look.traits.iter().find_map(|fact| fact.strip_prefix("capacity:")));
-    let told = told.and_then(|number| number.parse().ok());
-    told.or_else(|| {
-        let bounds = located?.facts.bounds.iter().filter(|bound| bound.called);
-        let most = bounds.filter_map(|bound| bound.most).max()?;
-        (rate.elements as f64 <= BEYOND * most as f64).then_some(most)
-    })
+/// The most elements that a container says itself that it holds.
+pub(super) fn capacity(contents: Option<&Contents>) -> Option<u64> {
+    contents?.traits.iter().find_map(|fact| fact.strip_prefix("capacity:"))?.parse().ok()
 }
 
-/// Is it as full as it gets?
-pub(super) fn is_full(most: u64, rate: &Rate) -> bool {
-    rate.elements >= most
+/// The same by source: the limit of a queue, or the length from which on the function that adds elements takes some out.
+pub(super) fn bound(kind: ContainerKind, located: Option<&Located>, rate: &Rate) -> Option<u64> {
+    // The bound of a container is none of its elements'.
+    let located = located.filter(|located| !located.grow.as_ref().is_some_and(|grow| grow.element))?;
+    let counts = |kind_of_bound| kind_of_bound != BoundKind::Capacity || kind == ContainerKind::Queue;
+    let bounds = located.facts.bounds.iter().filter(|bound| bound.called && counts(bound.kind));
+    let most = bounds.filter_map(|bound| bound.most).max()?;
+    (rate.elements as f64 <= BEYOND * most as f64).then_some(most)
+}
+
+/// Leaves those alone that memory has no room for, all together, and those whose elements stay when they are taken out:
+/// graphs that reach through all steps.
+pub(super) fn leave_out(judged: &Judged, suspects: &mut [Suspect<'_>]) {
+    for suspect in suspects.iter_mut() {
+        let reaches = matches!(suspect.class, LeakClass::StateNotDetached | LeakClass::GraphRetained);
+        // What a GPU has room for is another matter.
+        if reaches || suspect.series != Series::InUse {
+            suspect.fills = None;
+        }
+    }
+    let rest = |suspect: &Suspect<'_>| Some(suspect.units_to_fill()? * suspect.rate.bytes_per_unit);
+    let rest: f64 = suspects.iter().filter_map(rest).sum();
+    if judged.room.is_some_and(|room| rest >= room) {
+        suspects.iter_mut().for_each(|suspect| suspect.fills = None);
+    }
 }
 
 impl Suspect<'_> {
-    /// Units until it is full; `None` where nothing bounds it, or memory ends before.
-    pub(super) fn units_to_fill(&self, judged: &Judged) -> Option<f64> {
+    /// Units until it is full; `None` where nothing bounds it.
+    pub(super) fn units_to_fill(&self) -> Option<f64> {
         let rate = &self.rate;
         let units = self.fills?.saturating_sub(rate.elements) as f64 / rate.elements_per_unit;
-        let left =
-            judged.series(self.series).and_then(|verdict| Some(verdict.limit?.bytes as f64 - verdict.last));
-        (units.is_finite() && left.is_none_or(|left| units * rate.bytes_per_unit < left)).then_some(units)
+        units.is_finite().then_some(units)
     }
 
-    /// Bytes that it keeps once it is full.
+    /// Bytes that it keeps once it is full, where they are known.
     pub(super) fn bytes_when_full(&self) -> Option<f64> {
         let rate = &self.rate;
         let per_element = rate.bytes_per_unit / rate.elements_per_unit;
-        Some(self.fills? as f64 * per_element).filter(|bytes| bytes.is_finite())
+        Some(self.fills? as f64 * per_element).filter(|bytes| bytes.is_finite() && *bytes > 0.0)
     }
 }
 
-/// Growth per unit by what fills up, and for how long it goes on, in units.
+/// Growth per unit by what fills up, and for how long it goes on.
 pub(crate) fn filling(judged: &Judged, suspects: &[Suspect<'_>]) -> Option<Filling> {
-    let filling = suspects.iter().filter_map(|suspect| {
-        let units = suspect.units_to_fill(judged)?;
-        (suspect.series == Series::InUse).then_some((suspect.rate.bytes_per_unit, units))
-    });
-    let sum = |sum: Filling, (bytes, units): (f64, f64)| Filling {
-        bytes: sum.bytes + bytes,
-        units: sum.units.max(units),
-    };
-    let found = filling.fold(Filling { bytes: 0.0, units: 0.0 }, sum);
-    (found.bytes > 0.0).then_some(found)
+    let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
+    let filling =
+        suspects.iter().filter_map(|suspect| Some((suspect.rate.bytes_per_unit, suspect.units_to_fill()?)));
+    let (bytes, units) =
+        filling.fold((0.0, 0.0_f64), |(sum, most), (bytes, units)| (sum + bytes, most.max(units)));
+    (bytes > 0.0).then(|| Filling { bytes: grows.bytes_per_unit.min(bytes), units })
 }
 
 /// What all that fills up comes to.
@@ -69,23 +82,21 @@ pub(crate) struct Filling {
     /// Bytes per unit.
     pub(crate) bytes: f64,
     /// Units until the last of it is full.
-    pub(crate) units: f64,
+    units: f64,
 }
 
 impl Filling {
-    /// Leaves open whether memory grows, where nothing else was found that does; else what fills up is no part of how long
-    /// memory lasts.
+    /// Leaves open whether memory grows, where next to nothing else does; else what fills up is no part of how long memory
+    /// lasts. `leaks`: something was found that does.
     pub(crate) fn tell(self, judged: &mut Judged, leaks: bool) {
         let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
-        let share = (self.bytes / in_use.bytes_per_unit).min(1.0);
-        if leaks || share < MOST {
-            judged.slow_down(1.0 - share);
+        let rest = in_use.bytes_per_unit - self.bytes;
+        if leaks || rest >= judged.least.max(REST * in_use.bytes_per_unit) {
+            judged.slow_down(rest / in_use.bytes_per_unit);
             return;
         }
-        let more = self.units / in_use.boundary_units + STILL;
-        judged.postpone(
-            more.min(f64::from(u32::MAX)).ceil() as u32,
-            "rises by what fills up to its bound and stays there",
-        );
+        let more = (self.units / in_use.boundary_units + STILL).min(MOST_NEEDED);
+        judged.postpone(more.ceil() as u32, "rises by what fills up to its bound and stays there");
+        judged.fills = true;
     }
 }

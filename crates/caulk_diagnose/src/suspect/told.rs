@@ -53,8 +53,9 @@ pub(super) fn finding(
     let name = first.located.as_ref().map_or(first.holder.name.as_str(), |located| &located.name);
     let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files));
     let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files));
-    let ends = first.units_to_fill(judged).and_then(|_| ends(first));
-    let mut fix = match (beyond_class(first), &ends) {
+    let all_fill = group.iter().all(|suspect| suspect.units_to_fill().is_some());
+    let end = ends(first).filter(|_| all_fill);
+    let mut fix = match (beyond_class(first), &end) {
         (Some((_, change)), _) => fix::display(change),
         (None, Some(_)) if first.class.group() != Group::Graph => fix::display(ROOM),
         (None, _) => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
@@ -67,7 +68,7 @@ pub(super) fn finding(
         confidence: first.confidence,
         scope: Scope::Run,
         severity: group.iter().map(|suspect| suspect.severity).max().unwrap_or(Severity::Info),
-        message: message(first, &container, adding.len() - 1, &growth, ends.as_deref()),
+        message: message(first, &container, adding.len() - 1, &growth, end.as_deref()),
         sites,
         container,
         holder: first.holder.expression.clone(),
@@ -145,7 +146,7 @@ fn message(
     container: &str,
     others: usize,
     growth: &Growth,
-    ends: Option<&str>,
+    end: Option<&str>,
 ) -> String {
     let unit = unit_name(growth.unit);
     let container =
@@ -177,7 +178,7 @@ fn message(
         }
         _ => format!("{container} grows by {} per {unit}", count("element")),
     };
-    let why = beyond_class(suspect).map(|(why, _)| why).or(ends);
+    let why = beyond_class(suspect).map(|(why, _)| why).or(end);
     let why = why.unwrap_or_else(|| suspect.class.summary());
     format!("{what}, {rate} per {unit}: {why}")
 }
