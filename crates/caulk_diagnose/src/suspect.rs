@@ -343,9 +343,11 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let weighing =
         groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
     let own: f64 = weighing.map(bytes).sum();
+    if own <= 0.0 {
+        return 1.0;
+    }
     // What fills up has its pages, too.
-    let fills = |group: &&Vec<Suspect<'_>>| group.iter().all(|suspect| suspect.units_to_fill().is_some());
-    let filling: f64 = groups.iter().filter(fills).map(bytes).sum();
+    let filling = fills::rate(in_use, groups.iter().flatten());
     // Pages come and go by chance: where the bytes in them surely grow, uneven steps of theirs raise no doubt that they
     // do, but about how much.
     let resident = judged.series(Series::Rss).and_then(|verdict| match verdict.state {
@@ -353,7 +355,7 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
         State::Undecided => verdict.interval.map(|[low, _]| low).filter(|low| *low >= in_use.bytes_per_unit),
         _ => None,
     });
-    let resident = resident.map(|resident| resident - filling);
+    let resident = resident.map(|resident| resident - filling).filter(|resident| *resident > 0.0);
     let rate = in_use.bytes_per_unit - filling;
     // What far more pages are kept for is not known.
     match resident.filter(|resident| *resident <= MOST_PAGES * own) {

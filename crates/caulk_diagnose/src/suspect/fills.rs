@@ -1,7 +1,7 @@
 //! What fills up: a container that holds no more than so many elements grows until it does, and then no more.
 
 use caulk_core::wire::{ContainerKind, Contents};
-use caulk_core::{LeakClass, Series, State};
+use caulk_core::{LeakClass, Series, State, Verdict};
 use caulk_python::BoundKind;
 
 use super::Suspect;
@@ -9,7 +9,8 @@ use crate::growth::Rate;
 use crate::place::Located;
 use crate::verdicts::Judged;
 
-/// Elements beyond a bound that was read from source, as a part of it, from which on it evidently does not hold.
+/// Times a bound that was read from source from which on it evidently does not hold, and times the growth of a process that
+/// nothing in it has.
 const BEYOND: f64 = 1.1;
 /// Part of the growth of the process that may be left beside what fills up without being any.
 const REST: f64 = 0.25;
@@ -66,14 +67,24 @@ impl Suspect<'_> {
     }
 }
 
-/// Growth per unit by what fills up, and for how long it goes on.
+/// Growth per unit by what fills up. What gained more than the process does was full before.
+pub(super) fn rate<'a, 'b>(in_use: &Verdict, suspects: impl Iterator<Item = &'b Suspect<'a>>) -> f64
+where
+    'a: 'b,
+{
+    let rates = suspects
+        .filter(|suspect| suspect.units_to_fill().is_some())
+        .map(|suspect| suspect.rate.bytes_per_unit);
+    let sum: f64 = rates.filter(|rate| *rate <= BEYOND * in_use.bytes_per_unit).sum();
+    sum.clamp(0.0, in_use.bytes_per_unit.max(0.0))
+}
+
+/// Growth by what fills up, and for how long it goes on.
 pub(crate) fn filling(judged: &Judged, suspects: &[Suspect<'_>]) -> Option<Filling> {
-    let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
-    let filling =
-        suspects.iter().filter_map(|suspect| Some((suspect.rate.bytes_per_unit, suspect.units_to_fill()?)));
-    let (bytes, units) =
-        filling.fold((0.0, 0.0_f64), |(sum, most), (bytes, units)| (sum + bytes, most.max(units)));
-    (bytes > 0.0).then(|| Filling { bytes: grows.bytes_per_unit.min(bytes), units })
+    let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
+    let bytes = rate(in_use, suspects.iter());
+    let units = suspects.iter().filter_map(Suspect::units_to_fill).fold(0.0, f64::max);
+    (bytes > 0.0).then_some(Filling { bytes, units })
 }
 
 /// What all that fills up comes to.

@@ -97,6 +97,22 @@ fn what_fills_up_to_a_bound_is_no_leak() {
 }
 
 #[test]
+fn what_filled_up_fast_takes_nothing_from_a_leak() {
+    let full = elements(25 * MB, &["tensor", "capacity:64"]);
+    let run = filling(SOURCE).grown(
+        ContainerKind::Deque,
+        attribute(2, "trainer", "Trainer", "losses"),
+        full,
+        rising(4, 4, 8),
+    );
+    let findings = run.diagnose().findings;
+    let leak = findings.iter().find(|finding| finding.holder == "trainer.ious").expect("told");
+    assert_eq!(leak.severity, Severity::Error);
+    let bytes = leak.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
+    assert!((bytes - 10.0 * MB as f64).abs() < MB as f64, "{bytes}");
+}
+
+#[test]
 fn a_container_says_itself_how_much_it_holds() {
     let contents = elements(5 * MB / 2, &["tensor", "graph", "capacity:64"]);
     let ious = attribute(1, "trainer", "Trainer", "ious");
