@@ -7,7 +7,7 @@ use crate::heap::{Address, AddressSet, Entries, Heap, MOST_REFERENTS, Shape};
 /// Elements looked at.
 const SAMPLE: usize = 8;
 /// Elements from which on the oldest is looked at apart from the others.
-const FEWEST: usize = 4;
+const FEWEST: usize = 3;
 /// Of these so many in a row: what neighbours share (the state that one transition of a replay buffer ends with and the
 /// next begins with) dies with none of them alone.
 const RUN: usize = 4;
