@@ -47,7 +47,9 @@ pub(super) fn leave_out(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let rest = |suspect: &Suspect<'_>| Some(suspect.units_to_fill()? * suspect.rate.bytes_per_unit);
     let rest: f64 = suspects.iter().filter_map(rest).sum();
     if judged.room.is_some_and(|room| rest >= room) {
-        suspects.iter_mut().for_each(|suspect| suspect.fills = None);
+        for suspect in suspects {
+            suspect.fills = None;
+        }
     }
 }
 

@@ -112,10 +112,9 @@ const ROOM: &str = "nothing, where there is room for it; else bound it at less";
 /// Where its growth ends.
 fn ends(suspect: &Suspect<'_>) -> Option<String> {
     let most = suspect.fills?;
-    let bytes = suspect.bytes_when_full().map_or_else(String::new, |bytes| {
-        let bytes = Bytes::signed(bytes).to_string();
-        format!(" and keeps {}", bytes.trim_start_matches('+'))
-    });
+    let bytes = suspect
+        .bytes_when_full()
+        .map_or_else(String::new, |bytes| format!(" and keeps {}", Bytes(bytes as u64)));
     Some(format!("it fills up, and is full when it has {most}{bytes}"))
 }
 
