@@ -86,31 +86,11 @@ fn range(verdicts: &[(u32, &Verdict)], of: fn(&Verdict) -> f64, write: fn(f64) -
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{ProcessRef, VerdictUnit};
-
     use super::*;
 
     fn verdict(megabytes: f64) -> Verdict {
-        Verdict {
-            process: ProcessRef::default(),
-            series: Series::InUse,
-            state: if megabytes > 1.0 { State::Grows } else { State::Flat },
-            unit: VerdictUnit::Epoch,
-            bytes_per_unit: megabytes * 1_048_576.0,
-            bytes_per_epoch: None,
-            interval: None,
-            level: 0.95,
-            boundaries: 8,
-            warmup: 0,
-            more_needed: None,
-            boundary_units: 1.0,
-            last: 512.0 * 1_048_576.0,
-            unit_steps: None,
-            unit_seconds: None,
-            limit: None,
-            oom_in_s: None,
-            text: String::new(),
-        }
+        let state = if megabytes > 1.0 { State::Grows } else { State::Flat };
+        crate::verdicts::tests::verdict(state, megabytes * 1_048_576.0)
     }
 
     fn check(megabytes: &[f64], expected: &str) {

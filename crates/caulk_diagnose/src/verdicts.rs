@@ -217,16 +217,17 @@ pub(crate) fn unit_name(unit: VerdictUnit) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use caulk_core::ProcessRef;
 
     use super::*;
 
-    fn judged(bytes_per_unit: f64, oom_in_s: Option<[f64; 2]>) -> Judged {
-        let verdict = Verdict {
+    /// Of bytes in use over eight epochs.
+    pub(crate) fn verdict(state: State, bytes_per_unit: f64) -> Verdict {
+        Verdict {
             process: ProcessRef::default(),
             series: Series::InUse,
-            state: if oom_in_s.is_some() { State::Grows } else { State::Flat },
+            state,
             unit: VerdictUnit::Epoch,
             bytes_per_unit,
             bytes_per_epoch: None,
@@ -235,14 +236,19 @@ mod tests {
             boundaries: 8,
             warmup: 0,
             more_needed: None,
-            last: 1e9,
             boundary_units: 1.0,
+            last: 512.0 * 1_048_576.0,
             unit_steps: None,
             unit_seconds: None,
             limit: None,
-            oom_in_s,
+            oom_in_s: None,
             text: String::new(),
-        };
+        }
+    }
+
+    fn judged(bytes_per_unit: f64, oom_in_s: Option<[f64; 2]>) -> Judged {
+        let state = if oom_in_s.is_some() { State::Grows } else { State::Flat };
+        let verdict = Verdict { oom_in_s, ..verdict(state, bytes_per_unit) };
         Judged { verdicts: vec![verdict], least: 1e5, ..Judged::default() }
     }
 

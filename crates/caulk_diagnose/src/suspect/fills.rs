@@ -9,9 +9,10 @@ use crate::growth::Rate;
 use crate::place::Located;
 use crate::verdicts::Judged;
 
-/// Times a bound that was read from source from which on it evidently does not hold, and times the growth of a process that
-/// nothing in it has.
+/// Times a bound that was read from source from which on it evidently does not hold.
 const BEYOND: f64 = 1.1;
+/// Times the growth of the process that nothing which goes on in it has: rates are measured apart.
+const MOST_OF_ALL: f64 = 1.1;
 /// Part of the growth of the process that may be left beside what fills up without being any.
 const REST: f64 = 0.25;
 /// Boundaries at which a series must have stood still before it is said to.
@@ -77,7 +78,7 @@ where
     let rates = suspects
         .filter(|suspect| suspect.units_to_fill().is_some())
         .map(|suspect| suspect.rate.bytes_per_unit);
-    let sum: f64 = rates.filter(|rate| *rate <= BEYOND * in_use.bytes_per_unit).sum();
+    let sum: f64 = rates.filter(|rate| *rate <= MOST_OF_ALL * in_use.bytes_per_unit).sum();
     sum.clamp(0.0, in_use.bytes_per_unit.max(0.0))
 }
 
