@@ -74,7 +74,7 @@ def forward(state):
 def main():
     state = torch.randn(16384)
     for epoch in range(12):
-        for _ in range(64):
+        for _ in range(96):
             state = forward(state)
             kept.append(state)
         caulk.epoch()

@@ -165,17 +165,24 @@ pub(crate) fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> 
     if contents.is_empty() {
         return 0.0;
     }
-    // What was found by following what lasts is surer than what was found in the elements.
-    let surest: Vec<&&Contents> = contents.iter().filter(|look| lasts(look)).collect();
+    // What was found by following what lasts is surer than what was found in the elements, and what elements share is told by
+    // a walk over all of them.
+    let surest = [lasts, |look: &Contents| !counts_often(look)]
+        .into_iter()
+        .map(|sure| contents.iter().copied().filter(|look| sure(look)).collect::<Vec<_>>())
+        .find(|sure| !sure.is_empty());
+    let looks = surest.unwrap_or_else(|| contents.to_vec());
     // The first looks find few elements, which may share what later ones do not.
-    let usual = |looks: &[&&Contents]| {
-        median(looks.iter().map(|look| look.bytes_per_element as f64).collect()).unwrap_or(0.0)
-    };
-    if surest.is_empty() { usual(&contents.iter().collect::<Vec<_>>()) } else { usual(&surest) }
+    median(looks.iter().map(|look| look.bytes_per_element as f64).collect()).unwrap_or(0.0)
 }
 
 fn lasts(contents: &Contents) -> bool {
     contents.traits.iter().any(|known| known == "lasts")
+}
+
+/// Do elements share a graph of which this look saw what a few of them pin together?
+pub(crate) fn counts_often(contents: &Contents) -> bool {
+    contents.walked == 0 && contents.traits.iter().any(|known| known == "overlapping")
 }
 
 /// Growth of a graph's nodes and of what they have saved for backward.

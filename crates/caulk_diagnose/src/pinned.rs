@@ -4,6 +4,7 @@ use caulk_core::wire::{ContainerKind, Contents};
 use caulk_core::{MadeAt, Pinned};
 
 use crate::Files;
+use crate::growth::counts_often;
 use crate::heap;
 use crate::process::Process;
 
@@ -88,7 +89,7 @@ pub(crate) fn of<'a>(
 /// more of them: then it is what the sample pins, at least.
 pub(crate) fn by_sample(contents: &Contents, elements: u64) -> Pinned {
     let sampled = u64::from(contents.sampled.max(1));
-    let overlaps = contents.traits.iter().any(|known| known == "overlapping");
+    let overlaps = counts_often(contents);
     let all = |count: u64| if overlaps { count } else { count * elements / sampled };
     let saved_bytes =
         if overlaps { contents.saved_bytes } else { contents.saved_bytes_per_element * elements };

@@ -12,7 +12,7 @@ use caulk_python::BoundKind;
 
 use crate::Files;
 use crate::class::Signs;
-use crate::growth::{Rate, is_gone, is_made_anew};
+use crate::growth::{Rate, counts_often, is_gone, is_made_anew};
 use crate::place::{self, Located, Sought, is_figure_registry};
 use crate::process::Process;
 use crate::units::position;
@@ -102,7 +102,7 @@ fn those_that<'a>(
         if of_caulk(holder) || is_gone(process, scale, id) || is_made_anew(looks) {
             return None;
         }
-        let contents = looks.last().copied();
+        let contents = looks.iter().rev().find(|look| !counts_often(look)).or(looks.last()).copied();
         let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2);
         let series = if on_gpu { Series::CudaAllocated } else { Series::InUse };
         let grows = judged.series(series).filter(|verdict| verdict.state == State::Grows);

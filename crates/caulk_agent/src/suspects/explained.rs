@@ -106,7 +106,10 @@ impl Suspects {
             let item = &self.items[at];
             let old = if together.len() > 1 { 0 } else { item.newest().saturating_sub(item.gained) as usize };
             let mut look = |walk| contents::look_together(heap, &together, old, epochs, walk);
-            let walked = self.walks.pay(budget, || look(Some(Walk { sampler })));
+            let walk = || look(Some(Walk { sampler }));
+            // Short programs end before the next look.
+            let walked =
+                if new { self.walks.pay_at_last(budget, walk) } else { self.walks.pay(budget, walk) };
             let mut found = walked.unwrap_or_else(|| look(None));
             let item = &mut self.items[at];
             item.correct(&mut found);

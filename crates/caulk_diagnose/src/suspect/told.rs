@@ -9,6 +9,7 @@ use caulk_core::{
 
 use super::{Suspect, adding, bytes, counts_bytes};
 use crate::class::value_share;
+use crate::growth::counts_often;
 use crate::place::{is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot};
 use crate::process::Process;
 use crate::units::Scale;
@@ -226,7 +227,9 @@ pub(crate) fn path(holder: &Holder, kind: ContainerKind) -> Vec<String> {
 }
 
 fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Option<Pinned> {
-    let parts = group.iter().filter(|suspect| !suspect.shares).filter_map(|suspect| {
+    // What elements share is counted once, or not at all.
+    let counts = |suspect: &&Suspect<'_>| !suspect.shares || suspect.contents.is_some_and(counts_often);
+    let parts = group.iter().filter(counts).filter_map(|suspect| {
         let last = suspect.contents?;
         // There may have been no time for all of its graphs the last time; counted once, they tell more than a sample does.
         let looks = process.contents.get(&last.id).map_or(&[][..], Vec::as_slice);
@@ -308,11 +311,20 @@ fn contents_text(kind: ContainerKind, contents: &Contents) -> String {
         );
     }
     let types: Vec<String> = contents.element_types.iter().take(3).map(|(name, _)| name.clone()).collect();
-    let mut text =
-        format!("{least}{} per element of type {}", Bytes(contents.bytes_per_element), types.join(", "));
+    let (each, types) = (Bytes(contents.bytes_per_element), types.join(", "));
+    let mut text = if counts_often(contents) {
+        let (sampled, all) = (contents.sampled, contents.bytes_per_element * u64::from(contents.sampled));
+        format!("{sampled} elements of type {types} keep {least}{} together", Bytes(all))
+    } else {
+        format!("{least}{each} per element of type {types}")
+    };
     if contents.saved_bytes_per_element > 0 {
-        let saved = Bytes(contents.saved_bytes_per_element);
-        _ = write!(text, ", of which {saved} are saved by its graph");
+        let (saved, whose) = if counts_often(contents) {
+            (contents.saved_bytes, "the graph that they share")
+        } else {
+            (contents.saved_bytes_per_element, "its graph")
+        };
+        _ = write!(text, ", of which {} are saved by {whose}", Bytes(saved));
         if !nodes.is_empty() {
             _ = write!(text, " ({})", nodes.join(", "));
         }

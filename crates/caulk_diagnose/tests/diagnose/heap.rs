@@ -175,6 +175,36 @@ fn a_graph_that_many_elements_share_is_not_counted_for_each_of_them() {
 }
 
 #[test]
+fn graphs_that_were_gone_through_once_tell_more_than_what_a_few_elements_share_later() {
+    let traits = &["tensor", "graph", "overlapping"];
+    let sample = |boundary| Contents {
+        boundary,
+        sampled: 8,
+        saved_bytes: 50 * MB,
+        graph_nodes: 80,
+        ..elements(6 * MB, traits)
+    };
+    let run = || {
+        let run = Run::of("KEPT.append(state)\n").epochs(rising(400 * MB, 10 * MB, 8));
+        let run = run.grown(ContainerKind::List, global(0, "KEPT"), sample(2), rising(100, 100, 8));
+        run.traced(0, "append", "<module>")
+    };
+    let told = |run: &Run| {
+        let finding = run.finding();
+        let text = finding.evidence.iter().find(|evidence| evidence.kind == "contents");
+        (finding.pinned.expect("it pins something"), text.expect("it was looked into").text.clone())
+    };
+    // Each for itself the elements would keep more than there is.
+    let (pinned, text) = told(&run());
+    assert_eq!((pinned.saved_bytes, pinned.least), (50 * MB, true));
+    assert!(text.starts_with("8 elements of type torch.Tensor keep 48.0 MB together"), "{text}");
+    let walk = Contents { tensors: 300, walked: 300, walked_bytes: 30 * MB, ..elements(MB / 8, traits) };
+    let (pinned, text) = told(&run().say(Contents { boundary: 2, ..walk }).say(sample(6)));
+    assert_eq!((pinned.saved_bytes, pinned.least), (80 * MB, false));
+    assert!(text.starts_with("128 KB per element"), "{text}");
+}
+
+#[test]
 fn what_was_held_by_a_process_killed_before_its_first_boundary_is_told() {
     let frames = vec![HeapFrame { file: FILE.into(), line: 2, function: "b".into() }];
     let rows = vec![HeapRow { id: 1, bytes: 300 * MB, blocks: 30, deviation: 12 * MB }];
