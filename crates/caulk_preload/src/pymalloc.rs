@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::local::local;
@@ -14,6 +15,12 @@ use crate::{clock, real, sampler};
 
 /// Largest request that pymalloc serves from its pools, in bytes (Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
 const SMALL: usize = 512;
+
+/// Sizes of strings of 1 to 100 ASCII characters, in bytes: longer ones are not cached (Objects/typeobject.c,
+/// `MCACHE_MAX_ATTR_SIZE`; `PyASCIIObject` of 48 bytes, 40 from CPython 3.12 on).
+const NAMES: RangeInclusive<usize> = 42..=149;
+/// Addresses after which the places of that cache begin anew (`MCACHE_HASH_METHOD`: 4096 places, eight bytes each).
+const CACHED: usize = 4096 * 8;
 
 type Malloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type Access = unsafe extern "C" fn(c_int, *mut Allocator);
@@ -167,10 +174,25 @@ fn sampled(size: usize) -> Option<*mut c_void> {
     if size > SMALL || own.inside > 0 || !sampler::due(size) {
         return None;
     }
-    // SAFETY: a size; zero bytes are one, as pymalloc has it.
-    let block = unsafe { real::malloc(size.max(1)) };
+    let block = in_malloc(size.max(1));
     sampler::note(block, size.max(1), None);
     (!block.is_null()).then_some(block)
+}
+
+/// A block for an object that is taken out of pymalloc's pools.
+///
+/// Where it lies must not decide how long it lives. The interpreter keeps each string by which it looked an attribute up
+/// last, in a place of its cache that the string's address chooses (`PyObject_GetAttrString` makes one anew each time, as
+/// `torch.tensor` does thrice per call). Pools hand the same few addresses out again, so that strings drive each other out;
+/// at a new address each, the sampled ones would stay. All at one address of the cache do not.
+fn in_malloc(size: usize) -> *mut c_void {
+    if NAMES.contains(&size) && real::MEMALIGN.get() != 0 {
+        // SAFETY: a power of two, and a size.
+        unsafe { real::aligned(&real::MEMALIGN, CACHED, size) }
+    } else {
+        // SAFETY: a size; zero bytes are one, as pymalloc has it.
+        unsafe { real::malloc(size) }
+    }
 }
 
 /// # Safety

@@ -67,6 +67,15 @@ def freed():
         bytearray(1 * MB)  # freed
 
 
+looks_up = ctypes.pythonapi.PyObject_HasAttrString
+looks_up.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def looked_up(holder):
+    for _ in range(400_000):
+        looks_up(holder, b"made_anew_for_each_call")  # looked up
+
+
 def compare(_):
     codes, offsets = (ctypes.c_size_t * 8)(), (ctypes.c_uint32 * 8)()
     count = library.caulk_heap_walk(codes, offsets, 8)
@@ -91,5 +100,6 @@ middle()
 kept.append(small())
 kept.append(shrink(asked()))
 freed()
+looked_up(kept[3])
 library.caulk_heap_snapshot(1)
 os._exit(0)
