@@ -7,7 +7,7 @@ use caulk_wire::Boundary;
 pub struct Beside {
     /// Mapped, touched or not.
     pub mapped_bytes: f64,
-    /// Resident memory that the allocators do not account for.
+    /// Resident memory that the allocators neither have handed out nor keep free.
     pub touched_bytes: f64,
 }
 
@@ -16,15 +16,20 @@ impl Beside {
     pub fn at(boundary: &Boundary, allocated: f64) -> Option<Self> {
         (boundary.mapped_bytes > 0).then(|| Self {
             mapped_bytes: boundary.mapped_bytes as f64,
-            touched_bytes: private_bytes(boundary) as f64 - allocated,
+            touched_bytes: private_bytes(boundary) as f64 - allocated - free_bytes(boundary) as f64,
         })
     }
 
-    /// Bytes that were both mapped and touched since then. Reserved room alone costs nothing, and pages that the allocators
-    /// keep are touched but not mapped anew.
+    /// Bytes that were both mapped and touched since then. Reserved room alone costs nothing (each kernel that oneDNN compiles
+    /// reserves 256 KB and fills a few), and what the allocators have beyond what they count is touched but not mapped anew.
     pub fn gained_since(self, then: Self) -> f64 {
         (self.mapped_bytes - then.mapped_bytes).min(self.touched_bytes - then.touched_bytes).max(0.0)
     }
+}
+
+/// What malloc and pymalloc keep free. It was handed out once, and so it is touched.
+fn free_bytes(boundary: &Boundary) -> u64 {
+    boundary.malloc_free_bytes + boundary.arena_bytes.saturating_sub(boundary.small_bytes)
 }
 
 /// Resident memory that is neither a file's nor shared, in bytes.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::HeapFrame;
+use caulk_core::wire::{HeapFrame, HeapStack};
 use caulk_core::{
     Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole,
     State, first_places, rank,
@@ -29,6 +29,10 @@ const LINES: usize = 3;
 
 /// What to do where nothing but the line is known.
 const LOOK: &str = "look for what keeps what is made here: `caulk.find_holders(value)` tells it of one value";
+/// ... and where the layers of torch allocate. oneDNN's developer guide, "Primitive Cache": 1,024 of them by default.
+const KERNELS: &str = "where inputs come in ever new shapes, torch compiles a kernel for each and keeps the last 1024 (oneDNN): pad them to a \
+                       few shapes, or run with `ONEDNN_PRIMITIVE_CACHE_CAPACITY=64`; else look for what keeps what is made \
+                       here: `caulk.find_holders(value)` tells it of one value";
 
 /// Growth of a process, in bytes per unit, that `found` and what fills up leave open; `None` where it does not grow, or
 /// most is explained.
@@ -63,11 +67,23 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged
     if lines.iter().any(is_native) {
         lines.retain(is_native);
         let fastest = fastest(lines, LINES);
-        return fastest.iter().map(|line| finding(files, process, scale, line)).collect();
+        let told = |line: &Line<'_>| {
+            let found = finding(files, process, scale, line);
+            if is_of_layers(line) { suspected(found, scale, KERNELS) } else { found }
+        };
+        return fastest.iter().map(told).collect();
     }
     // Objects may hold it, in a way that was not found: the line is all that there is to go on.
     let fastest = fastest(lines, 1);
-    fastest.iter().map(|line| suspected(finding(files, process, scale, line), scale)).collect()
+    fastest.iter().map(|line| suspected(finding(files, process, scale, line), scale, LOOK)).collect()
+}
+
+/// Is it all allocated in torch's own layers, which keep kernels beside what they return?
+fn is_of_layers(line: &Line<'_>) -> bool {
+    let inner = |stack: &&HeapStack| {
+        stack.frames.first().is_some_and(|frame| frame.file.contains("-packages/torch/nn/"))
+    };
+    line.stacks.iter().all(|stack| inner(stack))
 }
 
 /// The lines that grow fastest, about so many: those that sampling cannot tell apart are named together or not at all, but
@@ -78,8 +94,8 @@ fn fastest(lines: Vec<Line<'_>>, most: usize) -> Vec<Line<'_>> {
     first_places(placed, |(_, rank)| *rank, most).into_iter().map(|(line, _)| line).collect()
 }
 
-/// The line that allocates, where what holds it may be objects that Python knows.
-fn suspected(found: Finding, scale: Scale) -> Finding {
+/// The line that allocates, where what holds it may be objects that Python knows, or what fills up.
+fn suspected(found: Finding, scale: Scale, advice: &str) -> Finding {
     let rate = found.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
     Finding {
         confidence: Confidence::Suspected,
@@ -89,7 +105,7 @@ fn suspected(found: Finding, scale: Scale) -> Finding {
             Bytes::signed(rate),
             unit_name(scale.verdict_unit())
         ),
-        fix: Some(fix::display(LOOK)),
+        fix: Some(fix::display(advice)),
         ..found
     }
 }

@@ -212,6 +212,12 @@ pub(crate) fn of_caulk(holder: &Holder) -> bool {
     own(&holder.owner_type) || holder.path.iter().any(|step| own(&step.name) || own(&step.type_name))
 }
 
+/// Does it only refer to its elements, and keeps none (the cursors that a `sqlite3.Connection` knows, a `WeakSet`)?
+fn holds_weakly(contents: &Contents) -> bool {
+    let is_weak = |name: &str| name == "weakref" || name.starts_with("weakref.");
+    !contents.element_types.is_empty() && contents.element_types.iter().all(|(name, _)| is_weak(name))
+}
+
 /// Elements that nobody had the time to look at, or only in part, or that are in a web of references (figures, modules), do not tell what
 /// dies with them, and what is found behind a graph is the least that it keeps: inputs with gradients, say, and what C++
 /// alone refers to, are not seen. Where one line is left that stores such elements, and the rest accounts for less than
@@ -232,6 +238,7 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
             || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late && suspect.fills.is_none();
+        let open = open && !suspect.contents.is_some_and(holds_weakly);
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
     // Figures that no line is known to make may be all that is left.
