@@ -21,7 +21,8 @@ impl LeakClass {
             Self::UnboundedQueue => "give the queue a `maxsize`, and decide what happens when it is full",
             Self::HookNeverRemoved => "keep the handle and call `.remove()` on it, or register the hook once",
             Self::CallbackKeepsTensor => {
-                "clear the stored functions once they have run, and let them capture numbers or detached tensors"
+                "take a function out again when what it works for is done, or store it once, before the loop; let it capture \
+                 numbers or detached tensors"
             }
             Self::ExceptionKeepsFrames => {
                 "store what the exception says (`str(exc)`), or `exc.with_traceback(None)`"
@@ -58,7 +59,8 @@ impl LeakClass {
                 "make threads once, before the loop (a pool), or let them end and `join()` them"
             }
             Self::SharedMemoryLeft => {
-                "the process that makes a segment calls `unlink()` on it at the end, also after errors (`try`, `finally`)"
+                "the process that makes a segment calls `unlink()` on it when the others are done with it, before it makes the next \
+                 one, also after errors (`try`, `finally`)"
             }
             Self::OrphanProcess => {
                 "end child processes before the program ends: `with`, `terminate()` and `wait()`, or a pool that is closed"

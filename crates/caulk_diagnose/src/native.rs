@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use caulk_core::wire::{HeapFrame, HeapStack};
 use caulk_core::{
-    Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole,
-    State, first_places, rank,
+    Bytes, ChainStep, Confidence, Evidence, Finding, Group, Growth, LeakClass, Series, Severity, Site,
+    SiteRole, State, first_places, rank,
 };
 use caulk_growth::Judgement;
 
@@ -19,6 +19,8 @@ use crate::verdicts::{Judged, unit_name};
 /// Part of the process's growth that must be open before lines are named for it, and part of what is open that a line
 /// must account for.
 const OPEN: f64 = 0.25;
+/// The same where graphs are found to grow.
+const OPEN_BESIDE_GRAPHS: f64 = 0.5;
 /// Lines that grow faster than what is open by this factor belong to what is explained: a container pins what other lines
 /// have allocated.
 const MOST: f64 = 1.5;
@@ -39,11 +41,16 @@ const KERNELS: &str = "where inputs come in ever new shapes, torch compiles a ke
 pub(crate) fn open(judged: &Judged, found: &[Finding], filling: f64) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
     let weighing = found.iter().filter(|finding| finding.severity > Severity::Info && !is_nameless(finding));
-    let growths = weighing.filter_map(|finding| finding.growth.as_ref());
-    let here = growths.filter(|growth| growth.series == Series::InUse);
-    let explained: f64 = here.map(|growth| growth.bytes_per_unit).sum();
+    let here: Vec<(LeakClass, &Growth)> = weighing
+        .filter_map(|finding| Some((finding.class, finding.growth.as_ref()?)))
+        .filter(|(_, growth)| growth.series == Series::InUse)
+        .collect();
+    let explained: f64 = here.iter().map(|(_, growth)| growth.bytes_per_unit).sum();
     let open = in_use.bytes_per_unit - explained - filling;
-    (open >= judged.least && open >= OPEN * in_use.bytes_per_unit).then_some(open)
+    // What a graph pins is the least that it does: the rest is likely the same graph's.
+    let graphs = here.iter().any(|(class, _)| class.group() == Group::Graph);
+    let part = if graphs { OPEN_BESIDE_GRAPHS } else { OPEN };
+    (open >= judged.least && open >= part * in_use.bytes_per_unit).then_some(open)
 }
 
 /// A container that neither a name nor a line leads to: the buffer within a stream, say. It explains nothing to anybody.
@@ -83,7 +90,7 @@ fn is_of_layers(line: &Line<'_>) -> bool {
     let inner = |stack: &&HeapStack| {
         stack.frames.first().is_some_and(|frame| frame.file.contains("-packages/torch/nn/"))
     };
-    line.stacks.iter().all(|stack| inner(stack))
+    line.stacks.iter().all(inner)
 }
 
 /// The lines that grow fastest, about so many: those that sampling cannot tell apart are named together or not at all, but

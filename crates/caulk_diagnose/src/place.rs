@@ -60,6 +60,11 @@ impl Located {
         let others =
             others.map(|site| Place { file: file.clone(), line: site.spot.line, text: site.spot.text });
         let mut twins = self.also_at.clone();
+        // A figure that is closed again where it is made was seen to be added, but it does not stay.
+        let stays = |line: u32| self.module.close_figure_fix(line).is_some();
+        if stays(self.spot.line) {
+            twins.retain(|twin| twin.file != file || stays(twin.line));
+        }
         others.for_each(|other| add_place(&mut twins, other));
         twins
     }
@@ -138,8 +143,7 @@ pub(crate) fn locate(
     hits.sort_by_key(|hit| std::cmp::Reverse((hit.growth, hit.count)));
     by_allocation(files, process, scale, bytes_per_unit, &mut hits);
     let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &names));
-    let mut located =
-        traced.or_else(|| names.iter().find_map(|name| by_source(files, process, name, kind)))?;
+    let mut located = traced.or_else(|| in_source(files, process, &names, kind))?;
     let also: Vec<Place> = hits.iter().filter_map(|hit| elsewhere(files, hit, &located)).collect();
     for place in also {
         add_place(&mut located.also_at, place);
@@ -457,14 +461,43 @@ fn callee_at(module: &Module, spot: &Spot, names: &[&str]) -> Option<String> {
     calls.into_iter().find(|call| spot.covers(call.spot.line)).map(|call| call.callee)
 }
 
-/// Without a trace: the one place in the files that are known to run that grows the name.
-fn by_source(files: &Files<'_>, process: &Process<'_>, name: &Name, kind: ContainerKind) -> Option<Located> {
+/// Without a trace: the place that grows the closest of the names. A key is mentioned for other containers as well
+/// (`sums["loss"] += ...` beside `self.curves["loss"]`): those that name this one come first, then what grows its elements
+/// under any key.
+fn in_source(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    names: &[Name],
+    kind: ContainerKind,
+) -> Option<Located> {
+    let of = |name: &Name, beside: Option<&Name>| {
+        by_source(files, process, name, kind, beside.map(|beside| beside.text.as_str()))
+    };
+    let both = || match names {
+        [key, outer] => of(key, Some(outer)).or_else(|| of(outer, Some(key))),
+        _ => None,
+    };
+    both().or_else(|| names.iter().rev().find_map(|name| of(name, None)))
+}
+
+/// The one place in the files that are known to run that grows the name, and mentions another one beside it.
+fn by_source(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    name: &Name,
+    kind: ContainerKind,
+    beside: Option<&str>,
+) -> Option<Located> {
+    let mentions = |container: &str, name: &str| {
+        container.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name)
+    };
     let replaced = matches!(kind, ContainerKind::Graph | ContainerKind::Tensor | ContainerKind::Chain);
     let mut found: Vec<(String, Rc<Module>, GrowSite)> = Vec::new();
     for path in process.files() {
         let Some(module) = files.module(path) else { continue };
         for site in module.grow_sites_of(&name.text, &name.owner) {
-            if replaced || (site.element == name.element && site.kind.grows()) {
+            let fits = beside.is_none_or(|beside| mentions(&site.container, beside));
+            if fits && (replaced || (site.element == name.element && site.kind.grows())) {
                 found.push((path.to_owned(), module.clone(), site));
             }
         }

@@ -13,7 +13,8 @@ use caulk_python::BoundKind;
 use crate::Files;
 use crate::class::Signs;
 use crate::growth::{Rate, counts_often, is_gone, is_made_anew};
-use crate::place::{self, Located, Sought, is_figure_registry};
+use crate::heap;
+use crate::place::{self, Located, Sought, is_figure_registry, is_of_drawing};
 use crate::process::Process;
 use crate::units::position;
 use crate::verdicts::Judged;
@@ -33,6 +34,8 @@ const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
 /// Resident bytes for one byte that stays, at most.
 const MOST_PAGES: f64 = 6.0;
+/// The same while it is open whether the resident memory goes on growing.
+const MOST_UNDECIDED: f64 = 2.0;
 
 /// Something that grows.
 pub(crate) struct Suspect<'a> {
@@ -65,7 +68,7 @@ pub(crate) fn of_process<'a>(
     opaque::weigh(process, judged, &mut suspects);
     drawn::weigh(process, judged, &mut suspects);
     fills::leave_out(judged, &mut suspects);
-    by_elimination(judged, &mut suspects);
+    by_elimination(process, judged, &mut suspects);
     let of_line: Vec<f64> = suspects
         .iter()
         .map(|suspect| {
@@ -222,7 +225,7 @@ fn holds_weakly(contents: &Contents) -> bool {
 /// dies with them, and what is found behind a graph is the least that it keeps: inputs with gradients, say, and what C++
 /// alone refers to, are not seen. Where one line is left that stores such elements, and the rest accounts for less than
 /// half of the growth, what is left is its doing.
-fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
+fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
     let shares = |suspect: &Suspect<'_>| {
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
@@ -248,12 +251,13 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let here = suspects.iter().filter(|suspect| suspect.series == Series::InUse);
     let (open, known): (Vec<&Suspect<'_>>, Vec<&Suspect<'_>>) = here.partition(|suspect| shares(suspect));
     // What no line grows (the buffer within a stream, held from C) may well be a part of the open elements.
-    let known = known.iter().filter(|suspect| suspect.located.is_some());
-    let rest = in_use.bytes_per_unit - known.map(|suspect| suspect.rate.bytes_per_unit).sum::<f64>();
+    let known: Vec<&Suspect<'_>> = known.into_iter().filter(|suspect| suspect.located.is_some()).collect();
+    let rest = in_use.bytes_per_unit - accounted_for(process, judged, &known);
     // What a library stores at a line that calls it may be in what that line's program stores as well. Figures are the
     // weight of what is drawn.
     let stored = |suspect: &Suspect<'_>| {
         is_figure_registry(suspect.holder)
+            || is_of_drawing(suspect.holder)
             || suspect.located.as_ref().is_some_and(|located| located.grow.is_some())
     };
     let by_user = open.iter().any(|suspect| stored(suspect));
@@ -267,6 +271,27 @@ fn by_elimination(judged: &Judged, suspects: &mut [Suspect<'_>]) {
         suspect.rate.bytes_per_unit = suspect.rate.bytes_per_unit.max(rest);
         suspect.rate.interval = None;
     }
+}
+
+/// Bytes per unit that these suspects account for: what their elements are known to keep, or what their lines allocate that
+/// stays (an image that is drawn keeps a copy beside what it was made from), whichever is more.
+fn accounted_for(process: &Process<'_>, judged: &Judged, known: &[&Suspect<'_>]) -> f64 {
+    let lines = judged.scale.map_or_else(Vec::new, |scale| heap::of_process(process, scale));
+    let allocated = |suspect: &Suspect<'_>| {
+        let located = suspect.located.as_ref();
+        let here = |line: &&heap::Line<'_>| {
+            located.is_some_and(|located| {
+                line.grows() && located.path == line.frame.file && located.spot.covers(line.frame.line)
+            })
+        };
+        lines.iter().filter(here).map(|line| line.judgement.slope).sum::<f64>()
+    };
+    let first = |at: usize| !known[..at].iter().any(|before| same_line(before, known[at]));
+    let of_line = |at: usize| {
+        let kept = known.iter().filter(|other| same_line(other, known[at]));
+        kept.map(|other| other.rate.bytes_per_unit).sum::<f64>().max(allocated(known[at]))
+    };
+    (0..known.len()).filter(|at| first(*at)).map(of_line).sum()
 }
 
 fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate) -> Confidence {
@@ -359,7 +384,10 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     // do, but about how much.
     let resident = judged.series(Series::Rss).and_then(|verdict| match verdict.state {
         State::Grows => Some(verdict.bytes_per_unit),
-        State::Undecided => verdict.interval.map(|[low, _]| low).filter(|low| *low >= in_use.bytes_per_unit),
+        State::Undecided => verdict
+            .interval
+            .map(|[low, _]| low)
+            .filter(|low| (in_use.bytes_per_unit..=MOST_UNDECIDED * in_use.bytes_per_unit).contains(low)),
         _ => None,
     });
     let resident = resident.map(|resident| resident - filling).filter(|resident| *resident > 0.0);

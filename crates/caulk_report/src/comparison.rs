@@ -13,7 +13,7 @@ const MOST: usize = 10;
 /// Columns of a figure.
 const FIGURE: usize = 14;
 
-const NOTE: &str = "Changes of lines are estimated from samples of what they allocated and did not give back: ± is the 95 % \
+const NOTE: &str = "Objects and containers are counted at some boundaries only: at the last by then. Changes of lines are estimated from samples of what they allocated and did not give back: ± is the 95 % \
                     interval, and lines that are closer than theirs are in no order. What a container keeps is estimated from \
                     a few of its elements.";
 
@@ -35,7 +35,7 @@ pub fn comparison_text(comparisons: &[Comparison], excerpts: &Excerpts, options:
         page.rule(&format!("from {from} to {to}{owner}"));
         memory(&mut page, comparison);
         types(&mut page, comparison);
-        containers(&mut page, &comparison.containers);
+        containers(&mut page, comparison);
         lines(&mut page, &comparison.lines, excerpts);
     }
     page.gap();
@@ -94,16 +94,17 @@ fn memory(page: &mut Page, comparison: &Comparison) {
     }
 }
 
+/// Censuses are taken where they are worth their cost: that may have been before.
+fn counted_at(comparison: &Comparison) -> [String; 2] {
+    comparison.counted_at.unwrap_or(comparison.moments).map(name)
+}
+
 fn types(page: &mut Page, comparison: &Comparison) {
-    let Some(moments) = comparison.counted_at else { return };
-    let what = if moments == comparison.moments {
-        "objects by type".to_owned()
-    } else {
-        // Censuses are taken where they are worth their cost.
-        let [from, to] = moments.map(name);
-        format!("objects by type, as counted at {from} and {to}")
-    };
-    head(page, ["before", "after", "bytes"], &what);
+    if comparison.types.is_empty() {
+        return;
+    }
+    let [from, to] = counted_at(comparison);
+    head(page, [&from, &to, "bytes"], "objects by type");
     for TypeChange { name, objects, bytes } in comparison.types.iter().take(MOST) {
         let number = |objects: Option<u64>| objects.map_or_else(|| "few".into(), |number| number.to_string());
         let change = bytes[0].zip(bytes[1]).map(|(before, after)| after as f64 - before as f64);
@@ -114,11 +115,13 @@ fn types(page: &mut Page, comparison: &Comparison) {
     more(page, comparison.types.len().saturating_sub(MOST), "type");
 }
 
-fn containers(page: &mut Page, containers: &[ContainerChange]) {
+fn containers(page: &mut Page, comparison: &Comparison) {
+    let containers = &comparison.containers;
     if containers.is_empty() {
         return;
     }
-    head(page, ["before", "after", "keeps"], "containers by length");
+    let [from, to] = counted_at(comparison);
+    head(page, [&from, &to, "keeps"], "containers by length");
     for ContainerChange { holder, kind, length, bytes } in containers.iter().take(MOST) {
         let number = |length: Option<u64>| length.map_or_else(|| "–".into(), |number| number.to_string());
         let holder = if holder.is_empty() { "not reached by any name" } else { holder };

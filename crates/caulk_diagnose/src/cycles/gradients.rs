@@ -18,6 +18,12 @@ pub(super) fn finding(
     open: f64,
 ) -> Option<Finding> {
     let (scale, located) = (judged.scale?, place::recorded_backward(files, process)?);
+    // Those that are returned (`torch.autograd.grad`) are no parameter's `grad`: nothing closes the cycle.
+    let calls =
+        |name: &str| located.module.calls(name).iter().any(|call| located.spot.covers(call.spot.line));
+    if calls("grad") && !calls("backward") {
+        return None;
+    }
     let class = LeakClass::GraphRetained;
     let unit = unit_name(scale.verdict_unit());
     let growth = Growth::of_bytes(scale.verdict_unit(), Series::InUse, open, scale.per_epoch(open));

@@ -6,7 +6,7 @@ use caulk_core::{Bytes, Evidence, Series, State};
 
 use super::Suspect;
 use crate::heap::{Course, is_of_user, stays};
-use crate::place::is_figure_registry;
+use crate::place::{is_figure_registry, is_of_drawing};
 use crate::process::Process;
 use crate::verdicts::{Judged, unit_name};
 
@@ -15,7 +15,8 @@ pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Susp
     let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows);
     let (Some(scale), Some(in_use)) = (judged.scale, grows) else { return };
     let keeps_figures = |suspect: &Suspect<'_>| {
-        suspect.located.is_some() && (is_figure_registry(suspect.holder) || suspect.holds("figure"))
+        let is_drawn = is_figure_registry(suspect.holder) || is_of_drawing(suspect.holder);
+        suspect.located.is_some() && (is_drawn || suspect.holds("figure"))
     };
     let rates = |figures: bool| {
         let counted = suspects.iter().filter(move |suspect| {
@@ -32,7 +33,8 @@ pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Susp
     let bytes = judgement.slope.min(most);
     // What a figure is kept by besides pyplot is no second weight.
     let keepers = suspects.iter_mut().filter(|suspect| keeps_figures(suspect));
-    let keeper = keepers.min_by_key(|suspect| !is_figure_registry(suspect.holder));
+    let known = |suspect: &Suspect<'_>| suspect.rate.bytes_per_unit as u64;
+    let keeper = keepers.max_by_key(|suspect| (is_figure_registry(suspect.holder), known(suspect)));
     let Some(keeper) = keeper.filter(|_| stays(&judgement) && bytes > figures) else { return };
     keeper.rate.bytes_per_unit = bytes;
     keeper.rate.interval = Some(course.growth(&judgement).interval().map(|bound| bound.clamp(0.0, most)));

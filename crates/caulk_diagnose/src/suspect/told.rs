@@ -107,6 +107,10 @@ const MORE_PARAMETERS: &str =
 const FEWER_PARAMETERS: &str = "take out what is not trained any more with its state (`del optimizer.state[parameter]`, and its \
                                 group), or make a new optimizer and drop the old one";
 
+/// What to do about functions that are registered to run at exit.
+const FEWER_AT_EXIT: &str = "register one function, before the loop, or take it out again (`atexit.unregister(function)`): none of them \
+                             runs before the program ends";
+
 /// What to do about something that fills up.
 const ROOM: &str = "nothing, where there is room for it; else bound it at less";
 
@@ -129,6 +133,8 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
     };
     if is_of_optimizer(holder) {
         Some((MORE_PARAMETERS, FEWER_PARAMETERS))
+    } else if is_at_exit(holder) {
+        Some((class.summary(), FEWER_AT_EXIT))
     } else if class != LeakClass::FigureNotClosed {
         None
     } else if is_of_drawing(holder) {
@@ -155,6 +161,8 @@ fn message(
         0 => container,
         others => format!("{container} (in {} places)", others + 1),
     };
+    let own = growth.in_use_per_unit.map(|own| Bytes(own as u64));
+    let pages = own.map_or_else(String::new, |own| format!(" of resident memory ({own} in use)"));
     let rate = Bytes::signed(growth.bytes_per_unit);
     let count = |noun: &str| counted(growth.elements_per_unit, noun);
     let what = match suspect.kind {
@@ -180,7 +188,7 @@ fn message(
     };
     let why = beyond_class(suspect).map(|(why, _)| why).or(end);
     let why = why.unwrap_or_else(|| suspect.class.summary());
-    format!("{what}, {rate} per {unit}: {why}")
+    format!("{what}, {rate} per {unit}{pages}: {why}")
 }
 
 /// `1 element`, `2.5 elements`, `0.02 elements`, with as many digits as the number means.
