@@ -36,3 +36,27 @@ fn free_bytes(boundary: &Boundary) -> u64 {
 pub fn private_bytes(boundary: &Boundary) -> u64 {
     boundary.rss_bytes.saturating_sub(boundary.file_bytes + boundary.shm_bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_malloc_keeps_free_are_not_what_was_mapped() {
+        const MB: u64 = 1 << 20;
+        let boundary = |mapped: u64, free: u64, rss: u64| Boundary {
+            mapped_bytes: mapped,
+            malloc_free_bytes: free,
+            rss_bytes: rss,
+            ..Boundary::default()
+        };
+        let at = |mapped: u64, free: u64, rss: u64| {
+            Beside::at(&boundary(mapped * MB, free * MB, rss * MB), 0.0).expect("told")
+        };
+        let first = at(100, 0, 200);
+        let gained = |now: Beside| now.gained_since(first) / MB as f64;
+        assert_eq!(gained(at(160, 0, 250)), 50.0, "reserved, and touched in part");
+        assert_eq!(gained(at(160, 45, 250)), 5.0, "the rest is malloc's");
+        assert_eq!(gained(at(100, 0, 250)), 0.0, "nothing more was mapped");
+    }
+}

@@ -502,8 +502,8 @@ fn open_figures_that_nobody_had_the_time_to_look_at_weigh_what_is_left() {
     assert_eq!(findings.iter().map(|finding| finding.sites[0].line).collect::<Vec<_>>(), [first]);
 }
 
-#[test]
-fn what_piles_up_on_one_axes_is_wiped() {
+/// `trainer.ax._children`: what is drawn on one Axes.
+fn artists() -> Holder {
     let step = |name: &str, type_name: &str| PathStep {
         kind: StepKind::Attribute,
         name: name.into(),
@@ -514,11 +514,103 @@ fn what_piles_up_on_one_axes_is_wiped() {
     holder.path.extend([step("ax", "matplotlib.axes._axes.Axes"), step("_children", "list")]);
     holder.name = "_children".into();
     holder.owner_type = "matplotlib.axes._axes.Axes".into();
-    let run = leak().grown(ContainerKind::List, holder, elements(5 * MB / 2, &["shared"]), lengths()).traced(
+    holder
+}
+
+#[test]
+fn what_piles_up_on_one_axes_is_wiped() {
+    let contents = elements(5 * MB / 2, &["shared"]);
+    let run = leak().grown(ContainerKind::List, artists(), contents, lengths()).traced(
         1,
         "self.ax.scatter(x, x)",
         "Trainer.draw",
     );
     check(&run, LeakClass::FigureNotClosed, "self.ax.scatter(x, x)", "self.ax.scatter");
     assert!(change(&run).contains("ax.clear()"), "{}", change(&run));
+}
+
+#[test]
+fn a_list_that_nobody_looked_into_is_not_charged_with_what_is_drawn() {
+    let names = attribute(2, "trainer", "Trainer", "pages");
+    let run = leak()
+        .grown(ContainerKind::List, artists(), elements(5 * MB / 4, &["shared"]), lengths())
+        .traced(1, "self.ax.scatter(x, x)", "Trainer.draw")
+        .grown(ContainerKind::List, names, Contents::default(), lengths())
+        .traced(2, "self.pages.append(fig)", "Trainer.keep")
+        .edit(|recording| {
+            let looked =
+                |message: &Message| matches!(message, Message::Contents(contents) if contents.id == 2);
+            recording.events.retain(|event| !looked(&event.message));
+        });
+    let findings = run.diagnose().findings;
+    let list = findings.iter().find(|finding| finding.holder.ends_with("pages")).expect("it grows");
+    assert_eq!(list.severity, Severity::Info, "{findings:#?}");
+}
+
+#[test]
+fn what_only_refers_to_its_elements_is_not_charged_with_what_is_left() {
+    let charged = |type_name: &str| {
+        let contents = Contents { element_types: vec![(type_name.into(), 8)], ..elements(64, &["shared"]) };
+        let holder = attribute(1, "trainer", "Trainer", "pages");
+        let run = leak().grown(ContainerKind::List, holder, contents, lengths());
+        let run = run.traced(1, "self.pages.append(fig)", "Trainer.keep");
+        let growths = run.diagnose().findings.into_iter().filter_map(|finding| finding.growth);
+        growths.map(|growth| growth.bytes_per_unit).fold(0.0, f64::max)
+    };
+    assert!(charged("builtins.Page") > 9.0 * MB as f64);
+    assert!(charged("weakref.ReferenceType") < 1024.0);
+}
+
+/// Two dicts with the same keys, one of numbers and one of lists.
+const CURVES: &str = "\
+class Trainer:
+    def fit(self):
+        sums = {'d': 0.0, 'g': 0.0}
+        for batch in batches:
+            sums['d'] += self.step(batch)
+        for key, value in sums.items():
+            self.curves[key].append(value)
+        other = self.curves
+        other['g'].append(1)
+";
+
+#[test]
+fn a_key_is_sought_in_the_container_that_has_it() {
+    let found = |key: &str| {
+        let mut holder = attribute(1, "trainer", "Trainer", "curves");
+        let key_step = PathStep { kind: StepKind::Key, name: format!("'{key}'"), type_name: "list".into() };
+        holder.path.push(key_step);
+        holder.name = key.into();
+        let run = Run::of(CURVES).epochs(rising(400 * MB, 10 * MB, 8));
+        let run = run.grown(ContainerKind::List, holder, elements(5 * MB / 2, &["tensor"]), lengths());
+        let finding = run.finding();
+        (finding.sites[0].line, run.line("self.curves[key]"), run.line("other['g']"))
+    };
+    let (line, any_key, _) = found("d");
+    assert_eq!(line, any_key);
+    let (line, _, by_key) = found("g");
+    assert_eq!(line, by_key, "through another name of it");
+}
+
+#[test]
+fn a_figure_that_is_closed_again_is_no_other_place() {
+    let source = "\
+import matplotlib.pyplot as plt
+
+
+def closed():
+    first = plt.figure()
+    plt.close(first)
+
+
+def kept():
+    second = plt.figure()
+    second.savefig('a.png')
+";
+    let mut registry = library(1, "matplotlib._pylab_helpers", "figs");
+    registry.path[1].name = "Gcf".into();
+    let run = Run::of(source).epochs(rising(400 * MB, 10 * MB, 8));
+    let run = run.grown(ContainerKind::Dict, registry, elements(5 * MB / 2, &["figure"]), lengths());
+    let finding = run.traced(1, "second = plt", "kept").traced(1, "first = plt", "closed").finding();
+    assert_eq!((finding.sites[0].line, finding.twins.len()), (10, 0), "{finding:#?}");
 }

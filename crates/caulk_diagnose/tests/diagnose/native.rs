@@ -1,7 +1,7 @@
 //! What native code keeps is told by the line that allocated it, unless something else accounts for the growth.
 
 use caulk_core::wire::{
-    BackwardSite, ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, TypeCount, Types,
+    BackwardSite, ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Message, TypeCount, Types,
 };
 use caulk_core::{Confidence, LeakClass, Severity, SiteRole};
 
@@ -206,6 +206,49 @@ fn cycles_of_gradients_are_blamed_on_the_backward_pass_that_makes_them() {
     assert_eq!((finding.sites[0].line, finding.severity), (2, Severity::Warning));
     let level = Run::of(source).epochs([400 * MB; 8]).backward("loss.backward(create_graph=True)", site);
     assert_eq!(level.diagnose().findings, []);
+}
+
+#[test]
+fn gradients_that_are_returned_close_no_cycle() {
+    let line = "    grads = torch.autograd.grad(loss, weights, create_graph=True)";
+    let source = format!("def adapt(loss, weights):\n{line}\n    return grads\n");
+    let site = BackwardSite { create_graph: true, ..BackwardSite::default() };
+    let run = Run::of(&source).epochs(rising(400 * MB, 10 * MB, 8)).backward(line.trim(), site);
+    assert!(run.diagnose().findings.iter().all(|finding| finding.class != LeakClass::GraphRetained));
+}
+
+#[test]
+fn kernels_that_the_layers_of_torch_compile_are_but_suspected() {
+    let layer = "/env/lib/python3.11/site-packages/torch/nn/modules/conv.py";
+    let mut run = Run::of(PROGRAM).epochs(rising(400 * MB, 10 * MB, 8));
+    run = run.say(stack(0, &[(layer, 540, "_conv_forward"), (FILE, 7, "load")]));
+    for boundary in 0..8_u32 {
+        let bytes = 10 * MB * u64::from(boundary);
+        let rows = vec![HeapRow { id: 0, bytes, blocks: bytes / MB, deviation: MB / 10 }];
+        run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+    }
+    let finding = run.finding();
+    assert_eq!((finding.confidence, finding.severity), (Confidence::Suspected, Severity::Warning));
+    assert!(finding.fix.expect("advice").description.contains("ONEDNN_PRIMITIVE_CACHE_CAPACITY"));
+}
+
+#[test]
+fn lines_beside_a_graph_that_pins_most_are_the_graph_s() {
+    let classes = |traits: &[&str]| -> Vec<LeakClass> {
+        let run =
+            leak(4).grown(ContainerKind::List, global(0, "KEPT"), elements(6 * MB, traits), rising(1, 1, 8));
+        // Nor does resident memory say that the container has it all.
+        let run = run.edit(|recording| {
+            for event in &mut recording.events {
+                if let Message::Boundary(boundary) = &mut event.message {
+                    boundary.rss_bytes = 900 * MB;
+                }
+            }
+        });
+        run.diagnose().findings.iter().map(|finding| finding.class).collect()
+    };
+    assert_eq!(classes(&["tensor"]), [LeakClass::GlobalAccumulation, LeakClass::NativeGrowth]);
+    assert_eq!(classes(&["tensor", "graph"]).len(), 1);
 }
 
 #[test]
