@@ -54,9 +54,9 @@ mod tests {
             Beside::at(&boundary(mapped * MB, free * MB, rss * MB), 0.0).expect("told")
         };
         let first = at(100, 0, 200);
-        let gained = |now: Beside| now.gained_since(first) / MB as f64;
-        assert_eq!(gained(at(160, 0, 250)), 50.0, "reserved, and touched in part");
-        assert_eq!(gained(at(160, 45, 250)), 5.0, "the rest is malloc's");
-        assert_eq!(gained(at(100, 0, 250)), 0.0, "nothing more was mapped");
+        let gained = |now: Beside| now.gained_since(first) as u64 / MB;
+        assert_eq!(gained(at(160, 0, 250)), 50, "reserved, and touched in part");
+        assert_eq!(gained(at(160, 45, 250)), 5, "the rest is malloc's");
+        assert_eq!(gained(at(100, 0, 250)), 0, "nothing more was mapped");
     }
 }

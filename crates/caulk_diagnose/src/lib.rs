@@ -47,7 +47,7 @@ mod uses;
 mod verdicts;
 mod workers;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -106,7 +106,12 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.verdicts.extend(verdict);
     }
     diagnosis.notes.extend(ranks::notes(&parts));
-    for Part { process, judged, findings, told, .. } in parts {
+    let known = OnceCell::new();
+    let patterns = || known.get_or_init(|| sources.patterns(&files_of(&processes))).as_slice();
+    for Part { process, judged, mut findings, told, .. } in parts {
+        if findings.iter().any(native::is_suspected) {
+            patterns::adopt(&mut findings, patterns());
+        }
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
         diagnosis.notes.extend(gpu_rest::note(recording, process));
@@ -123,11 +128,10 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
     diagnosis.findings.extend(left::findings(recording));
     if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
-        let patterns = sources.patterns(&files_of(&processes));
-        patterns::join(&mut diagnosis.findings, &patterns);
+        patterns::join(&mut diagnosis.findings, patterns());
         resources::locate(&files, &processes, &mut diagnosis.findings);
         if unexplained {
-            let suspected = patterns::suspected(&diagnosis.findings, &patterns);
+            let suspected = patterns::suspected(&diagnosis.findings, patterns());
             if !suspected.is_empty() {
                 // Source that shows what keeps it is a better lead than the line that allocates.
                 demote(&mut diagnosis.findings, native::is_suspected);

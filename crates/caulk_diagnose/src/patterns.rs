@@ -2,12 +2,37 @@
 //! where nobody saw it; and suspects where nothing was found.
 
 use caulk_core::{
-    ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, LeakClass, Place, Scope, Severity, Site,
-    SiteRole,
+    Bytes, ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, LeakClass, Place, Scope, Severity,
+    Site, SiteRole,
 };
+
+use crate::native::is_suspected;
+use crate::verdicts::unit_name;
 
 /// Suspects that are named for growth that nothing explains.
 const SUSPECTS: usize = 3;
+
+/// Lines that allocate what stays, and of which nothing else is known, are what the source shows them to be: an array that is
+/// replaced by a longer one holds what the line that makes it allocates.
+pub(crate) fn adopt(findings: &mut [Finding], patterns: &[Diagnostic]) {
+    for finding in findings.iter_mut().filter(|finding| is_suspected(finding)) {
+        let Some(pattern) = at_line(finding, patterns).filter(|pattern| pattern.scope == Scope::Run) else {
+            continue;
+        };
+        let growth = finding.growth.as_ref().map_or(String::new(), |growth| {
+            let (rate, unit) = (Bytes::signed(growth.bytes_per_unit), unit_name(growth.unit));
+            format!("; {rate} per {unit} of what is allocated here stay")
+        });
+        let text = "the source shows this pattern at the line that allocates what stays";
+        finding.evidence.push(Evidence { kind: "source".into(), text: text.into() });
+        finding.class = pattern.class;
+        finding.severity = Severity::Error;
+        finding.confidence = Confidence::Likely;
+        finding.message = format!("{}{growth}", pattern.message);
+        finding.container.clone_from(&pattern.container);
+        finding.fix.clone_from(&pattern.fix);
+    }
+}
 
 /// Tells of each finding what the patterns know of it.
 pub(crate) fn join(findings: &mut [Finding], patterns: &[Diagnostic]) {

@@ -196,6 +196,8 @@ impl Suspect<'_> {
         let whole = verdict.map_or(0.0, |verdict| f64::from(verdict.boundaries) * verdict.boundary_units);
         let refuted =
             self.rate.span < whole / 2.0 && self.rate.bytes_per_unit >= judged.least_of(self.series);
+        // Whatever its bound is: nothing says that it does not hold.
+        let open = settled || state == Some(State::Undecided);
         let bounded = located.facts.bounds.iter().any(|bound| bound.called);
         let weighs = state == Some(State::Grows) && self.rate.bytes_per_unit >= judged.least_of(self.series);
         let full = !weighs && located.facts.bounds.iter().any(|bound| bound.kind == BoundKind::Capacity);
@@ -205,7 +207,8 @@ impl Suspect<'_> {
         let weak = ["weakref.Weak", "_weakrefset.Weak", "torch.utils.weak.Weak"]
             .iter()
             .any(|name| self.holder.owner_type.starts_with(name));
-        self.severity > Severity::Info || !(full || weak || weightless || settled && (bounded || refuted))
+        self.severity > Severity::Info
+            || !(full || weak || weightless || settled && refuted || open && bounded)
     }
 }
 

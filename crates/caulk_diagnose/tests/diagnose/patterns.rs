@@ -1,9 +1,9 @@
 //! What source alone shows is told with what the run saw.
 
-use caulk_core::wire::{ContainerKind, Hello};
-use caulk_core::{Confidence, Severity};
+use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, TypeCount, Types};
+use caulk_core::{Confidence, LeakClass, Severity};
 
-use crate::run::{MB, Run, attribute, elements, library, rising};
+use crate::run::{FILE, MB, Run, attribute, elements, library, rising};
 
 const TRAINER: &str = "\
 import matplotlib.pyplot as plt
@@ -92,4 +92,39 @@ fn a_pattern_of_another_name_is_not_taken_for_what_grew() {
     let findings = run.diagnose_checked().findings;
     let grew = findings.iter().find(|finding| finding.holder == "other.rows").expect("what grew");
     assert_eq!(grew.sites, [], "{grew:#?}");
+}
+
+#[test]
+fn a_line_that_allocates_what_stays_is_what_its_source_shows() {
+    let source = "\
+import numpy as np
+
+
+class Bank:
+    def __init__(self):
+        self.rows = np.empty(0)
+
+    def add(self, rows):
+        self.rows = np.concatenate([self.rows, rows])
+
+
+bank = Bank()
+for epoch in range(10):
+    bank.add(np.zeros(9))
+";
+    let mut run = started(Run::of(source)).epochs(rising(400 * MB, 10 * MB, 8));
+    let line = run.line("np.concatenate");
+    let frames = vec![HeapFrame { file: FILE.into(), line, function: "Bank.add".into() }];
+    run = run.say(HeapStack { id: 0, flags: 0, frames });
+    for boundary in 0..8_u32 {
+        let at = u64::from(boundary);
+        let rows = vec![HeapRow { id: 0, bytes: 9 * MB * at, blocks: 1, deviation: MB / 10 }];
+        let arrays = TypeCount { name: "numpy.ndarray".into(), count: 5, bytes: 0 };
+        run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+        run = run.say(Types { boundary, rows: vec![arrays] });
+    }
+    let finding = run.diagnose_checked().findings.remove(0);
+    assert_eq!((finding.class, finding.sites[0].line), (LeakClass::UnboundedHistory, line));
+    assert_eq!((finding.severity, finding.confidence), (Severity::Error, Confidence::Likely));
+    assert!(finding.message.contains("+9.00 MB per epoch of what is allocated here"), "{}", finding.message);
 }
