@@ -26,11 +26,15 @@ const OPEN_BESIDE_GRAPHS: f64 = 0.5;
 const MOST: f64 = 1.5;
 /// Blocks of a line for each object that more are alive of, from which on they are not those objects'.
 const MORE: f64 = 2.0;
+/// Blocks that a single one which gets longer adds per unit, at most: samples come and go.
+const ONE_BLOCK: f64 = 0.5;
 /// Lines that are named, but where more cannot be told apart.
 const LINES: usize = 3;
 
 /// What to do where nothing but the line is known.
 const LOOK: &str = "look for what keeps what is made here: `caulk.find_holders(value)` tells it of one value";
+/// ... and about text that gets longer.
+const PARTS: &str = "write each part to a file when it is made, or keep the last few only";
 /// ... and where the layers of torch allocate. oneDNN's developer guide, "Primitive Cache": 1,024 of them by default.
 const KERNELS: &str = "where inputs come in ever new shapes, torch compiles a kernel for each and keeps the last 1024 (oneDNN): pad them to a \
                        few shapes, or run with `ONEDNN_PRIMITIVE_CACHE_CAPACITY=64`; else look for what keeps what is made \
@@ -82,7 +86,34 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged
     }
     // Objects may hold it, in a way that was not found: the line is all that there is to go on.
     let fastest = fastest(lines, 1);
-    fastest.iter().map(|line| suspected(finding(files, process, scale, line), scale, LOOK)).collect()
+    let told = |line: &Line<'_>| {
+        let found = finding(files, process, scale, line);
+        lengthened(line, &found, scale).unwrap_or_else(|| suspected(found, scale, LOOK))
+    };
+    fastest.iter().map(told).collect()
+}
+
+/// What a line `text += more` allocates and what stays, though its blocks do not become more, is its target: a string that
+/// gets longer. What is extended where it stands is a container, which would have been seen.
+fn lengthened(line: &Line<'_>, found: &Finding, scale: Scale) -> Option<Finding> {
+    let (target, _) = found.sites.first()?.text.split_once(" += ")?;
+    let is_name = target.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    if !is_name || line.blocks_per_unit > ONE_BLOCK {
+        return None;
+    }
+    let class = LeakClass::UnboundedHistory;
+    let rate = Bytes::signed(found.growth.as_ref()?.bytes_per_unit);
+    Some(Finding {
+        class,
+        message: format!(
+            "`{target}` gets longer and longer, {rate} per {}: {}",
+            unit_name(scale.verdict_unit()),
+            class.summary()
+        ),
+        container: target.to_owned(),
+        fix: Some(fix::display(PARTS)),
+        ..found.clone()
+    })
 }
 
 /// Is it all allocated in torch's own layers, which keep kernels beside what they return?

@@ -197,6 +197,26 @@ fn memory_of_objects_that_pile_up_is_but_suspected_of_the_line() {
 }
 
 #[test]
+fn a_line_that_lengthens_a_string_allocates_the_string() {
+    let found = |line: &str| {
+        let source = format!("class Page:\n    def add(self, part):\n        {line}\n");
+        let mut run =
+            Run::of(&source).epochs(rising(400 * MB, 10 * MB, 8)).say(stack(0, &[(FILE, 3, "add")]));
+        for boundary in 0..8_u32 {
+            let rows =
+                vec![HeapRow { id: 0, bytes: 10 * MB * u64::from(boundary), blocks: 1, deviation: MB }];
+            run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+        }
+        run.finding()
+    };
+    let finding = found("self.html += part");
+    assert_eq!((finding.class, finding.severity), (LeakClass::UnboundedHistory, Severity::Error));
+    assert_eq!((finding.container.as_str(), finding.sites[0].line), ("self.html", 3));
+    assert_eq!(found("self.rows[part] += part").class, LeakClass::NativeGrowth);
+    assert_eq!(found("self.html = self.html + part").class, LeakClass::NativeGrowth);
+}
+
+#[test]
 fn cycles_of_gradients_are_blamed_on_the_backward_pass_that_makes_them() {
     let source = "def step(self, loss):\n    loss.backward(create_graph=True)\n    self.opt.step()\n";
     let site = BackwardSite { create_graph: true, ..BackwardSite::default() };
