@@ -183,7 +183,7 @@ fn sampled(size: usize) -> Option<*mut c_void> {
 ///
 /// Where it lies must not decide how long it lives. The interpreter keeps each string by which it looked an attribute up
 /// last, in a place of its cache that the string's address chooses (`PyObject_GetAttrString` makes one anew each time, as
-/// `torch.tensor` does thrice per call). Pools hand the same few addresses out again, so that strings drive each other out;
+/// `torch.tensor` does). Pools hand the same few addresses out again, so that strings drive each other out;
 /// at a new address each, the sampled ones would stay. All at one address of the cache do not.
 fn in_malloc(size: usize) -> *mut c_void {
     if NAMES.contains(&size) && real::MEMALIGN.get() != 0 {

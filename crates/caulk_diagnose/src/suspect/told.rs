@@ -319,19 +319,16 @@ fn contents_text(kind: ContainerKind, contents: &Contents) -> String {
         );
     }
     let types: Vec<String> = contents.element_types.iter().take(3).map(|(name, _)| name.clone()).collect();
-    let (each, types) = (Bytes(contents.bytes_per_element), types.join(", "));
-    let mut text = if counts_often(contents) {
-        let (sampled, all) = (contents.sampled, contents.bytes_per_element * u64::from(contents.sampled));
-        format!("{sampled} elements of type {types} keep {least}{} together", Bytes(all))
+    let (each, types) = (contents.bytes_per_element, types.join(", "));
+    let (mut text, saved, whose) = if counts_often(contents) {
+        let (sampled, all) = (contents.sampled, Bytes(each * u64::from(contents.sampled)));
+        let text = format!("{sampled} elements of type {types} keep {least}{all} together");
+        (text, contents.saved_bytes, "the graph that they share")
     } else {
-        format!("{least}{each} per element of type {types}")
+        let text = format!("{least}{} per element of type {types}", Bytes(each));
+        (text, contents.saved_bytes_per_element, "its graph")
     };
-    if contents.saved_bytes_per_element > 0 {
-        let (saved, whose) = if counts_often(contents) {
-            (contents.saved_bytes, "the graph that they share")
-        } else {
-            (contents.saved_bytes_per_element, "its graph")
-        };
+    if saved > 0 {
         _ = write!(text, ", of which {} are saved by {whose}", Bytes(saved));
         if !nodes.is_empty() {
             _ = write!(text, " ({})", nodes.join(", "));
