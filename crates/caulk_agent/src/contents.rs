@@ -363,6 +363,8 @@ impl Owned {
                             entry.1 += Torch::view_bytes(held);
                             if storage.on_gpu {
                                 on_gpu.insert(storage.pointer as Address);
+                            } else if Torch::is_borrowed(held) {
+                                facts.add("borrowed");
                             }
                         }
                     }

@@ -12,7 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyType};
 
 mod address_types;
 mod collector;
@@ -65,6 +67,9 @@ pub(crate) const MOST_REFERENTS: usize = 200_000;
 
 /// The same of a cache with a bound, three for each of its entries: some milliseconds.
 const MOST_OF_CACHE: usize = 1_000_000;
+
+/// What a class may refer to before its namespace: its metaclass, and what that gives it.
+const MOST_BEFORE_NAMESPACE: usize = 8;
 
 /// Variables of a frame or generator, with its value stack: what most functions have.
 const VARIABLES: usize = 8;
@@ -220,6 +225,20 @@ impl<'py> Heap<'py> {
         found.filter(|_| visited < MOST_OF_CACHE)
     }
 
+    /// What a class statement wrote down as the module that it is in: read from the namespace, which is the first dict that
+    /// a class refers to (Objects/typeobject.c, `type_traverse`; `subtype_traverse` visits a metaclass before), without
+    /// making any object.
+    pub(crate) fn module_of_class(&self, class: Address) -> Option<Bound<'py, PyString>> {
+        let info = self.known.inspect(self.own(class).get_type_ptr());
+        let mut namespace = None;
+        self.first_referents_of(class, info, MOST_BEFORE_NAMESPACE, &mut |referent| {
+            let is_dict = type_address(referent) == &raw mut ffi::PyDict_Type as Address;
+            namespace = namespace.or(is_dict.then_some(referent));
+        });
+        let namespace = self.own(namespace?).cast_into_exact::<PyDict>().ok()?;
+        namespace.get_item(intern!(self.py, "__module__")).ok()??.cast_into_exact().ok()
+    }
+
     /// Type of the object as `module.Qualified.Name`.
     pub(crate) fn type_name(&self, object: Address) -> String {
         // SAFETY: `object` is alive.
@@ -232,7 +251,7 @@ impl<'py> Heap<'py> {
         // SAFETY: the caller found the type alive in this call.
         let object: Bound<'py, PyAny> =
             unsafe { Bound::from_borrowed_ptr(self.py, object_type as *mut ffi::PyObject) };
-        let type_type = self.py.get_type::<pyo3::types::PyType>();
+        let type_type = self.py.get_type::<PyType>();
         let read = |name: &str| -> Option<String> {
             type_type
                 .getattr("__dict__")
@@ -327,7 +346,7 @@ unsafe extern "C" fn forward(object: *mut ffi::PyObject, closure: *mut c_void) -
 pub(crate) fn loaded<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyAny>> {
     // SAFETY: `PyImport_GetModuleDict` returns a borrowed reference to `sys.modules` or null.
     let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyImport_GetModuleDict()) }?;
-    let modules = modules.cast_into::<pyo3::types::PyDict>().ok()?;
+    let modules = modules.cast_into::<PyDict>().ok()?;
     modules.get_item(name).ok()?.filter(PyAnyMethods::is_instance_of::<PyModule>)
 }
 
@@ -335,7 +354,7 @@ pub(crate) fn loaded<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyAn
 pub(crate) fn modules(py: Python<'_>) -> usize {
     // SAFETY: as above.
     let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyImport_GetModuleDict()) };
-    modules.and_then(|modules| Some(modules.cast::<pyo3::types::PyDict>().ok()?.len())).unwrap_or(0)
+    modules.and_then(|modules| Some(modules.cast::<PyDict>().ok()?.len())).unwrap_or(0)
 }
 
 /// A name in a module's namespace; never runs a module's `__getattr__`.
@@ -346,7 +365,7 @@ pub(crate) fn member<'py>(module: &Bound<'py, PyAny>, name: &str) -> Option<Boun
 /// Is the object's type this class or derived from it? Asks the types, never `__class__` or `__instancecheck__`.
 pub(crate) fn is_a(object: &Bound<'_, PyAny>, class: &Bound<'_, PyAny>) -> bool {
     // SAFETY: the type of a live object; `class` is checked to be a type.
-    class.is_instance_of::<pyo3::types::PyType>()
+    class.is_instance_of::<PyType>()
         && unsafe { ffi::PyType_IsSubtype(ffi::Py_TYPE(object.as_ptr()), class.as_ptr().cast()) } != 0
 }
 
@@ -369,8 +388,8 @@ pub(crate) fn read_word(address: Address) -> Address {
 }
 
 /// The namespace of an instance, for objects on a path only: asking for it can materialise it for good.
-pub(crate) fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, pyo3::types::PyDict>> {
-    if object.is_instance_of::<pyo3::types::PyType>() || object.is_instance_of::<pyo3::types::PyCFunction>() {
+pub(crate) fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+    if object.is_instance_of::<PyType>() || object.is_instance_of::<pyo3::types::PyCFunction>() {
         return None;
     }
     // SAFETY: the generic getter reads the instance's own dict without the type's `__getattribute__`.
@@ -385,7 +404,7 @@ pub(crate) fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py,
 }
 
 /// A type's name without its module. Not by `str`, which lets handlers of signals run (CPython, `PyObject_Str`).
-pub(crate) fn type_name(object_type: &Bound<'_, pyo3::types::PyType>) -> String {
+pub(crate) fn type_name(object_type: &Bound<'_, PyType>) -> String {
     object_type.name().map_or_else(|_| "?".into(), |name| name.to_string_lossy().into_owned())
 }
 

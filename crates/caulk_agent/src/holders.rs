@@ -2,11 +2,12 @@
 //!
 //! Roots in order: the user's modules, the locals of every running function, all other modules, one large package after the
 //! other. Module namespaces are closed: a path never passes through one on its way to somewhere else, so that it starts
-//! where a person would look. The search is breadth-first, hence paths from a kind of root are shortest, and bounded in
+//! where a person would look. So are the classes of libraries, until their modules are searched: from a base class, all of
+//! a package is within reach. The search is breadth-first, hence paths from a kind of root are shortest, and bounded in
 //! nodes and in time. Roots are read before it
 //! begins; while it lasts nothing is called, and what it found is kept alive.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -62,6 +63,8 @@ struct Search<'a, 'py> {
     /// What is found too, as far as the program's own roots lead.
     besides: &'a AddressSet,
     only_targets: bool,
+    /// Names of the user's modules, whose classes alone are entered; none, and all are.
+    user_modules: Option<HashSet<String>>,
     /// How many of these are still to be found.
     missing: usize,
     visited: AddressSet,
@@ -127,6 +130,9 @@ fn search(
         targets,
         besides,
         only_targets: false,
+        user_modules: Some(
+            modules.iter().filter(|module| module.user).map(|module| module.name.clone()).collect(),
+        ),
         missing: targets.union(besides).count(),
         visited: AddressSet::default(),
         nodes: Vec::new(),
@@ -160,6 +166,7 @@ fn search(
     }
     complete = complete && search.run();
     search.only_targets = true;
+    search.user_modules = None;
     search.missing = targets.iter().filter(|target| !search.found.contains_key(target)).count();
     // The modules of small packages (`weakref`, `logging`) are soon gone through, and hold what they are given; then one
     // package after the other, the largest last (a program with pyplot has a tenth as many modules of it as of torch).
@@ -267,11 +274,21 @@ impl Search<'_, '_> {
         if !wanted && (!info.collected || matches!(info.shape, Shape::Code | Shape::Module | Shape::Frame)) {
             return;
         }
+        if !wanted && info.shape == Shape::Type && self.is_closed(child) {
+            return;
+        }
         if self.visited.insert(child) {
             let index = self.nodes.len() as u32;
             self.nodes.push((child, parent));
             self.note(child, index);
         }
+    }
+
+    /// Is this a library's class, while those are no way?
+    fn is_closed(&self, class: Address) -> bool {
+        let Some(user_modules) = &self.user_modules else { return false };
+        let module = self.heap.module_of_class(class);
+        !module.is_some_and(|module| module.to_str().is_ok_and(|name| user_modules.contains(name)))
     }
 
     fn is_wanted(&self, object: Address) -> bool {

@@ -79,6 +79,14 @@ impl<'py> Torch<'py> {
         (pointer != 0).then(|| Storage { pointer, bytes, on_gpu: Self::is_cuda(tensor) })
     }
 
+    /// Is its memory of another's making (`torch.from_numpy`, `torch.frombuffer`, `DLPack`), of which it may show a part and
+    /// keep the whole? Storages know that they cannot be resized then.
+    pub(crate) fn is_borrowed(tensor: &Bound<'py, PyAny>) -> bool {
+        let storage = tensor.call_method0("untyped_storage");
+        let resizable = storage.and_then(|storage| storage.call_method0("resizable")?.is_truthy());
+        resizable.is_ok_and(|resizable| !resizable)
+    }
+
     /// Bytes of the elements that the tensor shows.
     pub(crate) fn view_bytes(tensor: &Bound<'py, PyAny>) -> u64 {
         tensor.getattr("nbytes").and_then(|bytes| bytes.extract()).unwrap_or(0)

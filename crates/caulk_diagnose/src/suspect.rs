@@ -32,6 +32,11 @@ const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
 const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
+/// A fact of tensors whose memory is an array's or another's, and what shows that they keep more of it than they show.
+const BORROWED: &str = "borrowed";
+const PART_OF_ARRAYS: &str = "tensors that show memory of arrays (`torch.from_numpy`) keep the whole of it, which they do \
+                              not tell: what nothing else accounts for";
+
 /// Resident bytes for one byte that stays, at most.
 const MOST_PAGES: f64 = 6.0;
 /// The same while it is open whether the resident memory goes on growing.
@@ -241,6 +246,7 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
             || suspect.shares
             || parameters
             || suspect.holds("shared")
+            || (suspect.holds(BORROWED) && part < 0.5)
             || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late && suspect.fills.is_none();
@@ -271,6 +277,10 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
         return;
     }
     if let Some(suspect) = suspects.iter_mut().find(|suspect| counts(suspect)) {
+        if suspect.holds(BORROWED) && rest > 4.0 * suspect.rate.bytes_per_unit {
+            suspect.class = LeakClass::ViewPinsStorage;
+            suspect.beside = Some(Evidence { kind: "contents".into(), text: PART_OF_ARRAYS.into() });
+        }
         suspect.rate.bytes_per_unit = suspect.rate.bytes_per_unit.max(rest);
         suspect.rate.interval = None;
     }
@@ -404,14 +414,20 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
 }
 
 /// What adds up of one line: graphs that it extends are one graph, met from several ends, and those of a container's
-/// elements are the container's matter.
+/// elements are the container's matter; what only refers to elements adds none to those that others keep.
 fn adding<'a, 'b>(group: impl IntoIterator<Item = &'b Suspect<'a>>) -> Vec<&'b Suspect<'a>>
 where
     'a: 'b,
 {
     let (graphs, containers): (Vec<_>, Vec<_>) =
         group.into_iter().partition(|suspect| suspect.kind == ContainerKind::Graph);
-    if containers.is_empty() { graphs.into_iter().take(1).collect() } else { containers }
+    let (weak, keeping): (Vec<_>, Vec<_>) =
+        containers.into_iter().partition(|suspect| suspect.contents.is_some_and(holds_weakly));
+    match (keeping.is_empty(), weak.is_empty()) {
+        (false, _) => keeping,
+        (true, false) => weak,
+        (true, true) => graphs.into_iter().take(1).collect(),
+    }
 }
 
 /// Bytes of one line per unit.

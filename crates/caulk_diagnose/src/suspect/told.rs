@@ -7,7 +7,7 @@ use caulk_core::{
     Bytes, Evidence, Finding, Group, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, State,
 };
 
-use super::{Suspect, adding, bytes, counts_bytes};
+use super::{BORROWED, Suspect, adding, bytes, counts_bytes};
 use crate::class::value_share;
 use crate::growth::counts_often;
 use crate::place::{is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot};
@@ -236,7 +236,10 @@ pub(crate) fn path(holder: &Holder, kind: ContainerKind) -> Vec<String> {
 
 fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Option<Pinned> {
     // What elements share is counted once, or not at all.
-    let counts = |suspect: &&Suspect<'_>| !suspect.shares || suspect.contents.is_some_and(counts_often);
+    let counts = |suspect: &&Suspect<'_>| {
+        let open = suspect.holds(BORROWED) && suspect.beside.is_some();
+        !open && (!suspect.shares || suspect.contents.is_some_and(counts_often))
+    };
     let parts = group.iter().filter(counts).filter_map(|suspect| {
         let last = suspect.contents?;
         // There may have been no time for all of its graphs the last time; counted once, they tell more than a sample does.

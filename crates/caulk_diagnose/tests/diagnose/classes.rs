@@ -561,6 +561,29 @@ fn what_only_refers_to_its_elements_is_not_charged_with_what_is_left() {
     assert!(charged("weakref.ReferenceType") < 1024.0);
 }
 
+#[test]
+fn what_only_refers_to_the_elements_of_a_list_adds_none_to_them() {
+    let contents = |type_name: &str| Contents {
+        element_types: vec![(type_name.into(), 8)],
+        ..elements(5 * MB / 2, &["tensor"])
+    };
+    let line = "self.pages.append(fig)";
+    let pages = attribute(1, "trainer", "Trainer", "pages");
+    let run = leak().grown(ContainerKind::List, pages, contents("torch.Tensor"), lengths());
+    let run = run.traced(1, line, "Trainer.keep");
+    let all = library(2, "library", "_all");
+    let run = run.grown(ContainerKind::Set, all, contents("weakref.ReferenceType"), lengths());
+    let finding = run.traced(2, line, "Trainer.keep").finding();
+    let growth = finding.growth.expect("it grows");
+    assert_eq!(
+        (growth.elements_per_unit, finding.holder.as_str()),
+        (4.0, "trainer.pages"),
+        "{}",
+        finding.message
+    );
+    assert!(!finding.message.contains("places"), "{}", finding.message);
+}
+
 /// Two dicts with the same keys, one of numbers and one of lists.
 const CURVES: &str = "\
 class Trainer:

@@ -1,7 +1,7 @@
 //! What is worth a word, and how loud.
 
 use caulk_core::wire::{Boundary, ContainerKind, ContainerLen, Contents, Message, Unit};
-use caulk_core::{AgentEvent, Confidence, Severity, State, SystemSample};
+use caulk_core::{AgentEvent, Confidence, LeakClass, Severity, State, SystemSample};
 
 use crate::run::{MB, Run, attribute, elements, library, rising};
 
@@ -272,6 +272,29 @@ fn elements_in_a_web_of_references_are_charged_by_elimination() {
     assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
     // Without growth to account for, what is seen of them weighs nothing.
     assert_eq!(run(0).diagnose().findings, []);
+}
+
+#[test]
+fn tensors_of_parts_of_arrays_are_charged_with_what_they_keep_of_them() {
+    let run = |facts: &[&str]| {
+        Run::of(SOURCE)
+            .epochs(rising(400 * MB, 10 * MB, 8))
+            .grown(
+                ContainerKind::List,
+                attribute(1, "trainer", "Trainer", "ious"),
+                elements(4 << 10, facts),
+                rising(4, 4, 8),
+            )
+            .diagnose()
+    };
+    let findings = run(&["tensor", "borrowed"]).findings;
+    let finding = findings.iter().find(|finding| finding.holder == "trainer.ious").expect("it grows");
+    assert_eq!((finding.class, finding.severity), (LeakClass::ViewPinsStorage, Severity::Error));
+    assert!(finding.pinned.is_none(), "{:?}", finding.pinned);
+    let growth = finding.growth.as_ref().expect("it grows");
+    assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
+    let findings = run(&["tensor"]).findings;
+    assert!(findings.iter().all(|finding| finding.class != LeakClass::ViewPinsStorage), "{findings:?}");
 }
 
 #[test]
