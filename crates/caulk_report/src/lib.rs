@@ -48,7 +48,7 @@ pub struct Summary {
     pub steps: Option<u64>,
     /// From the start to the end, or to the last thing that was recorded, in seconds.
     pub duration_s: f64,
-    /// Highest resident memory of the whole tree, in bytes.
+    /// Highest resident memory of the whole tree, in bytes: a page that processes share counts in each.
     pub peak_bytes: Option<u64>,
     /// Processes that were seen.
     pub processes: u32,

@@ -205,7 +205,8 @@ fn footer(page: &mut Page, report: &Report) {
         [] => duration,
         passed => format!("{} in {duration}", passed.join(", ")),
     }];
-    let peak = summary.peak_bytes.map(|peak| format!("peak {} resident", Bytes(peak)));
+    let shared = if summary.processes > 1 { " (pages that processes share counted in each)" } else { "" };
+    let peak = summary.peak_bytes.map(|peak| format!("peak {} resident{shared}", Bytes(peak)));
     let tree = (summary.processes > 0).then(|| processes(summary.processes));
     parts.extend(peak.into_iter().chain(tree));
     if let Some(cost_s) = summary.cost_s.filter(|cost_s| *cost_s > 0.0) {
