@@ -1,7 +1,7 @@
 """The pytest plugin: `@pytest.mark.leakfree(steps=5)` and `--caulk`.
 
 A marked test runs a few times more, and fails when memory in use has grown by then; its text names what keeps it. With
-`--caulk` a table at the end says which tests left how much behind.
+`--caulk` a table at the end says which tests left how much behind, those that pytest-xdist ran elsewhere included.
 """
 
 from __future__ import annotations
@@ -80,6 +80,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     gc.collect()
     item.config.stash[_growth][item.nodeid] = in_use() - before
     return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist hands over what its tests left."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["caulk"] = session.config.stash[_growth]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes it; a worker that crashed has none to give."""
+    output = getattr(node, "workeroutput", {})
+    node.config.stash[_growth].update(output.get("caulk", {}))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -319,9 +319,10 @@ def test_absurd():
 """
 
 
-def test_a_marked_test_fails_where_it_leaks(pytester):
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_marked_test_fails_where_it_leaks(pytester, workers):
     pytester.makepyfile(LEAKING)
-    result = pytester.runpytest_subprocess("--caulk", "--strict-markers", *plugin())
+    result = pytester.runpytest_subprocess("--caulk", "--strict-markers", "--numprocesses", workers, *plugin())
     result.assert_outcomes(passed=2, failed=2)
     text = result.stdout.str()
     assert "over 3 more runs of the test, 3." in text and "`test_a_marked_test_fails_where_it_leaks.kept`" in text, text

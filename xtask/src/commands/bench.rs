@@ -36,6 +36,7 @@ pub(crate) struct BenchArgs {
 enum What {
     Run(RunArgs),
     Check(BenchCheckArgs),
+    /// How often verdicts on growth are wrong, on series that are known not to grow
     Growth,
     Heap(HeapArgs),
     Kinematics(KinematicsArgs),

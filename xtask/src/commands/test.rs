@@ -13,6 +13,10 @@ const MANGLED_MINUTES: &str = "15";
 /// Seconds that eight threads allocate under the heap sampler.
 const STRESS: (&str, &str) = ("CAULK_STRESS_SECONDS", "60");
 
+/// As many Python tests at a time as there are cores, each of which is a process that imports torch, within bounds of
+/// memory; a worker that has done its own takes over others'.
+const AT_A_TIME: [&str; 6] = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "worksteal"];
+
 /// Run all tests, Rust and Python
 #[derive(Debug, clap::Args)]
 pub(crate) struct TestArgs {
@@ -81,6 +85,7 @@ fn python(workspace: &Workspace, environment: &Environment, full: bool) -> anyho
     let everything: &[&str] = if full { &["-m", ""] } else { &[] };
     with_programs(Cmd::new(environment.bin("python")), environment)
         .args(["-m", "pytest", "python/tests"])
+        .args(AT_A_TIME)
         .args(everything.iter().copied())
         .folder(workspace.root())
         .run()
