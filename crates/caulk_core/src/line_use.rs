@@ -40,6 +40,12 @@ pub struct HeapTotal {
     pub interval: u64,
     /// At the last boundary.
     pub live: Sampled,
+    /// Resident memory then, in bytes; `None` where it is not known.
+    #[serde(default)]
+    pub resident_bytes: Option<u64>,
+    /// Part of it that is pages of mapped files: programs, libraries, data.
+    #[serde(default)]
+    pub file_bytes: u64,
 }
 
 /// One line of a stack.

@@ -129,7 +129,7 @@ fn is_of_layers(line: &Line<'_>) -> bool {
 fn fastest(lines: Vec<Line<'_>>, most: usize) -> Vec<Line<'_>> {
     let mut placed: Vec<(Line<'_>, u32)> = lines.into_iter().map(|line| (line, 0)).collect();
     rank(&mut placed, |(line, _)| line.growth, |(_, rank), place| *rank = place);
-    first_places(placed, |(_, rank)| *rank, most).into_iter().map(|(line, _)| line).collect()
+    first_places(placed, |(_, rank)| *rank, 1..=most).into_iter().map(|(line, _)| line).collect()
 }
 
 /// The line that allocates, where what holds it may be objects that Python knows, or what fills up.

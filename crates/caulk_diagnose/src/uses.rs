@@ -65,9 +65,17 @@ fn of_generations(generations: &Generations<'_, '_>, sources: &dyn Sources) -> V
 pub fn totals(recording: &Recording) -> Vec<HeapTotal> {
     let processes = Process::all(recording);
     let total = |generations: &Generations<'_, '_>| {
-        let last = generations.living()?.heaps.last()?;
+        let process = generations.living()?;
+        let last = process.heaps.last()?;
         let live = Sampled { bytes: last.bytes as f64, deviation: last.deviation as f64 };
-        Some(HeapTotal { process: generations.reference(), interval: last.interval, live })
+        let boundary = process.boundary(last.boundary).or_else(|| process.boundaries.last().copied());
+        Some(HeapTotal {
+            process: generations.reference(),
+            interval: last.interval,
+            live,
+            resident_bytes: boundary.map(|boundary| boundary.rss_bytes).filter(|bytes| *bytes > 0),
+            file_bytes: boundary.map_or(0, |boundary| boundary.file_bytes),
+        })
     };
     Generations::join(recording, &processes).iter().filter_map(total).collect()
 }

@@ -135,7 +135,7 @@ fn containers(page: &mut Page, comparison: &Comparison) {
 fn lines(page: &mut Page, lines: &[LineChange], excerpts: &Excerpts) {
     let certain: Vec<&LineChange> = lines.iter().filter(|line| line.is_certain()).collect();
     let all = certain.len();
-    let shown = first_places(certain, |line| line.rank, MOST);
+    let shown = first_places(certain, |line| line.rank, MOST / 2..=MOST);
     if shown.is_empty() {
         return;
     }
@@ -191,7 +191,7 @@ mod tests {
         };
         check([25, 0], 25, "train.py:25");
         check([1, 9], 10, "train.py:10");
-        check([1, 25], 1, "and 25 lines more");
+        check([15, 25], 15, "and 25 lines more");
         // What comes first of what is certain may have no first place of all.
         let doubtful = changed(1, 1, 9e6, 9e6);
         let certain: Vec<LineChange> = (2..22).map(|line| changed(line, 2, 5e6, 1e6)).collect();

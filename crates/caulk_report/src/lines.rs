@@ -9,7 +9,8 @@ use crate::text::TextOptions;
 use crate::words::{self, Per};
 use crate::{Excerpts, SCHEMA};
 
-/// Lines shown of all files together.
+/// Lines shown of all files together, the least where there are so many, and the most.
+const LEAST: usize = 12;
 const MOST: usize = 24;
 /// Columns of a figure with its margin, and of three of them.
 const FIGURE: usize = 14;
@@ -73,15 +74,33 @@ fn in_all(total: &HeapTotal, shown: &[&LineUse]) -> String {
     let rest = total.live.bytes - own.map(|row| row.live.bytes).sum::<f64>();
     let owner = words::owner(&total.process).map_or_else(String::new, |owner| format!(" in {owner}"));
     let all = with_margin(&Bytes(total.live.bytes as u64).to_string(), total.live);
-    if rest <= total.live.margin() {
-        return format!("{all} in all{owner}.");
+    let elsewhere = if rest <= total.live.margin() {
+        String::new()
+    } else {
+        format!(", {} of it at other lines or at none", Bytes(rest as u64))
+    };
+    format!("{all} in all{owner}{elsewhere}.{}", resident(total))
+}
+
+/// What is resident beside it: the sampler sees what is asked of malloc, and private mappings, from its beginning on.
+fn resident(total: &HeapTotal) -> String {
+    let Some(bytes) = total.resident_bytes else { return String::new() };
+    let outside = bytes as f64 - total.file_bytes as f64 - total.live.bytes;
+    let files = format!(
+        " Resident are {}, {} of them pages of files (programs, libraries)",
+        Bytes(bytes),
+        Bytes(total.file_bytes)
+    );
+    if outside <= total.live.margin() {
+        return format!("{files}.");
     }
-    format!("{all} in all{owner}, {} of it at other lines or at none.", Bytes(rest as u64))
+    let outside = Bytes(outside as u64);
+    format!("{files} and {outside} from before sampling began, kept free by allocators or not from malloc.")
 }
 
 /// The lines that hold most.
 fn heaviest<'a>(page: &mut Page, rows: &'a [LineUse], excerpts: &Excerpts) -> Vec<&'a LineUse> {
-    let shown = first_places(rows.iter().collect(), |row| row.rank, MOST);
+    let shown = first_places(rows.iter().collect(), |row| row.rank, LEAST..=MOST);
     let mut parts: BTreeMap<(u32, &ProcessRef, &str), Vec<&LineUse>> = BTreeMap::new();
     for row in &shown {
         let same = |other: &&LineUse| other.process == row.process && other.file == row.file;
@@ -192,7 +211,13 @@ mod tests {
         insta::assert_snapshot!(lines_text(&rows, &[], Some("train.py"), &excerpts(), &OPTIONS));
         insta::assert_snapshot!(lines_text(&rows, &[], None, &excerpts(), &OPTIONS));
         insta::assert_snapshot!(lines_text(&[], &[], None, &excerpts(), &OPTIONS));
-        let total = HeapTotal { process: ProcessRef::main(), interval: 524_288, live: Sampled::default() };
+        let total = HeapTotal {
+            process: ProcessRef::main(),
+            interval: 524_288,
+            live: Sampled::default(),
+            resident_bytes: None,
+            file_bytes: 0,
+        };
         let json = lines_json(&rows, &[total]);
         assert!(json.contains("\"rank\": 1") && json.contains("\"interval\": 524288"), "{json}");
     }
@@ -200,7 +225,8 @@ mod tests {
     #[test]
     fn of_lines_that_cannot_be_told_apart_all_are_shown_or_none() {
         let text = |of_rank: [usize; 2]| {
-            let ranks = std::iter::repeat_n(1, of_rank[0]).chain(std::iter::repeat_n(2, of_rank[1]));
+            let second = 1 + of_rank[0] as u32;
+            let ranks = std::iter::repeat_n(1, of_rank[0]).chain(std::iter::repeat_n(second, of_rank[1]));
             let rows: Vec<LineUse> =
                 (1..).zip(ranks).map(|(line, rank)| row(line, rank, 1e6, None)).collect();
             lines_text(&rows, &[], None, &excerpts(), &OPTIONS)
@@ -213,9 +239,10 @@ mod tests {
             );
         };
         check([1, MOST - 1], MOST);
-        check([1, MOST], 1);
+        check([LEAST, MOST], LEAST);
+        check([1, MOST], 1 + MOST);
         check([2 * MOST, 1], 2 * MOST);
-        assert!(text([1, MOST]).contains("24 more lines hold less."));
+        assert!(text([LEAST, MOST]).contains("24 more lines hold less."));
     }
 
     #[test]
@@ -233,14 +260,25 @@ mod tests {
     #[test]
     fn what_is_at_none_of_the_lines_is_said() {
         let rows = [row(2, 1, 4e7, None)];
-        let check = |bytes: f64, expected: &str| {
+        let check = |bytes: f64, resident_bytes: Option<u64>, expected: &str| {
             let live = Sampled { bytes, deviation: 1e6 };
-            let total = HeapTotal { process: ProcessRef::main(), interval: 524_288, live };
+            let process = ProcessRef::main();
+            let total = HeapTotal { process, interval: 524_288, live, resident_bytes, file_bytes: 10 << 20 };
             let text = lines_text(&rows, &[total], None, &excerpts(), &OPTIONS);
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(text.contains(expected), "{text}");
         };
-        check(5e7, "47.7 MB ±4% in all, 9.54 MB of it at other lines or at none.");
-        check(4.1e7, "39.1 MB ±5% in all.");
+        check(5e7, None, "47.7 MB ±4% in all, 9.54 MB of it at other lines or at none.");
+        check(4.1e7, None, "39.1 MB ±5% in all.");
+        let outside = "Resident are 90.0 MB, 10.0 MB of them pages of files (programs, libraries) and 40.9 MB from before \
+                       sampling began, kept free by allocators or not from malloc.";
+        check(4.1e7, Some(90 << 20), outside);
+        // What was not touched yet is allocated, but not resident.
+        check(
+            4.1e7,
+            Some(20 << 20),
+            "Resident are 20.0 MB, 10.0 MB of them pages of files (programs, libraries).",
+        );
     }
 
     #[test]
