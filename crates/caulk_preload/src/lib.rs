@@ -1,6 +1,7 @@
 //! A sampled heap profiler inside somebody else's process, by `LD_PRELOAD`.
 //!
-//! Every allocation goes to the allocator as it came: same function, alignment and size. One in so many bytes is noted
+//! Every allocation goes to the allocator as it came: same function, alignment and size; but for the few small objects of
+//! Python's that are sampled, which come from malloc in place of its pools ([`pymalloc`]). One in so many bytes is noted
 //! with the Python stack that asked for it, and taken off when it is given back. What lives, by stack, stands in shared
 //! memory that the supervisor made, and outlives the process.
 //!

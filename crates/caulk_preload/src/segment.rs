@@ -309,6 +309,11 @@ impl Segment {
         self.long(header::STALE).fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A sample may be another pass's than the one that it is charged to.
+    pub(crate) fn mixed(self) {
+        self.long(header::MIXED).fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Adds to the cost, and returns the whole.
     pub(crate) fn spend(self, nanoseconds: u64) -> u64 {
         self.long(header::COST).fetch_add(nanoseconds, Ordering::Relaxed) + nanoseconds

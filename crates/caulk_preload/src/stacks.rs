@@ -111,6 +111,9 @@ pub(crate) fn current(segment: Segment, own: &Local) -> Option<u32> {
             return Some(stack);
         }
         if let Some(lent) = lent::to(own) {
+            if lent::is_mixed(own) {
+                segment.mixed();
+            }
             return borrowed(segment, lent);
         }
     }

@@ -26,7 +26,7 @@ pub const SLOT_BYTES: usize = 8 << 20;
 /// Processes that found no slot, of 32 bits, behind the last slot.
 pub const TURNED_AWAY: usize = SLOTS * SLOT_BYTES;
 /// Fields of a slot's header that are summed up over the processes whose slots others have taken over.
-pub const HANDED_DOWN: [usize; 3] = [header::SAMPLES, header::DROPPED, header::STALE];
+pub const HANDED_DOWN: [usize; 4] = [header::SAMPLES, header::DROPPED, header::STALE, header::MIXED];
 /// Where the sum of one of [`HANDED_DOWN`] is, of 64 bits.
 pub const fn taken_over(index: usize) -> usize {
     TURNED_AWAY + 8 + index * 8
@@ -76,8 +76,10 @@ pub mod header {
     pub const PYTHON: usize = 92;
     /// 1 where an agent reports of the process and has not said that it ends: the supervisor has yet to read what it held.
     pub const WATCHED: usize = 96;
+    /// Samples in threads that served several backward passes at a time: charged to the one last begun.
+    pub const MIXED: usize = 104;
     /// Bytes of the fields.
-    pub const BYTES: usize = 104;
+    pub const BYTES: usize = 112;
 }
 
 /// Whose a slot is. With its number, the time at which a process started tells it from every other one; `exec` leaves

@@ -18,6 +18,7 @@ pub(super) struct Losses {
     samples: u64,
     dropped: u64,
     stale: u64,
+    mixed: u64,
     /// Bytes that were allocated, by all stacks that were told apart and by the others.
     told_apart: u64,
     others: u64,
@@ -37,6 +38,7 @@ impl Losses {
         self.samples += slot.count(header::SAMPLES);
         self.dropped += slot.count(header::DROPPED);
         self.stale += slot.count(header::STALE);
+        self.mixed += slot.count(header::MIXED);
         let all: u64 = (0..slot.field(header::STACKS)).map(|id| slot.ever(id)).sum();
         let others = slot.ever(OTHERS);
         self.others += others;
@@ -46,7 +48,8 @@ impl Losses {
     /// Takes in how many processes found no slot, and what those had counted whose slots others have taken over.
     pub(super) fn count_the_slotless(&mut self, memory: &File) {
         self.turned_away = super::word(memory, TURNED_AWAY as u64).unwrap_or(0);
-        let all: [&mut u64; HANDED_DOWN.len()] = [&mut self.samples, &mut self.dropped, &mut self.stale];
+        let all: [&mut u64; HANDED_DOWN.len()] =
+            [&mut self.samples, &mut self.dropped, &mut self.stale, &mut self.mixed];
         for (index, sum) in all.into_iter().enumerate() {
             *sum += super::long(memory, taken_over(index) as u64).unwrap_or(0);
         }
@@ -75,6 +78,13 @@ impl Losses {
                 "{} sampled blocks were given back unseen and their addresses handed out again: lines may hold less than \
                  is shown",
                 self.stale
+            ));
+        }
+        if matters(self.mixed, all) {
+            lines.push(format!(
+                "{} of {all} samples of the heap were taken in threads of torch's while several threads ran backward: they \
+                 count for the line of the pass last begun, which may be another's",
+                self.mixed
             ));
         }
         if self.turned_away > 0 {
@@ -106,7 +116,7 @@ mod tests {
     fn what_was_counted_outlives_the_slot() {
         let memory = tempfile::tempfile().unwrap();
         memory.write_all_at(&[0; HEADER_BYTES], TURNED_AWAY as u64).unwrap();
-        for (index, number) in [100_u64, 3, 2].into_iter().enumerate() {
+        for (index, number) in [100_u64, 3, 2, 4].into_iter().enumerate() {
             memory.write_all_at(&number.to_ne_bytes(), taken_over(index) as u64).unwrap();
         }
         let mut losses = Losses { samples: 900, dropped: 5, ..Losses::default() };
@@ -116,8 +126,15 @@ mod tests {
 
     #[test]
     fn everything_else_has_one_line() {
-        let all =
-            Losses { samples: 100, dropped: 3, stale: 2, told_apart: 100, others: 2 << 20, turned_away: 7 };
+        let all = Losses {
+            samples: 100,
+            dropped: 3,
+            stale: 2,
+            mixed: 4,
+            told_apart: 100,
+            others: 2 << 20,
+            turned_away: 7,
+        };
         check(
             &all,
             &[
@@ -126,6 +143,8 @@ mod tests {
                  heap profile, at no line",
                 "2 sampled blocks were given back unseen and their addresses handed out again: lines may hold less than is \
                  shown",
+                "4 of 103 samples of the heap were taken in threads of torch's while several threads ran backward: they count \
+                 for the line of the pass last begun, which may be another's",
                 "7 processes have no heap profile: at most 64 have one at a time",
             ],
         );
