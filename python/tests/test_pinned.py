@@ -52,6 +52,10 @@ def test_a_storage_that_many_elements_reach_counts_once(run_caulk):
     # Of every state its tanh, which is saved; the states themselves are elements. The first input is a leaf.
     assert pinned["storages"] == pytest.approx(elements, abs=2), finding
     assert pinned["saved_bytes"] == pytest.approx(elements * ACTIVATION, rel=0.25), finding
+    # A product, its tanh and its negative for each state.
+    types = dict(pinned["node_types"])
+    for name in ("MmBackward0", "TanhBackward0", "NegBackward0"):
+        assert types.get(name) == pytest.approx(1 / 3, abs=0.05), finding
     made = pinned["made_at"][0]
     assert (made["line"], made["function"]) == (9, "forward")
     assert made["bytes"] == pytest.approx(elements * ACTIVATION, rel=0.4), finding

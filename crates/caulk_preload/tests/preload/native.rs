@@ -174,6 +174,14 @@ fn signal_handlers_may_allocate_in_the_middle_of_a_sample() {
 }
 
 #[test]
+fn signal_handlers_may_map_while_a_thread_is_made() {
+    let run = program("threadsignals");
+    let profile = run.first();
+    assert!(profile.count(header::SAMPLES) > 100, "{}", profile.count(header::SAMPLES));
+    assert_eq!(profile.count(header::STALE), 0);
+}
+
+#[test]
 fn a_jump_out_of_the_middle_of_a_sample_does_not_end_sampling() {
     let run = run(Command::new(compiled()).arg("jumpout").env(INTERVAL_VARIABLE, "65536"));
     // 200 MB that were kept after 300 jumps; each of them may have left a mapping of 62 KB behind.
@@ -203,7 +211,11 @@ fn signal_handlers_may_fork() {
 
 #[test]
 fn jumps_out_of_handlers_and_early_ends_of_threads_leave_it_at_work() {
-    assert!(program("jumps").first().count(header::SAMPLES) > 10);
+    let run = program("jumps");
+    let profile = run.first();
+    assert!(profile.count(header::SAMPLES) > 10);
+    // What a thread asks for and gives back when its own functions have returned is seen as well.
+    assert!(profile.live() < 2 << 20, "{}", profile.live());
 }
 
 #[test]

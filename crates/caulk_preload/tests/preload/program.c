@@ -359,6 +359,28 @@ static void signals(int most) {
     CHECK(signalled > 10);
 }
 
+/* The C library allocates with its locks taken where it makes a thread: a handler that comes then may map alone. */
+static void map_on_alarm(int signal) {
+    (void)signal;
+    CHECK(munmap(map(NULL, MB, 0), MB) == 0);
+    signalled++;
+}
+
+static void *nothing(void *argument) {
+    return argument;
+}
+
+static void signals_at_threads(int most) {
+    if (caulk_heap_begin) caulk_heap_begin(0);
+    start_alarms(map_on_alarm, 100);
+    while (signalled < most) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+    stop_alarms();
+}
+
 /* With one thread the C library takes none of its locks for a fork: a handler may fork wherever the thread is. */
 static void fork_on_alarm(int signal) {
     (void)signal;
@@ -408,12 +430,23 @@ static void jump_out(int most) {
     keep_below(30);
 }
 
+static pthread_key_t last;
+
+/* Runs when the thread's own functions have returned, and once more for what it sets. */
+static void after_leaving(void *block) {
+    free(block);
+    static __thread int again = 1;
+    if (again--) pthread_setspecific(last, malloc(900000));
+}
+
 static void *leave(void *argument) {
+    pthread_setspecific(last, malloc(900000));
     free(malloc(900000));
     pthread_exit(argument);
 }
 
 static void jumps(void) {
+    CHECK(pthread_key_create(&last, after_leaving) == 0);
     signal(SIGUSR1, jump);
     for (int i = 0; i < 200; i++) {
         if (sigsetjmp(back, 1) == 0) {
@@ -566,6 +599,7 @@ int main(int count, char **words) {
     if (!strcmp(mode, "spawns")) spawns();
     if (!strcmp(mode, "forkloop")) fork_loop(words[2]);
     if (!strcmp(mode, "signals")) signals(count > 2 ? atoi(words[2]) : 3000);
+    if (!strcmp(mode, "threadsignals")) signals_at_threads(count > 2 ? atoi(words[2]) : 3000);
     if (!strcmp(mode, "handlerforks")) handler_forks();
     if (!strcmp(mode, "jumps")) jumps();
     if (!strcmp(mode, "jumpout")) jump_out(count > 2 ? atoi(words[2]) : 300);

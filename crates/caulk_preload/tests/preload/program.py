@@ -30,6 +30,21 @@ def generate():
     yield bytearray(20 * MB)  # generator
 
 
+async def awaited():
+    return bytearray(20 * MB)  # coroutine
+
+
+async def awaiting():
+    return await awaited()
+
+
+def resumed(coroutine):
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+
+
 class Holder:
     def __init__(self):
         self.data = bytearray(20 * MB)  # init
@@ -62,6 +77,14 @@ def shrink(block):
     return library.realloc(ctypes.c_void_p(block), ctypes.c_size_t(15 * MB))  # shrunk
 
 
+def native_thread():
+    # A thread that runs no Python at all: `malloc` itself.
+    number = ctypes.c_size_t()
+    arguments = ctypes.byref(number), None, ctypes.cast(library.malloc, ctypes.c_void_p), ctypes.c_size_t(20 * MB)
+    assert library.pthread_create(*arguments) == 0  # native thread
+    assert library.pthread_join(number, None) == 0
+
+
 def freed():
     for _ in range(300):
         bytearray(1 * MB)  # freed
@@ -91,6 +114,7 @@ if not refusal:
 kept.append(outer())
 kept.append(spread())
 kept.append(next(generate()))
+kept.append(resumed(awaiting()))
 kept.append((lambda: bytearray(20 * MB))())  # lambda
 kept.append(Holder())
 thread = threading.Thread(target=work)
@@ -99,6 +123,7 @@ thread.join()
 middle()
 kept.append(small())
 kept.append(shrink(asked()))
+native_thread()
 freed()
 looked_up(kept[3])
 library.caulk_heap_snapshot(1)

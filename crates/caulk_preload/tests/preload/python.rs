@@ -1,6 +1,6 @@
 //! Real interpreters: the stack of every sample is the one that asked for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use caulk_wire::heap::{INTERVAL_VARIABLE, Refusal, header};
@@ -10,7 +10,8 @@ use crate::program::{run, written};
 
 const PROGRAM: &str = include_str!("program.py");
 
-/// Interpreters that `CAULK_TEST_PYTHONS` names (with `:` between), those on the path otherwise.
+/// Interpreters that `CAULK_TEST_PYTHONS` names (with `:` between), all of those on the path otherwise, each once: those of
+/// pyenv and of Debian are not built alike.
 pub(crate) fn pythons() -> Vec<PathBuf> {
     let named = std::env::var_os("CAULK_TEST_PYTHONS").filter(|named| !named.is_empty());
     if let Some(named) = named {
@@ -18,12 +19,27 @@ pub(crate) fn pythons() -> Vec<PathBuf> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let names = ["python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
-    let found =
-        |name: &str| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
-    let runs = |python: &PathBuf| {
-        Command::new(python).arg("--version").output().is_ok_and(|out| out.status.success())
-    };
-    names.iter().filter_map(|name| found(name)).filter(runs).collect()
+    let mut pythons = Vec::new();
+    for name in names {
+        let files =
+            std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|file| file.is_file());
+        for executable in files.filter_map(|file| executable(&file)) {
+            if !pythons.contains(&executable) {
+                pythons.push(executable);
+            }
+        }
+    }
+    pythons
+}
+
+/// What runs by this name, behind links and the scripts of version managers.
+fn executable(python: &Path) -> Option<PathBuf> {
+    let told = Command::new(python)
+        .args(["-c", "import os, sys; print(os.path.realpath(sys.executable))"])
+        .output()
+        .ok()
+        .filter(|told| told.status.success())?;
+    Some(String::from_utf8(told.stdout).ok()?.trim_end().into())
 }
 
 /// Versions whose frames are known and of which none of these is.
@@ -50,6 +66,9 @@ fn lines_get_what_they_have_allocated() {
     let (_folder, path) = written("program.py", PROGRAM);
     let pythons = pythons();
     assert!(!pythons.is_empty(), "no python3 on the path: Debian's `python3` is one");
+    for python in &pythons {
+        println!("tested: {}", python.display());
+    }
     for version in absent(&pythons) {
         println!("skipped: CPython {version}, which is not on the path (CAULK_TEST_PYTHONS names others)");
     }
@@ -83,9 +102,12 @@ fn lines_get_what_they_have_allocated() {
         check("nested", "inner", 20e6);
         check("several lines", "spread", 20e6);
         check("generator", "generate", 20e6);
+        check("coroutine", "awaited", 20e6);
         check("lambda", "<lambda>", 20e6);
         check("init", "__init__", 20e6);
         check("thread", "work", 20e6);
+        // It has no frames of its own: what it asks for is the doing of who made it.
+        check("native thread", "native_thread", 20e6);
         check("middle", "middle", 40e6);
         // Who asked for a block first stays to blame.
         check("asked", "asked", 15e6);
@@ -275,10 +297,23 @@ fn what_is_allocated_after_the_interpreter_has_no_stack_of_its() {
 fn debug_allocators_are_left_alone() {
     let (_folder, path) = written("program.py", PROGRAM);
     let python = pythons().remove(0);
-    for (allocator, small) in [("malloc", 0), ("debug", 0), ("pymalloc", 1)] {
+    // 40 MB of small objects, with what the debug hooks put around each: where they come from malloc, its own hook sees them.
+    let all = 30..=60;
+    let cases = [
+        ("pymalloc", 1, &all),
+        ("malloc", 0, &all),
+        ("malloc_debug", 0, &all),
+        ("debug", 0, &(0..=4)),
+        ("pymalloc_debug", 0, &(0..=4)),
+    ];
+    for (allocator, small, seen) in cases {
         let run = run(Command::new(&python).arg(&path).env("PYTHONMALLOC", allocator));
-        let slot = run.first().slot();
-        assert_eq!(slot.field(header::SMALL_OBJECTS), small, "{allocator}");
+        let profile = run.first();
+        assert_eq!(profile.slot().field(header::SMALL_OBJECTS), small, "{allocator}");
+        let lines = profile.lines(&path);
+        let of_line = lines.iter().filter(|(_, line, _)| *line == marked("small"));
+        let bytes: u64 = of_line.map(|(.., total)| total.bytes).sum();
+        assert!(seen.contains(&(bytes / 1_000_000)), "{allocator}: {bytes}");
     }
 }
 

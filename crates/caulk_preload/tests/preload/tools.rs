@@ -10,7 +10,7 @@ use crate::program::{run, written};
 /// Modes with their arguments, which keep them short at a fiftieth of the speed. Those are left out that only do the same
 /// at greater length (`manyforks`, `forksinturn`, `forkloop`, `handlerforks`, `unmaps`), that end by a signal, need an
 /// interpreter's words or start what is not under valgrind (`killed`, `interpreter`, `spawns`).
-const MODES: [&str; 14] = [
+const MODES: [&str; 15] = [
     "keep",
     "fork",
     "vfork",
@@ -23,6 +23,7 @@ const MODES: [&str; 14] = [
     "stress 1",
     "failing",
     "signals 200",
+    "threadsignals 100",
     "jumpout 60",
     // Memcheck ends a program that calls it.
     "family without-pvalloc",
@@ -51,11 +52,13 @@ fn valgrind_finds_nothing() {
 }
 
 /// What the standard library brings along where anything may panic: it would unwind, print and end the program.
-const UNWINDING: &[u8] = b"_Unwind_";
+const UNWINDING: &str = "_Unwind_";
+/// Names behind everything that Rust allocates: boxes, vectors, strings.
+const ALLOCATING: [&str; 2] = ["__rust_alloc", "__rdl_alloc"];
 
 /// Built as `cargo xtask` builds it for the wheel.
 #[test]
-fn what_is_shipped_cannot_panic() {
+fn what_is_shipped_can_neither_panic_nor_allocate() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shipped");
     let mut command = Command::new(env!("CARGO"));
     command.args(["rustc", "--release", "--package", "caulk_preload", "--lib", "--target-dir"]).arg(&target);
@@ -63,5 +66,8 @@ fn what_is_shipped_cannot_panic() {
     let built = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("it built this test");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let library = fs::read(target.join("release/libcaulk_preload.so")).expect("it was built");
-    assert!(!library.windows(UNWINDING.len()).any(|bytes| bytes == UNWINDING), "something may panic");
+    let has = |name: &str| library.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+    assert!(has("caulk_preload"), "the names of its functions are gone: nothing is shown");
+    assert!(!has(UNWINDING), "something may panic");
+    assert!(!ALLOCATING.into_iter().any(has), "something may allocate as Rust does, through malloc");
 }
