@@ -49,7 +49,7 @@ impl Packages {
                  the first time, 5 GB on disk; later environments link to uv's cache and take seconds"
             }
             Self::Full => "installing lightning, transformers, accelerate, polars, pandas and ray (500 MB)",
-            Self::Bench => "installing memray, Fil and scalene",
+            Self::Bench => "installing memray, Fil, memory_profiler and scalene",
             Self::Readers => "installing decord, OpenCV and torchcodec (90 MB)",
         }
     }

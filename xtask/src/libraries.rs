@@ -1,7 +1,8 @@
-//! Other allocators and OpenMP runtimes, beside which the tests of the heap sampler run: what is missing is installed where
-//! that is possible.
+//! What tests need beside Rust and Python: other allocators and OpenMP runtimes, which the heap sampler stands beside, compilers
+//! and programs that it is run in and under, a browser. What is missing is installed where that is possible.
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 
 use crate::console;
 use crate::process::Cmd;
@@ -15,14 +16,23 @@ const LIBRARIES: [(&str, &str); 4] = [
     ("libomp.so.5", "libomp5"),
 ];
 
-/// Tries to have them all. The tests say what they had to leave out.
-pub(crate) fn prepare() {
+/// Program, by its name or where Debian has it, and Debian's package of it.
+const PROGRAMS: [(&str, &str); 4] =
+    [("/usr/bin/python3", "python3"), ("c++", "g++"), ("musl-gcc", "musl-tools"), ("valgrind", "valgrind")];
+
+/// The same for what is large.
+const LARGE: [(&str, &str); 1] = [("chromium", "chromium")];
+
+/// Tries to have them all; `full`: also what is large. The tests say what they had to leave out.
+pub(crate) fn prepare(full: bool) {
     let known = Cmd::new(loader_cache()).arg("-p").read().unwrap_or_default();
-    let missing: Vec<_> = missing(&known).collect();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = env::split_paths(&path).collect();
+    let missing: Vec<_> = missing(&known, &folders, full).collect();
     if missing.is_empty() {
         return;
     }
-    console::note(format!("{} missing: the heap sampler is tested beside them", missing.join(", ")));
+    console::note(format!("{} missing: tests run with them", missing.join(", ")));
     if installed_by_apt(&missing).is_err() {
         console::note("they cannot be installed here: those tests are skipped");
     }
@@ -33,13 +43,31 @@ fn loader_cache() -> &'static str {
     if Path::new("/sbin/ldconfig").is_file() { "/sbin/ldconfig" } else { "ldconfig" }
 }
 
-fn missing(known: &str) -> impl Iterator<Item = &'static str> {
-    let is_there = |library: &str| known.split_whitespace().any(|word| word == library);
-    LIBRARIES.into_iter().filter(move |(library, _)| !is_there(library)).map(|(_, package)| package)
+fn missing(known: &str, folders: &[PathBuf], full: bool) -> impl Iterator<Item = &'static str> {
+    let has_library = |library: &str| known.split_whitespace().any(|word| word == library);
+    // A name that is a whole path stays one behind whatever folder.
+    let has_program = |program: &str| folders.iter().any(|folder| folder.join(program).is_file());
+    let libraries = LIBRARIES.into_iter().filter(move |(library, _)| !has_library(library));
+    let large = if full { &LARGE[..] } else { &[] };
+    let programs = PROGRAMS.iter().chain(large).filter(move |(program, _)| !has_program(program));
+    libraries.chain(programs.copied()).map(|(_, package)| package)
 }
 
-#[test]
-fn a_library_that_the_loader_knows_is_not_missing() {
-    let known = "2 libs found in cache\n\tlibjemalloc.so.2 (libc6,x86-64) => /usr/lib/libjemalloc.so.2\n";
-    assert_eq!(missing(known).collect::<Vec<_>>(), ["libtcmalloc-minimal4", "libmimalloc2.0", "libomp5"]);
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn what_the_loader_or_the_path_knows_is_not_missing() {
+        let known = "2 libs found in cache\n\tlibjemalloc.so.2 (libc6,x86-64) => /usr/lib/libjemalloc.so.2\n";
+        let folder = tempfile::tempdir().unwrap();
+        for program in ["c++", "valgrind"] {
+            std::fs::write(folder.path().join(program), "").unwrap();
+        }
+        let folders = [folder.path().to_owned()];
+        let missing: Vec<_> =
+            missing(known, &folders, false).filter(|package| *package != "python3").collect();
+        assert_eq!(missing, ["libtcmalloc-minimal4", "libmimalloc2.0", "libomp5", "musl-tools"]);
+    }
 }

@@ -50,7 +50,7 @@ pub(crate) const PLAIN: Contender = ours("no profiler", None, plain);
 pub(crate) const CAULK: Contender = ours("caulk run", Some("run"), caulk);
 
 /// Everything that is compared, the plain program first.
-pub(crate) const ALL: [Contender; 10] = [
+pub(crate) const ALL: [Contender; 11] = [
     PLAIN,
     CAULK,
     rival("tracemalloc, 1 frame", None, tracemalloc),
@@ -59,6 +59,7 @@ pub(crate) const ALL: [Contender; 10] = [
     rival("memray run --native", Some("memray.bin"), memray_native),
     rival("memray run --aggregate", Some("memray.bin"), memray_aggregate),
     rival("fil-profile", Some("fil"), fil),
+    rival("memory_profiler", Some("lines.txt"), memory_profiler),
     Contender { maker: Maker::Onlooker, ..rival("scalene --cpu-only", Some("scalene.json"), scalene_cpu) },
     rival("scalene", Some("scalene.json"), scalene),
 ];
@@ -136,6 +137,11 @@ fn memray_with(environment: &Environment, folder: &Path, program: &Program, opti
 fn fil(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
     let run = Cmd::new(environment.bin("python")).args(["-m", "filprofiler", "--no-browser", "-o"]);
     run.arg(folder.join("fil")).arg("run").args(&program.words)
+}
+
+fn memory_profiler(environment: &Environment, folder: &Path, program: &Program) -> Cmd {
+    let run = Cmd::new(environment.bin("python")).args(["xtask/src/bench/by_line.py"]);
+    run.arg(folder.join("lines.txt")).args(&program.words)
 }
 
 fn scalene(environment: &Environment, folder: &Path, program: &Program) -> Cmd {

@@ -72,7 +72,7 @@ struct HeapArgs {
     runs: u32,
 }
 
-/// Paired ratios of time, memory and page faults against no profiler, tracemalloc, memray, Fil and scalene
+/// Paired ratios of time, memory and page faults against no profiler, tracemalloc, memray, Fil, memory-profiler and scalene
 #[derive(Debug, clap::Args)]
 struct RunArgs {
     /// Rounds, each of which runs every contender once

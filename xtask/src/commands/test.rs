@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> 
 
 fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("Rust tests");
-    libraries::prepare();
+    libraries::prepare(full);
     let library = libpython::prepare()?;
     let cargo = || {
         let command = with_programs(Cmd::cargo().folder(workspace.root()), environment);
