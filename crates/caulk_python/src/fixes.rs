@@ -3,12 +3,14 @@
 //! Edits are given only where the text makes them certain to fit; otherwise the fix is advice. Edited source parses,
 //! and asked again about it no fix has further edits.
 
+mod backward;
 mod bounds;
 mod calls;
 mod store;
 
 use caulk_core::{Applicability, Edit, Fix};
 
+pub(crate) use backward::needs as backward_needs;
 pub(crate) use bounds::{bound, clear};
 pub(crate) use calls::{close_figure, grad_none, queue, remove_handle, uncache, zero_grad};
 pub(crate) use store::{clone, detach, float, traceback};

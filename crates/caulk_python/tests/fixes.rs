@@ -477,3 +477,53 @@ fn a_sum_is_detached_as_a_whole() {
     check_line("xs = rows[-1] + loss", "xs = (rows[-1] + loss).detach()");
     check_line("rows = [a]; xs.append(rows[-1] + loss)", "rows = [a]; xs.append((rows[-1] + loss).detach())");
 }
+
+/// A policy whose log-probabilities are trained on once an episode has ended.
+const EPISODES: &str = "\
+class Agent:
+    def __init__(self):
+        self.log_probs = []
+
+    def act(self, obs):
+        dist = self.policy(obs)
+        self.log_probs.append(dist.log_prob(dist.sample()))
+
+    def learn(self, advantage):
+        stacked = torch.stack(self.log_probs[-10:])
+        loss = -(stacked * advantage).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+";
+
+#[test]
+fn what_a_backward_pass_needs_is_emptied_and_not_detached() {
+    let fix = |source: &str, line: &str| {
+        let module = Module::parse("a.py", source);
+        let number = source.lines().position(|text| text.trim() == line).expect("it is there") as u32 + 1;
+        let sites = module.grow_sites(if line.starts_with("self") { "log_probs" } else { "losses" });
+        let site = sites.iter().find(|site| site.spot.line == number).expect("it grows");
+        module.detach_fix(site).expect("there is something to change")
+    };
+    let append = "self.log_probs.append(dist.log_prob(dist.sample()))";
+    let needed = fix(EPISODES, append);
+    assert!(needed.description.contains("self.log_probs.clear()"), "{}", needed.description);
+    assert!(needed.description.contains("line 13 needs their graphs"), "{}", needed.description);
+    assert!(needed.edits.iter().all(|edit| !edit.content.contains("detach")), "{:?}", needed.edits);
+    // Only their number, their values or something else goes into the loss.
+    for other in ["advantage / len(self.log_probs)", "sum(x.item() for x in self.log_probs)", "advantage"] {
+        let source = EPISODES.replace("torch.stack(self.log_probs[-10:])", other);
+        assert!(fix(&source, append).description.contains("detach()` in"), "{other}");
+    }
+    let step = "\
+losses = []
+for batch in batches:
+    loss = model(batch).mean()
+    losses.append(loss)
+    loss.backward()
+print(sum(losses))
+";
+    assert!(fix(step, "losses.append(loss)").description.contains("detach()` in"));
+    let unrolled =
+        step.replace("    loss.backward()\n", "").replace("print(sum(losses))", "sum(losses).backward()");
+    assert!(fix(&unrolled, "losses.append(loss)").description.contains("needs their graphs"));
+}

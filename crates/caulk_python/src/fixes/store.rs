@@ -2,7 +2,7 @@
 
 use caulk_core::{Edit, Fix};
 
-use super::{advice, change};
+use super::{advice, backward_needs, change, clear};
 use crate::edit::{import, replace};
 use crate::index::{Action, Nature, Op};
 use crate::likely::{Hint, Likely};
@@ -24,6 +24,18 @@ pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
     let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
     if likely(module, op, value) == Likely::Plain {
         return None;
+    }
+    if let Some(line) = backward_needs(module, site) {
+        let kept = &site.container;
+        let emptied = clear(module, site)
+            .or_else(|| advice(format!("Empty `{kept}` once its contents have been used.")));
+        return emptied.map(|fix| Fix {
+            description: format!(
+                "{} The pass at line {line} needs their graphs: `.detach()` would end the training of what made them.",
+                fix.description
+            ),
+            ..fix
+        });
     }
     match &value.shape {
         Shape::Callable | Shape::Guarded | Shape::Spread => return None,
