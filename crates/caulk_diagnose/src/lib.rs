@@ -38,6 +38,7 @@ mod resources;
 mod retention;
 mod sharing;
 mod small;
+mod stored;
 mod suspect;
 mod training;
 mod unaccounted;
@@ -112,6 +113,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         if findings.iter().any(native::is_suspected) {
             patterns::adopt(&mut findings, patterns());
         }
+        stored::name(&files, process, &mut findings);
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
         diagnosis.notes.extend(gpu_rest::note(recording, process));
@@ -191,8 +193,8 @@ fn of_process(
     if let Some(open) = native::open(judged, &findings, filling.map_or(0.0, |filling| filling.bytes)) {
         let cycle = cycles::finding(files, process, judged, open);
         let known = cycle.or_else(|| profiler::finding(files, process, judged, open));
-        let mut lines =
-            known.map_or_else(|| native::findings(files, process, judged, open), |known| vec![known]);
+        let mut lines = known
+            .map_or_else(|| native::findings(files, process, judged, open, &findings), |known| vec![known]);
         lines.retain(|line| !findings.iter().any(|finding| caches(finding, line)));
         let rate = judged.in_use().map_or(0.0, |verdict| verdict.bytes_per_unit);
         let much = |line: &Finding| {

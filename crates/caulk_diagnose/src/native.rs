@@ -62,8 +62,14 @@ pub(crate) fn is_nameless(finding: &Finding) -> bool {
     finding.sites.is_empty() && finding.holder.is_empty()
 }
 
-/// The lines that account for growth of which so much is `open`.
-pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Vec<Finding> {
+/// The lines that account for growth of which so much is `open`, those of `found` left out.
+pub(crate) fn findings(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    open: f64,
+    found: &[Finding],
+) -> Vec<Finding> {
     let (Some(scale), Some(in_use)) = (judged.scale, judged.in_use()) else { return Vec::new() };
     let nothing_else = open >= in_use.bytes_per_unit;
     let objects = objects_per_unit(process, scale);
@@ -72,7 +78,14 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>, judged: &Judged
         let slope = line.judgement.slope;
         let grows = line.grows() && slope >= judged.least;
         let fits = nothing_else || slope <= MOST * open;
-        grows && fits && slope >= OPEN * open
+        // What a container keeps that is found to grow at the line, its line has allocated.
+        let is_told = found.iter().any(|finding| {
+            let bytes = finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
+            let at =
+                |site: &Site| site.line == line.frame.line && files.display(&line.frame.file) == site.file;
+            finding.severity > Severity::Info && MOST * bytes >= slope && finding.sites.iter().any(at)
+        });
+        grows && fits && !is_told && slope >= OPEN * open
     });
     let is_native = |line: &Line<'_>| line.blocks_per_unit > MORE * objects;
     if lines.iter().any(is_native) {

@@ -48,6 +48,20 @@ const OPENERS: [(&str, &[&str]); 4] = [
             "mkstemp",
             "TemporaryFile",
             "NamedTemporaryFile",
+            "logging.FileHandler",
+            "logging.handlers.RotatingFileHandler",
+            "FileHandler",
+            "RotatingFileHandler",
+            "SummaryWriter",
+            "np.memmap",
+            "np.load",
+            "numpy.memmap",
+            "numpy.load",
+            "mmap.mmap",
+            "gzip.open",
+            "h5py.File",
+            "zipfile.ZipFile",
+            "sqlite3.connect",
         ],
     ),
 ];
@@ -132,10 +146,32 @@ pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site
     (sites.len() == 1).then(|| sites.remove(0))
 }
 
+/// Part of what has become more from which on a kind of its own is not left out of account: one in so many.
+const COUNTS: u32 = 4;
+
+/// Have files of several kinds become more? Then no one line has opened all of them.
+pub(crate) fn are_of_several_kinds(process: &Process<'_>) -> bool {
+    let more = more(process, |opened| &opened.files);
+    let all: u32 = more.iter().map(|(_, count)| count).sum();
+    more.iter().filter(|(_, count)| COUNTS * count >= all).count() > 1
+}
+
+/// Does the text of a call name a file of another kind (`"index.json"` where those opened are `shard_#.bin`)?
+fn names_another(text: &str, opened: &str) -> bool {
+    let quoted = text.split(['"', '\'']).skip(1).step_by(2);
+    let ending = |name: &str| {
+        let (_, ending) = name.rsplit_once('.')?;
+        let is_one = (1..=5).contains(&ending.len()) && ending.chars().all(char::is_alphanumeric);
+        is_one.then(|| ending.to_owned())
+    };
+    let of_opened = ending(opened.trim_end_matches(" (deleted)"));
+    quoted.filter_map(ending).any(|ending| of_opened.as_ref() != Some(&ending))
+}
+
 /// The one call in a loop or function that opens what has become more, and after which no name is closed.
 pub(crate) fn opener(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     let more = more(process, |opened| &opened.files);
-    let (kin, _) = more.first()?;
+    let (kin, _) = more.first().filter(|_| !are_of_several_kinds(process))?;
     let (_, written) = OPENERS.iter().find(|(name, _)| kin.name.starts_with(name))?;
     let names: BTreeSet<&str> = written.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
     let names: Vec<&str> = names.into_iter().collect();
@@ -148,6 +184,7 @@ pub(crate) fn opener(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
         };
         written.contains(&call.callee.as_str())
             && again
+            && !names_another(&call.spot.text, &kin.name)
             && !is_managed(call)
             && !call.bound_to.as_ref().is_some_and(closed)
     })
@@ -190,6 +227,16 @@ fn names(text: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_that_name_a_file_of_another_kind_open_none_of_these() {
+        let opens = "self.index = open(os.path.join(self.folder, \"index.json\"))";
+        assert!(names_another(opens, "/data/shard_#.bin"));
+        assert!(!names_another(opens, "/data/index.json"));
+        assert!(!names_another("open(path, 'rb')", "/data/shard_#.bin"));
+        assert!(!names_another("open(f'{folder}/{number}.bin', \"rb\")", "/data/#.bin"));
+        assert!(names_another("logging.FileHandler('run.log')", "/tmp/# (deleted)"));
+    }
 
     #[test]
     fn whole_words_are_names() {

@@ -2,8 +2,8 @@
 //! where nobody saw it; and suspects where nothing was found.
 
 use caulk_core::{
-    Bytes, ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, LeakClass, Place, Scope, Severity,
-    Site, SiteRole,
+    Bytes, ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, Group, LeakClass, Place, Scope,
+    Severity, Site, SiteRole,
 };
 
 use crate::native::is_suspected;
@@ -43,9 +43,10 @@ pub(crate) fn join(findings: &mut [Finding], patterns: &[Diagnostic]) {
         if finding.sites.is_empty() || !overlaps(&finding.sites[0], &pattern.sites[0]) {
             locate(finding, pattern);
         }
-        // What its elements pin the run has looked at.
-        let refuted = pattern.class == LeakClass::ViewPinsStorage
-            && finding.evidence.iter().any(|seen| seen.kind == "contents");
+        // What its elements pin the run has looked at: with a graph, it would not be of this class.
+        let whole = |seen: &Evidence| seen.kind == "contents" && !seen.text.starts_with("at least");
+        let pins = pattern.class == LeakClass::ViewPinsStorage || pattern.class.group() == Group::Graph;
+        let refuted = pins && finding.evidence.iter().any(whole);
         if finding.class == LeakClass::UnboundedHistory && pattern.container == finding.container && !refuted
         {
             reclass(finding, pattern);
@@ -96,6 +97,11 @@ fn at_line<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diag
 /// The one pattern of the class in all of the source, for what was seen to grow by a line that nobody saw.
 fn only_one<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
     let grown_at = |site: &Site| site.role != SiteRole::Allocates;
+    // Files of several kinds were not all opened by one line.
+    let kinds = finding.evidence.iter().filter(|seen| seen.kind == "files");
+    if kinds.map(|seen| seen.text.matches(" are `").count()).sum::<usize>() > 1 {
+        return None;
+    }
     let open = !finding.sites.iter().any(grown_at) || finding.confidence == Confidence::Suspected;
     let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class);
     let names_it = |pattern: &&Diagnostic| {

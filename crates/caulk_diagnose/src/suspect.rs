@@ -229,6 +229,12 @@ fn holds_weakly(contents: &Contents) -> bool {
     !contents.element_types.is_empty() && contents.element_types.iter().all(|(name, _)| is_weak(name))
 }
 
+/// Are its elements arrays on mapped files? Of those opened for copy-on-write (`mode="c"`) what was written to is memory of the
+/// program's own, and no element tells how much that is.
+fn maps_files(contents: &Contents) -> bool {
+    contents.element_types.iter().any(|(name, _)| name == "numpy.memmap")
+}
+
 /// Elements that nobody had the time to look at, or only in part, or that are in a web of references (figures, modules), do not tell what
 /// dies with them, and what is found behind a graph is the least that it keeps: inputs with gradients, say, and what C++
 /// alone refers to, are not seen. Where one line is left that stores such elements, and the rest accounts for less than
@@ -246,7 +252,8 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
             || suspect.shares
             || parameters
             || suspect.holds("shared")
-            || (suspect.holds(BORROWED) && part < 0.5)
+            || suspect.holds(BORROWED)
+            || suspect.contents.is_some_and(maps_files)
             || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late && suspect.fills.is_none();

@@ -80,6 +80,9 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
 /// Writes advice in a few lines.
 pub(crate) fn short(page: &mut Page, finding: &Finding) {
     title(page, &Title::from(finding));
+    if let Some(owner) = words::owner(&finding.process) {
+        page.line(&[(Tone::Quiet, "  process "), (Tone::Plain, &owner)]);
+    }
     if let Some(site) = finding.sites.first() {
         let place = place(site);
         page.line(&[

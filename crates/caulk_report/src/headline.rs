@@ -185,7 +185,12 @@ pub(crate) fn headline(
             )
         }
         Outlook::Retains(verdict) => {
-            (Tone::Warn, kept(verdict, whose_pages(&verdict.process, findings)), verdict)
+            let why = whose_pages(&verdict.process, findings);
+            let why = match more_and_more(&suspects) {
+                None => why.to_owned(),
+                Some(what) => format!("{}; {what}", why.trim_start_matches(NO_LEAK)),
+            };
+            (Tone::Warn, kept(verdict, &why), verdict)
         }
         Outlook::MapsFiles(verdict) => {
             let why =
@@ -222,6 +227,8 @@ pub(crate) fn headline(
     }
     Headline { tone, sentence, details }
 }
+
+const NO_LEAK: &str = "no leak in the program, ";
 
 /// What becomes more beside the memory of a program that holds its own.
 fn more_and_more(suspects: &[&Finding]) -> Option<String> {

@@ -311,6 +311,20 @@ fn of_lines_that_sampling_cannot_tell_apart_all_are_named_or_none() {
 }
 
 #[test]
+fn a_line_whose_growth_a_container_explains_is_not_told_again() {
+    // Most of half of it is kept by the list that line 1 grows, half by nobody who is known.
+    let run = lines(&[5 * MB, 5 * MB], MB / 100);
+    assert_eq!(named(&run), [1, 2]);
+    let kept = elements(4 * MB, &["tensor"]);
+    let run =
+        run.grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8)).traced(0, "load()", "load");
+    let findings = run.diagnose().findings;
+    let mut told: Vec<_> = findings.iter().map(|finding| (finding.sites[0].line, finding.class)).collect();
+    told.sort_unstable_by_key(|(line, _)| *line);
+    assert_eq!(told, [(1, LeakClass::GlobalAccumulation), (2, LeakClass::NativeGrowth)]);
+}
+
+#[test]
 fn where_objects_may_hold_it_no_line_is_picked_from_others_like_it() {
     let objects = |mut run: Run| {
         for boundary in 0..8_u32 {

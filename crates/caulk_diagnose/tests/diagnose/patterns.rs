@@ -128,3 +128,63 @@ for epoch in range(10):
     assert_eq!((finding.severity, finding.confidence), (Severity::Error, Confidence::Likely));
     assert!(finding.message.contains("+9.00 MB per epoch of what is allocated here"), "{}", finding.message);
 }
+
+/// Entries of a dict that longer ones replace: no container gets longer.
+const ENTRIES: &str = "\
+import torch
+
+
+class Bank:
+    def __init__(self):
+        self.rows = {}
+
+    def add(self, label, new):
+        rows = torch.cat([self.rows[label], new])
+        rows = rows[-100000:]
+        self.rows[label] = rows
+
+    def mean(self, label):
+        stacked = torch.stack(list(self.rows[label]))
+        return stacked.mean()
+
+
+bank = Bank()
+for epoch in range(10):
+    bank.add(0, torch.zeros(9))
+";
+
+#[test]
+fn what_stores_that_which_a_line_makes_is_told_by_the_source() {
+    let told = |made: &str| {
+        let mut run = started(Run::of(ENTRIES)).epochs(rising(400 * MB, 10 * MB, 8));
+        let line = run.line(made);
+        let frames = vec![HeapFrame { file: FILE.into(), line, function: "Bank.add".into() }];
+        run = run.say(HeapStack { id: 0, flags: 0, frames });
+        for boundary in 0..8_u32 {
+            let bytes = 9 * MB * u64::from(boundary);
+            let rows = vec![HeapRow { id: 0, bytes, blocks: bytes / MB, deviation: MB / 10 }];
+            run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+        }
+        run.diagnose().findings.remove(0)
+    };
+    let kept = told("torch.cat");
+    assert_eq!((kept.class, kept.container.as_str()), (LeakClass::UnboundedHistory, "self.rows"));
+    assert_eq!((kept.severity, kept.confidence), (Severity::Error, Confidence::Likely));
+    assert!(kept.message.contains("`self.rows[label] = rows` (line 11)"), "{}", kept.message);
+    assert_eq!(told("torch.stack").class, LeakClass::NativeGrowth, "nothing stores it");
+}
+
+#[test]
+fn tensors_that_were_seen_to_have_no_graph_are_not_detached() {
+    let class = |traits: &[&str]| {
+        let ious = attribute(0, "trainer", "Trainer", "ious");
+        let run = leak().grown(ContainerKind::List, ious, elements(5 * MB / 2, traits), rising(4, 4, 8));
+        let finding =
+            run.traced(0, "self.ious.append", "Trainer.validate").diagnose_checked().findings.remove(0);
+        (finding.class, finding.fix.map_or_else(String::new, |fix| fix.description))
+    };
+    let (kept, change) = class(&["tensor", "graph"]);
+    assert!(kept == LeakClass::GraphKeptInContainer && change.contains("detach"), "{kept}: {change}");
+    let (kept, change) = class(&["tensor"]);
+    assert!(kept == LeakClass::UnboundedHistory && !change.contains("detach"), "{kept}: {change}");
+}

@@ -81,6 +81,17 @@ fn the_one_call_that_leaves_something_open_is_blamed() {
     };
     let each = "for epoch in range(8):\n    ";
     assert_eq!(of_source(&format!("with open(a) as f:\n    pass\n{each}os.open(path, 0)\n")), [4]);
+    assert_eq!(of_source(&format!("{each}os.open('index.json', 0)\n")), [], "a file of another name");
+    let several = run("write").with_source(&format!("{each}os.open(path, 0)\n")).edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::Opened(opened) = &mut event.message {
+                let socket =
+                    Kin { name: "socket:[#]".into(), count: opened.files[0].count, ..Kin::default() };
+                opened.files.push(socket);
+            }
+        }
+    });
+    assert_eq!(of(&several, LeakClass::FileHandlesGrow).sites, [], "half of them are sockets");
     // Of another kind, closed, more than one, once for all.
     assert_eq!(of_source(&format!("{each}socket.socketpair()\n")), []);
     assert_eq!(of_source(&format!("{each}log = open(path)\n    log.close()\n")), []);

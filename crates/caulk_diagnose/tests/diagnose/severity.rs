@@ -298,6 +298,21 @@ fn tensors_of_parts_of_arrays_are_charged_with_what_they_keep_of_them() {
 }
 
 #[test]
+fn arrays_on_mapped_files_are_charged_with_what_was_written_to() {
+    let charged = |type_name: &str| {
+        let contents =
+            Contents { element_types: vec![(type_name.into(), 8)], ..elements(640, &["installed"]) };
+        let ious = attribute(1, "trainer", "Trainer", "ious");
+        let run = Run::of(SOURCE).epochs(rising(400 * MB, 4 * MB, 8));
+        let findings = run.grown(ContainerKind::List, ious, contents, rising(2, 2, 8)).diagnose().findings;
+        let growths = findings.into_iter().filter_map(|finding| finding.growth);
+        growths.map(|growth| growth.bytes_per_unit).fold(0.0, f64::max)
+    };
+    assert!(charged("numpy.memmap") > 3.8 * MB as f64);
+    assert!(charged("numpy.other") < 0.1 * MB as f64);
+}
+
+#[test]
 fn what_a_library_notes_of_the_same_elements_does_not_stand_in_the_way() {
     let shared = || Contents { traits: vec!["shared".into()], ..Contents::default() };
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8));

@@ -1,0 +1,63 @@
+//! Where the source stores what a line makes, for lines that allocate what stays and whose container the run did not find:
+//! entries that longer ones replace, dicts in a thousand places.
+
+use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Severity, Site};
+use caulk_python::{GrowKind, GrowSite};
+
+use crate::process::Process;
+use crate::verdicts::unit_name;
+use crate::{Files, fix};
+
+/// Lines below the one that allocates among which the one that stores is looked for.
+const NEAR: u32 = 30;
+/// What statements say that make tensors and arrays. Others may make what a library has to be asked to give back.
+const MAKERS: [&str; 7] = ["torch.", "np.", "numpy.", ".clone(", ".copy(", ".cat(", ".stack("];
+
+/// Tells of each such finding what stores what its line makes, as far as the source shows it.
+pub(crate) fn name(files: &Files<'_>, process: &Process<'_>, findings: &mut [Finding]) {
+    for finding in findings.iter_mut().filter(|finding| finding.class == LeakClass::NativeGrowth) {
+        let (Some(made), Some(growth)) = (finding.sites.first(), &finding.growth) else { continue };
+        let Some(site) = storing(files, process, made) else { continue };
+        let (rate, unit) = (Bytes::signed(growth.bytes_per_unit), unit_name(growth.unit));
+        let (kept, number) = (&site.container, site.spot.line);
+        let how = if number == made.line {
+            format!("it is stored in `{kept}` at once")
+        } else {
+            format!("`{}` (line {number}) stores it in `{kept}`", site.spot.text)
+        };
+        finding.message = format!("what is made here stays, {rate} per {unit}: {how}");
+        finding.class = LeakClass::UnboundedHistory;
+        (finding.severity, finding.confidence) = (Severity::Error, Confidence::Likely);
+        finding.container.clone_from(kept);
+        let text = format!("`{}` stores in `{kept}` what this line makes", site.spot.text);
+        finding.evidence.push(Evidence { kind: "source".into(), text });
+        finding.fix = Some(fix::display(&format!(
+            "keep less in `{kept}`, or drop what is old: what is made here stays there"
+        )));
+    }
+}
+
+fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<GrowSite> {
+    let mut frames = process.stacks.values().flat_map(|stack| &stack.frames);
+    let frame = frames.find(|frame| frame.line == made.line && files.display(&frame.file) == made.file)?;
+    let module = files.module(&frame.file)?;
+    let made = module.statement_at(made.line)?.spot;
+    if !MAKERS.iter().any(|maker| made.text.contains(maker)) {
+        return None;
+    }
+    let bound = made.text.split_once(" = ").map(|(target, _)| target.trim().to_owned());
+    let function = module.function_at(made.line);
+    let stores = |site: &GrowSite| {
+        // A variable of the function is gone with it.
+        let outlives = site.container.contains(['.', '[']) || !matches!(site.kind, GrowKind::Rebind);
+        let names_it = || {
+            let names = site.value.iter().flat_map(|value| &value.names);
+            bound.as_ref().is_some_and(|bound| names.into_iter().any(|name| name == bound))
+        };
+        site.kind.grows() && outlives && (site.spot.line == made.line || names_it())
+    };
+    (made.line..made.line + NEAR)
+        .take_while(|number| module.line(*number).is_some())
+        .filter(|number| module.function_at(*number) == function)
+        .find_map(|number| module.grows_at(number).into_iter().find(|site| stores(site)))
+}
