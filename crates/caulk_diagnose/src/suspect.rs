@@ -229,10 +229,13 @@ fn holds_weakly(contents: &Contents) -> bool {
     !contents.element_types.is_empty() && contents.element_types.iter().all(|(name, _)| is_weak(name))
 }
 
-/// Are its elements arrays on mapped files? Of those opened for copy-on-write (`mode="c"`) what was written to is memory of the
-/// program's own, and no element tells how much that is.
-fn maps_files(contents: &Contents) -> bool {
-    contents.element_types.iter().any(|(name, _)| name == "numpy.memmap")
+/// Elements that do not tell what they keep. Arrays on mapped files: of those opened for copy-on-write (`mode="c"`) what was
+/// written to is memory of the program's own. Links of a bounded cache of functools: the collector does not know them
+/// (Modules/_functoolsmodule.c, `lru_list_elem_type`).
+const SILENT: [&str; 2] = ["numpy.memmap", "functools._lru_list_elem"];
+
+fn are_silent(contents: &Contents) -> bool {
+    contents.element_types.iter().any(|(name, _)| SILENT.contains(&name.as_str()))
 }
 
 /// Elements that nobody had the time to look at, or only in part, or that are in a web of references (figures, modules), do not tell what
@@ -253,7 +256,7 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
             || parameters
             || suspect.holds("shared")
             || suspect.holds(BORROWED)
-            || suspect.contents.is_some_and(maps_files)
+            || suspect.contents.is_some_and(are_silent)
             || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late && suspect.fills.is_none();
