@@ -75,6 +75,11 @@ impl Baselines {
         ends.map_or(0.0, |(first, last)| last.at - first.at + self.length)
     }
 
+    /// Units from one to the next: some may be missing, where malloc was not asked because its answer is dear.
+    fn spacing(&self) -> f64 {
+        (self.span() / self.points.len().max(1) as f64).max(self.length)
+    }
+
     /// How many more of them so many units make.
     pub(crate) fn count_of(&self, units: f64) -> u32 {
         (units / self.length.max(f64::MIN_POSITIVE)).ceil().clamp(1.0, 1e6) as u32
@@ -116,7 +121,7 @@ impl Baselines {
             level: self.options.level,
             boundaries: judgement.boundaries as u32,
             warmup: judgement.warmup as u32,
-            boundary_units: self.length,
+            boundary_units: self.spacing(),
             more_needed: judgement.more_needed,
             last: judgement.last,
             unit_steps: scale.steps,

@@ -1,7 +1,7 @@
 //! What is worth a word, and how loud.
 
 use caulk_core::wire::{Boundary, ContainerKind, ContainerLen, Contents, Message, Unit};
-use caulk_core::{AgentEvent, Confidence, LeakClass, Severity, State, SystemSample};
+use caulk_core::{AgentEvent, Confidence, LeakClass, Series, Severity, State, SystemSample};
 
 use crate::run::{MB, Run, attribute, elements, library, rising};
 
@@ -241,6 +241,23 @@ fn containers_are_followed_where_epochs_cannot_be_told() {
     assert_eq!(finding.severity, Severity::Error);
     let growth = finding.growth.expect("it grows");
     assert_eq!((growth.bytes_per_epoch, growth.elements_per_epoch), (None, None));
+}
+
+#[test]
+fn readings_that_are_missing_make_a_run_no_shorter() {
+    let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 16)).edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::Boundary(boundary) = &mut event.message
+                && boundary.seq % 2 == 1
+            {
+                boundary.malloc_bytes = 0;
+            }
+        }
+    });
+    let verdicts = run.diagnose().verdicts;
+    let in_use = verdicts.iter().find(|verdict| verdict.series == Series::InUse).expect("it was read");
+    let epochs = f64::from(in_use.boundaries + in_use.warmup) * in_use.boundary_units;
+    assert!((14.0..=16.0).contains(&epochs) && in_use.boundaries <= 8, "{in_use:?}");
 }
 
 #[test]
