@@ -32,7 +32,7 @@ const OPENERS: [(&str, &[&str]); 4] = [
             "create_connection",
         ],
     ),
-    ("pipe:", &["os.pipe", "os.pipe2", "pipe"]),
+    ("pipe:", &["os.pipe", "os.pipe2", "pipe", "subprocess.Popen", "Popen"]),
     ("/memfd:", &["os.memfd_create", "memfd_create"]),
     (
         "/",
@@ -184,6 +184,7 @@ pub(crate) fn opener(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
         };
         written.contains(&call.callee.as_str())
             && again
+            && (!call.callee.ends_with("Popen") || call.spot.text.contains("PIPE"))
             && !names_another(&call.spot.text, &kin.name)
             && !is_managed(call)
             && !call.bound_to.as_ref().is_some_and(closed)

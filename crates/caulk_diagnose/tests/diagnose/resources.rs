@@ -82,6 +82,18 @@ fn the_one_call_that_leaves_something_open_is_blamed() {
     let each = "for epoch in range(8):\n    ";
     assert_eq!(of_source(&format!("with open(a) as f:\n    pass\n{each}os.open(path, 0)\n")), [4]);
     assert_eq!(of_source(&format!("{each}os.open('index.json', 0)\n")), [], "a file of another name");
+    let piped = |call: &str| {
+        let run = run("write").with_source(&format!("{each}{call}\n")).edit(|recording| {
+            for event in &mut recording.events {
+                if let Message::Opened(opened) = &mut event.message {
+                    opened.files[0].name = "pipe:[#]".into();
+                }
+            }
+        });
+        of(&run, LeakClass::FileHandlesGrow).sites.len()
+    };
+    assert_eq!(piped("children.append(subprocess.Popen(command, stdout=subprocess.PIPE))"), 1);
+    assert_eq!(piped("children.append(subprocess.Popen(command))"), 0, "it has no pipe");
     let several = run("write").with_source(&format!("{each}os.open(path, 0)\n")).edit(|recording| {
         for event in &mut recording.events {
             if let Message::Opened(opened) = &mut event.message {
