@@ -6,6 +6,7 @@ mod common;
 
 use std::fs;
 use std::io::Write;
+use std::process::Command;
 
 use caulk_core::wire::AT_END;
 use common::{Bench, Ended, example};
@@ -175,15 +176,20 @@ fn silence_of_python_is_explained() {
         let notes = ended.lines("note ");
         assert!(notes.iter().any(|note| note.contains(reason)), "{command:?}: {}", ended.log);
     };
-    check(&["python3", "-I", "-c", "input()"], "option -I");
-    check(&["python3", "-E", "-c", "input()"], "option -E");
-    check(&["python3", "-uS", "-c", "input()"], "option -S");
+    // Not the script of a version manager that stands before it, under whose name it would be looked at.
+    let told = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let python = told.trim_end();
+    check(&[python, "-I", "-c", "input()"], "option -I");
+    check(&[python, "-E", "-c", "input()"], "option -E");
+    check(&[python, "-uS", "-c", "input()"], "option -S");
     check(
         &["env", "-i", "/usr/bin/env", "PATH=/usr/bin:/bin", "python3", "-c", "input()"],
         "environment did not reach it",
     );
-    check(&["sh", "-c", "exec env -i $(which python3) -c 'input()'"], "environment did not reach it");
-    check(&["sh", "-c", "PYTHONPATH=/elsewhere exec python3 -c 'input()'"], "was replaced on the way");
+    check(&["sh", "-c", &format!("exec env -i {python} -c 'input()'")], "environment did not reach it");
+    let replaced = format!("PYTHONPATH=/elsewhere exec {python} -c 'input()'");
+    check(&["sh", "-c", &replaced], "was replaced on the way");
     // Only root can become somebody else.
     if rustix::process::geteuid().is_root() {
         let nobody = ["setpriv", "--reuid=65534", "--clear-groups", "/usr/bin/python3", "-c", "input()"];
