@@ -155,3 +155,22 @@ def test_page_cache_in_the_control_group_is_told_as_that(tmp_path, control_group
     assert done.returncode == 0, done.stderr
     (note,) = (note for note in json.loads(report.read_text())["notes"] if "page cache" in note)
     assert "files that were read or written" in note and "no leak" in note, note
+
+
+FILES_IN_MEMORY = """
+import shutil, tempfile, time
+import caulk
+folder = tempfile.mkdtemp(dir="/dev/shm")
+for epoch in range(12):
+    with open(f"{folder}/features{epoch}.bin", "wb") as file:
+        file.write(bytes(8_000_000))
+    time.sleep(0.5)
+    caulk.epoch()
+shutil.rmtree(folder)
+"""
+
+
+def test_files_in_dev_shm_that_become_more_are_told(run_caulk):
+    run = run_caulk(FILES_IN_MEMORY)
+    assert run.code == 0, run.told()
+    assert any(note.startswith("/dev/shm took ") for note in run.report["notes"]), run.told()

@@ -72,6 +72,8 @@ pub struct SystemSample {
     pub tree_rss_bytes: u64,
     /// Processes in the tree.
     pub processes: u32,
+    /// Bytes taken in `/dev/shm`, by whomever; `None` where there is none.
+    pub shm_used_bytes: Option<u64>,
 }
 
 /// One process of the tree.

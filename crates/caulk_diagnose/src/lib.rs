@@ -37,6 +37,7 @@ mod ranks;
 mod resources;
 mod retention;
 mod sharing;
+mod shm_files;
 mod small;
 mod stored;
 mod suspect;
@@ -126,6 +127,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.verdicts.push(verdict);
     }
     diagnosis.notes.extend(page_cache::note(recording));
+    diagnosis.notes.extend(shm_files::note(recording));
     diagnosis.gpus = gpu::devices(recording);
     diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
     diagnosis.findings.extend(left::findings(recording));

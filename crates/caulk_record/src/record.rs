@@ -49,7 +49,10 @@ impl Row {
             Record::System(s) => {
                 out.push(1);
                 let fixed = [s.time_ns, s.available_bytes, s.tree_rss_bytes, s.processes.into()].map(Some);
-                put_all(&mut out, &[fixed.as_slice(), &[s.cgroup_bytes, s.cgroup_cache_bytes]].concat());
+                put_all(
+                    &mut out,
+                    &[fixed.as_slice(), &[s.cgroup_bytes, s.cgroup_cache_bytes, s.shm_used_bytes]].concat(),
+                );
             }
             Record::Process(process) => {
                 out.push(2);
@@ -119,8 +122,8 @@ fn sample(fields: [Option<u64>; 10]) -> Option<Sample> {
     })
 }
 
-fn system(fields: [Option<u64>; 6]) -> Option<SystemSample> {
-    let [time_ns, available, tree_rss, processes, cgroup, cache] = fields;
+fn system(fields: [Option<u64>; 7]) -> Option<SystemSample> {
+    let [time_ns, available, tree_rss, processes, cgroup, cache, shm_used] = fields;
     Some(SystemSample {
         time_ns: time_ns?,
         cgroup_bytes: cgroup,
@@ -128,6 +131,7 @@ fn system(fields: [Option<u64>; 6]) -> Option<SystemSample> {
         available_bytes: available?,
         tree_rss_bytes: tree_rss?,
         processes: processes?.try_into().ok()?,
+        shm_used_bytes: shm_used,
     })
 }
 
@@ -195,6 +199,7 @@ mod tests {
             cgroup_bytes: Some(1),
             cgroup_cache_bytes: Some(0),
             processes: 3,
+            shm_used_bytes: Some(1 << 40),
             ..SystemSample::default()
         }));
         check(Record::Process(ProcessRecord {

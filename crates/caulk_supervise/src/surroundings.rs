@@ -18,6 +18,9 @@ const NEARLY_FULL: f64 = 0.9;
 /// ... and otherwise so often, in nanoseconds.
 const CACHE_NS: u64 = 10_000_000_000;
 
+/// Files here are memory, though no process need have mapped them.
+const SHM: &str = "/dev/shm";
+
 /// Everything around the run.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
@@ -61,6 +64,12 @@ struct Look {
     time_ns: u64,
     cgroup: Option<(u64, u64)>,
     machine: Option<(u64, u64)>,
+}
+
+/// Bytes taken in a file system.
+fn taken(path: &str) -> Option<u64> {
+    let found = rustix::fs::statvfs(path).ok()?;
+    Some(found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize)
 }
 
 impl Surroundings {
@@ -140,6 +149,7 @@ impl Surroundings {
             available_bytes,
             tree_rss_bytes: resident,
             processes,
+            shm_used_bytes: taken(SHM),
         }
     }
 

@@ -65,6 +65,7 @@ pub(super) fn encode_system(rows: &[Row]) -> Columns {
         .u64("available_bytes", each().map(|s| s.available_bytes))
         .u64("tree_rss_bytes", each().map(|s| s.tree_rss_bytes))
         .u32("processes", each().map(|s| s.processes))
+        .some_u64("shm_used_bytes", each().map(|s| s.shm_used_bytes))
 }
 
 pub(super) fn decode_system(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -72,6 +73,7 @@ pub(super) fn decode_system(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(),
     let cache = cells.some_u64("cgroup_cache_bytes")?;
     let (cgroup, available) = (cells.some_u64("cgroup_bytes")?, cells.u64("available_bytes")?);
     let (tree_rss, processes) = (cells.u64("tree_rss_bytes")?, cells.u32("processes")?);
+    let shm_used = cells.some_u64("shm_used_bytes")?;
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let sample = SystemSample {
             time_ns: time_ns(row),
@@ -80,6 +82,7 @@ pub(super) fn decode_system(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(),
             available_bytes: available(row),
             tree_rss_bytes: tree_rss(row),
             processes: processes(row),
+            shm_used_bytes: shm_used(row),
         };
         Row { order: order(row), record: Record::System(sample) }
     }));

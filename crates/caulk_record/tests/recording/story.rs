@@ -282,6 +282,7 @@ pub(crate) fn looks(second: u64, pid: u32) -> impl Iterator<Item = Item> {
             available_bytes: 30 << 30,
             tree_rss_bytes: 900_000_000 + noise(n + 1) % 60_000 * 4096,
             processes: 3,
+            shm_used_bytes: n.is_multiple_of(2).then_some(n * 4096),
         };
         [Item::Sample(sample), Item::System(system)]
     })
