@@ -1,6 +1,6 @@
 //! Which threads, open files and segments have become more: what they run, what they are, and where they are made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{CodePlace, Kin, Opened};
 use caulk_core::{Evidence, Series, Site, SiteRole};
@@ -153,17 +153,30 @@ const COUNTS: u32 = 4;
 pub(crate) fn are_of_several_kinds(process: &Process<'_>) -> bool {
     let more = more(process, |opened| &opened.files);
     let all: u32 = more.iter().map(|(_, count)| count).sum();
-    more.iter().filter(|(_, count)| COUNTS * count >= all).count() > 1
+    let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
+    for (kin, count) in &more {
+        *kinds.entry(kind(&kin.name)).or_default() += count;
+    }
+    kinds.values().filter(|count| COUNTS * **count >= all).count() > 1
+}
+
+/// What one line may well open: sockets, pipes, files with names that end alike.
+pub(crate) fn kind(name: &str) -> String {
+    match name.strip_prefix('/') {
+        Some(path) => format!("/{}", ending(path.trim_end_matches(" (deleted)")).unwrap_or_default()),
+        None => name.split(':').next().unwrap_or(name).to_owned(),
+    }
+}
+
+fn ending(name: &str) -> Option<String> {
+    let (_, ending) = name.rsplit_once('.')?;
+    let is_one = (1..=5).contains(&ending.len()) && ending.chars().all(char::is_alphanumeric);
+    is_one.then(|| ending.to_owned())
 }
 
 /// Does the text of a call name a file of another kind (`"index.json"` where those opened are `shard_#.bin`)?
 fn names_another(text: &str, opened: &str) -> bool {
     let quoted = text.split(['"', '\'']).skip(1).step_by(2);
-    let ending = |name: &str| {
-        let (_, ending) = name.rsplit_once('.')?;
-        let is_one = (1..=5).contains(&ending.len()) && ending.chars().all(char::is_alphanumeric);
-        is_one.then(|| ending.to_owned())
-    };
     let of_opened = ending(opened.trim_end_matches(" (deleted)"));
     quoted.filter_map(ending).any(|ending| of_opened.as_ref() != Some(&ending))
 }
@@ -235,6 +248,9 @@ mod tests {
         assert!(names_another(opens, "/data/shard_#.bin"));
         assert!(!names_another(opens, "/data/index.json"));
         assert!(!names_another("open(path, 'rb')", "/data/shard_#.bin"));
+        let kinds =
+            ["/run/#-loss.log", "/run/#-steps.log", "/tmp/# (deleted)", "socket:[#]", "pipe:[#]"].map(kind);
+        assert_eq!(kinds, ["/log", "/log", "/", "socket", "pipe"]);
         assert!(!names_another("open(f'{folder}/{number}.bin', \"rb\")", "/data/#.bin"));
         assert!(names_another("logging.FileHandler('run.log')", "/tmp/# (deleted)"));
     }

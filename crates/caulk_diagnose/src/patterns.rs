@@ -1,12 +1,15 @@
 //! What the source alone shows of what the run saw: the whole story behind a line, its twins, an edit; the line itself
 //! where nobody saw it; and suspects where nothing was found.
 
+use std::collections::BTreeSet;
+
 use caulk_core::{
     Bytes, ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, Group, LeakClass, Place, Scope,
     Severity, Site, SiteRole,
 };
 
 use crate::native::is_suspected;
+use crate::opened;
 use crate::verdicts::unit_name;
 
 /// Suspects that are named for growth that nothing explains.
@@ -98,8 +101,9 @@ fn at_line<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diag
 fn only_one<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
     let grown_at = |site: &Site| site.role != SiteRole::Allocates;
     // Files of several kinds were not all opened by one line.
-    let kinds = finding.evidence.iter().filter(|seen| seen.kind == "files");
-    if kinds.map(|seen| seen.text.matches(" are `").count()).sum::<usize>() > 1 {
+    let seen = finding.evidence.iter().filter(|seen| seen.kind == "files");
+    let names = seen.flat_map(|seen| seen.text.split('`').skip(1).step_by(2));
+    if names.map(opened::kind).collect::<BTreeSet<_>>().len() > 1 {
         return None;
     }
     let open = !finding.sites.iter().any(grown_at) || finding.confidence == Confidence::Suspected;
