@@ -132,7 +132,8 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
     diagnosis.findings.extend(left::findings(recording));
     if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
-        patterns::join(&mut diagnosis.findings, patterns());
+        let of_many_lines = |finding: &Finding| resources::are_of_several_kinds(&processes, finding);
+        patterns::join(&mut diagnosis.findings, patterns(), of_many_lines);
         resources::locate(&files, &processes, &mut diagnosis.findings);
         if unexplained {
             let suspected = patterns::suspected(&diagnosis.findings, patterns());

@@ -161,7 +161,7 @@ pub(crate) fn are_of_several_kinds(process: &Process<'_>) -> bool {
 }
 
 /// What one line may well open: sockets, pipes, files with names that end alike.
-pub(crate) fn kind(name: &str) -> String {
+fn kind(name: &str) -> String {
     match name.strip_prefix('/') {
         Some(path) => format!("/{}", ending(path.trim_end_matches(" (deleted)")).unwrap_or_default()),
         None => name.split(':').next().unwrap_or(name).to_owned(),

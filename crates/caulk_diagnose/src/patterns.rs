@@ -1,15 +1,12 @@
 //! What the source alone shows of what the run saw: the whole story behind a line, its twins, an edit; the line itself
 //! where nobody saw it; and suspects where nothing was found.
 
-use std::collections::BTreeSet;
-
 use caulk_core::{
     Bytes, ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, Group, LeakClass, Place, Scope,
     Severity, Site, SiteRole,
 };
 
 use crate::native::is_suspected;
-use crate::opened;
 use crate::verdicts::unit_name;
 
 /// Suspects that are named for growth that nothing explains.
@@ -37,12 +34,16 @@ pub(crate) fn adopt(findings: &mut [Finding], patterns: &[Diagnostic]) {
     }
 }
 
-/// Tells of each finding what the patterns know of it.
-pub(crate) fn join(findings: &mut [Finding], patterns: &[Diagnostic]) {
+/// Tells of each finding what the patterns know of it: that at its line, or the only one of its class, but for those that are
+/// `of_many_lines`.
+pub(crate) fn join(
+    findings: &mut [Finding],
+    patterns: &[Diagnostic],
+    of_many_lines: impl Fn(&Finding) -> bool,
+) {
     for finding in findings {
-        let Some(pattern) = at_line(finding, patterns).or_else(|| only_one(finding, patterns)) else {
-            continue;
-        };
+        let anywhere = || only_one(finding, patterns).filter(|_| !of_many_lines(finding));
+        let Some(pattern) = at_line(finding, patterns).or_else(anywhere) else { continue };
         if finding.sites.is_empty() || !overlaps(&finding.sites[0], &pattern.sites[0]) {
             locate(finding, pattern);
         }
@@ -100,12 +101,6 @@ fn at_line<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diag
 /// The one pattern of the class in all of the source, for what was seen to grow by a line that nobody saw.
 fn only_one<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
     let grown_at = |site: &Site| site.role != SiteRole::Allocates;
-    // Files of several kinds were not all opened by one line.
-    let seen = finding.evidence.iter().filter(|seen| seen.kind == "files");
-    let names = seen.flat_map(|seen| seen.text.split('`').skip(1).step_by(2));
-    if names.map(opened::kind).collect::<BTreeSet<_>>().len() > 1 {
-        return None;
-    }
     let open = !finding.sites.iter().any(grown_at) || finding.confidence == Confidence::Suspected;
     let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class);
     let names_it = |pattern: &&Diagnostic| {

@@ -77,6 +77,12 @@ pub(crate) fn locate(files: &Files<'_>, processes: &[Process<'_>], findings: &mu
     }
 }
 
+/// Are these open files of several kinds, which no one line has opened all of?
+pub(crate) fn are_of_several_kinds(processes: &[Process<'_>], finding: &Finding) -> bool {
+    let process = processes.iter().find(|process| process.reference() == finding.process);
+    finding.class == LeakClass::FileHandlesGrow && process.is_some_and(opened::are_of_several_kinds)
+}
+
 /// With the memory that each child process holds.
 fn weighed(mut finding: Finding, each: Option<f64>) -> Finding {
     if let (Some(growth), Some(each)) = (&mut finding.growth, each) {

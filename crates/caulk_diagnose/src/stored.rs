@@ -54,7 +54,9 @@ fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<Grow
             let names = site.value.iter().flat_map(|value| &value.names);
             bound.as_ref().is_some_and(|bound| names.into_iter().any(|name| name == bound))
         };
-        site.kind.grows() && outlives && (site.spot.line == made.line || names_it())
+        // Of a number that was computed of it (`losses.append(loss.item())`) nothing could be detached.
+        let keeps_it = || module.detach_fix(site).is_some();
+        site.kind.grows() && outlives && (site.spot.line == made.line || names_it()) && keeps_it()
     };
     (made.line..made.line + NEAR)
         .take_while(|number| module.line(*number).is_some())

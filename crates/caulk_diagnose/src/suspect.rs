@@ -244,7 +244,7 @@ fn are_silent(contents: &Contents) -> bool {
 /// half of the growth, what is left is its doing.
 fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
-    let shares = |suspect: &Suspect<'_>| {
+    let is_open = |suspect: &Suspect<'_>, with_borrowed: bool| {
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
         let graphs = suspect.kind != ContainerKind::Graph && suspect.holds("graph");
         let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind);
@@ -255,7 +255,7 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
             || suspect.shares
             || parameters
             || suspect.holds("shared")
-            || suspect.holds(BORROWED)
+            || (with_borrowed && suspect.holds(BORROWED))
             || suspect.contents.is_some_and(are_silent)
             || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
@@ -263,6 +263,9 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
         let open = open && !suspect.contents.is_some_and(holds_weakly);
         open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
     };
+    // Most tensors of arrays show all of them: they come after what is surely open.
+    let with_borrowed = !suspects.iter().any(|suspect| is_open(suspect, false));
+    let shares = |suspect: &Suspect<'_>| is_open(suspect, with_borrowed);
     // Figures that no line is known to make may be all that is left.
     if suspects.iter().any(|suspect| suspect.located.is_none() && is_figure_registry(suspect.holder)) {
         return;

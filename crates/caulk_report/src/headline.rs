@@ -185,10 +185,10 @@ pub(crate) fn headline(
             )
         }
         Outlook::Retains(verdict) => {
-            let why = whose_pages(&verdict.process, findings);
+            let (pages, no_leak) = whose_pages(&verdict.process, findings);
             let why = match more_and_more(&suspects) {
-                None => why.to_owned(),
-                Some(what) => format!("{}; {what}", why.trim_start_matches(NO_LEAK)),
+                None => format!("{no_leak}{pages}"),
+                Some(what) => format!("{pages}; {what}"),
             };
             (Tone::Warn, kept(verdict, &why), verdict)
         }
@@ -228,8 +228,6 @@ pub(crate) fn headline(
     Headline { tone, sentence, details }
 }
 
-const NO_LEAK: &str = "no leak in the program, ";
-
 /// What becomes more beside the memory of a program that holds its own.
 fn more_and_more(suspects: &[&Finding]) -> Option<String> {
     let growth = suspects.iter().find_map(|finding| finding.growth.as_ref())?;
@@ -246,15 +244,17 @@ fn more_and_more(suspects: &[&Finding]) -> Option<String> {
     Some(format!("{what}{}", take.unwrap_or_default()))
 }
 
-/// Whose the pages are: the allocator's where it was seen to have as much more that is free.
-fn whose_pages(process: &ProcessRef, findings: &[Finding]) -> &'static str {
+/// Whose the pages are: the allocator's where it was seen to have as much more that is free. What that means comes second,
+/// where nothing else becomes more.
+fn whose_pages(process: &ProcessRef, findings: &[Finding]) -> (&'static str, &'static str) {
     let keeps =
         |finding: &Finding| finding.class == LeakClass::AllocatorFragmentation && of(process, finding);
     if findings.iter().any(keeps) {
-        "no leak in the program, the allocator keeps pages"
+        ("the allocator keeps pages", "no leak in the program, ")
     } else {
-        "memory that was set aside before is touched now, or an allocator of a library's own (as in polars, pyarrow) \
-         holds more, which does not say what it has in use"
+        let why = "memory that was set aside before is touched now, or an allocator of a library's own (as in polars, \
+                   pyarrow) holds more, which does not say what it has in use";
+        (why, "")
     }
 }
 
