@@ -97,11 +97,12 @@ pub struct Growth {
     /// What grows: [`Series::InUse`] unless it lies elsewhere or is no memory.
     #[serde(default)]
     pub series: Series,
-    /// The finding's own bytes per epoch; `None` for other units.
+    /// The finding's own bytes per epoch; `None` for other units. What is in use is given as what it costs in resident memory,
+    /// pages that the allocator keeps around it included.
     pub bytes_per_epoch: Option<f64>,
-    /// The finding's own bytes per unit.
+    /// The same per unit.
     pub bytes_per_unit: f64,
-    /// ... of which so many are in use, where resident pages around them are counted.
+    /// ... of which so many bytes are the series' own, told where pages make up a tenth of that or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_use_per_unit: Option<f64>,
     /// Elements (graph nodes, bytes of a buffer) per epoch; `None` for other units.

@@ -4,7 +4,7 @@
 //! such; of threads, that which begins what they were seen to run.
 
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Recording, Series, Severity, State, Verdict,
+    Bytes, Confidence, Evidence, Finding, Fix, Growth, LeakClass, Recording, Series, Severity, State, Verdict,
 };
 
 use crate::Files;
@@ -36,7 +36,9 @@ pub(crate) fn findings(
         let found = finding(process, verdict, class, "child processes");
         let last = process.boundaries.last().map_or(0, |boundary| boundary.time_ns);
         let sites = opened::only_call(files, process, makers).into_iter().collect();
-        weighed(Finding { sites, ..found }, children.own_bytes_at(last, recording))
+        let kept = keeper_of_loaders(process).filter(|_| class == LeakClass::LoaderPerEpoch);
+        let fix = kept.map(kept_loaders).or_else(|| found.fix.clone());
+        weighed(Finding { sites, fix, ..found }, children.own_bytes_at(last, recording))
     });
     let theirs = more.map_or(0.0, |verdict| OF_A_CHILD * verdict.bytes_per_unit);
     let beside = [
@@ -58,6 +60,28 @@ pub(crate) fn findings(
     });
     let segments = grows(Series::Shm).map(|verdict| segments(files, process, judged, verdict));
     processes.into_iter().chain(own).chain(segments).collect()
+}
+
+/// The name of a container that gets longer and whose elements are loaders: these live on, and their persistent workers
+/// with them.
+fn keeper_of_loaders<'a>(process: &Process<'a>) -> Option<&'a str> {
+    let mut keepers = process.contents.iter().filter(|(id, looks)| {
+        let of_loaders = looks
+            .last()
+            .and_then(|look| look.element_types.first())
+            .is_some_and(|(name, _)| name.rsplit('.').next() == Some("DataLoader"));
+        let lengths = process.lengths.get(id).map_or(&[][..], Vec::as_slice);
+        let longer = || lengths.first().zip(lengths.last()).is_some_and(|(first, last)| first.len < last.len);
+        of_loaders && longer()
+    });
+    keepers.find_map(|(id, _)| process.holders.get(id).map(|holder| holder.name.as_str()))
+}
+
+fn kept_loaders(keeper: &str) -> Fix {
+    fix::display(&format!(
+        "`{keeper}` keeps every loader, and these their workers: keep the last one alone, or make them without \
+         `persistent_workers=True`"
+    ))
 }
 
 /// Where no pattern told where files are opened: the one call that does.

@@ -1,7 +1,7 @@
 //! Workers: what they keep themselves, and what they copy by reading it.
 
 use caulk_core::wire::{
-    ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, Message,
+    ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Message,
 };
 use caulk_core::{
     AgentEvent, Confidence, LeakClass, ProcessRecord, Recording, Role, Series, Severity, State,
@@ -251,4 +251,43 @@ fn what_a_process_followed_before_it_trained_itself_is_no_part_of_its_growth() {
     let in_use =
         diagnosis.verdicts.iter().find(|verdict| verdict.series == Series::InUse).expect("it is judged");
     assert_eq!(in_use.state, State::Grows, "{diagnosis:#?}");
+}
+
+const STAGES: &str = "\
+class Curriculum:
+    def __init__(self):
+        self.stages = []
+
+    def next_stage(self):
+        self.stages.append(DataLoader(numbers, num_workers=1, persistent_workers=True))
+";
+
+#[test]
+fn workers_live_as_long_as_the_loaders_that_a_list_keeps() {
+    let second = 1_000_000_000;
+    let more_workers = |recording: &mut Recording| {
+        for epoch in 0..9 {
+            let (pid, first_ns) = (100 + epoch, (u64::from(epoch) * 10 + 5) * second);
+            let last_ns = 90 * second;
+            let record = ProcessRecord { pid, parent: 7, first_ns, last_ns, ..ProcessRecord::default() };
+            recording.processes.push(record);
+            let hello = Hello { worker: Some(0), ..Hello::default() };
+            recording.events.push(AgentEvent { time_ns: first_ns, pid, message: hello.into() });
+        }
+    };
+    let advice = |lengths: [u64; 9]| {
+        let loaders = Contents {
+            element_types: vec![("torch.utils.data.dataloader.DataLoader".into(), 8)],
+            ..elements(37_000, &[])
+        };
+        let list = attribute(1, "curriculum", "Curriculum", "stages");
+        let run = Run::of(STAGES).epochs([400 * MB; 9]).grown(ContainerKind::List, list, loaders, lengths);
+        let findings = run.edit(more_workers).diagnose().findings;
+        let found = findings.into_iter().find(|finding| finding.class == LeakClass::LoaderPerEpoch);
+        found.and_then(|finding| finding.fix).expect("workers become more").description
+    };
+    let kept = advice([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert!(kept.contains("stages` keeps every loader"), "{kept}");
+    let others = advice([2; 9]);
+    assert!(others.starts_with("make the loader once"), "{others}");
 }
