@@ -62,6 +62,10 @@ fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located
         (_, Some(GrowKind::Register)) => {
             Some("register it once, before the loop, or take it out again when it is done with")
         }
+        // Each replaces the one before, and is no history for itself.
+        (_, Some(GrowKind::Assign)) => {
+            Some("it is made anew of something that grows: bound that, or keep less of it here")
+        }
         // The line calls a library, which stores into a container of its own.
         (_, None) => Some("make this call once, or undo it when what it adds is done with"),
         _ => None,

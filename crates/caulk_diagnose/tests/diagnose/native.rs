@@ -1,11 +1,12 @@
 //! What native code keeps is told by the line that allocated it, unless something else accounts for the growth.
 
 use caulk_core::wire::{
-    BackwardSite, ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Message, TypeCount, Types,
+    BackwardSite, ContainerKind, ContainerLen, HeapFrame, HeapLive, HeapRow, HeapStack, Message, TypeCount,
+    Types,
 };
 use caulk_core::{Confidence, LeakClass, Severity, SiteRole};
 
-use crate::run::{FILE, MB, Run, elements, global, library, rising};
+use crate::run::{FILE, MB, Run, attribute, elements, global, library, rising};
 
 const PROGRAM: &str = "\
 import library
@@ -214,6 +215,26 @@ fn a_line_that_lengthens_a_string_allocates_the_string() {
     assert_eq!((finding.container.as_str(), finding.sites[0].line), ("self.html", 3));
     assert_eq!(found("self.rows[part] += part").class, LeakClass::NativeGrowth);
     assert_eq!(found("self.html = self.html + part").class, LeakClass::NativeGrowth);
+}
+
+#[test]
+fn what_is_made_anew_and_larger_each_time_is_a_copy_of_what_grows() {
+    let advice = |line: &str| {
+        let source = format!("class Best:\n    def offer(self, model):\n        {line}\n");
+        let mut run = Run::of(&source).epochs(rising(400 * MB, 10 * MB, 8));
+        for boundary in 0..8_u32 {
+            let (id, kind, len) = (1, ContainerKind::Dict, 20 + u64::from(boundary));
+            run = run.say(ContainerLen { boundary, id, kind, len, ..ContainerLen::default() });
+        }
+        let run = run.say(attribute(1, "best", "Best", "state")).traced(1, line, "Best.offer");
+        let finding = run.finding();
+        assert_eq!((finding.container.as_str(), finding.sites[0].line), ("self.state", 3));
+        finding.fix.expect("there is something to change").description
+    };
+    let anew = advice("self.state = copy.deepcopy(model.state_dict())");
+    assert!(anew.contains("made anew of something that grows"), "{anew}");
+    let filled = advice("self.state.update(model.state_dict())");
+    assert!(!filled.contains("made anew"), "{filled}");
 }
 
 #[test]
