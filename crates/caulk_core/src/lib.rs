@@ -25,7 +25,7 @@ pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange
 pub use diagnostic::Diagnostic;
 pub use finding::{
     Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, MadeAt, Pinned, Place,
-    Position, Scope, Severity, Site, SiteRole,
+    Position, Scope, Severity, Site, SiteRole, most_harmful_first,
 };
 pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};

@@ -54,7 +54,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use caulk_core::wire::{ContainerKind, Note};
-use caulk_core::{Diagnostic, Finding, GpuUse, Recording, Scope, Series, Severity, Site, State, Verdict};
+use caulk_core::{
+    Diagnostic, Finding, GpuUse, Recording, Scope, Series, Severity, Site, State, Verdict, most_harmful_first,
+};
 use caulk_python::Module;
 
 use crate::children::Children;
@@ -149,14 +151,6 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     most_harmful_first(&mut diagnosis.findings);
     diagnosis.notes.dedup();
     diagnosis
-}
-
-fn most_harmful_first(findings: &mut [Finding]) {
-    let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
-    findings.sort_by(|a, b| {
-        let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run);
-        key(b).cmp(&key(a)).then(own(b).total_cmp(&own(a)))
-    });
 }
 
 /// What is said of one process.

@@ -1,6 +1,6 @@
 //! One report from those of several lives: a command that was started again goes on where it was.
 
-use caulk_core::{Bytes, Finding, State};
+use caulk_core::{Bytes, Finding, State, most_harmful_first};
 use serde::Serialize;
 
 use crate::{Report, words};
@@ -32,7 +32,7 @@ pub fn join(reports: Vec<Report>) -> Option<Report> {
     for report in all {
         joined.add(report);
     }
-    joined.findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.confidence)));
+    most_harmful_first(&mut joined.findings);
     joined.verdicts = verdicts;
     if lives.len() > 1 {
         joined.lives = lives;
@@ -123,7 +123,7 @@ fn is_same(a: &Finding, b: &Finding) -> bool {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use caulk_core::{Death, RunInfo};
+    use caulk_core::{Confidence, Death, Growth, LeakClass, RunInfo, Series, Severity, VerdictUnit};
 
     use super::*;
     use crate::Summary;
@@ -155,5 +155,23 @@ mod tests {
         let one = life(5, 1, "a");
         assert_eq!(join(vec![one.clone()]), Some(one));
         assert_eq!(join(Vec::new()), None);
+    }
+    #[test]
+    fn what_grows_most_comes_first_however_sure_it_is() {
+        let finding = |severity, confidence, bytes| Finding {
+            severity,
+            confidence,
+            growth: Some(Growth::of_bytes(VerdictUnit::Epoch, Series::InUse, bytes, Some(bytes))),
+            ..Finding::of(LeakClass::UnboundedHistory)
+        };
+        let findings = vec![
+            finding(Severity::Warning, Confidence::Proved, 9e6),
+            finding(Severity::Error, Confidence::Likely, 3e5),
+            finding(Severity::Error, Confidence::Proved, 2e6),
+        ];
+        let joined = join(vec![Report { findings, ..life(5, 0, "a") }]).unwrap();
+        let order: Vec<f64> =
+            joined.findings.iter().filter_map(|found| Some(found.growth.as_ref()?.bytes_per_unit)).collect();
+        assert_eq!(order, [2e6, 3e5, 9e6]);
     }
 }
