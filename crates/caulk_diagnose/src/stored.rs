@@ -2,7 +2,7 @@
 //! entries that longer ones replace, dicts in a thousand places.
 
 use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Severity, Site};
-use caulk_python::{GrowKind, GrowSite};
+use caulk_python::{GrowKind, GrowSite, Holder};
 
 use crate::process::Process;
 use crate::verdicts::unit_name;
@@ -48,15 +48,22 @@ fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<Grow
     let bound = made.text.split_once(" = ").map(|(target, _)| target.trim().to_owned());
     let function = module.function_at(made.line);
     let stores = |site: &GrowSite| {
-        // A variable of the function is gone with it.
-        let outlives = site.container.contains(['.', '[']) || !matches!(site.kind, GrowKind::Rebind);
+        // A variable of the function is gone with it, unless the function goes on; and what is written into a part of
+        // something is copied there.
+        let goes_on = || site.kind != GrowKind::Rebind && !module.loops_at(site.spot.line).is_empty();
+        let outlives = site.kind != GrowKind::SliceAssign && (site.holder != Holder::Local || goes_on());
+        let unbounded = || !module.facts(&site.container, &site.spot.function).bounded();
         let names_it = || {
             let names = site.value.iter().flat_map(|value| &value.names);
             bound.as_ref().is_some_and(|bound| names.into_iter().any(|name| name == bound))
         };
         // Of a number that was computed of it (`losses.append(loss.item())`) nothing could be detached.
         let keeps_it = || module.detach_fix(site).is_some();
-        site.kind.grows() && outlives && (site.spot.line == made.line || names_it()) && keeps_it()
+        site.kind.grows()
+            && outlives
+            && (site.spot.line == made.line || names_it())
+            && keeps_it()
+            && unbounded()
     };
     (made.line..made.line + NEAR)
         .take_while(|number| module.line(*number).is_some())

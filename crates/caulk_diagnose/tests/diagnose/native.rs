@@ -237,6 +237,33 @@ fn what_is_made_anew_and_larger_each_time_is_a_copy_of_what_grows() {
     assert!(!filled.contains("made anew"), "{filled}");
 }
 
+/// What keeps what the third line of a method makes, as far as the lines after it and `__init__` tell.
+fn kept_by(made: &str, after: &str, init: &str) -> String {
+    let source = format!(
+        "class Store:\n    def put(self, key, x):\n        {made}\n        {after}\n\n    def __init__(self):\n        {init}\n"
+    );
+    let mut run =
+        Run::of(&source).epochs(rising(400 * MB, 10 * MB, 8)).say(stack(0, &[(FILE, 3, "Store.put")]));
+    for boundary in 0..8_u32 {
+        let blocks = 10 * u64::from(boundary);
+        let rows = vec![HeapRow { id: 0, bytes: blocks * MB, blocks, deviation: MB / 10 }];
+        run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
+    }
+    let finding = run.finding();
+    if finding.class == LeakClass::NativeGrowth { String::new() } else { finding.container }
+}
+
+#[test]
+fn what_stores_what_a_line_makes_is_named_where_it_can_keep_all_of_it() {
+    let block = "block = torch.zeros(8).clone()";
+    assert_eq!(kept_by(block, "self.rows[key] = block", "self.rows = {}"), "self.rows");
+    assert_eq!(kept_by("self.rows[key][1] = x.clone()", "pass", "self.rows = {}"), "self.rows[key]");
+    assert_eq!(kept_by(block, "self.rows.append(block)", "self.rows = deque(maxlen=6)"), "", "it is bounded");
+    assert_eq!(kept_by(block, "rows = [1]; rows.append(block)", "pass"), "", "it is gone when `put` returns");
+    assert_eq!(kept_by(block, "self.page[:] = block", "self.page = bytearray(8)"), "", "that is a copy");
+    assert_eq!(kept_by(block, "self.rows.append(key)", "self.rows = []"), "", "it stores something else");
+}
+
 #[test]
 fn cycles_of_gradients_are_blamed_on_the_backward_pass_that_makes_them() {
     let source = "def step(self, loss):\n    loss.backward(create_graph=True)\n    self.opt.step()\n";
