@@ -76,9 +76,11 @@ impl Ending<'_, '_> {
 
     fn is_reached_by(&self, process: &Process<'_>, master: Option<&Process<'_>>) -> bool {
         let last_ns = process.record.last_ns;
+        let trains = |master: &Process<'_>| master.boundaries.iter().any(|boundary| boundary.steps > 0);
         match (process.record.role, master.and_then(last_told_ns)) {
-            // Ranks are the run where the process that has started them cuts no boundary.
-            (Role::Main, _) | (Role::Rank, None) => true,
+            (Role::Main, _) => true,
+            // Ranks are the run where the process that has started them does not train itself.
+            (Role::Rank, _) if !master.is_some_and(trains) => true,
             (_, Some(told_ns)) => last_ns >= told_ns,
             (_, None) => last_ns.saturating_add(WITH_THE_RUN_NS) >= self.end_ns,
         }

@@ -51,7 +51,7 @@ pub fn lines_text(
         )]);
         return page.finish();
     }
-    let unit = format!("per {}", Per::of(rows[0].unit).name);
+    let unit = if have_one_unit(rows) { per(&rows[0]) } else { "growth".into() };
     page.line(&[(Tone::Quiet, &format!("{:>FIGURE$}  {unit:>FIGURE$}  {:>FIGURE$}", "live", "peak"))]);
     let shown = match file {
         Some(file) => whole(&mut page, rows, file, excerpts),
@@ -107,10 +107,10 @@ fn heaviest<'a>(page: &mut Page, rows: &'a [LineUse], excerpts: &Excerpts) -> Ve
         let best = shown.iter().copied().filter(same).map(|row| row.rank).min().unwrap_or(row.rank);
         parts.entry((best, &row.process, &row.file)).or_default().push(row);
     }
-    for ((_, process, file), mut rows) in parts {
-        title(page, file, process);
-        rows.sort_by_key(|row| row.line);
-        for row in rows {
+    for ((_, _, file), mut part) in parts {
+        title(page, part[0], have_one_unit(rows));
+        part.sort_by_key(|row| row.line);
+        for row in part {
             line(page, Some(row), row.line, excerpts.line(file, row.line).unwrap_or(""));
         }
     }
@@ -129,10 +129,12 @@ fn whole<'a>(page: &mut Page, rows: &'a [LineUse], file: &str, excerpts: &Excerp
     processes.sort();
     processes.dedup();
     for (index, process) in processes.into_iter().enumerate() {
-        title(page, file, process);
-        let of_line = |number: u32| {
-            rows.iter().find(|row| row.file == file && row.line == number && row.process == *process)
-        };
+        let mut own = rows.iter().filter(|row| row.file == file && row.process == *process).peekable();
+        if let Some(first) = own.peek() {
+            title(page, first, have_one_unit(rows));
+        }
+        let own: Vec<&LineUse> = own.collect();
+        let of_line = |number: u32| own.iter().copied().find(|row| row.line == number);
         for (number, text) in excerpts.of_file(file) {
             let row = of_line(number);
             if index == 0 || row.is_some() {
@@ -143,10 +145,21 @@ fn whole<'a>(page: &mut Page, rows: &'a [LineUse], file: &str, excerpts: &Excerp
     rows.iter().filter(|row| row.file == file).collect()
 }
 
-fn title(page: &mut Page, file: &str, process: &ProcessRef) {
+/// File and process of a line and of those that follow, with what their growth is per where that differs.
+fn title(page: &mut Page, first: &LineUse, one_unit: bool) {
     page.gap();
-    let owner = words::owner(process).map_or_else(String::new, |owner| format!("  {owner}"));
-    page.line(&[(Tone::Strong, file), (Tone::Quiet, &owner)]);
+    let owner = words::owner(&first.process).map_or_else(String::new, |owner| format!("  {owner}"));
+    let unit = if one_unit { String::new() } else { format!("  growth {}", per(first)) };
+    page.line(&[(Tone::Strong, &first.file), (Tone::Quiet, &owner), (Tone::Quiet, &unit)]);
+}
+
+fn per(row: &LineUse) -> String {
+    format!("per {}", Per::of(row.unit).name)
+}
+
+/// Is all growth per the same? A launcher without epochs of its own grows by minutes.
+fn have_one_unit(rows: &[LineUse]) -> bool {
+    rows.iter().all(|row| row.unit == rows[0].unit)
 }
 
 fn line(page: &mut Page, row: Option<&LineUse>, number: u32, text: &str) {
@@ -220,6 +233,20 @@ mod tests {
         };
         let json = lines_json(&rows, &[total]);
         assert!(json.contains("\"rank\": 1") && json.contains("\"interval\": 524288"), "{json}");
+    }
+
+    #[test]
+    fn what_growth_is_per_is_told_with_each_process_where_it_differs() {
+        let launcher = LineUse { unit: VerdictUnit::Seconds, ..row(1, 2, 1e6, Some(1e4)) };
+        let process = ProcessRef { role: "rank".into(), index: 1, count: 1 };
+        let text = |rows: &[LineUse], file: Option<&str>| lines_text(rows, &[], file, &excerpts(), &OPTIONS);
+        let rows = [LineUse { process, ..row(2, 1, 4e7, Some(5e6)) }, launcher];
+        for file in [None, Some("train.py")] {
+            let text = text(&rows, file);
+            assert!(text.contains("train.py  rank 1  growth per epoch"), "{text}");
+            assert!(text.contains("train.py  growth per minute"), "{text}");
+        }
+        assert!(!text(&rows[..1], None).contains("growth"));
     }
 
     #[test]

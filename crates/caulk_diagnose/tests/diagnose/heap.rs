@@ -300,6 +300,26 @@ fn of_a_run_that_was_killed_those_hold_memory_that_were_killed_with_it() {
 }
 
 #[test]
+fn ranks_that_end_before_their_launcher_hold_what_they_held_unless_it_trains_too() {
+    let ended = |launcher_steps: u64| {
+        let of_launcher = |recording: &mut Recording| {
+            recording.processes.iter_mut().skip(1).for_each(|child| child.role = Role::Rank);
+            for event in &mut recording.events {
+                if let Message::Boundary(boundary) = &mut event.message {
+                    let is_launcher = event.pid == 7;
+                    (boundary.of, boundary.steps) = (0, if is_launcher { launcher_steps } else { 5 });
+                }
+            }
+        };
+        let run = profile(&[(&|_| 30 * MB, 0)]).edit(workers(|_| [10 * MB, 20 * MB], |_| -0.5));
+        let lines = run.edit(of_launcher).lines();
+        lines.iter().find(|line| line.process.role == "rank").expect("its peak at least is told").ended
+    };
+    assert!(!ended(0));
+    assert!(ended(5));
+}
+
+#[test]
 fn what_grows_from_worker_to_worker_is_told_as_growth() {
     let growing = workers(|epoch| [(10 + 5 * epoch) * MB, (12 + 5 * epoch) * MB], |_| -0.5);
     let run = profile(&[(&|_| 30 * MB, 0)]).edit(growing);
