@@ -83,7 +83,7 @@ Examples:
   caulk report .caulk/runs/20261121-101500-train --format json --output leak.json
   caulk report --lines=train.py         what each line of train.py holds, native memory included
   caulk report --flame heap.html        the same by stack, as a picture for a browser
-  caulk report --from 2 --to 8          what has changed between the ends of two epochs
+  caulk report --from 2 --to 8          what has changed between the beginnings of two epochs
 
 It also works on a run that is still going on, and on one whose supervisor was killed.";
 
@@ -220,11 +220,14 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_hint = ValueHint::FilePath)]
     pub(crate) lines: Option<String>,
 
-    /// Compare two moments: from the end of epoch N (of step or second N where there are no epochs) [default: the first]
+    /// Compare two moments: from the beginning of epoch N [default: the first]
+    ///
+    /// An epoch begins with its first optimizer step, or where `caulk.epoch()` is called the Nth time. Where a program has no
+    /// epochs, it is the end of step N, or second N.
     #[arg(long, value_name = "N", conflicts_with_all = ["lines", "flame"])]
     pub(crate) from: Option<u64>,
 
-    /// ... to the end of epoch N [default: the last]
+    /// ... to the beginning of epoch N [default: the last]
     #[arg(long, value_name = "N", conflicts_with_all = ["lines", "flame"])]
     pub(crate) to: Option<u64>,
 

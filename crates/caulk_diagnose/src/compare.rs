@@ -44,8 +44,8 @@ pub enum CompareError {
     },
 }
 
-/// Compares moments of every process that has them: numbers of epochs (steps, seconds where it has no epochs), the first
-/// and the last one where not given.
+/// Compares moments of every process that has them: where epochs of these numbers begin (where steps end; seconds where it
+/// has neither), the first and the last one where not given.
 ///
 /// # Errors
 /// If the training process, or else every process, lacks one of the moments.

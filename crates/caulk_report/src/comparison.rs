@@ -13,7 +13,7 @@ const MOST: usize = 10;
 /// Columns of a figure.
 const FIGURE: usize = 14;
 
-const NOTE: &str = "Objects and containers are counted at some boundaries only: at the last by then. Changes of lines are \
+const NOTE: &str = "Epochs are looked at where they begin, at their first step. Objects and containers are counted at some boundaries only: at the last by then. Changes of lines are \
                     estimated from samples of what they allocated and did not give back: ± is the 95 % interval, and lines \
                     that are closer than theirs are in no order. What a container keeps is estimated from a few of its \
                     elements.";
