@@ -12,6 +12,9 @@ use crate::loss;
 use crate::process::Process;
 use crate::units::{self, Scale};
 
+/// Part of the growth of resident memory that bytes in use make up where it is theirs.
+const MOSTLY_IN_USE: f64 = 0.5;
+
 /// What one process's series do.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Judged {
@@ -149,6 +152,9 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         add(Series::Children, &|boundary| Some(children.alive_at(boundary.time_ns) as f64));
     }
     judged.is_mapped = held.is_some_and(Held::is_mapped);
+    if let Some((more, text)) = left_open(&judged.verdicts) {
+        judged.postpone(more, &text);
+    }
     hasten(&mut judged.verdicts);
     judged
 }
@@ -173,6 +179,16 @@ fn within_epochs(
     };
     let missing = Options::default().minimum_boundaries.saturating_sub(epochs.len()) as f64;
     open(&judgement, baselines.count_of(missing * length), "rises within its first epochs; their ends decide")
+}
+
+/// Where most of the growth of the resident memory is that of the bytes in use, and it is open whether these grow (they
+/// rose by steps, and stand still), it is open for the pages that they lie in: when that is known, and why.
+fn left_open(verdicts: &[Verdict]) -> Option<(u32, String)> {
+    let of = |series| verdicts.iter().find(|verdict| verdict.series == series);
+    let (in_use, resident) = (of(Series::InUse)?, of(Series::Rss)?);
+    let open = in_use.state == State::Undecided && resident.state == State::Grows;
+    let follows = MOSTLY_IN_USE * resident.bytes_per_unit <= in_use.bytes_per_unit;
+    (open && follows).then(|| (in_use.more_needed.unwrap_or(1), in_use.text.clone()))
 }
 
 /// What is killed is what is resident: where resident memory rises faster than the bytes in use, because blocks that

@@ -44,6 +44,36 @@ fn resident_memory_that_rises_alone_leaves_the_bytes_in_use_flat() {
     assert_eq!(verdict(&run, Series::Rss).state, State::Grows);
 }
 
+/// A cache of pictures that is emptied and filled with larger ones at epochs 5, 9, 13 and 17 of 24: measured, in units of
+/// 100 KB.
+const STAIRS: [u64; 24] = [
+    1428, 1447, 1447, 1447, 1437, 1477, 1477, 1477, 1448, 1518, 1518, 1518, 1462, 1571, 1571, 1571, 1478,
+    1634, 1634, 1634, 1634, 1634, 1634, 1634,
+];
+const RESIDENT: [u64; 24] = [
+    6622, 6683, 6684, 6684, 6700, 6738, 6745, 6745, 6753, 6802, 6806, 6807, 6808, 6897, 6891, 6891, 6893,
+    7009, 7005, 6999, 6999, 6999, 6998, 7007,
+];
+
+#[test]
+fn pages_of_bytes_of_which_it_is_open_whether_they_grow_are_open_too() {
+    let stairs = |in_use: [u64; 24]| {
+        Run::of("").epochs(in_use.map(|units| units * 100_000)).edit(|recording| {
+            let boundaries = recording.events.iter_mut().filter_map(|event| match &mut event.message {
+                Message::Boundary(boundary) => Some(boundary),
+                _ => None,
+            });
+            for (boundary, units) in boundaries.zip(RESIDENT) {
+                boundary.rss_bytes = units * 100_000;
+            }
+        })
+    };
+    let states = |run: &Run| [Series::InUse, Series::Rss].map(|series| verdict(run, series).state);
+    assert_eq!(states(&stairs(STAIRS)), [State::Undecided; 2]);
+    assert_eq!(verdict(&stairs(STAIRS), Series::Rss).oom_in_s, None);
+    assert_eq!(states(&stairs([STAIRS[0]; 24])), [State::Flat, State::Grows], "pages that are nobody's");
+}
+
 /// Eight epochs of 10,000 small objects more, which the agent takes for 64 bytes and the heap profile for `size`.
 fn small_objects(size: u64, deviation: u64) -> Run {
     let mut run = Run::of("").epochs([400 * MB; 8]).edit(|recording| {
