@@ -43,6 +43,7 @@ class Loop:
         "seen",
         "stride",
         "token",
+        "up_to_epochs",
     )
 
     def __init__(self, code, header, blocks):
@@ -55,6 +56,8 @@ class Loop:
         #: Stands above this loop for a variable set in its body that counts epochs by its name.
         self.counter = None
         self.is_for = False
+        #: Does it go through a number of epochs: `for number in range(1, epochs + 1)`?
+        self.up_to_epochs = False
         self.line = code.co_firstlineno
         self.forget()
 
@@ -80,14 +83,20 @@ class Loop:
 
     @property
     def counts_epochs(self):
-        """Does the program itself call this loop's variable an epoch?"""
-        return any(is_epoch_name(name) for name, _ in self.names)
+        """Does the program itself call what this loop counts an epoch?"""
+        return self.up_to_epochs or any(is_epoch_name(name) for name, _ in self.names)
 
 
 def is_epoch_name(name):
     """Is this what people call a variable that counts epochs?"""
     name = name.rpartition(".")[2].lower()
     return "epoch" in name or name == "ep"
+
+
+def is_epoch_count(name):
+    """Is this what people call a number of epochs: `epochs`, `max_epochs`, `num_epoch`?"""
+    name = name.lower()
+    return name.endswith("epochs") or name in ("num_epoch", "max_epoch", "n_epoch", "nb_epoch", "total_epoch")
 
 
 class LoopIndex:
@@ -266,6 +275,7 @@ def _describe(loop, blocks, nested):
     if loop.is_for:
         start = begins[0]
         loop.line = lines.get(start, loop.line)
+        loop.up_to_epochs = any(is_epoch_count(name) for name in _iterated(blocks, start))
     else:
         loop.line = min((lines[i.offset] for i in directly if i.offset in lines), default=loop.line)
     stored = [pair for instruction in inside for pair in _stores(instruction)]
@@ -280,6 +290,20 @@ def _describe(loop, blocks, nested):
         loop.counter = Loop(loop.code, loop.header, loop.blocks)
         loop.counter.line = loop.line
         loop.counter.names = (counting[0],)
+
+
+def _iterated(blocks, start):
+    """Names and texts in the expression that the `for` at `start` goes through."""
+    before = [instruction for block in blocks for instruction in block if instruction.offset < start]
+    names = []
+    for instruction in reversed(before):
+        name = instruction.opname
+        if name.startswith("STORE_") or name in _ENDS or name == "POP_TOP" or instruction.opcode in _JUMPS:
+            break
+        if name.startswith("LOAD_"):
+            values = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+            names.extend(value for value in values if isinstance(value, str))
+    return names
 
 
 def _stores(instruction):

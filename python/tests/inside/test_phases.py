@@ -13,6 +13,22 @@ LOOPS = {
         [1, 6, 11, 16],
         20,
     ),
+    "a_number_of_epochs_around_parts_of_each": (
+        """
+        def epoch(parts=2):
+            for _ in range(parts):
+                for i in range(5):
+                    train_step()
+
+        def main(epochs=4):
+            for number in range(1, epochs + 1):
+                epoch()
+
+        main()
+        """,
+        [1, 11, 21, 31],
+        40,
+    ),
     "in_functions": (
         """
         def train_epoch(n):
