@@ -216,7 +216,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         ),
         container: site.text.clone(),
         sites: vec![site],
-        chain: callers(files, line),
+        chain: callers(files, process, line),
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![seen(line)],
@@ -255,9 +255,12 @@ pub(crate) fn site(files: &Files<'_>, file: &str, number: u32, function: &str) -
     )
 }
 
-/// How the program came there, by its first stack.
-fn callers(files: &Files<'_>, line: &Line<'_>) -> Vec<ChainStep> {
-    let Some(stack) = line.stacks.first() else { return Vec::new() };
+/// How the program came there, by the stack that holds most.
+fn callers(files: &Files<'_>, process: &Process<'_>, line: &Line<'_>) -> Vec<ChainStep> {
+    let last =
+        |stack: &HeapStack| heap::held(process, &[stack.id]).last().map_or(0.0, |held| held.live.bytes);
+    let most = line.stacks.iter().map(|stack| (stack, last(stack))).max_by(|a, b| a.1.total_cmp(&b.1));
+    let Some((stack, _)) = most else { return Vec::new() };
     let at = stack.frames.iter().position(|frame| frame == line.frame).unwrap_or(0);
     let inner = stack.frames.get(at.wrapping_sub(1));
     let step = |frame: &HeapFrame, note: String| {

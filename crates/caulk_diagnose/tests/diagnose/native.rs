@@ -65,6 +65,31 @@ fn what_no_container_holds_is_told_by_the_users_line_that_allocates_it() {
 }
 
 #[test]
+fn the_way_to_a_line_is_that_by_which_most_was_allocated() {
+    let run = leak(10);
+    let open = run.line("library.open");
+    // The same line, on another way, holds a little of it.
+    let run = run.say(stack(2, &[(FILE, open, "load"), (FILE, 1, "<module>")])).edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::HeapLive(heap) = &mut event.message {
+                heap.rows.insert(0, HeapRow { id: 2, bytes: MB, blocks: 1, deviation: MB / 10 });
+            }
+            if let Message::HeapStack(stack) = &mut event.message {
+                // It was seen first.
+                stack.id = [1, 2, 0][stack.id as usize];
+            }
+        }
+        for event in &mut recording.events {
+            if let Message::HeapLive(heap) = &mut event.message {
+                heap.rows.iter_mut().for_each(|row| row.id = [1, 2, 0][row.id as usize]);
+            }
+        }
+    });
+    let places: Vec<u32> = run.finding().chain.iter().map(|step| step.line).collect();
+    assert_eq!(places, [12, open + 6]);
+}
+
+#[test]
 fn what_a_container_accounts_for_is_not_told_twice() {
     let kept = elements(10 * MB, &["tensor"]);
     let run = leak(10).grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8));
