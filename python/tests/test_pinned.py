@@ -98,6 +98,52 @@ def test_a_chain_beyond_the_bound_of_the_walk_is_not_counted_once_for_each_state
     assert pinned["saved_bytes"] == pytest.approx(elements * 65536, rel=0.4), finding
 
 
+TWO_NAMES = """\
+import caulk
+import torch
+
+weight = torch.nn.Parameter(torch.eye(1024))
+
+
+class Meter:
+    def __init__(self):
+        self.trend = torch.zeros(())
+        self.newest = None
+
+    def smooth(self, loss):
+        self.trend = 0.9 * self.trend + loss
+        return self.trend
+
+    def show(self, loss):
+        self.newest = loss
+        return self.newest
+
+
+def forward(features):
+    return torch.tanh(features @ weight).mean()
+
+
+def main():
+    meter = Meter()
+    shown = torch.zeros(())
+    for epoch in range({epochs}):
+        loss = forward(torch.randn(512, 1024))
+        shown = meter.{call}
+        caulk.epoch()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(("call", "container"), [("smooth(loss)", "self.trend"), ("show(shown + loss)", "shown")])
+def test_of_what_an_object_keeps_and_returns_that_name_is_told_which_is_fed_back(run_caulk, call, container):
+    run = run_caulk(TWO_NAMES.format(epochs=EPOCHS, call=call))
+    assert run.code == 0, run.told()
+    told = [finding["container"] for finding in run.findings if finding["severity"] != "info"]
+    assert told == [container], run.told()
+
+
 RUNNING = """\
 import caulk
 import torch

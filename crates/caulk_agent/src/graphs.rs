@@ -83,6 +83,7 @@ impl Graphs {
         candidates.drain(..candidates.len().saturating_sub(SEARCHED));
         let targets: AddressSet = candidates.iter().map(|candidate| candidate.holder).collect();
         let (paths, _) = holders::find(heap, &targets, Scope::User);
+        let stored = holders::find_stored(heap, &paths);
         // Tensors in a container that grows are that container's matter.
         let started = Stopwatch::start();
         let in_container = |node: &Address| suspects.is_container(*node) || tracker.lengthened(*node);
@@ -99,11 +100,20 @@ impl Graphs {
             if pinned.graph_nodes < SMALLEST {
                 continue;
             }
-            let mut label = label::describe(heap, &path.up_to(end));
-            if candidate.is_gradient && end == whole {
-                label.add_gradient(candidate.holder);
+            let type_name = heap.type_name(candidate.holder);
+            let mut keep = |mut label: Label, is_whole: bool| {
+                if candidate.is_gradient && is_whole {
+                    label.add_gradient(candidate.holder);
+                }
+                kept.push(KeptGraph { label, contents: pinned.clone(), type_name: type_name.clone() });
+            };
+            keep(label::describe(heap, &path.up_to(end)), end == whole);
+            // Which of the names feeds it back, the source tells.
+            if let Some(path) =
+                stored.get(&candidate.holder).filter(|path| !path.nodes.iter().any(in_container))
+            {
+                keep(label::describe(heap, path), true);
             }
-            kept.push(KeptGraph { label, contents: pinned, type_name: heap.type_name(candidate.holder) });
             if kept.len() >= MEASURED || started.work() > TIME_LIMIT {
                 break;
             }

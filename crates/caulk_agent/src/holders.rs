@@ -54,6 +54,8 @@ const NODE_LIMIT: usize = 2_000_000;
 /// Longest search, in CPU time of the calling thread, which is looked at after so many references.
 const TIME_LIMIT: Duration = Duration::from_millis(90);
 const REFERENCES_PER_LOOK: usize = 1 << 14;
+/// Longest search for what else refers to the value of a local variable.
+const STORED_LIMIT: Duration = Duration::from_millis(30);
 /// Modules of a package that is searched before those of large ones.
 const SMALL_PACKAGE: usize = 24;
 
@@ -93,7 +95,21 @@ pub(crate) fn find_within(
     scope: Scope,
     limit: Duration,
 ) -> (AddressMap<Path>, bool) {
-    search(heap, targets, &AddressSet::default(), usize::MAX, scope, limit)
+    search(heap, &Quest { scope, limit, ..Quest::whole(targets, &AddressSet::default()) })
+}
+
+/// Of the targets that were found as the value of a local variable, paths to those that the program stores elsewhere as
+/// well: such a variable may be but another name for what an object keeps.
+pub(crate) fn find_stored(heap: &mut Heap<'_>, found: &AddressMap<Path>) -> AddressMap<Path> {
+    let is_variable = |path: &Path| path.nodes.len() == 1 && matches!(path.root, Root::Local { .. });
+    let variables: AddressSet =
+        found.iter().filter(|(_, path)| is_variable(path)).map(|(target, _)| *target).collect();
+    if variables.is_empty() {
+        return AddressMap::default();
+    }
+    let besides = AddressSet::default();
+    let quest = Quest { limit: STORED_LIMIT, only_stored: true, ..Quest::whole(&variables, &besides) };
+    search(heap, &quest).0
 }
 
 /// Where paths begin: the first `longest` nodes of those to each target that can be reached, and to those `besides` that the
@@ -105,17 +121,32 @@ pub(crate) fn find_beginnings(
     longest: usize,
     limit: Duration,
 ) -> AddressMap<Path> {
-    search(heap, targets, besides, longest, Scope::All, limit).0
+    search(heap, &Quest { longest, limit, scope: Scope::All, ..Quest::whole(targets, besides) }).0
 }
 
-fn search(
-    heap: &mut Heap<'_>,
-    targets: &AddressSet,
-    besides: &AddressSet,
+/// What is searched for, and how.
+struct Quest<'a> {
+    targets: &'a AddressSet,
+    /// What is found too, as far as the program's own roots lead.
+    besides: &'a AddressSet,
+    /// Nodes of a path that are told.
     longest: usize,
     scope: Scope,
     limit: Duration,
-) -> (AddressMap<Path>, bool) {
+    /// That a local variable has a target as its value is no path.
+    only_stored: bool,
+}
+
+impl<'a> Quest<'a> {
+    /// Whole paths from the program's own roots.
+    fn whole(targets: &'a AddressSet, besides: &'a AddressSet) -> Self {
+        let (longest, scope, limit) = (usize::MAX, Scope::User, TIME_LIMIT);
+        Self { targets, besides, longest, scope, limit, only_stored: false }
+    }
+}
+
+fn search(heap: &mut Heap<'_>, quest: &Quest<'_>) -> (AddressMap<Path>, bool) {
+    let &Quest { targets, besides, longest, scope, limit, only_stored } = quest;
     let py = heap.py;
     let modules = modules(py);
     let frames = frames::all_frames(py);
@@ -160,7 +191,8 @@ fn search(
     let mut complete = search.run();
     for (root, value) in &locals {
         let value = value.as_ptr() as Address;
-        if search.visited.insert(value) {
+        let is_told = !only_stored || !targets.contains(&value);
+        if is_told && search.visited.insert(value) {
             search.start(value, root.clone());
         }
     }

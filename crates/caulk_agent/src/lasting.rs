@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::census::Tracker;
 use crate::chain;
-use crate::heap::{Address, AddressSet, Heap, Shape, type_address};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
 use crate::holders::{self, Path};
 use crate::label;
 use crate::replaced::size_of;
@@ -200,7 +200,13 @@ fn describe(heap: &mut Heap<'_>, path: &Path, Leads { at, as_what }: &Leads, hea
         }
     };
     let kind = as_what.kind();
-    let label = label::describe(heap, &path.up_to(*at));
+    let mut way = path.up_to(*at);
+    if matches!(as_what, Role::Chain(_)) {
+        // Where an object keeps its end, a local variable is but another name for that.
+        let stored = holders::find_stored(heap, &AddressMap::from_iter([(object, way.clone())]));
+        way = stored.into_values().next().unwrap_or(way);
+    }
+    let label = label::describe(heap, &way);
     let place = Place::new(label.owner, &label.holder);
     let named =
         Named { place, holder: label.holder, kind, type_name: heap.type_name(object), length, traits };

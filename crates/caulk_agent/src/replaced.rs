@@ -169,9 +169,13 @@ impl Replaced {
         }
         let targets: AddressSet = candidates.iter().map(|candidate| candidate.address).collect();
         let (paths, _) = holders::find(heap, &targets, Scope::User);
+        let stored = holders::find_stored(heap, &paths);
         let mut renewed = Vec::new();
-        for Candidate { address, kind, size, .. } in candidates {
-            let Some(path) = paths.get(&address) else { continue };
+        let named = candidates.iter().flat_map(|candidate| {
+            let names = [paths.get(&candidate.address), stored.get(&candidate.address)];
+            names.into_iter().flatten().map(move |path| (candidate, path))
+        });
+        for (&Candidate { address, kind, size, .. }, path) in named {
             if path.nodes.iter().any(|node| suspects.is_container(*node)) {
                 continue;
             }

@@ -2,6 +2,7 @@
 
 mod drawn;
 mod fills;
+mod names;
 mod opaque;
 mod told;
 
@@ -70,6 +71,7 @@ pub(crate) fn of_process<'a>(
     died: bool,
 ) -> Vec<Suspect<'a>> {
     let mut suspects = those_that(Rate::grows, files, process, judged);
+    names::leave_out(process, &mut suspects);
     opaque::weigh(process, judged, &mut suspects);
     drawn::weigh(process, judged, &mut suspects);
     fills::leave_out(judged, &mut suspects);

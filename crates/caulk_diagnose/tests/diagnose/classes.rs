@@ -177,6 +177,30 @@ fn a_state_that_is_fed_back() {
     check(&run, LeakClass::StateNotDetached, "self.hidden = hidden", "self.hidden");
 }
 
+/// One graph that a local variable of `main` and an attribute refer to, and where both were seen to get another one.
+fn of_two_names(stored: &str, bound: &str) -> String {
+    let source = format!(
+        "class Meter:\n    def push(self, loss):\n        {stored}\n        return self.trend\n\n\n\
+         def main():\n    for epoch in range(8):\n        {bound}\n"
+    );
+    let mut run = Run::of(&source).epochs(rising(400 * MB, 100 * 100 * 1024, 8));
+    for holder in [local(1, "main", "trend"), attribute(2, "meter", "Meter", "trend")] {
+        let id = holder.id;
+        run = run.grown(ContainerKind::Graph, holder, graph(100), rising(100, 100, 8));
+        for boundary in 1..8 {
+            run = run.say(Contents { id, boundary, ..graph(100 + 100 * u64::from(boundary)) });
+        }
+    }
+    run.traced(1, bound, "main").traced(2, stored, "Meter.push").finding().container
+}
+
+#[test]
+fn of_two_names_of_a_graph_that_is_blamed_by_which_it_is_fed_back() {
+    let handed_on = "trend = meter.push(loss())";
+    assert_eq!(of_two_names("self.trend = 0.8 * self.trend + loss", handed_on), "self.trend");
+    assert_eq!(of_two_names("self.trend = loss", "trend = meter.push(trend + loss())"), "trend");
+}
+
 #[test]
 fn gradients_with_graphs_blame_the_backward_that_recorded_itself() {
     let mut holder = attribute(1, "trainer", "Trainer", "grad");
