@@ -25,15 +25,15 @@ pub(super) struct Sample {
     pub(super) last_keys: Vec<Address>,
 }
 
-/// Positions to look at in a container of this length, of which so many elements are `old`: others, if there are enough.
+/// Positions to look at in a container of this length, of which so many elements are `old`: others, if there are two.
 fn positions(length: usize, old: usize) -> Vec<usize> {
-    let left_out = (length / 8).max(1);
-    if length <= SAMPLE + left_out {
-        return (0..length.saturating_sub(left_out).max(length.min(1))).collect();
+    let first = if old + 1 < length { old } else { 0 };
+    let end = length.saturating_sub(((length - first) / 8).max(1)).max(length.min(1));
+    let start = (length / 2).max(first).min(end.saturating_sub(SAMPLE).max(first));
+    let span = end - start;
+    if span <= SAMPLE {
+        return (start..end).collect();
     }
-    let end = length - left_out;
-    let start = (length / 2).max(old).min(end - SAMPLE);
-    let span = (end - start).max(SAMPLE);
     let runs = (0..SAMPLE / RUN).map(|run| start + run * RUN * span / SAMPLE);
     runs.flat_map(|first| first..first + RUN).collect()
 }
@@ -173,7 +173,14 @@ mod tests {
     #[test]
     fn neighbours_are_looked_at_together() {
         assert_eq!(positions(1000, 0), [500, 501, 502, 503, 687, 688, 689, 690]);
-        assert_eq!(positions(1000, 800), [800, 801, 802, 803, 837, 838, 839, 840]);
-        assert_eq!(positions(1000, 990), [867, 868, 869, 870, 871, 872, 873, 874]);
+        assert_eq!(positions(1000, 800), [800, 801, 802, 803, 887, 888, 889, 890]);
+    }
+
+    #[test]
+    fn what_was_there_before_is_not_looked_at_beside_two_that_came_later() {
+        assert_eq!(positions(11, 8), [8, 9]);
+        assert_eq!(positions(1000, 990), [990, 991, 992, 993, 994, 995, 996, 997]);
+        assert_eq!(positions(9, 8), positions(9, 0), "the youngest may be in use");
+        assert_eq!(positions(9, 9), positions(9, 0));
     }
 }
