@@ -301,7 +301,8 @@ fn unexplained(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Fin
     };
     let mut text = format!(
         "memory in use grows, and {found}: all containers (lists, dicts and the like) were looked at {times}, and \
-         {followed} that grow were followed. Native code may hold it, or objects that Python cannot see hold each other"
+         {followed} that grow were followed. Native code may hold it, or a chain of objects or closures that was not \
+         recognised"
     );
     if heap::is_beside_profile(process, judged) {
         text.push_str(
