@@ -17,7 +17,7 @@ use crate::heap_profile::Sampler;
 use crate::holders::{self, Path, Scope};
 use crate::label::{self, Label};
 use crate::stopwatch::Stopwatch;
-use crate::suspects::Suspects;
+use crate::suspects::{Suspects, also_called};
 use crate::torch::{GraphWalk, Torch};
 
 /// Nodes walked over all tensors at one census.
@@ -101,19 +101,23 @@ impl Graphs {
                 continue;
             }
             let type_name = heap.type_name(candidate.holder);
-            let mut keep = |mut label: Label, is_whole: bool| {
+            let label_of = |heap: &mut Heap<'_>, path: &Path, is_whole: bool| {
+                let mut label = label::describe(heap, path);
                 if candidate.is_gradient && is_whole {
                     label.add_gradient(candidate.holder);
                 }
-                kept.push(KeptGraph { label, contents: pinned.clone(), type_name: type_name.clone() });
+                label
             };
-            keep(label::describe(heap, &path.up_to(end)), end == whole);
+            let label = label_of(heap, &path.up_to(end), end == whole);
             // Which of the names feeds it back, the source tells.
-            if let Some(path) =
-                stored.get(&candidate.holder).filter(|path| !path.nodes.iter().any(in_container))
-            {
-                keep(label::describe(heap, path), true);
+            let stored = stored.get(&candidate.holder).filter(|path| !path.nodes.iter().any(in_container));
+            if let Some(path) = stored {
+                let mut contents = pinned.clone();
+                contents.traits.push(also_called(&label.holder));
+                let (label, type_name) = (label_of(heap, path, true), type_name.clone());
+                kept.push(KeptGraph { label, contents, type_name });
             }
+            kept.push(KeptGraph { label, contents: pinned, type_name });
             if kept.len() >= MEASURED || started.work() > TIME_LIMIT {
                 break;
             }

@@ -12,7 +12,7 @@ use crate::census::{Census, Seen, Tracker};
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, read_word, type_address};
 use crate::holders::{self, Scope};
 use crate::label::{self, Label};
-use crate::suspects::{Suspects, key_of};
+use crate::suspects::{Suspects, also_called, key_of};
 
 /// Smallest tensor or array looked at, in bytes.
 const SMALLEST_BYTES: u64 = 64 << 10;
@@ -55,6 +55,8 @@ pub(crate) struct Replaced {
 /// A name whose object has been replaced by a larger one again and again.
 pub(crate) struct Renewed {
     pub(crate) label: Label,
+    /// The fact that a local variable refers to it as well.
+    pub(crate) also: Option<String>,
     pub(crate) kind: ContainerKind,
     /// Boundary and size at every look, the newest last.
     pub(crate) sizes: Vec<(u32, u64)>,
@@ -172,10 +174,12 @@ impl Replaced {
         let stored = holders::find_stored(heap, &paths);
         let mut renewed = Vec::new();
         let named = candidates.iter().flat_map(|candidate| {
-            let names = [paths.get(&candidate.address), stored.get(&candidate.address)];
-            names.into_iter().flatten().map(move |path| (candidate, path))
+            let (path, stored) = (paths.get(&candidate.address), stored.get(&candidate.address));
+            let other = path.filter(|_| stored.is_some());
+            let names = [(path, None), (stored, other)];
+            names.into_iter().filter_map(move |(path, other)| Some((candidate, path?, other)))
         });
-        for (&Candidate { address, kind, size, .. }, path) in named {
+        for (&Candidate { address, kind, size, .. }, path, other) in named {
             if path.nodes.iter().any(|node| suspects.is_container(*node)) {
                 continue;
             }
@@ -187,8 +191,10 @@ impl Replaced {
             }
             sizes.push((boundary, size));
             if sizes.windows(2).filter(|pair| pair[1].1 > pair[0].1).count() >= LARGER {
+                let also = other.map(|variable| also_called(&label::describe(heap, variable).holder));
                 renewed.push(Renewed {
                     label,
+                    also,
                     kind,
                     sizes: sizes.clone(),
                     type_name: heap.type_name(address),

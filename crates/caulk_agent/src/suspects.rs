@@ -13,7 +13,7 @@ mod slots;
 mod traced;
 
 pub(crate) use item::Place;
-pub(crate) use named::key_of;
+pub(crate) use named::{also_called, key_of};
 
 use item::Suspect;
 use traced::Armed;

@@ -76,7 +76,7 @@ impl Suspects {
 
     /// Takes in names whose objects are replaced by larger ones.
     pub(crate) fn meet_renewed(&mut self, renewed: Vec<Renewed>, boundary: u32, channel: &mut Channel) {
-        for Renewed { label: Label { holder, owner, .. }, kind, sizes, type_name } in renewed {
+        for Renewed { label: Label { holder, owner, .. }, also, kind, sizes, type_name } in renewed {
             let key = key_of(&holder);
             if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
                 if let (None, Some((_, size))) = (&item.place, sizes.last()) {
@@ -90,7 +90,7 @@ impl Suspects {
             item.key = key;
             item.bytes_per_element = if kind == ContainerKind::Tensor { 1 } else { 64 };
             if kind == ContainerKind::Tensor {
-                let traits = vec!["tensor".into(), "replaced".into()];
+                let traits = ["tensor".into(), "replaced".into()].into_iter().chain(also).collect();
                 let id = item.id;
                 let contents = Contents {
                     id,
@@ -158,6 +158,11 @@ impl Suspects {
 /// What tells things that are followed by name apart.
 pub(crate) fn key_of(holder: &Holder) -> String {
     format!("{}:{}", holder.function, holder.expression)
+}
+
+/// The fact of what is told by another name that it is the value of this local variable as well.
+pub(crate) fn also_called(variable: &Holder) -> String {
+    format!("also:{}", key_of(variable))
 }
 
 /// The same where all elements of a list are one matter.

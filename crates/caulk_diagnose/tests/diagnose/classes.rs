@@ -177,8 +177,9 @@ fn a_state_that_is_fed_back() {
     check(&run, LeakClass::StateNotDetached, "self.hidden = hidden", "self.hidden");
 }
 
-/// One graph that a local variable of `main` and an attribute refer to, and where both were seen to get another one.
-fn of_two_names(stored: &str, bound: &str) -> String {
+/// Graphs that a local variable of `main` and an attribute refer to, and where both were seen to get another one; one graph
+/// if that was seen, too.
+fn of_two_names(stored: &str, bound: &str, also: &str) -> Vec<String> {
     let source = format!(
         "class Meter:\n    def push(self, loss):\n        {stored}\n        return self.trend\n\n\n\
          def main():\n    for epoch in range(8):\n        {bound}\n"
@@ -186,19 +187,26 @@ fn of_two_names(stored: &str, bound: &str) -> String {
     let mut run = Run::of(&source).epochs(rising(400 * MB, 100 * 100 * 1024, 8));
     for holder in [local(1, "main", "trend"), attribute(2, "meter", "Meter", "trend")] {
         let id = holder.id;
-        run = run.grown(ContainerKind::Graph, holder, graph(100), rising(100, 100, 8));
+        let mut first = graph(100);
+        first.traits.extend((id == 2).then(|| also.to_owned()));
+        run = run.grown(ContainerKind::Graph, holder, first, rising(100, 100, 8));
         for boundary in 1..8 {
             run = run.say(Contents { id, boundary, ..graph(100 + 100 * u64::from(boundary)) });
         }
     }
-    run.traced(1, bound, "main").traced(2, stored, "Meter.push").finding().container
+    let run = run.traced(1, bound, "main").traced(2, stored, "Meter.push");
+    run.diagnose().findings.into_iter().map(|finding| finding.container).collect()
 }
 
 #[test]
 fn of_two_names_of_a_graph_that_is_blamed_by_which_it_is_fed_back() {
     let handed_on = "trend = meter.push(loss())";
-    assert_eq!(of_two_names("self.trend = 0.8 * self.trend + loss", handed_on), "self.trend");
-    assert_eq!(of_two_names("self.trend = loss", "trend = meter.push(trend + loss())"), "trend");
+    let summed = "self.trend = 0.8 * self.trend + loss";
+    let also = "also:main:trend";
+    assert_eq!(of_two_names(summed, handed_on, also), ["self.trend"]);
+    assert_eq!(of_two_names("self.trend = loss", "trend = meter.push(trend + loss())", also), ["trend"]);
+    let two = of_two_names(summed, "trend = 0.8 * trend + loss()", "tensor");
+    assert_eq!(two.len(), 2, "as large as each other, and not the same: {two:?}");
 }
 
 #[test]

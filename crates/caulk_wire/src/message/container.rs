@@ -149,6 +149,7 @@ records! {
         node_types: Vec<(String, u32)>,
         /// Facts that decide the class: `graph`, `tensor`, `exception`, `function`, `optimizer`, `module`, `figure`,
         /// `log-record`, `record` (plain rows), `scalar`, `tensor-key`, `self-key`, `epoch-key`, `device:cuda`, ...
+        /// And `also:FUNCTION:VARIABLE`, of what that local variable refers to as well.
         traits: Vec<String>,
         /// Tensors with a graph in the whole container, as far as they were gone through.
         tensors: u64,
