@@ -41,16 +41,21 @@ fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<Grow
     let mut frames = process.stacks.values().flat_map(|stack| &stack.frames);
     let frame = frames.find(|frame| frame.line == made.line && files.display(&frame.file) == made.file)?;
     let module = files.module(&frame.file)?;
+    let path = made.file.clone();
     let made = module.statement_at(made.line)?.spot;
     if !MAKERS.iter().any(|maker| made.text.contains(maker)) {
         return None;
     }
     let bound = made.text.split_once(" = ").map(|(target, _)| target.trim().to_owned());
     let function = module.function_at(made.line);
+    let is_main = |line: u32| {
+        process.loops.iter().any(|found| found.line == line && files.display(&found.file) == path)
+    };
+    let goes_on = |line: u32| module.loops_at(line).iter().any(|found| is_main(found.spot.line));
     let stores = |site: &GrowSite| {
-        // A variable of the function is gone with it, unless the function goes on; and what is written into a part of
-        // something is copied there.
-        let goes_on = || site.kind != GrowKind::Rebind && !module.loops_at(site.spot.line).is_empty();
+        // A variable of the function is gone with it, unless that is the one with the loop that the program goes on in;
+        // and what is written into a part of something is copied there.
+        let goes_on = || site.kind != GrowKind::Rebind && goes_on(site.spot.line);
         let outlives = site.kind != GrowKind::SliceAssign && (site.holder != Holder::Local || goes_on());
         let unbounded = || !module.facts(&site.container, &site.spot.function).bounded();
         let names_it = || {

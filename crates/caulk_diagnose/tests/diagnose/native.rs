@@ -285,6 +285,8 @@ fn what_stores_what_a_line_makes_is_named_where_it_can_keep_all_of_it() {
     assert_eq!(kept_by("self.rows[key][1] = x.clone()", "pass", "self.rows = {}"), "self.rows[key]");
     assert_eq!(kept_by(block, "self.rows.append(block)", "self.rows = deque(maxlen=6)"), "", "it is bounded");
     assert_eq!(kept_by(block, "rows = [1]; rows.append(block)", "pass"), "", "it is gone when `put` returns");
+    let within = "rows = []\n        for part in x: rows.append(block)";
+    assert_eq!(kept_by(block, within, "pass"), "", "so is it where a loop fills it");
     assert_eq!(kept_by(block, "self.page[:] = block", "self.page = bytearray(8)"), "", "that is a copy");
     assert_eq!(kept_by(block, "self.rows.append(key)", "self.rows = []"), "", "it stores something else");
 }
