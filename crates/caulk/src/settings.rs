@@ -153,20 +153,7 @@ impl FromStr for Budget {
             let share = number.trim().parse::<f64>().map_err(|_| ValueError::Size)? / 100.0;
             return if share > 0.0 && share <= 1.0 { Ok(Self::Share(share)) } else { Err(ValueError::Share) };
         }
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
-        let number: f64 = number.parse().map_err(|_| ValueError::Size)?;
-        let unit = match unit.trim().to_ascii_lowercase().as_str() {
-            "" | "b" => 1,
-            "k" | "kb" | "kib" => Bytes::KB,
-            "m" | "mb" | "mib" => Bytes::MB,
-            "g" | "gb" | "gib" => Bytes::GB,
-            "t" | "tb" | "tib" => 1024 * Bytes::GB,
-            _ => return Err(ValueError::Size),
-        };
-        let bytes = number * unit as f64;
-        // 2^63 bytes are more than any machine has and still exact enough as a float.
-        if (1.0..9.2e18).contains(&bytes) { Ok(Self::Bytes(bytes as u64)) } else { Err(ValueError::Size) }
+        text.parse().map(|Bytes(bytes)| Self::Bytes(bytes)).map_err(|_| ValueError::Size)
     }
 }
 

@@ -22,6 +22,41 @@ impl Bytes {
     }
 }
 
+/// A text is not a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotASize;
+
+impl std::fmt::Display for NotASize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("not a size; write for example 4GB or 800MB")
+    }
+}
+
+impl std::error::Error for NotASize {}
+
+impl std::str::FromStr for Bytes {
+    type Err = NotASize;
+
+    /// Reads `50GB`, `1.5 GiB`, `800M` or `1048576`: above 0, with binary prefixes with or without the `i`.
+    fn from_str(text: &str) -> Result<Self, NotASize> {
+        let text = text.trim();
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let number: f64 = number.parse().map_err(|_| NotASize)?;
+        let unit = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kb" | "kib" => Self::KB,
+            "m" | "mb" | "mib" => Self::MB,
+            "g" | "gb" | "gib" => Self::GB,
+            "t" | "tb" | "tib" => 1024 * Self::GB,
+            _ => return Err(NotASize),
+        };
+        let bytes = number * unit as f64;
+        // 2^63 bytes are more than any machine has and still exact enough as a float.
+        if (1.0..9.2e18).contains(&bytes) { Ok(Self(bytes as u64)) } else { Err(NotASize) }
+    }
+}
+
 impl std::fmt::Display for Bytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (unit, name) = match self.0 {
@@ -54,6 +89,18 @@ mod tests {
         check(812 * Bytes::MB, "812 MB");
         check(1_610_612_736, "1.50 GB");
         check(u64::MAX, "17179869184 GB");
+    }
+
+    #[test]
+    fn sizes_are_read_with_binary_prefixes() {
+        let read = |text: &str| text.parse().map(|Bytes(bytes)| bytes);
+        assert_eq!(read("50GB"), Ok(50 << 30));
+        assert_eq!(read("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(read("800m"), Ok(800 << 20));
+        assert_eq!(read("1048576"), Ok(1 << 20));
+        for text in ["", "GB", "-1GB", "5XB", "0", "1e400", "99999999999TB", "1.2.3GB", "NaN"] {
+            assert_eq!(read(text), Err(NotASize), "{text}");
+        }
     }
 
     #[test]

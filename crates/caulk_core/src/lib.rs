@@ -19,7 +19,7 @@ mod sampled;
 mod verdict;
 
 pub use beside::{Beside, private_bytes};
-pub use bytes::Bytes;
+pub use bytes::{Bytes, NotASize};
 pub use caulk_wire as wire;
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
 pub use diagnostic::Diagnostic;
