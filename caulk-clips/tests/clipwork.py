@@ -13,8 +13,9 @@ import pytest
 import videos
 from harness import CAULK, program_environment
 
+CLIPS = CAULK.with_name("caulk-clips")
 WORKER = CAULK.with_name("caulk-clip")
-NEEDED = pytest.mark.skipif(not WORKER.exists(), reason="built without FFmpeg")
+NEEDED = pytest.mark.skipif(not WORKER.exists(), reason="caulk-clips is not installed")
 
 
 class Worker:
@@ -68,7 +69,7 @@ def peak_bytes(worker: Worker) -> int:
 
 
 def caulk(*words: str | Path, cwd: Path, code: int = 0, **variables: str) -> str:
-    line = [str(word) for word in (CAULK, "clips", *words)]
+    line = [str(word) for word in (CLIPS, *words)]
     done = subprocess.run(
         line, cwd=cwd, env=program_environment(**variables), capture_output=True, text=True, check=False
     )

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 import videos
-from harness import CAULK, program_environment
+from clipwork import CLIPS
+from harness import program_environment
 
 pytest.importorskip("torch")
 
-import caulk.clips
+import caulk_clips
 
 pytestmark = pytest.mark.usefixtures("clip_worker")
 
@@ -21,7 +22,7 @@ LABELS = ["10", "9", "9", "10", "2", "2"]
 
 
 def clips(place: Path, *words: str, code: int = 0) -> str:
-    line = [str(CAULK), "clips", *words]
+    line = [str(CLIPS), *words]
     done = subprocess.run(line, cwd=place, env=program_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     return done.stderr
@@ -48,7 +49,7 @@ def test_labels_have_one_number_on_both_sides(place: Path) -> None:
     (place / "labels.csv").write_text((place / "videos.csv").read_text())
     split(place, "--folds", "3", "--group", "label", manifest="labels.csv")
     for fold in range(3):
-        sides = [caulk.clips.ClipDataset(place / "out", fold=fold, side=side) for side in ("train", "validation")]
+        sides = [caulk_clips.ClipDataset(place / "out", fold=fold, side=side) for side in ("train", "validation")]
         assert [side.labels for side in sides] == [["2", "9", "10"]] * 2
         numbers = [{label for _, label in side} for side in sides]
         assert numbers[0] | numbers[1] == {0, 1, 2} and not numbers[0] & numbers[1]
@@ -60,7 +61,7 @@ def test_fewer_folds_leave_none_of_more(place: Path) -> None:
     names = sorted(path.name for path in (place / "out/folds").iterdir())
     assert names == ["fold-0.json", "fold-1.json", "fold-2.json"]
     with pytest.raises(FileNotFoundError):
-        caulk.clips.ClipDataset(place / "out", fold=4)
+        caulk_clips.ClipDataset(place / "out", fold=4)
 
 
 def test_one_video_under_several_names_is_on_one_side(place: Path) -> None:

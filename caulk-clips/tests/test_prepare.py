@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import videos
-from clipwork import NEEDED, OPTIONS, caulk, contents
-from harness import CAULK, program_environment
+from clipwork import CLIPS, NEEDED, OPTIONS, caulk, contents
+from harness import program_environment
 
 pytestmark = NEEDED
 
@@ -69,14 +69,14 @@ def test_the_same_clips_with_any_number_of_workers_in_any_folder(
 
 
 def test_what_is_stopped_anywhere_ends_the_same(prepared: Path, data_set: Path) -> None:
-    line = [CAULK, "clips", "prepare", "videos.csv", "--out", "stopped", *OPTIONS, "--jobs", "2"]
+    line = [CLIPS, "prepare", "videos.csv", "--out", "stopped", *OPTIONS, "--jobs", "2"]
     draw = random.Random(7)
     for _ in range(5):
         run = subprocess.Popen(line, cwd=data_set, env=program_environment(), stderr=subprocess.DEVNULL)
         time.sleep(draw.uniform(0.02, 0.4))
         run.send_signal(signal.SIGKILL)
         run.wait()
-    caulk(*line[2:], cwd=data_set, code=1)
+    caulk(*line[1:], cwd=data_set, code=1)
     files = contents(data_set / "stopped")
     assert files == contents(prepared)
 
@@ -193,7 +193,7 @@ def same_set(folder: Path, other: Path) -> None:
 @pytest.mark.parametrize("turn", range(4))
 def test_shards_that_run_together_end_like_one_program(prepared: Path, data_set: Path, turn: int) -> None:
     out = f"together-{turn}"
-    line = [CAULK, "clips", "prepare", "videos.csv", "--out", out, *OPTIONS, "--jobs", "1", "--shard"]
+    line = [CLIPS, "prepare", "videos.csv", "--out", out, *OPTIONS, "--jobs", "1", "--shard"]
     for codes in ([1, 0, 0, 0], [1, 0, 0, 0]):
         # The second time there is nothing left to do but the tables, and all come to them at once.
         runs = [subprocess.Popen([*line, f"{part}/4"], cwd=data_set, env=program_environment()) for part in range(4)]
@@ -215,19 +215,19 @@ def test_a_set_is_divided_in_one_way_at_a_time(data_set: Path) -> None:
     # Opened, it waits for somebody who writes to it: the shard of the first video does not end.
     os.mkfifo(data_set / "waiting.mp4")
     (data_set / "waiting.csv").write_text("video_path\nwaiting.mp4\nvideos/1.mp4\n")
-    line = [CAULK, "clips", "prepare", "waiting.csv", "--out", "divided", *OPTIONS, "--shard"]
+    line = [CLIPS, "prepare", "waiting.csv", "--out", "divided", *OPTIONS, "--shard"]
     run = subprocess.Popen([*line, "0/2"], cwd=data_set, env=program_environment(), stderr=subprocess.DEVNULL)
     try:
         while not (data_set / "divided/metadata.csv").exists():
             time.sleep(0.01)
-        assert "another `caulk clips prepare` is writing" in caulk(*line[2:-1], cwd=data_set, code=125)
-        assert "in 2 shards, not in 3" in caulk(*line[2:], "1/3", cwd=data_set, code=125)
-        assert "another `caulk clips prepare` is writing" in caulk(*line[2:], "0/2", cwd=data_set, code=125)
-        caulk(*line[2:], "1/2", cwd=data_set)
+        assert "another `caulk clips prepare` is writing" in caulk(*line[1:-1], cwd=data_set, code=125)
+        assert "in 2 shards, not in 3" in caulk(*line[1:], "1/3", cwd=data_set, code=125)
+        assert "another `caulk clips prepare` is writing" in caulk(*line[1:], "0/2", cwd=data_set, code=125)
+        caulk(*line[1:], "1/2", cwd=data_set)
     finally:
         run.kill()
         run.wait()
-    caulk(*line[2:], "1/3", cwd=data_set)
+    caulk(*line[1:], "1/3", cwd=data_set)
 
 
 def test_failures_are_listed_as_they_come(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_failures_are_listed_as_they_come(tmp_path: Path) -> None:
         make = Path.touch if name.startswith("bad") else os.mkfifo
         make(tmp_path / name)
     (tmp_path / "videos.csv").write_text("\n".join(["video_path", *names]) + "\n")
-    line = [CAULK, "clips", "prepare", "videos.csv", "--out", "out", "--jobs", "1", "--timeout", "2s"]
+    line = [CLIPS, "prepare", "videos.csv", "--out", "out", "--jobs", "1", "--timeout", "2s"]
     run = subprocess.Popen(line, cwd=tmp_path, env=program_environment(), stderr=subprocess.DEVNULL)
     listed, files = tmp_path / "out/failed.jsonl", {}
     while run.poll() is None and 3 not in files:
@@ -389,6 +389,6 @@ def test_clips_are_the_same_on_every_machine_for_ever(tmp_path: Path, portable: 
     words = ["prepare", "videos.csv", "--out", "out", "--frames", "4", "--size", "40x28", "--augment", "3"]
     words += ["--operations", "flip,crop,rotation,color,blur,noise,temporal-jitter,frame-drop"]
     environment = program_environment(**portable)
-    subprocess.run([CAULK, "clips", *words], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    subprocess.run([CLIPS, *words], cwd=tmp_path, env=environment, check=True, capture_output=True)
     clips = json.loads((tmp_path / "out/clips.jsonl").read_text().splitlines()[1])["clips"]
     assert hashlib.sha256("".join(clip["sha256"] for clip in clips).encode()).hexdigest()[:16] == GOLDEN

@@ -1,4 +1,4 @@
-"""`caulk.clips.ray_prepare` on a cluster of two nodes."""
+"""`caulk_clips.ray_prepare` on a cluster of two nodes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import videos
-from clipwork import NEEDED, WORKER
-from harness import CAULK, program_environment
+from clipwork import CLIPS, NEEDED, WORKER
+from harness import program_environment
 
 pytest.importorskip("ray.data", reason="the cluster")
 pytestmark = [pytest.mark.full, NEEDED]
@@ -23,9 +23,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CAULK_CLIP", str(WORKER))
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     # Tasks import what this test does, wherever it is installed.
-    import caulk
+    import caulk_clips
 
-    monkeypatch.setenv("PYTHONPATH", str(Path(caulk.__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(caulk_clips.__file__).parents[1]))
     node = {"num_cpus": 1, "object_store_memory": 80_000_000}
     cluster = Cluster(initialize_head=True, head_node_args=node)
     cluster.add_node(**node)
@@ -42,7 +42,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 def test_two_nodes_make_the_same_as_one_run(cluster: object, tmp_path: Path) -> None:
-    from caulk.clips import ray_prepare
+    from caulk_clips import ray_prepare
 
     rows = ["video_path,label"]
     for number in range(8):
@@ -51,7 +51,7 @@ def test_two_nodes_make_the_same_as_one_run(cluster: object, tmp_path: Path) -> 
     (tmp_path / "bad.mp4").write_bytes(b"nothing")
     (tmp_path / "videos.csv").write_text("\n".join([*rows, "bad.mp4,0"]) + "\n")
     words = ["prepare", "videos.csv", "--out", "local", "--frames", "4", "--size", "48", "--augment", "2"]
-    local = subprocess.run([CAULK, "clips", *words], cwd=tmp_path, env=program_environment(), check=False)
+    local = subprocess.run([CLIPS, *words], cwd=tmp_path, env=program_environment(), check=False)
     assert local.returncode == 1
     ray_prepare(tmp_path / "videos.csv", tmp_path / "spread", frames=4, size=48, augment=2, tasks=4)
     assert everything(tmp_path / "spread") == everything(tmp_path / "local")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 import videos
-from clipwork import NEEDED, WORKER, caulk, contents
-from harness import CAULK, program_environment
+from clipwork import CLIPS, NEEDED, WORKER, caulk, contents
+from harness import program_environment
 
 pytestmark = NEEDED
 OPTIONS = ("--frames", "4", "--size", "48", "--jobs", "1")
-LINE = [str(CAULK), "clips", "prepare", "videos.csv", "--out", "out", *OPTIONS]
+LINE = [str(CLIPS), "prepare", "videos.csv", "--out", "out", *OPTIONS]
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_a_signal_ends_all_and_loses_nothing(place: Path, number: signal.Signals
     until(lambda: ended(worker))
     os.unlink(place / "b.mp4")
     videos.encode(place / "b.mp4", 20, size=(160, 96))
-    assert "2 clips of 2 videos in `out`; 1 videos were done before" in caulk(*LINE[2:], cwd=place)
-    caulk(*[word if word != "out" else "other" for word in LINE[2:]], cwd=place)
+    assert "2 clips of 2 videos in `out`; 1 videos were done before" in caulk(*LINE[1:], cwd=place)
+    caulk(*[word if word != "out" else "other" for word in LINE[1:]], cwd=place)
     assert contents(place / "out") == contents(place / "other")
 
 
@@ -102,7 +102,7 @@ def test_a_worker_that_is_killed_is_replaced(place: Path) -> None:
 
 
 def test_a_worker_ends_with_the_python_that_asked_it(place: Path) -> None:
-    line = [sys.executable, "-c", "import caulk.clips; caulk.clips.decode('b.mp4', [0])"]
+    line = [sys.executable, "-c", "import caulk_clips; caulk_clips.decode('b.mp4', [0])"]
     python = subprocess.Popen(line, cwd=place, env=program_environment(CAULK_CLIP=str(WORKER)))
     until(lambda: workers(python.pid))
     (worker,) = workers(python.pid)
@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_made_is_named(place: Path) -> None:
 
 def test_a_disk_that_is_full_is_named_and_what_was_made_stays(place: Path) -> None:
     (place / "videos.csv").write_text("video_path\na.mp4\n")
-    caulk(*LINE[2:], cwd=place)
+    caulk(*LINE[1:], cwd=place)
     (place / "videos.csv").write_text("video_path\na.mp4\nc.mp4\n")
 
     def limit() -> None:
@@ -136,7 +136,7 @@ def test_a_disk_that_is_full_is_named_and_what_was_made_stays(place: Path) -> No
     assert "failed to write `out/clips/" in run.stderr and "File too large" in run.stderr
     assert not list((place / "out").rglob("*.partial"))
     assert [path.name[0] for path in (place / "out").rglob("*.npy")] == ["a"]
-    assert "1 clips of 1 videos in `out`; 1 videos were done before" in caulk(*LINE[2:], cwd=place)
+    assert "1 clips of 1 videos in `out`; 1 videos were done before" in caulk(*LINE[1:], cwd=place)
 
 
 @pytest.mark.parametrize(

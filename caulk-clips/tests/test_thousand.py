@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import videos
-from clipwork import NEEDED, contents
+from clipwork import CLIPS, NEEDED, contents
 from harness import CAULK, program_environment
 
 pytestmark = NEEDED
@@ -38,7 +38,7 @@ def data_set(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def prepare(out: str) -> list[str | Path]:
-    return [CAULK, "clips", "prepare", "videos.csv", "--out", out, *OPTIONS]
+    return [CLIPS, "prepare", "videos.csv", "--out", out, *OPTIONS]
 
 
 def logged(folder: Path) -> int:

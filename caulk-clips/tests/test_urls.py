@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import videos
+from clipwork import CLIPS, contents
 from clipwork import caulk as run
-from clipwork import contents
-from harness import CAULK, program_environment
+from harness import program_environment
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("torch")
 
-import caulk.clips  # noqa: E402
+import caulk_clips  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("clip_worker")
 OPTIONS = ("--frames", "4", "--size", "48", "--augment", "1", "--jobs", "2")
@@ -96,7 +96,7 @@ def test_what_is_killed_leaves_nothing(place: Path) -> None:
     os.mkfifo(place / "endless.mp4")
     write(place / "endless.csv", [f"simplecache::file://{place}/endless.mp4"])
     out = place / "killed"
-    line = [CAULK, "clips", "prepare", "endless.csv", "--out", out, *OPTIONS]
+    line = [CLIPS, "prepare", "endless.csv", "--out", out, *OPTIONS]
     started = subprocess.Popen(line, cwd=place, env=program_environment())
     until(lambda: list(out.glob(SCRATCH + "/lock")))
     started.kill()
@@ -110,7 +110,7 @@ def test_what_is_left_all_the_same_is_swept(place: Path) -> None:
         os.mkfifo(place / "endless.mp4")
     write(place / "endless.csv", [f"simplecache::file://{place}/endless.mp4"])
     out = place / "swept"
-    line = [CAULK, "clips", "prepare", "endless.csv", "--out", out, *OPTIONS]
+    line = [CLIPS, "prepare", "endless.csv", "--out", out, *OPTIONS]
     started = subprocess.Popen(line, cwd=place, env=program_environment(), start_new_session=True)
     until(lambda: list(out.glob(SCRATCH + "/lock")))
     os.killpg(started.pid, signal.SIGKILL)
@@ -148,16 +148,16 @@ def test_urls_in_python(place: Path, tmp_path: Path) -> None:
     file = place / "videos/2.mp4"
     with fsspec.open("memory://set/2.mp4", "wb") as target:
         target.write(file.read_bytes())
-    expected = caulk.clips.decode(file, [3, 1], 48)
+    expected = caulk_clips.decode(file, [3, 1], 48)
     for url in ("memory://set/2.mp4", f"zip://videos/2.mp4::{place}/videos.zip", f"file://{file}"):
-        assert np.array_equal(caulk.clips.decode(url, [3, 1], 48, scratch=tmp_path), expected), url
-    live = caulk.clips.IterableClips(["memory://set/2.mp4"], [3, 1], 48, scratch=tmp_path)
+        assert np.array_equal(caulk_clips.decode(url, [3, 1], 48, scratch=tmp_path), expected), url
+    live = caulk_clips.IterableClips(["memory://set/2.mp4"], [3, 1], 48, scratch=tmp_path)
     assert [np.array_equal(clip.numpy(), expected) for clip, _ in live] == [True]
     for url, limit, why in (
         ("memory://set/2.mp4", 1000, "more than the 0.001 MB of scratch"),
         ("memory://set/none.mp4", 1 << 30, "cannot be fetched: FileNotFoundError"),
         ("nonsense://a.mp4", 1 << 30, "Protocol not known"),
     ):
-        with pytest.raises(caulk.clips.DecodeError, match=why):
-            caulk.clips.decode(url, [0], scratch=tmp_path, scratch_limit=limit)
+        with pytest.raises(caulk_clips.DecodeError, match=why):
+            caulk_clips.decode(url, [0], scratch=tmp_path, scratch_limit=limit)
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Fixtures: programs under the real command, the worker that decodes videos."""
+"""Fixtures: programs under the real command."""
 
 from __future__ import annotations
 
@@ -77,14 +77,3 @@ def control_group() -> Iterator[Callable[[int], list[str]]]:
     yield enter
     if group.exists():
         group.rmdir()
-
-
-@pytest.fixture(scope="module")
-def clip_worker() -> Iterator[Path]:
-    """The worker beside the command, which the Python package is told of; skips where there is none."""
-    worker = CAULK.with_name("caulk-clip")
-    if not worker.exists():
-        pytest.skip("built without FFmpeg")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CAULK_CLIP", str(worker))
-        yield worker

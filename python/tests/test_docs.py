@@ -14,7 +14,7 @@ ROWS = [line.split("|")[1:-1] for line in TABLES.splitlines() if re.match(r"\| \
 @pytest.mark.parametrize("row", ROWS, ids=[row[0].strip() for row in ROWS])
 def test_every_row_names_tests_that_are_there(row):
     told = row[3]
-    tests = re.findall(r"`([\w/]+\.(?:py|rs))(?:::(\w+))?`", told)
+    tests = re.findall(r"`([\w/-]+\.(?:py|rs))(?:::(\w+))?`", told)
     pages = re.findall(r"page `([\w-]+)`", told) + [
         page
         for several in re.findall(r"pages ((?:`[\w-]+`(?:, )?)+)", told)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from harness import CAULK, ROOT, program_environment
+from harness import CAULK, program_environment
 
 
 def python(*words: str, cwd: Path | None = None) -> str:
@@ -27,33 +26,41 @@ def test_command_and_package_have_one_version():
 def test_the_wheel_holds_command_agent_and_injected_folder():
     files = {str(path) for path in metadata.files("caulk") or []}
     assert any(path.endswith("bin/caulk") for path in files), files
-    if any(path.endswith("bin/caulk-clip") for path in files):
-        licences = {"COPYING.LGPLv2.1", "COPYING.dav1d", "BUILD.md", "caulk-clip.o", "relink.sh"}
-        assert {f"caulk/licenses/ffmpeg/{name}" for name in licences} <= files
     assert {"caulk/__init__.py", "caulk/_bootstrap.py", "caulk/_inject/sitecustomize.py"} <= files
     agent = {path for path in files if path.startswith("caulk/_agent")}
     assert agent == {"caulk/_agent.abi3.so", "caulk/_agent.pyi"}
     assert not any("tests/" in path or "/test_" in path for path in files), files
 
 
-FFMPEG = ROOT / ".cache/ffmpeg"
+@pytest.fixture
+def without_clips(tmp_path):
+    """An environment for programs that do not find caulk-clips: its package is hidden, and so is every `bin`."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "caulk_clips.py").write_text("raise ModuleNotFoundError('no caulk_clips', name='caulk_clips')")
+    return program_environment(PYTHONPATH=str(hidden), PATH="/nowhere")
 
 
-@pytest.mark.skipif(not (FFMPEG / "lib/libavcodec.a").exists() or not shutil.which("cc"), reason="no FFmpeg to link")
-def test_the_worker_can_be_linked_with_another_ffmpeg(tmp_path):
-    (script,) = [file.locate() for file in metadata.files("caulk") or [] if file.name == "relink.sh"]
-    said = subprocess.run(
-        ["sh", script, FFMPEG, "caulk-clip"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert said.stdout.startswith("caulk-clip ")
-    video = Path(__file__).parent / "data/tiny.mp4"
-    ask = {"path": str(video), "selection": {"explicit": [2, 0]}, "frames": 1, "size": {"width": 32, "height": 32}}
-    question = json.dumps({"decode": ask}).encode() + b"\n"
-    answers = [
-        subprocess.run([worker], input=question, capture_output=True, check=True).stdout
-        for worker in (tmp_path / "caulk-clip", CAULK.with_name("caulk-clip"))
-    ]
-    assert answers[0] == answers[1] and len(answers[0]) > 2 * 32 * 32 * 3
+INSTALL = "hint: install it: `pip install /path/to/caulk/caulk-clips`, or `cargo xtask develop --clips`"
+
+
+def test_clips_that_are_not_installed_say_how_to_install_them(without_clips, tmp_path):
+    alone = tmp_path / "caulk"
+    shutil.copy(CAULK, alone)
+    for words in (["--help"], ["decode", "a.mp4", "--output", "a.npy"], []):
+        done = subprocess.run([alone, "clips", *words], env=without_clips, capture_output=True, text=True, check=False)
+        assert done.returncode == 127, done
+        assert done.stdout == "" and "`caulk-clips` is not installed" in done.stderr and INSTALL in done.stderr
+    text = "import caulk.clips"
+    done = subprocess.run([sys.executable, "-c", text], env=without_clips, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "ImportError" not in done.stderr.split("ModuleNotFoundError")[0]
+    assert INSTALL in done.stderr
+
+
+def test_the_wheel_is_small_and_free_of_ffmpeg():
+    files = [path for path in metadata.files("caulk") or [] if not str(path).endswith(".pyc")]
+    assert not [path for path in files if "ffmpeg" in str(path).lower() or path.name == "caulk-clip"]
+    assert metadata.metadata("caulk")["License-Expression"] == "MIT OR Apache-2.0"
 
 
 def test_one_wheel_serves_every_python():

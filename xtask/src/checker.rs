@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use crate::bench::usage::{self, Usage};
 use crate::findings::Report;
-use crate::package;
+use crate::package::{self, Build};
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
@@ -31,7 +31,7 @@ pub(crate) struct Checked {
 impl Checker {
     /// Builds the command.
     pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<Self> {
-        Ok(Self { caulk: package::build_command(workspace)? })
+        Ok(Self { caulk: package::build_command(workspace, Build::Release)? })
     }
 
     /// The command line that checks `path` in `folder`: nothing of the surroundings or of an earlier run counts.

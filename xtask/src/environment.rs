@@ -13,6 +13,7 @@ use crate::python::{self, Python};
 use crate::workspace::Workspace;
 
 const TOOLS: &str = ".cache/tools";
+const CHECKERS: &str = ".cache/checkers";
 const LINTERS: &str = ".cache/linters";
 const VENV: &str = ".venv";
 const CONSTRAINTS: &str = "python/constraints.txt";
@@ -22,8 +23,10 @@ const INSTALL_HINT: &str = "look at what the installer says above; it needs the 
 /// A group of packages in `.venv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packages {
-    /// Torch, numpy, matplotlib, PyAV, pytest.
+    /// Torch, numpy, matplotlib, pytest.
     Dev,
+    /// What makes and decodes the videos that clips are tested on.
+    Clips,
     /// Frameworks and tables.
     Full,
     /// Other profilers.
@@ -38,16 +41,18 @@ impl Packages {
             Self::Dev => "python/requirements-dev.txt",
             Self::Full => "python/requirements-full.txt",
             Self::Bench => "python/requirements-bench.txt",
-            Self::Readers => "python/requirements-readers.txt",
+            Self::Clips => "caulk-clips/requirements-dev.txt",
+            Self::Readers => "caulk-clips/requirements-readers.txt",
         }
     }
 
     fn announcement(self) -> &'static str {
         match self {
             Self::Dev => {
-                "installing torch, numpy, matplotlib, av and pytest: torch for Linux is the CUDA build, 3 GB to download \
+                "installing torch, numpy, matplotlib and pytest: torch for Linux is the CUDA build, 3 GB to download \
                  the first time, 5 GB on disk; later environments link to uv's cache and take seconds"
             }
+            Self::Clips => "installing PyAV (30 MB)",
             Self::Full => "installing lightning, transformers, accelerate, polars, pandas and ray (500 MB)",
             Self::Bench => "installing memray, Fil, memory_profiler and scalene",
             Self::Readers => "installing decord, OpenCV and torchcodec (90 MB)",
@@ -55,17 +60,28 @@ impl Packages {
     }
 }
 
-/// Programs of an environment of their own: uv, maturin and ruff, or other linters.
+/// Programs of an environment of their own: uv and maturin, or linters.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     folder: PathBuf,
 }
 
 impl Tools {
-    /// Installs the pinned tools unless they are there.
+    /// Installs the pinned tools that build and install, unless they are there.
     pub(crate) fn prepare(workspace: &Workspace, python: Option<&Path>) -> anyhow::Result<Self> {
-        let what = "installing uv, maturin, ruff and mypy into .cache/tools (100 MB)";
+        let what = "installing uv and maturin into .cache/tools (40 MB)";
         Self::install(workspace.path(TOOLS), workspace.path("python/requirements-tools.txt"), python, what)
+    }
+
+    /// Installs the pinned linters of this workspace's Python, unless they are there.
+    pub(crate) fn checkers(workspace: &Workspace) -> anyhow::Result<Self> {
+        let what = "installing ruff and mypy into .cache/checkers (60 MB)";
+        Self::install(
+            workspace.path(CHECKERS),
+            workspace.path("python/requirements-checkers.txt"),
+            None,
+            what,
+        )
     }
 
     /// Installs the linters that are compared with, unless they are there.

@@ -25,22 +25,19 @@ pub(crate) enum Layer {
     Automation,
 }
 
-/// Every crate of the workspace, in order of names.
-const LAYERS: [(&str, Layer); 22] = [
+/// Every crate of this workspace, in order of names.
+const LAYERS: [(&str, Layer); 19] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
     ("caulk_clean", Layer::Adapter),
-    ("caulk_clip", Layer::Engine),
     ("caulk_core", Layer::Core),
     ("caulk_diagnose", Layer::Engine),
     ("caulk_doctor", Layer::Engine),
-    ("caulk_ffmpeg", Layer::Adapter),
     ("caulk_growth", Layer::Engine),
     ("caulk_guard", Layer::Engine),
     ("caulk_plan", Layer::Engine),
     ("caulk_preload", Layer::InProcess),
-    ("caulk_prepare", Layer::Adapter),
     ("caulk_python", Layer::Engine),
     ("caulk_record", Layer::Adapter),
     ("caulk_report", Layer::Adapter),
@@ -50,6 +47,17 @@ const LAYERS: [(&str, Layer); 22] = [
     ("caulk_wire", Layer::Core),
     ("xtask", Layer::Automation),
 ];
+
+/// Every crate of the workspace `caulk-clips`, in order of names.
+const CLIPS: [(&str, Layer); 4] = [
+    ("caulk_clip", Layer::Engine),
+    ("caulk_clips", Layer::Entry),
+    ("caulk_ffmpeg", Layer::Adapter),
+    ("caulk_prepare", Layer::Adapter),
+];
+
+/// The one crate that both workspaces use: the vocabulary.
+const SHARED: &str = "caulk_core";
 
 /// What a crate may use although its layer may not: the verdict behind `caulk.MemoryTracker`, numbers in and numbers out.
 const ALSO: [(&str, &str); 1] = [("caulk_agent", "caulk_growth")];
@@ -99,13 +107,19 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<()> {
     ))
 }
 
-/// What the manifests say.
+/// What the manifests of both workspaces say.
 pub(crate) fn uses(workspace: &Workspace) -> anyhow::Result<Uses> {
+    let mut uses = uses_in(workspace, "Cargo.toml")?;
+    uses.extend(uses_in(workspace, "caulk-clips/Cargo.toml")?);
+    Ok(uses)
+}
+
+fn uses_in(workspace: &Workspace, manifest: &str) -> anyhow::Result<Uses> {
     let metadata = MetadataCommand::new()
-        .manifest_path(workspace.path("Cargo.toml"))
+        .manifest_path(workspace.path(manifest))
         .no_deps()
         .exec()
-        .context("failed to read the workspace's manifests")?;
+        .with_context(|| format!("failed to read the manifests of `{manifest}`"))?;
     let packages = metadata.packages.iter().map(|package| {
         let dependencies = package.dependencies.iter();
         let normal = dependencies.filter(|dependency| dependency.kind != DependencyKind::Development);
@@ -123,16 +137,22 @@ fn wrong_in(name: &str, dependencies: &[String]) -> Vec<String> {
     let Some(layer) = layer_of(name) else {
         return vec![format!("{name} has no layer: add it to LAYERS in xtask/src/layers.rs")];
     };
-    let allowed =
-        |other: &str| layer_of(other).map_or_else(|| layer.may_bring_in(other), |below| layer.may_use(below));
+    let allowed = |other: &str| match layer_of(other) {
+        Some(below) => layer.may_use(below) && (other == SHARED || is_of_clips(other) == is_of_clips(name)),
+        None => layer.may_bring_in(other),
+    };
     let also = |other: &str| ALSO.contains(&(name, other));
     let wrong = dependencies.iter().filter(|other| !allowed(other) && !also(other));
     wrong.map(|other| format!("{name} ({layer:?}) must not use {other}")).collect()
 }
 
-/// The layer of a crate of this workspace.
+/// The layer of a crate of either workspace.
 pub(crate) fn layer_of(name: &str) -> Option<Layer> {
-    LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
+    LAYERS.iter().chain(&CLIPS).find(|(known, _)| *known == name).map(|(_, layer)| *layer)
+}
+
+fn is_of_clips(name: &str) -> bool {
+    CLIPS.iter().any(|(known, _)| *known == name)
 }
 
 #[cfg(test)]
@@ -171,6 +191,14 @@ mod tests {
     }
 
     #[test]
+    fn both_workspaces_share_the_vocabulary_alone() {
+        check_rule("caulk_clips", "caulk_core", true);
+        check_rule("caulk_clips", "caulk_prepare", true);
+        check_rule("caulk_clips", "caulk_report", false);
+        check_rule("caulk", "caulk_prepare", false);
+    }
+
+    #[test]
     fn an_unknown_crate_needs_a_layer() {
         check_rule("caulk_new", "serde", false);
     }
@@ -183,7 +211,9 @@ mod tests {
     #[test]
     fn every_crate_in_the_table_is_there() {
         let uses = uses(&Workspace::here()).unwrap();
-        assert_eq!(uses.keys().map(String::as_str).collect::<Vec<_>>(), LAYERS.map(|(name, _)| name));
+        let mut known: Vec<_> = LAYERS.iter().chain(&CLIPS).map(|(name, _)| *name).collect();
+        known.sort_unstable();
+        assert_eq!(uses.keys().map(String::as_str).collect::<Vec<_>>(), known);
     }
 
     #[test]
@@ -191,7 +221,7 @@ mod tests {
         let text = fs::read_to_string(Workspace::here().path("ARCHITECTURE.md")).unwrap();
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let named: Vec<_> = words.filter(|word| word.starts_with("caulk_")).collect();
-        for (name, _) in LAYERS.iter().filter(|(name, _)| name.starts_with("caulk_")) {
+        for (name, _) in LAYERS.iter().chain(&CLIPS).filter(|(name, _)| name.starts_with("caulk_")) {
             assert!(named.contains(name), "ARCHITECTURE.md does not name {name}");
         }
         for name in named {
@@ -203,10 +233,12 @@ mod tests {
     fn core_and_engines_disallow_the_system() {
         let workspace = Workspace::here();
         let rules = fs::read_to_string(workspace.path("crates/caulk_core/clippy.toml")).unwrap();
-        for (name, _) in LAYERS.iter().filter(|(_, layer)| matches!(layer, Layer::Core | Layer::Engine)) {
-            let text =
-                fs::read_to_string(workspace.path(&format!("crates/{name}/clippy.toml"))).unwrap_or_default();
-            assert_eq!(text, rules, "crates/{name}/clippy.toml");
+        let folders = [(&LAYERS[..], "crates"), (&CLIPS[..], "caulk-clips/crates")];
+        for (layers, folder) in folders {
+            for (name, _) in layers.iter().filter(|(_, layer)| matches!(layer, Layer::Core | Layer::Engine)) {
+                let file = format!("{folder}/{name}/clippy.toml");
+                assert_eq!(fs::read_to_string(workspace.path(&file)).unwrap_or_default(), rules, "{file}");
+            }
         }
     }
 }

@@ -2,14 +2,13 @@
 
 mod bench;
 mod checker;
+mod clips;
 mod columns;
 mod commands;
 mod console;
-mod dav1d;
 mod debian;
 mod ecosystem;
 mod environment;
-mod ffmpeg;
 mod findings;
 mod gpu;
 mod layers;
@@ -25,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use package::Build;
 use workspace::Workspace;
 
 /// Automation of the caulk workspace
@@ -38,8 +38,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Task {
     Develop(commands::develop::DevelopArgs),
-    /// Build what the wheel carries beside the agent, for whoever builds the wheel
-    Package,
+    Package(PackageArgs),
     Demo(commands::demo::DemoArgs),
     Test(commands::test::TestArgs),
     Check(commands::check::CheckArgs),
@@ -48,6 +47,14 @@ enum Task {
     GpuCheck(commands::gpu_check::GpuCheckArgs),
     Ecosystem(commands::ecosystem::EcosystemArgs),
     NewRule(commands::new_rule::NewRuleArgs),
+}
+
+/// Build what the wheel carries beside the agent, for whoever builds the wheel
+#[derive(Debug, clap::Args)]
+struct PackageArgs {
+    /// For the wheel of caulk-clips: the worker with FFmpeg
+    #[arg(long)]
+    clips: bool,
 }
 
 fn main() -> ExitCode {
@@ -63,7 +70,8 @@ fn main() -> ExitCode {
 fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
     match task {
         Task::Develop(args) => commands::develop::run(workspace, args),
-        Task::Package => package::place_data(workspace),
+        Task::Package(PackageArgs { clips: true }) => clips::place_data(workspace, Build::Release),
+        Task::Package(PackageArgs { clips: false }) => package::place_data(workspace, Build::Release),
         Task::Demo(args) => commands::demo::run(workspace, args),
         Task::Test(args) => commands::test::run(workspace, args),
         Task::Check(args) => commands::check::run(workspace, args),

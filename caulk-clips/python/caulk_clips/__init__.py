@@ -1,10 +1,10 @@
 """Clips of videos: exactly the frames that are wanted, and data sets of clips that `caulk clips prepare` has made.
 
 ```python
-import caulk.clips
+import caulk_clips
 
-frames = caulk.clips.decode("video.mp4", [0, 15, 30], size=112)    # uint8, (3, 112, 112, 3)
-clips = caulk.clips.ClipDataset("clips", fold=0, side="train")      # for torch.utils.data.DataLoader
+frames = caulk_clips.decode("video.mp4", [0, 15, 30], size=112)    # uint8, (3, 112, 112, 3)
+clips = caulk_clips.ClipDataset("clips", fold=0, side="train")      # for torch.utils.data.DataLoader
 ```
 
 numpy is needed; torch only by `IterableClips`, and where `ClipDataset` is asked for tensors or finds torch's own files.
@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 try:
     import numpy as np
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(f"{error}; `caulk.clips` needs it: install caulk[clips]", name=error.name) from None
+    raise ModuleNotFoundError(f"{error}; `caulk_clips` needs it: install numpy", name=error.name) from None
 
-from ._clipworker import DecodeError, Worker, cache_folder, here
+from ._worker import DecodeError, Worker, cache_folder, here
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._iterclips import IterableClips
-    from ._rayclips import ray_prepare
+    from ._iterable import IterableClips
+    from ._ray import ray_prepare
 
 __all__ = ["ClipDataset", "DecodeError", "IterableClips", "decode", "ray_prepare"]
 
@@ -42,11 +42,11 @@ _LEAST_MEMORY = 96 << 20
 
 def __getattr__(name: str) -> Any:
     if name == "IterableClips":
-        from ._iterclips import IterableClips
+        from ._iterable import IterableClips
 
         return IterableClips
     if name == "ray_prepare":
-        from ._rayclips import ray_prepare
+        from ._ray import ray_prepare
 
         return ray_prepare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -109,7 +109,7 @@ def decode(
     --------
     >>> decode("no/such/video.mp4", [0])
     Traceback (most recent call last):
-    caulk._clipworker.DecodeError: `no/such/video.mp4`: cannot open: No such file or directory
+    caulk_clips._worker.DecodeError: `no/such/video.mp4`: cannot open: No such file or directory
     """
     name = os.fsdecode(path)
     request: dict[str, Any] = {

@@ -1,7 +1,7 @@
 """Videos that are no files of this machine: copied to a scratch folder, one at a time, by whatever fsspec knows.
 
-Imported by `caulk.clips`, and run by `caulk clips` as a program of its own: it is told URLs, one a line, and answers with a line of
-JSON each: where the copy lies, or why there is none. A copy lasts until the next one.
+Imported by `caulk_clips`, and run by `caulk clips` as a program of its own: it reads URLs, one a line, and answers each with a line of
+JSON: where the copy lies, or why there is none. A copy lasts until the next one.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def opened(url: str) -> Iterator[Any]:
     try:
         import fsspec
     except ImportError:
-        hint = f"`{sys.executable} -m pip install fsspec`, or `pip install 'caulk[fsspec]'`"
+        hint = f"`{sys.executable} -m pip install fsspec`, or `pip install 'caulk-clips[fsspec]'`"
         raise NoPackage(f"fsspec, which fetches videos by URL, is not installed\nhint: {hint}") from None
     with fsspec.open(CACHES.sub("", url), "rb") as source:
         yield source

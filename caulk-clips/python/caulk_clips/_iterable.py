@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from .clips import DecodeError, decode
+from . import DecodeError, decode
 
 
 class IterableClips(IterableDataset):

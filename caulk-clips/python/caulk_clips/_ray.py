@@ -11,10 +11,10 @@ from typing import Any
 try:
     import ray.data
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(f"{error}; `ray_prepare` needs it: install caulk[ray]", name=error.name) from None
+    raise ModuleNotFoundError(f"{error}; `ray_prepare` needs it: install caulk-clips[ray]", name=error.name) from None
 
-from ._clipworker import find
 from ._fetch import is_url
+from ._worker import find
 
 #: Exit codes of `caulk clips prepare`: all videos gave clips, or some did not and are listed.
 PREPARED = (0, 1)
@@ -46,7 +46,7 @@ def ray_prepare(
 
     The manifest, its videos unless they are named by URL, and `out` must have the same paths on all nodes. Whatever is stopped
     goes on where it was when this is called again, and a task that Ray starts anew goes on, too. What there is at the end is what
-    one `caulk clips prepare` would have made. `ray[data]` and caulk must be installed on the nodes.
+    one `caulk clips prepare` would have made. `ray[data]` and caulk-clips must be installed on the nodes.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def ray_prepare(
     """
     explicit = None if isinstance(frames, int) else ",".join(str(frame) for frame in frames)
     height, width = (size, size) if isinstance(size, int) else size
-    words = ["clips", "prepare", os.path.abspath(manifest), "--out", os.path.abspath(out)]
+    words = ["prepare", os.path.abspath(manifest), "--out", os.path.abspath(out)]
     words += ["--select", select if explicit is None else explicit]
     words += ["--frames", str(frames)] if explicit is None else []
     words += ["--size", f"{width}x{height}", "--fit", fit, "--snap", str(snap), "--seed", str(seed)]
@@ -108,8 +108,8 @@ def _absolute(source: str | os.PathLike[str]) -> str:
 
 
 def _prepare(words: list[str]) -> str:
-    """Runs `caulk`; says why it failed, if it did."""
-    command = Path(find()).with_name("caulk")
+    """Runs `caulk-clips`; says why it failed, if it did."""
+    command = Path(find()).with_name("caulk-clips")
     done = subprocess.run([command, *words], capture_output=True, text=True, check=False)
     if done.returncode in PREPARED:
         return ""

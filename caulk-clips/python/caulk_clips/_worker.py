@@ -26,13 +26,13 @@ class DecodeError(RuntimeError):
 
 
 def find() -> str:
-    """Where the worker lies: beside ``caulk``, in the environment's ``bin``."""
+    """Where the worker lies: beside ``caulk-clips``, in the environment's ``bin``."""
     above = Path(__file__).resolve().parents
     installed = [str(folder / "bin" / NAME) for folder in above]
     for place in [os.environ.get(VARIABLE), *installed, shutil.which(NAME)]:
         if place and os.access(place, os.X_OK) and os.path.isfile(place):
             return place
-    raise DecodeError(f"`{NAME}` is not installed: this caulk was built without FFmpeg")
+    raise DecodeError(f"`{NAME}` is not installed: install caulk-clips as a whole")
 
 
 class Worker:

@@ -3,7 +3,6 @@
 mod alarms;
 mod check;
 mod clean;
-mod clips;
 mod doctor;
 mod guard;
 mod plan;
@@ -22,10 +21,6 @@ pub(crate) use self::check::{
     CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs, ServerArgs,
 };
 pub(crate) use self::clean::CleanArgs;
-pub(crate) use self::clips::{
-    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, PatienceArgs, PrepareArgs, ScratchArgs, SetArgs,
-    SplitArgs, VerifyArgs, WorkersArgs,
-};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision};
@@ -106,10 +101,19 @@ pub(crate) enum Command {
     Rules(RulesArgs),
     Server(ServerArgs),
     Clean(CleanArgs),
-    Clips(Box<ClipsArgs>),
+    Clips(ClipsArgs),
     Doctor(DoctorArgs),
     Plan(Box<PlanArgs>),
     Selftest(SelftestArgs),
+}
+
+/// Prepare clips of videos, with the package caulk-clips
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct ClipsArgs {
+    /// Arguments of `caulk-clips`; `caulk clips --help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) words: Vec<OsString>,
 }
 
 /// Run a command, watch its memory, and name what leaks

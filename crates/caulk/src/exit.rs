@@ -3,6 +3,7 @@
 use caulk_supervise::LaunchError;
 
 use crate::cli::Command;
+use crate::commands::clips::NotInstalled;
 
 /// `--fail-on-leak`: a leak was found and the command itself succeeded.
 pub(crate) const LEAK_FOUND: i32 = 3;
@@ -10,6 +11,9 @@ pub(crate) const LEAK_FOUND: i32 = 3;
 /// caulk itself failed; as `env`, `nohup` and `timeout` say it. (126: the command cannot be executed, 127: it is not
 /// found; clap ends with 2 where arguments are wrong.)
 pub(crate) const FAILED: i32 = caulk_supervise::EXIT_FAILED;
+
+/// `clips`: the package is not installed; as a shell says it.
+pub(crate) const NOT_FOUND: i32 = 127;
 
 /// All is well.
 pub(crate) const SUCCESS: i32 = 0;
@@ -24,6 +28,7 @@ pub(crate) const UNUSABLE: i32 = 2;
 pub(crate) fn code(command: &Command, error: &anyhow::Error) -> i32 {
     match command {
         Command::Check(_) | Command::Rule(_) | Command::Rules(_) | Command::Server(_) => UNUSABLE,
+        Command::Clips(_) if error.is::<NotInstalled>() => NOT_FOUND,
         _ => error.downcast_ref::<LaunchError>().map_or(FAILED, LaunchError::exit_code),
     }
 }

@@ -5,7 +5,6 @@ mod assemble;
 mod brief;
 mod check;
 mod cli;
-mod clips;
 mod commands;
 mod doctor;
 mod exit;
@@ -45,7 +44,7 @@ fn main() {
         Command::Rules(args) => commands::rules::list(args),
         Command::Server(_) => commands::server::run(),
         Command::Clean(args) => commands::clean::run(args, printer),
-        Command::Clips(args) => commands::clips::run(args, printer),
+        Command::Clips(args) => commands::clips::run(args),
         Command::Doctor(args) => commands::doctor::run(args, printer),
         Command::Plan(args) => commands::plan::run(args, printer),
         Command::Selftest(args) => commands::selftest::run(args, printer),

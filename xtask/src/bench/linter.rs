@@ -10,7 +10,7 @@ use crate::process::Cmd;
 pub(crate) struct Linters {
     pub(crate) caulk: Checker,
     /// ruff.
-    pub(crate) tools: Tools,
+    pub(crate) checkers: Tools,
     /// pylint and TorchFix.
     pub(crate) others: Tools,
 }
@@ -46,7 +46,15 @@ fn caulk(linters: &Linters, folder: &Path) -> Cmd {
 }
 
 fn ruff(linters: &Linters, _: &Path) -> Cmd {
-    linters.tools.command("ruff").args(["check", "--isolated", "--no-cache", "--quiet", "--select", "B", "."])
+    linters.checkers.command("ruff").args([
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--quiet",
+        "--select",
+        "B",
+        ".",
+    ])
 }
 
 fn pylint(linters: &Linters, folder: &Path) -> Cmd {

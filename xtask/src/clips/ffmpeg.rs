@@ -1,8 +1,8 @@
 //! FFmpeg as the worker `caulk-clip` links it: one pinned version, built with what decoding video needs and nothing else.
 //!
 //! The sources are Debian's, told by their checksums. What has been built lies in the user's cache under a key of all that goes
-//! into it, so that every checkout on a machine shares it; `.cache/ffmpeg` leads there, and `.cargo/config.toml` says so to
-//! the bindings.
+//! into it, so that every checkout on a machine shares it; `.cache/ffmpeg` leads there, and `caulk-clips/.cargo/config.toml`
+//! says so to the bindings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
+use crate::clips::{self, dav1d};
 use crate::console::{self, OrHint};
-use crate::dav1d;
 use crate::debian::{Source, hex};
 use crate::process::Cmd;
 use crate::python::installed_by_apt;
 use crate::workspace::Workspace;
 
-/// The feature of the workspace that needs FFmpeg.
-pub(crate) const FEATURE: &str = "caulk_ffmpeg/ffmpeg";
 /// Licences of what is built here.
 pub(crate) const LICENCES: [&str; 2] = ["COPYING.LGPLv2.1", "COPYING.dav1d"];
 
@@ -70,23 +68,6 @@ const PROGRAMS: [(&str, &str); 8] = [
 ];
 const LIBCLANG: &str = "libclang1";
 
-/// Builds FFmpeg unless this machine has it. False where that cannot be done here, and says why: all but `caulk clips`
-/// works without.
-pub(crate) fn prepare(workspace: &Workspace) -> bool {
-    match prepared(workspace) {
-        Ok(()) => true,
-        Err(error) => {
-            console::note(format!("building without FFmpeg, so `caulk clips` will not work: {error:#}"));
-            false
-        }
-    }
-}
-
-/// Arguments for Cargo: the feature, where there is FFmpeg.
-pub(crate) fn features(workspace: &Workspace) -> &'static [&'static str] {
-    if prepare(workspace) { &["--features", FEATURE] } else { &[] }
-}
-
 /// A licence, for the wheel.
 pub(crate) fn licence(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.path(LINK).join("share").join(name)
@@ -94,7 +75,7 @@ pub(crate) fn licence(workspace: &Workspace, name: &str) -> PathBuf {
 
 /// How it was built and how another one takes its place, for the wheel.
 pub(crate) fn notes() -> String {
-    include_str!("ffmpeg.md")
+    include_str!("../../../caulk-clips/ffmpeg/BUILD.md.in")
         .replace("{version}", FFMPEG.version)
         .replace("{sha256}", FFMPEG.sha256)
         .replace("{dav1d}", dav1d::SOURCE.version)
@@ -103,7 +84,11 @@ pub(crate) fn notes() -> String {
         .replace("{configure}", &CONFIGURE.join(" \\\n    "))
 }
 
-fn prepared(workspace: &Workspace) -> anyhow::Result<()> {
+/// Builds FFmpeg unless this machine has it.
+///
+/// # Errors
+/// If it cannot be built here, with the reason.
+pub(crate) fn prepare(workspace: &Workspace) -> anyhow::Result<()> {
     let built = cache().join(format!("ffmpeg-{}-{}", FFMPEG.version, key()));
     if !built.is_dir() {
         installed(&PROGRAMS)?;
@@ -158,7 +143,10 @@ fn is_libclang(name: &str) -> bool {
 }
 
 fn build(built: &Path) -> anyhow::Result<()> {
-    console::step(format!("building FFmpeg {} and dav1d (4 minutes, once per machine)", FFMPEG.version));
+    console::step(format!(
+        "building FFmpeg {} and dav1d (4 minutes on two cores, once per machine)",
+        FFMPEG.version
+    ));
     let parent = built.parent().unwrap_or(built);
     fs::create_dir_all(parent).with_context(|| format!("failed to make `{}`", parent.display()))?;
     // Beside its place: it gets there whole or not at all.
@@ -207,10 +195,10 @@ fn link(workspace: &Workspace, built: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     // What has been linked with another FFmpeg looks no older to Cargo than this one.
-    for profile in ["dev", "release"] {
+    for profile in ["dev", "develop", "release"] {
         Cmd::cargo()
             .args(["clean", "--quiet", "--package", "ffmpeg-sys-next", "--profile", profile])
-            .folder(workspace.root())
+            .folder(workspace.path(clips::FOLDER))
             .run()?;
     }
     if let Some(parent) = link.parent() {

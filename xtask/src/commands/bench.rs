@@ -11,10 +11,12 @@ use crate::bench::contender::{ALL, CAULK, Contender, Maker, PLAIN, Program, REAC
 use crate::bench::goals;
 use crate::bench::ratio::{self, Sample, Series, Spread};
 use crate::bench::usage;
+use crate::clips;
 use crate::commands::bench_check::{self, BenchCheckArgs};
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint, failure};
-use crate::environment::{Environment, Packages};
+use crate::environment::{Environment, Packages, Tools};
+use crate::package::Build;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
@@ -100,7 +102,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         What::Heap(args) => heap(workspace, args),
         What::Kinematics(args) => kinematics(workspace, args),
         What::Api => api(workspace),
-        What::Clips(args) => clips(workspace, args),
+        What::Clips(args) => videos(workspace, args),
     }
 }
 
@@ -129,7 +131,7 @@ fn heap(workspace: &Workspace, args: &HeapArgs) -> anyhow::Result<()> {
 fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {
     let contenders = chosen(&args.only)?;
     let groups = [Packages::Dev, Packages::Bench];
-    let environment = develop::prepare(workspace, &Interpreter::default(), &groups)?;
+    let environment = develop::prepare(workspace, &Interpreter::default(), &groups, Build::Release)?;
     let bench = Bench { workspace, environment };
     let script = if args.workers { SEQUENCES } else { PROGRAM };
     let steps = args.steps.unwrap_or(if args.workers { 20 } else { 200 });
@@ -159,7 +161,7 @@ fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {
 
 fn kinematics(workspace: &Workspace, args: &KinematicsArgs) -> anyhow::Result<()> {
     let groups = [Packages::Dev, Packages::Bench];
-    let environment = develop::prepare(workspace, &Interpreter::default(), &groups)?;
+    let environment = develop::prepare(workspace, &Interpreter::default(), &groups, Build::Release)?;
     let bench = Bench { workspace, environment };
     let program = Program {
         words: [REACHING_PROGRAM, "--epochs", &args.epochs.to_string()].map(String::from).to_vec(),
@@ -183,7 +185,7 @@ fn kinematics(workspace: &Workspace, args: &KinematicsArgs) -> anyhow::Result<()
 }
 
 fn api(workspace: &Workspace) -> anyhow::Result<()> {
-    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev])?;
+    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev], Build::Release)?;
     console::step("calls of `import caulk`");
     Cmd::new(environment.bin("python"))
         .args(["xtask/src/bench/api.py"])
@@ -192,9 +194,10 @@ fn api(workspace: &Workspace) -> anyhow::Result<()> {
         .or_hint("a call costs more than it may", "the table above shows which")
 }
 
-fn clips(workspace: &Workspace, args: &ClipsArgs) -> anyhow::Result<()> {
-    let groups = [Packages::Dev, Packages::Readers];
-    let environment = develop::prepare(workspace, &Interpreter::default(), &groups)?;
+fn videos(workspace: &Workspace, args: &ClipsArgs) -> anyhow::Result<()> {
+    let groups = [Packages::Dev, clips::PACKAGES, Packages::Readers];
+    let environment = develop::prepare(workspace, &Interpreter::default(), &groups, Build::Release)?;
+    clips::install(workspace, &Tools::prepare(workspace, None)?, &environment, Build::Release)?;
     console::step("readers of videos; the first time, four videos are made, which takes minutes");
     console::data(machine());
     Cmd::new(environment.bin("python"))

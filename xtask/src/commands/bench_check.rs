@@ -38,11 +38,11 @@ pub(crate) struct BenchCheckArgs {
 pub(crate) fn run(workspace: &Workspace, args: &BenchCheckArgs, machine: &str) -> anyhow::Result<()> {
     let linters = Linters {
         caulk: Checker::build(workspace)?,
-        tools: Tools::prepare(workspace, None)?,
+        checkers: Tools::checkers(workspace)?,
         others: Tools::linters(workspace)?,
     };
     let package = packages::chosen(&[PACKAGE.into()])?.remove(0);
-    let folder = package.fetch(&linters.tools, &workspace.path("target/ecosystem"))?;
+    let folder = package.fetch(&linters.checkers, &workspace.path("target/ecosystem"))?;
     let alone = alone(workspace, &folder)?;
     let size = packages::size(&folder)?;
     let bench = Bench { linters, log: workspace.path("target/bench-check.log"), fast: args.fast };

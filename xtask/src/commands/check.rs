@@ -1,8 +1,8 @@
 //! `cargo xtask check`: format, lints, types, dependency direction, licences.
 
+use crate::clips;
 use crate::console::{self, OrHint};
 use crate::environment::Tools;
-use crate::ffmpeg;
 use crate::layers;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
@@ -13,9 +13,15 @@ pub(crate) struct CheckArgs {
     /// Put right what can be put right without a person: format and imports
     #[arg(long)]
     fix: bool,
+    /// The Rust of caulk-clips instead, which needs FFmpeg (built here the first time)
+    #[arg(long)]
+    clips: bool,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()> {
+    if args.clips {
+        return clips::check(workspace, args.fix);
+    }
     rust(workspace, args.fix)?;
     python(workspace, args.fix)?;
     console::step("dependency direction");
@@ -29,9 +35,8 @@ fn rust(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
     console::step("Rust: format and lints");
     let format: &[&str] = if fix { &["fmt", "--all"] } else { &["fmt", "--all", "--check"] };
     cargo(workspace, format).or_hint("some files are not formatted", "run `cargo fmt --all`")?;
-    let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
-    let words = [&clippy, ffmpeg::features(workspace), &["--", "--deny", "warnings"]].concat();
-    cargo(workspace, &words).or_hint(
+    let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
+    cargo(workspace, &clippy).or_hint(
         "clippy has something to say",
         "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
     )
@@ -39,10 +44,14 @@ fn rust(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
 
 fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
     console::step("Python: format and lints");
-    let tools = Tools::prepare(workspace, None)?;
+    let tools = Tools::checkers(workspace)?;
     let ruff = |words: &[&str]| {
-        let command =
-            tools.command("ruff").args(words.iter().copied()).args(["--quiet", "python", "examples"]);
+        let command = tools.command("ruff").args(words.iter().copied()).args([
+            "--quiet",
+            "python",
+            "examples",
+            "caulk-clips",
+        ]);
         command.arg("--no-cache").folder(workspace.root()).run()
     };
     let (format, lint): (&[&str], &[&str]) =

@@ -8,6 +8,7 @@ use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, failure};
 use crate::environment::Packages;
 use crate::findings::Report;
+use crate::package::Build;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
@@ -23,7 +24,7 @@ pub(crate) struct DemoArgs {
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &DemoArgs) -> anyhow::Result<()> {
-    let environment = develop::prepare(workspace, &args.interpreter, &[Packages::Dev])?;
+    let environment = develop::prepare(workspace, &args.interpreter, &[Packages::Dev], Build::Develop)?;
     let folder = workspace.path("target/demo");
     fs::create_dir_all(&folder).with_context(|| format!("failed to make `{}`", folder.display()))?;
     let report = folder.join("report.json");

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::clips;
 use crate::console;
 use crate::environment::{Environment, Packages, Tools};
-use crate::package;
+use crate::package::{self, Build};
 use crate::workspace::Workspace;
 
 /// Make .venv with torch and this tree's caulk
@@ -15,6 +16,9 @@ pub(crate) struct DevelopArgs {
     /// Also install lightning, transformers, accelerate, polars and pandas
     #[arg(long)]
     full: bool,
+    /// Also install caulk-clips, which prepares clips of videos, and build the FFmpeg in it
+    #[arg(long)]
+    clips: bool,
 }
 
 /// Which Python to build on.
@@ -33,7 +37,11 @@ impl Interpreter {
 
 pub(crate) fn run(workspace: &Workspace, args: &DevelopArgs) -> anyhow::Result<()> {
     let groups: &[_] = if args.full { &[Packages::Dev, Packages::Full] } else { &[Packages::Dev] };
-    let environment = prepare(workspace, &args.interpreter, groups)?;
+    let environment = prepare(workspace, &args.interpreter, groups, Build::Develop)?;
+    if args.clips {
+        let tools = Tools::prepare(workspace, args.interpreter.path())?;
+        clips::install(workspace, &tools, &environment, Build::Develop)?;
+    }
     console::step("ready");
     console::note(format!(
         "{} run -- {} train.py",
@@ -48,9 +56,10 @@ pub(crate) fn prepare(
     workspace: &Workspace,
     interpreter: &Interpreter,
     groups: &[Packages],
+    build: Build,
 ) -> anyhow::Result<Environment> {
     let tools = Tools::prepare(workspace, interpreter.path())?;
     let environment = Environment::prepare(workspace, &tools, interpreter.path(), groups)?;
-    package::install(workspace, &tools, &environment)?;
+    package::install(workspace, &tools, &environment, build)?;
     Ok(environment)
 }

@@ -10,7 +10,7 @@ use crate::console::{self, failure};
 use crate::environment::Packages;
 use crate::gpu::results::{Judgement, Run};
 use crate::gpu::{self, pack, record};
-use crate::package;
+use crate::package::{self, Build};
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 use crate::zoo::truth::{self, Truth};
@@ -46,7 +46,7 @@ pub(crate) fn run(workspace: &Workspace, args: &GpuCheckArgs) -> anyhow::Result<
         return judge(workspace, args, results, &scenarios);
     }
     let folder = workspace.path(FOLDER);
-    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev])?;
+    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev], Build::Release)?;
     pack::write(&folder, &package::wheel(workspace)?, &scenarios)?;
     if args.device != HOST && !gpu::is_here() {
         return Err(gpu::missing(&folder));

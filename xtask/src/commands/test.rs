@@ -1,11 +1,12 @@
 //! `cargo xtask test`: everything, Rust and Python.
 
+use crate::clips;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint};
-use crate::environment::{Environment, Packages};
-use crate::ffmpeg;
+use crate::environment::{Environment, Packages, Tools};
 use crate::libpython;
 use crate::libraries;
+use crate::package::Build;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
@@ -25,11 +26,20 @@ pub(crate) struct TestArgs {
     /// Also the tests that need lightning or transformers, or take minutes
     #[arg(long)]
     full: bool,
+    /// The tests of caulk-clips instead
+    #[arg(long)]
+    clips: bool,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> {
     let groups: &[_] = if args.full { &[Packages::Dev, Packages::Full] } else { &[Packages::Dev] };
-    let environment = develop::prepare(workspace, &args.interpreter, groups)?;
+    let groups = if args.clips { &[groups, &[clips::PACKAGES]].concat() } else { groups };
+    let environment = develop::prepare(workspace, &args.interpreter, groups, Build::Develop)?;
+    if args.clips {
+        let tools = Tools::prepare(workspace, args.interpreter.path())?;
+        clips::install(workspace, &tools, &environment, Build::Develop)?;
+        return clips::test(workspace, &environment, args.full);
+    }
     rust(workspace, &environment, args.full)?;
     if args.full {
         mangled(workspace)?;
@@ -49,19 +59,24 @@ fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow:
             None => command,
         }
     };
-    let nextest = Cmd::cargo().args(["nextest", "--version"]).works();
-    let runner: &[&str] =
-        if nextest { &["nextest", "run", "--no-fail-fast"] } else { &["test", "--lib", "--bins", "--tests"] };
     cargo()
-        .args(runner.iter().copied())
+        .args(runner().iter().copied())
         .args(["--workspace"])
-        .args(ffmpeg::features(workspace).iter().copied())
         .run()
         .or_hint("Rust tests failed", "run one alone with `cargo test --package CRATE NAME`")?;
     cargo().args(["test", "--workspace", "--doc", "--quiet"]).run().or_hint(
         "examples in the documentation failed",
         "run them alone with `cargo test --package CRATE --doc`",
     )
+}
+
+/// Words for Cargo that run tests: by nextest where that is installed.
+pub(crate) fn runner() -> &'static [&'static str] {
+    if Cmd::cargo().args(["nextest", "--version"]).works() {
+        &["nextest", "run", "--no-fail-fast"]
+    } else {
+        &["test", "--lib", "--bins", "--tests"]
+    }
 }
 
 /// `caulk check`'s way through mangled programs: no panic, no hang.
@@ -82,17 +97,19 @@ fn mangled(workspace: &Workspace) -> anyhow::Result<()> {
 
 fn python(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("Python tests: real trainings under caulk");
+    pytest(environment, full).arg("python/tests").folder(workspace.root()).run().or_hint(
+        "Python tests failed",
+        "run one alone with `.venv/bin/python -m pytest python/tests -k NAME`",
+    )
+}
+
+/// A run of Python tests; `full`: also of those that take long.
+pub(crate) fn pytest(environment: &Environment, full: bool) -> Cmd {
     let everything: &[&str] = if full { &["-m", ""] } else { &[] };
     with_programs(Cmd::new(environment.bin("python")), environment)
-        .args(["-m", "pytest", "python/tests"])
+        .args(["-m", "pytest"])
         .args(AT_A_TIME)
         .args(everything.iter().copied())
-        .folder(workspace.root())
-        .run()
-        .or_hint(
-            "Python tests failed",
-            "run one alone with `.venv/bin/python -m pytest python/tests -k NAME`",
-        )
 }
 
 /// What tests drive: this tree's command, and a Python that has torch.

@@ -14,6 +14,7 @@ use crate::checker::Checker;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, failure};
 use crate::environment::{Environment, Packages};
+use crate::package::Build;
 use crate::workspace::Workspace;
 use crate::zoo::conduct;
 use crate::zoo::fixes::{self, Fixer};
@@ -93,7 +94,7 @@ fn fix(workspace: &Workspace, args: &ZooArgs, scenarios: &[Truth]) -> anyhow::Re
 fn environment(workspace: &Workspace, args: &ZooArgs) -> anyhow::Result<Environment> {
     let groups: &[_] =
         if args.python.is_some() { &[Packages::Dev] } else { &[Packages::Dev, Packages::Full] };
-    develop::prepare(workspace, &Interpreter::default(), groups)
+    develop::prepare(workspace, &Interpreter::default(), groups, Build::Release)
 }
 
 /// `caulk check` on both sides of every scenario.

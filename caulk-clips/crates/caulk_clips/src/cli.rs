@@ -1,4 +1,4 @@
-//! `caulk clips`: its arguments.
+//! The command line.
 
 use std::str::FromStr;
 
@@ -7,11 +7,18 @@ use camino::Utf8PathBuf;
 use caulk_clip::Selection;
 use caulk_clip::augment::{Format as FileFormat, Operation};
 use caulk_clip::picture::{Fit, Size};
+use caulk_core::Bytes;
 use caulk_prepare::Shard;
-use clap::{Args, Subcommand, ValueHint};
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use super::Format;
-use crate::settings::{Size as Bytes, Wait};
+use crate::settings::Wait;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
 
 const HELP: &str = "\
 Only the frames that are wanted are decoded, from the nearest key frames, and exactly those: frame i is the i-th that a \
@@ -25,7 +32,13 @@ Examples:
   caulk clips verify clips --source .";
 
 const PREPARE_HELP: &str = "\
-MANIFEST is a table (CSV) with a column `video_path`, relative to its folder, and perhaps `label`. In DIR there will be
+MANIFEST is a table (CSV) whose header names the column `video_path`: a video per row, relative to the table's folder. \
+A column `label` is kept with the clips; other columns serve `split`. For example:
+  video_path,label,person
+  videos/a.mp4,real,p1
+  videos/b.mp4,fake,p2
+
+In DIR there will be
   clips/...         one file per clip: unsigned 8-bit numbers, frames x rows x columns x red, green, blue
   metadata.csv      video_path, label, original_video, augmentation_idx: a row per clip, 0 is the original
   metadata.parquet  the same, when all is done
@@ -41,15 +54,25 @@ Random numbers depend on `video_path`, the number of the augmentation and --seed
 Exit code: 0 where all videos gave clips, 1 where some did not; 125 failed.";
 
 /// Prepare clips of videos: exactly the frames that are wanted, in constant memory
-#[derive(Debug, Args)]
-#[command(after_help = HELP)]
-pub(crate) struct ClipsArgs {
+#[derive(Debug, Parser)]
+#[command(name = "caulk-clips", bin_name = "caulk clips", version, styles = STYLES, after_help = HELP, max_term_width = 110)]
+pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) action: ClipsAction,
+    pub(crate) action: Action,
+}
+
+/// How to print data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ClipsAction {
+pub(crate) enum Action {
     Decode(DecodeArgs),
     Prepare(PrepareArgs),
     Estimate(EstimateArgs),
@@ -144,7 +167,7 @@ pub(crate) struct DecodeArgs {
 /// What clips of a data set are like.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SetArgs {
-    /// Table of the videos
+    /// Table of the videos (CSV) with the column `video_path`
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) manifest: Utf8PathBuf,
 
@@ -331,6 +354,12 @@ fn shard(text: &str) -> Result<Shard, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
 
     #[test]
     fn sizes() {

@@ -1,4 +1,4 @@
-//! `caulk clips`: prepared clips of videos.
+//! What is asked of videos.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,28 +14,30 @@ use caulk_clip::record::{self, Head, PIPELINE, Record};
 use caulk_prepare::{Fetcher, Fetching, Pool, Settings, Shard, Worker};
 use serde_json::json;
 
+use crate::bar::Bar;
 use crate::cli::{
-    ClipsAction, ClipsArgs, DecodeArgs, EstimateArgs, Format, PatienceArgs, PrepareArgs, ScratchArgs,
-    SplitArgs, VerifyArgs, WorkersArgs,
+    Action, DecodeArgs, EstimateArgs, Format, PatienceArgs, PrepareArgs, ScratchArgs, SplitArgs, VerifyArgs,
+    WorkersArgs,
 };
-use crate::clips::{self, Bar, augmentations, estimate, head};
-use crate::exit;
-use crate::printer::{self, Printer};
+use crate::estimate::estimate;
+use crate::same::first_of_each;
+use crate::shape::{self, augmentations, head};
+use crate::{exit, printer};
 
-/// What fetches videos by URL, in the package.
-const FETCHER: &str = "_fetch.py";
+/// The program that fetches videos by URL, for whichever Python has fsspec.
+const FETCHER: &str = include_str!("../../../python/caulk_clips/_fetch.py");
 
 /// Does what is asked of videos.
 ///
 /// # Errors
 /// If there is no worker, files cannot be read or written, or the one video cannot be decoded.
-pub(crate) fn run(args: &ClipsArgs, printer: Printer) -> anyhow::Result<i32> {
-    match &args.action {
-        ClipsAction::Decode(args) => decode(args, printer),
-        ClipsAction::Prepare(args) => prepare(args, printer),
-        ClipsAction::Estimate(args) => tell_estimate(args),
-        ClipsAction::Split(args) => split(args),
-        ClipsAction::Verify(args) => verify(args),
+pub(crate) fn run(action: &Action) -> anyhow::Result<i32> {
+    match action {
+        Action::Decode(args) => decode(args),
+        Action::Prepare(args) => prepare(args),
+        Action::Estimate(args) => print_estimate(args),
+        Action::Split(args) => split(args),
+        Action::Verify(args) => verify(args),
     }
 }
 
@@ -45,7 +47,7 @@ fn worker() -> anyhow::Result<Utf8PathBuf> {
     caulk_prepare::find(&exe).context("videos cannot be decoded here")
 }
 
-fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
+fn decode(args: &DecodeArgs) -> anyhow::Result<i32> {
     let shape = &args.shape;
     let mut path = place::locate("", &args.video);
     // The copy goes with what has made it.
@@ -64,9 +66,9 @@ fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
         fit: shape.fit,
         seed: shape.seed,
         sequential: args.sequential,
-        cache: clips::cache(args.no_cache || fetcher.is_some()),
+        cache: shape::cache(args.no_cache || fetcher.is_some()),
     });
-    let (answer, bytes) = Worker::start(&worker()?, clips::each(args.memory.0, 1)?)?.ask(&request, None)?;
+    let (answer, bytes) = Worker::start(&worker()?, shape::each(args.memory.0, 1)?)?.ask(&request, None)?;
     let Pictures { frames, total, size, .. } = match answer.outcome {
         Outcome::Pictures(pictures) => pictures,
         Outcome::Failed(reason) => {
@@ -77,7 +79,7 @@ fn decode(args: &DecodeArgs, printer: Printer) -> anyhow::Result<i32> {
         Outcome::Clips { .. } | Outcome::Unwritten(_) => bail!("the decoder answered something else"),
     };
     if let Some(why) = answer.sequential.filter(|_| !args.sequential) {
-        printer.warn(&format!("`{}` was decoded as a whole: {why}", args.video));
+        printer::warn(&format!("`{}` was decoded as a whole: {why}", args.video));
     }
     let file = [npy_head(frames.len(), size), bytes].concat();
     fs::write(&args.output, file).with_context(|| format!("failed to write `{}`", args.output))?;
@@ -94,10 +96,6 @@ fn read_manifest(path: &Utf8Path) -> anyhow::Result<Manifest> {
 /// How videos get here that are named by URL. Nothing is started or made before there is one.
 fn fetching(args: &ScratchArgs, jobs: usize, out: Option<&Utf8Path>) -> anyhow::Result<Fetching> {
     let exe = std::env::current_exe().context("this program does not know where it is")?;
-    let program = match caulk_supervise::find_package(&exe) {
-        Some(package) => fs::read_to_string(package.join(FETCHER)).map_err(|error| format!("`{FETCHER}`: {error}")),
-        None => Err("the Python package of caulk is not found\nhint: install both together; `CAULK_PACKAGE` names its folder".into()),
-    };
     let beside = Utf8PathBuf::try_from(exe.with_file_name("python")).ok();
     let scratch = match (&args.scratch, out) {
         (Some(named), _) => named.clone(),
@@ -107,7 +105,7 @@ fn fetching(args: &ScratchArgs, jobs: usize, out: Option<&Utf8Path>) -> anyhow::
         }
     };
     Ok(Fetching {
-        program,
+        program: FETCHER,
         pythons: beside.into_iter().chain(["python".into(), "python3".into()]).collect(),
         scratch,
         limit: args.scratch_limit.0 / jobs as u64,
@@ -122,13 +120,13 @@ fn pool(
     out: Option<&Utf8Path>,
 ) -> anyhow::Result<Pool> {
     let worker = worker()?;
-    let jobs = clips::jobs(jobs, memory.0);
-    let each = clips::each(memory.0, jobs as u64)?;
+    let jobs = shape::jobs(jobs, memory.0);
+    let each = shape::each(memory.0, jobs as u64)?;
     let fetching = fetching(scratch, jobs, out)?;
     Ok(Pool { worker, jobs, memory: each, timeout: timeout.0, fetching })
 }
 
-fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
+fn prepare(args: &PrepareArgs) -> anyhow::Result<i32> {
     let manifest = read_manifest(&args.set.manifest)?;
     let augmentations = augmentations(&args.set)?;
     let pool = pool(args.set.workers, args.patience, &args.scratch, Some(&args.out))?;
@@ -140,7 +138,7 @@ fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
         out: args.out.clone(),
         augmentations,
         shard: args.shard,
-        cache: clips::cache(args.no_cache),
+        cache: shape::cache(args.no_cache),
     };
     let mut bar = Bar::new();
     let done = caulk_prepare::prepare(&manifest, &settings, |progress| bar.show(progress))?;
@@ -148,30 +146,32 @@ fn prepare(args: &PrepareArgs, printer: Printer) -> anyhow::Result<i32> {
     let before =
         if done.before > 0 { format!("; {} videos were done before", done.before) } else { String::new() };
     let (clips, videos) = (done.clips, done.done - done.failed);
-    printer.say(&format!("{clips} clips of {videos} videos in `{}`{before}\n", args.out));
+    printer::say(&format!("{clips} clips of {videos} videos in `{}`{before}\n", args.out));
     if done.lost > 0 {
-        printer.note(&format!(
+        printer::note(&format!(
             "{} videos had clips that were gone or of another size, to be made again",
             done.lost
         ));
     }
     if done.unnamed > 0 {
-        printer.note(&format!(
+        printer::note(&format!(
             "`{}` holds clips of {} more videos, which this manifest does not name; no table has them",
             args.out, done.unnamed
         ));
     }
     if done.sequential > 0 {
-        printer
-            .note(&format!("{} videos had to be decoded as a whole; clips.jsonl says why", done.sequential));
+        printer::note(&format!(
+            "{} videos had to be decoded as a whole; clips.jsonl says why",
+            done.sequential
+        ));
     }
     if done.failed > 0 {
-        printer.warn(&format!("{} videos gave no clips; failed.jsonl says why", done.failed));
+        printer::warn(&format!("{} videos gave no clips; failed.jsonl says why", done.failed));
     }
     Ok(if done.failed > 0 { exit::FOUND } else { exit::SUCCESS })
 }
 
-fn tell_estimate(args: &EstimateArgs) -> anyhow::Result<i32> {
+fn print_estimate(args: &EstimateArgs) -> anyhow::Result<i32> {
     let manifest = read_manifest(&args.set.manifest)?;
     let estimate = estimate(&args.set, manifest.videos().len() as u64)?;
     let text = match args.output {
@@ -185,7 +185,7 @@ fn tell_estimate(args: &EstimateArgs) -> anyhow::Result<i32> {
 fn split(args: &SplitArgs) -> anyhow::Result<i32> {
     let manifest = read_manifest(&args.manifest)?;
     let videos = manifest.videos();
-    let first = clips::first_of_each(args.manifest.parent().unwrap_or(Utf8Path::new("")).as_str(), &videos);
+    let first = first_of_each(args.manifest.parent().unwrap_or(Utf8Path::new("")).as_str(), &videos);
     let groups = match &args.group {
         Some(column) => manifest.column(column)?,
         None => first.iter().map(|first| videos[*first]).collect(),

@@ -5,8 +5,8 @@ use caulk_clip::npy::npy_head;
 use caulk_core::Bytes;
 use serde_json::{Value, json};
 
-use super::{augmentations, each, jobs};
 use crate::cli::SetArgs;
+use crate::shape::{augmentations, each, jobs};
 
 /// A worker before its first video, and this program with the log of a data set.
 const WORKER: u64 = 8_000_000;

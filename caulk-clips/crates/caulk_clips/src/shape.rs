@@ -1,17 +1,10 @@
-//! What `caulk clips` works out before and shows while it prepares clips.
-
-mod bar;
-mod estimate;
-mod same;
+//! Clips of a data set: what they depend on, how many workers make them, in how much memory.
 
 use anyhow::bail;
 use caulk_clip::augment::Recipe;
 use caulk_clip::record::{Head, PIPELINE};
 use caulk_core::Bytes;
 
-pub(crate) use self::bar::Bar;
-pub(crate) use self::estimate::estimate;
-pub(crate) use self::same::first_of_each;
 use crate::cli::SetArgs;
 
 /// What the clips of a data set depend on.

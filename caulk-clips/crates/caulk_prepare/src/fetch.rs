@@ -13,8 +13,8 @@ use crate::worker::WorkerError;
 /// How videos are fetched.
 #[derive(Debug, Clone)]
 pub struct Fetching {
-    /// The text of the program; the error says why there is none.
-    pub program: Result<String, String>,
+    /// The text of the program.
+    pub program: &'static str,
     /// Interpreters, the first of which is there is used.
     pub pythons: Vec<Utf8PathBuf>,
     /// Folder for the copies.
@@ -43,15 +43,16 @@ impl Fetcher {
     /// Starts it.
     ///
     /// # Errors
-    /// If there is no program or interpreter.
+    /// If there is no interpreter.
     pub fn start(how: &Fetching) -> Result<Self, WorkerError> {
-        let program = how.program.as_ref().map_err(|why| WorkerError::NoFetcher(why.clone()))?;
         let mut refusal =
-            "there is no Python\nhint: install caulk into an environment that has fsspec".to_owned();
+            "there is no Python\nhint: install caulk-clips into an environment that has fsspec".to_owned();
         for python in &how.pythons {
             let mut command = Command::new(python);
             // As text: no folder of caulk's own comes before other packages. What packages print is for nobody.
-            command.args(["-c", program, how.scratch.as_str(), &how.limit.to_string()]).stderr(Stdio::null());
+            command
+                .args(["-c", how.program, how.scratch.as_str(), &how.limit.to_string()])
+                .stderr(Stdio::null());
             match Partner::start(&mut command) {
                 Ok(partner) => return Ok(Self(partner)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

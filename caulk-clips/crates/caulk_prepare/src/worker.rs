@@ -20,7 +20,7 @@ pub const WORKER: &str = "caulk-clip";
 pub enum WorkerError {
     /// It is not installed.
     #[error(
-        "`{path}` is not there\nhint: caulk was built without FFmpeg; `cargo xtask develop` says what it lacks"
+        "`{path}` is not there\nhint: install caulk-clips as a whole; in caulk's source tree, `cargo xtask develop --clips`"
     )]
     Missing {
         /// Where it should be.

@@ -1,0 +1,32 @@
+//! The command `caulk-clips`, which `caulk clips` runs: reads arguments, calls the crates that do the work, prints.
+
+mod bar;
+mod cli;
+mod commands;
+mod estimate;
+mod printer;
+mod same;
+mod settings;
+mod shape;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+
+/// Exit codes, which `caulk` shares.
+mod exit {
+    /// All is done.
+    pub(crate) const SUCCESS: i32 = 0;
+    /// Some videos gave no clips, or clips are not as logged.
+    pub(crate) const FOUND: i32 = 1;
+    /// The command failed.
+    pub(crate) const FAILED: i32 = 125;
+}
+
+fn main() {
+    let code = commands::run(&Cli::parse().action).unwrap_or_else(|error| {
+        printer::error(&error);
+        exit::FAILED
+    });
+    std::process::exit(code);
+}

@@ -1,0 +1,76 @@
+//! `caulk-clips`, the workspace beside this one that prepares clips of videos: built and tested where `--clips` is given.
+
+mod dav1d;
+mod ffmpeg;
+mod package;
+
+use crate::console::{self, OrHint};
+use crate::environment::{Environment, Packages, Tools};
+use crate::package::Build;
+use crate::process::Cmd;
+use crate::workspace::Workspace;
+
+pub(crate) use self::package::place_data;
+
+/// Its folder.
+pub(crate) const FOLDER: &str = "caulk-clips";
+/// Turns on all that needs FFmpeg.
+const FEATURES: [&str; 2] = ["--features", "caulk_ffmpeg/ffmpeg"];
+
+/// Puts it into `.venv`, beside caulk.
+pub(crate) fn install(
+    workspace: &Workspace,
+    tools: &Tools,
+    environment: &Environment,
+    build: Build,
+) -> anyhow::Result<()> {
+    package::install(workspace, tools, environment, build)
+}
+
+/// Format and lints.
+pub(crate) fn check(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
+    console::step("caulk-clips: format and lints");
+    let format: &[&str] = if fix { &["fmt", "--all"] } else { &["fmt", "--all", "--check"] };
+    cargo(workspace)
+        .args(format.iter().copied())
+        .run()
+        .or_hint("some files are not formatted", "run `cargo fmt --all` in the folder caulk-clips")?;
+    ffmpeg::prepare(workspace)?;
+    cargo(workspace)
+        .args(["clippy", "--workspace", "--all-targets", "--quiet"])
+        .args(FEATURES)
+        .args(["--", "--deny", "warnings"])
+        .run()
+        .or_hint(
+            "clippy has something to say",
+            "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
+        )
+}
+
+/// All its tests, Rust and Python, with what is installed in `.venv`.
+pub(crate) fn test(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
+    console::step("caulk-clips: Rust tests");
+    ffmpeg::prepare(workspace)?;
+    cargo(workspace)
+        .args(crate::commands::test::runner().iter().copied())
+        .arg("--workspace")
+        .args(FEATURES)
+        .run()
+        .or_hint(
+            "Rust tests failed",
+            "run one alone in the folder caulk-clips: `cargo test --package CRATE NAME`",
+        )?;
+    console::step("caulk-clips: Python tests, on real videos");
+    crate::commands::test::pytest(environment, full).folder(workspace.path(FOLDER)).run().or_hint(
+        "Python tests failed",
+        "run one alone in the folder caulk-clips: `../.venv/bin/python -m pytest -k NAME`",
+    )
+}
+
+/// What its tests need beside it.
+pub(crate) const PACKAGES: Packages = Packages::Clips;
+
+/// Cargo in its folder, where its own settings hold.
+fn cargo(workspace: &Workspace) -> Cmd {
+    Cmd::cargo().folder(workspace.path(FOLDER))
+}
