@@ -28,13 +28,13 @@ pub(crate) fn run(workspace: &Workspace, args: &DemoArgs) -> anyhow::Result<()> 
     let folder = workspace.path("target/demo");
     fs::create_dir_all(&folder).with_context(|| format!("failed to make `{}`", folder.display()))?;
     let report = folder.join("report.json");
-    console::step(format!("running {PROGRAM}, which leaks, under caulk (half a minute)"));
+    console::step(format!("running {PROGRAM}, which leaks, under caulk (ten seconds)"));
     Cmd::new(environment.typed("caulk"))
         .args(["run", "--report-json"])
         .arg(&report)
         .arg("--")
         .arg(environment.typed("python"))
-        .args([PROGRAM, "--epochs", "8"])
+        .args([PROGRAM, "--epochs", "8", "--steps", "8"])
         .folder(workspace.root())
         .run()?;
     verify(workspace, &Report::read(&report)?)
