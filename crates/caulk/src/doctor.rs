@@ -3,5 +3,5 @@
 mod ask;
 mod machine;
 
-pub(crate) use ask::{account, python};
+pub(crate) use ask::{account, no_answer, python};
 pub(crate) use machine::machine;

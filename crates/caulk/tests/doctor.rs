@@ -78,3 +78,26 @@ fn logs_that_tell_of_memory_that_ran_out() {
     place.caulk(&["doctor", "--logs", "logs/b"]).code(0).prints("0 of 1 files");
     place.caulk(&["doctor", "--logs", "nothing"]).code(125).says("`nothing` is not there");
 }
+
+#[test]
+fn what_is_no_interpreter_is_called_so() {
+    let place = Place::new();
+    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/caulk");
+    let asked = |script: &str| {
+        let path = place.write("python", script);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a writable folder");
+        let mut command = place.command(&["selftest", "--python", &path.to_string_lossy()]);
+        let output = command.env("CAULK_PACKAGE", &package).output().expect("the binary starts");
+        support::Ended::from(output).code(125).says("hint: name the interpreter").err
+    };
+    let silent = asked("#!/bin/sh\n");
+    assert!(silent.contains("is no Python interpreter: it ended with exit code 0 and no answer"), "{silent}");
+    let talks = asked("#!/bin/sh\necho hello; echo this is not Python >&2\n");
+    assert!(talks.contains("exit code 0 and no answer but: this is not Python"), "{talks}");
+    let fails = asked("#!/bin/sh\nexit 3\n");
+    assert!(fails.contains("ended with exit code 3 and said nothing"), "{fails}");
+    let says = asked("#!/bin/sh\necho broken >&2; echo >&2; exit 3\n");
+    assert!(says.contains("ended with exit code 3: broken"), "{says}");
+    let dies = asked("#!/bin/sh\nkill -SEGV $$\n");
+    assert!(dies.contains("was ended by signal 11 and said nothing"), "{dies}");
+}

@@ -1,6 +1,7 @@
 //! Questions to other programs: an interpreter, SLURM's accounting.
 
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output};
 
 use anyhow::{Context, bail};
 use caulk_doctor::Python;
@@ -43,13 +44,30 @@ pub(crate) fn python(executable: Option<&str>) -> Result<Python, String> {
                 let text = String::from_utf8_lossy(&output.stdout);
                 let line = text.lines().rev().find_map(|line| line.strip_prefix("caulk:"));
                 let facts = line.and_then(|line| serde_json::from_str(line).ok());
-                let said = String::from_utf8_lossy(&output.stderr);
-                let last = said.lines().next_back().unwrap_or("nothing");
-                return facts.ok_or_else(|| format!("`{candidate}` ended with {}: {last}", output.status));
+                return facts.ok_or_else(|| no_answer(candidate, &output));
             }
         }
     }
     Err(cause)
+}
+
+/// Why a program that was asked as an interpreter has not answered: how it ended, and the last that it said of that.
+pub(crate) fn no_answer(program: &str, output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let how = match (output.status.code(), output.status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".into(),
+    };
+    match (output.status.success(), last) {
+        (true, None) => format!("`{program}` is no Python interpreter: it {how} and no answer"),
+        (true, Some(last)) => {
+            format!("`{program}` is no Python interpreter: it {how} and no answer but: {last}")
+        }
+        (false, None) => format!("`{program}` {how} and said nothing"),
+        (false, Some(last)) => format!("`{program}` {how}: {last}"),
+    }
 }
 
 /// Asks SLURM's accounting about a job.
@@ -63,8 +81,7 @@ pub(crate) fn account(job: &str) -> anyhow::Result<Vec<Step>> {
         "`sacct` cannot be started\nhint: it belongs to SLURM: ask on a login node of the cluster",
     )?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`sacct` ended with {}: {}", output.status, said.trim());
+        bail!(no_answer("sacct", &output));
     }
     let steps = slurm::parse(&String::from_utf8_lossy(&output.stdout));
     if steps.is_empty() {

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cli::{self, PlanArgs};
+use crate::doctor;
 
 /// What is run, in the package.
 const HELPER: &str = "_plan.py";
@@ -138,12 +139,8 @@ fn ask(candidates: &[OsString], request: &Value) -> anyhow::Result<Value> {
                 if let Some(answer) = answer.and_then(|line| serde_json::from_str(line).ok()) {
                     return Ok(answer);
                 }
-                let said = String::from_utf8_lossy(&output.stderr);
-                let last = said.lines().next_back().unwrap_or("nothing");
-                bail!(
-                    "`{name}` ended with {}: {last}\nhint: name an interpreter that has torch with `--python`",
-                    output.status
-                );
+                let cause = doctor::no_answer(&name.to_string(), &output);
+                bail!("{cause}\nhint: name an interpreter that has torch with `--python`");
             }
         }
     }
