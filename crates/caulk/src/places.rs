@@ -27,35 +27,52 @@ impl Places {
         Self { home, spare: if chosen.is_some() { Vec::new() } else { spare() } }
     }
 
-    /// The runs that were recorded from here, newest first.
-    pub(crate) fn runs(&self) -> Vec<RunEntry> {
-        let mut runs = caulk_record::list(&self.home);
+    /// The runs that were recorded from here, newest first, and the folders that cannot be read, where there are such.
+    pub(crate) fn runs(&self) -> (Vec<RunEntry>, Vec<HomeError>) {
+        let mut unreadable = Vec::new();
+        let mut list = |place: &Utf8Path| {
+            caulk_record::list(place).unwrap_or_else(|error| {
+                unreadable.push(error);
+                Vec::new()
+            })
+        };
+        let mut runs = list(&self.home);
         let here = env::current_dir().unwrap_or_default();
         let of_here = |run: &RunEntry| {
             run.info.as_ref().is_ok_and(|info| Path::new(&info.target.directory) == here.as_path())
         };
-        runs.extend(self.spare.iter().flat_map(|place| caulk_record::list(place)).filter(of_here));
+        runs.extend(self.spare.iter().flat_map(|place| list(place)).filter(of_here));
         runs.sort_by(|a, b| b.age().cmp(&a.age()));
-        runs
+        (runs, unreadable)
     }
 
     /// The folder of the newest run.
     ///
     /// # Errors
-    /// [`HomeError::Empty`] if there is none.
+    /// [`HomeError::Unreadable`] if there may be one, [`HomeError::Empty`] if there is none.
     pub(crate) fn latest(&self) -> Result<Utf8PathBuf, HomeError> {
-        let newest = self.runs().into_iter().next().map(|run| run.folder);
-        newest.ok_or_else(|| HomeError::Empty { home: self.home.clone() })
+        let (runs, unreadable) = self.runs();
+        let none = || HomeError::Empty { home: self.home.clone() };
+        let newest = runs.into_iter().next().map(|run| run.folder);
+        newest.ok_or_else(|| unreadable.into_iter().next().unwrap_or_else(none))
     }
 
     /// The folder of the run that a person means.
     ///
     /// # Errors
-    /// As [`caulk_record::resolve`] says it of the usual place.
+    /// As [`caulk_record::resolve`] says it of the usual place, unless another one has several of that name.
     pub(crate) fn resolve(&self, name: &str) -> Result<Utf8PathBuf, HomeError> {
-        caulk_record::resolve(&self.home, name).or_else(|error| {
-            self.spare.iter().find_map(|place| caulk_record::resolve(place, name).ok()).ok_or(error)
-        })
+        let mut found = caulk_record::resolve(&self.home, name);
+        for place in &self.spare {
+            if matches!(found, Ok(_) | Err(HomeError::Ambiguous { .. })) {
+                break;
+            }
+            let there = caulk_record::resolve(place, name);
+            if matches!(there, Ok(_) | Err(HomeError::Ambiguous { .. })) {
+                found = there;
+            }
+        }
+        found
     }
 }
 

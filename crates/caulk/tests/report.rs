@@ -95,6 +95,50 @@ fn no_runs_are_no_error() {
     place.caulk(&["runs"]).code(0).says("no runs");
 }
 
+/// What `caulk` says as somebody who may be refused something, with a folder closed to everybody meanwhile.
+fn refused(place: &Place, closed: &str, arguments: &[&str]) -> Ended {
+    place.allow(closed, 0o000);
+    let ended = Ended::from(place.as_nobody(arguments).output().expect("the binary starts"));
+    place.allow(closed, 0o755);
+    ended
+}
+
+#[test]
+fn runs_that_may_not_be_read_are_not_called_none() {
+    let place = Place::new();
+    let recorded = place.as_nobody(&["run", "true"]).output().expect("the binary starts");
+    assert_eq!(recorded.status.code(), Some(0));
+    let run = format!("home/runs/{}", name(&place, 0));
+    for closed in ["home", "home/runs"] {
+        let says = format!("{closed}` cannot be read");
+        for arguments in [&["runs"][..], &["runs", "--format", "json"], &["report"], &["report", "true"]] {
+            let ended = refused(&place, closed, arguments).code(125).says(&says).says("hint: ");
+            assert!(ended.err.contains("Permission denied") && !ended.err.contains("no runs"), "{ended:#?}");
+            assert_eq!(ended.out, "");
+        }
+    }
+    // Of others in the same folder something can be said.
+    let ended = refused(&place, &run, &["runs"]).code(0).prints("broken").prints(&name(&place, 0));
+    assert!(!ended.err.contains("no runs"), "{ended:#?}");
+    refused(&place, &run, &["report"]).code(125).says("failed to open recording").says("hint: ");
+    let path = place.path(&run).display().to_string();
+    refused(&place, "home", &["report", &path]).code(125).says(&path).says("Permission denied");
+}
+
+#[test]
+fn runs_that_a_name_may_mean_are_told_apart() {
+    let place = Place::new();
+    for code in [3, 4] {
+        place.caulk(&["run", "sh", "-c", &format!("exit {code}")]).code(code);
+    }
+    let ended = place.caulk(&["report", "sh"]).code(125).says("error: `sh` fits 2 runs").says("hint: ");
+    for (index, code) in [(0, "exit 3"), (1, "exit 4")] {
+        let id = format!("{}  ", name(&place, index));
+        let line = ended.err.lines().find(|line| line.contains(&id)).expect("it is listed");
+        assert!(line.contains(" 20") && line.ends_with(&format!("sh -c {code}")), "{line}");
+    }
+}
+
 #[test]
 fn broken_recordings_are_listed_as_such_and_do_not_hide_others() {
     let place = two_runs();

@@ -1,8 +1,11 @@
 //! Why a recording cannot be made, read or found.
 
+use std::fmt;
 use std::io;
 
 use camino::Utf8PathBuf;
+
+use crate::RunEntry;
 
 /// Why a recording cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +58,7 @@ pub enum WriteError {
 #[non_exhaustive]
 pub enum ReadError {
     /// The folder or its head cannot be opened.
-    #[error("failed to open recording `{path}`")]
+    #[error("failed to open recording `{path}`{}", remedy(source))]
     Open {
         /// The folder or `run.json`.
         path: Utf8PathBuf,
@@ -103,14 +106,82 @@ pub enum HomeError {
         /// The newest runs there are.
         candidates: Vec<String>,
     },
-    /// Several runs have that beginning or end.
-    #[error("`{name}` fits {} runs\nhint: {}", candidates.len(), offer("write more of", candidates))]
+    /// The folder with the runs is there, and what is in it cannot be said.
+    #[error(
+        "recordings in `{path}` cannot be read\nhint: `ls -ld` shows whose that is; have its owner let you read it, or \
+         name another folder with CAULK_HOME"
+    )]
+    Unreadable {
+        /// The folder.
+        path: Utf8PathBuf,
+        /// Cause.
+        source: io::Error,
+    },
+    /// Several runs have that in their names.
+    #[error("`{name}` fits {} runs{}\nhint: write more of one of these names", candidates.len(), listed(candidates))]
     Ambiguous {
         /// What was asked for.
         name: String,
         /// The runs that fit, newest first.
-        candidates: Vec<String>,
+        candidates: Vec<Candidate>,
     },
+}
+
+/// A run that a name may mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub id: String,
+    /// When it began, RFC 3339; empty where that cannot be read.
+    pub started: String,
+    /// What was run.
+    pub command: Vec<String>,
+}
+
+impl Candidate {
+    pub(crate) fn of(run: &RunEntry) -> Self {
+        let info = run.info.as_ref().ok();
+        Self {
+            id: run.id().to_owned(),
+            started: info.map_or_else(String::new, |info| info.started.clone()),
+            command: info.map_or_else(Vec::new, |info| info.target.command.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Candidate {
+    /// `20261121-100300-train  2026-11-21 10:03:00  python train.py`, on one line whatever is in it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ROOM: usize = 60;
+        let command = self.command.join(" ").replace(char::is_control, " ");
+        let cut = if command.chars().count() > ROOM { "…" } else { "" };
+        let command: String = command.chars().take(ROOM).collect();
+        // The seconds, without their fraction and the zone: whoever looks for a run knows the day by his own clock.
+        let started: String = self.started.chars().take(19).collect::<String>().replace('T', " ");
+        let started = if started.is_empty() { "cannot be read" } else { &started };
+        write!(f, "{}  {started:<19}  {command}{cut}", self.id)
+    }
+}
+
+/// Where the folder is there, and somebody else's.
+fn remedy(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "\nhint: `ls -ld` shows whose that is; have its owner let you read it"
+        }
+        _ => "",
+    }
+}
+
+/// One below the other, as many as a person looks at.
+fn listed(candidates: &[Candidate]) -> String {
+    const SHOWN: usize = 20;
+    let mut lines: Vec<String> =
+        candidates.iter().take(SHOWN).map(|candidate| format!("\n{candidate}")).collect();
+    if candidates.len() > SHOWN {
+        lines.push(format!("\nand {} older ones", candidates.len() - SHOWN));
+    }
+    lines.concat()
 }
 
 /// The first few names, after what to do with them.

@@ -8,6 +8,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::RunInfo;
 use jiff::{Timestamp, Zoned};
 
+use crate::error::Candidate;
+use crate::head::HEAD;
 use crate::reader::{holds_recording, read_info};
 use crate::{HomeError, ReadError, WriteError};
 
@@ -96,16 +98,49 @@ fn clean_name(name: &str) -> String {
 }
 
 /// The runs in the home folder, newest first. None where there is no such folder.
-pub fn list(home: &Utf8Path) -> Vec<RunEntry> {
-    let mut runs: Vec<RunEntry> = folders(home).into_iter().map(entry).collect();
+///
+/// # Errors
+/// [`HomeError::Unreadable`] where it cannot be said what is in it.
+pub fn list(home: &Utf8Path) -> Result<Vec<RunEntry>, HomeError> {
+    let mut runs: Vec<RunEntry> = folders(home)?.into_iter().map(entry).collect();
     runs.sort_by(|a, b| b.age().cmp(&a.age()));
-    runs
+    Ok(runs)
 }
 
-fn folders(home: &Utf8Path) -> Vec<Utf8PathBuf> {
-    let entries = home.join(RUNS).read_dir_utf8().into_iter().flatten().flatten();
-    let is_run = |folder: &Utf8PathBuf| folder.is_dir() && holds_recording(folder);
-    entries.map(camino::Utf8DirEntry::into_path).filter(is_run).collect()
+fn folders(home: &Utf8Path) -> Result<Vec<Utf8PathBuf>, HomeError> {
+    let runs = home.join(RUNS);
+    let unreadable = |source| HomeError::Unreadable { path: closed(home, &runs), source };
+    let entries = match runs.read_dir_utf8() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut folders = Vec::new();
+    for entry in entries {
+        let folder = entry.map_err(unreadable)?.into_path();
+        match (folder.symlink_metadata(), folder.metadata()) {
+            (Err(error), _) if is_refusal(&error) => return Err(unreadable(error)),
+            (_, Err(error)) if is_refusal(&error) => folders.push(folder),
+            (_, Ok(found)) if found.is_dir() && may_hold_recording(&folder) => folders.push(folder),
+            // Whatever else lies there, or has just gone.
+            _ => (),
+        }
+    }
+    Ok(folders)
+}
+
+/// Is there a recording in it, or may nobody say?
+fn may_hold_recording(folder: &Utf8Path) -> bool {
+    holds_recording(folder) || folder.join(HEAD).metadata().is_err_and(|error| is_refusal(&error))
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// The folder that lets nobody pass: the home, or the one with the runs in it.
+fn closed(home: &Utf8Path, runs: &Utf8Path) -> Utf8PathBuf {
+    if runs.symlink_metadata().is_ok() { runs } else { home }.to_owned()
 }
 
 fn entry(folder: Utf8PathBuf) -> RunEntry {
@@ -125,27 +160,35 @@ fn entry(folder: Utf8PathBuf) -> RunEntry {
 /// [`HomeError`] if there is none, or more than one; it names those there are.
 pub fn resolve(home: &Utf8Path, name: &str) -> Result<Utf8PathBuf, HomeError> {
     let path = Utf8Path::new(name);
-    if path.file_name() == Some(crate::head::HEAD) && path.is_file() {
+    if path.file_name() == Some(HEAD) && path.is_file() {
         return Ok(path.parent().unwrap_or(path).to_owned());
     }
     // A folder of that name here may be anything; a path is meant as one.
     if path.is_dir() && (name.contains('/') || name == "." || holds_recording(path)) {
         return Ok(path.to_owned());
     }
-    let runs = list(home);
+    if name.contains('/')
+        && let Err(source) = path.metadata()
+        && is_refusal(&source)
+    {
+        return Err(HomeError::Unreadable { path: path.to_owned(), source });
+    }
+    let runs = list(home)?;
     if runs.is_empty() {
         return Err(HomeError::Empty { home: home.to_owned() });
     }
     let matching = |test: &dyn Fn(&str) -> bool| runs.iter().filter(|run| test(run.id())).collect::<Vec<_>>();
     let exact = matching(&|id| id == name);
     let found = if exact.is_empty() { matching(&|id| id.contains(name)) } else { exact };
-    let ids = |runs: &[&RunEntry]| runs.iter().map(|run| run.id().to_owned()).collect();
     match found.as_slice() {
         [one] => Ok(one.folder.clone()),
         [] => {
-            let candidates = ids(&runs.iter().collect::<Vec<_>>());
+            let candidates = runs.iter().map(|run| run.id().to_owned()).collect();
             Err(HomeError::Unknown { name: name.to_owned(), home: home.to_owned(), candidates })
         }
-        several => Err(HomeError::Ambiguous { name: name.to_owned(), candidates: ids(several) }),
+        several => {
+            let candidates = several.iter().map(|run| Candidate::of(run)).collect();
+            Err(HomeError::Ambiguous { name: name.to_owned(), candidates })
+        }
     }
 }

@@ -41,7 +41,7 @@ mod tables;
 mod thin;
 mod writer;
 
-pub use error::{HomeError, ReadError, WriteError};
+pub use error::{Candidate, HomeError, ReadError, WriteError};
 pub use home::{HOME_VARIABLE, RunEntry, home, list, new_run_folder, resolve};
 pub use reader::{read, read_info};
 pub use redact::{redact, redact_variable};

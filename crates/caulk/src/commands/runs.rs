@@ -34,10 +34,17 @@ struct Line {
 /// Lists the runs that were recorded from here.
 ///
 /// # Errors
-/// If the list cannot be written.
+/// If there is none because a folder with runs cannot be read, or the list cannot be written.
 pub(crate) fn run(args: &RunsArgs, printer: Printer) -> anyhow::Result<i32> {
     let places = Places::here();
-    let lines: Vec<Line> = places.runs().iter().map(line).collect();
+    let (runs, unreadable) = places.runs();
+    for error in unreadable {
+        if runs.is_empty() {
+            return Err(error.into());
+        }
+        printer.warn_of(&error.into(), None);
+    }
+    let lines: Vec<Line> = runs.iter().map(line).collect();
     let text = match args.format {
         Format::Json => document(&lines),
         Format::Text if lines.is_empty() => {

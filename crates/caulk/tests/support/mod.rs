@@ -39,6 +39,24 @@ impl Place {
         command
     }
 
+    /// Says who may do what with something in this folder, as `chmod` does.
+    pub(crate) fn allow(&self, name: &str, mode: u32) {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(self.path(name), permissions).expect("a folder of ours");
+    }
+
+    /// The same as somebody whom the system may refuse something: root is refused nothing.
+    pub(crate) fn as_nobody<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        use std::os::unix::process::CommandExt;
+        const NOBODY: u32 = 65534;
+        let mut command = self.command(arguments);
+        if rustix::process::geteuid().is_root() {
+            self.allow("", 0o777);
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
     pub(crate) fn caulk<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ended {
         Ended::from(self.command(arguments).output().expect("the binary starts"))
     }

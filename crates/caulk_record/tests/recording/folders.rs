@@ -70,12 +70,12 @@ fn home_is_where_the_variable_says() {
 #[test]
 fn runs_are_listed_newest_first() {
     let (_guard, home) = home_folder();
-    assert!(list(&home).is_empty());
+    assert!(list(&home).unwrap().is_empty());
     let folders: Vec<Utf8PathBuf> =
         [("b", 1), ("a", 3), ("c", 2)].map(|(name, minute)| run(&home, name, minute)).into();
     fs::create_dir(home.join("runs/empty")).unwrap();
     fs::write(home.join("runs/file"), "").unwrap();
-    let runs = list(&home);
+    let runs = list(&home).unwrap();
     let listed: Vec<&Utf8PathBuf> = runs.iter().map(|run| &run.folder).collect();
     assert_eq!(listed, [&folders[1], &folders[2], &folders[0]]);
     assert!(runs.iter().all(|run| run.bytes > 1000 && run.info.as_ref().unwrap().complete));
@@ -96,10 +96,11 @@ fn a_run_is_found_by_path_id_or_a_part_of_it() {
     check(train.as_str(), &train);
     check(train.join("run.json").as_str(), &train);
     let error = resolve(&home, "train").unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "`train` fits 2 runs\nhint: write more of `20261121-100300-retrain`, `20261121-100100-train`"
-    );
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines[0], "`train` fits 2 runs");
+    assert!(lines[1].starts_with("20261121-100300-retrain  2026-11-21 "), "{error}");
+    assert!(lines[2].starts_with("20261121-100100-train  2026-11-21 "), "{error}");
+    assert_eq!(lines[3], "hint: write more of one of these names");
     let error = resolve(&home, "nothing").unwrap_err().to_string();
     assert!(
         error.starts_with("no run `nothing` in") && error.contains("hint: there is `20261121-100300"),
@@ -194,4 +195,14 @@ fn readers_need_not_wait_for_the_recorder() {
             }
         }
     });
+}
+
+#[test]
+fn what_is_no_folder_cannot_be_listed() {
+    let (_guard, home) = home_folder();
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("runs"), "").unwrap();
+    let error = list(&home).unwrap_err();
+    assert!(matches!(&error, HomeError::Unreadable { path, .. } if *path == home.join("runs")), "{error:?}");
+    assert!(matches!(resolve(&home, "x"), Err(HomeError::Unreadable { .. })));
 }
