@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::Place;
+use support::{Ended, Place};
 
 /// What `top` shows of runs with this name, as soon as `enough` says so.
 fn seen(place: &Place, name: &str, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
@@ -52,6 +52,30 @@ fn a_run_is_shown_while_it_goes_on_wherever_it_is_recorded() {
     seen(&place, &name, <[Value]>::is_empty);
     let page = place.caulk(&["top", &name]).code(0);
     assert!(page.out.contains("no run goes on"), "{}", page.out);
+}
+
+#[test]
+fn a_run_that_may_not_be_read_is_not_called_none() {
+    let place = Place::new();
+    let name = format!("closed-{}", std::process::id());
+    let mut command = place.as_nobody(&["run", "--output", &name, "sh", "-c", "echo ready; read line"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut run = command.spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(run.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
+    place.allow(&name, 0o000);
+    let look = |arguments: &[&str]| {
+        let words = [&["top", &name], arguments].concat();
+        Ended::from(place.as_nobody(&words).output().expect("the binary starts"))
+    };
+    let ended = [look(&[]), look(&["--format", "json"])];
+    place.allow(&name, 0o755);
+    drop(run.stdin.take());
+    run.wait().expect("it ends");
+    for ended in ended {
+        let ended = ended.code(125).says(&format!("{name}` cannot be read")).says("hint: ");
+        assert_eq!(ended.out, "");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod machine;
 mod text;
 mod view;
 
-pub(crate) use self::find::running;
+pub(crate) use self::find::{Running, running};
 pub(crate) use self::machine::Machine;
 pub(crate) use self::text::text;
 pub(crate) use self::view::View;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use camino::Utf8PathBuf;
 use caulk_core::{Bytes, GpuSample, Slowed};
 
 use super::machine::Machine;
@@ -15,16 +16,20 @@ const LEAKS: usize = 3;
 /// Processes of a run that are shown.
 const PROCESSES: usize = 20;
 
-/// All runs; each line fits into the width.
-pub(crate) fn text(machine: &Machine, runs: &[View], width: usize) -> String {
+/// All runs, and the folders of such that cannot be read; each line fits into the width.
+pub(crate) fn text(machine: &Machine, runs: &[View], closed: &[Utf8PathBuf], width: usize) -> String {
     let mut lines = vec![machine.text()];
-    if runs.is_empty() {
+    if runs.is_empty() && closed.is_empty() {
         lines.push(String::new());
         lines.push("no run goes on; start one with `caulk run -- COMMAND`".into());
     }
     for run in runs {
         lines.push(String::new());
         lines.extend(of_run(run));
+    }
+    for folder in closed {
+        lines.push(String::new());
+        lines.push(format!("`{folder}` goes on and cannot be read: permission denied"));
     }
     lines.iter().fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "{}", clip(line, width));
@@ -171,7 +176,7 @@ mod tests {
             processes: vec![process, worker],
             warnings: vec!["alarm: GPU 0: 91 °C; it slows itself down".into()],
         };
-        insta::assert_snapshot!(text(&machine(), &[run], 100), @"
+        insta::assert_snapshot!(text(&machine(), &[run], &[], 100), @"
         900 MB of 4.00 GB free, load 1.2, processor 61 °C
 
         20261122-053825-train  python train.py
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn where_nothing_runs_that_is_said() {
-        insta::assert_snapshot!(text(&machine(), &[], 100), @"
+        insta::assert_snapshot!(text(&machine(), &[], &[], 100), @"
         900 MB of 4.00 GB free, load 1.2, processor 61 °C
 
         no run goes on; start one with `caulk run -- COMMAND`
