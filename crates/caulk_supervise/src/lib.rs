@@ -16,6 +16,7 @@ mod gpus;
 mod guard;
 mod hard;
 mod heaps;
+mod held;
 mod launch;
 mod package;
 mod proc;
@@ -41,6 +42,7 @@ pub use cgroup::room as cgroup_room;
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
 pub use guard::Checkpoints;
 pub use hard::{HardLimit, Means, NoHardLimit};
+pub use held::Held;
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 
 /// Whether lines on standard error say how the run is doing.

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 /// Signals that a person or a program sends to a job.
-const PASSED_ON: [i32; 6] =
+pub(crate) const PASSED_ON: [i32; 6] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
 /// A signal that has arrived.
@@ -61,29 +61,19 @@ impl Signals {
         let child = disposition(libc::SIGCHLD, Some(libc::SIG_DFL))?;
         let pipe = *PIPE_AT_START.get().unwrap_or(&libc::SIG_DFL);
         let before = Before { mask: change_mask(libc::SIG_BLOCK, &mask)?, child, pipe };
-        // SAFETY: `mask` is an initialised set; -1 asks for a new descriptor.
-        let descriptor =
-            unsafe { libc::signalfd(-1, &raw const mask, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
-        if descriptor < 0 {
-            let error = io::Error::last_os_error();
-            let _ = before.restore();
-            return Err(error);
+        match descriptor(&mask) {
+            Ok(file) => Ok(Self { file, before }),
+            Err(error) => {
+                let _ = before.restore();
+                Err(error)
+            }
         }
-        // SAFETY: the descriptor is new and owned by nothing else.
-        let file = unsafe { File::from_raw_fd(descriptor) };
-        Ok(Self { file, before })
     }
 
     /// The next signal that waits.
     pub(crate) fn next(&mut self) -> Option<Arrived> {
-        let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
         loop {
-            let count = self.file.read(&mut bytes).ok()?;
-            if count != bytes.len() {
-                return None;
-            }
-            // SAFETY: the kernel has filled the buffer with one of these, which is plain old data.
-            let info: libc::signalfd_siginfo = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
+            let info = next_of(&mut self.file)?;
             let signal = info.ssi_signo as i32;
             if signal == libc::SIGCHLD {
                 return Some(Arrived::Child);
@@ -154,8 +144,35 @@ impl Before {
     }
 }
 
+/// A descriptor from which signals of a set are read, without waiting.
+///
+/// # Errors
+/// What the system says where it gives none.
+pub(crate) fn descriptor(set: &libc::sigset_t) -> io::Result<File> {
+    // SAFETY: `set` is an initialised set; -1 asks for a new descriptor.
+    let descriptor = unsafe { libc::signalfd(-1, set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and owned by nothing else.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
+}
+
+/// The next signal that waits at a [`descriptor`].
+pub(crate) fn next_of(file: &mut File) -> Option<libc::signalfd_siginfo> {
+    let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
+    let count = file.read(&mut bytes).ok()?;
+    // SAFETY: the kernel has filled the buffer with one of these, which is plain old data.
+    (count == bytes.len()).then(|| unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) })
+}
+
+/// Does nothing happen when this signal comes?
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    disposition(signal, None).is_ok_and(|handler| handler == libc::SIG_IGN)
+}
+
 /// A set of signals.
-fn set_of(signals: impl IntoIterator<Item = i32>) -> libc::sigset_t {
+pub(crate) fn set_of(signals: impl IntoIterator<Item = i32>) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: the pointer is to a set that this call initialises.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };

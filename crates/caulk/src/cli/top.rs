@@ -12,7 +12,7 @@ Examples:
   caulk top --once              one look, for a log
   caulk top --format json       one look, for a program
 
-It reads what `caulk run` records, and disturbs nothing. Ctrl-C ends it, and nothing else.";
+It reads what `caulk run` records, and disturbs nothing. `q` or Ctrl-C ends it, and nothing else.";
 
 /// Watch runs that go on: memory, speed, GPUs, heat, and the line that leaks
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use caulk_record::HomeError;
 use serde_json::json;
 
 use crate::cli::{Format, TopArgs};
-use crate::top::{Machine, Running, View, running, text};
+use crate::top::{Machine, Running, View, listen, running, text};
 use crate::{exit, printer};
 
 /// Looking takes one part in so many of a core at most.
@@ -22,6 +22,7 @@ const SHARE: u32 = 20;
 /// If they cannot be shown, or the only ones that go on cannot be read.
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<i32> {
     let goes_on = io::stdout().is_terminal() && !args.once && args.format == Format::Text;
+    let help = if goes_on && listen() { "q quits" } else { "" };
     if goes_on {
         printer::clear()?;
     }
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<i32> {
         let Found { runs, closed } = found(args);
         let machine = Machine::look();
         let page = match args.format {
-            Format::Text => text(&machine, &runs, &closed, printer::data_options().width),
+            Format::Text => text(&machine, &runs, &closed, printer::data_options().width, help),
             Format::Json => json(&machine, &runs, &closed),
         };
         if !goes_on && runs.is_empty() {

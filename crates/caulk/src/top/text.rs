@@ -16,9 +16,15 @@ const LEAKS: usize = 3;
 /// Processes of a run that are shown.
 const PROCESSES: usize = 20;
 
-/// All runs, and the folders of such that cannot be read; each line fits into the width.
-pub(crate) fn text(machine: &Machine, runs: &[View], closed: &[Utf8PathBuf], width: usize) -> String {
-    let mut lines = vec![machine.text()];
+/// All runs, and the folders of such that cannot be read; each line fits into the width. `help` says which keys do something.
+pub(crate) fn text(
+    machine: &Machine,
+    runs: &[View],
+    closed: &[Utf8PathBuf],
+    width: usize,
+    help: &str,
+) -> String {
+    let mut lines = vec![format!("{}   {help}", machine.text()).trim_end().to_owned()];
     if runs.is_empty() && closed.is_empty() {
         lines.push(String::new());
         lines.push("no run goes on; start one with `caulk run -- COMMAND`".into());
@@ -176,8 +182,8 @@ mod tests {
             processes: vec![process, worker],
             warnings: vec!["alarm: GPU 0: 91 °C; it slows itself down".into()],
         };
-        insta::assert_snapshot!(text(&machine(), &[run], &[], 100), @"
-        900 MB of 4.00 GB free, load 1.2, processor 61 °C
+        insta::assert_snapshot!(text(&machine(), &[run], &[], 100, "q quits"), @"
+        900 MB of 4.00 GB free, load 1.2, processor 61 °C   q quits
 
         20261122-053825-train  python train.py
           progress 2 min 5 s, 3 epochs, 480 steps, 2.5 s per step
@@ -194,7 +200,7 @@ mod tests {
 
     #[test]
     fn where_nothing_runs_that_is_said() {
-        insta::assert_snapshot!(text(&machine(), &[], &[], 100), @"
+        insta::assert_snapshot!(text(&machine(), &[], &[], 100, ""), @"
         900 MB of 4.00 GB free, load 1.2, processor 61 °C
 
         no run goes on; start one with `caulk run -- COMMAND`

@@ -1,5 +1,7 @@
 //! The real binary in a folder of its own, seeing no Python package: what holds without an agent holds everywhere.
 
+pub(crate) mod terminal;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
