@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ._logging import say
 from ._looking import census
 from ._memory import format_bytes, get_memory_usage
-
-_log = logging.getLogger("caulk")
 
 #: Rows of each kind.
 _MOST = 10
@@ -41,7 +40,8 @@ def log_memory_stats(
     file
         Append to this file instead of logging: one JSON object per line where it ends with ``.jsonl``, else text.
     logger
-        Log there, at level ``INFO``, instead of to the logger ``caulk``.
+        Log there, at level ``INFO``, instead of to the logger ``caulk``. Where no handler is set up for it, the text goes
+        to standard error.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def log_memory_stats(
         stats |= _details()
     text = "\n  ".join(_lines(stats))
     if file is None:
-        (logger or _log).info("%s", text)
+        say(logging.INFO, text, logger)
         return stats
     with open(file, "a", encoding="utf-8") as out:
         out.write(json.dumps(stats) + "\n" if Path(file).suffix == ".jsonl" else text + "\n")

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from ._logging import say
 from ._memory import MemoryUsage, aggressive_gc, format_bytes, get_memory_usage, used_cuda
-
-_log = logging.getLogger("caulk")
 
 #: Steps whose times are compared with the newest ones.
 _USUAL_STEPS = 50
@@ -58,6 +57,8 @@ class WatchOptions:
 class Watch:
     """Memory over a training, as a framework's hooks tell where it is.
 
+    What it has to say goes to the logger ``caulk``, and to standard error where logging is not set up.
+
     Parameters
     ----------
     options
@@ -93,7 +94,7 @@ class Watch:
     def begin(self) -> None:
         """The training begins: what was measured before does not count."""
         self._reset()
-        _log.info("training begins: %s", get_memory_usage())
+        say(logging.INFO, f"training begins: {get_memory_usage()}")
 
     def pause(self) -> None:
         """What follows is no training step: its time does not count."""
@@ -121,7 +122,8 @@ class Watch:
         figures = self._figures(usage)
         for sink in self._sinks:
             sink(figures, self._steps)
-        _log.info("epoch %d: %s (%s since the first)", self._epochs, usage, _signed(usage.rss - self._base))
+        since = _signed(usage.rss - self._base)
+        say(logging.INFO, f"epoch {self._epochs}: {usage} ({since} since the first)")
         self._look_at_memory(usage)
         self.pause()
         return figures
@@ -129,12 +131,12 @@ class Watch:
     def end_validation(self) -> None:
         """A validation has ended: releases what it left, and says how much that was."""
         if self.options.release_after_validation:
-            _log.info("after validation: %s; now %s", aggressive_gc(), get_memory_usage())
+            say(logging.INFO, f"after validation: {aggressive_gc()}; now {get_memory_usage()}")
         self.pause()
 
     def end(self) -> None:
         """The training has ended."""
-        _log.info("training ends after %d steps: %s", self._steps, get_memory_usage())
+        say(logging.INFO, f"training ends after {self._steps} steps: {get_memory_usage()}")
 
     def _figures(self, usage: MemoryUsage) -> dict[str, float]:
         figures: dict[str, float] = {"memory/rss": usage.rss, "memory/swap": usage.swap}
@@ -179,7 +181,7 @@ class Watch:
         if kind not in self._warned:
             self._warned.add(kind)
             self.warnings.append(text)
-            _log.warning("%s", text)
+            say(logging.WARNING, text)
 
 
 def _temperature(cuda: Any) -> float | None:

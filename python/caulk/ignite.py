@@ -22,7 +22,8 @@ __all__ = ["LeakHandler", "WatchOptions"]
 class LeakHandler:
     """Logs memory at every epoch of a trainer, releases it after evaluators have run, and warns.
 
-    The figures go to the logger ``caulk``, and into ``trainer.state.metrics``.
+    The figures go to the logger ``caulk`` (to standard error where logging is not set up), and into
+    ``trainer.state.metrics``.
 
     Parameters
     ----------

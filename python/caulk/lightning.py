@@ -26,7 +26,8 @@ __all__ = ["LeakCallback", "PlotCallback", "WatchOptions"]
 class LeakCallback(Callback):
     """Logs memory at every epoch, releases it after validation, and warns.
 
-    The figures go to the logger ``caulk``, and as ``memory/rss`` and so on to the trainer's loggers.
+    The figures go to the logger ``caulk`` (to standard error where logging is not set up), and as ``memory/rss`` and so on
+    to the trainer's loggers.
 
     Parameters
     ----------

@@ -21,7 +21,8 @@ __all__ = ["LeakCallback", "WatchOptions"]
 class LeakCallback(TrainerCallback):
     """Logs memory at every epoch, releases it after evaluations, and warns.
 
-    The figures go to the logger ``caulk``, and into the trainer's log history.
+    The figures go to the logger ``caulk`` (to standard error where logging is not set up), and into the trainer's log
+    history.
 
     Parameters
     ----------
