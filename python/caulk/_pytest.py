@@ -19,6 +19,8 @@ _PER_STEP = 64 * 1024
 _MOST = 20
 
 _growth: pytest.StashKey[dict[str, int]] = pytest.StashKey()
+#: Has a test been found to leak?
+_found: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,13 +54,31 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     # The first run, pytest's own, may import and cache; the second may still fill what the first one made.
     pyfuncitem.obj(**arguments)
+    leak = None
     try:
         with leak_check(min_bytes):
             for _ in range(steps):
                 pyfuncitem.obj(**arguments)
     except LeakFound as found:
-        pytest.fail(f"over {steps} more runs of the test, {found}", pytrace=False)
+        leak = found
+    # Outside the handler: pytest shows what an error came of, and that would be the same text.
+    if leak is not None:
+        pyfuncitem.stash[_found] = True
+        pytest.fail(f"over {steps} more runs of the test, {leak}", pytrace=False)
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Leaves the first line of a leak to the summary, which repeats all of it where ``CI`` is set, and by ``-vv``.
+
+    With ``--tb=no`` the summary alone says what was found.
+    """
+    report = yield
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None and item.stash.get(_found, False) and item.config.option.tbstyle != "no":
+        crash.message = crash.message.partition("\n")[0].removesuffix(":")
+    return report
 
 
 def _arguments(steps: int = 5, min_bytes: int | None = None) -> tuple[int, int]:

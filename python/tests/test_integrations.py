@@ -330,6 +330,25 @@ def test_a_marked_test_fails_where_it_leaks(pytester, workers):
     assert "memory left in use by each test" in text and "leakfree needs at least one step" in text
 
 
+@pytest.mark.parametrize("ci", ["", "true"])
+@pytest.mark.parametrize("options", [("--junit-xml=told.xml",), ("-vv", "--numprocesses=1"), ("--tb=no", "-vv")])
+def test_a_leak_is_told_once(pytester, monkeypatch, ci, options):
+    # pytest takes an empty one for none, and repeats a failure's text in its summary where one is set.
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.delenv("BUILD_NUMBER", raising=False)
+    pytester.makepyfile(
+        "import pytest\nkept = []\n@pytest.mark.leakfree\ndef test_leaks(): kept.append(bytearray(1024**2))"
+    )
+    result = pytester.runpytest_subprocess(*options, *plugin())
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    told = [text.count(part) for part in ("grown at", ".kept` (list) grew from", "During handling")]
+    assert told == [1, 1, 0], text
+    assert "::test_leaks - Failed: over 5 more runs of" in text, text
+    if "--junit-xml=told.xml" in options:
+        assert (pytester.path / "told.xml").read_text().count("grown at") == 1
+
+
 def plugin():
     """Names the plugin where caulk is on the path but not installed."""
     known = subprocess.run([sys.executable, "-m", "pytest", "--markers"], capture_output=True, text=True).stdout
