@@ -39,6 +39,8 @@ pub struct Kept {
 pub struct Plan {
     /// The project's root, without links.
     pub root: Utf8PathBuf,
+    /// Folders that were gone through, relative to the root: those asked for that are there, without any inside another.
+    pub asked: Vec<Utf8PathBuf>,
     /// Files and links that may go, in order of their paths.
     pub old: Vec<Old>,
     /// Folders that will be empty then, the innermost first, relative to the root.
@@ -53,10 +55,19 @@ impl Plan {
         self.old.iter().map(|old| old.bytes).sum()
     }
 
+    /// Is there nothing that may go?
+    pub fn is_empty(&self) -> bool {
+        self.old.is_empty() && self.folders.is_empty()
+    }
+
+    /// Files that may go in one of the folders asked for.
+    pub fn in_folder<'a>(&'a self, folder: &'a Utf8Path) -> impl Iterator<Item = &'a Old> {
+        self.old.iter().filter(move |old| old.path.starts_with(folder))
+    }
+
     /// Of one of the folders asked for: files that may go, and their bytes.
     pub fn of_folder(&self, folder: &Utf8Path) -> (usize, u64) {
-        let inside = self.old.iter().filter(|old| old.path.starts_with(folder));
-        inside.fold((0, 0), |(count, bytes), old| (count + 1, bytes + old.bytes))
+        self.in_folder(folder).fold((0, 0), |(count, bytes), old| (count + 1, bytes + old.bytes))
     }
 }
 
@@ -128,8 +139,10 @@ impl Walk {
     fn run(mut self, folders: &[Utf8PathBuf]) -> Plan {
         for folder in folders {
             // A folder inside another one was gone through with it.
-            if !folders.iter().any(|other| other != folder && folder.starts_with(other)) {
+            let inside = |other: &Utf8PathBuf| other != folder && folder.starts_with(other);
+            if !folders.iter().any(inside) && !self.plan.asked.contains(folder) {
                 self.folder(folder);
+                self.plan.asked.push(folder.clone());
             }
         }
         self.plan.old.sort_by(|a, b| a.path.cmp(&b.path));

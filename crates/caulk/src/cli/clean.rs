@@ -11,7 +11,7 @@ const HELP: &str = "\
 Nothing is removed without --apply.
 
 Examples:
-  caulk clean                        what may go from runs/ and logs/, and how many bytes that frees
+  caulk clean                        what may go from runs/ and logs/, each with the bytes that frees
   caulk clean --apply                remove it
   caulk clean --models --older-than 30d --apply
   caulk clean outputs wandb          other folders of the project

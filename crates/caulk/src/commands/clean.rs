@@ -10,6 +10,7 @@ use caulk_core::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::brief::clip;
 use crate::cli::{CleanArgs, Format};
 use crate::exit;
 use crate::printer::{self, Printer};
@@ -43,17 +44,16 @@ pub(crate) fn run(args: &CleanArgs, printer: Printer) -> anyhow::Result<i32> {
     if args.models {
         folders.extend(settings.models);
     }
-    let request =
-        Request { root, folders: folders.clone(), keep: settings.keep, older_than: args.older_than };
+    let request = Request { root, folders, keep: settings.keep, older_than: args.older_than };
     let plan = caulk_clean::plan(&request)?;
     let removed = args.apply.then(|| caulk_clean::remove(&plan));
     let text = match args.format {
         Format::Json => format!("{:#}\n", document(&plan, removed.as_ref())),
-        Format::Text => table(&plan, &folders, removed.as_ref()),
+        Format::Text => table(&plan, removed.as_ref()),
     };
     printer::data(&text).context("failed to write to standard output")?;
     let failed = removed.map_or(0, |removed| removed.failed.len());
-    if failed == 0 && !args.apply && !plan.old.is_empty() && args.format == Format::Text {
+    if failed == 0 && !args.apply && !plan.is_empty() && args.format == Format::Text {
         printer.say("nothing was removed; `caulk clean --apply` with the same arguments does it\n");
     }
     Ok(if failed > 0 { exit::FOUND } else { exit::SUCCESS })
@@ -90,12 +90,18 @@ fn settings(root: &Utf8Path) -> anyhow::Result<Settings> {
     own.clone().try_into().with_context(|| format!("`[tool.caulk.clean]` in `{path}` cannot be used"))
 }
 
-fn table(plan: &Plan, folders: &[Utf8PathBuf], removed: Option<&Removed>) -> String {
+fn table(plan: &Plan, removed: Option<&Removed>) -> String {
     let mut lines = Vec::new();
-    for folder in folders {
+    for folder in &plan.asked {
         let (count, bytes) = plan.of_folder(folder);
         if count > 0 {
             lines.push(format!("{:>9}  {} in `{folder}`", Bytes(bytes).to_string(), files(count)));
+        }
+        // What is gone needs no list: there is nothing to decide any more.
+        if removed.is_none() {
+            lines.extend(plan.in_folder(folder).map(|old| listed(Some(old.bytes), &old.path)));
+            let empty = plan.folders.iter().filter(|inner| inner.starts_with(folder));
+            lines.extend(empty.map(|inner| listed(None, &inner.join(""))));
         }
     }
     let mut reasons: BTreeMap<&str, Vec<&Utf8Path>> = BTreeMap::new();
@@ -114,7 +120,7 @@ fn table(plan: &Plan, folders: &[Utf8PathBuf], removed: Option<&Removed>) -> Str
         lines.push(format!("     kept  {}{more}: {why}{remedy}", named.join(", ")));
     }
     match removed {
-        None if plan.old.is_empty() => lines.push("nothing to remove".into()),
+        None if plan.is_empty() => lines.push("nothing to remove".into()),
         None => lines.push(format!("{:>9}  in all would be freed", Bytes(plan.bytes()).to_string())),
         Some(removed) => {
             for (path, kind) in &removed.failed {
@@ -130,6 +136,12 @@ fn table(plan: &Plan, folders: &[Utf8PathBuf], removed: Option<&Removed>) -> Str
     lines.join("\n") + "\n"
 }
 
+/// Something that would go, below the folder that it is in: a file with its bytes, or a folder that is empty then.
+fn listed(bytes: Option<u64>, path: &Utf8Path) -> String {
+    let bytes = bytes.map_or_else(|| "-".into(), |bytes| Bytes(bytes).to_string());
+    format!("{bytes:>9}    {}", clip(path.as_str(), usize::MAX))
+}
+
 fn files(count: usize) -> String {
     if count == 1 { "1 file".into() } else { format!("{count} files") }
 }
@@ -142,5 +154,5 @@ fn document(plan: &Plan, removed: Option<&Removed>) -> Value {
             removed.failed.iter().map(|(path, kind)| json!({ "path": path, "why": kind.to_string() }));
         json!({ "files": removed.files, "bytes": removed.bytes, "failed": failed.collect::<Vec<_>>() })
     });
-    json!({ "schema": 1, "root": plan.root, "old": old, "bytes": plan.bytes(), "kept": kept, "removed": removed })
+    json!({ "schema": 1, "root": plan.root, "old": old, "folders": plan.folders, "bytes": plan.bytes(), "kept": kept, "removed": removed })
 }
