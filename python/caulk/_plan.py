@@ -24,6 +24,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils.data import DataLoader
 
 #: Batches that are tried at most: the largest, then each at most half of the one before.
 BATCHES = 8
@@ -43,6 +44,8 @@ class Subject:
     accumulation: int
     optimizer: str = ""
     mixed: bool = False
+    #: What the batches come from, as it is set up; `None` where the training has no `DataLoader`.
+    loader: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -93,7 +96,7 @@ def of_function(request: dict[str, Any], fake: FakeTensorMode) -> Subject:
 
 def of_training(request: dict[str, Any], fake: FakeTensorMode) -> Subject:
     """The largest model that a training calls before its first optimizer step, with what it calls it with."""
-    calls, optimizer = run_to_first_step(request["words"], request["seconds"])
+    calls, optimizer, loader = run_to_first_step(request["words"], request["seconds"])
     if not calls:
         raise ValueError("the training calls no model before its first optimizer step")
     sizes = {call[0]: sum(each.numel() for each in call[0].parameters()) for call in calls}
@@ -120,13 +123,23 @@ def of_training(request: dict[str, Any], fake: FakeTensorMode) -> Subject:
     forwards = sum(call[0] is model for call in calls)
     with fake:
         notes = (several,) if len(sizes) > 1 else ()
-        return Subject(emptied(model), inputs, sample, batch, forwards, optimizer, mixed, notes)
+        return Subject(emptied(model), inputs, sample, batch, forwards, optimizer, mixed, loader, notes)
 
 
-def run_to_first_step(words: list[str], seconds: int) -> tuple[list[tuple[Any, ...]], str]:
-    """Calls of models that are trained, each with whether it was under autocast, and what is to make the step."""
+def run_to_first_step(words: list[str], seconds: int) -> tuple[list[tuple[Any, ...]], str, dict[str, Any] | None]:
+    """Calls of models that are trained, each with whether it was under autocast, what is to make the step, and the loader.
+
+    Of several loaders that is the one that was gone through last.
+    """
     calls: list[tuple[Any, ...]] = []
     call, inside = torch.nn.Module.__call__, False
+    loader: dict[str, Any] | None = None
+    iterate = DataLoader.__iter__
+
+    def iterated(self: Any) -> Any:
+        nonlocal loader
+        loader = {name: getattr(self, name) for name in ("prefetch_factor", "pin_memory", "persistent_workers")}
+        return iterate(self)
 
     def called(module: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal inside
@@ -147,16 +160,16 @@ def run_to_first_step(words: list[str], seconds: int) -> tuple[list[tuple[Any, .
 
     register_optimizer_step_pre_hook(stepped)
     register_optimizer_step_post_hook(stepped)
-    torch.nn.Module.__call__ = called
+    torch.nn.Module.__call__, DataLoader.__iter__ = called, iterated
     # Whoever loads data for hours is ended by the signal.
     signal.alarm(seconds)
     try:
         run_as_main(words)
     except FirstStep as first:
-        return calls, str(first)
+        return calls, str(first), loader
     finally:
         signal.alarm(0)
-        torch.nn.Module.__call__ = call
+        torch.nn.Module.__call__, DataLoader.__iter__ = call, iterate
     raise ValueError("the training made no optimizer step")
 
 
@@ -310,6 +323,7 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
             "accumulation": subject.accumulation,
             "optimizer": subject.optimizer,
             "mixed": subject.mixed,
+            "loader": subject.loader,
         },
         "runs": [],
         "notes": [*subject.notes],

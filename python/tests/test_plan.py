@@ -227,6 +227,9 @@ def test_the_model_of_a_training_is_planned_for_a_gpu_that_is_not_here(tmp_path,
     document = json.loads(ended.stdout)
     settings = document["before"]["settings"]
     assert (settings["batch"], settings["accumulation"], settings["optimizer"]) == (batch, 2, "momentum"), settings
+    # As the training's own loader is.
+    assert (settings["workers"], settings["pin_memory"], settings["persistent_workers"]) == (0, False, False), settings
+    assert document["loader"]["num_workers"] == 0, document["loader"]
     options = ("--model", "plan_models:Cnn", "--input", "3x64x64", "--batch", str(batch), "--vram", "4GB")
     alone = json.loads(plan(*options, "--format", "json").stdout)
     keeps = [
@@ -235,6 +238,42 @@ def test_the_model_of_a_training_is_planned_for_a_gpu_that_is_not_here(tmp_path,
     ]
     assert keeps[0] == keeps[1], keeps
     assert {part["name"] for part in document["before"]["memory"]["host"]} == {"training process", "workers"}
+
+
+#: A training that gets its batches from no loader, on its own and beside a pool of processes.
+NO_LOADER = """
+import torch
+from plan_models import Cnn
+model = Cnn()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(30):
+    model(torch.randn(8, 3, 64, 64)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("machine", [("--ram", "64GB"), ("--vram", "1GB", "--ram", "64GB")])
+def test_nothing_is_said_of_a_loader_that_a_program_does_not_have(tmp_path, machine):
+    program = tmp_path / "train.py"
+    program.write_text(NO_LOADER)
+    plan_file = tmp_path / "safe.yaml"
+    environment = program_environment(PYTHONPATH=str(PROGRAMS))
+    options = ["--steps", "3", "--format", "json", "--output", str(plan_file), *machine]
+    command = [str(CAULK), "plan", *options, "--", sys.executable, str(program)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    assert set(document["loader"].values()) == {None} and set(document["validation"].values()) == {None}, document
+    loaders = {"num_workers", "prefetch_factor", "pin_memory", "persistent_workers", "validation_batch_size"}
+    said = {change["setting"] for name in ("changes", "advice") for change in document.get(name, [])}
+    assert not said & loaders, said
+    text = plan_file.read_text()
+    assert not any(name in text for name in loaders), text
+    applied = [str(CAULK), "run", "--output", str(tmp_path / "run"), "--apply", str(plan_file)]
+    ended = subprocess.run(
+        [*applied, "--", sys.executable, str(program)], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 0 and "plan for the DataLoader" not in ended.stderr, ended.stderr
 
 
 def test_a_command_that_is_no_python_program_leaves_the_gpu_out(tmp_path):

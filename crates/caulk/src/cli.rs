@@ -23,7 +23,7 @@ pub(crate) use self::check::{
 pub(crate) use self::clean::CleanArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::guard::GuardArgs;
-pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision};
+pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision, Progress as PlanProgress};
 pub(crate) use self::selftest::SelftestArgs;
 pub(crate) use self::top::TopArgs;
 use crate::settings::{Boundary, Budget};

@@ -84,16 +84,31 @@ impl Printer {
         self.aside(AnsiColor::Magenta, "guard:", text);
     }
 
-    /// Whole lines of caulk's own between those of the program.
+    /// How far something is that takes its time.
+    pub(crate) fn progress(self, text: &str) {
+        if !self.quiet {
+            self.whole_lines(text);
+        }
+    }
+
+    /// Is there somebody who watches?
+    pub(crate) fn is_terminal(self) -> bool {
+        self.terminal
+    }
+
     fn aside(self, color: AnsiColor, label: &str, text: &str) {
         let label = self.paint(color, label);
-        let text = text.replace('\n', "\n       ");
+        self.whole_lines(&format!("{label} {}", text.replace('\n', "\n       ")));
+    }
+
+    /// Whole lines of caulk's own between those of the program.
+    fn whole_lines(self, text: &str) {
         if self.terminal && would_stop() {
             return;
         }
         // A bar may stand in this line: it is cleared, and drawn again below by its program.
         let start = if self.terminal { "\r\x1b[K" } else { "" };
-        to_stderr(&format!("{start}caulk: {label} {text}\n"));
+        to_stderr(&format!("{start}caulk: {text}\n"));
     }
 
     /// Why the command failed: the error, its causes, what to do.

@@ -4,6 +4,7 @@
 mod support;
 
 use support::Place;
+use support::terminal::Session;
 
 const SMALL: [&str; 4] = ["--gpu", "GTX 1650", "--ram", "16GB"];
 
@@ -12,12 +13,79 @@ fn a_preset_is_planned_for_a_small_card() {
     let place = Place::new();
     let arguments =
         [&["plan", "--preset", "vit_gru", "--output", "safe.yaml", "--batch", "16"], &SMALL[..]].concat();
-    let ended = place.caulk(&arguments).code(0).prints("predicted, not measured").prints("derivatives.yaml");
+    let ended = place.caulk(&arguments).code(0).prints("predicted, not measured");
     assert!(ended.out.contains("16-mixed") && ended.out.contains("beyond the plan"), "{ended:#?}");
     let yaml = place.read("safe.yaml");
     for line in ["schema: 1", "loader:", "  precision: \"16-mixed\"  # was 32-true: ", "# beyond the plan:"] {
         assert!(yaml.contains(line), "{line} is missing: {yaml}");
     }
+}
+
+#[test]
+fn where_figures_come_from_is_said_to_who_asks() {
+    let place = Place::new();
+    let origins = ["derivatives.yaml", "where the figures come from", "computed from its layers"];
+    for arguments in [&SMALL[..], &[]] {
+        let arguments = [&["plan", "--preset", "vit_gru"], arguments].concat();
+        let brief = place.caulk(&arguments).code(0);
+        assert!(origins.iter().all(|origin| !brief.out.contains(origin)), "{brief:#?}");
+        let explained = place.caulk(&[&arguments[..], &["--explain"]].concat()).code(0);
+        assert!(origins.iter().all(|origin| explained.out.contains(origin)), "{explained:#?}");
+    }
+    let brief = place.caulk(&[&["plan", "--preset", "vit_gru"], &SMALL[..]].concat());
+    brief.prints("`--explain` says where each figure comes from");
+    let measured = ["plan", "--ram", "64GB", "--explain", "--", "true"];
+    place.caulk(&measured).code(0).prints("measured; up to a quarter more");
+}
+
+#[test]
+fn a_training_that_takes_its_time_shows_how_far_it_is() {
+    let place = Place::new();
+    let words =
+        |options: &[&'static str]| [&["plan", "--seconds", "3"], options, &["--", "sleep", "60"]].concat();
+    let says = "caulk: plan: 0 of 20 steps, 2 of 3 s, ";
+    let mut session = Session::start(&mut place.command(&words(&[])));
+    session.read_until(says);
+    session.read_until("the training made no step");
+    assert_eq!(session.end().code(), Some(125));
+    place.caulk(&words(&["--progress", "line"])).code(125).says(says);
+    for quiet in [&[][..], &["--progress", "none"]] {
+        let ended = place.caulk(&words(quiet)).code(125);
+        assert!(!ended.err.contains("caulk: plan: "), "{ended:#?}");
+    }
+}
+
+#[test]
+fn a_model_that_takes_its_time_shows_that_it_does() {
+    let place = Place::new();
+    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/caulk");
+    let slow = place.write("python", "#!/bin/sh\nsleep 3\necho 'caulk:{\"error\": \"not this one\"}'\n");
+    place.allow("python", 0o755);
+    let python = slow.to_string_lossy();
+    let words = ["plan", "--model", "net:make", "--input", "3", "--vram", "4GB", "--python", &python];
+    let mut command = place.command(&words);
+    let mut session = Session::start(command.env("CAULK_PACKAGE", package));
+    session.read_until("caulk: plan: the model is run on tensors without contents");
+    session.read_until("tensors without contents: 2 s");
+    session.read_until("not this one");
+    assert_eq!(session.end().code(), Some(125));
+}
+
+#[test]
+fn workers_of_a_pool_are_no_loaders() {
+    let place = Place::new();
+    let pool = "import multiprocessing, time\n\
+                def work(number):\n    time.sleep(1)\n    return bytearray(64 << 20)[0]\n\
+                with multiprocessing.get_context('fork').Pool(3) as pool:\n    print(sum(pool.map(work, range(6))))\n";
+    place.write("pool.py", pool);
+    let words = ["plan", "--ram", "100MB", "--output", "safe.yaml", "--", "python3", "pool.py"];
+    let ended = place.caulk(&words).code(1).prints("It does not fit on the host: ");
+    assert!(!ended.out.contains("num_workers"), "{ended:#?}");
+    let yaml = place.read("safe.yaml");
+    assert!(!yaml.contains("num_workers") && yaml.contains("loader:  # none was seen"), "{yaml}");
+    // Applied, it changes nothing and stops nobody.
+    let ended = place.caulk(&["run", "--apply", "safe.yaml", "sh", "-c", "exit 4"]).code(4);
+    ended.says("the plan sets nothing of a loader: the program runs as it is");
 }
 
 #[test]

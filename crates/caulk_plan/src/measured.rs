@@ -14,6 +14,8 @@ pub struct Measured {
     pub training: f64,
     /// Workers that lived at once.
     pub workers: u64,
+    /// Does a `DataLoader` of the program have workers? Those of a pool are nobody's to plan for.
+    pub loaders: bool,
     /// What the largest of them had for itself.
     pub worker: Estimate,
     /// What torch had reserved on the GPU.
@@ -40,7 +42,8 @@ pub struct MeasuredPlan {
 /// Plans with what was measured: fewer workers where the host is small.
 pub fn plan_measured(seen: &Measured, machine: &Machine) -> MeasuredPlan {
     let fits = |workers: u64| machine.host_takes(memory_with(seen, workers, machine).on_host());
-    let workers = (0..=seen.workers).rev().find(|workers| fits(*workers)).unwrap_or(0);
+    let fewest = if seen.loaders { 0 } else { seen.workers };
+    let workers = (fewest..=seen.workers).rev().find(|workers| fits(*workers)).unwrap_or(fewest);
     let after = memory_with(seen, workers, machine);
     let is_known = machine.gpu.is_none() || seen.gpu_reserved > 0.0;
     let fits_gpu = is_known.then(|| machine.gpu_takes(after.on_gpu()));
@@ -94,6 +97,7 @@ mod tests {
             steps: 20,
             training: 2.0 * GB,
             workers: 8,
+            loaders: true,
             worker: Estimate::exact(GB),
             gpu_reserved: 3.0 * GB,
         };
@@ -104,6 +108,14 @@ mod tests {
         check(64.0, 8, true);
         check(8.0, 3, true);
         check(2.0, 0, false);
+    }
+
+    #[test]
+    fn workers_of_no_loader_stay() {
+        let seen = Measured { workers: 8, worker: Estimate::exact(GB), ..Measured::default() };
+        let plan = plan_measured(&seen, &machine(4.0, 8.0));
+        assert_eq!((plan.workers, plan.fits_host), (8, false));
+        assert_eq!(plan.before, plan.after);
     }
 
     #[test]

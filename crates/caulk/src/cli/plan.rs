@@ -17,6 +17,7 @@ Examples:
   caulk plan --ram 8GB -- python train.py                     some steps of a training, measured
   caulk plan --gpu T4 -- python train.py                      the same, and its model on a GPU that is not here
   caulk plan --config model.toml --gpu T4                     a model by its layers
+  caulk plan --preset x3d --gpu T4 --explain                  and where each figure comes from
 
 Presets: logistic_regression, svm, naive_cnn, vit_gru, vit_transformer, slowfast, x3d.
 
@@ -65,6 +66,14 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub(crate) seconds: u64,
 
+    /// Lines on standard error while the training runs or the model is counted
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) progress: Progress,
+
+    /// Say where each figure comes from
+    #[arg(long)]
+    pub(crate) explain: bool,
+
     /// Interpreter that runs the model, or is asked for a GPU [default: python, else python3, as the shell finds it]
     #[arg(long, value_name = "PYTHON", value_hint = ValueHint::ExecutablePath)]
     pub(crate) python: Option<Utf8PathBuf>,
@@ -79,6 +88,18 @@ pub(crate) struct PlanArgs {
 
     #[command(flatten)]
     pub(crate) before: Before,
+}
+
+/// When to print lines on how far it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Progress {
+    /// If standard error is a terminal, every 5 seconds
+    #[default]
+    Auto,
+    /// Also into files and pipes, there every 30 seconds
+    Line,
+    /// Never
+    None,
 }
 
 /// The model.

@@ -5,13 +5,13 @@ use std::fs;
 use anyhow::{Context, ensure};
 use camino::Utf8Path;
 use caulk_plan::{
-    Machine, MeasuredPlan, Model, Settings, Source, advice, changes, memory, plan_measured, preset,
+    Machine, Measured, MeasuredPlan, Model, Settings, Source, advice, changes, memory, plan_measured, preset,
 };
 use serde_json::json;
 
 use crate::cli::{Format, PlanArgs};
 use crate::places::Places;
-use crate::plan::{Document, Outcome};
+use crate::plan::{Document, Outcome, Progress};
 use crate::printer::{self, Printer};
 use crate::{exit, files, plan};
 
@@ -28,11 +28,11 @@ pub(crate) fn run(args: &PlanArgs, printer: Printer) -> anyhow::Result<i32> {
     if !args.what.command.is_empty() || args.what.run.is_some() {
         return measured(args, &machine, printer);
     }
-    let source = source(args)?;
+    let source = source(args, printer)?;
     let before = plan::before(args, &source);
     if machine.gpu.is_none() && machine.ram.is_none() && args.output.is_none() && args.format == Format::Text
     {
-        printer::data(&plan::sizes(&source, &before, &machine)?)?;
+        printer::data(&plan::sizes(&source, &before, &machine, args.explain)?)?;
         return Ok(exit::SUCCESS);
     }
     let outcome = outcome(&source, before, &machine)?;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &PlanArgs, printer: Printer) -> anyhow::Result<i32> {
 /// Prints and writes what was found.
 fn told(args: &PlanArgs, source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result<i32> {
     let shown = match args.format {
-        Format::Text => plan::text(source, machine, outcome)?,
+        Format::Text => plan::text(source, machine, outcome, args.explain)?,
         Format::Json => json(source, machine, outcome)?,
     };
     if let Some(path) = &args.output {
@@ -63,7 +63,7 @@ fn measured(args: &PlanArgs, machine: &Machine, printer: Printer) -> anyhow::Res
     };
     let found = plan_measured(&seen, machine);
     if found.fits_gpu.is_none() {
-        match for_gpu(args, &found, machine) {
+        match for_gpu(args, &seen, &found, machine, Progress::new(args.progress, printer)) {
             Ok((source, outcome)) => {
                 let steps = seen.steps;
                 printer.note(&format!(
@@ -77,7 +77,8 @@ fn measured(args: &PlanArgs, machine: &Machine, printer: Printer) -> anyhow::Res
             }
         }
     }
-    let document = Document::for_workers(found.workers);
+    let nothing = || Document { schema: plan::SCHEMA, ..Document::default() };
+    let document = if seen.loaders { Document::for_workers(found.workers) } else { nothing() };
     let mut json = serde_json::to_value(&document)?;
     json["basis"] = "measured".into();
     json["measured"] = json!(seen);
@@ -88,28 +89,39 @@ fn measured(args: &PlanArgs, machine: &Machine, printer: Printer) -> anyhow::Res
         let yaml = plan::yaml(&document, &head, &[], &[]);
         files::write(path, if path.extension() == Some("json") { &json } else { &yaml })?;
     }
-    let text = plan::measured(&seen, &found, machine);
+    let text = plan::measured(&seen, &found, machine, args.explain);
     printer::data(if args.format == Format::Json { &json } else { &text })?;
     Ok(if found.fits_gpu != Some(false) && found.fits_host { exit::SUCCESS } else { exit::FOUND })
 }
 
 /// What a training's own model needs on the GPU, found by running it up to its first optimizer step; on the host it needs
 /// what was measured.
-fn for_gpu(args: &PlanArgs, measured: &MeasuredPlan, machine: &Machine) -> anyhow::Result<(Source, Outcome)> {
+fn for_gpu(
+    args: &PlanArgs,
+    seen: &Measured,
+    measured: &MeasuredPlan,
+    machine: &Machine,
+    progress: Progress,
+) -> anyhow::Result<(Source, Outcome)> {
     ensure!(!args.what.command.is_empty(), "a run that was recorded cannot be looked into again");
-    let (source, found) = plan::trace_training(args)?;
-    let before = Settings {
+    let (source, found) = plan::trace_training(args, progress)?;
+    let mut before = Settings {
         batch: found.batch,
         validation_batch: found.batch,
         accumulation: found.accumulation,
         precision: found.precision(),
         optimizer: found.optimizer(),
-        workers: measured.workers,
         ..plan::before(args, &source)
     };
+    let has_loader = seen.loaders || found.loader.is_some();
+    // Workers of a pool are none of a loader's.
+    plan::set_loader(&mut before, found.loader, if has_loader { measured.workers } else { 0 });
     // The host is planned for already.
     let alone = Machine { ram: None, ..machine.clone() };
     let mut outcome = outcome(&source, before, &alone)?;
+    if !has_loader {
+        outcome.leave_loaders_out();
+    }
     outcome.plan.memory.host.clone_from(&measured.after.host);
     outcome.plan.fits_host = measured.fits_host;
     if let Some(memory) = &mut outcome.memory_before {
@@ -118,14 +130,15 @@ fn for_gpu(args: &PlanArgs, measured: &MeasuredPlan, machine: &Machine) -> anyho
     Ok((source, outcome))
 }
 
-fn source(args: &PlanArgs) -> anyhow::Result<Source> {
+fn source(args: &PlanArgs, printer: Printer) -> anyhow::Result<Source> {
     if let Some(name) = &args.what.preset {
         return Ok(Source::Layers(Box::new(preset(name)?)));
     }
     if args.what.model.is_some() {
         let usual = caulk_plan::Training::default();
         let batch = args.before.batch.unwrap_or(usual.batch);
-        return plan::trace(args, batch, args.before.accumulation.unwrap_or(usual.accumulation));
+        let accumulation = args.before.accumulation.unwrap_or(usual.accumulation);
+        return plan::trace(args, batch, accumulation, Progress::new(args.progress, printer));
     }
     let path = args.what.config.as_deref().context("no model was named")?;
     Ok(Source::Layers(Box::new(config(path)?)))
@@ -146,12 +159,13 @@ fn outcome(source: &Source, before: Settings, machine: &Machine) -> anyhow::Resu
         advice: advice(source, &plan.settings, machine)?,
         before,
         plan,
+        has_loader: true,
     })
 }
 
 fn json(source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result<String> {
     let memory = |memory: &caulk_plan::Memory| json!({ "gpu": memory.gpu, "host": memory.host, "gpu_total": memory.on_gpu(), "host_total": memory.on_host() });
-    let mut document = serde_json::to_value(Document::from(&outcome.plan.settings))?;
+    let mut document = serde_json::to_value(outcome.document())?;
     let more = json!({
         "basis": "predicted, not measured",
         "origin": source.origin(),
@@ -172,7 +186,7 @@ fn json(source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result
 
 fn yaml(source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result<String> {
     let mut head = vec!["caulk plan".to_owned()];
-    head.extend(plan::head(source, machine)?);
+    head.extend(plan::head(source, machine, true)?);
     let memory = &outcome.plan.memory;
     if machine.gpu.is_some() {
         head.push(format!("GPU {}", memory.on_gpu()));
@@ -185,5 +199,5 @@ fn yaml(source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result
     let further =
         further.map(|a| format!("{}: {} -> {}{}; {}", a.setting, a.before, a.after, plan::saved(a), a.why));
     let further: Vec<String> = ["beyond the plan:".to_owned()].into_iter().chain(further).collect();
-    Ok(plan::yaml(&Document::from(&outcome.plan.settings), &head, &outcome.changes, &further))
+    Ok(plan::yaml(&outcome.document(), &head, &outcome.changes, &further))
 }

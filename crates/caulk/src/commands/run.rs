@@ -31,6 +31,9 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
     if let Some(own) = plan.as_ref().and_then(Document::left_to_the_program) {
         printer.note(&format!("the plan is applied to loaders alone; set in the program: {own}"));
     }
+    if plan.as_ref().is_some_and(|plan| plan.setting().is_empty()) {
+        printer.note("the plan sets nothing of a loader: the program runs as it is");
+    }
     let options = options(args, plan.as_ref());
     let recorder = recorder(args, printer)?;
     let (folder, outcome) = if args.guard.guard {
@@ -114,6 +117,7 @@ fn options(args: &RunArgs, plan: Option<&Document>) -> caulk_supervise::Options 
     options.budget = args.budget.map(|budget| budget.of(target::memory()));
     let settings = args.boundary.map(Boundary::setting).into_iter();
     let everywhere = if args.apply_everywhere { ",everywhere:1" } else { "" };
+    let plan = plan.filter(|plan| !plan.setting().is_empty());
     let apply = plan.map(|plan| format!("apply={}{everywhere}", plan.setting()));
     let settings: Vec<String> = settings.chain(args.trim.then(|| "trim=1".into())).chain(apply).collect();
     options.agent_settings = settings.join(";");

@@ -21,11 +21,13 @@ pub(crate) fn read(path: &Utf8Path) -> anyhow::Result<Document> {
 fn parse(text: &str) -> anyhow::Result<Document> {
     let value: Value =
         if text.trim_start().starts_with('{') { serde_json::from_str(text)? } else { yaml::read(text)? };
+    let says_loader = value.get("loader").is_some();
     let document: Document = serde_json::from_value(value)?;
     if document.schema != SCHEMA {
         bail!("it is of form {}, this caulk knows {SCHEMA}", document.schema);
     }
-    if document.setting().is_empty() {
+    // One that was made for a program without a loader says so.
+    if document.setting().is_empty() && !says_loader {
         bail!("it sets nothing of a loader");
     }
     Ok(document)
@@ -82,6 +84,8 @@ mod tests {
         assert!(told.contains("accumulate_grad_batches 4") && told.contains("16-mixed"), "{told}");
         let json = parse("{\"schema\": 1, \"loader\": {\"num_workers\": 0}, \"advice\": []}").unwrap();
         assert_eq!((json.setting().as_str(), json.left_to_the_program()), ("num_workers:0", None));
+        let none = parse("schema: 1\nloader:  # none was seen\n").unwrap();
+        assert!(none.setting().is_empty() && none.has_no_loader());
     }
 
     #[test]

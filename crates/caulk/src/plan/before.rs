@@ -2,6 +2,7 @@
 
 use caulk_plan::{Decoding, Input, Settings, Source, Training};
 
+use super::trace::FoundLoader;
 use crate::cli::{PlanArgs, PlanBefore};
 
 /// Batches that a worker prepares ahead, as `DataLoader` does unless it is told otherwise.
@@ -35,4 +36,12 @@ pub(crate) fn before(args: &PlanArgs, source: &Source) -> Settings {
         validation_batch: batch,
         validation_every: 1,
     }
+}
+
+/// Takes over the loader that a training was seen to have, or none: then there is nothing of one to change.
+pub(crate) fn set_loader(settings: &mut Settings, loader: Option<FoundLoader>, workers: u64) {
+    settings.workers = workers;
+    settings.prefetch = loader.and_then(|loader| loader.prefetch_factor).unwrap_or(PREFETCH);
+    settings.pin_memory = loader.is_some_and(|loader| loader.pin_memory);
+    settings.persistent_workers = loader.is_some_and(|loader| loader.persistent_workers);
 }

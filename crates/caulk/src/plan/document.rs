@@ -45,7 +45,27 @@ pub(crate) struct Validation {
     pub(crate) check_val_every_n_epoch: Option<u64>,
 }
 
+/// What is only a loader's, by the names that changes have.
+pub(crate) const OF_LOADERS: [&str; 6] = [
+    "num_workers",
+    "prefetch_factor",
+    "pin_memory",
+    "persistent_workers",
+    "validation_batch_size",
+    "validation_every",
+];
+
 impl Document {
+    /// The plan for a program that has no loader: what is only a loader's is left out.
+    pub(crate) fn without_loaders(self) -> Self {
+        Self { loader: Loader::default(), validation: Validation::default(), ..self }
+    }
+
+    /// Does it say nothing of loaders, as one for a program without any?
+    pub(crate) fn has_no_loader(&self) -> bool {
+        self.loader == Loader::default()
+    }
+
     /// A plan for loaders alone.
     pub(crate) fn for_workers(workers: u64) -> Self {
         let loader = Loader { num_workers: Some(workers), ..Loader::default() };

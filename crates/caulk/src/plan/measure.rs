@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::{Boundary, Message};
-use caulk_core::{Recording, Role};
+use caulk_core::{Bytes, Recording, Role};
 use caulk_plan::{Estimate, Measured};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::progress::{Progress, Step};
 use crate::cli::PlanArgs;
 use crate::printer::Printer;
 use crate::summary;
@@ -36,7 +37,8 @@ pub(crate) fn measure(args: &PlanArgs, printer: Printer) -> anyhow::Result<Measu
     command.stdin(Stdio::null()).stdout(io::stderr().as_fd().try_clone_to_owned()?);
     printer.say(&format!("caulk: the training is run for {} steps, or {} s\n", args.steps, args.seconds));
     let child = command.spawn().context("failed to start `caulk run`")?;
-    let ended_itself = conduct(child, &folder, args)?;
+    let step = Progress::new(args.progress, printer).begin("plan: the training starts");
+    let ended_itself = conduct(child, &folder, args, step)?;
     if !folder.exists() {
         bail!("the command could not be started");
     }
@@ -50,14 +52,25 @@ pub(crate) fn measure(args: &PlanArgs, printer: Printer) -> anyhow::Result<Measu
 }
 
 /// Waits for the steps; the exit code where the training ended before.
-fn conduct(mut child: Child, folder: &Utf8Path, args: &PlanArgs) -> anyhow::Result<Option<i32>> {
+fn conduct(
+    mut child: Child,
+    folder: &Utf8Path,
+    args: &PlanArgs,
+    mut step: Step,
+) -> anyhow::Result<Option<i32>> {
     let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status.code());
         }
-        let steps =
-            caulk_record::read(folder).map_or(0, |recording| summary::of(&recording).steps.unwrap_or(0));
+        // Not there at first.
+        let recording = caulk_record::read(folder).unwrap_or_default();
+        let steps = summary::of(&recording).steps.unwrap_or(0);
+        step.tick(|seconds| {
+            let resident = recording.system.last().map_or(0, |sample| sample.tree_rss_bytes);
+            let (resident, wanted, most) = (Bytes(resident), args.steps, args.seconds);
+            format!("plan: {steps} of {wanted} steps, {seconds} of {most} s, {resident} resident")
+        });
         if steps >= args.steps || began.elapsed() >= Duration::from_secs(args.seconds) {
             return stop(child, folder).map(|()| None);
         }
@@ -130,6 +143,7 @@ fn of(recording: &Recording) -> Measured {
         steps: summary::of(recording).steps.unwrap_or(0),
         training: training as f64,
         workers: most_at_once(recording),
+        loaders: has_loaders(recording),
         worker,
         gpu_reserved: reserved.max().unwrap_or(0) as f64,
     }
@@ -137,6 +151,15 @@ fn of(recording: &Recording) -> Measured {
 
 fn boundary(message: &Message) -> Option<&Boundary> {
     if let Message::Boundary(boundary) = message { Some(boundary) } else { None }
+}
+
+/// Has a `DataLoader` begun workers? They say so themselves, or have the name that torch gives them.
+fn has_loaders(recording: &Recording) -> bool {
+    let says = recording
+        .events
+        .iter()
+        .any(|event| matches!(&event.message, Message::Hello(hello) if hello.worker.is_some()));
+    says || recording.processes.iter().any(|process| process.name.starts_with("pt_data_worker"))
 }
 
 /// Workers that lived at the same time.

@@ -9,6 +9,8 @@ use caulk_plan::{
     plan,
 };
 
+use super::document::{Document, OF_LOADERS};
+
 /// Sizes of GPUs that are tried where none is named, in GB.
 const SIZES: [u64; 7] = [4, 6, 8, 16, 24, 40, 80];
 
@@ -19,16 +21,35 @@ pub(crate) struct Outcome {
     pub(crate) plan: Plan,
     pub(crate) changes: Vec<Change>,
     pub(crate) advice: Vec<Change>,
+    /// Has the program one?
+    pub(crate) has_loader: bool,
 }
 
-/// What it is and for what it is planned.
-pub(crate) fn head(source: &Source, machine: &Machine) -> anyhow::Result<Vec<String>> {
+impl Outcome {
+    /// The settings that the plan comes to.
+    pub(crate) fn document(&self) -> Document {
+        let document = Document::from(&self.plan.settings);
+        if self.has_loader { document } else { document.without_loaders() }
+    }
+
+    /// The program has no loader: nothing is said of one.
+    pub(crate) fn leave_loaders_out(&mut self) {
+        self.has_loader = false;
+        for list in [&mut self.changes, &mut self.advice] {
+            list.retain(|change| !OF_LOADERS.contains(&change.setting));
+        }
+    }
+}
+
+/// What it is and for what it is planned; `explain` says how it was found.
+pub(crate) fn head(source: &Source, machine: &Machine, explain: bool) -> anyhow::Result<Vec<String>> {
     let parameters = source.parameters()? as f64;
     let summary = source.summary();
     let colon = if summary.is_empty() { "" } else { ": " };
+    let how = if explain { format!("; {}", source.origin()) } else { String::new() };
     let mut lines = vec![
         format!("{}{colon}{summary} ({} parameters)", source.name(), count(parameters)),
-        format!("predicted, not measured; {}", source.origin()),
+        format!("predicted, not measured{how}"),
     ];
     let gpu = machine.gpu.as_ref().map(|gpu| format!("{} ({})", gpu.name, size(gpu.memory)));
     let ram = machine.ram.map(|ram| format!("{} of host memory", size(ram)));
@@ -40,12 +61,17 @@ pub(crate) fn head(source: &Source, machine: &Machine) -> anyhow::Result<Vec<Str
     Ok(lines)
 }
 
-/// All of it.
+/// All of it; where each figure comes from, for who wants to have it explained.
 ///
 /// # Errors
 /// If the model cannot be computed.
-pub(crate) fn text(source: &Source, machine: &Machine, outcome: &Outcome) -> anyhow::Result<String> {
-    let mut text = head(source, machine)?.join("\n") + "\n\n";
+pub(crate) fn text(
+    source: &Source,
+    machine: &Machine,
+    outcome: &Outcome,
+    explain: bool,
+) -> anyhow::Result<String> {
+    let mut text = head(source, machine, explain)?.join("\n") + "\n\n";
     let _ = writeln!(text, "{:<34} {:<34} after", "", "before");
     let none = Memory::default();
     let before = outcome.memory_before.as_ref().unwrap_or(&none);
@@ -61,12 +87,15 @@ pub(crate) fn text(source: &Source, machine: &Machine, outcome: &Outcome) -> any
         text += "\nIt fits as it is: nothing has to be changed.\n";
     }
     text += &listed("beyond the plan", &outcome.advice);
-    text += &sources(after);
+    text += &origins(after, explain);
     Ok(text)
 }
 
-/// Where each figure comes from.
-fn sources(memory: &Memory) -> String {
+/// Where each figure comes from, or how to see that.
+fn origins(memory: &Memory, explain: bool) -> String {
+    if !explain {
+        return "\n`--explain` says where each figure comes from.\n".into();
+    }
     let mut text = "\nwhere the figures come from\n".to_owned();
     for part in memory.gpu.iter().chain(&memory.host) {
         let _ = writeln!(text, "  {:<32} {}", part.name, part.source);
@@ -120,7 +149,7 @@ pub(crate) fn saved(change: &Change) -> String {
 }
 
 /// What was measured, and what follows.
-pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) -> String {
+pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine, explain: bool) -> String {
     let mut text = match seen.steps {
         0 => "measured over a run without a step of a training that caulk recognises: what it held, and no more\n\n".into(),
         steps => format!("measured over {steps} steps; what comes later in an epoch is predicted\n\n"),
@@ -130,7 +159,7 @@ pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) 
         text += &side("GPU", &plan.before.gpu, &plan.after.gpu, machine.gpu_room());
     }
     text += &side("host", &plan.before.host, &plan.after.host, machine.host_room());
-    if plan.workers < seen.workers {
+    if seen.loaders && plan.workers < seen.workers {
         let _ =
             writeln!(text, "\nnum_workers {} -> {}: each holds {}", seen.workers, plan.workers, seen.worker);
     }
@@ -143,7 +172,9 @@ pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) 
         );
     }
     if !plan.fits_host {
-        text += "\nIt does not fit on the host even without workers: `caulk run` names what holds memory there.\n";
+        let even = if seen.loaders { " even without workers" } else { "" };
+        let _ =
+            writeln!(text, "\nIt does not fit on the host{even}: `caulk run` names what holds memory there.");
     }
     if plan.fits_gpu != Some(false) && plan.fits_host && plan.workers == seen.workers {
         let on = if plan.fits_gpu.is_none() { " on the host" } else { "" };
@@ -152,15 +183,20 @@ pub(crate) fn measured(seen: &Measured, plan: &MeasuredPlan, machine: &Machine) 
             _ => writeln!(text, "\nIt fits{on} as it is, as far as these steps tell."),
         };
     }
-    text
+    text + &origins(&plan.after, explain)
 }
 
 /// What fits GPUs of usual sizes, where none is named.
 ///
 /// # Errors
 /// If the model cannot be computed.
-pub(crate) fn sizes(source: &Source, before: &Settings, machine: &Machine) -> anyhow::Result<String> {
-    let mut text = head(source, machine)?.join("\n") + "\n\n";
+pub(crate) fn sizes(
+    source: &Source,
+    before: &Settings,
+    machine: &Machine,
+    explain: bool,
+) -> anyhow::Result<String> {
+    let mut text = head(source, machine, explain)?.join("\n") + "\n\n";
     let now = Machine { gpu: Some(card(80)), ..machine.clone() };
     let as_it_is = memory(source, before, &now)?.context("the model was not run with these settings")?;
     let _ = writeln!(text, "as it is now: {} on a GPU", as_it_is.on_gpu());
@@ -188,6 +224,9 @@ pub(crate) fn sizes(source: &Source, before: &Settings, machine: &Machine) -> an
         );
     }
     text += "\n`--gpu NAME`, `--vram SIZE` or `--auto` plans for one of them, with reasons and a file of settings.\n";
+    if explain {
+        text += &origins(&as_it_is, explain);
+    }
     Ok(text)
 }
 

@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::progress::Progress;
 use crate::cli::{self, PlanArgs};
 use crate::doctor;
 
@@ -19,7 +20,12 @@ const HELPER: &str = "_plan.py";
 ///
 /// # Errors
 /// If there is no package or interpreter, or the model cannot be made or run.
-pub(crate) fn trace(args: &PlanArgs, batch: u64, accumulation: u64) -> anyhow::Result<Source> {
+pub(crate) fn trace(
+    args: &PlanArgs,
+    batch: u64,
+    accumulation: u64,
+    progress: Progress,
+) -> anyhow::Result<Source> {
     let (model, input) =
         args.what.model.as_ref().zip(args.before.input.as_ref()).context("no model was named")?;
     if !model.split_once(':').is_some_and(|(module, name)| !module.is_empty() && !name.is_empty()) {
@@ -31,7 +37,8 @@ pub(crate) fn trace(args: &PlanArgs, batch: u64, accumulation: u64) -> anyhow::R
     });
     let named = args.python.as_ref().map(|named| named.as_str().into());
     let candidates = named.map_or_else(|| vec!["python".into(), "python3".into()], |named| vec![named]);
-    let answer = ask(&candidates, &request)?;
+    let what = "plan: the model is run on tensors without contents";
+    let answer = progress.during(what, || ask(&candidates, &request))?;
     if let Some(cause) = answer["error"].as_str() {
         bail!(
             "`{model}` cannot be run without memory: {cause}\nhint: the factory takes no argument and the model one tensor of \
@@ -53,6 +60,16 @@ pub(crate) struct Found {
     /// By the name that `--optimizer` has for it.
     optimizer: String,
     mixed: bool,
+    /// What it gets its batches from.
+    pub(crate) loader: Option<FoundLoader>,
+}
+
+/// A training's `DataLoader`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct FoundLoader {
+    pub(crate) prefetch_factor: Option<u64>,
+    pub(crate) pin_memory: bool,
+    pub(crate) persistent_workers: bool,
 }
 
 impl Found {
@@ -69,10 +86,11 @@ impl Found {
 ///
 /// # Errors
 /// If the command is no Python program, or its model cannot be found or run.
-pub(crate) fn trace_training(args: &PlanArgs) -> anyhow::Result<(Source, Found)> {
+pub(crate) fn trace_training(args: &PlanArgs, progress: Progress) -> anyhow::Result<(Source, Found)> {
     let (python, words) = python_program(&args.what.command)?;
     let request = json!({ "words": words, "seconds": args.seconds, "modes": all_modes() });
-    let mut answer = ask(&[python], &request)?;
+    let what = "plan: the training runs to its first step, then its model on tensors without contents";
+    let mut answer = progress.during(what, || ask(&[python], &request))?;
     if let Some(cause) = answer["error"].as_str() {
         bail!("its model cannot be run without memory: {cause}");
     }

@@ -38,6 +38,9 @@ pub(crate) fn write(document: &Document, head: &[String], changes: &[Change], fu
             lines.push(format!("  {key}: {}{why}", scalar(&values[section][key])));
         }
     }
+    if document.has_no_loader() {
+        lines.push("loader:  # none was seen: nothing is set".into());
+    }
     lines.extend(further.iter().map(|line| comment(line)));
     lines.join("\n") + "\n"
 }
@@ -159,6 +162,15 @@ mod tests {
         let text = write(&document, &["a: # head".into()], &[], &["b".into()]);
         let read: Result<Document, _> = serde_json::from_value(read(&text).unwrap_or_default());
         assert_eq!(read.ok(), Some(document), "{text}");
+    }
+
+    #[test]
+    fn a_plan_without_loaders_says_so() {
+        let document = Document { schema: 1, ..Document::default() };
+        let text = write(&document, &[], &[], &[]);
+        assert_eq!(text, "schema: 1\nloader:  # none was seen: nothing is set\n");
+        let read: Result<Document, _> = serde_json::from_value(read(&text).unwrap_or_default());
+        assert_eq!(read.ok(), Some(document));
     }
 
     #[test]
