@@ -222,6 +222,7 @@ mod tests {
             chain: Vec::new(),
             fix: Some(fix),
             twins: Vec::new(),
+            more_twins: 0,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LeakClass, ProcessRef, Series, VerdictUnit};
+use crate::{LeakClass, MOST_TWINS, ProcessRef, Series, VerdictUnit};
 
 /// How sure a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -278,8 +278,11 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What to change.
     pub fix: Option<Fix>,
-    /// Other places with the same pattern.
+    /// Other places with the same pattern, [`MOST_TWINS`] at most in a diagnosis.
     pub twins: Vec<Place>,
+    /// So many more of them are left out.
+    #[serde(default)]
+    pub more_twins: usize,
 }
 
 impl Finding {
@@ -302,7 +305,14 @@ impl Finding {
             evidence: Vec::new(),
             fix: None,
             twins: Vec::new(),
+            more_twins: 0,
         }
+    }
+
+    /// Leaves out twins beyond [`MOST_TWINS`], and counts them.
+    pub fn cut_twins(&mut self) {
+        self.more_twins += self.twins.len().saturating_sub(MOST_TWINS);
+        self.twins.truncate(MOST_TWINS);
     }
 }
 

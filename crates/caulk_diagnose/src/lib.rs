@@ -149,6 +149,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     most_harmful_first(&mut diagnosis.findings);
     diagnosis.findings = merge::once(merge::by_role(diagnosis.findings));
     most_harmful_first(&mut diagnosis.findings);
+    diagnosis.findings.iter_mut().for_each(Finding::cut_twins);
     diagnosis.notes.dedup();
     diagnosis
 }

@@ -87,6 +87,7 @@ fn suspect(pattern: &Diagnostic) -> Finding {
         evidence: vec![Evidence { kind: "source".into(), text: text.into() }],
         fix: pattern.fix.clone(),
         twins: pattern.twins.clone(),
+        more_twins: pattern.more_twins,
         ..Finding::of(pattern.class)
     }
 }

@@ -107,5 +107,6 @@ fn finding(
         }],
         fix: Some(fix::of(class, located.as_ref(), &holder.name)),
         twins: Vec::new(),
+        more_twins: 0,
     }
 }

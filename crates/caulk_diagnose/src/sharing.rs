@@ -209,6 +209,7 @@ impl<'a> Copies<'a> {
             evidence: self.evidence(container, unit),
             fix: Some(fix::of(class, None, "")),
             twins: Vec::new(),
+            more_twins: 0,
         }
     }
 

@@ -17,7 +17,7 @@ use crate::{Cells, Excerpts};
 /// Lines of a hunk that are shown; a longer change is better read in an editor.
 const HUNK_LINES: usize = 12;
 
-/// Evidence and twins shown; the JSON report has all.
+/// Evidence and twins shown; the JSON report has more.
 const MOST: usize = 6;
 
 /// Share of the saved bytes from which on the nodes' own are told as well, and share of them that is touched where the
@@ -72,8 +72,9 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
         let label = if index == 0 { "also at" } else { "" };
         rows.text(label, &format!("{}:{}  {}", twin.file, twin.line, twin.text.trim()));
     }
-    if finding.twins.len() > MOST {
-        rows.text("", &format!("and {} more", finding.twins.len() - MOST));
+    let more = finding.twins.len().saturating_sub(MOST) + finding.more_twins;
+    if more > 0 {
+        rows.text("", &format!("and {more} more"));
     }
 }
 

@@ -54,6 +54,7 @@ fn graph_in_list() -> Diagnostic {
             edits: vec![Edit { file: file.clone(), start: at(48), end: at(48), content: ".detach()".into() }],
         }),
         twins: vec![Place { file, line: 91, text: "self.all_ct_ious.append(center_iou)".into() }],
+        more_twins: 0,
     }
 }
 
@@ -123,6 +124,17 @@ fn text() {
     assert_eq!(check::text(&CheckReport::default(), &PLAIN, true), "");
     let quiet = check::text(&report(), &PLAIN, true);
     assert!(quiet.contains("broken.py") && !quiet.contains("unused suppression"), "{quiet}");
+}
+
+#[test]
+fn twins_that_are_not_shown_are_counted() {
+    let mut report = report();
+    let finding = report.findings.iter_mut().find(|finding| !finding.twins.is_empty()).expect("one");
+    finding.twins = vec![finding.twins[0].clone(); 20];
+    finding.more_twins = 29;
+    let text = check::text(&report, &PLAIN, false);
+    assert!(text.contains("and 43 more"), "{text}");
+    assert!(check::json(&report).contains("\"more_twins\": 29"));
 }
 
 #[test]

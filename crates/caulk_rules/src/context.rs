@@ -89,6 +89,7 @@ impl<'a> Context<'a> {
             chain: Vec::new(),
             fix: None,
             twins: Vec::new(),
+            more_twins: 0,
         };
         self.found.push(Found { diagnostic, cause });
         &mut self.found[index].diagnostic

@@ -3,7 +3,7 @@
 //! The same container grown by several lines that are no one story, or the same function of a library called in
 //! several places.
 
-use caulk_core::{Diagnostic, Place};
+use caulk_core::{Diagnostic, MOST_TWINS, Place, Site};
 use caulk_python::program::{Holder, Symbol};
 
 /// What a finding is due to.
@@ -31,21 +31,22 @@ pub(crate) struct Found {
 
 /// Names each finding's twins.
 pub(crate) fn named(found: Vec<Found>) -> Vec<Diagnostic> {
-    let twins: Vec<Vec<Place>> = found.iter().map(|one| twins_of(one, &found)).collect();
+    let twins: Vec<(Vec<Place>, usize)> = found.iter().map(|one| twins_of(one, &found)).collect();
     let named = found.into_iter().zip(twins);
-    named.map(|(found, twins)| Diagnostic { twins, ..found.diagnostic }).collect()
+    named.map(|(found, (twins, more_twins))| Diagnostic { twins, more_twins, ..found.diagnostic }).collect()
 }
 
-fn twins_of(one: &Found, all: &[Found]) -> Vec<Place> {
-    let own = |place: &Place| {
+/// The first ones, and how many more there are.
+fn twins_of(one: &Found, all: &[Found]) -> (Vec<Place>, usize) {
+    let own = |place: &Site| {
         one.diagnostic.sites.iter().any(|site| site.file == place.file && site.line == place.line)
     };
     let same = |other: &&Found| {
         one.cause.is_some() && other.cause == one.cause && other.diagnostic.class == one.diagnostic.class
     };
-    let places = all.iter().filter(same).filter_map(|other| {
-        let site = other.diagnostic.sites.first()?;
-        Some(Place { file: site.file.clone(), line: site.line, text: site.text.clone() })
-    });
-    places.filter(|place| !own(place)).collect()
+    let sites = all.iter().filter(same).filter_map(|other| other.diagnostic.sites.first());
+    let mut sites = sites.filter(|site| !own(site));
+    let place = |site: &Site| Place { file: site.file.clone(), line: site.line, text: site.text.clone() };
+    let first = sites.by_ref().take(MOST_TWINS).map(place).collect();
+    (first, sites.count())
 }

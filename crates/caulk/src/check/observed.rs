@@ -115,6 +115,7 @@ mod tests {
             evidence: Vec::new(),
             fix: None,
             twins: Vec::new(),
+            more_twins: 0,
         }
     }
 

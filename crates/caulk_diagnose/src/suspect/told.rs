@@ -80,6 +80,7 @@ pub(super) fn finding(
         evidence: evidence(judged, group, &growth),
         fix: Some(fix),
         twins,
+        more_twins: 0,
         growth: Some(growth),
     }
 }

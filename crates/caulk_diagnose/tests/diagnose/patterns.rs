@@ -64,6 +64,20 @@ fn a_line_that_was_seen_gets_its_story_and_its_twins() {
 }
 
 #[test]
+fn of_many_twins_the_first_are_named_and_the_others_counted() {
+    let more =
+        (0..60).map(|n| format!("            self.ious.append(iou * {n})\n")).collect::<Vec<_>>().concat();
+    let source = TRAINER.replace("            self.losses.append(iou.mean())\n", &more);
+    let ious = attribute(0, "trainer", "Trainer", "ious");
+    let run = started(Run::of(&source)).epochs(rising(400 * MB, 10 * MB, 8));
+    let run = run
+        .grown(ContainerKind::List, ious, elements(5 * MB / 2, &["tensor", "graph"]), rising(4, 4, 8))
+        .traced(0, "self.ious.append(iou)", "Trainer.validate");
+    let finding = run.diagnose_checked().findings.remove(0);
+    assert_eq!((finding.twins.len(), finding.more_twins), (20, 40), "{:#?}", finding.twins);
+}
+
+#[test]
 fn the_only_line_that_does_it_is_named_though_nobody_watched() {
     let figures = library(0, "matplotlib._pylab_helpers", "figs");
     let contents = elements(5 * MB / 2, &["figure"]);

@@ -57,6 +57,7 @@ struct Found<'a> {
     evidence: &'a [Evidence],
     fix: Option<Change<'a>>,
     twins: Vec<InCell<Place>>,
+    more_twins: usize,
 }
 
 #[derive(Serialize)]
@@ -126,6 +127,7 @@ fn found<'a>(diagnostic: &'a Diagnostic, seen: Option<&'a Finding>, cells: &Cell
         evidence: seen.map_or(&[], |seen| &seen.evidence),
         fix: diagnostic.fix.as_ref().map(|fix| change(fix, cells)),
         twins: diagnostic.twins.iter().map(|twin| self::twin(twin, cells)).collect(),
+        more_twins: diagnostic.more_twins,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::rows::Rows;
 use crate::words::{self, count};
 use crate::{TextOptions, finding, words::sentence_case};
 
-/// Twins that are shown; the JSON report has all.
+/// Twins that are shown; the JSON report has more.
 const MOST_TWINS: usize = 6;
 
 /// All findings in full, then a summary unless `quiet`.
@@ -74,8 +74,9 @@ fn full(page: &mut Page, report: &CheckReport, diagnostic: &Diagnostic, seen: Op
         let place = place::short(&twin.file, Some(twin.line), None, &report.cells);
         rows.code(if index == 0 { "also at" } else { "" }, &format!("{place}  "), twin.text.trim());
     }
-    if diagnostic.twins.len() > MOST_TWINS {
-        rows.text("", &format!("and {} more", diagnostic.twins.len() - MOST_TWINS));
+    let more = diagnostic.twins.len().saturating_sub(MOST_TWINS) + diagnostic.more_twins;
+    if more > 0 {
+        rows.text("", &format!("and {more} more"));
     }
 }
 

@@ -124,6 +124,7 @@ pub(crate) fn graph_in_list() -> Finding {
             }],
         }),
         twins: vec![Place { file, line: 91, text: "self.all_ct_ious.append(center_iou)".into() }],
+        more_twins: 0,
     }
 }
 
@@ -153,6 +154,7 @@ pub(crate) fn scalar_per_epoch() -> Finding {
         pinned: None,
         evidence: Vec::new(),
         twins: Vec::new(),
+        more_twins: 0,
         holder_path: Vec::new(),
         ..graph_in_list()
     }

@@ -58,3 +58,19 @@ def main(model, loader, epochs):
 ";
     assert_eq!(twins(LeakClass::FigureNotClosed, text), [(5, vec![8]), (8, vec![5])]);
 }
+
+#[test]
+fn of_many_twins_the_first_are_named_and_the_others_counted() {
+    let lines = (0..50)
+        .map(|n| format!("        losses.append(F.mse_loss(model(x), y) * {n})\n"))
+        .collect::<Vec<_>>()
+        .concat();
+    let text = format!(
+        "import torch.nn.functional as F\n\nlosses = []\n\ndef main(model, loader):\n    for x, y in loader:\n{lines}"
+    );
+    let file = SourceFile { path: "a.py".into(), text };
+    let found = check(&Analysis::new(Project::new([file])), RULES);
+    let found: Vec<_> = found.iter().filter(|found| found.class == LeakClass::GraphKeptInContainer).collect();
+    assert_eq!(found.len(), 50);
+    assert!(found.iter().all(|found| (found.twins.len(), found.more_twins) == (20, 29)));
+}
