@@ -29,6 +29,19 @@ pub enum WriteError {
         /// The folder.
         path: Utf8PathBuf,
     },
+    /// Somebody else has put it there.
+    #[error(
+        "`{path}` is {what} of another user (uid {owner}), which is not followed\nhint: remove it, or choose another \
+         folder with `--output DIR` or CAULK_HOME"
+    )]
+    Foreign {
+        /// The link or the folder.
+        path: Utf8PathBuf,
+        /// Which it is.
+        what: &'static str,
+        /// Its owner.
+        owner: u32,
+    },
     /// A file cannot be written. While recording this is said once; the program is not disturbed.
     #[error(
         "failed to write the recording's `{path}`; what happens until it can be written again may be missing from the \

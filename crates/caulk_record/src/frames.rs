@@ -2,9 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 
 use camino::Utf8Path;
+
+use crate::private;
 
 /// Longest frame that is believed, in bytes: a message of the longest length that the protocol allows, and its head.
 const LONGEST: usize = (16 << 20) + 64;
@@ -20,8 +21,7 @@ impl FrameFile {
     /// Makes the file, or empties it.
     pub(crate) fn create(path: &Utf8Path) -> io::Result<Self> {
         // Append mode: after a cut, the next frame goes to the new end.
-        let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).mode(0o600).open(path)?;
+        let file = private::open(OpenOptions::new().create(true).append(true), path)?;
         file.set_len(0)?;
         Ok(Self { file, bytes: 0 })
     }

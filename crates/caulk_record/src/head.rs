@@ -2,13 +2,12 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 
 use camino::Utf8Path;
 use caulk_core::RunInfo;
 use serde_json::{Map, Value};
 
-use crate::{ReadError, redact, redact_variable};
+use crate::{ReadError, private, redact, redact_variable};
 
 /// File name.
 pub(crate) const HEAD: &str = "run.json";
@@ -28,17 +27,8 @@ pub(crate) fn cleaned(info: &RunInfo) -> RunInfo {
 pub(crate) fn write(folder: &Utf8Path, info: &RunInfo) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(info)?;
     bytes.push(b'\n');
-    let new = folder.join(".run.json.new");
-    let result = create(&new, &bytes).and_then(|()| fs::rename(&new, folder.join(HEAD)));
-    result.or_else(|error| {
-        let _ = fs::remove_file(&new);
-        overwrite(&folder.join(HEAD), &bytes).map_err(|_| error)
-    })
-}
-
-fn create(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
+    let path = folder.join(HEAD);
+    private::write_file(&path, &bytes).or_else(|error| overwrite(&path, &bytes).map_err(|_| error))
 }
 
 fn overwrite(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {

@@ -1,8 +1,7 @@
 //! Where recordings are: `.caulk/runs/<time>-<name>`, or `runs` in the folder that [`HOME_VARIABLE`] names.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::RunInfo;
@@ -11,11 +10,12 @@ use jiff::{Timestamp, Zoned};
 use crate::error::Candidate;
 use crate::head::HEAD;
 use crate::reader::{holds_recording, read_info};
-use crate::{HomeError, ReadError, WriteError};
+use crate::{HomeError, ReadError, WriteError, private};
 
 /// Environment variable that replaces `.caulk`.
 pub const HOME_VARIABLE: &str = "CAULK_HOME";
 
+const USUAL: &str = ".caulk";
 const RUNS: &str = "runs";
 
 /// A run in the home folder.
@@ -47,45 +47,78 @@ impl RunEntry {
 /// The home folder, given the working directory and the value of [`HOME_VARIABLE`]: that value (taken from the working
 /// directory), or `.caulk` there. An empty value counts as none.
 pub fn home(directory: &Utf8Path, variable: Option<&str>) -> Utf8PathBuf {
-    directory.join(variable.filter(|value| !value.is_empty()).unwrap_or(".caulk"))
+    directory.join(variable.filter(|value| !value.is_empty()).unwrap_or(USUAL))
 }
 
 /// Makes a folder for a run that begins now, `runs/<time>-<name>`, and returns it. Names that are taken get a number,
 /// also when two runs begin at once. Characters that a shell would have to quote become `-`.
 ///
 /// # Errors
-/// [`WriteError::Create`] if it cannot be made.
+/// [`WriteError::Create`] if it cannot be made, [`WriteError::Foreign`] if what lies above is not this user's.
 pub fn new_run_folder(home: &Utf8Path, name: &str, now: &Zoned) -> Result<Utf8PathBuf, WriteError> {
     let stem = format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), clean_name(name));
     let runs = home.join(RUNS);
-    prepare(&runs.join(&stem)).map_err(|source| WriteError::Create { path: runs.clone(), source })?;
+    prepare(&runs.join(&stem), &runs)?;
     let mut number = 1;
     loop {
         let folder = runs.join(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+        match private::make(&folder) {
+            Ok(true) => return Ok(folder),
+            Ok(false) => number += 1,
             Err(source) => return Err(WriteError::Create { path: folder, source }),
         }
     }
 }
 
-/// Makes what lies above a run's folder. A home folder that is made by this gets a `.gitignore` over all of it.
-pub(crate) fn prepare(folder: &Utf8Path) -> io::Result<()> {
-    let Some(parent) = folder.parent() else {
+/// Makes what lies above a run's folder; of a home folder all of it. An error is about `blamed`.
+pub(crate) fn prepare(folder: &Utf8Path, blamed: &Utf8Path) -> Result<(), WriteError> {
+    let Some(parent) = folder.parent().filter(|parent| !parent.as_str().is_empty()) else {
         return Ok(());
     };
-    let home = parent.parent().filter(|_| parent.file_name() == Some(RUNS));
-    let new_home = home.filter(|home| !home.as_str().is_empty() && !home.exists());
-    DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-    if let Some(home) = new_home {
-        match OpenOptions::new().write(true).create_new(true).open(home.join(".gitignore")) {
-            Ok(mut file) => file.write_all(b"*\n")?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
-            Err(error) => return Err(error),
-        }
+    let failed = |source| WriteError::Create { path: blamed.to_owned(), source };
+    match parent.parent().filter(|home| parent.file_name() == Some(RUNS) && !home.as_str().is_empty()) {
+        Some(home) => make_home(home).map_err(|error| match error {
+            WriteError::Create { source, .. } => failed(source),
+            error => error,
+        })?,
+        None => return private::make_all(parent).map_err(failed).map(drop),
+    }
+    if !private::make(parent).map_err(failed)? {
+        private::refuse_foreign(parent)?;
     }
     Ok(())
+}
+
+/// Makes the home folder, for this user alone, unless it is there. A new one gets a `.gitignore` over all of it; so does
+/// one in which that is empty, because the disk was full once.
+///
+/// # Errors
+/// [`WriteError::Create`] if it cannot be made, and [`WriteError::Foreign`] if it is not this user's.
+pub fn make_home(home: &Utf8Path) -> Result<(), WriteError> {
+    private::refuse_foreign(home)?;
+    let failed = |source| WriteError::Create { path: home.to_owned(), source };
+    let is_new = private::make_all(home).map_err(failed)?;
+    private::refuse_foreign(home)?;
+    let path = home.join(".gitignore");
+    // In a folder of another name, an empty one may be somebody's own.
+    let is_empty = home.file_name() == Some(USUAL)
+        && path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
+    if !is_new && !is_empty {
+        return Ok(());
+    }
+    ignore_all(&path).map_err(|error| {
+        // The next run begins anew.
+        let _ = fs::remove_file(&path);
+        if is_new {
+            let _ = fs::remove_dir(home);
+        }
+        failed(error)
+    })
+}
+
+fn ignore_all(path: &Utf8Path) -> io::Result<()> {
+    let mut file = private::open(OpenOptions::new().write(true).create(true), path)?;
+    file.write_all(b"*\n")
 }
 
 fn clean_name(name: &str) -> String {
@@ -97,7 +130,8 @@ fn clean_name(name: &str) -> String {
     if name.is_empty() { "run".into() } else { name }
 }
 
-/// The runs in the home folder, newest first. None where there is no such folder.
+/// The runs in the home folder, newest first. None where there is no such folder, or it is not this
+/// user's.
 ///
 /// # Errors
 /// [`HomeError::Unreadable`] where it cannot be said what is in it.
@@ -109,6 +143,9 @@ pub fn list(home: &Utf8Path) -> Result<Vec<RunEntry>, HomeError> {
 
 fn folders(home: &Utf8Path) -> Result<Vec<Utf8PathBuf>, HomeError> {
     let runs = home.join(RUNS);
+    if [home, &runs].into_iter().any(|folder| private::refuse_foreign(folder).is_err()) {
+        return Ok(Vec::new());
+    }
     let unreadable = |source| HomeError::Unreadable { path: closed(home, &runs), source };
     let entries = match runs.read_dir_utf8() {
         Ok(entries) => entries,
@@ -118,6 +155,9 @@ fn folders(home: &Utf8Path) -> Result<Vec<Utf8PathBuf>, HomeError> {
     let mut folders = Vec::new();
     for entry in entries {
         let folder = entry.map_err(unreadable)?.into_path();
+        if private::refuse_foreign(&folder).is_err() {
+            continue;
+        }
         match (folder.symlink_metadata(), folder.metadata()) {
             (Err(error), _) if is_refusal(&error) => return Err(unreadable(error)),
             (_, Err(error)) if is_refusal(&error) => folders.push(folder),

@@ -32,6 +32,7 @@ mod index;
 mod messages;
 mod parquet_file;
 mod pending;
+mod private;
 mod reader;
 mod record;
 mod redact;
@@ -42,7 +43,8 @@ mod thin;
 mod writer;
 
 pub use error::{Candidate, HomeError, ReadError, WriteError};
-pub use home::{HOME_VARIABLE, RunEntry, home, list, new_run_folder, resolve};
+pub use home::{HOME_VARIABLE, RunEntry, home, list, make_home, new_run_folder, resolve};
+pub use private::{refuse_foreign, write_file};
 pub use reader::{read, read_info};
 pub use redact::{redact, redact_variable};
 pub use ring::RING_NS;

@@ -1,7 +1,6 @@
 //! A finished table: Parquet, compressed with snappy.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader, RowGro
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use crate::index::{Mark, Part};
+use crate::private;
 use crate::record::Row;
 use crate::stream::read_at;
 use crate::tables::Table;
@@ -39,7 +39,7 @@ impl TableFile {
     pub(crate) fn create(folder: &Utf8Path, table: Table) -> Result<Self, ParquetError> {
         let path = folder.join(table.parquet());
         let new = folder.join(Self::new_name(table));
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        let file = private::open(OpenOptions::new().write(true).create(true).truncate(true), &new)?;
         let writer = ArrowWriter::try_new(file, table.schema(), Some(properties(table)))?;
         Ok(Self { table, writer, new, path })
     }

@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamDecoder;
@@ -14,6 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::frames::append_whole;
 use crate::index::{Mark, Part};
 use crate::messages::{Message, measure};
+use crate::private;
 use crate::record::Row;
 use crate::tables::Table;
 
@@ -43,7 +43,7 @@ impl Stream {
     /// Appends the rows as one batch and says where it lies, or leaves the file as it was.
     pub(crate) fn append(&mut self, rows: &[Row]) -> io::Result<Mark> {
         if self.open.is_none() {
-            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
+            let file = private::open(OpenOptions::new().create(true).append(true), &self.path)?;
             self.open = Some((file, encoder(self.table).map_err(io::Error::other)?));
         }
         let mut bytes = Vec::new();

@@ -1,9 +1,7 @@
 //! Recording: every record to the ring at once, to its table's stream in batches, to Parquet at the end.
 
 use std::collections::HashMap;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::Message;
@@ -16,7 +14,7 @@ use crate::record::{Record, Row};
 use crate::ring::Ring;
 use crate::tables::Table;
 use crate::thin::Thin;
-use crate::{WriteError, finish, head, home, redact};
+use crate::{WriteError, finish, head, home, private, redact};
 
 /// A process that is only seen again goes to the ring so often, in nanoseconds.
 const SEEN_NS: u64 = 1_000_000_000;
@@ -50,13 +48,12 @@ impl Writer {
     ///
     /// # Errors
     /// [`WriteError::Create`] if the folder cannot be made or written to, [`WriteError::Occupied`] if a recording is
-    /// there already.
+    /// there already, [`WriteError::Foreign`] if somebody else has put the folder there.
     pub fn create(folder: &Utf8Path, info: &RunInfo) -> Result<Self, WriteError> {
         let failed = |source| WriteError::Create { path: folder.to_owned(), source };
-        home::prepare(folder).map_err(failed)?;
-        match DirBuilder::new().mode(0o700).create(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-            _ => (),
+        home::prepare(folder, folder)?;
+        if !private::make(folder).map_err(failed)? {
+            private::refuse_foreign(folder)?;
         }
         if crate::reader::holds_recording(folder) {
             return Err(WriteError::Occupied { path: folder.to_owned() });

@@ -5,6 +5,7 @@ mod damage;
 mod folders;
 mod full_disk;
 mod kill;
+mod private;
 mod round_trip;
 mod size;
 mod story;
