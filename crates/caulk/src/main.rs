@@ -32,6 +32,7 @@ use crate::printer::Printer;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    caulk_supervise::outlive_file_limit();
     let cli = parse();
     let printer = Printer::new(matches!(&cli.command, Command::Run(args) if args.quiet));
     let result = match &cli.command {

@@ -73,6 +73,7 @@ impl Sink for Log {
 }
 
 fn main() {
+    caulk_supervise::outlive_file_limit();
     let mut arguments = env::args_os().skip(1);
     let log = arguments.next().expect("first argument: the log");
     let settings: Vec<OsString> = arguments.by_ref().take_while(|argument| argument != "--").collect();

@@ -240,6 +240,17 @@ pub fn pause(length: Duration) -> std::io::Result<bool> {
     signals::pause(length)
 }
 
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) an error as on a full disk, not the end of the
+/// caller. Call it first; what [`run`] starts finds the signal as the caller has found it.
+pub fn outlive_file_limit() {
+    signals::outlive_file_limit();
+}
+
+/// Lets another command find the signals as the caller has found them.
+pub fn as_found(command: &mut std::process::Command) {
+    signals::as_found(command);
+}
+
 /// Runs the command to its end.
 ///
 /// Signals that a person or a program sends to the caller are passed on to the command, once; those of the terminal

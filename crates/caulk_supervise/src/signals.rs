@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -41,12 +43,23 @@ pub(crate) struct Signals {
 pub(crate) struct Before {
     mask: libc::sigset_t,
     child: libc::sighandler_t,
+    start: AtStart,
+}
+
+/// What signals did when the process was started: Rust's runtime ignores SIGPIPE before `main`, and [`outlive_file_limit`]
+/// SIGXFSZ.
+#[derive(Debug, Clone, Copy)]
+struct AtStart {
     pipe: libc::sighandler_t,
+    file_size: libc::sighandler_t,
 }
 
 impl std::fmt::Debug for Before {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Before").field("child", &self.child).field("pipe", &self.pipe).finish_non_exhaustive()
+        f.debug_struct("Before")
+            .field("child", &self.child)
+            .field("start", &self.start)
+            .finish_non_exhaustive()
     }
 }
 
@@ -59,8 +72,7 @@ impl Signals {
         let mask = set_of(PASSED_ON.into_iter().chain([libc::SIGCHLD]));
         // An inherited "ignore" would let the kernel wait for the command itself: its exit code would be lost.
         let child = disposition(libc::SIGCHLD, Some(libc::SIG_DFL))?;
-        let pipe = *PIPE_AT_START.get().unwrap_or(&libc::SIG_DFL);
-        let before = Before { mask: change_mask(libc::SIG_BLOCK, &mask)?, child, pipe };
+        let before = Before { mask: change_mask(libc::SIG_BLOCK, &mask)?, child, start: AtStart::get() };
         match descriptor(&mask) {
             Ok(file) => Ok(Self { file, before }),
             Err(error) => {
@@ -139,9 +151,34 @@ impl Before {
 
     /// Makes a forked child find what the supervisor found; async-signal-safe.
     pub(crate) fn restore_in_child(&self) -> io::Result<()> {
-        disposition(libc::SIGPIPE, Some(self.pipe))?;
+        self.start.restore()?;
         self.restore()
     }
+}
+
+impl AtStart {
+    fn get() -> Self {
+        *AT_START.get().unwrap_or(&Self { pipe: libc::SIG_DFL, file_size: libc::SIG_DFL })
+    }
+
+    /// Async-signal-safe.
+    fn restore(self) -> io::Result<()> {
+        disposition(libc::SIGPIPE, Some(self.pipe))?;
+        disposition(libc::SIGXFSZ, Some(self.file_size)).map(drop)
+    }
+}
+
+/// See [`crate::outlive_file_limit`].
+pub(crate) fn outlive_file_limit() {
+    // Where this is refused all is as it was.
+    let _ = disposition(libc::SIGXFSZ, Some(libc::SIG_IGN));
+}
+
+/// See [`crate::as_found`].
+pub(crate) fn as_found(command: &mut Command) {
+    let start = AtStart::get();
+    // SAFETY: the closure runs after fork and calls async-signal-safe functions alone.
+    unsafe { command.pre_exec(move || start.restore()) };
 }
 
 /// A descriptor from which signals of a set are read, without waiting.
@@ -218,19 +255,17 @@ fn disposition(signal: i32, new: Option<libc::sighandler_t>) -> io::Result<libc:
     Ok(unsafe { before.assume_init() }.sa_sigaction)
 }
 
-/// What SIGPIPE did when the process was started: Rust's runtime ignores it before `main`.
-static PIPE_AT_START: OnceLock<libc::sighandler_t> = OnceLock::new();
+static AT_START: OnceLock<AtStart> = OnceLock::new();
 
 /// Runs before `main`: services of systemd are started with SIGPIPE ignored, others are not, and the command is to
 /// find what it would have found.
-extern "C" fn look_at_pipe() {
-    if let Ok(handler) = disposition(libc::SIGPIPE, None) {
-        let _ = PIPE_AT_START.set(handler);
-    }
+extern "C" fn look_at_start() {
+    let found = |signal| disposition(signal, None).unwrap_or(libc::SIG_DFL);
+    let _ = AT_START.set(AtStart { pipe: found(libc::SIGPIPE), file_size: found(libc::SIGXFSZ) });
 }
 
 #[used]
 // SAFETY: the section holds pointers to functions without arguments that the loader calls before `main`; this one
 // calls only `sigaction` and touches nothing that Rust's runtime sets up.
 #[unsafe(link_section = ".init_array")]
-static LOOK_AT_PIPE: extern "C" fn() = look_at_pipe;
+static LOOK_AT_START: extern "C" fn() = look_at_start;

@@ -116,7 +116,7 @@ fn check_dispositions(prepare: unsafe fn()) {
 fn dispositions_and_mask_are_those_the_supervisor_found() {
     check_dispositions(|| {});
     check_dispositions(|| {
-        for signal in [libc::SIGPIPE, libc::SIGHUP, libc::SIGCHLD] {
+        for signal in [libc::SIGPIPE, libc::SIGHUP, libc::SIGCHLD, libc::SIGXFSZ] {
             // SAFETY: changes a disposition; takes numbers.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
         }

@@ -36,6 +36,7 @@ pub(crate) fn measure(args: &PlanArgs, printer: Printer) -> anyhow::Result<Measu
     // What the training prints must not stand among the plan.
     command.stdin(Stdio::null()).stdout(io::stderr().as_fd().try_clone_to_owned()?);
     printer.say(&format!("caulk: the training is run for {} steps, or {} s\n", args.steps, args.seconds));
+    caulk_supervise::as_found(&mut command);
     let child = command.spawn().context("failed to start `caulk run`")?;
     let step = Progress::new(args.progress, printer).begin("plan: the training starts");
     let ended_itself = conduct(child, &folder, args, step)?;

@@ -107,6 +107,7 @@ fn record(trial: Trial, python: &str, place: &Place) -> anyhow::Result<(Value, u
     let log = place.folder.join(format!("{}.log", trial.name()));
     let output = fs::File::create(&log).with_context(|| format!("failed to write `{log}`"))?;
     command.current_dir(&place.folder).stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    caulk_supervise::as_found(&mut command);
     let code = wait(command.spawn().context("failed to start `caulk run`")?)?;
     if code != Some(0) {
         let said = fs::read_to_string(&log).unwrap_or_default();
