@@ -7,6 +7,11 @@ pub(crate) fn joined(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
+/// One word of it.
+pub(crate) fn quoted(word: &str) -> String {
+    joined(&[word.to_owned()])
+}
+
 /// The command without the folders that its program and its script lie in.
 pub(crate) fn brief(words: &[String]) -> String {
     let mut words = words.to_vec();

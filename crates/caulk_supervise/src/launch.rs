@@ -207,7 +207,7 @@ fn executable_hint(command: &str) -> Option<String> {
     if metadata.is_dir() {
         return Some("hint: it is a directory".into());
     }
-    (metadata.permissions().mode() & 0o111 == 0).then(|| format!("hint: `chmod +x {command}`"))
+    (metadata.permissions().mode() & 0o111 == 0).then(|| format!("hint: `chmod +x {}`", quoted(command)))
 }
 
 fn is_python(command: &str) -> bool {
@@ -215,7 +215,12 @@ fn is_python(command: &str) -> bool {
 }
 
 fn python_hint(command: &str) -> String {
-    format!("hint: `caulk run -- python {command}`")
+    format!("hint: `caulk run -- python {}`", quoted(command))
+}
+
+/// As a shell takes it.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use caulk_report::check::CheckReport;
 use caulk_source::absolute;
 
 use crate::assemble;
+use crate::brief::quoted;
 
 /// The findings of a recorded run.
 #[derive(Debug)]
@@ -67,7 +68,8 @@ impl Observed {
     fn only_seen(&self, finding: &Finding) -> Problem {
         let message = format!(
             "`{}` was seen in the run, but not in source: `caulk report {}` says more",
-            finding.class, self.folder
+            finding.class,
+            quoted(self.folder.as_str())
         );
         match finding.sites.first() {
             Some(site) => {

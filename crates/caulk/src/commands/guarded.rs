@@ -11,6 +11,7 @@ use caulk_supervise::{Checkpoints, GpuBudget, Guarded, Guarding, HardLimit, Opti
 
 use super::run::live;
 use crate::alarms::Thresholds;
+use crate::brief::joined;
 use crate::cli::RunArgs;
 use crate::printer::Printer;
 use crate::recorder::Recorder;
@@ -176,14 +177,15 @@ impl<'a> Series<'a> {
 }
 
 impl Next {
-    /// `restart 2 in 4 s: python train.py --resume ...`.
+    /// `restart 2 in 4 s: python train.py --resume ...`, as a shell takes it, without secrets: it may go to a log.
     fn text(&self, restart: usize) -> String {
-        let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
+        let words: Vec<String> =
+            self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let pause = match self.pause.as_secs() {
             0 => String::new(),
             seconds => format!(" in {seconds} s"),
         };
-        format!("restart {restart}{pause}: {}", words.join(" "))
+        format!("restart {restart}{pause}: {}", joined(&caulk_record::redact(&words)))
     }
 }
 
