@@ -5,11 +5,12 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{Comparison, Finding, HeapTotal, LineUse, RunInfo, StackUse};
+use caulk_core::{Comparison, Finding, HeapTotal, LineUse, Recording, RunInfo, StackUse};
 use caulk_diagnose::Sources;
 use caulk_report::{Excerpts, Report};
 use jiff::Timestamp;
 
+use crate::recorder::Recorded;
 use crate::sources::Disk;
 use crate::{lives, summary};
 
@@ -31,6 +32,27 @@ pub(crate) fn report(folder: &Utf8Path) -> anyhow::Result<Report> {
     Ok(caulk_report::join(reports).unwrap_or_default())
 }
 
+/// Judges the lives of a run that has just ended.
+///
+/// # Errors
+/// As [`report`].
+pub(crate) fn ended(lives: Vec<Recorded>) -> anyhow::Result<Report> {
+    let mut reports: Vec<Report> = Vec::new();
+    for recorded in lives {
+        match recorded {
+            Recorded::Memory(recording) => reports.push(judged(*recording, None)),
+            Recorded::Folder(folder) => match (life(&folder), reports.first_mut()) {
+                (Ok(report), _) => reports.push(report),
+                (Err(error), Some(first)) => {
+                    first.problems.push(format!("`{folder}` cannot be read: {error:#}"));
+                }
+                (Err(error), None) => return Err(error),
+            },
+        }
+    }
+    Ok(caulk_report::join(reports).unwrap_or_default())
+}
+
 /// The life of a run by which its report judges memory, from 1.
 ///
 /// # Errors
@@ -47,7 +69,10 @@ pub(crate) fn judged_life(folder: &Utf8Path) -> anyhow::Result<usize> {
 /// # Errors
 /// As [`report`].
 pub(crate) fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
-    let recording = caulk_record::read(folder)?;
+    Ok(judged(caulk_record::read(folder)?, Some(folder)))
+}
+
+fn judged(recording: Recording, folder: Option<&Utf8Path>) -> Report {
     let summary = summary::of(&recording);
     let sources = Disk::new(&recording.info.target.directory);
     let diagnosis = caulk_diagnose::diagnose(&recording, &sources);
@@ -61,10 +86,10 @@ pub(crate) fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
         }
     }
     notes.extend(edited(&sources, &diagnosis.findings, &recording.info));
-    Ok(Report {
+    Report {
         command: "run".into(),
         running,
-        folder: short(folder),
+        folder: folder.map(short).unwrap_or_default(),
         verdicts: diagnosis.verdicts,
         findings: diagnosis.findings,
         gpus: diagnosis.gpus,
@@ -74,7 +99,7 @@ pub(crate) fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
         excerpts,
         info: recording.info,
         lives: Vec::new(),
-    })
+    }
 }
 
 /// What each line of a run's program holds of the heap.

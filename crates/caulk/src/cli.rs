@@ -69,7 +69,10 @@ Exit code:
   125  caulk itself failed   126  command not executable   127  command not found
 
 Environment:
-  CAULK_HOME  folder for recordings instead of `.caulk` in the working directory";
+  CAULK_HOME  folder for recordings instead of `.caulk` in the working directory
+
+Where `.caulk` cannot be written, a recording goes to ~/.local/state/caulk or /tmp; where nothing can, the program is \
+watched without one, and the report at its end is all that stays.";
 
 const REPORT_HELP: &str = "\
 Examples:

@@ -5,6 +5,9 @@ use std::io::{self, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::brief::quoted;
+use crate::target;
+
 /// Why a file of the user's choice cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to write `{path}`{}", hint(path, source))]
@@ -19,7 +22,10 @@ fn hint(path: &Utf8Path, source: &io::Error) -> String {
         folder if path.is_dir() => {
             format!("\nhint: name a file in it, for example `{}`", folder.join("report.txt"))
         }
-        folder if !folder.exists() => format!("\nhint: make the folder first: `mkdir -p {folder}`"),
+        folder if !folder.exists() => {
+            format!("\nhint: make the folder first: `mkdir -p {}`", quoted(folder.as_str()))
+        }
+        _ if is_full(source) => "\nhint: make room where it lies".into(),
         _ if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) => {
             "\nhint: name a file where you may write".into()
         }
@@ -37,7 +43,14 @@ pub(crate) fn write(path: &Utf8Path, content: impl AsRef<[u8]>) -> Result<(), Fi
     result.map_err(|source| FileError { path: path.to_owned(), source })
 }
 
-/// Finds out whether [`write()`] will work, before hours are spent on what it is to write. Leaves nothing behind.
+/// There is no room; there may be some when it is needed.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// Finds out whether [`write()`] will work, before hours are spent on what it is to write. Leaves nothing behind. A disk
+/// that is full now, or a working directory that was removed, does not keep a training from starting.
 ///
 /// # Errors
 /// As [`write()`].
@@ -51,7 +64,12 @@ pub(crate) fn check(path: &Utf8Path) -> Result<(), FileError> {
         let made = File::create(&temporary).and_then(|_| fs::remove_file(&temporary));
         made.or_else(|error| OpenOptions::new().write(true).open(path).map(drop).map_err(|_| error))
     };
-    result.map_err(|source| FileError { path: path.to_owned(), source })
+    let excused = |source: &io::Error| is_full(source) || path.is_relative() && target::is_gone();
+    result.or_else(
+        |source| {
+            if excused(&source) { Ok(()) } else { Err(FileError { path: path.to_owned(), source }) }
+        },
+    )
 }
 
 /// There is something that is neither file nor folder: a pipe, a terminal, `/dev/stdout`.
@@ -92,6 +110,10 @@ fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     written.and_then(|()| fs::rename(&temporary, &path)).or_else(|error| {
         // What is left of a failed attempt is of no use; that it cannot be removed is no news.
         let _ = fs::remove_file(&temporary);
+        if is_full(&error) {
+            // The old file would be lost, and the new one not be there.
+            return Err(error);
+        }
         // A file that is mounted into a container, or lies in a folder of somebody else, can only be overwritten.
         let file = OpenOptions::new().write(true).truncate(true).open(&path);
         file.and_then(|mut file| file.write_all(content)).map_err(|_| error)

@@ -1,27 +1,25 @@
 //! From the supervisor into the recording. A recording that cannot be written costs one warning, never the training.
 
-use std::collections::HashSet;
-use std::ffi::OsString;
-use std::fs;
+mod store;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use caulk_core::{AgentEvent, GpuSample, Limits, ProcessRecord, RunInfo, Sample, SystemSample, Target};
-use caulk_record::{WriteError, Writer};
+use caulk_record::WriteError;
 use caulk_supervise::{Outcome, RunStart, Sink};
 
 use crate::alarms::{Alarms, Thresholds};
 use crate::printer::Printer;
 use crate::settings::Budget;
+use store::Store;
+
+pub(crate) use store::Recorded;
 
 /// Writes what the supervisor sees.
 pub(crate) struct Recorder {
-    folder: Utf8PathBuf,
-    writer: Writer,
+    store: Store,
     info: RunInfo,
     printer: Printer,
     budget: Option<Budget>,
-    /// What lay in the folder before: it is not ours to remove.
-    before: HashSet<OsString>,
     /// Notes that are not said yet.
     unsaid: Vec<String>,
     alarms: Alarms,
@@ -37,10 +35,10 @@ const MOST_ACTS: u32 = 20;
 const LONG_NS: u64 = 10_000_000_000;
 
 impl Recorder {
-    /// Begins a recording.
+    /// Begins a recording in a folder.
     ///
     /// # Errors
-    /// If it cannot be made: then the command is not started.
+    /// If it cannot be made.
     pub(crate) fn create(
         folder: &Utf8Path,
         target: Target,
@@ -48,63 +46,70 @@ impl Recorder {
         alarms: Option<Thresholds>,
         printer: Printer,
     ) -> Result<Self, WriteError> {
-        let info = RunInfo {
-            schema: caulk_record::SCHEMA,
-            caulk: env!("CARGO_PKG_VERSION").into(),
-            id: folder.file_name().unwrap_or("run").into(),
-            target,
-            started: jiff::Zoned::now()
-                .round(jiff::Unit::Second)
-                .map_or_else(|_| String::new(), |now| now.to_string()),
-            supervisor_pid: std::process::id(),
-            ..RunInfo::default()
-        };
-        let before = names(folder);
-        let writer = Writer::create(folder, &info)?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            writer,
-            info,
-            printer,
-            budget,
-            before,
-            unsaid: Vec::new(),
-            alarms: Alarms::new(alarms),
-            acts_left: MOST_ACTS,
-        })
+        let info = info(folder.file_name().unwrap_or("run"), target);
+        let store = Store::create(folder, &info)?;
+        Ok(Self::of(store, info, budget, alarms, printer))
     }
 
-    /// Where it is.
-    pub(crate) fn folder(&self) -> &Utf8Path {
-        &self.folder
+    /// Begins a recording in memory, for the report at the end; `reason` says why there is no other.
+    pub(crate) fn in_memory(
+        id: &str,
+        target: Target,
+        budget: Option<Budget>,
+        alarms: Option<Thresholds>,
+        printer: Printer,
+        reason: &str,
+    ) -> Self {
+        let mut info = info(id, target);
+        info.notes
+            .push(format!("there is no recording of this run ({reason}): this report is all that stays"));
+        Self::of(Store::Memory(Box::default()), info, budget, alarms, printer)
+    }
+
+    fn of(
+        store: Store,
+        info: RunInfo,
+        budget: Option<Budget>,
+        alarms: Option<Thresholds>,
+        printer: Printer,
+    ) -> Self {
+        let alarms = Alarms::new(alarms);
+        Self { store, info, printer, budget, unsaid: Vec::new(), alarms, acts_left: MOST_ACTS }
+    }
+
+    /// Name of the run.
+    pub(crate) fn id(&self) -> &str {
+        &self.info.id
+    }
+
+    /// Where it is, if it is not in memory alone.
+    pub(crate) fn folder(&self) -> Option<&Utf8Path> {
+        match &self.store {
+            Store::Folder { folder, .. } => Some(folder),
+            Store::Memory(_) => None,
+        }
     }
 
     /// Removes the recording of a command that never started.
     pub(crate) fn discard(self) {
-        drop(self.writer);
-        // What cannot be removed is an empty recording, which does no harm.
-        for name in names(&self.folder).difference(&self.before) {
-            let _ = fs::remove_file(self.folder.as_std_path().join(name));
-        }
-        if self.before.is_empty() {
-            let _ = fs::remove_dir(&self.folder);
-        }
+        self.store.discard();
     }
 
-    /// Completes the recording and returns its folder.
-    pub(crate) fn finish(mut self, outcome: &Outcome) -> Utf8PathBuf {
+    /// Completes the recording.
+    pub(crate) fn finish(mut self, outcome: &Outcome) -> Recorded {
         self.info.death = Some(outcome.death.clone());
         self.info.end_ns = Some(outcome.end_ns);
         self.info.left = outcome.left.clone();
         self.info.complete = true;
-        if let Err(error) = self.writer.finish(&self.info) {
+        let (recorded, result) = self.store.finish(&self.info);
+        if let Err(error) = result {
             self.printer.warn_of(&error.into(), None);
         }
-        self.folder
+        recorded
     }
 
     fn head(&mut self) {
-        let result = self.writer.update_info(&self.info);
+        let result = self.store.update_info(&self.info);
         self.heed(result);
     }
 
@@ -127,8 +132,18 @@ impl Recorder {
     }
 }
 
-fn names(folder: &Utf8Path) -> HashSet<OsString> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
+fn info(id: &str, target: Target) -> RunInfo {
+    RunInfo {
+        schema: caulk_record::SCHEMA,
+        caulk: env!("CARGO_PKG_VERSION").into(),
+        id: id.into(),
+        target,
+        started: jiff::Zoned::now()
+            .round(jiff::Unit::Second)
+            .map_or_else(|_| String::new(), |now| now.to_string()),
+        supervisor_pid: std::process::id(),
+        ..RunInfo::default()
+    }
 }
 
 impl Sink for Recorder {
@@ -148,25 +163,25 @@ impl Sink for Recorder {
     }
 
     fn sample(&mut self, sample: &Sample) {
-        self.writer.sample(sample);
+        self.store.sample(sample);
     }
 
     fn system(&mut self, sample: &SystemSample) {
-        self.writer.system(sample);
+        self.store.system(sample);
     }
 
     fn gpu(&mut self, sample: &GpuSample) {
-        self.writer.gpu(sample);
+        self.store.gpu(sample);
         let alarms = self.alarms.gpu(sample);
         self.alarm(&alarms);
     }
 
     fn process(&mut self, record: &ProcessRecord) {
-        self.writer.process(record);
+        self.store.process(record);
     }
 
     fn event(&mut self, event: &AgentEvent) {
-        self.writer.event(event);
+        self.store.event(event);
         let alarms = self.alarms.event(event);
         self.alarm(&alarms);
     }
@@ -174,7 +189,7 @@ impl Sink for Recorder {
     fn tick(&mut self, now_ns: u64) {
         let alarms = self.alarms.tick(now_ns);
         self.alarm(&alarms);
-        let result = self.writer.flush();
+        let result = self.store.flush();
         self.heed(result);
         if now_ns >= self.info.start_ns + LONG_NS {
             self.unsaid.drain(..).for_each(|note| self.printer.note(&note));

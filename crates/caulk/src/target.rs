@@ -2,9 +2,10 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::Path;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use caulk_core::Target;
 
 /// Environment variables that decide how memory behaves, or tell one process of a job from another. By beginning.
@@ -59,12 +60,29 @@ pub(crate) fn name(command: &[OsString]) -> String {
     }
 }
 
+/// The working directory; of one that was removed, where it was.
+pub(crate) fn directory() -> PathBuf {
+    env::current_dir()
+        .or_else(|_| fs::read_link("/proc/self/cwd"))
+        .map_or_else(|_| PathBuf::new(), without_mark)
+}
+
+/// The working directory was removed.
+pub(crate) fn is_gone() -> bool {
+    env::current_dir().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// The kernel says so behind the name.
+fn without_mark(path: PathBuf) -> PathBuf {
+    match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(name) if !path.exists() => OsString::from_vec(name.to_vec()).into(),
+        _ => path,
+    }
+}
+
 /// What the recording's head says of the command. Secrets are redacted where it is written.
-///
-/// # Errors
-/// If the working directory is gone.
-pub(crate) fn describe(command: &[OsString]) -> anyhow::Result<Target> {
-    let directory = env::current_dir().context("failed to find the working directory")?;
+pub(crate) fn describe(command: &[OsString]) -> Target {
+    let directory = directory();
     let environment = env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
         let wanted = VARIABLES.iter().any(|variable| name.starts_with(variable));
@@ -72,12 +90,12 @@ pub(crate) fn describe(command: &[OsString]) -> anyhow::Result<Target> {
     });
     let mut environment: Vec<_> = environment.collect();
     environment.sort();
-    Ok(Target {
+    Target {
         command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         directory: directory.to_string_lossy().into_owned(),
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         environment,
-    })
+    }
 }
 
 /// Physical memory, in bytes.

@@ -50,13 +50,18 @@ pub fn home(directory: &Utf8Path, variable: Option<&str>) -> Utf8PathBuf {
     directory.join(variable.filter(|value| !value.is_empty()).unwrap_or(USUAL))
 }
 
+/// Name of a run that begins now: `<time>-<name>`.
+pub fn run_name(name: &str, now: &Zoned) -> String {
+    format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), clean_name(name))
+}
+
 /// Makes a folder for a run that begins now, `runs/<time>-<name>`, and returns it. Names that are taken get a number,
 /// also when two runs begin at once. Characters that a shell would have to quote become `-`.
 ///
 /// # Errors
 /// [`WriteError::Create`] if it cannot be made, [`WriteError::Foreign`] if what lies above is not this user's.
 pub fn new_run_folder(home: &Utf8Path, name: &str, now: &Zoned) -> Result<Utf8PathBuf, WriteError> {
-    let stem = format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), clean_name(name));
+    let stem = run_name(name, now);
     let runs = home.join(RUNS);
     prepare(&runs.join(&stem), &runs)?;
     let mut number = 1;

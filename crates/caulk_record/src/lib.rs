@@ -17,6 +17,8 @@
 //!
 //! The ring is written, not mapped: a store into a mapped page of a full disk is a SIGBUS, a `write` an error.
 //!
+//! Where no disk has room, [`Held`] keeps a recording in memory until its report is made.
+//!
 //! Nothing is synced: a recording survives the death of any process, not that of the machine.
 //!
 //! Every row carries `order`, the number of its record in the run; by it readers drop what they see twice (in the ring
@@ -27,6 +29,7 @@ mod error;
 mod finish;
 mod frames;
 mod head;
+mod held;
 mod home;
 mod index;
 mod messages;
@@ -43,7 +46,8 @@ mod thin;
 mod writer;
 
 pub use error::{Candidate, HomeError, ReadError, WriteError};
-pub use home::{HOME_VARIABLE, RunEntry, home, list, make_home, new_run_folder, resolve};
+pub use held::Held;
+pub use home::{HOME_VARIABLE, RunEntry, home, list, make_home, new_run_folder, resolve, run_name};
 pub use private::{refuse_foreign, write_file};
 pub use reader::{read, read_info};
 pub use redact::{redact, redact_variable};

@@ -103,7 +103,7 @@ fn read_stream(folder: &Utf8Path, table: Table, marks: &[Mark], problems: &mut V
 }
 
 /// Brings the rows in order, each once, to their places.
-fn assemble(info: RunInfo, mut rows: Vec<Row>, problems: Vec<String>) -> Recording {
+pub(crate) fn assemble(info: RunInfo, mut rows: Vec<Row>, problems: Vec<String>) -> Recording {
     rows.sort_by_key(|row| row.order);
     // A number belongs to one record; rows of foreign tables without numbers would all have zero.
     rows.dedup_by(|a, b| a.order == b.order && Table::of(&a.record) == Table::of(&b.record));

@@ -4,19 +4,19 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use caulk_core::Bytes;
 use caulk_guard::{Checkpoint, Decision, End, Life, Lives, Resume, choose};
 use caulk_supervise::{Checkpoints, GpuBudget, Guarded, Guarding, HardLimit, Options, Outcome, Restarts};
 
+use super::recording;
 use super::run::live;
-use crate::alarms::Thresholds;
 use crate::brief::joined;
 use crate::cli::RunArgs;
 use crate::printer::Printer;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorded, Recorder};
 use crate::settings::Budget;
-use crate::{lives, target};
+use crate::target;
 
 /// Without `--budget`, this share of what there is.
 const USUAL: Budget = Budget::Share(0.9);
@@ -39,7 +39,7 @@ struct Next {
     pause: Duration,
 }
 
-/// Runs the command until it needs no further life; returns where that is recorded, and how the last one ended.
+/// Runs the command until it needs no further life; returns what was recorded of all, and how the last one ended.
 ///
 /// # Errors
 /// Options that make no sense, and what keeps the first life from starting.
@@ -48,16 +48,17 @@ pub(crate) fn run(
     mut options: Options,
     recorder: Recorder,
     printer: Printer,
-) -> anyhow::Result<(Utf8PathBuf, Outcome)> {
-    let folder = recorder.folder().to_owned();
-    let mut series = match Series::of(args, &options, &folder, printer) {
+) -> anyhow::Result<(Vec<Recorded>, Outcome)> {
+    let (folder, id) = (recorder.folder().map(Utf8Path::to_owned), recorder.id().to_owned());
+    let mut series = match Series::of(args, &options, &id, printer) {
         Ok(series) => series,
         Err(error) => {
             recorder.discard();
             return Err(error);
         }
     };
-    let mut outcome = series.live(&mut options, recorder)?;
+    let (recorded, mut outcome) = series.live(&mut options, recorder)?;
+    let mut recorded = vec![recorded];
     for number in 2.. {
         let Some(next) = series.next(&outcome) else { break };
         printer.guard(&next.text(number - 1));
@@ -66,19 +67,23 @@ pub(crate) fn run(
             break;
         }
         options.command = next.command;
-        match series.live_again(&mut options, &folder, number) {
-            Ok(later) => outcome = later,
+        let recorder = recording::begin_life(args, &options.command, folder.as_deref(), &id, number, printer);
+        match series.live(&mut options, recorder) {
+            Ok((life, later)) => {
+                recorded.push(life);
+                outcome = later;
+            }
             Err(error) => {
                 printer.warn_of(&error.context("the command could not be started again"), None);
                 break;
             }
         }
     }
-    Ok((folder, outcome))
+    Ok((recorded, outcome))
 }
 
 impl<'a> Series<'a> {
-    fn of(args: &'a RunArgs, options: &Options, folder: &Utf8Path, printer: Printer) -> anyhow::Result<Self> {
+    fn of(args: &'a RunArgs, options: &Options, id: &str, printer: Printer) -> anyhow::Result<Self> {
         let guard = &args.guard;
         let resume = guard
             .resume_cmd
@@ -99,36 +104,22 @@ impl<'a> Series<'a> {
         let (budget, grace) = (budget(args, options)?, guard.grace.0);
         let hard = guard.hard_limit.map(|means| HardLimit::choose(options, budget, means.wanted()));
         let hard = hard.transpose()?;
-        let run = plain(folder.file_name().unwrap_or_default());
+        let run = plain(id);
         let guarding = Guarding { budget, hard, gpu_budget, checkpoints, run, later: false, restarts, grace };
         let lives = Lives::new(guard.max_restarts);
         Ok(Self { args, printer, lives, resume, guarding, before: None, used: None })
     }
 
     /// One life.
-    fn live(&mut self, options: &mut Options, recorder: Recorder) -> anyhow::Result<Outcome> {
+    fn live(&mut self, options: &mut Options, recorder: Recorder) -> anyhow::Result<(Recorded, Outcome)> {
         self.before = self.guarding.checkpoints.newest();
         options.guard = Some(self.guarding.clone());
-        let (_, outcome) = live(options, recorder)?;
+        let (recorded, outcome) = live(options, recorder)?;
         if let Some(guarded) = &outcome.guarded {
             self.guarding.checkpoints = guarded.checkpoints.clone();
         }
         self.guarding.later = true;
-        Ok(outcome)
-    }
-
-    /// A later life, recorded in a folder of its own.
-    fn live_again(
-        &mut self,
-        options: &mut Options,
-        run: &Utf8Path,
-        number: usize,
-    ) -> anyhow::Result<Outcome> {
-        let folder = lives::folder(run, number);
-        let target = target::describe(&options.command)?;
-        let alarms = Thresholds::of(&self.args.alarms);
-        let recorder = Recorder::create(&folder, target, self.args.budget, alarms, self.printer)?;
-        self.live(options, recorder)
+        Ok((recorded, outcome))
     }
 
     /// How it goes on after a life; `None` where that was the last one, for which the reason is said.
@@ -238,8 +229,7 @@ fn budget(args: &RunArgs, options: &Options) -> anyhow::Result<u64> {
 /// The pattern is taken from the root on: the program may change its directory.
 fn checkpoints(pattern: Option<&str>, command: &[OsString]) -> anyhow::Result<Checkpoints> {
     let Some(pattern) = pattern else { return Ok(Checkpoints::default()) };
-    let here = std::env::current_dir().context("failed to find the working directory")?;
-    let path = here.join(pattern).into_os_string();
+    let path = target::directory().join(pattern).into_os_string();
     let path = path
         .into_string()
         .map_err(|path| anyhow!("--checkpoint: `{}` is not UTF-8", path.to_string_lossy()))?;

@@ -6,6 +6,7 @@ pub(crate) mod clips;
 pub(crate) mod doctor;
 pub(crate) mod guarded;
 pub(crate) mod plan;
+pub(crate) mod recording;
 pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod run;

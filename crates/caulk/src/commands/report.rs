@@ -16,6 +16,7 @@ use crate::{assemble, exit, files, lives};
 /// If there is no such run, its recording cannot be read, or the report cannot be written.
 pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
     let places = Places::here();
+    places.warn(printer);
     let run = match &args.run {
         Some(run) => places.resolve(run)?,
         None => places.latest()?,

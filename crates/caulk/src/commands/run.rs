@@ -1,21 +1,17 @@
 //! `caulk run`: start a command, record it, and explain it at its end, whatever that is.
 
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_report::Report;
 use caulk_supervise::Outcome;
-use jiff::Zoned;
 
-use super::{KEPT_REPORT, guarded};
-use crate::alarms::Thresholds;
+use super::{KEPT_REPORT, guarded, recording};
 use crate::cli::{PERIOD, RunArgs};
-use crate::places::Places;
 use crate::plan::{self, Document};
 use crate::printer::{self, Printer};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorded, Recorder};
 use crate::settings::Boundary;
 use crate::{assemble, exit, files, target};
 
@@ -35,23 +31,24 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
         printer.note("the plan sets nothing of a loader: the program runs as it is");
     }
     let options = options(args, plan.as_ref());
-    let recorder = recorder(args, printer)?;
-    let (folder, outcome) = if args.guard.guard {
+    let recorder = recording::begin(args, printer)?;
+    let (lives, outcome) = if args.guard.guard {
         guarded::run(args, options, recorder, printer)?
     } else {
-        live(&options, recorder)?
+        let (recorded, outcome) = live(&options, recorder)?;
+        (vec![recorded], outcome)
     };
-    Ok(explain(args, &folder, &outcome, printer))
+    Ok(explain(args, lives, &outcome, printer))
 }
 
-/// Runs the command once, from its start to its end, and returns where that is recorded.
+/// Runs the command once, from its start to its end, and returns what was recorded of it.
 ///
 /// # Errors
 /// If it could not be started; then nothing is recorded.
 pub(crate) fn live(
     options: &caulk_supervise::Options,
     mut recorder: Recorder,
-) -> anyhow::Result<(Utf8PathBuf, Outcome)> {
+) -> anyhow::Result<(Recorded, Outcome)> {
     match caulk_supervise::run(options, &mut recorder) {
         Ok(outcome) => Ok((recorder.finish(&outcome), outcome)),
         Err(error) => {
@@ -59,36 +56,6 @@ pub(crate) fn live(
             Err(error.into())
         }
     }
-}
-
-/// A recording in the folder that the user wants it in, or in the first of the usual places that takes it.
-fn recorder(args: &RunArgs, printer: Printer) -> anyhow::Result<Recorder> {
-    let target = target::describe(&args.command)?;
-    let create = |folder: &Utf8Path| {
-        Recorder::create(folder, target.clone(), args.budget, Thresholds::of(&args.alarms), printer)
-    };
-    if let Some(folder) = &args.output {
-        return Ok(create(folder)?);
-    }
-    let (name, now) = (target::name(&args.command), Zoned::now());
-    let places = Places::here();
-    let mut refusal = None;
-    for home in [&places.home].into_iter().chain(&places.spare) {
-        let made = caulk_record::new_run_folder(home, &name, &now).and_then(|folder| {
-            // A folder that takes no file is of no use to anybody.
-            create(&folder).inspect_err(|_| drop(fs::remove_dir_all(&folder)))
-        });
-        match (made, refusal) {
-            (Ok(recorder), None) => return Ok(recorder),
-            (Ok(recorder), Some(refused)) => {
-                let place = format!("this run is recorded in `{}`", recorder.folder());
-                printer.warn_of(&anyhow::Error::new(refused).context(place), None);
-                return Ok(recorder);
-            }
-            (Err(error), before) => refusal = before.or(Some(error)),
-        }
-    }
-    Err(refusal.context("there is no place for a recording")?.into())
 }
 
 /// The Python package to look in with, unless the user wants none.
@@ -126,8 +93,9 @@ fn options(args: &RunArgs, plan: Option<&Document>) -> caulk_supervise::Options 
 
 /// Judges what was recorded and shows it. Nothing that goes wrong here is the command's fault, so all of it is a
 /// warning.
-fn explain(args: &RunArgs, folder: &Utf8Path, outcome: &Outcome, printer: Printer) -> i32 {
-    let judged = catch_unwind(AssertUnwindSafe(|| assemble::report(folder)));
+fn explain(args: &RunArgs, lives: Vec<Recorded>, outcome: &Outcome, printer: Printer) -> i32 {
+    let folder = lives.first().and_then(Recorded::folder).map(Utf8Path::to_owned);
+    let judged = catch_unwind(AssertUnwindSafe(|| assemble::ended(lives)));
     let report = match judged {
         Ok(Ok(report)) => report,
         Ok(Err(error)) => {
@@ -135,31 +103,43 @@ fn explain(args: &RunArgs, folder: &Utf8Path, outcome: &Outcome, printer: Printe
             return outcome.exit_code;
         }
         Err(_) => {
+            let kept = folder.map_or_else(String::new, |folder| format!("; `{folder}` is complete"));
             printer.warn(&format!(
-                "the run cannot be explained: caulk failed on its recording\nhint: please report it; `{folder}` is \
-                 complete"
+                "the run cannot be explained: caulk failed on its recording\nhint: please report it{kept}"
             ));
             return outcome.exit_code;
         }
     };
-    if let Err(error) = deliver(args, folder, &report, printer) {
+    if let Err(error) = deliver(args, folder.as_deref(), &report, printer) {
         printer.warn_of(&error, None);
     }
     exit::after_run(outcome.exit_code, args.fail_on_leak && report.leak_found())
 }
 
-/// Brings the report to wherever it was asked for; tries every place before it fails.
-fn deliver(args: &RunArgs, folder: &Utf8Path, report: &Report, printer: Printer) -> anyhow::Result<()> {
+/// Brings the report to wherever it was asked for; tries every place before it fails. A text for which there is no room
+/// is shown.
+fn deliver(
+    args: &RunArgs,
+    folder: Option<&Utf8Path>,
+    report: &Report,
+    printer: Printer,
+) -> anyhow::Result<()> {
     let json = caulk_report::json(report);
-    // Lists can do without; a recording that cannot be written has been told of already.
-    let _ = files::write(&folder.join(KEPT_REPORT), &json);
+    if let Some(folder) = folder {
+        // Lists can do without; a recording that cannot be written has been told of already.
+        let _ = caulk_record::write_file(&folder.join(KEPT_REPORT), json.as_bytes());
+    }
     let mut results = Vec::new();
     if let Some(path) = &args.report_json {
         results.push(files::write(path, &json));
     }
+    let show = || printer.say(&caulk_report::text(report, &printer.options()));
     match &args.report {
-        Some(path) => results.push(files::write(path, caulk_report::text(report, &printer::file_options()))),
-        None => printer.say(&caulk_report::text(report, &printer.options())),
+        Some(path) => {
+            let written = files::write(path, caulk_report::text(report, &printer::file_options()));
+            results.push(written.inspect_err(|_| show()));
+        }
+        None => show(),
     }
     results.into_iter().collect::<Result<(), _>>().context("a report is missing")
 }

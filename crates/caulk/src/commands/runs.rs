@@ -37,6 +37,7 @@ struct Line {
 /// If there is none because a folder with runs cannot be read, or the list cannot be written.
 pub(crate) fn run(args: &RunsArgs, printer: Printer) -> anyhow::Result<i32> {
     let places = Places::here();
+    places.warn(printer);
     let (runs, unreadable) = places.runs();
     for error in unreadable {
         if runs.is_empty() {

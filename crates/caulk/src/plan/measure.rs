@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::progress::{Progress, Step};
 use crate::cli::PlanArgs;
 use crate::printer::Printer;
-use crate::summary;
+use crate::{places, summary};
 
 /// Between two looks at how far the training is.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -31,6 +31,8 @@ pub(crate) fn measure(args: &PlanArgs, printer: Printer) -> anyhow::Result<Measu
     let temporary = tempfile::tempdir().context("failed to make a folder for the recording")?;
     let folder = Utf8PathBuf::from_path_buf(temporary.path().join("run"))
         .map_err(|path| anyhow::anyhow!("`{}` is no name in UTF-8", path.display()))?;
+    // The steps are read from the recording while it is made.
+    places::room(folder.parent().unwrap_or(&folder)).context("there is no room for the recording")?;
     let mut command = Command::new(std::env::current_exe().context("failed to find the command")?);
     command.args(["run", "--quiet", "--output", folder.as_str(), "--"]).args(&args.what.command);
     // What the training prints must not stand among the plan.
