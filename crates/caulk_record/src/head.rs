@@ -15,11 +15,15 @@ pub(crate) const HEAD: &str = "run.json";
 /// The head as it is written: of this schema, without secrets.
 pub(crate) fn cleaned(info: &RunInfo) -> RunInfo {
     let mut info = RunInfo { schema: crate::SCHEMA, ..info.clone() };
+    hide(&mut info);
+    info
+}
+
+fn hide(info: &mut RunInfo) {
     info.target.command = redact(&info.target.command);
     for (name, value) in &mut info.target.environment {
         *value = redact_variable(name, value);
     }
-    info
 }
 
 /// Writes the head so that readers see the old or the new one. Where the disk is too full for both, the new one goes
@@ -62,7 +66,10 @@ pub(crate) fn read(folder: &Utf8Path, problems: &mut Vec<String>) -> Result<Opti
         let caulk = map.get("caulk").and_then(Value::as_str).unwrap_or("of another version").to_owned();
         return Err(ReadError::Newer { path: folder.to_owned(), schema, caulk });
     }
-    Ok(Some(overlay(map, &path, problems)))
+    let mut info = overlay(map, &path, problems);
+    // An earlier version may have known fewer secrets.
+    hide(&mut info);
+    Ok(Some(info))
 }
 
 /// The keys that can be read one by one: the head is written with each on a line of its own, indented by two.
@@ -138,6 +145,14 @@ mod tests {
     #[test]
     fn the_head_comes_back() {
         assert_eq!(check(str::to_owned), (info(), Vec::new()));
+    }
+
+    #[test]
+    fn secrets_that_an_earlier_version_wrote_are_not_read() {
+        let (read, _) =
+            check(|text| text.replace("\"a b.py\"", "\"--db-pass=x\"").replace("LANG", "DB_PASS"));
+        assert_eq!(read.target.command, ["python", "--db-pass=***"]);
+        assert_eq!(read.target.environment, [("DB_PASS".to_owned(), "***".to_owned())]);
     }
 
     #[test]

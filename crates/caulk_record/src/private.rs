@@ -14,8 +14,11 @@ const FILE: u32 = 0o600;
 /// Makes the folder; false where there is something of that name already.
 pub(crate) fn make(folder: &Utf8Path) -> io::Result<bool> {
     match DirBuilder::new().mode(FOLDER).create(folder) {
-        // The umask may have taken away even what its owner needs.
-        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(FOLDER)).map(|()| true),
+        Ok(()) => {
+            // The umask may have taken away even what its owner needs. Some file systems have no modes.
+            let _ = fs::set_permissions(folder, Permissions::from_mode(FOLDER));
+            Ok(true)
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     }
@@ -39,7 +42,7 @@ pub(crate) fn open(options: &mut OpenOptions, path: &Utf8Path) -> io::Result<Fil
     let file = options.mode(FILE).open(path)?;
     let found = file.metadata()?;
     if found.is_file() && found.mode() & 0o777 != FILE {
-        file.set_permissions(Permissions::from_mode(FILE))?;
+        let _ = file.set_permissions(Permissions::from_mode(FILE));
     }
     Ok(file)
 }

@@ -8,7 +8,7 @@
 const ANYWHERE: [&str; 6] = ["auth", "cred", "jwt", "pass", "pwd", "secret"];
 
 /// Words that hold a shape and have nothing to do with secrets, whole and in any case.
-const HARMLESS: [&str; 20] = [
+const HARMLESS: [&str; 22] = [
     "allpass",
     "author",
     "authored",
@@ -24,11 +24,13 @@ const HARMLESS: [&str; 20] = [
     "lowpass",
     "passage",
     "passages",
+    "passed",
     "passenger",
     "passengers",
     "passes",
     "passing",
     "passive",
+    "sacred",
 ];
 
 /// Last words of a name that make its value a secret.
