@@ -21,6 +21,8 @@ use crate::{files, lives, target};
 /// Said where there is no recording.
 const IN_MEMORY: &str = "this run is watched without a recording; its report comes at its end";
 
+const GONE: &str = "the working directory was removed";
+
 /// What all recordings of a run have in common.
 struct Run<'a> {
     args: &'a RunArgs,
@@ -90,6 +92,7 @@ impl Run<'_> {
 
     fn in_memory(&self, id: &str, refusal: WriteError) -> Recorder {
         let reason = match io_error(&refusal) {
+            _ if self.is_lost() => GONE.to_owned(),
             Some(source) => source.to_string(),
             None => refusal.to_string().lines().next().unwrap_or_default().to_owned(),
         };
@@ -103,12 +106,13 @@ impl Run<'_> {
     }
 
     fn warn(&self, refusal: WriteError, what: String) {
-        let cause = if target::is_gone() && self.args.output.is_none() {
-            anyhow!("the working directory was removed")
-        } else {
-            refusal.into()
-        };
+        let cause = if self.is_lost() { anyhow!(GONE) } else { refusal.into() };
         self.printer.warn_of(&cause.context(what), None);
+    }
+
+    /// The usual place is gone with the working directory.
+    fn is_lost(&self) -> bool {
+        self.args.output.is_none() && target::is_gone()
     }
 }
 
