@@ -296,6 +296,34 @@ fn secrets_on_the_command_line_are_not_kept() {
 }
 
 #[test]
+fn names_that_hold_the_shape_of_a_secret_hide_their_values() {
+    let place = Place::new();
+    let arguments =
+        ["--dbpass", "very-1", "MYSQL_PWD=very-2", "+auth.x=very-3", "{'creds': ['very-4', 'very-5']}"];
+    let arguments =
+        [&["run", "--report-json", "report.json", "echo", "--passes", "3"][..], &arguments].concat();
+    let mut command = place.command(&arguments);
+    command.env("TORCH_JWT_FILE", "very-6").env("PYTHON_AUTHORS", "kept");
+    let ended = Ended::from(command.output().expect("the binary starts")).code(0);
+    // The program has them.
+    assert!(ended.out.contains("very-1") && ended.out.contains("very-5"), "{ended:#?}");
+    let shown =
+        [ended.err, place.read("report.json"), place.caulk(&["runs", "--format", "json"]).code(0).out];
+    let files = entries(&place.runs()[0]).into_iter().filter(|path| path.is_file());
+    let files = files
+        .map(|file| String::from_utf8_lossy(&std::fs::read(file).expect("a readable file")).into_owned());
+    for text in shown.into_iter().chain(files) {
+        assert!(!text.contains("very-"), "{text}");
+    }
+    let run = &document(&place, "report.json")["run"];
+    let kept = ["echo", "--passes", "3", "--dbpass", "***", "MYSQL_PWD=***", "+auth.x=***", "{'creds': ***}"];
+    assert_eq!(run["target"]["command"], serde_json::json!(kept));
+    let environment = run["target"]["environment"].to_string();
+    assert!(environment.contains(r#"["TORCH_JWT_FILE","***"]"#), "{environment}");
+    assert!(environment.contains(r#"["PYTHON_AUTHORS","kept"]"#), "{environment}");
+}
+
+#[test]
 fn a_script_without_a_shebang_or_with_one_runs_as_in_a_shell() {
     let place = Place::new();
     let script = place.write("train.sh", "#!/bin/sh\nexit 21\n");
