@@ -79,20 +79,26 @@ fn is_code_flag(argument: &str) -> bool {
     })
 }
 
-/// One argument. `NAME=value`, `--name=value`, `+group/name@package=value`: the value is the rest, blanks and all.
+/// One argument: `NAME=value`, `--env=NAME=value`, or any text.
 fn redact_argument(argument: &str) -> String {
+    let text = |argument| hide_value(argument).unwrap_or_else(|| redact_text(argument));
+    match assignment(argument).filter(|(name, _)| name.starts_with('-') && !is_secret(name)) {
+        Some((name, value)) => format!("{name}={}", text(value)),
+        None => text(argument),
+    }
+}
+
+/// `NAME=value`, `--name=value`, `+group/name@package=value` of a secret: the value is the rest, blanks and all.
+fn hide_value(argument: &str) -> Option<String> {
+    let (name, value) = assignment(argument)?;
+    let hidden = is_secret(name) && !(is_folder(name) && value.starts_with('/'));
+    hidden.then(|| format!("{name}={HIDDEN}"))
+}
+
+fn assignment(argument: &str) -> Option<(&str, &str)> {
     let named = |byte: u8| is_name_byte(byte) || b"+~/@[]".contains(&byte);
-    let Some((name, value)) = argument.split_once('=').filter(|(name, _)| name.bytes().all(named)) else {
-        return redact_text(argument);
-    };
-    if value.is_empty() || value.starts_with('=') {
-        return redact_text(argument);
-    }
-    if is_secret(name) && !(is_folder(name) && value.starts_with('/')) {
-        return format!("{name}={HIDDEN}");
-    }
-    // `--env=DB_PASS=a b`.
-    if name.starts_with('-') { format!("{name}={}", redact_argument(value)) } else { redact_text(argument) }
+    let (name, value) = argument.split_once('=')?;
+    (name.bytes().all(named) && !value.is_empty() && !value.starts_with('=')).then_some((name, value))
 }
 
 const fn is_name_byte(byte: u8) -> bool {
@@ -147,7 +153,9 @@ fn redact_text(text: &str) -> String {
 /// `://user:password@`: what to keep, and how many bytes to hide.
 fn user_information(rest: &str) -> Option<(&str, usize)> {
     let authority = rest.strip_prefix("://")?;
-    let word = &authority[..authority.find(|c: char| "\"' \t\n".contains(c)).unwrap_or(authority.len())];
+    // It does not reach into another URL.
+    let word = &authority[..authority.find("://").unwrap_or(authority.len())];
+    let word = &word[..word.find(|c: char| "\"' \t\n".contains(c)).unwrap_or(word.len())];
     let end = word.find(['/', '?', '#']).unwrap_or(word.len());
     // A password may hold `@`: the last one counts.
     let at = word[..end].rfind('@').or_else(|| {

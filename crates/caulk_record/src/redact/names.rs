@@ -48,6 +48,9 @@ pub(super) fn is_folder(name: &str) -> bool {
 
 fn has_shape(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
+    if !ANYWHERE.iter().any(|shape| lower.contains(shape)) {
+        return false;
+    }
     let mut harmless = words(name, true);
     harmless.extend(words(name, false));
     harmless.retain(|(_, word)| HARMLESS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit())));

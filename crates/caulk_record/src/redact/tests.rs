@@ -126,6 +126,7 @@ fn shapes() {
         // URLs.
         ("https://me:p@ss@h/x | https://t0k@h", "https://***@h/x | https://***@h"),
         ("git+https://me:p/w#x@h/x y", "git+https://***@h/x y"),
+        ("http://a:b@h/x?u=http://c:d@e/y", "http://***@h/x?u=http://***@e/y"),
         ("https://h/x?auth=a&y=1", "https://h/x?auth=***&y=1"),
         ("Server=h;Uid=me;PWD=/x1;A=b", "Server=h;Uid=me;PWD=***;A=b"),
     ];
@@ -153,6 +154,14 @@ fn what_only_looks_like_a_shape_stays() {
     assert_eq!(redact_variable("PWD", "/home/me"), "/home/me");
     assert_eq!(redact_variable("OLDPWD", "/"), "/");
     assert_eq!(redact_variable("MYSQL_PWD", "/"), "***");
+}
+
+#[test]
+fn long_arguments_are_taken() {
+    for piece in ["-=", "--a=", "\"", "pass='", "://", "auth=[", "\\"] {
+        let text = piece.repeat(20_000);
+        let _ = redact(&["-c".to_owned(), text.clone(), text]);
+    }
 }
 
 proptest::proptest! {
