@@ -23,15 +23,15 @@ impl Encoding {
     ///
     /// # Errors
     /// [`EncodingError`] where Python would refuse the file too.
-    pub fn decode(bytes: &[u8]) -> Result<(String, Self), EncodingError> {
-        let encoding = match declared(bytes) {
+    pub fn decode(bytes: Vec<u8>) -> Result<(String, Self), EncodingError> {
+        let encoding = match declared(&bytes) {
             Some(name) => Self::named(&name)?,
             None => Self(UTF_8),
         };
         if encoding.0 == UTF_8 {
             return Self::utf8(bytes);
         }
-        match encoding.0.decode_without_bom_handling(bytes) {
+        match encoding.0.decode_without_bom_handling(&bytes) {
             (text, false) => Ok((text.into_owned(), encoding)),
             (_, true) => Err(EncodingError::Invalid(encoding.0.name().into(), 0)),
         }
@@ -41,10 +41,10 @@ impl Encoding {
     ///
     /// # Errors
     /// [`EncodingError::Invalid`] where the bytes are not that.
-    pub fn utf8(bytes: &[u8]) -> Result<(String, Self), EncodingError> {
-        let text = std::str::from_utf8(bytes);
-        let text = text.map_err(|error| EncodingError::Invalid("UTF-8".into(), error.valid_up_to()))?;
-        Ok((text.to_owned(), Self(UTF_8)))
+    pub fn utf8(bytes: Vec<u8>) -> Result<(String, Self), EncodingError> {
+        let invalid = |at| EncodingError::Invalid("UTF-8".into(), at);
+        let text = String::from_utf8(bytes).map_err(|error| invalid(error.utf8_error().valid_up_to()))?;
+        Ok((text, Self(UTF_8)))
     }
 
     /// The bytes of a text; `None` where it has characters that the encoding has not.
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn check(bytes: &[u8], text: &str) {
-        let (decoded, encoding) = Encoding::decode(bytes).unwrap();
+        let (decoded, encoding) = Encoding::decode(bytes.to_owned()).unwrap();
         assert_eq!(decoded, text);
         assert_eq!(encoding.encode(&decoded).unwrap(), bytes);
     }
@@ -125,13 +125,19 @@ mod tests {
 
     #[test]
     fn what_python_refuses_is_refused() {
-        assert_eq!(Encoding::decode(b"x = '\xe4'\n"), Err(EncodingError::Invalid("UTF-8".into(), 5)));
-        assert_eq!(Encoding::decode(b"# coding: klingon\n"), Err(EncodingError::Unknown("klingon".into())));
+        assert_eq!(
+            Encoding::decode(b"x = '\xe4'\n".to_vec()),
+            Err(EncodingError::Invalid("UTF-8".into(), 5))
+        );
+        assert_eq!(
+            Encoding::decode(b"# coding: klingon\n".to_vec()),
+            Err(EncodingError::Unknown("klingon".into()))
+        );
     }
 
     #[test]
     fn characters_that_an_encoding_lacks_are_not_written() {
-        let (_, latin) = Encoding::decode(b"# coding: latin-1\n").unwrap();
+        let (_, latin) = Encoding::decode(b"# coding: latin-1\n".to_vec()).unwrap();
         assert_eq!(latin.encode("漢"), None);
     }
 }

@@ -3,6 +3,8 @@
 use camino::Utf8Path;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::ignored;
+
 /// Folders that hold nothing written in this project.
 const FOLDERS: [&str; 21] = [
     "__pycache__",
@@ -34,12 +36,12 @@ pub(crate) fn by_name(folder: &str) -> bool {
 }
 
 /// Whether git ignores a path, or a folder around it, by the `.gitignore` files from the repository's top down to it.
-/// Outside of a repository all folders above count.
+/// Outside of a repository all folders above count. A file of rules that cannot be read has none: whoever walks through
+/// the folder says so.
 pub(crate) fn by_git(path: &Utf8Path) -> bool {
     for folder in path.ancestors().skip(1) {
         let file = folder.join(".gitignore");
-        if file.is_file() {
-            let (rules, _) = Gitignore::new(file);
+        if let Some(rules) = ignored::load(file.as_std_path(), folder.as_std_path(), &mut Vec::new()) {
             let found = rules.matched_path_or_any_parents(path, path.is_dir());
             if !found.is_none() {
                 return found.is_ignore();

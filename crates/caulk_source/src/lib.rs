@@ -5,8 +5,10 @@
 
 mod encoding;
 mod excluded;
+mod ignored;
 mod names;
 mod notebook;
+mod plain;
 mod read;
 mod roots;
 mod walk;
@@ -14,6 +16,7 @@ mod walk;
 pub use encoding::{Encoding, EncodingError};
 pub use excluded::Excludes;
 pub use names::{Names, absolute};
+pub use plain::{PlainError, read as read_plain};
 pub use read::{Document, read};
 pub use roots::{Extent, Group, MissingPath, Root, group};
 pub use walk::files;

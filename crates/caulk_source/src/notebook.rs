@@ -82,18 +82,17 @@ impl Metadata {
 
 impl Notebook {
     /// The notebook and its code; the error is for people.
-    pub(crate) fn new(raw: &str) -> Result<(Self, String), String> {
+    pub(crate) fn new(raw: String) -> Result<(Self, String), String> {
         let text = raw.trim_start_matches('\u{feff}');
         let document: RawNotebook<'_> =
             serde_json::from_str(text).map_err(|error| format!("not a notebook: {error}"))?;
         let raw_cells = document.cells.ok_or("a notebook of a format before 4 is not looked at")?;
-        let mut notebook = Self { raw: raw.to_owned(), cells: Vec::new(), masks: Vec::new() };
+        let mut notebook = Self { raw: String::new(), cells: Vec::new(), masks: Vec::new() };
         let mut joined = String::new();
         let mut line = 1;
-        if !document.metadata.is_python() {
-            return Ok((notebook, joined));
-        }
-        for (number, cell) in (1..).zip(raw_cells).filter(|(_, cell)| cell.cell_type == "code") {
+        let is_python = document.metadata.is_python();
+        let code_cells = (1..).zip(raw_cells).filter(|(_, cell)| is_python && cell.cell_type == "code");
+        for (number, cell) in code_cells {
             let Some(source) = cell.source else { continue };
             // The value is a part of the text that it was parsed from.
             let start = source.get().as_ptr() as usize - raw.as_ptr() as usize;
@@ -105,6 +104,7 @@ impl Notebook {
             notebook.cells.push(Cell { number, start, end, source: code, first_line: line + 1 });
             line += own_lines + 1;
         }
+        notebook.raw = raw;
         Ok((notebook, joined))
     }
 
@@ -297,7 +297,7 @@ mod tests {
     /// Masks, changes nothing, and comes back as it was.
     fn check(source: &str, joined: &str) {
         let raw = notebook(&[source]);
-        let (read, text) = Notebook::new(&raw).unwrap();
+        let (read, text) = Notebook::new(raw.clone()).unwrap();
         let shown: String = text.chars().map(|c| if c as u32 >= FIRST_MASK { '@' } else { c }).collect();
         assert_eq!(shown, format!("{SEPARATOR}\n{joined}\n"));
         assert_eq!(read.with(&text).unwrap(), raw);
@@ -327,7 +327,7 @@ mod tests {
             "[\n    \"%cd a\\n\",\n    \"a = \\\"\\u00e4\\\"\\n\",\n    \"b = 1\"\n   ]",
             "[\"c = 2\"]",
         ]);
-        let (read, text) = Notebook::new(&raw).unwrap();
+        let (read, text) = Notebook::new(raw.clone()).unwrap();
         let changed = text.replace("b = 1", "b = 'ö'\nd = 4");
         let expected = raw.replace("\"b = 1\"", "\"b = '\\u00f6'\\n\",\n    \"d = 4\"");
         assert_eq!(read.with(&changed).unwrap(), expected);
@@ -339,16 +339,16 @@ mod tests {
     #[test]
     fn cells_are_numbered_among_all_cells() {
         let raw = notebook(&[r#"["a\n", "b"]"#, r#"["c"]"#]);
-        let (read, text) = Notebook::new(&raw).unwrap();
+        let (read, text) = Notebook::new(raw.clone()).unwrap();
         assert_eq!(read.starts(), [(2, 2), (5, 3)]);
         assert_eq!(text.lines().nth(4), Some("c"));
     }
 
     #[test]
     fn what_is_no_python_notebook_is_told_or_left_alone() {
-        assert!(Notebook::new("{").unwrap_err().starts_with("not a notebook"));
-        assert!(Notebook::new(r#"{"worksheets": []}"#).unwrap_err().contains("format before 4"));
+        assert!(Notebook::new("{".into()).unwrap_err().starts_with("not a notebook"));
+        assert!(Notebook::new(r#"{"worksheets": []}"#.into()).unwrap_err().contains("format before 4"));
         let julia = r#"{"cells": [{"cell_type": "code", "source": "x"}], "metadata": {"language_info": {"name": "julia"}}}"#;
-        assert_eq!(Notebook::new(julia).unwrap().1, "");
+        assert_eq!(Notebook::new(julia.into()).unwrap().1, "");
     }
 }

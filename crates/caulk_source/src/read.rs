@@ -1,14 +1,12 @@
 //! Reading files, many at once.
 
-use std::fs;
-use std::io;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::Problem;
 use rayon::prelude::*;
 
 use crate::encoding::Encoding;
 use crate::notebook::{self, Notebook};
+use crate::plain::{self, PlainError};
 
 /// Longest file that is read, in bytes: longer ones are data.
 const LONGEST: u64 = 16 << 20;
@@ -30,17 +28,26 @@ impl Document {
     /// Takes bytes for the content of a file.
     ///
     /// # Errors
-    /// The problem, where the bytes are no Python.
+    /// The problem, where the bytes are no Python, or too many.
     pub fn new(path: &Utf8Path, bytes: &[u8]) -> Result<Self, Problem> {
+        Self::of_bytes(path, bytes.to_owned())
+    }
+
+    fn of_bytes(path: &Utf8Path, bytes: Vec<u8>) -> Result<Self, Problem> {
         let problem = |message: String| Problem::of_file(path, message);
-        let path = path.to_owned();
-        if path.extension() == Some("ipynb") {
+        if bytes.len() as u64 > longest(path) {
+            return Err(problem(PlainError::Long(longest(path)).to_string()));
+        }
+        if is_notebook(path) {
             let (raw, encoding) = Encoding::utf8(bytes).map_err(|error| problem(error.to_string()))?;
-            let (notebook, text) = Notebook::new(&raw).map_err(problem)?;
-            return Ok(Self { path, text, encoding, notebook: Some(notebook) });
+            let (notebook, text) = Notebook::new(raw).map_err(problem)?;
+            if text.len() as u64 > LONGEST {
+                return Err(problem(format!("the code in it is {}", PlainError::Long(LONGEST))));
+            }
+            return Ok(Self { path: path.to_owned(), text, encoding, notebook: Some(notebook) });
         }
         let (text, encoding) = Encoding::decode(bytes).map_err(|error| problem(error.to_string()))?;
-        Ok(Self { path, text, encoding, notebook: None })
+        Ok(Self { path: path.to_owned(), text, encoding, notebook: None })
     }
 
     /// The whole file with another text in it; `None` where its cells cannot hold the text.
@@ -78,17 +85,24 @@ pub fn read(files: &[Utf8PathBuf]) -> (Vec<Document>, Vec<Problem>) {
 }
 
 fn one(path: &Utf8Path) -> Result<Document, Problem> {
-    let failed = |error: io::Error| Problem::of_file(path, format!("failed to read: {error}"));
-    let bytes = fs::metadata(path).map_err(failed)?.len();
-    if bytes > if path.extension() == Some("ipynb") { LONGEST_NOTEBOOK } else { LONGEST } {
-        return Err(Problem::of_file(path, format!("{} MB are not looked at", bytes >> 20)));
-    }
-    Document::new(path, &fs::read(path).map_err(failed)?)
+    let bytes = plain::read(path, longest(path));
+    Document::of_bytes(path, bytes.map_err(|error| Problem::of_file(path, error.to_string()))?)
+}
+
+/// Longest file of this name that is looked at, in bytes.
+fn longest(path: &Utf8Path) -> u64 {
+    if is_notebook(path) { LONGEST_NOTEBOOK } else { LONGEST }
+}
+
+fn is_notebook(path: &Utf8Path) -> bool {
+    path.extension() == Some("ipynb")
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

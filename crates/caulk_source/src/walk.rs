@@ -1,10 +1,14 @@
 //! The files of a project.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::Problem;
-use ignore::{DirEntry, WalkBuilder};
 
 use crate::excluded::{self, Excludes};
+use crate::ignored::Rules;
 use crate::roots::{Extent, Root};
 
 /// Absolute paths of a project's Python files and notebooks, sorted; folders that cannot be read are problems.
@@ -34,27 +38,45 @@ struct Found {
 
 impl Found {
     fn walk(&mut self, folder: &Utf8Path, excludes: &Excludes) {
-        let mut walk = WalkBuilder::new(folder);
         // A folder that is ignored as a whole was named: the rules above it do not reach into it.
-        walk.hidden(false).require_git(false).parents(!excluded::by_git(folder));
-        let excludes = excludes.clone();
-        walk.filter_entry(move |entry| keep(entry, &excludes));
-        for entry in walk.build() {
-            match entry {
-                Ok(entry) => self.take(&entry),
-                Err(error) => self.problem(folder, &error),
+        let reach = !excluded::by_git(folder);
+        let mut unread = Vec::new();
+        let rules = Rules::above(folder.as_std_path(), reach, &mut unread);
+        // Names below it need not be UTF-8.
+        let mut folders = vec![(folder.as_std_path().to_owned(), rules)];
+        while let Some((folder, rules)) = folders.pop() {
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    self.problem(&folder, format!("failed to read: {error}"));
+                    continue;
+                }
+            };
+            let rules = rules.enter(&folder, &mut unread);
+            for entry in entries {
+                match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?.is_dir()))) {
+                    Ok((path, is_folder)) if left_out(&path, is_folder, excludes, &rules) => (),
+                    Ok((path, true)) => folders.push((path, rules.clone())),
+                    Ok((path, false)) => self.take(&path),
+                    Err(error) => self.problem(&folder, format!("failed to read: {error}")),
+                }
             }
+        }
+        for (file, error) in unread {
+            self.problem(&file, format!("its rules are not known: {error}"));
         }
     }
 
-    fn take(&mut self, entry: &DirEntry) {
-        let Some(path) = Utf8Path::from_path(entry.path()) else {
-            let shown = entry.path().to_string_lossy();
-            self.problems.push(Problem::of_file(shown, "the name is not UTF-8; the file is not looked at"));
-            return;
-        };
-        if is_python(path) && path.is_file() {
-            self.files.push(path.to_owned());
+    fn take(&mut self, path: &Path) {
+        match Utf8Path::from_path(path) {
+            Some(path) if is_source(path) => self.files.push(path.to_owned()),
+            Some(_) => (),
+            None => {
+                let shown = path.to_string_lossy();
+                if is_python(Utf8Path::new(&shown)) {
+                    self.problem(path, "the name is not UTF-8".to_owned());
+                }
+            }
         }
     }
 
@@ -67,41 +89,36 @@ impl Found {
         for path in entries.flatten().map(camino::Utf8DirEntry::into_path) {
             if path.join("__init__.py").is_file() {
                 self.walk(&path, excludes);
-            } else if is_python(&path) && path.is_file() && !excludes.matches(&path, false) {
+            } else if is_source(&path) && !excludes.matches(&path, false) {
                 self.files.push(path);
             }
         }
     }
 
-    fn problem(&mut self, folder: &Utf8Path, error: &ignore::Error) {
-        let (path, cause) = split(error);
-        self.problems.push(Problem::of_file(path.unwrap_or_else(|| folder.to_string()), cause));
+    fn problem(&mut self, path: &Path, message: String) {
+        self.problems.push(Problem::of_file(path.to_string_lossy(), message));
     }
 }
 
-/// The path that an error is about, and what the system says of it.
-fn split(error: &ignore::Error) -> (Option<String>, String) {
-    match error {
-        ignore::Error::WithPath { path, err } => (Some(path.to_string_lossy().into_owned()), split(err).1),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => split(err),
-        ignore::Error::Io(error) => (None, format!("failed to read: {error}")),
-        other => (None, other.to_string()),
-    }
+/// Whether something is to be looked at as Python: by its name a file of Python, and no folder. What is there in place
+/// of a file is found out when it is read. A link to nothing is nothing: editors mark open files so.
+fn is_source(path: &Utf8Path) -> bool {
+    let there = |path: &Utf8Path| match fs::metadata(path) {
+        Ok(found) => !found.is_dir(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    };
+    is_python(path) && there(path)
 }
 
-fn keep(entry: &DirEntry, excludes: &Excludes) -> bool {
-    let folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-    let named = entry.depth() == 0;
-    let left_out = folder && excluded::by_name(&entry.file_name().to_string_lossy());
-    let excluded = Utf8Path::from_path(entry.path()).is_some_and(|path| excludes.matches(path, folder));
-    named || !(left_out || excluded)
+fn left_out(path: &Path, folder: bool, excludes: &Excludes, rules: &Rules) -> bool {
+    let by_name = folder && path.file_name().is_some_and(|name| excluded::by_name(&name.to_string_lossy()));
+    let excluded = Utf8Path::from_path(path).is_some_and(|path| excludes.matches(path, folder));
+    by_name || excluded || rules.ignore(path, folder)
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn check(tree: &[(&str, &str)], excludes: &[&str], extent: Extent, expected: &[&str]) {
