@@ -1,6 +1,7 @@
 //! Files that appear whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -61,7 +62,7 @@ pub(crate) fn check(path: &Utf8Path) -> Result<(), FileError> {
         Err(io::Error::from(io::ErrorKind::IsADirectory))
     } else {
         let temporary = temporary(path);
-        let made = File::create(&temporary).and_then(|_| fs::remove_file(&temporary));
+        let made = File::create_new(&temporary).and_then(|_| fs::remove_file(&temporary));
         made.or_else(|error| OpenOptions::new().write(true).open(path).map(drop).map_err(|_| error))
     };
     let excused = |source: &io::Error| is_full(source) || path.is_relative() && target::is_gone();
@@ -100,7 +101,7 @@ fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     // The file behind a link is replaced, not the link.
     let path = path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
     let temporary = temporary(&path);
-    let written = File::create(&temporary).and_then(|mut file| {
+    let written = File::create_new(&temporary).and_then(|mut file| {
         if let Ok(old) = fs::metadata(&path) {
             file.set_permissions(old.permissions())?;
         }
@@ -123,7 +124,8 @@ fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
 /// Beside the file, so that renaming stays within one file system.
 fn temporary(path: &Utf8Path) -> Utf8PathBuf {
     let name = path.file_name().unwrap_or("report");
-    folder(path).join(format!(".{name}.{}.tmp", std::process::id()))
+    // Nobody can have put a link there: its name cannot be known before.
+    folder(path).join(format!(".{name}.{:016x}.tmp", RandomState::new().hash_one(name)))
 }
 
 fn folder(path: &Utf8Path) -> &Utf8Path {

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
@@ -93,17 +92,15 @@ fn clean(path: &Path) -> PathBuf {
 }
 
 fn load(path: &Path) -> Option<Rc<str>> {
-    let found = fs::metadata(path).ok()?;
-    if !found.is_file() || found.len() > LONGEST {
-        return None;
-    }
     // Python sources may declare another encoding; what is ASCII in them stays readable.
-    Some(String::from_utf8_lossy(&fs::read(path).ok()?).into())
+    Some(String::from_utf8_lossy(&caulk_source::read_plain(path, LONGEST).ok()?).into())
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
+    use std::fs;
+
     use caulk_diagnose::Sources;
 
     use super::*;

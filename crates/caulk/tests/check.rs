@@ -106,8 +106,9 @@ fn a_broken_file_is_a_problem_and_the_rest_goes_on() {
     let place = project(&["a.py"]);
     place.write("b.py", "def (:\n");
     std::fs::write(place.path("c.py"), b"'\xff'").expect("a writable folder");
-    let ended = check(&place, &[]).code(1);
+    let ended = check(&place, &[]).code(2);
     assert_eq!(found(&ended), ["a.py"]);
+    assert_eq!(found(&check(&place, &["--allow-unread"]).code(1)), ["a.py"]);
     let document = ended.json();
     let problems = document["problems"].as_array().expect("a list");
     assert!(problems.iter().any(|problem| problem["file"] == "b.py" && problem["line"] == 1));

@@ -20,12 +20,23 @@ pub type Texts = BTreeMap<String, String>;
 pub struct Fixed<T> {
     /// All texts, changed or not.
     pub texts: Texts,
-    /// How many fixes were applied, by rule.
-    pub applied: BTreeMap<LeakClass, usize>,
+    /// The fixes that were applied.
+    pub applied: Vec<Applied>,
     /// Fixes that were not applied although they were asked for.
     pub refused: Vec<Refused>,
+    /// Files that have fixes still and are to be left as they are.
+    pub left: BTreeSet<String>,
     /// What the last look at the project found.
     pub last: T,
+}
+
+/// A fix that was applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// Its rule.
+    pub class: LeakClass,
+    /// The files that it changed.
+    pub files: BTreeSet<String>,
 }
 
 /// A fix that does not fit.
@@ -39,28 +50,30 @@ pub struct Refused {
     pub line: u32,
 }
 
-/// Applies the fixes up to an applicability until none is left. `look` finds what is wrong with texts, `diagnostics`
-/// takes the fixable findings out of what it found.
+/// Applies the fixes up to an applicability until none is left, but those that would change a file of `leave`. `look` finds
+/// what is wrong with texts, `diagnostics` takes the fixable findings out of what it found.
 pub fn fix<T>(
     texts: Texts,
     most: Applicability,
+    leave: &BTreeSet<String>,
     mut look: impl FnMut(&Texts) -> T,
     diagnostics: impl Fn(&T) -> &[Diagnostic],
 ) -> Fixed<T> {
     let last = look(&texts);
-    let mut fixed = Fixed { texts, applied: BTreeMap::new(), refused: Vec::new(), last };
+    let (applied, refused, left) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let mut fixed = Fixed { texts, applied, refused, left, last };
     for _ in 0..MAX_ROUNDS {
-        let round = Round::new(&fixed.texts, diagnostics(&fixed.last), most, &fixed.refused);
+        let round = Round::new(&fixed.texts, diagnostics(&fixed.last), most, leave, &fixed.refused);
         fixed.refused.extend(round.refused);
         if round.texts.is_empty() {
             break;
         }
         fixed.texts.extend(round.texts);
-        for class in round.applied {
-            *fixed.applied.entry(class).or_default() += 1;
-        }
+        fixed.applied.extend(round.applied);
         fixed.last = look(&fixed.texts);
     }
+    let wanted = diagnostics(&fixed.last).iter().filter(|diagnostic| applicable(diagnostic, most));
+    fixed.left = wanted.flat_map(files).filter(|file| leave.contains(file)).collect();
     fixed
 }
 
@@ -68,20 +81,26 @@ pub fn fix<T>(
 #[derive(Default)]
 struct Round {
     texts: Texts,
-    applied: Vec<LeakClass>,
+    applied: Vec<Applied>,
     refused: Vec<Refused>,
 }
 
 impl Round {
-    fn new(texts: &Texts, diagnostics: &[Diagnostic], most: Applicability, before: &[Refused]) -> Self {
+    fn new(
+        texts: &Texts,
+        diagnostics: &[Diagnostic],
+        most: Applicability,
+        leave: &BTreeSet<String>,
+        before: &[Refused],
+    ) -> Self {
         let wanted: Vec<&Diagnostic> = diagnostics
             .iter()
-            .filter(|diagnostic| applicable(diagnostic, most))
+            .filter(|diagnostic| applicable(diagnostic, most) && files(diagnostic).is_disjoint(leave))
             .filter(|diagnostic| !refusal(diagnostic).is_some_and(|refused| before.contains(&refused)))
             .collect();
         let apart = apart(&wanted);
         match changed(texts, &apart) {
-            Some(changed) => Self { texts: changed, applied: classes(&apart), refused: Vec::new() },
+            Some(changed) => Self { texts: changed, applied: applied(&apart), refused: Vec::new() },
             None => Self::one_by_one(texts, &apart),
         }
     }
@@ -99,13 +118,19 @@ impl Round {
                 round.refused.extend(refusal(diagnostic));
             }
         }
-        round.applied = classes(&kept);
+        round.applied = applied(&kept);
         round
     }
 }
 
-fn classes(diagnostics: &[&Diagnostic]) -> Vec<LeakClass> {
-    diagnostics.iter().map(|diagnostic| diagnostic.class).collect()
+fn applied(diagnostics: &[&Diagnostic]) -> Vec<Applied> {
+    let one = |of: &&Diagnostic| Applied { class: of.class, files: files(of) };
+    diagnostics.iter().map(one).collect()
+}
+
+/// The files that the fix of a finding changes.
+fn files(diagnostic: &Diagnostic) -> BTreeSet<String> {
+    diagnostic.fix.iter().flat_map(|fix| &fix.edits).map(|edit| edit.file.clone()).collect()
 }
 
 /// Whether a finding can be fixed by a program, at this level.
@@ -231,6 +256,7 @@ mod tests {
         let fixed = fix(
             texts,
             Applicability::Safe,
+            &BTreeSet::new(),
             |texts| replacing(texts, old, new, import),
             |found| found.as_slice(),
         );
@@ -267,6 +293,7 @@ mod tests {
         let fixed = fix(
             texts,
             Applicability::Safe,
+            &BTreeSet::new(),
             |texts| {
                 looks += 1;
                 let old = if texts["a.py"].contains('1') { "1" } else { "2" };
@@ -274,8 +301,22 @@ mod tests {
             },
             |found| found.as_slice(),
         );
-        assert_eq!(fixed.applied[&LeakClass::UnboundedHistory], MAX_ROUNDS);
+        assert_eq!(fixed.applied.len(), MAX_ROUNDS);
         assert_eq!(looks, MAX_ROUNDS + 1);
+    }
+
+    #[test]
+    fn a_file_that_is_to_be_left_stays() {
+        let texts = Texts::from(["a.py", "b.py"].map(|file| (file.to_owned(), "x = 1\n".to_owned())));
+        let fixed = fix(
+            texts,
+            Applicability::Safe,
+            &BTreeSet::from(["b.py".to_owned()]),
+            |texts| replacing(texts, "1", "2", None),
+            |found| found.as_slice(),
+        );
+        assert_eq!((fixed.texts["a.py"].as_str(), fixed.texts["b.py"].as_str()), ("x = 2\n", "x = 1\n"));
+        assert_eq!((fixed.applied.len(), fixed.left), (1, ["b.py".to_owned()].into()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod selection;
 mod suppress;
 
 pub use baseline::{Baseline, Entry};
-pub use fix::{Fixed, MAX_ROUNDS, Refused, Texts, fix};
+pub use fix::{Applied, Fixed, MAX_ROUNDS, Refused, Texts, fix};
 pub use nearest::nearest;
 pub use outcome::{Job, Outcome, check, outcome};
 pub use selection::{Selection, UnknownRule};

@@ -13,6 +13,7 @@ mod leak_class;
 mod line_use;
 mod places;
 mod problem;
+mod quote;
 mod recording;
 mod remedy;
 mod sampled;
@@ -32,6 +33,7 @@ pub use leak_class::{Group, LeakClass};
 pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
 pub use places::{first_places, rank};
 pub use problem::Problem;
+pub use quote::{git_name, is_command, no_command, shown_name, steers, written_out};
 pub use recording::{
     AgentEvent, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessRecord, Recording, Role, RunInfo,
     Sample, SystemSample, Target,

@@ -3,6 +3,7 @@
 //! Rendering only: values in, text out. Knows no files, terminals or clocks: whoever calls decides about colour and
 //! width, and brings the source lines that findings point at ([`Excerpts`]).
 
+mod ascii;
 mod cells;
 mod change;
 pub mod check;

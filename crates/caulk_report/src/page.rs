@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use caulk_core::{is_command, no_command, steers};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What a piece of text means; colours follow from it.
@@ -47,8 +48,12 @@ impl Page {
         Self { out: String::new(), color, width: width.clamp(40, 160) }
     }
 
+    /// The text; no line of it is a command to a runner of continuous integration.
     pub(crate) fn finish(self) -> String {
-        self.out
+        if !self.out.lines().any(is_command) {
+            return self.out;
+        }
+        self.out.split_inclusive('\n').map(no_command).collect()
     }
 
     /// An empty line, never two in a row and none at the top.
@@ -141,8 +146,7 @@ pub(crate) fn harmless(text: &str) -> String {
             '\t' => out.push_str("    "),
             '\n' | '\r' => out.push(' '),
             // Marks that reorder text can make code read as what it is not.
-            '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => out.push('\u{FFFD}'),
-            c if c.is_control() => out.push('\u{FFFD}'),
+            c if steers(c) => out.push('\u{FFFD}'),
             c => out.push(c),
         }
     }

@@ -1,13 +1,15 @@
 //! The baseline as a file: paths in it are relative to its own folder, so that it does not matter where caulk starts.
 
-use std::fs;
-use std::io;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_check::Baseline;
-use caulk_core::Diagnostic;
+use caulk_core::{Diagnostic, shown_name};
+use caulk_source::{PlainError, read_plain};
 
+use super::link;
 use crate::files::{self, FileError};
+
+/// Longest baseline that is read, in bytes: some 100,000 findings.
+const LONGEST: u64 = 16 << 20;
 
 /// A baseline and where it lies.
 #[derive(Debug)]
@@ -19,31 +21,35 @@ pub(crate) struct Known {
 /// Why a baseline cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BaselineError {
-    #[error("failed to read the baseline `{path}`{}", hint(source))]
-    Open { path: Utf8PathBuf, source: io::Error },
+    #[error("the baseline `{}` cannot be read{}", shown_name(path.as_str()), hint(source))]
+    Open { path: Utf8PathBuf, source: PlainError },
     #[error(
-        "the baseline `{path}` is damaged\nhint: write it again with `caulk check --write-baseline {path}`"
+        "the baseline `{}` is damaged\nhint: write it again with --write-baseline", shown_name(path.as_str())
     )]
     Damaged { path: Utf8PathBuf, source: serde_json::Error },
     #[error(
-        "the baseline `{path}` is of another version of caulk\nhint: write it again with --write-baseline"
+        "the baseline `{}` is of another version of caulk\nhint: write it again with --write-baseline", shown_name(path.as_str())
     )]
     Version { path: Utf8PathBuf },
+    #[error(
+        "the baseline `{}` is a link, or reached through one, that leads to `{}`\nhint: name that file itself",
+        shown_name(path.as_str()), shown_name(real.as_str())
+    )]
+    Link { path: Utf8PathBuf, real: Utf8PathBuf },
+    #[error(transparent)]
+    Write(#[from] FileError),
 }
 
-fn hint(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::NotFound => "\nhint: `caulk check --write-baseline FILE` makes one",
-        _ => "",
-    }
+fn hint(error: &PlainError) -> &'static str {
+    if error.is_absent() { "\nhint: `caulk check --write-baseline FILE` makes one" } else { "" }
 }
 
 impl Known {
     /// Reads a baseline; the path is absolute.
     pub(crate) fn read(path: &Utf8Path) -> Result<Self, BaselineError> {
-        let text = fs::read_to_string(path)
+        let bytes = read_plain(path, LONGEST)
             .map_err(|source| BaselineError::Open { path: path.to_owned(), source })?;
-        let baseline: Baseline = serde_json::from_str(&text)
+        let baseline: Baseline = serde_json::from_slice(&bytes)
             .map_err(|source| BaselineError::Damaged { path: path.to_owned(), source })?;
         if !baseline.is_current() {
             return Err(BaselineError::Version { path: path.to_owned() });
@@ -61,17 +67,22 @@ impl Known {
     }
 }
 
-/// Writes a baseline that knows all of these.
+/// Writes a baseline that knows all of these. A link below the working directory may be somebody else's, and is not
+/// written through.
 pub(crate) fn write(
+    directory: &Utf8Path,
     path: &Utf8Path,
     found: &[Diagnostic],
     on_disk: impl Fn(&str) -> Utf8PathBuf,
-) -> Result<(), FileError> {
+) -> Result<(), BaselineError> {
+    if let Some(real) = link::target(directory, path) {
+        return Err(BaselineError::Link { path: path.to_owned(), real });
+    }
     let folder = folder(path);
     let baseline = Baseline::new(found, |file| relative(&folder, &on_disk(file)));
     // Values of plain data: there is nothing in them that JSON cannot hold.
     let text = serde_json::to_string_pretty(&baseline).expect("plain data is valid JSON");
-    files::write(path, &(text + "\n"))
+    Ok(files::write(path, &(text + "\n"))?)
 }
 
 fn folder(path: &Utf8Path) -> Utf8PathBuf {

@@ -6,12 +6,17 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_check::{Job, Outcome};
+use caulk_source::read_plain;
 
 use crate::files;
+
+/// Longest entry that is read, in bytes.
+const LONGEST: u64 = 64 << 20;
 
 /// Entries that are kept.
 const MOST: usize = 16;
@@ -23,10 +28,16 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// The cache of the project in a folder: below its `.caulk`, or what `CAULK_HOME` names instead.
-    pub(crate) fn of(root: &Utf8Path) -> Self {
+    /// The cache of the project in a folder: below its `.caulk`, or what `CAULK_HOME` names instead. None where a link
+    /// in the project would lead elsewhere: whoever wrote the project may have put it there.
+    pub(crate) fn of(root: &Utf8Path) -> Option<Self> {
         let chosen = std::env::var(caulk_record::HOME_VARIABLE).ok().filter(|home| !home.is_empty());
-        Self::new(&chosen.map_or_else(|| caulk_record::home(root, None), Utf8PathBuf::from))
+        if let Some(home) = chosen {
+            return Some(Self::new(home.as_str().into()));
+        }
+        let cache = Self::new(&caulk_record::home(root, None));
+        let mut folders = cache.folder.ancestors().take_while(|folder| *folder != root);
+        (!folders.any(Utf8Path::is_symlink)).then_some(cache)
     }
 
     fn new(home: &Utf8Path) -> Self {
@@ -37,7 +48,7 @@ impl Cache {
     pub(crate) fn get(&self, job: Job<'_>, look: impl FnOnce(Job<'_>) -> Outcome) -> Outcome {
         let Some(key) = key(&job) else { return look(job) };
         let path = self.folder.join(format!("{key}.json"));
-        let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let kept = read_plain(&path, LONGEST).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         kept.unwrap_or_else(|| {
             let outcome = look(job);
             self.keep(&path, &outcome);
@@ -62,6 +73,7 @@ impl Cache {
     fn prune(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut entries: Vec<_> = entries
+            .filter(|entry| is_entry(&entry.file_name().to_string_lossy()))
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
         entries.sort();
@@ -74,8 +86,15 @@ impl Cache {
 
 /// Keeps the cache out of repositories.
 fn ignore(folder: &Utf8Path) -> std::io::Result<()> {
-    let path = folder.join(".gitignore");
-    if path.exists() { Ok(()) } else { fs::write(path, "*\n") }
+    // Where there is one, or a link to somewhere, it stays as it is.
+    let file = fs::OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore"));
+    file?.write_all(b"*\n")
+}
+
+/// Whether a file is one of these, by its name: nothing else is removed.
+fn is_entry(name: &str) -> bool {
+    let digits = |key: &str| key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.strip_suffix(".json").is_some_and(digits)
 }
 
 /// 128 bits that stand for a job, this build and the format of entries; `None` where this build is not known.

@@ -1,17 +1,22 @@
 //! `[tool.caulk]` in `pyproject.toml`.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_check::nearest;
+use caulk_core::{shown_name, written_out};
+use caulk_source::{PlainError, read_plain};
 use toml::{Table, Value};
 
 /// Name of the file.
 const FILE: &str = "pyproject.toml";
 
+/// Longest file that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
+
 /// Everything that can be set.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
+    "allow-unread",
     "baseline",
     "exclude",
     "extend-select",
@@ -35,11 +40,12 @@ pub(super) struct Config {
     pub(super) per_file_ignores: BTreeMap<String, Vec<String>>,
     pub(super) severity: BTreeMap<String, String>,
     pub(super) baseline: Option<String>,
+    pub(super) allow_unread: bool,
 }
 
 /// Why a `pyproject.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("`{path}`: {problem}")]
+#[error("`{}`: {problem}", shown_name(path.as_str()))]
 pub(crate) struct ConfigError {
     pub(super) path: Utf8PathBuf,
     pub(super) problem: String,
@@ -50,8 +56,16 @@ impl Config {
     pub(super) fn find(folder: &Utf8Path) -> Result<Self, ConfigError> {
         for folder in folder.ancestors() {
             let path = folder.join(FILE);
-            let Ok(text) = fs::read_to_string(&path) else { continue };
-            let found = Self::read(&text).map_err(|problem| ConfigError { path: path.clone(), problem })?;
+            let failed = |problem: String| ConfigError { path: path.clone(), problem };
+            let bytes = match read_plain(&path, LONGEST) {
+                Ok(bytes) => bytes,
+                // It is not there, or not for this user.
+                Err(PlainError::Io(_)) => continue,
+                Err(error) if error.is_absent() => continue,
+                Err(error) => return Err(failed(format!("{error}\nhint: `--isolated` does without it"))),
+            };
+            // Whether it is text is for others to say, where caulk has no settings in it.
+            let found = Self::read(&String::from_utf8_lossy(&bytes)).map_err(failed)?;
             if let Some(config) = found {
                 return Ok(Self { path: Some(path), ..config });
             }
@@ -65,7 +79,11 @@ impl Config {
             Ok(document) => document,
             // Broken parts that are not ours are for others to report.
             Err(_) if !text.contains("tool.caulk") => return Ok(None),
-            Err(error) => return Err(error.to_string().trim_end().to_owned()),
+            // It quotes the line, which may hold anything.
+            Err(error) => {
+                let text = error.to_string();
+                return Err(text.trim_end().lines().map(written_out).collect::<Vec<_>>().join("\n"));
+            }
         };
         let own = document.get("tool").and_then(|tool| tool.get("caulk"));
         own.map(|own| Self::from_table(own.as_table().ok_or("`tool.caulk` is not a table")?)).transpose()
@@ -79,9 +97,8 @@ impl Config {
                 "extend-select" => config.extend_select = strings(key, value)?,
                 "ignore" => config.ignore = strings(key, value)?,
                 "exclude" => config.exclude = strings(key, value)?,
-                "force-exclude" => {
-                    config.force_exclude = value.as_bool().ok_or_else(|| wrong(key, "true or false"))?;
-                }
+                "force-exclude" => config.force_exclude = boolean(key, value)?,
+                "allow-unread" => config.allow_unread = boolean(key, value)?,
                 "per-file-ignores" => {
                     let table = value.as_table().ok_or_else(|| wrong(key, "a table of patterns"))?;
                     for (pattern, rules) in table {
@@ -114,6 +131,10 @@ fn unknown_key(key: &str) -> String {
 
 fn wrong(key: &str, expected: &str) -> String {
     format!("`{key}` in `[tool.caulk]` must be {expected}")
+}
+
+fn boolean(key: &str, value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| wrong(key, "true or false"))
 }
 
 fn string(key: &str, value: &Value) -> Result<String, String> {
@@ -151,6 +172,7 @@ mod tests {
             ignore = ["cached-method"]
             exclude = ["vendor"]
             force-exclude = true
+            allow-unread = true
             baseline = "known.json"
             severity = { reference-cycle = "info" }
             [tool.caulk.per-file-ignores]
@@ -167,6 +189,7 @@ mod tests {
             per_file_ignores: [("tests/*".to_owned(), one("all"))].into(),
             severity: [("reference-cycle".to_owned(), "info".to_owned())].into(),
             baseline: Some("known.json".to_owned()),
+            allow_unread: true,
         };
         check(text, &Ok(Some(config)));
     }
@@ -180,7 +203,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         check("[tool.caulk]\nselct = []\n", &Err("did you mean `select`?"));
-        check("[tool.caulk]\nfoo = 1\n", &Err("there are `baseline`"));
+        check("[tool.caulk]\nfoo = 1\n", &Err("there are `allow-unread`"));
         check("[tool.caulk]\nselect = 'graph'\n", &Err("must be a list of strings"));
         check("[tool.caulk\n", &Err("TOML parse error"));
     }

@@ -47,7 +47,7 @@ impl Project {
         let wanted = |file: &Utf8Path| group.named.iter().any(|named| file.starts_with(named));
         let kept = |file: &Utf8Path| !(settings.force_exclude && settings.excludes.matches(file, false));
         // A file that is ignored or has another ending is looked at where it is named itself.
-        let named = group.named.iter().filter(|named| named.is_file() || buffers.contains_key(*named));
+        let named = group.named.iter().filter(|named| !named.is_dir() || buffers.contains_key(*named));
         files.extend(named.filter(|file| kept(file)).cloned());
         files.sort();
         files.dedup();
@@ -64,8 +64,17 @@ impl Project {
         let mut reported: BTreeSet<String> = reported.iter().map(|file| names.internal(file)).collect();
         reported.retain(|file| documents.contains_key(file));
         let whole = group.root.extent == Extent::Folder;
-        let cache = whole.then(|| Cache::of(&group.root.folder));
+        let cache = if whole { Cache::of(&group.root.folder) } else { None };
         Self { names, settings, documents, reported, problems, cache }
+    }
+
+    /// Replaces the texts of some files, as if they had been read so.
+    pub(crate) fn set(&mut self, texts: &BTreeMap<String, String>) {
+        for (file, text) in texts {
+            if let Some(document) = self.documents.get_mut(file).filter(|document| document.text != *text) {
+                document.text.clone_from(text);
+            }
+        }
     }
 
     /// Those of some files that belong to the project, and what they import of it.

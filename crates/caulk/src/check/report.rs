@@ -1,5 +1,7 @@
 //! From what was found in each project to one report, in the names that people use.
 
+use std::collections::BTreeMap;
+
 use caulk_core::{Diagnostic, Problem};
 use caulk_report::Excerpts;
 use caulk_report::check::CheckReport;
@@ -11,14 +13,20 @@ use super::{Found, Project};
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) report: CheckReport,
+    /// Files were not read, and the user has not said that this is all right.
+    pub(crate) incomplete: bool,
 }
 
 impl Collected {
     /// Adds what was found in one project.
     pub(crate) fn add(&mut self, project: &Project, found: Found) {
         let Found { outcome, known } = found;
+        let unread = unread(project, &outcome.problems);
+        self.incomplete |= !unread.is_empty() && !project.settings.allow_unread;
         let report = &mut self.report;
-        report.files += project.reported.len();
+        let whole = |file: &&String| !unread.contains_key(&project.names.shown(file));
+        report.files += project.reported.iter().filter(whole).count();
+        report.unread.extend(unread.into_values());
         report.suppressed += outcome.suppressed;
         report.known += known;
         self.excerpts(project, &outcome.diagnostics);
@@ -33,6 +41,7 @@ impl Collected {
 
     /// The whole report, the most harmful findings first.
     pub(crate) fn finish(mut self) -> CheckReport {
+        self.report.unread.sort();
         self.report.sort();
         self.report
     }
@@ -56,6 +65,18 @@ impl Collected {
             }
         }
     }
+}
+
+/// What was not looked at, or not as a whole, each with the first reason, by the name that people use. What belongs to no
+/// file is about the analysis: all files were read.
+fn unread(project: &Project, unparsed: &[Problem]) -> BTreeMap<String, Problem> {
+    let unparsed = unparsed.iter().filter(|problem| !problem.file.is_empty());
+    let unparsed = unparsed.map(|problem| shown_problem(problem.clone(), &project.names));
+    let mut unread = BTreeMap::new();
+    for problem in project.problems.iter().cloned().chain(unparsed) {
+        unread.entry(problem.file.clone()).or_insert(problem);
+    }
+    unread
 }
 
 /// Lines as Python counts them: `\r` alone ends one too.

@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) force_exclude: bool,
     /// Findings that are known already.
     pub(crate) baseline: Option<Utf8PathBuf>,
+    /// Whether it is all right if a file is not looked at.
+    pub(crate) allow_unread: bool,
     per_file: Vec<(Excludes, BTreeSet<LeakClass>)>,
 }
 
@@ -58,6 +60,7 @@ impl Settings {
             settings.excludes = Excludes::new(&at, &patterns).map_err(SettingsError::Pattern)?;
         }
         settings.force_exclude |= files.force_exclude;
+        settings.allow_unread |= files.allow_unread;
         Ok(settings)
     }
 
@@ -87,6 +90,7 @@ impl Settings {
             excludes: Excludes::new(at, &config.exclude).map_err(wrong)?,
             force_exclude: config.force_exclude,
             baseline: config.baseline.as_ref().map(|file| at.join(file)),
+            allow_unread: config.allow_unread,
             per_file,
         })
     }

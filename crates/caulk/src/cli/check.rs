@@ -36,7 +36,9 @@ Adopting it:
 Exit code:
   0  nothing found, or advice only
   1  findings that are more than advice; with --diff: there is something to fix
-  2  wrong arguments or settings, or nothing could be read";
+  2  wrong arguments or settings; a file was not looked at as a whole (it is no plain file, cannot be read, is longer
+     than 2 MB, or nested too deep; its syntax or encoding is wrong), whatever was found in others; a fix could not be
+     written. --allow-unread, or allow-unread = true in pyproject.toml, takes files that were not looked at for granted";
 
 const RULE_HELP: &str = "\
 Examples:
@@ -167,6 +169,10 @@ pub(crate) struct FileArgs {
     /// Leave out what is excluded even where it is named, as pre-commit does
     #[arg(long)]
     pub(crate) force_exclude: bool,
+
+    /// Do not fail because a file was not looked at
+    #[arg(long)]
+    pub(crate) allow_unread: bool,
 
     /// Look at everything anew, and keep nothing in `.caulk/cache`
     #[arg(long)]

@@ -88,12 +88,25 @@ fn find(args: &CheckArgs, directory: &Utf8Path, projects: &[Project]) -> anyhow:
     if let Some(run) = &args.with {
         Observed::read(&Places::here().resolve(run)?)?.join(&mut collected.report, directory);
     }
+    let incomplete = collected.incomplete;
     let report = collected.finish();
     if let Some(path) = &args.baseline.write_baseline {
-        return remember(&report, path, directory);
+        remember(&report, path, directory)?;
+        say_unread(&report);
+        return Ok(if incomplete { exit::UNUSABLE } else { exit::SUCCESS });
     }
     data(&render(&report, args))?;
-    Ok(code(&report))
+    if args.statistics || args.output_format == OutputFormat::Gitlab {
+        say_unread(&report);
+    }
+    Ok(if incomplete { exit::UNUSABLE } else { code(&report) })
+}
+
+/// Says which files were not looked at, where the output has no room for that.
+fn say_unread(report: &CheckReport) {
+    for problem in &report.unread {
+        Printer::new(false).warn(&formats::place_and_message(problem, &report.cells));
+    }
 }
 
 /// Applies fixes, or shows what they would change, and reports what is left.
@@ -106,24 +119,29 @@ fn fix(
 ) -> anyhow::Result<i32> {
     let mut collected = Collected::default();
     let mut applied: BTreeMap<LeakClass, usize> = BTreeMap::new();
-    let (mut out, mut any) = (String::new(), false);
+    let (mut out, mut any, mut failed) = (String::new(), false, false);
     for mut project in projects {
         let known = known(args, directory, &project)?;
-        let mut changes = Changes::make(&mut project, most, known.as_ref());
+        let mut changes = Changes::make(&mut project, directory, most, known.as_ref());
         any |= changes.any();
         if args.fixes.diff {
             out.push_str(&changes.diff());
         } else if buffers.is_empty() {
-            changes.write();
+            changes.write(&mut project, known.as_ref());
         } else {
             out.push_str(&standard_input(&project, &changes, buffers));
         }
-        for (class, number) in std::mem::take(&mut changes.applied) {
+        for (class, number) in changes.applied() {
             *applied.entry(class).or_default() += number;
         }
-        collected.report.problems.append(&mut changes.problems);
-        collected.add(&project, changes.left);
+        failed |= changes.failed;
+        let report = &mut collected.report;
+        report.problems.append(&mut changes.problems);
+        report.problems.extend(changes.left.iter().cloned());
+        report.left.append(&mut changes.left);
+        collected.add(&project, changes.found);
     }
+    let unusable = collected.incomplete || failed;
     let mut report = collected.finish();
     let applied = applied.into_iter().collect();
     report.fixed = Some(FixSummary { applied, only_shown: args.fixes.diff });
@@ -131,7 +149,8 @@ fn fix(
         data(&out)?;
         let summary = formats::summary(&report, &printer::file_options());
         Printer::new(args.quiet).say(&summary);
-        return Ok(if any { exit::FOUND } else { exit::SUCCESS });
+        let code = if any { exit::FOUND } else { exit::SUCCESS };
+        return Ok(if unusable { exit::UNUSABLE } else { code });
     }
     if buffers.is_empty() {
         data(&render(&report, args))?;
@@ -139,7 +158,7 @@ fn fix(
         data(&out)?;
         Printer::new(false).say(&render(&report, args));
     }
-    Ok(code(&report))
+    Ok(if unusable { exit::UNUSABLE } else { code(&report) })
 }
 
 /// What came from standard input, fixed.
@@ -161,13 +180,14 @@ fn known(args: &CheckArgs, directory: &Utf8Path, project: &Project) -> Result<Op
     own.or_else(|| project.settings.baseline.clone()).map(|path| Known::read(&path)).transpose()
 }
 
-fn remember(report: &CheckReport, path: &Utf8Path, directory: &Utf8Path) -> anyhow::Result<i32> {
-    baseline::write(&absolute(directory, path), &report.findings, |file| absolute(directory, file.into()))?;
+fn remember(report: &CheckReport, path: &Utf8Path, directory: &Utf8Path) -> anyhow::Result<()> {
+    let on_disk = |file: &str| absolute(directory, file.into());
+    baseline::write(directory, &absolute(directory, path), &report.findings, on_disk)?;
     let number = report.findings.len();
     let findings = if number == 1 { "1 finding".to_owned() } else { format!("{number} findings") };
     Printer::new(false)
         .say(&format!("Wrote {findings} to `{path}`; `--baseline {path}` reports what is new.\n"));
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// The working directory.
@@ -209,11 +229,5 @@ fn render(report: &CheckReport, args: &CheckArgs) -> String {
 }
 
 fn code(report: &CheckReport) -> i32 {
-    if report.fails() {
-        exit::FOUND
-    } else if report.files == 0 && !report.problems.is_empty() {
-        exit::UNUSABLE
-    } else {
-        exit::SUCCESS
-    }
+    if report.fails() { exit::FOUND } else { exit::SUCCESS }
 }

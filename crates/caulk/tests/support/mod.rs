@@ -119,3 +119,41 @@ impl Ended {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 }
+
+/// How a command ended, watched from outside: it may neither hang nor grow.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) ended: Ended,
+    /// The most memory that it held at a time, in bytes.
+    pub(crate) most: u64,
+}
+
+impl Watched {
+    /// Runs a command to its end; one that has not ended after a minute, or takes more than `room` bytes of memory, is
+    /// killed, and the test fails.
+    #[track_caller]
+    pub(crate) fn run(command: &mut Command, room: u64) -> Self {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let status = PathBuf::from(format!("/proc/{}/status", child.id()));
+        let id = rustix::process::Pid::from_child(&child);
+        let reader = std::thread::spawn(move || child.wait_with_output().expect("an end"));
+        let (mut most, start) = (0, std::time::Instant::now());
+        while !reader.is_finished() {
+            most = most.max(high_water(&status).unwrap_or_default());
+            if most > room || start.elapsed().as_secs() > 60 {
+                // It has not been waited for, so that nobody else can have its number.
+                let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+                panic!("{command:?} after {:?}: {} MB", start.elapsed(), most >> 20);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        Self { ended: Ended::from(reader.join().expect("an end")), most }
+    }
+}
+
+/// The most memory that a process held so far, by the kernel's account.
+pub(crate) fn high_water(status: &Path) -> Option<u64> {
+    let status = std::fs::read_to_string(status).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilo| kilo << 10)
+}

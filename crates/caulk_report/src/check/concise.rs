@@ -1,6 +1,6 @@
 //! One line per finding, for people who know the rules and for editors that parse lines.
 
-use caulk_core::Applicability;
+use caulk_core::{Applicability, no_command};
 
 use super::{CheckReport, fixable, message, place, severity, text};
 use crate::TextOptions;
@@ -17,15 +17,13 @@ pub fn concise(report: &CheckReport, options: &TextOptions, quiet: bool) -> Stri
         };
         let place = place::of(finding, &report.cells);
         let label = format!("{}[{}]", severity(finding.severity), finding.class);
-        out.push_str(&harmless(&format!("{place}: {label} {}{fix}", message(finding))));
-        out.push('\n');
+        line(&mut out, &format!("{place}: {label} {}{fix}", message(finding)));
     }
     let others = report.problems.iter().map(|problem| ("problem", problem));
     let notices = report.notices.iter().map(|notice| ("note", notice)).filter(|_| !quiet);
     for (label, problem) in others.chain(notices) {
         let place = place::short(&problem.file, problem.line, problem.column, &report.cells);
-        out.push_str(&harmless(&format!("{place}: {label} {}", problem.message)));
-        out.push('\n');
+        line(&mut out, &format!("{place}: {label} {}", problem.message));
     }
     if !quiet {
         let mut page = Page::new(options.color, options.width);
@@ -35,4 +33,9 @@ pub fn concise(report: &CheckReport, options: &TextOptions, quiet: bool) -> Stri
         out.push_str(&page.finish());
     }
     out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(&no_command(&harmless(text)));
+    out.push('\n');
 }

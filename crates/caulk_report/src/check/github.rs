@@ -1,6 +1,6 @@
 //! Annotations of GitHub Actions: `::error file=...,line=...::message`.
 
-use caulk_core::{Diagnostic, Severity};
+use caulk_core::{Diagnostic, Severity, steers};
 
 use super::{CheckReport, message, place};
 use crate::Cells;
@@ -32,9 +32,10 @@ fn annotation(finding: &Diagnostic, cells: &Cells) -> String {
     format!("::{command} title={}{place}::{}\n", property(&title), data(&text))
 }
 
-/// Text behind `::`.
+/// Text behind `::`. Line ends are written as a runner reads them; what else would steer a terminal is taken out.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    text.replace(|c| steers(c) && c != '\t', "\u{FFFD}")
 }
 
 /// Text of a property.

@@ -7,6 +7,7 @@ use caulk_core::{Diagnostic, Severity};
 use serde_json::json;
 
 use super::{CheckReport, message};
+use crate::ascii;
 
 /// A JSON array with one entry per finding.
 pub fn gitlab(report: &CheckReport) -> String {
@@ -33,7 +34,7 @@ pub fn gitlab(report: &CheckReport) -> String {
             }))
         })
         .collect();
-    format!("{:#}\n", json!(entries))
+    ascii::plain(&format!("{:#}\n", json!(entries)))
 }
 
 /// Marks that stay the same while lines move, one for each finding.

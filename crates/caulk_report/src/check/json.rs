@@ -7,7 +7,7 @@ use caulk_core::{
 use serde::Serialize;
 
 use super::CheckReport;
-use crate::{Cells, SCHEMA};
+use crate::{Cells, SCHEMA, ascii};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -19,6 +19,8 @@ struct Document<'a> {
     findings: Vec<Found<'a>>,
     notices: Vec<InCell<Problem>>,
     problems: Vec<InCell<Problem>>,
+    unread: Vec<InCell<Problem>>,
+    left: Vec<InCell<Problem>>,
 }
 
 #[derive(Serialize)]
@@ -30,6 +32,7 @@ struct Tool {
 #[derive(Serialize)]
 struct Summary {
     files: usize,
+    unread: usize,
     errors: usize,
     warnings: usize,
     info: usize,
@@ -86,6 +89,7 @@ pub fn json(report: &CheckReport) -> String {
         command: "check",
         summary: Summary {
             files: report.files,
+            unread: report.unread.len(),
             errors: report.count(Severity::Error),
             warnings: report.count(Severity::Warning),
             info: report.count(Severity::Info),
@@ -102,11 +106,13 @@ pub fn json(report: &CheckReport) -> String {
             .collect(),
         notices: report.notices.iter().map(|of| problem(of, &report.cells)).collect(),
         problems: report.problems.iter().map(|of| problem(of, &report.cells)).collect(),
+        unread: report.unread.iter().map(|of| problem(of, &report.cells)).collect(),
+        left: report.left.iter().map(|of| problem(of, &report.cells)).collect(),
     };
     // Values of plain data with string keys: there is nothing in them that JSON cannot hold.
     let mut text = serde_json::to_string_pretty(&document).expect("plain data is valid JSON");
     text.push('\n');
-    text
+    ascii::plain(&text)
 }
 
 fn found<'a>(diagnostic: &'a Diagnostic, seen: Option<&'a Finding>, cells: &Cells) -> Found<'a> {

@@ -9,7 +9,7 @@ mod sarif;
 mod statistics;
 mod text;
 
-use caulk_core::{Applicability, Diagnostic, Finding, LeakClass, Problem, Severity};
+use caulk_core::{Applicability, Diagnostic, Finding, LeakClass, Problem, Severity, no_command};
 
 pub use concise::concise;
 pub use github::github;
@@ -19,6 +19,7 @@ pub use sarif::sarif;
 pub use statistics::{statistics, statistics_json};
 pub use text::{summary, text};
 
+use crate::page::harmless;
 use crate::{Cells, Excerpts};
 
 /// Everything that one check has to say.
@@ -30,9 +31,13 @@ pub struct CheckReport {
     pub observed: Vec<Option<Finding>>,
     /// Suppressions that silence nothing.
     pub notices: Vec<Problem>,
-    /// What could not be looked at.
+    /// What could not be looked at or done, `unread` and `left` included.
     pub problems: Vec<Problem>,
-    /// Files that were looked at and reported on.
+    /// Files that were not looked at, or not as a whole, each with the first reason.
+    pub unread: Vec<Problem>,
+    /// Files that have fixes and were left as they are, each with the reason.
+    pub left: Vec<Problem>,
+    /// Files that were looked at as a whole and reported on.
     pub files: usize,
     /// Findings that a comment silences.
     pub suppressed: usize,
@@ -110,6 +115,11 @@ fn severity(severity: Severity) -> &'static str {
         Severity::Warning => "warning",
         Severity::Info => "info",
     }
+}
+
+/// A problem in one line: `broken.py:3:5: expected ...`
+pub fn place_and_message(problem: &Problem, cells: &Cells) -> String {
+    no_command(&harmless(&place::problem(problem, cells))).into_owned()
 }
 
 /// A finding's message, the class's summary where it has none.

@@ -1,16 +1,17 @@
 //! Places as people and programs write them.
 
-use caulk_core::{Diagnostic, Problem, Site};
+use caulk_core::{Diagnostic, Problem, Site, shown_name};
 
 use crate::Cells;
 
 /// `train.py:84:9`, `notes.ipynb:cell 3:4:1`.
 pub(super) fn short(file: &str, line: Option<u32>, column: Option<u32>, cells: &Cells) -> String {
-    let Some(line) = line else { return file.to_owned() };
+    let shown = shown_name(file);
+    let Some(line) = line else { return shown.into_owned() };
     let place = cells.place(file, line);
     let cell = place.cell.map_or(String::new(), |cell| format!("cell {cell}:"));
     let column = column.map_or(String::new(), |column| format!(":{column}"));
-    format!("{file}:{cell}{}{column}", place.line)
+    format!("{shown}:{cell}{}{column}", place.line)
 }
 
 /// The place of a finding.

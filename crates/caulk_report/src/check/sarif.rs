@@ -4,7 +4,7 @@ use caulk_core::{Applicability, Diagnostic, Edit, LeakClass, Severity};
 use serde_json::{Value, json};
 
 use super::{CheckReport, gitlab, message};
-use crate::Cells;
+use crate::{Cells, ascii};
 
 /// One run with its rules and results.
 pub fn sarif(report: &CheckReport) -> String {
@@ -23,7 +23,11 @@ pub fn sarif(report: &CheckReport) -> String {
         .iter()
         .map(|problem| {
             let place = location(&problem.file, problem.line.unwrap_or(1), problem.column, &report.cells);
-            json!({"level": "warning", "message": {"text": problem.message}, "locations": [place]})
+            // What was not read has one notification that says so, beside those that say why in full.
+            let unread = report.unread.contains(problem);
+            let (level, id) = if unread { ("error", "unread") } else { ("warning", "problem") };
+            let text = json!({"text": problem.message});
+            json!({"level": level, "descriptor": {"id": id}, "message": text, "locations": [place]})
         })
         .collect();
     let document = json!({
@@ -36,11 +40,11 @@ pub fn sarif(report: &CheckReport) -> String {
                 "rules": classes.iter().map(|class| rule(*class)).collect::<Vec<_>>(),
             }},
             "columnKind": "unicodeCodePoints",
-            "invocations": [{"executionSuccessful": true, "toolExecutionNotifications": problems}],
+            "invocations": [{"executionSuccessful": report.unread.is_empty(), "toolExecutionNotifications": problems}],
             "results": results,
         }],
     });
-    format!("{document:#}\n")
+    ascii::plain(&format!("{document:#}\n"))
 }
 
 fn rule(class: LeakClass) -> Value {

@@ -103,7 +103,10 @@ fn observed(seen: &Finding) -> String {
 /// What was found, what can be fixed, and what was left out.
 pub(super) fn summary_lines(report: &CheckReport) -> Vec<String> {
     let mut lines = Vec::new();
-    let files = count(report.files as u64, "file");
+    let files = match report.unread.len() {
+        0 => count(report.files as u64, "file"),
+        unread => format!("{}, {unread} not read", count(report.files as u64, "file")),
+    };
     let kinds = [
         (report.count(Severity::Error), "error"),
         (report.count(Severity::Warning), "warning"),
