@@ -75,15 +75,18 @@ fn fixes_do_not_leave_the_project_through_links() {
     assert_eq!(place.read("job/own.py"), fixed(TRAINING));
     let left = listed(&ended, "left");
     let files: Vec<&str> = left.iter().map(|(file, _)| file.as_str()).collect();
-    let expected =
-        ["absolute.py", "environment.py", "folder/b.py", "ignored.py", "relative.py", "twice.py"];
+    let expected = ["absolute.py", "environment.py", "folder/b.py", "ignored.py", "relative.py", "twice.py"];
     assert_eq!(files, expected);
     assert!(left.iter().all(|(_, why)| why.contains("a link leads out of the project, to `/")), "{left:?}");
     let document = ended.json();
-    assert_eq!((document["summary"]["fixed"].as_u64(), document["findings"].as_array().map(Vec::len)), (Some(2), Some(6)));
+    assert_eq!(
+        (document["summary"]["fixed"].as_u64(), document["findings"].as_array().map(Vec::len)),
+        (Some(2), Some(6))
+    );
     // What is shown is what would be done.
     place.write("job/own.py", TRAINING);
-    let diff = caulk(&place, &["--unsafe-fixes", "--diff"]).ended.code(1).says("problem: absolute.py: it stays");
+    let diff =
+        caulk(&place, &["--unsafe-fixes", "--diff"]).ended.code(1).says("problem: absolute.py: it stays");
     assert!(diff.out.contains("+++ b/own.py") && !diff.out.contains("absolute.py"), "{diff:#?}");
     let text = caulk(&place, &["--unsafe-fixes"]).ended.code(1);
     text.prints("problem: absolute.py: it stays as it is: a link leads out of the project");
@@ -115,7 +118,8 @@ fn fixes_do_not_leave_an_unmarked_tree_through_links() {
 #[test]
 fn a_source_stays_whole_where_nothing_can_be_written() {
     let place = project(&[("train.py", TRAINING)]);
-    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" check --select graph --unsafe-fixes --output-format json";
+    let script =
+        "trap '' XFSZ; ulimit -f 0; exec \"$0\" check --select graph --unsafe-fixes --output-format json";
     let caulk = place.command::<&str>(&[]);
     let mut command = std::process::Command::new("sh");
     command.args(["-c", script]).arg(caulk.get_program()).current_dir(place.path("job"));
@@ -123,14 +127,22 @@ fn a_source_stays_whole_where_nothing_can_be_written() {
     assert_eq!(place.read("job/train.py"), TRAINING);
     assert_eq!(support::entries(&place.path("job")).iter().filter(|path| path.is_file()).count(), 2);
     let document = ended.json();
-    assert_eq!((document["summary"]["fixed"].as_u64(), document["findings"].as_array().map(Vec::len)), (Some(0), Some(1)));
+    assert_eq!(
+        (document["summary"]["fixed"].as_u64(), document["findings"].as_array().map(Vec::len)),
+        (Some(0), Some(1))
+    );
     assert_eq!(listed(&ended, "left")[0].0, "train.py");
 }
 
 #[test]
 fn names_forge_nothing_in_a_patch() {
     let place = project(&[]);
-    let names = ["a\n+++ b/evil.py\n@@ -1 +1 @@\n-x\n+y.py", "b\x1b[2J\u{9b}m.py", "c\n::error::pwned.py", "d \"ä.py"];
+    let names = [
+        "a\n+++ b/evil.py\n@@ -1 +1 @@\n-x\n+y.py",
+        "b\x1b[2J\u{9b}m.py",
+        "c\n::error::pwned.py",
+        "d \"ä.py",
+    ];
     for name in names {
         place.write(&format!("job/{name}"), TRAINING);
     }
@@ -154,7 +166,8 @@ fn names_forge_nothing_in_a_patch() {
 
 #[test]
 fn no_output_steers_a_terminal_or_a_log() {
-    let hostile = TRAINING.replace("kept.append(loss)", "kept.append(loss)  # \x1b]0;x\x07 ##[error]x \u{9b}2J\r::error::y");
+    let hostile = TRAINING
+        .replace("kept.append(loss)", "kept.append(loss)  # \x1b]0;x\x07 ##[error]x \u{9b}2J\r::error::y");
     let place = project(&[]);
     for name in ["::error::a.py", "b\n::error::b.py", "c\x1b[m\u{9b}\u{202e}##[error].py"] {
         place.write(&format!("job/{name}"), &hostile);
@@ -169,11 +182,14 @@ fn no_output_steers_a_terminal_or_a_log() {
     // Settings quote what is wrong, and errors name their file.
     let folder = place.path("x\nhint: rm -rf ~\n::error::\x1b[m");
     fs::create_dir_all(&folder).expect("a writable folder");
-    fs::write(folder.join("pyproject.toml"), "[tool.caulk]\nx = \"\x1b]0;::error::\n").expect("a writable folder");
+    fs::write(folder.join("pyproject.toml"), "[tool.caulk]\nx = \"\x1b]0;::error::\n")
+        .expect("a writable folder");
     let ended = Watched::run(place.command(&["check"]).current_dir(&folder), ROOM).ended.code(2);
     check_log(&ended, false);
     assert!(!ended.err.lines().any(|line| line.starts_with("hint: rm")), "{ended:#?}");
-    let ended = Watched::run(place.command(&["check", "\x1b[m\n::error::x"]).current_dir(&folder), ROOM).ended.code(2);
+    let ended = Watched::run(place.command(&["check", "\x1b[m\n::error::x"]).current_dir(&folder), ROOM)
+        .ended
+        .code(2);
     check_log(&ended, false);
 }
 
@@ -280,7 +296,11 @@ fn a_baseline_is_not_written_through_a_link() {
     link("../outside/.bashrc", &place.path("job/known.json"));
     link("../outside/new", &place.path("job/new.json"));
     for name in ["known.json", "new.json"] {
-        caulk(&place, &["--write-baseline", name]).ended.code(2).says("is a link").says("hint: name that file");
+        caulk(&place, &["--write-baseline", name])
+            .ended
+            .code(2)
+            .says("is a link")
+            .says("hint: name that file");
     }
     assert_eq!(place.read("outside/.bashrc"), "precious");
     assert!(!place.path("outside/new").exists());

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::{Applicability, Diagnostic, Edit, LeakClass, Position};
 use ruff_python_ast::PySourceType;
-use ruff_python_parser::parse_unchecked_source;
 
 /// Rounds after which fixes that cause each other are given up.
 pub const MAX_ROUNDS: usize = 20;
@@ -192,7 +191,7 @@ fn edit(file: &str, start: Position, end: Position, content: &str) -> Edit {
 
 fn parses(file: &str, text: &str) -> bool {
     let kind = PySourceType::try_from_path(file).unwrap_or_default();
-    parse_unchecked_source(text, kind).has_valid_syntax()
+    caulk_python::parse(text, kind).is_ok_and(|parsed| parsed.has_valid_syntax())
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use caulk_core::{Diagnostic, Problem};
 use caulk_rules::RULES;
 use ruff_python_ast::PySourceType;
 use ruff_python_ast::token::TokenKind;
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::nearest::nearest;
@@ -46,7 +45,8 @@ impl Suppressions {
     fn read(&mut self, text: &str) {
         let lines = Lines::new(text);
         let kind = PySourceType::try_from_path(&self.file).unwrap_or_default();
-        let parsed = parse_unchecked_source(text, kind);
+        // Nothing is reported in a file that is not parsed.
+        let Ok(parsed) = caulk_python::parse(text, kind) else { return };
         // Where the statement at hand began, and comments that wait for its end.
         let mut statement: Option<u32> = None;
         let mut waiting: Vec<(TextRange, bool)> = Vec::new();

@@ -1,9 +1,13 @@
 //! How deep a syntax tree is, and stack for those who walk it.
 //!
-//! Deeper trees than [`MAX_LEVELS`] are cut off where files come in, so that nobody else has to count.
+//! What could become a much deeper tree than [`MAX_LEVELS`] is not parsed, and what did become a deeper one is cut off
+//! where files come in, so that nobody else has to count.
+
+mod scan;
 
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, ModModule, Pattern, Stmt};
+use ruff_python_ast::{Expr, ModModule, Pattern, PySourceType, Stmt};
+use ruff_python_parser::{Parsed, parse_unchecked_source};
 
 /// Levels of a tree that is looked at. CPython gives up at 100 levels of blocks and 200 of parentheses; long sums go
 /// deeper, one level for each operator.
@@ -16,12 +20,55 @@ const LEVEL: usize = 64 << 10;
 /// A tree is dropped recursively: bytes of stack per level.
 const DROP: usize = 1 << 10;
 
+/// Largest source that is looked at, in bytes. Its tree takes up to 150 times as much; that of usual code 20 times.
+pub const MAX_BYTES: usize = 2 << 20;
+
 /// f-strings that begin with a brace and may stand in one file. The time to read them where each stands inside the one
 /// before grows with the square of their number: this many take a quarter of a second.
 pub(crate) const MAX_FORMATTED: usize = 10_000;
 
+/// Texts of fewer bytes are parsed however deep they are: that takes 30 MB at most.
+const SHORT: usize = 16 << 10;
+
+/// Why a text is not parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unparsed {
+    /// It is longer than [`MAX_BYTES`].
+    Long,
+    /// It is nested too deep.
+    Deep,
+    /// It has too many f-strings.
+    Formatted,
+}
+
+impl std::fmt::Display for Unparsed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Long => write!(f, "not looked at, larger than {} MB", MAX_BYTES >> 20),
+            Self::Deep => write!(f, "not looked at, nested deeper than {MAX_LEVELS} levels"),
+            Self::Formatted => write!(f, "not looked at, more than {MAX_FORMATTED} f-strings"),
+        }
+    }
+}
+
+/// Parses a text whose tree will be of bounded size.
+///
+/// # Errors
+/// [`Unparsed`] for texts that nobody writes, and that would take more memory or time than they are worth.
+pub fn parse(text: &str, kind: PySourceType) -> Result<Parsed<ModModule>, Unparsed> {
+    if text.len() > MAX_BYTES {
+        Err(Unparsed::Long)
+    } else if may_hang(text) {
+        Err(Unparsed::Formatted)
+    } else if text.len() > SHORT && scan::too_deep(text, kind) {
+        Err(Unparsed::Deep)
+    } else {
+        Ok(parse_unchecked_source(text, kind))
+    }
+}
+
 /// Whether a text might be one f-string inside the other, too deep to be read in bearable time.
-pub(crate) fn may_hang(text: &str) -> bool {
+fn may_hang(text: &str) -> bool {
     let opens =
         |bytes: &&[u8]| matches!(bytes, [b'f' | b'F' | b'r' | b'R' | b'"' | b'\'', b'"' | b'\'', b'{']);
     text.as_bytes().windows(3).filter(opens).count() > MAX_FORMATTED

@@ -32,7 +32,7 @@ mod text;
 mod value;
 
 pub use analysis::Analysis;
-pub use depth::with_room;
+pub use depth::{MAX_BYTES, Unparsed, parse, with_room};
 pub use edit::apply;
 pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
 pub use module::Module;

@@ -6,6 +6,7 @@ use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::Ranged;
 
 use crate::collect::{self, collect};
+use crate::depth;
 use crate::facts::{self, Facts};
 use crate::fixes;
 use crate::index::Index;
@@ -14,8 +15,6 @@ use crate::resolve::{Meaning, Resolver};
 use crate::sites::{Call, Creation, Decorated, GrowSite, Loop, Owner, Statement};
 use crate::text::Source;
 
-/// Largest file that is looked at, in bytes.
-const MAX_BYTES: usize = 32 << 20;
 /// Problems that are told one by one.
 const MAX_PROBLEMS: usize = 20;
 
@@ -35,15 +34,14 @@ impl Module {
     /// Parses and indexes. `path` goes into sites and edits as it is.
     pub fn parse(path: &str, text: &str) -> Self {
         let mut problems = Vec::new();
-        let readable = if text.len() > MAX_BYTES {
-            let message = format!("{} MB of source are not looked at", text.len() >> 20);
-            problems.push(Problem::of_file(path, message));
-            ""
-        } else {
-            text
+        let (readable, parsed) = match depth::parse(text, PySourceType::Python) {
+            Ok(parsed) => (text, parsed),
+            Err(why) => {
+                problems.push(Problem::of_file(path, why.to_string()));
+                ("", parse_unchecked_source("", PySourceType::Python))
+            }
         };
         let source = Source::new(readable.to_owned());
-        let parsed = parse_unchecked_source(source.text(), PySourceType::Python);
         problems.extend(parsed.errors().iter().take(MAX_PROBLEMS).map(|error| source.problem(path, error)));
         let tree = parsed.into_syntax();
         let mut index = collect(&source, &tree.body, tree.range());

@@ -8,14 +8,11 @@ use std::collections::{HashMap, HashSet};
 
 use caulk_core::{Problem, Site, SiteRole};
 use ruff_python_ast::{ModModule, PySourceType};
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::TextRange;
 
 use crate::depth;
 use crate::text::Source;
 
-/// Largest file that is looked at, in bytes.
-const MAX_BYTES: usize = 4 << 20;
 /// Problems of one file that are told one by one.
 const MAX_PROBLEMS: usize = 5;
 
@@ -118,21 +115,12 @@ impl Project {
     }
 
     fn add(&mut self, file: SourceFile) {
-        if file.text.len() > MAX_BYTES {
-            let message = format!("{} MB of source are not looked at", file.text.len() >> 20);
-            self.problems.push(Problem::of_file(&file.path, message));
-            return;
-        }
-        if depth::may_hang(&file.text) {
-            let message = format!("not looked at, more than {} f-strings", depth::MAX_FORMATTED);
-            self.problems.push(Problem::of_file(&file.path, message));
-            return;
-        }
+        let kind = PySourceType::try_from_path(&file.path).unwrap_or_default();
+        let parsed = match depth::parse(&file.text, kind) {
+            Ok(parsed) => parsed,
+            Err(why) => return self.problems.push(Problem::of_file(&file.path, why.to_string())),
+        };
         let source = Source::new(file.text);
-        let parsed = parse_unchecked_source(
-            source.text(),
-            PySourceType::try_from_path(&file.path).unwrap_or_default(),
-        );
         let errors = parsed.errors().iter().take(MAX_PROBLEMS);
         self.problems.extend(errors.map(|error| source.problem(&file.path, error)));
         let id = FileId(self.files.len() as u32);
@@ -144,8 +132,7 @@ impl Project {
         }
         let mut tree = parsed.into_syntax();
         if depth::bound(&mut tree) {
-            let message = format!("not looked at, nested deeper than {} levels", depth::MAX_LEVELS);
-            self.problems.push(Problem::of_file(&file.path, message));
+            self.problems.push(Problem::of_file(&file.path, depth::Unparsed::Deep.to_string()));
         }
         self.files.push(Parsed { path: file.path, source, tree });
     }

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use ruff_python_ast::PySourceType;
 use ruff_python_ast::token::TokenKind;
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextSize};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -260,8 +259,10 @@ fn magic_lines(code: &str) -> BTreeMap<usize, String> {
     if !code.contains(['%', '!', '?', '/', ';', ',']) {
         return BTreeMap::new();
     }
-    let parsed = parse_unchecked_source(code, PySourceType::Ipynb);
-    let line_of = |offset: TextSize| code[..offset.to_usize().min(code.len())].matches('\n').count();
+    // A cell that is too much for the parser is too much without its magics, too.
+    let Ok(parsed) = caulk_python::parse(code, PySourceType::Ipynb) else { return BTreeMap::new() };
+    let ends: Vec<usize> = code.match_indices('\n').map(|(at, _)| at).collect();
+    let line_of = |offset: TextSize| ends.partition_point(|end| *end < offset.to_usize());
     let lines: Vec<&str> = code.split('\n').collect();
     let kinds = [TokenKind::IpyEscapeCommand, TokenKind::Question];
     let mut magics = BTreeMap::new();
@@ -277,6 +278,8 @@ fn magic_lines(code: &str) -> BTreeMap<usize, String> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
+    use ruff_python_parser::parse_unchecked_source;
+
     use super::*;
 
     fn notebook(cells: &[&str]) -> String {

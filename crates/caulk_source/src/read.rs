@@ -9,9 +9,9 @@ use crate::notebook::{self, Notebook};
 use crate::plain::{self, PlainError};
 
 /// Longest file that is read, in bytes: longer ones are data.
-const LONGEST: u64 = 16 << 20;
+const LONGEST: u64 = caulk_python::MAX_BYTES as u64;
 /// The same for notebooks, most of which is what cells put out.
-const LONGEST_NOTEBOOK: u64 = 256 << 20;
+const LONGEST_NOTEBOOK: u64 = 128 << 20;
 
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

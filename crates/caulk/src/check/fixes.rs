@@ -56,8 +56,7 @@ impl Changes {
             project.set(texts);
             project.check(known)
         };
-        let fixed =
-            caulk_check::fix(texts, most, &names, &mut look, |found| &found.outcome.diagnostics);
+        let fixed = caulk_check::fix(texts, most, &names, &mut look, |found| &found.outcome.diagnostics);
         let stays = |file: &String| {
             let real = shown_name(leave[file].as_str());
             let message = format!("it stays as it is: a link leads out of the project, to `{real}`");
@@ -167,7 +166,8 @@ impl Change {
                 .encode(text)
                 .ok_or_else(|| "its encoding lacks characters of a fix; it stays as it is".to_owned())
         };
-        let failed = |error: std::io::Error| format!("failed to write the fixed file: {error}; it stays as it is");
+        let failed =
+            |error: std::io::Error| format!("failed to write the fixed file: {error}; it stays as it is");
         let real = self.old.path.canonicalize_utf8().map_err(failed)?;
         let written = rewrite(&real, &encoded(&self.before)?, &encoded(&self.after)?);
         written.map_err(|error| format!("{error}; it stays as it is"))

@@ -26,8 +26,10 @@ pub(super) fn new(name: &str, before: &str, after: &str) -> Patch {
     let (old, new) = (lines(before), lines(after));
     let diff = TextDiff::configure().newline_terminated(true).diff_slices(&old, &new);
     let hunks = diff.unified_diff().context_radius(CONTEXT).to_string();
-    let mut patch =
-        Patch { text: format!("{}\n{}\n", header("---", "a", name), header("+++", "b", name)), written_out: false };
+    let mut patch = Patch {
+        text: format!("{}\n{}\n", header("---", "a", name), header("+++", "b", name)),
+        written_out: false,
+    };
     for line in hunks.split_inclusive('\n') {
         let shown = harmless(line);
         patch.written_out |= matches!(shown, Cow::Owned(_));
@@ -45,7 +47,8 @@ fn header(mark: &str, side: &str, name: &str) -> String {
 /// A line with what would steer a terminal or a log written out.
 fn harmless(line: &str) -> Cow<'_, str> {
     let text = line.strip_suffix('\n').unwrap_or(line);
-    let (text, end) = text.strip_suffix('\r').map_or((text, &line[text.len()..]), |text| (text, &line[text.len()..]));
+    let (text, end) =
+        text.strip_suffix('\r').map_or((text, &line[text.len()..]), |text| (text, &line[text.len()..]));
     if !text.contains(|c| steers(c) && !matches!(c, '\t' | '\u{c}')) && !is_command(text) {
         return line.into();
     }
@@ -65,9 +68,21 @@ mod tests {
 
     #[test]
     fn a_patch_is_what_git_writes() {
-        check("a.py", "a\nx\nb", "a\ny\nb", "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n a\n-x\n+y\n b\n\\ No newline at end of file\n", false);
+        check(
+            "a.py",
+            "a\nx\nb",
+            "a\ny\nb",
+            "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n a\n-x\n+y\n b\n\\ No newline at end of file\n",
+            false,
+        );
         check("a b.py", "x\r\n", "y\r\n", "--- a/a b.py\t\n+++ b/a b.py\t\n@@ -1 +1 @@\n-x\r\n+y\r\n", false);
-        check("ä\n.py", "x\n", "y\n", "--- \"a/\\303\\244\\n.py\"\n+++ \"b/\\303\\244\\n.py\"\n@@ -1 +1 @@\n-x\n+y\n", false);
+        check(
+            "ä\n.py",
+            "x\n",
+            "y\n",
+            "--- \"a/\\303\\244\\n.py\"\n+++ \"b/\\303\\244\\n.py\"\n@@ -1 +1 @@\n-x\n+y\n",
+            false,
+        );
     }
 
     #[test]
@@ -75,7 +90,19 @@ mod tests {
         let head = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n";
         check("a.py", "a\r+b\nx\n", "a\r+b\ny\n", &format!("{head} a\\r+b\n-x\n+y\n"), true);
         check("a.py", "\x1b[2J\r\nx\n", "\x1b[2J\r\ny\n", &format!("{head} \\x1b[2J\r\n-x\n+y\n"), true);
-        check("a.py", "  ::error::a\nx\n", "  ::error::a\ny\n", &format!("{head}   \\x3a:error::a\n-x\n+y\n"), true);
-        check("a.py", "a ##[error]\nx\n", "a ##[error]\ny\n", &format!("{head} a #\\x23[error]\n-x\n+y\n"), true);
+        check(
+            "a.py",
+            "  ::error::a\nx\n",
+            "  ::error::a\ny\n",
+            &format!("{head}   \\x3a:error::a\n-x\n+y\n"),
+            true,
+        );
+        check(
+            "a.py",
+            "a ##[error]\nx\n",
+            "a ##[error]\ny\n",
+            &format!("{head} a #\\x23[error]\n-x\n+y\n"),
+            true,
+        );
     }
 }
