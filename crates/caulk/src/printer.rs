@@ -5,6 +5,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
+use caulk_core::{no_command, written_out};
 use caulk_report::TextOptions;
 
 /// Columns where the width is not known.
@@ -34,7 +35,7 @@ impl Told {
     fn of(error: &anyhow::Error) -> Self {
         let (mut causes, mut hints) = (Vec::new(), Vec::new());
         for cause in error.chain() {
-            let text = cause.to_string();
+            let text = harmless(&cause.to_string());
             let hint = |line: &&str| line.trim().starts_with("hint: ");
             let (own, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| !hint(line));
             causes.push(own.join("\n"));
@@ -98,7 +99,7 @@ impl Printer {
 
     fn aside(self, color: AnsiColor, label: &str, text: &str) {
         let label = self.paint(color, label);
-        self.whole_lines(&format!("{label} {}", text.replace('\n', "\n       ")));
+        self.whole_lines(&format!("{label} {}", harmless(text).replace('\n', "\n       ")));
     }
 
     /// Whole lines of caulk's own between those of the program.
@@ -136,6 +137,16 @@ impl Printer {
             text.to_owned()
         }
     }
+}
+
+/// Text of more than one line in which nothing steers a terminal, or a runner of continuous integration: errors name files,
+/// and may quote them.
+fn harmless(text: &str) -> String {
+    let line = |line: &str| {
+        let line = line.split('\t').map(written_out).collect::<Vec<_>>().join("\t");
+        no_command(&line).into_owned()
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Writes data to standard output.

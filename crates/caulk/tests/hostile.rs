@@ -308,7 +308,7 @@ fn a_baseline_is_not_written_through_a_link() {
 
 #[test]
 fn what_was_not_looked_at_is_not_counted_and_fails() {
-    let deep = format!("x = {}{}\n", "(".repeat(1000), ")".repeat(1000));
+    let deep = format!("x = {}{}\n", "[".repeat(1000), "]".repeat(1000));
     let place = project(&[("a.py", "x = 1\n"), ("syntax.py", "def (:\n"), ("deep.py", &deep)]);
     place.write("job/long.py", &"x = 1\n".repeat(1_000_000));
     place.write("job/coding.py", "# coding: klingon\n");
@@ -337,4 +337,58 @@ fn what_was_not_looked_at_is_not_counted_and_fails() {
     caulk(&place, &[]).ended.code(1);
     place.write("job/pyproject.toml", "[tool.caulk]\nallow-unread = 1\n");
     caulk(&place, &[]).ended.code(2).says("must be true or false");
+}
+
+/// Sources that take as much memory as a source can, and what becomes of them: each is looked at, or known to be too deep.
+#[test]
+fn memory_is_bounded_by_the_size_of_a_source() {
+    let size = 150_000;
+    let text =
+        |start: &str, part: &str, end: &str| format!("{start}{}{end}\n", part.repeat(size / part.len()));
+    let deep = |part: &str, end: &str| format!("x = {}1{}\n", part.repeat(size), end.repeat(size));
+    let sources = [
+        ("parentheses", deep("(", ")")),
+        ("open", text("x = ", "(", "")),
+        ("brackets", deep("[{(", ")}]")),
+        ("unary", text("x = ", "-", "1")),
+        ("not", text("x = ", "not ", "1")),
+        ("power", text("x = ", "1**", "1")),
+        ("lambda", text("x = ", "lambda:", "1")),
+        ("ternary", text("x = ", "1 if 1 else ", "1")),
+        ("attributes", text("x = a", ".b", "")),
+        ("calls", text("x = a", "()", "")),
+        ("sum", text("x = 1", "+a", "")),
+        ("mixed", text("x = ", "-f(lambda a, b: [", "")),
+        ("formatted", text("x = ", "f'{", "")),
+        ("lists", text("x = [", "[[]],", "]")),
+        ("sets", text("x = [", "{a},", "]")),
+        ("names", text("x = [", "a,", "]")),
+        ("statements", text("", "a=[]\n", "")),
+        ("functions", text("", "def f(a):a\n", "")),
+        ("branches", text("if a:a\n", "elif a:a\n", "")),
+        ("strings", text("x = (", "'' ", ")")),
+        ("broken", text("", "(\n", "")),
+        ("unknown", text("", "$", "")),
+    ];
+    for (name, text) in sources {
+        let place = project(&[("a.py", &text)]);
+        // What the program itself takes, and what its source says of each byte.
+        let room = (70 << 20) + 400 * u64::try_from(text.len()).expect("a size");
+        let ran = |place: &Place, arguments: &[&str]| {
+            let mut command =
+                place.command(&[&["check", "--no-cache", "--allow-unread"], arguments].concat());
+            let ended = Watched::run(command.current_dir(place.path("job")), room).ended;
+            assert!(matches!(ended.code, Some(0 | 1)), "{name}: {ended:#?}");
+        };
+        ran(&place, &["a.py"]);
+        if name == "parentheses" {
+            ran(&place, &["--fix"]);
+            fs::remove_file(place.path("job/a.py")).expect("a file");
+            let source = format!("%cd x\n{text}# caulk: ignore\n");
+            let cells =
+                serde_json::json!({"cells": [{"cell_type": "code", "source": source}], "metadata": {}});
+            place.write("job/a.ipynb", &cells.to_string());
+            ran(&place, &["a.ipynb"]);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::shown_name;
 
 use crate::excluded;
 use crate::names::absolute;
@@ -43,7 +44,7 @@ pub struct Group {
 
 /// A path that the user named and that is not there.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("no file or folder `{0}`")]
+#[error("no file or folder `{}`", shown_name(.0.as_str()))]
 pub struct MissingPath(pub Utf8PathBuf);
 
 /// Sorts named paths by the projects that they belong to.

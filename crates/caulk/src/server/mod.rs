@@ -1,17 +1,23 @@
 //! `caulk server`: findings in an editor, by the Language Server Protocol over standard input and output.
 //!
-//! The main thread talks to the editor and never waits for an analysis: a worker looks at a snapshot of all unsaved
-//! buffers, and what it finds for an older snapshot is not shown.
+//! The session talks to the editor and never waits for an analysis: a worker looks at a snapshot of all unsaved
+//! buffers, and what it finds for an older snapshot is not shown. The main thread waits for the end of either.
 
 mod convert;
 mod look;
+mod outline;
 mod position;
 mod requests;
 mod session;
+mod transport;
 mod uri;
+
+use std::io::BufReader;
+use std::time::Duration;
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
+use crossbeam_channel::{bounded, select};
 use lsp_server::Connection;
 use lsp_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, HoverProviderCapability,
@@ -22,13 +28,44 @@ use serde_json::json;
 
 use self::position::Encoding;
 use self::session::Session;
+use self::transport::Transport;
 
-/// Serves one editor until it says goodbye.
+/// How long a session may go on when its input has ended: it may be writing to an editor that does not read.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Serves one editor until it says goodbye, or its input ends.
 ///
 /// # Errors
 /// If the editor does not speak the protocol, or goes away without a word.
 pub(crate) fn run(directory: &Utf8Path) -> anyhow::Result<()> {
-    let (connection, threads) = Connection::stdio();
+    let Transport { connection, ended, written } =
+        Transport::new(BufReader::new(std::io::stdin()), std::io::stdout())
+            .context("failed to start a thread")?;
+    let (say_done, done) = bounded(1);
+    let directory = directory.to_owned();
+    std::thread::Builder::new()
+        .name("session".into())
+        .spawn(move || say_done.send(serve(connection, &directory)))
+        .context("failed to start a thread")?;
+    let served = done.clone();
+    let input = select! {
+        recv(ended) -> end => Some(end.context("the editor's input")?),
+        recv(served) -> result => {
+            // What was said last is to be heard.
+            let _ = written.recv_timeout(GRACE);
+            return result.context("the session failed")?;
+        }
+    };
+    let result = done.recv_timeout(GRACE);
+    let _ = written.recv_timeout(GRACE);
+    match input {
+        Some(Err(error)) => Err(error.into()),
+        // An editor that has gone away waits for nothing.
+        _ => result.unwrap_or(Ok(())),
+    }
+}
+
+fn serve(connection: Connection, directory: &Utf8Path) -> anyhow::Result<()> {
     let (id, params) = connection.initialize_start().context("the editor did not introduce itself")?;
     let params: InitializeParams = serde_json::from_value(params).context("the editor's introduction")?;
     let encoding = Encoding::negotiate(&params);
@@ -38,9 +75,7 @@ pub(crate) fn run(directory: &Utf8Path) -> anyhow::Result<()> {
     });
     connection.initialize_finish(id, answer).context("the editor's introduction")?;
     let folder = folder(&params).unwrap_or_else(|| directory.to_owned());
-    Session::new(&connection, folder, encoding).serve()?;
-    drop(connection);
-    threads.join().context("the connection to the editor")
+    Session::new(&connection, folder, encoding).serve()
 }
 
 fn capabilities(encoding: Encoding) -> ServerCapabilities {

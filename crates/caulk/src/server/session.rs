@@ -24,6 +24,9 @@ use super::{requests, uri};
 /// Time without a change after which it is worth looking.
 const QUIET: Duration = Duration::from_millis(150);
 
+/// Messages that are looked ahead at.
+const MOST_WAITING: usize = 64;
+
 /// Stack of a worker, in bytes.
 const STACK: usize = 16 << 20;
 
@@ -88,7 +91,8 @@ impl<'a> Session<'a> {
     fn answer_all(&mut self) -> anyhow::Result<bool> {
         loop {
             // Cancellations overtake the questions that they are about.
-            self.inbox.extend(self.connection.receiver.try_iter());
+            let room = MOST_WAITING.saturating_sub(self.inbox.len());
+            self.inbox.extend(self.connection.receiver.try_iter().take(room));
             let Some(message) = self.inbox.pop_front() else { return Ok(false) };
             match message {
                 Message::Request(request) => {
