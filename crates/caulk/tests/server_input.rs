@@ -242,3 +242,26 @@ fn the_server_ends_with_its_input_whatever_it_is_doing() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn open_files_take_no_more_memory_than_they_are_worth() {
+    let mut server = Server::new();
+    server.hello();
+    let brackets = 1 << 20;
+    let text = format!("x = {}{}\n", "(".repeat(brackets), ")".repeat(brackets));
+    for (version, text) in [&text, &"x = 1\n".repeat(4 << 20)].into_iter().enumerate() {
+        let uri = format!("file:///a{version}.py");
+        let open = json!({"uri": uri, "languageId": "python", "version": 1, "text": text});
+        server.say(
+            &json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": open}}),
+        );
+        loop {
+            let message = server.answers.recv_timeout(PATIENCE).expect("a message");
+            if message["params"]["uri"] == uri.as_str() {
+                break;
+            }
+        }
+    }
+    assert!(server.most() < 400, "{} MB", server.most());
+    server.goodbye();
+}

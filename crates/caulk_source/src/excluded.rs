@@ -39,9 +39,11 @@ pub(crate) fn by_name(folder: &str) -> bool {
 /// Outside of a repository all folders above count. A file of rules that cannot be read has none: whoever walks through
 /// the folder says so.
 pub(crate) fn by_git(path: &Utf8Path) -> bool {
+    let mut bytes = 0;
     for folder in path.ancestors().skip(1) {
         let file = folder.join(".gitignore");
-        if let Some(rules) = ignored::load(file.as_std_path(), folder.as_std_path(), &mut Vec::new()) {
+        let mut load = |file, folder| ignored::load(file, folder, &mut bytes, &mut Vec::new());
+        if let Some(rules) = load(file.as_std_path(), folder.as_std_path()) {
             let found = rules.matched_path_or_any_parents(path, path.is_dir());
             if !found.is_none() {
                 return found.is_ignore();

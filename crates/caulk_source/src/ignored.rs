@@ -11,15 +11,20 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
 use crate::plain::{self, PlainError};
 
-/// Longest file of rules, in bytes: compiled, rules take up to a hundred times as much.
-const LONGEST: u64 = 256 << 10;
+/// Most rules that count for a folder, those above it included, in bytes: compiled, they take up to a thousand times as
+/// much. A file that would be more is not read.
+const MOST: u64 = 256 << 10;
 
 /// A file of rules that cannot be read.
 pub(crate) type Unread = (PathBuf, PlainError);
 
 /// The rules of a folder and of those above it, which come first. Folders without rules are not among them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules(Arc<Vec<Arc<Level>>>);
+pub(crate) struct Rules {
+    levels: Arc<Vec<Arc<Level>>>,
+    /// How long the files were that they were read from, in bytes.
+    bytes: u64,
+}
 
 #[derive(Debug, Default)]
 struct Level {
@@ -38,8 +43,9 @@ struct Level {
 impl Rules {
     /// What the user ignores everywhere, and the rules of all folders above one, if they reach into it.
     pub(crate) fn above(folder: &Path, reach: bool, unread: &mut Vec<Unread>) -> Self {
-        let everywhere = gitconfig_excludes_path().and_then(|path| load(&path, folder, unread));
-        let start = Self::default().with(Level { everywhere, ..Level::default() });
+        let mut bytes = 0;
+        let everywhere = gitconfig_excludes_path().and_then(|path| load(&path, folder, &mut bytes, unread));
+        let start = Self::default().with(Level { everywhere, ..Level::default() }, bytes);
         let folders: Vec<&Path> = folder.ancestors().skip(1).filter(|_| reach).collect();
         folders.into_iter().rev().fold(start, |rules, folder| rules.enter(folder, unread))
     }
@@ -48,17 +54,19 @@ impl Rules {
     pub(crate) fn enter(&self, folder: &Path, unread: &mut Vec<Unread>) -> Self {
         let repository = folder.join(".git");
         let top = repository.exists();
-        let mut load = |path: &Path| load(path, folder, unread);
+        let mut bytes = self.bytes;
+        let mut load = |path: &Path| load(path, folder, &mut bytes, unread);
         let (own, git) = (load(&folder.join(".ignore")), load(&folder.join(".gitignore")));
         let exclude = if top { load(&common(repository).join("info/exclude")) } else { None };
         if !top && own.is_none() && git.is_none() {
             return self.clone();
         }
-        self.with(Level { own, git, exclude, everywhere: None, top })
+        self.with(Level { own, git, exclude, everywhere: None, top }, bytes)
     }
 
-    fn with(&self, level: Level) -> Self {
-        Self(Arc::new(self.0.iter().cloned().chain([Arc::new(level)]).collect()))
+    fn with(&self, level: Level, bytes: u64) -> Self {
+        let levels = self.levels.iter().cloned().chain([Arc::new(level)]).collect();
+        Self { levels: Arc::new(levels), bytes }
     }
 
     /// Whether a file or folder in the folder is left out.
@@ -70,7 +78,7 @@ impl Rules {
         let (mut own, mut git, mut exclude, mut everywhere) =
             (Match::None, Match::None, Match::None, Match::None);
         let mut below_top = true;
-        for level in self.0.iter().rev() {
+        for level in self.levels.iter().rev() {
             own = own.or(matched(&level.own));
             if below_top {
                 git = git.or(matched(&level.git));
@@ -87,7 +95,7 @@ impl Rules {
 /// `commondir` names the repository.
 fn common(git: PathBuf) -> PathBuf {
     let line = |path: &Path| {
-        let bytes = plain::read(path, LONGEST).ok()?;
+        let bytes = plain::read(path, MOST).ok()?;
         Some(String::from_utf8_lossy(&bytes).lines().next()?.to_owned())
     };
     let Some(folder) = line(&git).and_then(|line| Some(line.strip_prefix("gitdir: ")?.to_owned())) else {
@@ -97,17 +105,23 @@ fn common(git: PathBuf) -> PathBuf {
     line(&folder.join("commondir")).map_or(folder.clone(), |common| folder.join(common))
 }
 
-/// The rules in a file, for what lies in a folder; `None` where there is none.
-pub(crate) fn load(file: &Path, folder: &Path, unread: &mut Vec<Unread>) -> Option<Gitignore> {
-    let bytes = match plain::read(file, LONGEST) {
-        Ok(bytes) => bytes,
+/// The rules in a file, for what lies in a folder; `None` where there is none. `bytes` of rules are known already.
+pub(crate) fn load(
+    file: &Path,
+    folder: &Path,
+    bytes: &mut u64,
+    unread: &mut Vec<Unread>,
+) -> Option<Gitignore> {
+    let text = match plain::read(file, MOST.saturating_sub(*bytes)) {
+        Ok(text) => text,
         Err(error) if error.is_absent() => return None,
         Err(error) => {
             unread.push((file.to_owned(), error));
             return None;
         }
     };
-    let text = String::from_utf8_lossy(&bytes);
+    *bytes += text.len() as u64;
+    let text = String::from_utf8_lossy(&text);
     let mut rules = GitignoreBuilder::new(folder);
     for line in text.trim_start_matches('\u{feff}').lines() {
         // Git, too, goes on behind a line that it does not understand.

@@ -12,7 +12,7 @@ use toml::{Table, Value};
 const FILE: &str = "pyproject.toml";
 
 /// Longest file that is read, in bytes.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: u64 = 256 << 10;
 
 /// Everything that can be set.
 const KEYS: [&str; 9] = [
