@@ -9,14 +9,14 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
-use crate::plain::{self, PlainError};
+use crate::plain;
 
 /// Most rules that count for a folder, those above it included, in bytes: compiled, they take up to a thousand times as
 /// much. A file that would be more is not read.
 const MOST: u64 = 256 << 10;
 
-/// A file of rules that cannot be read.
-pub(crate) type Unread = (PathBuf, PlainError);
+/// A file of rules that cannot be used, and why.
+pub(crate) type Unread = (PathBuf, String);
 
 /// The rules of a folder and of those above it, which come first. Folders without rules are not among them.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +116,7 @@ pub(crate) fn load(
         Ok(text) => text,
         Err(error) if error.is_absent() => return None,
         Err(error) => {
-            unread.push((file.to_owned(), error));
+            unread.push((file.to_owned(), error.to_string()));
             return None;
         }
     };
@@ -127,7 +127,13 @@ pub(crate) fn load(
         // Git, too, goes on behind a line that it does not understand.
         let _ = rules.add_line(None, line);
     }
-    rules.build().ok().filter(|rules| !rules.is_empty())
+    match rules.build() {
+        Ok(rules) => Some(rules).filter(|rules| !rules.is_empty()),
+        Err(_) => {
+            unread.push((file.to_owned(), "they are too many to be compiled".to_owned()));
+            None
+        }
+    }
 }
 
 #[cfg(test)]
