@@ -36,14 +36,14 @@ impl Checker {
 
     /// The command line that checks `path` in `folder`: nothing of the surroundings or of an earlier run counts.
     pub(crate) fn command(&self, folder: &Path, path: &str) -> Cmd {
-        let words = ["check", "--isolated", "--no-cache", "--output-format", "json", path];
+        let words = ["check", "--isolated", "--no-cache", "--allow-unread", "--output-format", "json", path];
         Cmd::new(&self.caulk).args(words).folder(folder)
     }
 
     /// Applies fixes to what lies in `folder`.
     pub(crate) fn fix(&self, folder: &Path, options: &[&str]) -> anyhow::Result<()> {
         let command = Cmd::new(&self.caulk)
-            .args(["check", "--isolated", "--quiet"])
+            .args(["check", "--isolated", "--allow-unread", "--quiet"])
             .args(options.iter().copied())
             .arg(".")
             .folder(folder);

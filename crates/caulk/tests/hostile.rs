@@ -396,8 +396,7 @@ fn memory_is_bounded_by_the_size_of_a_source() {
         // What the program itself takes, and what its source says of each byte.
         let room = (70 << 20) + 400 * u64::try_from(text.len()).expect("a size");
         let ran = |place: &Place, arguments: &[&str]| {
-            let mut command =
-                place.command(&[&["check", "--no-cache"], arguments].concat());
+            let mut command = place.command(&[&["check", "--no-cache"], arguments].concat());
             let ended = Watched::run(command.current_dir(place.path("job")), room).ended;
             assert!(ended.code.is_some(), "{name}: {ended:#?}");
         };

@@ -1,6 +1,8 @@
 //! All fixes at once, in every program of every rule's page: what they leave parses, nothing that could be fixed is
 //! left, fixing again changes nothing, and line ends do not matter.
 
+use std::collections::BTreeSet;
+
 use caulk_check::{Fixed, Job, Outcome, Selection, Texts, check, fix};
 use caulk_core::Applicability;
 use caulk_python::SourceFile;
@@ -21,7 +23,7 @@ fn fixed(text: &str) -> Fixed<Outcome> {
         check(Job { sources: vec![source], ..Job::of_text(FILE, "", &selection) })
     };
     let texts = Texts::from([(FILE.to_owned(), text.to_owned())]);
-    fix(texts, Applicability::Unsafe, look, |outcome| &outcome.diagnostics)
+    fix(texts, Applicability::Unsafe, &BTreeSet::new(), look, |outcome| &outcome.diagnostics)
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn everything_that_can_be_fixed_is_fixed_once() {
         assert_eq!(first.refused, [], "refused in:\n{program}");
         assert_eq!(first.last.problems, [], "does not parse:\n{text}");
         assert_eq!(fixed(text).texts, first.texts);
-        fixes += first.applied.values().sum::<usize>();
+        fixes += first.applied.len();
     }
     assert!(fixes > 0, "no page offers a fix");
 }

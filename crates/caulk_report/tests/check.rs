@@ -100,6 +100,11 @@ fn report() -> CheckReport {
             message: "unused suppression: nothing is found here".into(),
         }],
         problems: vec![Problem::of_file("broken.py", "not UTF-8: byte 7 cannot be read")],
+        unread: vec![Problem::of_file("broken.py", "not UTF-8: byte 7 cannot be read")],
+        left: vec![Problem::of_file(
+            "link.py",
+            "it stays as it is: a link leads out of the project, to `/x.py`",
+        )],
         files: 12,
         suppressed: 2,
         known: 1,

@@ -127,13 +127,11 @@ pub(crate) fn load(
         // Git, too, goes on behind a line that it does not understand.
         let _ = rules.add_line(None, line);
     }
-    match rules.build() {
-        Ok(rules) => Some(rules).filter(|rules| !rules.is_empty()),
-        Err(_) => {
-            unread.push((file.to_owned(), "they are too many to be compiled".to_owned()));
-            None
-        }
+    let rules = rules.build();
+    if rules.is_err() {
+        unread.push((file.to_owned(), "they are too many to be compiled".to_owned()));
     }
+    rules.ok().filter(|rules| !rules.is_empty())
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ Adopting it:
     exclude = [\"vendor/\"]            as in .gitignore
     severity = { reference-cycle = \"info\" }
     per-file-ignores = { \"tests/*\" = [\"all\"] }
+    allow-unread = true              files that are not looked at are all right
 
 Exit code:
   0  nothing found, or advice only
@@ -49,6 +50,7 @@ const SERVER_HELP: &str = "\
 Point the editor's language client at `caulk server` for Python files; for example in Neovim:
   vim.lsp.start({ name = \"caulk\", cmd = { \"caulk\", \"server\" }, root_dir = vim.fs.root(0, \"pyproject.toml\") })
 
+Messages of more than 64 MB are read past, and the server ends with its input.
 It shows findings as you type, unsaved files included, explains a rule under the pointer, and offers its fixes.";
 
 /// Find code that keeps memory alive for longer than it is needed

@@ -1,12 +1,12 @@
 //! `caulk clean`: removes old output of runs.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clean::{Plan, Removed, Request};
 use caulk_core::Bytes;
+use caulk_source::read_plain;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,6 +14,9 @@ use crate::brief::clip;
 use crate::cli::{CleanArgs, Format};
 use crate::exit;
 use crate::printer::{self, Printer};
+
+/// Longest `pyproject.toml` that is read, in bytes.
+const LONGEST: u64 = 256 << 10;
 
 /// Reasons to keep something, each with so many examples at most.
 const EXAMPLES: usize = 3;
@@ -80,7 +83,12 @@ fn root(args: &CleanArgs) -> anyhow::Result<Utf8PathBuf> {
 
 fn settings(root: &Utf8Path) -> anyhow::Result<Settings> {
     let path = root.join("pyproject.toml");
-    let Ok(text) = fs::read_to_string(&path) else { return Ok(Settings::default()) };
+    let text = match read_plain(&path, LONGEST) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.is_absent() => return Ok(Settings::default()),
+        // What it says must stay might go.
+        Err(error) => return Err(error).with_context(|| format!("`{path}` cannot be used")),
+    };
     if !text.contains("tool.caulk") {
         return Ok(Settings::default());
     }

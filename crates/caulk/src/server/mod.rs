@@ -45,7 +45,12 @@ pub(crate) fn run(directory: &Utf8Path) -> anyhow::Result<()> {
     let directory = directory.to_owned();
     std::thread::Builder::new()
         .name("session".into())
-        .spawn(move || say_done.send(serve(connection, &directory)))
+        .spawn(move || {
+            let result = serve(&connection, &directory);
+            // Nothing more will be said.
+            drop(connection);
+            say_done.send(result)
+        })
         .context("failed to start a thread")?;
     let served = done.clone();
     let input = select! {
@@ -65,7 +70,7 @@ pub(crate) fn run(directory: &Utf8Path) -> anyhow::Result<()> {
     }
 }
 
-fn serve(connection: Connection, directory: &Utf8Path) -> anyhow::Result<()> {
+fn serve(connection: &Connection, directory: &Utf8Path) -> anyhow::Result<()> {
     let (id, params) = connection.initialize_start().context("the editor did not introduce itself")?;
     let params: InitializeParams = serde_json::from_value(params).context("the editor's introduction")?;
     let encoding = Encoding::negotiate(&params);
@@ -75,7 +80,7 @@ fn serve(connection: Connection, directory: &Utf8Path) -> anyhow::Result<()> {
     });
     connection.initialize_finish(id, answer).context("the editor's introduction")?;
     let folder = folder(&params).unwrap_or_else(|| directory.to_owned());
-    Session::new(&connection, folder, encoding).serve()
+    Session::new(connection, folder, encoding).serve()
 }
 
 fn capabilities(encoding: Encoding) -> ServerCapabilities {

@@ -198,7 +198,6 @@ fn message(bytes: &[u8]) -> Result<Option<Message>, (Value, ErrorCode, String)> 
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
     use super::*;
 

@@ -256,8 +256,8 @@ mod tests {
         for part in [".y", "()", "[0]", " + 1", ".y(1)", " @ y", "(f)"] {
             check(&format!("x = a{}\n", part.repeat(many)), true);
         }
-        let blocks: String = (0..500).map(|at| format!("{}if x:\n", " ".repeat(at))).collect();
-        check(&blocks, true);
+        let blocks: Vec<String> = (0..500).map(|at| format!("{}if x:\n", " ".repeat(at))).collect();
+        check(&blocks.concat(), true);
     }
 
     #[test]
