@@ -179,6 +179,9 @@ fn no_output_steers_a_terminal_or_a_log() {
     }
     check_log(&caulk(&place, &["--unsafe-fixes", "--diff"]).ended.code(2), false);
     check_log(&caulk(&place, &["--statistics"]).ended.code(2), false);
+    place.write("job/d.py", &format!("{hostile}::error::\n"));
+    check_log(&caulk(&place, &["--explain-silence", "d.py:11"]).ended.code(0), false);
+    check_log(&caulk(&place, &["--explain-silence", "d.py:10"]).ended.code(0), false);
     // Settings quote what is wrong, and errors name their file.
     let folder = place.path("x\nhint: rm -rf ~\n::error::\x1b[m");
     fs::create_dir_all(&folder).expect("a writable folder");
@@ -327,6 +330,8 @@ fn what_was_not_looked_at_is_not_counted_and_fails() {
     let sarif = caulk(&place, &["--output-format", "sarif"]).ended.code(2).json();
     let invocation = &sarif["runs"][0]["invocations"][0];
     assert_eq!(invocation["executionSuccessful"], false);
+    let allowed = caulk(&place, &["--output-format", "sarif", "--allow-unread"]).ended.code(0).json();
+    assert_eq!(allowed["runs"][0]["invocations"][0]["executionSuccessful"], true);
     let notes = invocation["toolExecutionNotifications"].as_array().expect("a list");
     assert_eq!(notes.iter().filter(|note| note["descriptor"]["id"] == "unread").count(), 6);
     caulk(&place, &["--allow-unread"]).ended.code(0).prints("No leak patterns in 1 file, 6 not read.");

@@ -27,6 +27,10 @@ impl Server {
     fn new() -> Self {
         let place = Place::new();
         place.write("pyproject.toml", "");
+        Self::of(place)
+    }
+
+    fn of(place: Place) -> Self {
         let mut command = place.command(&["server"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
@@ -263,5 +267,36 @@ fn open_files_take_no_more_memory_than_they_are_worth() {
         }
     }
     assert!(server.most() < 400, "{} MB", server.most());
+    server.goodbye();
+}
+
+#[test]
+fn pipes_and_devices_stop_no_editor() {
+    let place = Place::new();
+    let settings = place.path("pyproject.toml");
+    rustix::fs::mknodat(rustix::fs::CWD, &settings, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .expect("a pipe");
+    for name in [".gitignore", "b.py", ".ignore"] {
+        std::os::unix::fs::symlink("/dev/zero", place.path(name)).expect("a link");
+    }
+    let uri = format!("file://{}", place.path("a.py").display());
+    let mut server = Server::of(place);
+    server.hello();
+    let open = json!({"uri": uri, "languageId": "python", "version": 1, "text": "x = 1\n"});
+    server
+        .say(&json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": open}}));
+    let wait = |server: &Server, method: &str| loop {
+        let message = server.answers.recv_timeout(PATIENCE).expect("a message");
+        if message["method"] == method {
+            return message;
+        }
+    };
+    let error = wait(&server, "window/showMessage");
+    assert!(error.to_string().contains("not a plain file, but a pipe"), "{error}");
+    std::fs::remove_file(&settings).expect("a pipe");
+    std::fs::write(&settings, "").expect("a writable folder");
+    server.say(&json!({"jsonrpc": "2.0", "method": "textDocument/didSave", "params": {"textDocument": {"uri": uri}}}));
+    wait(&server, "textDocument/publishDiagnostics");
+    assert!(server.most() < 200, "{} MB", server.most());
     server.goodbye();
 }

@@ -101,6 +101,7 @@ fn report() -> CheckReport {
         }],
         problems: vec![Problem::of_file("broken.py", "not UTF-8: byte 7 cannot be read")],
         unread: vec![Problem::of_file("broken.py", "not UTF-8: byte 7 cannot be read")],
+        incomplete: true,
         left: vec![Problem::of_file(
             "link.py",
             "it stays as it is: a link leads out of the project, to `/x.py`",

@@ -13,8 +13,6 @@ use super::{Found, Project};
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) report: CheckReport,
-    /// Files were not read, and the user has not said that this is all right.
-    pub(crate) incomplete: bool,
 }
 
 impl Collected {
@@ -22,8 +20,8 @@ impl Collected {
     pub(crate) fn add(&mut self, project: &Project, found: Found) {
         let Found { outcome, known } = found;
         let unread = unread(project, &outcome.problems);
-        self.incomplete |= !unread.is_empty() && !project.settings.allow_unread;
         let report = &mut self.report;
+        report.incomplete |= !unread.is_empty() && !project.settings.allow_unread;
         let whole = |file: &&String| !unread.contains_key(&project.names.shown(file));
         report.files += project.reported.iter().filter(whole).count();
         report.unread.extend(unread.into_values());

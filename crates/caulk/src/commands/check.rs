@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{Applicability, LeakClass};
+use caulk_core::{Applicability, LeakClass, no_command, written_out};
 use caulk_report::check::{self as formats, CheckReport, FixSummary};
 use caulk_source::absolute;
 
@@ -19,6 +19,9 @@ use crate::cli::{CheckArgs, OutputFormat};
 use crate::exit;
 use crate::places::Places;
 use crate::printer::{self, Printer};
+
+/// Most that is taken from standard input, in bytes; it is more than a file may be.
+const LONGEST: u64 = 256 << 20;
 
 /// Checks and prints what was found.
 ///
@@ -71,6 +74,7 @@ fn explain(args: &CheckArgs, directory: &Utf8Path, spot: &Spot) -> anyhow::Resul
     let mut out = String::new();
     for project in targets(directory, paths, &args.rules, &args.files, &Buffers::new())? {
         let said = silence::explain(&project, directory, spot)?;
+        let said: Vec<String> = said.iter().map(|line| no_command(&written_out(line)).into_owned()).collect();
         out.push_str(&said.join("\n  "));
         out.push('\n');
     }
@@ -88,18 +92,17 @@ fn find(args: &CheckArgs, directory: &Utf8Path, projects: &[Project]) -> anyhow:
     if let Some(run) = &args.with {
         Observed::read(&Places::here().resolve(run)?)?.join(&mut collected.report, directory);
     }
-    let incomplete = collected.incomplete;
     let report = collected.finish();
     if let Some(path) = &args.baseline.write_baseline {
         remember(&report, path, directory)?;
         say_unread(&report);
-        return Ok(if incomplete { exit::UNUSABLE } else { exit::SUCCESS });
+        return Ok(if report.incomplete { exit::UNUSABLE } else { exit::SUCCESS });
     }
     data(&render(&report, args))?;
     if args.statistics || args.output_format == OutputFormat::Gitlab {
         say_unread(&report);
     }
-    Ok(if incomplete { exit::UNUSABLE } else { code(&report) })
+    Ok(code(&report))
 }
 
 /// Says which files were not looked at, where the output has no room for that.
@@ -141,7 +144,6 @@ fn fix(
         report.left.append(&mut changes.left);
         collected.add(&project, changes.found);
     }
-    let unusable = collected.incomplete || failed;
     let mut report = collected.finish();
     let applied = applied.into_iter().collect();
     report.fixed = Some(FixSummary { applied, only_shown: args.fixes.diff });
@@ -150,7 +152,7 @@ fn fix(
         let summary = formats::summary(&report, &printer::file_options());
         Printer::new(args.quiet).say(&summary);
         let code = if any { exit::FOUND } else { exit::SUCCESS };
-        return Ok(if unusable { exit::UNUSABLE } else { code });
+        return Ok(if report.incomplete { exit::UNUSABLE } else { code });
     }
     if buffers.is_empty() {
         data(&render(&report, args))?;
@@ -158,7 +160,7 @@ fn fix(
         data(&out)?;
         Printer::new(false).say(&render(&report, args));
     }
-    Ok(if unusable { exit::UNUSABLE } else { code(&report) })
+    Ok(if failed { exit::UNUSABLE } else { code(&report) })
 }
 
 /// What came from standard input, fixed.
@@ -203,7 +205,7 @@ fn input(args: &CheckArgs, directory: &Utf8Path) -> anyhow::Result<(Vec<Utf8Path
         return Ok((args.paths.clone(), Buffers::new()));
     }
     let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).context("failed to read standard input")?;
+    std::io::stdin().take(LONGEST).read_to_end(&mut bytes).context("failed to read standard input")?;
     let name = args.files.stdin_filename.as_deref().unwrap_or(STDIN.into());
     let path = absolute(directory, name);
     let paths = if path.exists() { vec![path.clone()] } else { Vec::new() };
@@ -229,5 +231,11 @@ fn render(report: &CheckReport, args: &CheckArgs) -> String {
 }
 
 fn code(report: &CheckReport) -> i32 {
-    if report.fails() { exit::FOUND } else { exit::SUCCESS }
+    if report.incomplete {
+        exit::UNUSABLE
+    } else if report.fails() {
+        exit::FOUND
+    } else {
+        exit::SUCCESS
+    }
 }

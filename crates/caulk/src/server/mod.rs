@@ -52,22 +52,21 @@ pub(crate) fn run(directory: &Utf8Path) -> anyhow::Result<()> {
             say_done.send(result)
         })
         .context("failed to start a thread")?;
-    let served = done.clone();
-    let input = select! {
-        recv(ended) -> end => Some(end.context("the editor's input")?),
-        recv(served) -> result => {
-            // What was said last is to be heard.
-            let _ = written.recv_timeout(GRACE);
-            return result.context("the session failed")?;
+    let result = select! {
+        recv(ended) -> end => {
+            end.context("the editor's input")??;
+            // An editor that has gone away waits for nothing.
+            done.recv_timeout(GRACE).unwrap_or(Ok(()))
+        }
+        recv(done) -> result => {
+            // Why it ended, if that was the input.
+            ended.try_recv().unwrap_or(Ok(()))?;
+            result.context("the session failed")?
         }
     };
-    let result = done.recv_timeout(GRACE);
+    // What was said last is to be heard.
     let _ = written.recv_timeout(GRACE);
-    match input {
-        Some(Err(error)) => Err(error.into()),
-        // An editor that has gone away waits for nothing.
-        _ => result.unwrap_or(Ok(())),
-    }
+    result
 }
 
 fn serve(connection: &Connection, directory: &Utf8Path) -> anyhow::Result<()> {

@@ -35,6 +35,8 @@ pub struct CheckReport {
     pub problems: Vec<Problem>,
     /// Files that were not looked at, or not as a whole, each with the first reason.
     pub unread: Vec<Problem>,
+    /// Not all of these are all right by the user.
+    pub incomplete: bool,
     /// Files that have fixes and were left as they are, each with the reason.
     pub left: Vec<Problem>,
     /// Files that were looked at as a whole and reported on.

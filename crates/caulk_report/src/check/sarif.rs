@@ -24,8 +24,8 @@ pub fn sarif(report: &CheckReport) -> String {
         .map(|problem| {
             let place = location(&problem.file, problem.line.unwrap_or(1), problem.column, &report.cells);
             // What was not read has one notification that says so, beside those that say why in full.
-            let unread = report.unread.contains(problem);
-            let (level, id) = if unread { ("error", "unread") } else { ("warning", "problem") };
+            let id = if report.unread.contains(problem) { "unread" } else { "problem" };
+            let level = if id == "unread" && report.incomplete { "error" } else { "warning" };
             let text = json!({"text": problem.message});
             json!({"level": level, "descriptor": {"id": id}, "message": text, "locations": [place]})
         })
@@ -40,7 +40,7 @@ pub fn sarif(report: &CheckReport) -> String {
                 "rules": classes.iter().map(|class| rule(*class)).collect::<Vec<_>>(),
             }},
             "columnKind": "unicodeCodePoints",
-            "invocations": [{"executionSuccessful": report.unread.is_empty(), "toolExecutionNotifications": problems}],
+            "invocations": [{"executionSuccessful": !report.incomplete, "toolExecutionNotifications": problems}],
             "results": results,
         }],
     });
