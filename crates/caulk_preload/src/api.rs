@@ -1,10 +1,10 @@
 //! What the agent calls, found by name, with the interpreter's lock held.
 
-use caulk_wire::heap::Refusal;
+use caulk_wire::heap::{InUse, Refusal};
 
 use crate::python::{self, Raw};
 use crate::segment;
-use crate::{clock, filter, lent, live, mappings, pymalloc, real};
+use crate::{clock, filter, lent, live, mappings, pymalloc, real, sums};
 
 /// Finds out how this interpreter's data can be read. 0, or a [`Refusal`].
 #[unsafe(no_mangle)]
@@ -69,6 +69,20 @@ pub(crate) extern "C" fn caulk_heap_shared() -> usize {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_arenas() -> usize {
     pymalloc::arena_bytes()
+}
+
+/// Bytes that malloc has handed out, with their blocks' heads, the blocks, and bytes of those that have a mapping of their
+/// own; false where that is not counted. Any thread may ask at any time.
+///
+/// # Safety
+/// `out` has room for three numbers.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn caulk_heap_in_use(out: *mut [u64; 3]) -> bool {
+    let sums = sums::all().map(|sums| InUse::of_sums([sums]));
+    let Some(InUse { bytes, blocks, singly_bytes }) = sums else { return false };
+    // SAFETY: as promised by the caller.
+    unsafe { out.write([bytes, blocks, singly_bytes]) };
+    true
 }
 
 /// Which stack made a block that lives: its number, and in `weight` the bytes that the block stands for. `u32::MAX` where

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::mappings::Taken;
 use crate::threads::Routine;
-use crate::{filter, mappings, real, sampler, threads};
+use crate::{filter, mappings, real, sampler, sums, threads};
 
 /// # Safety
 /// As in the C library; so for all of these.
@@ -16,6 +16,7 @@ pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     // SAFETY: handed on as it came; so for all of these.
     let block = unsafe { real::malloc(size) };
     sampler::allocated(block, size);
+    sums::allocated(block);
     block
 }
 
@@ -26,6 +27,7 @@ pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void
     // SAFETY: see `malloc`.
     let block = unsafe { real::calloc(count, size) };
     sampler::allocated(block, count.wrapping_mul(size));
+    sums::allocated(block);
     block
 }
 
@@ -34,9 +36,11 @@ pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     let record = if filter::may_know(block as usize) { sampler::take(block) } else { None };
+    let before = sums::size(block);
     // SAFETY: see `malloc`.
     let new = unsafe { real::realloc(block, size) };
     sampler::moved(block, new, size, record);
+    sums::moved(before, new, size);
     new
 }
 
@@ -59,7 +63,12 @@ pub(crate) unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, s
 pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
     if filter::may_know(block as usize) {
         sampler::freed(block);
+        // Of the little memory from before the allocator was known, nothing comes back.
+        if real::boot_size(block).is_some() {
+            return;
+        }
     }
+    sums::freed(block);
     // SAFETY: see `malloc`.
     unsafe { real::free(block) };
 }
@@ -91,6 +100,7 @@ pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut 
     // SAFETY: see `malloc`.
     let block = unsafe { real::aligned(&real::MEMALIGN, alignment, size) };
     sampler::allocated(block, size);
+    sums::allocated(block);
     block
 }
 
@@ -105,6 +115,7 @@ pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> 
     if !real::brings_new() {
         sampler::allocated(block, size);
     }
+    sums::allocated(block);
     block
 }
 
@@ -120,7 +131,9 @@ pub(crate) unsafe extern "C" fn posix_memalign(
     let result = unsafe { real::posix_memalign(out, alignment, size) };
     if result == 0 {
         // SAFETY: a success has written there.
-        sampler::allocated(unsafe { *out }, size);
+        let block = unsafe { *out };
+        sampler::allocated(block, size);
+        sums::allocated(block);
     }
     result
 }
@@ -132,6 +145,7 @@ pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
     // SAFETY: see `malloc`.
     let block = unsafe { real::sized(&real::VALLOC, size) };
     sampler::allocated(block, size);
+    sums::allocated(block);
     block
 }
 
@@ -142,6 +156,7 @@ pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     // SAFETY: see `malloc`.
     let block = unsafe { real::sized(&real::PVALLOC, size) };
     sampler::allocated(block, size);
+    sums::allocated(block);
     block
 }
 

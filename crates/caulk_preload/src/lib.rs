@@ -3,7 +3,7 @@
 //! Every allocation goes to the allocator as it came: same function, alignment and size; but for the few small objects of
 //! Python's that are sampled, which come from malloc in place of its pools ([`pymalloc`]). One in so many bytes is noted
 //! with the Python stack that asked for it, and taken off when it is given back. What lives, by stack, stands in shared
-//! memory that the supervisor made, and outlives the process.
+//! memory that the supervisor made, and outlives the process. So do exact sums of all that malloc has handed out ([`sums`]).
 //!
 //! Nothing here allocates through malloc, waits for a lock, unwinds or calls into Python, but for [`api`], which the
 //! agent calls with the interpreter's lock held, and [`clock`], which calls the agent with it, some times a second. Where
@@ -13,6 +13,7 @@
 compile_error!("the heap sampler is for 64-bit Linux");
 
 mod api;
+mod chunk;
 mod claim;
 mod clock;
 mod filter;
@@ -20,6 +21,7 @@ mod fork;
 mod governor;
 mod hooks;
 mod lent;
+mod line;
 mod live;
 mod local;
 mod mappings;
@@ -35,6 +37,7 @@ mod sampler;
 mod segment;
 mod stacks;
 mod started;
+mod sums;
 mod threads;
 
 /// Runs when the library is loaded, before any of the program's own code.
@@ -46,5 +49,6 @@ extern "C" fn start() {
     real::resolve();
     real::look_for_new();
     segment::start();
+    sums::start();
     fork::watch();
 }

@@ -6,12 +6,16 @@
 use std::arch::{asm, global_asm};
 use std::ptr::NonNull;
 
+use crate::line::{Line, Sums};
+
 /// A thread's own numbers. All zero when it starts.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Local {
     /// Bytes until the next sample.
     pub(crate) countdown: i64,
+    /// Where it adds up what malloc hands out, once it has a line of its own.
+    pub(crate) line: Option<&'static Line>,
     /// Mean by which that was drawn.
     pub(crate) interval: u64,
     /// State of the generator; 0 until the first use.
@@ -36,12 +40,17 @@ pub(crate) struct Local {
     pub(crate) refused: u32,
     /// 1 where its next small object strikes the clock.
     pub(crate) strikes: u32,
+    /// 1 where it found no line, or has ended and given it back.
+    pub(crate) lineless: u32,
+    /// What was handed out when it forked last.
+    pub(crate) at_fork: Sums,
 }
 
 impl Local {
-    /// In a forked child: the stacks' numbers are the parent's, and its events are its own.
+    /// In a forked child: the stacks' numbers and the line are the parent's, and its events are its own.
     pub(crate) fn forget(&mut self) {
         (self.countdown, self.random) = (0, 0);
+        (self.line, self.lineless) = (None, 0);
         (self.creator, self.leader, self.passes, self.serves, self.strikes) = (0, 0, 0, 0, 0);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::local::local;
 use crate::once::Once;
 use crate::python::symbol;
-use crate::{clock, real, sampler};
+use crate::{clock, real, sampler, segment, sums};
 
 /// Largest request that pymalloc serves from its pools, in bytes (Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
 const SMALL: usize = 512;
@@ -136,6 +136,7 @@ unsafe extern "C" fn malloc_arena(context: *mut c_void, size: usize) -> *mut c_v
     unsafe { local().as_mut() }.quiet -= 1;
     if !arena.is_null() {
         ARENA_BYTES.fetch_add(size, Ordering::Relaxed);
+        tell();
     }
     arena
 }
@@ -148,6 +149,14 @@ unsafe extern "C" fn free_arena(context: *mut c_void, arena: *mut c_void, size: 
     // One from before the hook was never counted.
     let less = |bytes: usize| Some(bytes.saturating_sub(size));
     let _ = ARENA_BYTES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    tell();
+}
+
+/// Lets whoever reads the slot know.
+fn tell() {
+    if let Some(segment) = segment::active() {
+        segment.tell_arenas(arena_bytes());
+    }
 }
 
 /// Bytes that pymalloc has mapped for small objects since the sampler began.
@@ -175,6 +184,7 @@ fn sampled(size: usize) -> Option<*mut c_void> {
         return None;
     }
     let block = in_malloc(size.max(1));
+    sums::allocated(block);
     sampler::note(block, size.max(1), None);
     (!block.is_null()).then_some(block)
 }

@@ -73,6 +73,9 @@ next! {
     MREMAP c"mremap"
     DL_FIND_OBJECT c"_dl_find_object"
     OPERATOR_NEW c"_Znwm"
+    USABLE_SIZE c"malloc_usable_size"
+    STATISTICS c"mallinfo2"
+    NARROW_STATISTICS c"mallinfo"
 }
 
 /// Bytes of the block with which the order of libraries is found out.
@@ -129,9 +132,9 @@ pub(crate) unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
 }
 
 /// # Safety
-/// As `free`.
+/// As `free`, for no block that [`boot_size`] knows.
 pub(crate) unsafe fn free(block: *mut c_void) {
-    if let (next @ 1.., None) = (FREE.get(), boot_size(block)) {
+    if let next @ 1.. = FREE.get() {
         // SAFETY: as above.
         unsafe { mem::transmute::<usize, Free>(next)(block) };
     }
@@ -252,7 +255,8 @@ fn boot(size: usize) -> *mut c_void {
     block.cast()
 }
 
-/// Size of a block that was handed out before the allocator was known.
+/// Size of a block that was handed out before the allocator was known. Nobody but [`filter::may_know`] need be asked
+/// before: it says so of each of them for ever.
 pub(crate) fn boot_size(block: *mut c_void) -> Option<usize> {
     let (start, address) = (BOOT.0.get() as usize, block as usize);
     if address < start + BOOT_HEAD || address >= start + BOOT_BYTES {
@@ -270,6 +274,39 @@ pub(crate) fn is_glibc() -> bool {
 /// Is the allocator the C library's own? It maps memory past the hooks; another one's mappings look like any.
 pub(crate) fn is_libc() -> bool {
     object(MALLOC.get()).is_some_and(|allocator| object(MMAP.get()) == Some(allocator))
+}
+
+/// `struct mallinfo2` of glibc (malloc.h).
+#[repr(C)]
+struct Statistics {
+    arena: usize,
+    ordblks: usize,
+    smblks: usize,
+    hblks: usize,
+    hblkhd: usize,
+    usmblks: usize,
+    fsmblks: usize,
+    uordblks: usize,
+    fordblks: usize,
+    keepcost: usize,
+}
+
+/// Bytes that glibc's malloc has handed out, and those of them in mappings of their own; `None` where it does not say.
+/// Not for large heaps: it looks through all that is free.
+pub(crate) fn handed_out() -> Option<(i64, i64)> {
+    type Read = unsafe extern "C" fn() -> Statistics;
+    type ReadNarrow = unsafe extern "C" fn() -> libc::mallinfo;
+    if let next @ 1.. = STATISTICS.get() {
+        // SAFETY: the symbol's type.
+        let now = unsafe { mem::transmute::<usize, Read>(next)() };
+        return Some(((now.uordblks + now.hblkhd) as i64, now.hblkhd as i64));
+    }
+    // glibc before 2.33; its figures wrap at 4 GB.
+    let next @ 1.. = NARROW_STATISTICS.get() else { return None };
+    // SAFETY: the symbol's type.
+    let now = unsafe { mem::transmute::<usize, ReadNarrow>(next)() };
+    let [used, singly] = [now.uordblks, now.hblkhd].map(|bytes| i64::from(bytes.cast_unsigned()));
+    Some((used + singly, singly))
 }
 
 static BRINGS_NEW: AtomicBool = AtomicBool::new(false);

@@ -137,6 +137,17 @@ pub(crate) fn event(size: usize, first: Option<u32>, keep: impl FnOnce(Record, S
     unsafe { *libc::__errno_location() = errno };
 }
 
+/// Claims a slot, where the process has none yet: what is only given back counts, too.
+pub(crate) fn claim() {
+    // SAFETY: this thread's own.
+    let errno = unsafe { *libc::__errno_location() };
+    if Inside::enter().is_some() {
+        _ = segment::current();
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
 /// Starts the next countdown, and returns the mean of the one that has ended. The first one of a thread had not begun:
 /// it begins with this block.
 fn hit(own: &mut Local, interval: u64, size: usize) -> Option<u64> {

@@ -5,12 +5,12 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use caulk_wire::heap::{
-    ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, INTERVAL, MAGIC, MAX_CODES, MAX_STACKS, Refusal,
-    SLOT_BYTES, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTAL_BYTES, TOTALS, header,
+    ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, INTERVAL, LINE_BYTES, MAGIC, MAX_CODES, MAX_STACKS,
+    Refusal, SLOT_BYTES, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTAL_BYTES, TOTALS, header,
 };
 
 use crate::live::Record;
-use crate::{claim, live, maps, python, real, stacks};
+use crate::{claim, live, maps, pymalloc, python, real, stacks, sums};
 
 /// Mean bytes between samples at the beginning.
 static BEGINNING: AtomicU64 = AtomicU64::new(INTERVAL);
@@ -56,6 +56,11 @@ pub(crate) fn start() {
     let state = if is_meant() { LAZY } else { OFF };
     remember_process();
     STATE.store(state, Ordering::Release);
+}
+
+/// Is this process to be sampled, once it allocates?
+pub(crate) fn is_meant_to_be() -> bool {
+    STATE.load(Ordering::Relaxed) == LAZY
 }
 
 /// Mean bytes between samples to begin with.
@@ -132,6 +137,11 @@ pub(crate) fn current() -> Result<Segment, Absent> {
             let slot = claim::claim().filter(|slot| slot.begin());
             SLOT.store(slot.map_or(ptr::null_mut(), |slot| slot.0.as_ptr()), Ordering::Release);
             STATE.store(if slot.is_some() { ON } else { OFF }, Ordering::Release);
+            if slot.is_some() {
+                sums::hand_on();
+            } else {
+                sums::give_up();
+            }
             slot.ok_or(Absent::Off)
         }
         OFF => Err(Absent::Off),
@@ -181,6 +191,10 @@ impl Segment {
         }
         self.set_interval(beginning());
         self.read_by(python::minor(), python::refusal());
+        self.tell_arenas(pymalloc::arena_bytes());
+        if sums::are_kept() {
+            self.begin_lines();
+        }
         if WATCHED.load(Ordering::Relaxed) {
             self.watched();
         }
@@ -190,6 +204,13 @@ impl Segment {
 
     fn watched(self) {
         self.word(header::WATCHED).store(1, Ordering::Release);
+    }
+
+    /// A place in the slot.
+    pub(crate) fn at(self, at: usize) -> NonNull<u8> {
+        debug_assert!(at < SLOT_BYTES);
+        // SAFETY: within the slot.
+        unsafe { self.0.byte_add(at) }
     }
 
     pub(crate) fn word(self, at: usize) -> &'static AtomicU32 {
@@ -228,6 +249,11 @@ impl Segment {
         self.word(header::SMALL_OBJECTS).store(u32::from(sampled), Ordering::Relaxed);
     }
 
+    /// Bytes that pymalloc has mapped.
+    pub(crate) fn tell_arenas(self, bytes: usize) {
+        self.long(header::ARENAS).store(bytes as u64, Ordering::Relaxed);
+    }
+
     /// What the program before this one held went with its memory. Its stacks keep their numbers, unless they take up much
     /// of the room. What was counted of samples stays: it is the process's.
     pub(crate) fn begin_anew(self) {
@@ -252,6 +278,7 @@ impl Segment {
     fn forget_live(self) {
         self.long(header::MAGIC).store(0, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        self.forget_lines();
         self.long(SNAPSHOT).store(0, Ordering::Relaxed);
         for stack in 0..self.word(header::STACKS).load(Ordering::Relaxed).min(MAX_STACKS as u32) {
             for field in 0..TOTAL_BYTES / 8 {
@@ -343,7 +370,9 @@ impl Segment {
         let codes = self.word(header::CODES).load(Ordering::Relaxed) as usize;
         let arena = self.long(header::ARENA_USED).load(Ordering::Relaxed) as usize;
         let snapshot = if self.long(SNAPSHOT).load(Ordering::Relaxed) == 0 { 0 } else { SNAPSHOT_ROW };
-        let areas = [HEADER_BYTES, stacks * TOTAL_BYTES, stacks * snapshot, stacks * 4, codes * 4, arena];
+        let lines = self.lines().count() * LINE_BYTES;
+        let areas =
+            [HEADER_BYTES, stacks * TOTAL_BYTES, stacks * snapshot, stacks * 4, codes * 4, arena, lines];
         areas.into_iter().map(|bytes| bytes.next_multiple_of(HEADER_BYTES)).sum()
     }
 

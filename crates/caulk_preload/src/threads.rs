@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::local::{Inside, local};
-use crate::{lent, pools, real, segment, stacks};
+use crate::{lent, pools, real, segment, stacks, sums};
 
 /// What a thread runs.
 pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -49,6 +49,9 @@ pub(crate) unsafe fn create(
     }
     // SAFETY: the symbol's type.
     let next = unsafe { mem::transmute::<usize, Create>(next) };
+    if sums::are_kept() {
+        sums::watch_threads();
+    }
     let free = || STARTING.iter().find(|start| !start.taken.swap(true, Ordering::Acquire));
     let Some(start) = own_stack().and_then(|creator| {
         let start = free()?;

@@ -14,8 +14,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use caulk_core::wire::heap::{
-    ARENA, CODE_INDEX, HEADER_BYTES, MAGIC, MAX_CODES, MAX_STACKS, MEMORY_BYTES, Owner, SLOT_BYTES, SLOTS,
-    SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, Slot, Stack, TOTAL_BYTES, TOTALS, Total, header,
+    ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, MAGIC, MAX_CODES, MAX_STACKS, MEMORY_BYTES, Owner,
+    SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, Slot, Stack, TOTAL_BYTES, TOTALS,
+    Total, header,
 };
 use caulk_core::wire::{AT_END, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -267,7 +268,7 @@ fn copy(memory: &File, slot: u64, into: &mut Vec<u8>) -> io::Result<()> {
     read(SNAPSHOT, SNAPSHOT_HEAD + used * SNAPSHOT_ROW)?;
     read(STACK_INDEX, used * 4)?;
     let codes = word(memory, slot + header::CODES as u64)?.min(MAX_CODES as u32) as usize;
-    let arena = long(memory, slot + header::ARENA_USED as u64)?.min((SLOT_BYTES - ARENA) as u64) as usize;
+    let arena = long(memory, slot + header::ARENA_USED as u64)?.min(ARENA_BYTES as u64) as usize;
     read(CODE_INDEX, codes * 4)?;
     read(ARENA, arena)?;
     into[STACK_INDEX + used * 4..CODE_INDEX].fill(0);

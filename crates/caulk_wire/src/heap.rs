@@ -1,12 +1,16 @@
 //! Layout of the shared memory in which sampled processes keep their heap profile: one slot per process.
 //!
 //! The supervisor makes the memory and only reads it; a process writes its own slot. All numbers are in the machine's
-//! byte order and aligned to their size. Everything is append-only but [`TOTALS`] and [`SNAPSHOT`], until the process
-//! becomes another program: that one may begin anew, with [`header::IMAGE`] one up.
+//! byte order and aligned to their size. Everything is append-only but [`TOTALS`], [`SNAPSHOT`] and [`LINES`], until the
+//! process becomes another program: that one may begin anew, with [`header::IMAGE`] one up.
 //!
 //! Whose a slot is stands in one number, [`header::OWNER`], which is changed by comparing and exchanging it alone. A slot
 //! is free again when the supervisor has released that of a process that has ended. Where none is free, a process takes
 //! one over whose owner has ended, unless that is [`header::WATCHED`]: a reader looks at the owner before and after.
+
+mod in_use;
+
+pub use in_use::{InUse, LINE_BYTES, LINES, MAX_LINES, line};
 
 /// Variable that says where the memory is: a path that opens it.
 pub const HEAP_VARIABLE: &str = "CAULK_HEAP";
@@ -17,7 +21,7 @@ pub const INTERVAL: u64 = 512 << 10;
 /// Mean bytes between samples where lines shall be told apart more precisely.
 pub const PRECISE_INTERVAL: u64 = 128 << 10;
 /// First eight bytes of a slot in use; the last of them is the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"caulkhp3");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"caulkhp4");
 
 /// Processes with a profile of their own.
 pub const SLOTS: usize = 64;
@@ -78,8 +82,12 @@ pub mod header {
     pub const WATCHED: usize = 96;
     /// Samples in threads that served several backward passes at a time: charged to the one last begun.
     pub const MIXED: usize = 104;
+    /// Lines that were ever taken, with the first; 0 where nothing is counted block by block.
+    pub const LINES: usize = 112;
+    /// Bytes that pymalloc has mapped for small objects since the sampler began.
+    pub const ARENAS: usize = 120;
     /// Bytes of the fields.
-    pub const BYTES: usize = 112;
+    pub const BYTES: usize = 128;
 }
 
 /// Whose a slot is. With its number, the time at which a process started tells it from every other one; `exec` leaves
@@ -129,7 +137,7 @@ pub const CODE_INDEX: usize = STACK_INDEX + MAX_STACKS * 4;
 /// Records of stacks and code objects.
 pub const ARENA: usize = CODE_INDEX + MAX_CODES * 4;
 /// Bytes of the arena.
-pub const ARENA_BYTES: usize = SLOT_BYTES - ARENA;
+pub const ARENA_BYTES: usize = LINES - ARENA;
 
 /// Flags of a stack record.
 pub mod stack {

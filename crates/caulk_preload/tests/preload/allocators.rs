@@ -17,7 +17,7 @@ const ALLOCATORS: [(&str, &str); 3] = [
 const FOLDERS: [&str; 5] =
     ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
 
-fn installed() -> Vec<PathBuf> {
+pub(crate) fn installed() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for (name, package) in ALLOCATORS {
         match FOLDERS.iter().map(|folder| PathBuf::from(folder).join(name)).find(|path| path.is_file()) {

@@ -8,4 +8,5 @@ mod children;
 mod native;
 mod program;
 mod python;
+mod sums;
 mod tools;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use caulk_wire::heap::{
-    ARENA, HEAP_VARIABLE, MEMORY_BYTES, OTHERS, SLOT_BYTES, Slot, TURNED_AWAY, Total, header, stack,
-    taken_over,
+    ARENA_BYTES, HEAP_VARIABLE, InUse, LINE_BYTES, LINES, MEMORY_BYTES, OTHERS, SLOT_BYTES, Slot,
+    TURNED_AWAY, Total, header, stack, taken_over,
 };
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -88,6 +88,12 @@ impl Profile {
         self.slot().totals().iter().map(|total| total.bytes).sum()
     }
 
+    /// What malloc had handed out at the end.
+    pub(crate) fn in_use(&self) -> InUse {
+        let lines = self.slot().field(header::LINES) as usize;
+        InUse::of_lines(&self.0[LINES..][..lines * LINE_BYTES])
+    }
+
     /// Estimated live bytes at the end of stacks that found no place.
     pub(crate) fn of_others(&self) -> u64 {
         let slot = self.slot();
@@ -100,7 +106,7 @@ impl Profile {
     #[track_caller]
     pub(crate) fn is_sound(&self) {
         assert_eq!((self.count(header::DROPPED), self.count(header::STALE)), (0, 0));
-        assert!(self.count(header::ARENA_USED) < (SLOT_BYTES - ARENA) as u64);
+        assert!(self.count(header::ARENA_USED) < ARENA_BYTES as u64);
     }
 
     /// Bytes at the last snapshot by the innermost frame that is in a file: function, line, total.
