@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::{Message, Unit};
-use caulk_core::{Recording, Role};
+use caulk_core::wire::{HeapLive, Message, Unit};
+use caulk_core::{Counted, ProcessRecord, Recording, Role};
 use caulk_report::Summary;
 
 /// What one process said of itself.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
+struct Told {
     epochs: u64,
     steps: u64,
     cost_ns: u64,
@@ -17,7 +17,7 @@ struct Counted {
 
 /// Counts epochs, steps, time and memory.
 pub(crate) fn of(recording: &Recording) -> Summary {
-    let mut counted: BTreeMap<u32, Counted> = BTreeMap::new();
+    let mut counted: BTreeMap<u32, Told> = BTreeMap::new();
     for event in &recording.events {
         let own = counted.entry(event.pid).or_default();
         match &event.message {
@@ -55,7 +55,29 @@ pub(crate) fn of(recording: &Recording) -> Summary {
         processes: recording.processes.len() as u32,
         cost_s: (cost_ns > 0).then_some(cost_ns as f64 / 1e9),
         longest_pause_s: (pause_ns > 0).then_some(pause_ns as f64 / 1e9),
+        in_use_at_end_bytes: in_use_at_end(recording),
     }
+}
+
+/// What the program's own process, or its first rank, had in use when it was looked at last: after its end, where that came
+/// by a signal.
+fn in_use_at_end(recording: &Recording) -> Option<u64> {
+    let own = |record: &&ProcessRecord| matches!((record.role, record.index), (Role::Main | Role::Rank, 0));
+    let pids: Vec<u32> = recording.processes.iter().filter(own).map(|record| record.pid).collect();
+    let looks = recording.samples.iter().filter(|sample| pids.contains(&sample.pid));
+    let looks = looks.filter_map(|sample| Some((sample.time_ns, sample.counted?)));
+    let ends = recording.events.iter().filter_map(|event| match &event.message {
+        Message::HeapLive(live) if pids.contains(&event.pid) => Some((event.time_ns, counted(live)?)),
+        _ => None,
+    });
+    let last = looks.chain(ends).max_by_key(|(time_ns, _)| *time_ns)?;
+    Some(last.1.bytes())
+}
+
+/// What was counted at a process's end.
+fn counted(live: &HeapLive) -> Option<Counted> {
+    let HeapLive { malloc_bytes, malloc_blocks: blocks, arena_bytes, .. } = *live;
+    (malloc_bytes > 0).then_some(Counted { malloc_bytes, blocks, arena_bytes })
 }
 
 /// Highest resident memory of the tree, as it was seen from outside, and at least what one process said of itself. The first
@@ -91,7 +113,7 @@ fn times(recording: &Recording) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use caulk_core::wire::{Boundary, Bye};
-    use caulk_core::{AgentEvent, ProcessRecord, SystemSample};
+    use caulk_core::{AgentEvent, Sample, SystemSample};
 
     use super::*;
 
@@ -130,6 +152,30 @@ mod tests {
             (summary.epochs, summary.steps, summary.longest_pause_s),
             (Some(3), Some(60), Some(0.005))
         );
+    }
+
+    #[test]
+    fn what_was_read_last_was_in_use_at_the_end() {
+        let record = |pid, role| ProcessRecord { pid, role, ..ProcessRecord::default() };
+        let mut recording = Recording {
+            processes: vec![record(1, Role::Main), record(2, Role::Worker)],
+            ..Recording::default()
+        };
+        let look = |pid, time_ns, malloc_bytes| {
+            let counted = Counted { malloc_bytes, blocks: 1, arena_bytes: 5 };
+            Sample { pid, time_ns, counted: Some(counted), ..Sample::default() }
+        };
+        recording.samples = vec![look(1, 10, 100), look(1, 20, 70), look(2, 30, 900)];
+        recording.samples.push(Sample { pid: 1, time_ns: 30, ..Sample::default() });
+        assert_eq!(
+            of(&recording).in_use_at_end_bytes,
+            Some(75),
+            "others and looks without a count do not matter"
+        );
+        let end = HeapLive { malloc_bytes: 200, arena_bytes: 5, ..HeapLive::default() };
+        recording.events.push(AgentEvent { time_ns: 40, pid: 1, message: end.into() });
+        recording.events.push(AgentEvent { time_ns: 50, pid: 1, message: HeapLive::default().into() });
+        assert_eq!(of(&recording).in_use_at_end_bytes, Some(205), "after it was killed");
     }
 
     #[test]

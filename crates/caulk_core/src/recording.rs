@@ -32,6 +32,24 @@ impl Role {
     }
 }
 
+/// What a process has in use, as its sampler counts it at every allocation. Without the program's help.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Bytes that malloc has handed out, with the heads of their blocks.
+    pub malloc_bytes: u64,
+    /// Blocks that it has handed out.
+    pub blocks: u64,
+    /// Bytes that pymalloc has mapped for small objects since the sampler began, used and free.
+    pub arena_bytes: u64,
+}
+
+impl Counted {
+    /// Bytes of all of it.
+    pub fn bytes(self) -> u64 {
+        self.malloc_bytes + self.arena_bytes
+    }
+}
+
 /// One look at one process from outside.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -55,6 +73,8 @@ pub struct Sample {
     pub fds: Option<u32>,
     /// User and system CPU time so far, in nanoseconds, where this look took it.
     pub cpu_ns: Option<u64>,
+    /// What it has in use, where that is counted.
+    pub counted: Option<Counted>,
 }
 
 /// One look at what surrounds the processes.

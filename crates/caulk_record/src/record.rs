@@ -1,7 +1,7 @@
 //! One record of any kind with its number, and its bytes in the ring.
 
 use caulk_core::wire::{FrameBuffer, Message};
-use caulk_core::{AgentEvent, GpuSample, ProcessRecord, Sample, SystemSample};
+use caulk_core::{AgentEvent, Counted, GpuSample, ProcessRecord, Sample, SystemSample};
 
 /// Anything that is recorded after the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,9 @@ impl Row {
                 let fixed = [s.time_ns, s.pid.into(), s.rss_bytes, s.shared_bytes].map(Some);
                 let counts = [s.threads.map(u64::from), s.fds.map(u64::from), s.cpu_ns];
                 let sizes = [s.pss_bytes, s.private_dirty_bytes, s.swap_bytes];
-                put_all(&mut out, &[fixed.as_slice(), &sizes, &counts].concat());
+                let counted = s.counted.map(|c| [c.malloc_bytes, c.blocks, c.arena_bytes].map(Some));
+                let counted = counted.unwrap_or_default();
+                put_all(&mut out, &[fixed.as_slice(), &sizes, &counts, &counted].concat());
             }
             Record::System(s) => {
                 out.push(1);
@@ -106,8 +108,14 @@ pub(crate) fn decode_message(bytes: &[u8]) -> Result<Message, String> {
     })
 }
 
-fn sample(fields: [Option<u64>; 10]) -> Option<Sample> {
-    let [time_ns, pid, rss, shared, pss, private_dirty, swap, threads, fds, cpu_ns] = fields;
+fn sample(fields: [Option<u64>; 13]) -> Option<Sample> {
+    let [time_ns, pid, rss, shared, pss, private_dirty, swap, threads, fds, cpu_ns, malloc, blocks, arenas] =
+        fields;
+    let counted = malloc.zip(blocks).zip(arenas).map(|((malloc_bytes, blocks), arena_bytes)| Counted {
+        malloc_bytes,
+        blocks,
+        arena_bytes,
+    });
     Some(Sample {
         time_ns: time_ns?,
         pid: pid?.try_into().ok()?,
@@ -119,6 +127,7 @@ fn sample(fields: [Option<u64>; 10]) -> Option<Sample> {
         threads: threads.and_then(|count| count.try_into().ok()),
         fds: fds.and_then(|count| count.try_into().ok()),
         cpu_ns,
+        counted,
     })
 }
 
@@ -194,7 +203,9 @@ mod tests {
 
     #[test]
     fn every_kind_comes_back() {
+        let counted = Some(Counted { malloc_bytes: u64::MAX, blocks: 0, arena_bytes: 1 << 20 });
         check(Record::Sample(Sample { time_ns: u64::MAX, pid: 7, fds: Some(0), ..Sample::default() }));
+        check(Record::Sample(Sample { pid: 7, counted, ..Sample::default() }));
         check(Record::System(SystemSample {
             cgroup_bytes: Some(1),
             cgroup_cache_bytes: Some(0),

@@ -57,6 +57,9 @@ pub struct Summary {
     pub cost_s: Option<f64>,
     /// Longest pause that caulk made in the program, in seconds.
     pub longest_pause_s: Option<f64>,
+    /// What the program's own process had in use when it was looked at last, in bytes: what malloc had handed out, counted
+    /// block by block, and what pymalloc had mapped. `None` where that was not counted.
+    pub in_use_at_end_bytes: Option<u64>,
 }
 
 /// Everything that is known of one run, ready to be shown.

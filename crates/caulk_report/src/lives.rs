@@ -87,6 +87,7 @@ impl Report {
         own.cost_s = own.cost_s.zip(other.cost_s).map(|(a, b)| a + b).or(own.cost_s).or(other.cost_s);
         own.longest_pause_s =
             [own.longest_pause_s, other.longest_pause_s].into_iter().flatten().reduce(f64::max);
+        own.in_use_at_end_bytes = other.in_use_at_end_bytes;
         self.info.death = next.info.death;
         self.info.end_ns = next.info.end_ns;
         self.info.left = next.info.left;

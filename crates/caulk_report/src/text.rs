@@ -208,7 +208,9 @@ fn footer(page: &mut Page, report: &Report) {
     let shared = if summary.processes > 1 { " (pages that processes share counted in each)" } else { "" };
     let peak = summary.peak_bytes.map(|peak| format!("peak {} resident{shared}", Bytes(peak)));
     let tree = (summary.processes > 0).then(|| processes(summary.processes));
-    parts.extend(peak.into_iter().chain(tree));
+    let last = if report.running { "now" } else { "at the end" };
+    let in_use = summary.in_use_at_end_bytes.map(|bytes| format!("{} in use {last}", Bytes(bytes)));
+    parts.extend(peak.into_iter().chain(in_use).chain(tree));
     if let Some(cost_s) = summary.cost_s.filter(|cost_s| *cost_s > 0.0) {
         let pause = summary.longest_pause_s.filter(|pause_s| *pause_s >= 0.001);
         let pause =

@@ -4,6 +4,7 @@
 //! is there after its end, however that came: of one whose agent did not say that it ends, it is read once more then.
 //! After that the slot is free for others.
 
+mod in_use;
 mod losses;
 mod owners;
 
@@ -13,6 +14,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
+use caulk_core::Counted;
 use caulk_core::wire::heap::{
     ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, MAGIC, MAX_CODES, MAX_STACKS, MEMORY_BYTES, Owner,
     SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, Slot, Stack, TOTAL_BYTES, TOTALS,
@@ -133,7 +135,19 @@ impl Heaps {
         if failed || self::owner(&self.memory, slot) != Some(owner) {
             return Vec::new();
         }
-        self.tell(pid, Known::at_end)
+        let counted = in_use::read(&self.memory, slot).filter(|(now, _)| *now == owner);
+        let mut told = self.tell(pid, Known::at_end);
+        if let (Some(Message::HeapLive(live)), Some((_, counted))) = (told.last_mut(), counted) {
+            live.malloc_bytes = counted.malloc_bytes;
+            live.malloc_blocks = counted.blocks;
+            live.arena_bytes = counted.arena_bytes;
+        }
+        told
+    }
+
+    /// What every process has in use at this moment, by its number.
+    pub(crate) fn in_use(&self) -> BTreeMap<u32, Counted> {
+        in_use::of_all(&self.memory)
     }
 
     /// Processes that may have something left to tell.
@@ -333,7 +347,7 @@ impl Known {
         });
         let interval = slot.count(header::INTERVAL);
         let (bytes, deviation) = (all.bytes, all.deviation());
-        messages.push(HeapLive { boundary, interval, bytes, deviation, rows }.into());
+        messages.push(HeapLive { boundary, interval, bytes, deviation, rows, ..HeapLive::default() }.into());
         messages
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use caulk_core::wire::{Command, Finish, Message, PROTOCOL};
-use caulk_core::{AgentEvent, Left, Role};
+use caulk_core::{AgentEvent, Left, Role, Sample};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::time::Timespec;
@@ -399,9 +399,10 @@ impl Supervisor<'_> {
         if let Some(limits) = self.surroundings.follow(self.tree.main()) {
             self.sink.limited(&limits);
         }
-        let samples = self.sampler.look(&mut self.tree, now);
-        for sample in samples {
-            self.sink.sample(sample);
+        let in_use = self.heaps.as_ref().map(Heaps::in_use).unwrap_or_default();
+        for sample in self.sampler.look(&mut self.tree, now) {
+            let counted = in_use.get(&sample.pid).copied();
+            self.sink.sample(&Sample { counted, ..*sample });
         }
         if now >= self.next_segments_ns {
             self.next_segments_ns = now + SEGMENTS_NS;

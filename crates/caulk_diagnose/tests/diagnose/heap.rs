@@ -28,7 +28,7 @@ fn profile(stacks: &[(&dyn Fn(u64) -> u64, u64)]) -> Run {
         };
         let rows: Vec<HeapRow> = (0..).zip(stacks).map(row).collect();
         let bytes = rows.iter().map(|row| row.bytes).sum::<u64>() + MB;
-        run = run.say(HeapLive { boundary, interval: 524_288, bytes, deviation: 0, rows });
+        run = run.say(HeapLive { boundary, interval: 524_288, bytes, rows, ..HeapLive::default() });
     }
     run
 }

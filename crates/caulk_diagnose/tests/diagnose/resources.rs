@@ -157,7 +157,7 @@ fn threads_hold_what_they_allocate() {
     for boundary in 0..8 {
         let bytes = 3 * MB * u64::from(boundary + 1);
         let rows = vec![HeapRow { id: 1, bytes, blocks: bytes / MB, deviation: MB / 10 }];
-        run = run.say(HeapLive { boundary, interval: 524_288, bytes, deviation: 0, rows });
+        run = run.say(HeapLive { boundary, interval: 524_288, bytes, rows, ..HeapLive::default() });
     }
     let finding = of(&run, LeakClass::ThreadNeverEnds);
     assert_eq!(finding.confidence, Confidence::Likely);

@@ -1,7 +1,7 @@
 //! `heap`: the sampled heap profile. `what` tells three kinds of rows apart.
 //!
 //! `stack`: a stack that allocated, innermost frame first. `total`: what all stacks held at a boundary, with the mean
-//! bytes between samples. `live`: what one stack held there; all of these are estimates, `deviation` is the standard
+//! bytes between samples, and at the end of a process that was killed with what malloc had handed out by its own count. `live`: what one stack held there; all of these are estimates, `deviation` is the standard
 //! deviation of `bytes`.
 
 use std::borrow::Cow;
@@ -58,6 +58,10 @@ impl<'a> Line<'a> {
         }
     }
 
+    fn total(self) -> Option<&'a HeapLive> {
+        if let Self::Total(live) = self { Some(live) } else { None }
+    }
+
     fn row(self) -> Option<&'a HeapRow> {
         if let Self::Live(_, row) = self { Some(row) } else { None }
     }
@@ -105,6 +109,9 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .some_u64("bytes", each().map(Line::bytes))
         .some_u64("blocks", each().map(|line| Some(line.row()?.blocks)))
         .some_u64("deviation", each().map(Line::deviation))
+        .some_u64("malloc_bytes", each().map(|line| Some(line.total()?.malloc_bytes)))
+        .some_u64("malloc_blocks", each().map(|line| Some(line.total()?.malloc_blocks)))
+        .some_u64("arena_bytes", each().map(|line| Some(line.total()?.arena_bytes)))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -112,6 +119,8 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (id, boundary, flags) = (cells.u32("id")?, cells.u32("boundary")?, cells.u32("flags")?);
     let (frames, interval) = (cells.structs("frames", FRAME)?, cells.u64("interval")?);
     let (bytes, blocks, deviation) = (cells.u64("bytes")?, cells.u64("blocks")?, cells.u64("deviation")?);
+    let (malloc, malloc_blocks) = (cells.u64("malloc_bytes")?, cells.u64("malloc_blocks")?);
+    let arenas = cells.u64("arena_bytes")?;
     let frame = |[file, line, function]: [&str; 3]| HeapFrame {
         file: file.to_owned(),
         line: line.parse().unwrap_or(0),
@@ -130,6 +139,9 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
                     bytes: bytes(row),
                     deviation: deviation(row),
                     rows: Vec::new(),
+                    malloc_bytes: malloc(row),
+                    malloc_blocks: malloc_blocks(row),
+                    arena_bytes: arenas(row),
                 };
                 rows.push(event(row, live.into()));
             }

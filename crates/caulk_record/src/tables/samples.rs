@@ -1,7 +1,7 @@
 //! `samples`, `system` and `gpus`: looks from outside.
 
 use arrow_schema::ArrowError;
-use caulk_core::{GpuSample, Sample, Slowed, SystemSample};
+use caulk_core::{Counted, GpuSample, Sample, Slowed, SystemSample};
 
 use crate::columns::{Cells, Columns};
 use crate::record::{Record, Row};
@@ -24,6 +24,9 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .some_u32("threads", each().map(|s| s.threads))
         .some_u32("fds", each().map(|s| s.fds))
         .some_u64("cpu_ns", each().map(|s| s.cpu_ns))
+        .some_u64("malloc_bytes", each().map(|s| Some(s.counted?.malloc_bytes)))
+        .some_u64("malloc_blocks", each().map(|s| Some(s.counted?.blocks)))
+        .some_u64("arena_bytes", each().map(|s| Some(s.counted?.arena_bytes)))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -33,6 +36,8 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let private_dirty = cells.some_u64("private_dirty_bytes")?;
     let (threads, fds) = (cells.some_u32("threads")?, cells.some_u32("fds")?);
     let cpu_ns = cells.some_u64("cpu_ns")?;
+    let (malloc, blocks) = (cells.some_u64("malloc_bytes")?, cells.u64("malloc_blocks")?);
+    let arenas = cells.u64("arena_bytes")?;
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let sample = Sample {
             time_ns: time_ns(row),
@@ -45,6 +50,11 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             threads: threads(row),
             fds: fds(row),
             cpu_ns: cpu_ns(row),
+            counted: malloc(row).map(|malloc_bytes| Counted {
+                malloc_bytes,
+                blocks: blocks(row),
+                arena_bytes: arenas(row),
+            }),
         };
         Row { order: order(row), record: Record::Sample(sample) }
     }));

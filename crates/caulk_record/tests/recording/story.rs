@@ -6,7 +6,9 @@ use caulk_core::wire::{
     HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit,
     TraceState, TypeCount, Types, Unit,
 };
-use caulk_core::{AgentEvent, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target};
+use caulk_core::{
+    AgentEvent, Counted, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
+};
 use caulk_record::{WriteError, Writer};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -206,6 +208,9 @@ fn heap_profile() -> [Message; 4] {
                 HeapRow { id: 3, bytes: 600, blocks: 6, deviation: 20 },
                 HeapRow { id: 4, bytes: 300, blocks: 1, deviation: 0 },
             ],
+            malloc_bytes: 70_000,
+            malloc_blocks: 8,
+            arena_bytes: 1 << 20,
         }
         .into(),
         HeapLive { boundary: 4, interval: 524_288, ..HeapLive::default() }.into(),
@@ -274,6 +279,11 @@ pub(crate) fn looks(second: u64, pid: u32) -> impl Iterator<Item = Item> {
             threads: n.is_multiple_of(4).then_some(12),
             fds: n.is_multiple_of(4).then_some(40),
             cpu_ns: Some(n * 240_000_000),
+            counted: Some(Counted {
+                malloc_bytes: 500_000_000 + noise(n) % 50_000 * 4096,
+                blocks: 1_000_000 + noise(n) % 50_000,
+                arena_bytes: 90_000_000,
+            }),
         };
         let system = SystemSample {
             time_ns: time_ns + 1,

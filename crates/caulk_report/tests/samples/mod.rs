@@ -198,6 +198,7 @@ pub(crate) fn run() -> Report {
             processes: 3,
             cost_s: Some(0.41),
             longest_pause_s: Some(0.031),
+            in_use_at_end_bytes: Some(1_020_000_000),
         },
         excerpts,
         ..Report::default()

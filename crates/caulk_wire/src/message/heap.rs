@@ -50,5 +50,11 @@ records! {
         deviation: u64,
         /// The stacks that hold most and grow most, by bytes.
         rows: Vec<HeapRow>,
+        /// At the end: bytes that malloc had handed out, counted block by block with their heads; 0 where that is not counted.
+        malloc_bytes: u64,
+        /// ... and blocks.
+        malloc_blocks: u64,
+        /// ... and bytes that pymalloc had mapped for small objects.
+        arena_bytes: u64,
     }
 }
