@@ -1,6 +1,10 @@
 //! Bytes in use, as the process's own allocators count them, beside what is resident.
+//!
+//! Where the sampler counts what malloc hands out ([`Source::Sums`]), every boundary has a figure, for microseconds. What malloc
+//! keeps free is known to malloc alone, at a price that grows with it: that is asked now and then.
 
 mod mimalloc;
+mod source;
 
 use std::os::raw::{c_char, c_int, c_void};
 
@@ -9,7 +13,8 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use self::mimalloc::Mimalloc;
-use crate::budget::Budget;
+use self::source::Source;
+use crate::budget::{Budget, RESERVE};
 use crate::own;
 use crate::stopwatch::Stopwatch;
 use crate::symbols::find;
@@ -19,8 +24,10 @@ use crate::symbols::find;
 pub(crate) struct Reading {
     /// What malloc says. What the agent itself holds is not malloc's.
     pub(crate) malloc: Malloc,
-    /// Was malloc asked now? Else the figures are those of the last time.
+    /// Is what malloc has handed out of now? Else it is of the last time that it was asked.
     pub(crate) fresh: bool,
+    /// Is what it keeps free of now, too?
+    pub(crate) detailed: bool,
     /// Blocks of pymalloc (a count).
     pub(crate) small_blocks: u64,
     /// Shared memory mapped.
@@ -61,10 +68,11 @@ impl Reading {
         self.malloc.free.max(self.highest_rss.saturating_sub(self.rss))
     }
 
-    /// Private memory that is neither malloc's nor the agent's; 0 where malloc does not tell what it has mapped.
+    /// Private memory that is neither malloc's nor the agent's; 0 where malloc does not tell what it has mapped, or was not
+    /// asked now.
     pub(crate) fn mapped(&self) -> u64 {
         let Malloc { heap, singly, .. } = self.malloc;
-        if heap == 0 { 0 } else { self.data.saturating_sub(heap + singly + own::mapped()) }
+        if heap == 0 || !self.detailed { 0 } else { self.data.saturating_sub(heap + singly + own::mapped()) }
     }
 }
 
@@ -103,14 +111,22 @@ enum Allocator {
 
 /// Reads the memory of the process; keeps what is needed to unwrap narrow counters.
 pub(crate) struct Meter {
+    source: Source,
     allocator: Allocator,
     wrapped: [Unwrap; 4],
     last: Malloc,
     cost: Duration,
+    /// Boundaries since malloc was asked beside the sums, and until it is again.
+    waited: u32,
+    wait: u32,
+    /// The sums were found not to tell, which is still to be said.
+    lost: bool,
 }
 
 /// What a reading may always cost.
 const CHEAP: Duration = Duration::from_millis(3);
+/// ... and what it may cost where it only tells what malloc keeps free.
+const CHEAP_BESIDE: Duration = Duration::from_micros(300);
 
 /// A 32-bit counter made wide again: between two readings it moves by less than 2 GB.
 #[derive(Default, Clone, Copy)]
@@ -133,11 +149,25 @@ impl Unwrap {
 impl Meter {
     pub(crate) fn new() -> Self {
         Self {
+            source: Source::find(),
             allocator: Allocator::find(),
             wrapped: [Unwrap::default(); 4],
             last: Malloc::default(),
             cost: Duration::ZERO,
+            waited: 0,
+            wait: 0,
+            lost: false,
         }
+    }
+
+    /// Bytes that malloc has handed out, by whoever tells.
+    pub(crate) fn used(&mut self) -> u64 {
+        self.source.counted().map_or_else(|| self.malloc().used, |counted| counted.used)
+    }
+
+    /// Were the sums lost since this was asked last?
+    pub(crate) fn has_lost_sums(&mut self) -> bool {
+        std::mem::take(&mut self.lost)
     }
 
     pub(crate) fn allocator_name(&self) -> &'static str {
@@ -190,15 +220,22 @@ impl Meter {
     /// A heap with very many free blocks makes malloc's own figures dear: then they are read as the budget allows, and
     /// are those of the last reading in between.
     pub(crate) fn read(&mut self, py: Python<'_>, budget: &Budget) -> Reading {
-        let fresh = self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
-        if fresh {
+        let detailed = self.is_due(budget);
+        if detailed {
             let started = Stopwatch::start();
             self.last = self.malloc();
             self.cost = started.work();
-        } else {
+            self.lost |= self.source.check(self.last.used);
+        } else if let Source::Allocator = self.source {
             // What was dear once, on a busy machine say, is tried again in the end.
             self.cost = self.cost * 7 / 8;
         }
+        let counted = self.source.counted();
+        let malloc = counted.map_or(self.last, |counted| Malloc {
+            used: counted.used,
+            singly: counted.singly,
+            ..self.last
+        });
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let number = |name: &str| -> u64 {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -206,8 +243,9 @@ impl Meter {
         };
         let bytes = |name: &str| number(name) * 1024;
         Reading {
-            malloc: self.last,
-            fresh,
+            malloc,
+            fresh: counted.is_some() || detailed,
+            detailed,
             small_blocks: small_blocks(py),
             shm: bytes("RssShmem:"),
             rss: bytes("VmRSS:"),
@@ -217,6 +255,24 @@ impl Meter {
             threads: number("Threads:") as u32,
             fds: descriptors(),
         }
+    }
+}
+
+impl Meter {
+    /// Is malloc to be asked at this boundary? With the sums, what it keeps free is beside the point: at growing distances,
+    /// and out of what others leave.
+    fn is_due(&mut self, budget: &Budget) -> bool {
+        let Source::Sums(_) = self.source else {
+            return self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
+        };
+        self.waited += 1;
+        let is_due =
+            self.cost < CHEAP_BESIDE || (self.waited > self.wait && budget.allows(self.cost, RESERVE));
+        if is_due {
+            // By a quarter more each time.
+            (self.waited, self.wait) = (0, self.wait + self.wait / 4 + 1);
+        }
+        is_due
     }
 }
 
@@ -253,7 +309,11 @@ fn resident() -> u64 {
 
 /// Bytes handed out by glibc's malloc, for a peak watch; 0 with any other allocator.
 pub(crate) fn malloc_now() -> u64 {
+    static SOURCE: std::sync::OnceLock<Source> = std::sync::OnceLock::new();
     static FOUND: std::sync::OnceLock<Option<Statistics>> = std::sync::OnceLock::new();
+    if let Some(counted) = SOURCE.get_or_init(Source::find).counted() {
+        return counted.used;
+    }
     let found = FOUND.get_or_init(|| match Allocator::find() {
         Allocator::Glibc2(mallinfo2) => Some(mallinfo2),
         _ => None,

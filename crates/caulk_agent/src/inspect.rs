@@ -29,7 +29,7 @@ fn memory_figures(cgroup: Option<&str>) -> PyResult<(u64, u64, u64, Option<u64>)
 /// Bytes that malloc has handed out, and blocks of Python's own allocator.
 #[pyfunction]
 fn bytes_in_use(py: Python<'_>) -> (u64, u64) {
-    let malloc = Meter::new().malloc().used;
+    let malloc = Meter::new().used();
     (malloc, crate::in_use::small_blocks(py))
 }
 

@@ -202,6 +202,11 @@ impl Session {
         let mut reading = self.meter.read(py, &self.budget);
         let own = self.sampler.map_or(0, Sampler::shared_bytes);
         reading.shm = reading.shm.saturating_sub(own);
+        if self.meter.has_lost_sums() {
+            let text = "what malloc has handed out is read less often from now on: something in the program allocates past \
+                        the heap sampler and gives back through it, so that its own count does not tell";
+            self.note("sums-lost", text);
+        }
         let cuda = cuda::memory(py)?;
         if unit == Unit::Epoch {
             self.epochs += 1;

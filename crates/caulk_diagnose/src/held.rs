@@ -33,9 +33,10 @@ impl Held {
         self.beside.is_some()
     }
 
-    /// Bytes in use at a boundary, where malloc was asked.
+    /// Bytes in use at a boundary, where malloc told; and where what is mapped beside it counts, where it was asked for that.
     pub(crate) fn at(self, boundary: &Boundary) -> Option<f64> {
-        Some(self.allocated(boundary)? + boundary.shm_bytes as f64 + self.gained(boundary).unwrap_or(0.0))
+        let gained = if self.is_mapped() { self.gained(boundary)? } else { 0.0 };
+        Some(self.allocated(boundary)? + boundary.shm_bytes as f64 + gained)
     }
 
     fn allocated(self, boundary: &Boundary) -> Option<f64> {

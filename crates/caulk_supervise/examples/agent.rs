@@ -3,7 +3,7 @@
 //! `hello`, `rank=N`, `worker=N` (before `hello`), `epochs=N` (N boundaries with steps), `seconds=N` (N by time),
 //! `bytes=HEX` (as they are), `hang-up` (connects anew for what follows), `print=NAME` (a variable),
 //! `wait` (for a line on standard input), `finish` (for the supervisor's command to end), `heap=BYTES` (what its heap
-//! profile says from now on), `kill` (itself).
+//! profile says from now on), `uses=BYTES` (what its sampler has counted of malloc from now on), `kill` (itself).
 
 use std::env;
 use std::fs::OpenOptions;
@@ -11,7 +11,9 @@ use std::io::{Read, Write, stdin, stdout};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
-use caulk_core::wire::heap::{ARENA, HEAP_VARIABLE, MAGIC, Owner, STACK_INDEX, TOTALS, header};
+use caulk_core::wire::heap::{
+    ARENA, HEAP_VARIABLE, LINE_BYTES, LINES, MAGIC, Owner, STACK_INDEX, TOTALS, header, line,
+};
 use caulk_core::wire::{Boundary, Command, FrameBuffer, Hello, Message, PROTOCOL, SOCKET_VARIABLE, Unit};
 
 fn connect() -> UnixStream {
@@ -53,6 +55,7 @@ fn main() {
             "wait" => drop(stdin().read_line(&mut String::new()).expect("standard input")),
             "finish" => print(&finish(&mut stream)),
             "heap" => hold(number()),
+            "uses" => count(number()),
             "kill" => kill(),
             _ => panic!("unknown argument {argument}"),
         }
@@ -74,6 +77,20 @@ fn hold(bytes: u32) {
     put(ARENA, 0);
     put(TOTALS, bytes.into());
     put(header::MAGIC, MAGIC);
+}
+
+/// Adds up what malloc has handed out as the sampler does: two threads, of which one frees what the other one made.
+fn count(bytes: u32) {
+    let path = env::var_os(HEAP_VARIABLE).expect("a sampled run");
+    let memory = OpenOptions::new().write(true).open(path).expect("memory for profiles");
+    let put = |at: usize, number: i64| {
+        memory.write_all_at(&number.to_ne_bytes(), at as u64).expect("memory for profiles");
+    };
+    for (index, sum) in [(1, 2 * i64::from(bytes)), (2, -i64::from(bytes))] {
+        put(LINES + index * LINE_BYTES + line::BYTES, sum);
+        put(LINES + index * LINE_BYTES + line::BLOCKS, sum.signum() * 2 + 1);
+    }
+    put(header::LINES, 3);
 }
 
 fn kill() {

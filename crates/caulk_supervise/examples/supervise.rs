@@ -33,8 +33,11 @@ impl Sink for Log {
     }
 
     fn sample(&mut self, sample: &Sample) {
-        let Sample { pid, rss_bytes, pss_bytes, .. } = sample;
+        let Sample { pid, rss_bytes, pss_bytes, counted, .. } = sample;
         self.line(&format!("sample {pid} {rss_bytes} {pss_bytes:?}"));
+        if let Some(counted) = counted {
+            self.line(&format!("counted {pid} {} {}", counted.malloc_bytes, counted.blocks));
+        }
     }
 
     fn system(&mut self, sample: &SystemSample) {

@@ -50,6 +50,30 @@ fn what_a_killed_process_held_is_told_and_of_others_nothing() {
     assert!(!ended.log.contains("HeapLive"), "{}", ended.log);
 }
 
+/// Nothing is asked of it meanwhile, nor after its end.
+#[test]
+fn what_a_process_has_in_use_is_read_with_every_look_and_after_a_kill() {
+    let bench = Bench::new().with("sampler=/nowhere/libcaulk_preload.so").with("period_ms=20");
+    let run = bench.start(&[
+        example("agent").to_str().unwrap(),
+        "hello",
+        "heap=5000",
+        "uses=7000",
+        "wait",
+        "uses=9000",
+        "kill",
+    ]);
+    let told = |run: &common::Run| (run.log().matches("counted ").count() > 2).then_some(());
+    run.until(told);
+    let mut run = run;
+    run.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let ended = run.end();
+    let root = ended.lines("started ")[0];
+    assert!(ended.lines(&format!("counted {root} ")).contains(&"7000 2"), "{}", ended.log);
+    let told = ended.lines(&format!("event {root} HeapLive"));
+    assert!(told[0].contains("malloc_bytes: 9000, malloc_blocks: 2"), "{}", ended.log);
+}
+
 #[test]
 fn garbage_closes_one_client_alone() {
     let false_length = format!("bytes={}", "ff".repeat(64));

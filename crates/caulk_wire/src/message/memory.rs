@@ -18,10 +18,10 @@ records! {
         steps: u64,
         /// Phase that was running.
         phase: Phase,
-        /// Bytes handed out by malloc: `mallinfo2().uordblks + hblkhd`; 0 where it cannot tell, or was not asked
-        /// because the answer is dear.
+        /// Bytes handed out by malloc, counted block by block with their heads; where nobody counts `mallinfo2().uordblks +
+        /// hblkhd`, and 0 where it cannot tell, or was not asked because the answer is dear.
         malloc_bytes: u64,
-        /// Free bytes that malloc keeps: `mallinfo2().fordblks`.
+        /// Free bytes that malloc keeps, when it was asked last: `mallinfo2().fordblks`.
         malloc_free_bytes: u64,
         /// `sys.getallocatedblocks()`.
         small_blocks: u64,
