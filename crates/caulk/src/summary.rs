@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::{HeapLive, Message, Unit};
+use caulk_core::wire::{Boundary, HeapLive, Message, Unit};
 use caulk_core::{Counted, ProcessRecord, Recording, Role};
 use caulk_report::Summary;
 
@@ -60,24 +60,33 @@ pub(crate) fn of(recording: &Recording) -> Summary {
 }
 
 /// What the program's own process, or its first rank, had in use when it was looked at last: after its end, where that came
-/// by a signal.
+/// by a signal, and before it began to take itself down, where it said so.
 fn in_use_at_end(recording: &Recording) -> Option<u64> {
     let own = |record: &&ProcessRecord| matches!((record.role, record.index), (Role::Main | Role::Rank, 0));
     let pids: Vec<u32> = recording.processes.iter().filter(own).map(|record| record.pid).collect();
     let looks = recording.samples.iter().filter(|sample| pids.contains(&sample.pid));
     let looks = looks.filter_map(|sample| Some((sample.time_ns, sample.counted?)));
-    let ends = recording.events.iter().filter_map(|event| match &event.message {
-        Message::HeapLive(live) if pids.contains(&event.pid) => Some((event.time_ns, counted(live)?)),
-        _ => None,
-    });
-    let last = looks.chain(ends).max_by_key(|(time_ns, _)| *time_ns)?;
+    let events = || recording.events.iter().filter(|event| pids.contains(&event.pid));
+    let said = events().filter_map(|event| Some((event.time_ns, counted(&event.message)?)));
+    let bye = events().find(|event| matches!(event.message, Message::Bye(_)));
+    let until_ns = bye.map_or(u64::MAX, |bye| bye.time_ns);
+    // What malloc says of itself is no exact count, and may be of long before.
+    let is_counted = looks.clone().next().is_some();
+    let all = looks.chain(said).filter(|(time_ns, _)| is_counted && *time_ns <= until_ns);
+    let last = all.max_by_key(|(time_ns, _)| *time_ns)?;
     Some(last.1.bytes())
 }
 
-/// What was counted at a process's end.
-fn counted(live: &HeapLive) -> Option<Counted> {
-    let HeapLive { malloc_bytes, malloc_blocks: blocks, arena_bytes, .. } = *live;
-    (malloc_bytes > 0).then_some(Counted { malloc_bytes, blocks, arena_bytes })
+/// What was counted at a boundary, or at a process's end.
+fn counted(message: &Message) -> Option<Counted> {
+    let counted = match message {
+        Message::Boundary(Boundary { malloc_bytes, arena_bytes, .. })
+        | Message::HeapLive(HeapLive { malloc_bytes, arena_bytes, .. }) => {
+            Counted { malloc_bytes: *malloc_bytes, blocks: 0, arena_bytes: *arena_bytes }
+        }
+        _ => return None,
+    };
+    (counted.malloc_bytes > 0).then_some(counted)
 }
 
 /// Highest resident memory of the tree, as it was seen from outside, and at least what one process said of itself. The first
@@ -112,7 +121,7 @@ fn times(recording: &Recording) -> impl Iterator<Item = u64> {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::wire::{Boundary, Bye};
+    use caulk_core::wire::Bye;
     use caulk_core::{AgentEvent, Sample, SystemSample};
 
     use super::*;
@@ -176,6 +185,15 @@ mod tests {
         recording.events.push(AgentEvent { time_ns: 40, pid: 1, message: end.into() });
         recording.events.push(AgentEvent { time_ns: 50, pid: 1, message: HeapLive::default().into() });
         assert_eq!(of(&recording).in_use_at_end_bytes, Some(205), "after it was killed");
+        let told = Boundary { malloc_bytes: 300, arena_bytes: 5, ..Boundary::default() };
+        recording.events.push(AgentEvent { time_ns: 60, pid: 1, message: told.into() });
+        recording.events.push(AgentEvent { time_ns: 70, pid: 1, message: Bye::default().into() });
+        recording.samples.push(look(1, 80, 7));
+        assert_eq!(
+            of(&recording).in_use_at_end_bytes,
+            Some(305),
+            "what it took down by itself is not its end"
+        );
     }
 
     #[test]

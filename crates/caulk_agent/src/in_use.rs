@@ -16,7 +16,7 @@ use self::mimalloc::Mimalloc;
 use self::source::Source;
 use crate::budget::{Budget, RESERVE};
 use crate::own;
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{Stopwatch, ordinary, process_time};
 use crate::symbols::find;
 
 /// One reading of the process's memory, in bytes.
@@ -116,9 +116,8 @@ pub(crate) struct Meter {
     wrapped: [Unwrap; 4],
     last: Malloc,
     cost: Duration,
-    /// Boundaries since malloc was asked beside the sums, and until it is again.
-    waited: u32,
-    wait: u32,
+    /// CPU time of the process from which on malloc may be asked again beside the sums.
+    next: Duration,
     /// The sums were found not to tell, which is still to be said.
     lost: bool,
 }
@@ -127,6 +126,11 @@ pub(crate) struct Meter {
 const CHEAP: Duration = Duration::from_millis(3);
 /// ... and what it may cost where it only tells what malloc keeps free.
 const CHEAP_BESIDE: Duration = Duration::from_micros(300);
+/// ... and what it is taken to cost for each block in use, before it was asked: where one is free beside every block, three
+/// times as much, and hardly anything where none is.
+const PER_BLOCK: Duration = Duration::from_nanos(50);
+/// CPU time of the process between two of these, in times of what one costs.
+const REST: u32 = 100;
 
 /// A 32-bit counter made wide again: between two readings it moves by less than 2 GB.
 #[derive(Default, Clone, Copy)]
@@ -154,8 +158,7 @@ impl Meter {
             wrapped: [Unwrap::default(); 4],
             last: Malloc::default(),
             cost: Duration::ZERO,
-            waited: 0,
-            wait: 0,
+            next: Duration::ZERO,
             lost: false,
         }
     }
@@ -225,6 +228,7 @@ impl Meter {
             let started = Stopwatch::start();
             self.last = self.malloc();
             self.cost = started.work();
+            self.next = ordinary(process_time()) + self.cost * REST;
             self.lost |= self.source.check(self.last.used);
         } else if let Source::Allocator = self.source {
             // What was dear once, on a busy machine say, is tried again in the end.
@@ -259,20 +263,19 @@ impl Meter {
 }
 
 impl Meter {
-    /// Is malloc to be asked at this boundary? With the sums, what it keeps free is beside the point: at growing distances,
-    /// and out of what others leave.
-    fn is_due(&mut self, budget: &Budget) -> bool {
-        let Source::Sums(_) = self.source else {
+    /// Is malloc to be asked at this boundary? With the sums, what it keeps free is beside the point: that gets a small share
+    /// of the process's time, out of what others leave.
+    fn is_due(&self, budget: &Budget) -> bool {
+        let Some(counted) = self.source.counted() else {
             return self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
         };
-        self.waited += 1;
-        let is_due =
-            self.cost < CHEAP_BESIDE || (self.waited > self.wait && budget.allows(self.cost, RESERVE));
-        if is_due {
-            // By a quarter more each time.
-            (self.waited, self.wait) = (0, self.wait + self.wait / 4 + 1);
-        }
-        is_due
+        let cost = if self.cost.is_zero() {
+            PER_BLOCK * u32::try_from(counted.blocks).unwrap_or(u32::MAX)
+        } else {
+            self.cost
+        };
+        let rested = ordinary(process_time()) >= self.next;
+        cost < CHEAP_BESIDE || (rested && budget.allows(cost, RESERVE))
     }
 }
 

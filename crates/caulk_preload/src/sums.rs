@@ -25,7 +25,11 @@ static BEFORE: Line = Line::new();
 
 /// Begins, where blocks can be counted: with what is handed out by now. Other threads are not there yet.
 pub(crate) fn start() {
-    if !segment::is_meant_to_be() || !real::is_libc() || !chunk::reads_right() {
+    if cfg!(feature = "bench-without-sums")
+        || !segment::is_meant_to_be()
+        || !real::is_libc()
+        || !chunk::reads_right()
+    {
         return;
     }
     if let Some((bytes, singly)) = real::handed_out() {
@@ -57,6 +61,9 @@ pub(crate) fn freed(block: *mut c_void) {
 
 #[inline]
 fn count(block: *mut c_void, blocks: i64) {
+    if cfg!(feature = "bench-without-sums") {
+        return;
+    }
     match line() {
         Some(line) => {
             // SAFETY: lines are handed out only where the allocator is glibc's.

@@ -41,6 +41,7 @@ enum What {
     /// How often verdicts on growth are wrong, on series that are known not to grow
     Growth,
     Heap(HeapArgs),
+    Readings(ReadingsArgs),
     Kinematics(KinematicsArgs),
     /// What calls of `import caulk` cost
     Api,
@@ -74,6 +75,21 @@ struct HeapArgs {
     runs: u32,
 }
 
+/// Bytes in use at every boundary: readings kept, CPU time and memory on heaps of 10^5 to 10^7 blocks in 1 to 64 arenas, and
+/// what counting adds to a pair of malloc and free
+#[derive(Debug, clap::Args)]
+struct ReadingsArgs {
+    /// Rounds of the pairs, with and without counting in turn
+    #[arg(long, default_value_t = 9, value_name = "N")]
+    rounds: u32,
+    /// Epochs of the program
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    epochs: u32,
+    /// Largest heap, in blocks; 10^7 take 2 GB
+    #[arg(long, default_value_t = 10_000_000, value_name = "BLOCKS")]
+    most: u64,
+}
+
 /// Paired ratios of time, memory and page faults against no profiler, tracemalloc, memray, Fil, memory-profiler and scalene
 #[derive(Debug, clap::Args)]
 struct RunArgs {
@@ -100,6 +116,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         What::Check(args) => bench_check::run(workspace, args, &machine()),
         What::Growth => growth(workspace),
         What::Heap(args) => heap(workspace, args),
+        What::Readings(args) => readings(workspace, args),
         What::Kinematics(args) => kinematics(workspace, args),
         What::Api => api(workspace),
         What::Clips(args) => videos(workspace, args),
@@ -126,6 +143,36 @@ fn heap(workspace: &Workspace, args: &HeapArgs) -> anyhow::Result<()> {
         .folder(workspace.root())
         .run()
         .or_hint("estimates are not as sure as they are said to be", "the table above shows which")
+}
+
+/// What it costs to know the bytes in use: readings by the sums and by `mallinfo2`, pairs with and without the sums.
+fn readings(workspace: &Workspace, args: &ReadingsArgs) -> anyhow::Result<()> {
+    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev])?;
+    let build = |name: &str, features: &[&str]| {
+        let target = workspace.target().join("bench-readings").join(name);
+        Cmd::cargo()
+            .args(["build", "--quiet", "--release", "--package", "caulk_preload"])
+            .args(features.iter().copied())
+            .arg("--target-dir")
+            .arg(&target)
+            .folder(workspace.root())
+            .run()
+            .or_hint("the heap sampler could not be built", "the message above is the compiler's")?;
+        anyhow::Ok(target.join("release/libcaulk_preload.so"))
+    };
+    let with = build("with", &[])?;
+    let without = build("without", &["--features", "bench-without-sums"])?;
+    console::step("readings of bytes in use");
+    console::data(machine());
+    Cmd::new(environment.bin("python"))
+        .arg("xtask/src/bench/readings.py")
+        .arg(environment.bin("caulk"))
+        .args([with, without])
+        .args(["--rounds", &args.rounds.to_string(), "--epochs", &args.epochs.to_string()])
+        .args(["--most", &args.most.to_string()])
+        .folder(workspace.root())
+        .run()
+        .or_hint("the benchmark failed", "the message above is its own")
 }
 
 fn cost(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<()> {

@@ -35,6 +35,8 @@ pub(super) struct Sums {
 pub(super) struct Counted {
     /// Handed out.
     pub(super) used: u64,
+    /// Blocks of it.
+    pub(super) blocks: u64,
     /// ... of which mapped singly.
     pub(super) singly: u64,
 }
@@ -78,8 +80,8 @@ impl Sums {
         let mut sums = [0; 3];
         // SAFETY: the sampler's function, with room for its answer.
         let is_counted = unsafe { (self.read)(&raw mut sums) };
-        let [used, _, singly] = sums;
-        is_counted.then_some(Counted { used, singly })
+        let [used, blocks, singly] = sums;
+        is_counted.then_some(Counted { used, blocks, singly })
     }
 }
 
