@@ -142,8 +142,12 @@ def looks(folder: Path, caulk: str, program: list[str], *options: str) -> tuple[
 def readings(folder: Path, caulk: str, most: int, epochs: int) -> None:
     filler = build(folder, "filler.so", FILL, "-shared", "-fPIC")
     (folder / "program.py").write_text(PROGRAM)
-    print("epochs told, CPU time in the program (s) and in all beyond the plain program (s), longest pause (ms), RSS (MB)")
-    print(f"{'blocks':>10} {'arenas':>6}  {'who counts':12} {'told':>8} {'in it':>6} {'more':>6} {'pause':>6} {'RSS':>6}")
+    print(
+        "epochs told, CPU time in the program (s) and in all beyond the plain program (s), longest pause (ms), RSS (MB)"
+    )
+    print(
+        f"{'blocks':>10} {'arenas':>6}  {'who counts':12} {'told':>8} {'in it':>6} {'more':>6} {'pause':>6} {'RSS':>6}"
+    )
     for blocks in (size for size in (10**5, 10**6, 10**7) if size <= most):
         for arenas in (1, 8, 64):
             words = [sys.executable, str(folder / "program.py"), str(filler), str(blocks), str(arenas), str(epochs)]
