@@ -147,7 +147,7 @@ fn heap(workspace: &Workspace, args: &HeapArgs) -> anyhow::Result<()> {
 
 /// What it costs to know the bytes in use: readings by the sums and by `mallinfo2`, pairs with and without the sums.
 fn readings(workspace: &Workspace, args: &ReadingsArgs) -> anyhow::Result<()> {
-    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev])?;
+    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev], Build::Release)?;
     let build = |name: &str, features: &[&str]| {
         let target = workspace.target().join("bench-readings").join(name);
         Cmd::cargo()
