@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from harness import CAULK, marked_line, program_environment
 
 PROGRAM = """\
