@@ -24,6 +24,7 @@ const MOST: usize = 16;
 /// The outcomes of earlier checks of one project.
 #[derive(Debug)]
 pub(crate) struct Cache {
+    home: Utf8PathBuf,
     folder: Utf8PathBuf,
 }
 
@@ -41,7 +42,7 @@ impl Cache {
     }
 
     fn new(home: &Utf8Path) -> Self {
-        Self { folder: home.join("cache/check") }
+        Self { home: home.to_owned(), folder: home.join("cache/check") }
     }
 
     /// What was found for the same job, else what `look` finds now.
@@ -58,7 +59,8 @@ impl Cache {
 
     /// A cache is a help: one that cannot be written is none.
     fn keep(&self, path: &Utf8Path, outcome: &Outcome) {
-        if fs::create_dir_all(&self.folder).is_err() {
+        // Recordings go there, too: a new home folder is kept out of repositories as a whole.
+        if caulk_record::make_home(&self.home).is_err() || fs::create_dir_all(&self.folder).is_err() {
             return;
         }
         if let Some(above) = self.folder.parent() {
@@ -152,6 +154,15 @@ mod tests {
         let many: Vec<String> = (0..MOST + 3).map(|n| format!("x = {n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         check(&many, MOST + 3);
+    }
+
+    #[test]
+    fn a_new_home_folder_is_kept_out_of_repositories() {
+        let guard = tempfile::tempdir().unwrap();
+        let home = Utf8Path::from_path(guard.path()).unwrap().join(".caulk");
+        let selection = Selection::standard();
+        Cache::new(&home).get(Job::of_text("a.py", "x = 1", &selection), caulk_check::check);
+        assert_eq!(fs::read_to_string(home.join(".gitignore")).unwrap(), "*\n");
     }
 
     #[test]
