@@ -14,6 +14,8 @@ use crate::workspace::Workspace;
 
 /// The program, and the statement in it that leaks.
 const PROGRAM: &str = "examples/train_detector.py";
+/// Where the report goes; there once the demo has run.
+const FOLDER: &str = "target/demo";
 const LEAK: &str = "self.val_ious.append(iou)";
 
 /// Run a leaking training program under caulk and show the finding
@@ -24,8 +26,13 @@ pub(crate) struct DemoArgs {
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &DemoArgs) -> anyhow::Result<()> {
+    if !workspace.path(FOLDER).exists() {
+        console::step(
+            "the first time: downloads torch (3 GB), then compiles for about 5 minutes on two cores; ten seconds from then on",
+        );
+    }
     let environment = develop::prepare(workspace, &args.interpreter, &[Packages::Dev], Build::Develop)?;
-    let folder = workspace.path("target/demo");
+    let folder = workspace.path(FOLDER);
     fs::create_dir_all(&folder).with_context(|| format!("failed to make `{}`", folder.display()))?;
     let report = folder.join("report.json");
     console::step(format!("running {PROGRAM}, which leaks, under caulk (ten seconds)"));
