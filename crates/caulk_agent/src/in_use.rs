@@ -10,6 +10,7 @@ use std::os::raw::{c_char, c_int, c_void};
 
 use std::time::Duration;
 
+use caulk_wire::Unit;
 use pyo3::prelude::*;
 
 use self::mimalloc::Mimalloc;
@@ -222,8 +223,8 @@ impl Meter {
     ///
     /// A heap with very many free blocks makes malloc's own figures dear: then they are read as the budget allows, and
     /// are those of the last reading in between.
-    pub(crate) fn read(&mut self, py: Python<'_>, budget: &Budget) -> Reading {
-        let detailed = self.is_due(budget);
+    pub(crate) fn read(&mut self, py: Python<'_>, unit: Unit, budget: &Budget) -> Reading {
+        let detailed = self.is_due(unit, budget);
         if detailed {
             let started = Stopwatch::start();
             self.last = self.malloc();
@@ -264,8 +265,8 @@ impl Meter {
 
 impl Meter {
     /// Is malloc to be asked at this boundary? With the sums, what it keeps free is beside the point: that gets a small share
-    /// of the process's time, out of what others leave.
-    fn is_due(&self, budget: &Budget) -> bool {
+    /// of the process's time, out of what others leave; but at the ends of epochs as before, where it is cheap.
+    fn is_due(&self, unit: Unit, budget: &Budget) -> bool {
         let Some(counted) = self.source.counted() else {
             return self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
         };
@@ -275,7 +276,8 @@ impl Meter {
             self.cost
         };
         let rested = ordinary(process_time()) >= self.next;
-        cost < CHEAP_BESIDE || (rested && budget.allows(cost, RESERVE))
+        let cheap = cost < CHEAP_BESIDE || (cost < CHEAP && (unit == Unit::Epoch || rested));
+        cheap || (rested && budget.allows(cost, RESERVE))
     }
 }
 
