@@ -63,6 +63,8 @@ fn what_is_shipped_can_neither_panic_nor_allocate() {
     let mut command = Command::new(env!("CARGO"));
     command.args(["rustc", "--release", "--package", "caulk_preload", "--lib", "--target-dir"]).arg(&target);
     command.args(["--", "-C", "panic=abort", "-C", "link-arg=-Wl,--defsym=rust_eh_personality=0"]);
+    // A release is stripped of the names by which this is seen.
+    command.args(["-C", "strip=debuginfo"]);
     let built = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("it built this test");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let library = fs::read(target.join("release/libcaulk_preload.so")).expect("it was built");
