@@ -64,7 +64,7 @@ pub(crate) fn run(directory: &Utf8Path) -> anyhow::Result<()> {
             result.context("the session failed")?
         }
     };
-    // What was said last is to be heard.
+    // The last answers still have to be written.
     let _ = written.recv_timeout(GRACE);
     result
 }

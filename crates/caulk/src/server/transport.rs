@@ -5,10 +5,9 @@
 //! next message begins.
 
 use std::io::{self, BufRead, Read, Write};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,6 +26,8 @@ const LINE: u64 = 1 << 10;
 const LINES: usize = 16;
 /// Messages that wait for the session.
 const WAITING: usize = 16;
+/// Answers that wait for an editor to read them.
+const MOST_ANSWERS: usize = 10_000;
 
 /// Why there is no next message.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,8 @@ pub(super) enum HeaderError {
     Malformed,
     #[error("the editor announced a message of {0} bytes; at most {LARGEST} are taken")]
     Absurd(String),
+    #[error("the editor reads no answers: more than {MOST_ANSWERS} wait for it")]
+    Deaf,
 }
 
 /// Both directions.
@@ -52,33 +55,48 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// Reads and writes on threads of its own. Neither ever waits for the other: an editor that reads nothing is noticed by
-    /// the end of its input.
+    /// Reads and writes on threads of its own. The one that reads never writes, so the end of the input is noticed although
+    /// an editor reads nothing.
     pub(super) fn new(
         mut from: impl BufRead + Send + 'static,
         to: impl Write + Send + 'static,
     ) -> io::Result<Self> {
-        let to = Arc::new(Mutex::new(to));
+        let mut to = to;
         let (out, answers) = unbounded::<Message>();
+        let (refusals, mut refused) = unbounded::<Value>();
         let (incoming, messages) = bounded(WAITING);
         let (say_end, ended) = bounded(1);
         let (say_written, written) = bounded(1);
-        let errors = Arc::clone(&to);
+        let waiting = answers.clone();
         thread::Builder::new().name("editor to caulk".into()).spawn(move || {
             let result = read_all(&mut from, &incoming, &mut |id, code, why| {
                 let error = json!({"code": code as i32, "message": why});
-                write(&errors, &json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string())
+                // Whoever writes has gone only with the session.
+                let _ = refusals.send(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                if refusals.len() + waiting.len() > MOST_ANSWERS { Err(HeaderError::Deaf) } else { Ok(()) }
             });
             // Nobody may be left to hear it.
             let _ = say_end.send(result);
         })?;
         thread::Builder::new().name("caulk to editor".into()).spawn(move || {
-            for message in answers {
-                // An editor that does not listen any more will end its input.
-                let _ = serde_json::to_value(&message).map_err(io::Error::other).and_then(|mut message| {
-                    message["jsonrpc"] = "2.0".into();
-                    write(&to, &message.to_string())
-                });
+            // An editor that does not listen any more will end its input.
+            loop {
+                select! {
+                    recv(answers) -> answer => {
+                        let Ok(answer) = answer else { break };
+                        if let Ok(mut answer) = serde_json::to_value(&answer) {
+                            answer["jsonrpc"] = "2.0".into();
+                            let _ = write(&mut to, &answer.to_string());
+                        }
+                    }
+                    recv(refused) -> refusal => match refusal {
+                        Ok(refusal) => drop(write(&mut to, &refusal.to_string())),
+                        Err(_) => refused = never(),
+                    },
+                }
+            }
+            for refusal in refused.try_iter() {
+                let _ = write(&mut to, &refusal.to_string());
             }
             let _ = say_written.send(());
         })?;
@@ -86,14 +104,13 @@ impl Transport {
     }
 }
 
-fn write(to: &Mutex<impl Write>, text: &str) -> io::Result<()> {
-    let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+fn write(to: &mut impl Write, text: &str) -> io::Result<()> {
     write!(to, "Content-Length: {}\r\n\r\n{text}", text.len())?;
     to.flush()
 }
 
 /// Answers a message that is not taken: its id, what is wrong, and the same for people.
-type Refuse<'a> = dyn FnMut(Value, ErrorCode, &str) -> io::Result<()> + 'a;
+type Refuse<'a> = dyn FnMut(Value, ErrorCode, &str) -> Result<(), HeaderError> + 'a;
 
 /// Hands on every message until the input or the session ends.
 fn read_all(
