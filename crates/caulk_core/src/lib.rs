@@ -33,7 +33,7 @@ pub use leak_class::{Group, LeakClass};
 pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
 pub use places::{first_places, rank};
 pub use problem::Problem;
-pub use quote::{git_name, is_command, no_command, shown_name, steers, written_out};
+pub use quote::{git_name, is_command, no_command, shown_name, steers, without_marks, written_out};
 pub use recording::{
     AgentEvent, Counted, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessRecord, Recording, Role,
     RunInfo, Sample, SystemSample, Target,

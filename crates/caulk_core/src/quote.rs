@@ -1,19 +1,48 @@
 //! Names and texts that somebody else chose, on a terminal, in a log, in a patch.
 //!
 //! A terminal obeys control characters, and a runner of continuous integration obeys lines: `::error::text` at the start
-//! of one, `##[error]text` anywhere in it. Neither may come out of a stranger's file.
+//! of one, `##[error]text`, `##vso[task...]` or `##teamcity[...]` anywhere in it. Neither may come out of a stranger's file.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character steers what shows it: control characters, and marks that reorder text.
+/// Whether a character steers what shows it: control characters, separators of lines, and marks that reorder text.
 pub fn steers(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether `##[` or `##name[` begins here.
+fn begins_mark(text: &str) -> bool {
+    let name = |c: char| c.is_ascii_alphanumeric();
+    text.strip_prefix("##").is_some_and(|rest| rest.trim_start_matches(name).starts_with('['))
+}
+
+/// The text with another second character in every `##[` and `##name[`, which runners obey.
+pub fn without_marks<'a>(text: &'a str, second: &str) -> Cow<'a, str> {
+    if !text.contains("##") {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("##") {
+        let (before, mark) = rest.split_at(at + 1);
+        out.push_str(before);
+        if begins_mark(&rest[at..]) {
+            out.push_str(second);
+            rest = &mark[1..];
+        } else {
+            rest = mark;
+        }
+    }
+    out.push_str(rest);
+    out.into()
 }
 
 /// Whether a runner takes a line for a command to itself.
 pub fn is_command(line: &str) -> bool {
-    line.trim_start().strip_prefix("::").is_some_and(|rest| rest.contains("::")) || line.contains("##[")
+    line.trim_start().strip_prefix("::").is_some_and(|rest| rest.contains("::"))
+        || line.char_indices().any(|(at, _)| begins_mark(&line[at..]))
 }
 
 /// A line that no runner takes for a command; `\u{FFFD}` stands for a character that would make it one.
@@ -21,7 +50,7 @@ pub fn no_command(line: &str) -> Cow<'_, str> {
     if !is_command(line) {
         return line.into();
     }
-    let mut line = line.replace("##[", "#\u{FFFD}[");
+    let mut line = without_marks(line, "\u{FFFD}").into_owned();
     let start = line.len() - line.trim_start().len();
     if line[start..].starts_with("::") {
         line.replace_range(start..=start, "\u{FFFD}");
@@ -122,10 +151,17 @@ mod tests {
 
     #[test]
     fn no_line_is_a_command() {
-        for line in ["::error::x", "  ::stop-commands::x", "a ##[error]x", "::a::##[b]"] {
+        for line in [
+            "::error::x",
+            "  ::stop-commands::x",
+            "a ##[error]x",
+            "::a::##[b]",
+            "x = 1  ##vso[task.setvariable variable=a]b",
+            "###teamcity[x]##[y]",
+        ] {
             assert!(is_command(line) && !is_command(&no_command(line)), "{line}");
         }
-        for line in ["::", "x[::2]", "a::b::c", ":: no end"] {
+        for line in ["::", "x[::2]", "a::b::c", ":: no end", "## a [b]", "x  ## see y[0]"] {
             assert_eq!(no_command(line), line);
         }
     }

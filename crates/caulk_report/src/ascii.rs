@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use caulk_core::steers;
+use caulk_core::{steers, without_marks};
 
 /// The same document, in which characters that steer a terminal or a runner are escaped. They stand in strings alone, and
 /// JSON itself asks to escape only the first 32.
 pub(crate) fn plain(json: &str) -> String {
-    let command = json.contains("##[");
-    if !command && !json.contains(|c| steers(c) && c != '\n') {
+    if !json.contains("##") && !json.contains(|c| steers(c) && c != '\n') {
         return json.to_owned();
     }
     let mut out = String::with_capacity(json.len());
@@ -22,7 +21,7 @@ pub(crate) fn plain(json: &str) -> String {
             out.push(c);
         }
     }
-    out.replace("##[", "#\\u0023[")
+    without_marks(&out, "\\u0023").into_owned()
 }
 
 #[cfg(test)]
@@ -33,9 +32,9 @@ mod tests {
 
     #[test]
     fn a_document_says_the_same_and_steers_nothing() {
-        let document = json!({"file": "a\x1b\u{9b}\u{7f}\u{202e}##[error]\n.py"});
+        let document = json!({"file": "a\x1b\u{9b}\u{7f}\u{202e}##[error]##vso[x]\n.py"});
         let text = plain(&format!("{document:#}\n"));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(document));
-        assert!(!text.contains("##[") && text.chars().all(|c| c == '\n' || !steers(c)), "{text}");
+        assert!(!text.contains("##") && text.chars().all(|c| c == '\n' || !steers(c)), "{text}");
     }
 }

@@ -59,7 +59,9 @@ impl Changes {
         let fixed = caulk_check::fix(texts, most, &names, &mut look, |found| &found.outcome.diagnostics);
         let stays = |file: &String| {
             let real = shown_name(leave[file].as_str());
-            let message = format!("it stays as it is: a link leads out of the project, to `{real}`");
+            let message = format!(
+                "it stays as it is: a link leads out of the project, to `{real}`; name its folder to fix it"
+            );
             Problem::of_file(project.names.shown(file), message)
         };
         let left: Vec<Problem> = fixed.left.iter().map(stays).collect();

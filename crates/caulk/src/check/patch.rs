@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use caulk_core::{git_name, is_command, steers, written_out};
+use caulk_core::{git_name, is_command, steers, without_marks, written_out};
 use similar::TextDiff;
 
 /// Lines around a change.
@@ -52,7 +52,8 @@ fn harmless(line: &str) -> Cow<'_, str> {
     if !text.contains(|c| steers(c) && !matches!(c, '\t' | '\u{c}')) && !is_command(text) {
         return line.into();
     }
-    let text = written_out(text).replace("##[", "#\\x23[");
+    let text = written_out(text);
+    let text = without_marks(&text, "\\x23");
     let (blanks, rest) = text.split_at(text.len() - text.trim_start().len());
     let rest = rest.strip_prefix("::").map_or(rest.into(), |rest| format!("\\x3a:{rest}"));
     format!("{blanks}{rest}{end}").into()
