@@ -39,12 +39,6 @@ def test_the_wheel_has_command_worker_package_and_licences() -> None:
     assert "LGPL-2.1-or-later" in licence and "BSD-2-Clause" in licence
 
 
-def test_caulk_itself_has_none_of_it() -> None:
-    files = [str(path) for path in metadata.files("caulk") or []]
-    assert not [path for path in files if "ffmpeg" in path.lower() or path.endswith("caulk-clip")]
-    assert metadata.metadata("caulk")["License-Expression"] == "MIT OR Apache-2.0"
-
-
 @pytest.mark.skipif(not (FFMPEG / "lib/libavcodec.a").exists() or not shutil.which("cc"), reason="no FFmpeg to link")
 def test_the_worker_can_be_linked_with_another_ffmpeg(tmp_path: Path) -> None:
     (script,) = [file.locate() for file in metadata.files("caulk-clips") or [] if file.name == "relink.sh"]

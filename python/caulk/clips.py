@@ -9,7 +9,7 @@ frames = caulk.clips.decode("video.mp4", [0, 15, 30], size=112)    # uint8, (3, 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     import caulk_clips
@@ -22,7 +22,10 @@ except ModuleNotFoundError as error:
         name="caulk_clips",
     ) from None
 
-__all__ = list(caulk_clips.__all__)
+if TYPE_CHECKING:
+    from caulk_clips import ClipDataset, DecodeError, IterableClips, decode, ray_prepare
+
+__all__ = ["ClipDataset", "DecodeError", "IterableClips", "decode", "ray_prepare"]
 
 
 def __getattr__(name: str) -> Any:

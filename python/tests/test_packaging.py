@@ -51,13 +51,13 @@ def test_clips_that_are_not_installed_say_how_to_install_them(without_clips, tmp
         done = subprocess.run([alone, "clips", *words], env=without_clips, capture_output=True, text=True, check=False)
         assert done.returncode == 127, done
         assert done.stdout == "" and "`caulk-clips` is not installed" in done.stderr and INSTALL in done.stderr
-    text = "import caulk.clips"
+    text = "try:\n    import caulk.clips\nexcept ImportError as error:\n    raise SystemExit(str(error))"
     done = subprocess.run([sys.executable, "-c", text], env=without_clips, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "ImportError" not in done.stderr.split("ModuleNotFoundError")[0]
+    assert done.returncode == 1 and "Traceback" not in done.stderr
     assert INSTALL in done.stderr
 
 
-def test_the_wheel_is_small_and_free_of_ffmpeg():
+def test_the_wheel_is_free_of_ffmpeg():
     files = [path for path in metadata.files("caulk") or [] if not str(path).endswith(".pyc")]
     assert not [path for path in files if "ffmpeg" in str(path).lower() or path.name == "caulk-clip"]
     assert metadata.metadata("caulk")["License-Expression"] == "MIT OR Apache-2.0"

@@ -129,7 +129,7 @@ def opened(url: str) -> Iterator[Any]:
     try:
         import fsspec
     except ImportError:
-        hint = f"`{sys.executable} -m pip install fsspec`, or `pip install 'caulk-clips[fsspec]'`"
+        hint = f"`{sys.executable} -m pip install fsspec`"
         raise NoPackage(f"fsspec, which fetches videos by URL, is not installed\nhint: {hint}") from None
     with fsspec.open(CACHES.sub("", url), "rb") as source:
         yield source

@@ -13,7 +13,7 @@ pub(crate) const LEAK_FOUND: i32 = 3;
 pub(crate) const FAILED: i32 = caulk_supervise::EXIT_FAILED;
 
 /// `clips`: the package is not installed; as a shell says it.
-pub(crate) const NOT_FOUND: i32 = 127;
+pub(crate) const NOT_FOUND: i32 = caulk_supervise::EXIT_NOT_FOUND;
 
 /// All is well.
 pub(crate) const SUCCESS: i32 = 0;

@@ -75,7 +75,7 @@ fn a_model_that_takes_its_time_shows_that_it_does() {
 fn workers_of_a_pool_are_no_loaders() {
     let place = Place::new();
     let pool = "import multiprocessing, time\n\
-                def work(number):\n    time.sleep(1)\n    return bytearray(64 << 20)[0]\n\
+                def work(number):\n    data = b'x' * (64 << 20)\n    time.sleep(1)\n    return data[0]\n\
                 with multiprocessing.get_context('fork').Pool(3) as pool:\n    print(sum(pool.map(work, range(6))))\n";
     place.write("pool.py", pool);
     let words = ["plan", "--ram", "100MB", "--output", "safe.yaml", "--", "python3", "pool.py"];

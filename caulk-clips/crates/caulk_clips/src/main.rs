@@ -24,9 +24,16 @@ mod exit {
 }
 
 fn main() {
+    outlive_file_limit();
     let code = commands::run(&Cli::parse().action).unwrap_or_else(|error| {
         printer::error(&error);
         exit::FAILED
     });
     std::process::exit(code);
+}
+
+/// A limit on the size of files (`ulimit -f`) is an error of whatever is written, as a full disk is, and not the end.
+fn outlive_file_limit() {
+    // SAFETY: no handler is installed; other threads and children begin later.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

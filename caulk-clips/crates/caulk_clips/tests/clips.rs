@@ -75,6 +75,16 @@ fn a_manifest_that_cannot_be_used_says_where() {
 }
 
 #[test]
+fn a_limit_on_the_size_of_files_is_an_error() {
+    let place = Place::new();
+    place.write("videos.csv", "video_path\na.mp4\n");
+    let line = "ulimit -f 0; exec ./caulk-clips estimate videos.csv > out";
+    let ended = Command::new("sh").args(["-c", line]).current_dir(place.folder.path()).output();
+    let Output { status, stderr, .. } = ended.expect("a shell");
+    assert_eq!(status.code(), Some(125), "{status}: {}", String::from_utf8_lossy(&stderr));
+}
+
+#[test]
 fn help_names_the_column_with_the_videos() {
     let place = Place::new();
     let (help, _) = place.run(&["prepare", "--help"], 0);

@@ -25,20 +25,25 @@ pub(crate) struct NotInstalled;
 /// # Errors
 /// [`NotInstalled`], or why it cannot be started.
 pub(crate) fn run(args: &ClipsArgs) -> anyhow::Result<i32> {
-    let programs = beside().into_iter().chain([COMMAND.into()]);
-    for program in programs {
-        let error = Command::new(&program).args(&args.words).exec();
+    let mut failed = None;
+    for program in places() {
+        let mut command = Command::new(&program);
+        caulk_supervise::as_found(command.args(&args.words));
+        let error = command.exec();
         if error.kind() != io::ErrorKind::NotFound {
-            let program = program.display().to_string();
-            return Err(anyhow!(error).context(format!("failed to start `{program}`")));
+            let program = program.display();
+            failed = failed.or_else(|| Some(anyhow!(error).context(format!("failed to start `{program}`"))));
         }
     }
-    Err(NotInstalled.into())
+    Err(failed.unwrap_or_else(|| NotInstalled.into()))
 }
 
-/// Where the same environment has it, links followed or not.
-fn beside() -> Vec<PathBuf> {
-    let Ok(exe) = env::current_exe() else { return Vec::new() };
-    let real = exe.canonicalize().ok();
-    [Some(exe), real].into_iter().flatten().map(|exe| exe.with_file_name(COMMAND)).collect()
+/// Files that may be it: where the same environment has it, links followed or not, then in the folders of the path.
+fn places() -> Vec<PathBuf> {
+    let exe = env::current_exe().ok();
+    let real = exe.as_ref().and_then(|exe| exe.canonicalize().ok());
+    let beside = [exe, real].into_iter().flatten().map(|exe| exe.with_file_name(COMMAND));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).map(|folder| folder.join(COMMAND));
+    beside.chain(on_path).filter(|place| place.is_file()).collect()
 }

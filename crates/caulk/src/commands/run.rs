@@ -126,7 +126,7 @@ fn deliver(
 ) -> anyhow::Result<()> {
     let json = caulk_report::json(report);
     if let Some(folder) = folder {
-        // Lists can do without; a recording that cannot be written has been told of already.
+        // Lists can do without; a recording that cannot be written was warned of already.
         let _ = caulk_record::write_file(&folder.join(KEPT_REPORT), json.as_bytes());
     }
     let mut results = Vec::new();
