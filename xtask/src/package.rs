@@ -10,7 +10,7 @@ use crate::environment::{Environment, Tools};
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
-const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/dist" };
+const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/dist", most: 9_000_000 };
 /// Where `pyproject.toml` looks for wheel data: what lies in `scripts` lands in the environment's `bin`, what lies in
 /// `platlib` beside the packages.
 const DATA: &str = "target/package/caulk.data";
@@ -49,6 +49,8 @@ pub(crate) struct Wheel {
     pub(crate) project: &'static str,
     /// Folder for the wheel alone.
     pub(crate) dist: &'static str,
+    /// Bytes that it may have as it is published.
+    pub(crate) most: u64,
 }
 
 impl Wheel {
@@ -86,9 +88,7 @@ impl Wheel {
     ) -> anyhow::Result<PathBuf> {
         let folder = workspace.path(self.dist);
         // One wheel at a time: a leftover of another version must not be the one installed.
-        if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("failed to clear `{}`", folder.display()))?;
-        }
+        clear(&folder)?;
         tools
             .command("maturin")
             .args([
@@ -104,9 +104,18 @@ impl Wheel {
             .arg("--out")
             .arg(&folder)
             .folder(workspace.path(self.project))
+            .env("CARGO_TARGET_DIR", workspace.target())
             .run()
             .or_hint("failed to build the wheel", BUILD_HINT)?;
-        self.packed(workspace)
+        let wheel = self.packed(workspace)?;
+        let bytes = fs::metadata(&wheel).with_context(|| format!("no `{}`", wheel.display()))?.len();
+        if build == Build::Release && bytes > self.most {
+            return Err(failure(
+                format!("`{}` has {bytes} bytes; it may have {}", wheel.display(), self.most),
+                "look for what it grew by, or say in xtask/src/package.rs why it may",
+            ));
+        }
+        Ok(wheel)
     }
 
     /// The one that was packed last.
@@ -152,25 +161,30 @@ pub(crate) fn build_command(workspace: &Workspace, build: Build) -> anyhow::Resu
 
 /// Builds what the wheel carries beside the agent, and puts it where `pyproject.toml` looks for it.
 pub(crate) fn place_data(workspace: &Workspace, build: Build) -> anyhow::Result<()> {
-    let data = workspace.path(DATA);
-    // What an earlier version put there must not get into the wheel.
-    if data.exists() {
-        fs::remove_dir_all(&data).with_context(|| format!("failed to clear `{}`", data.display()))?;
-    }
+    clear(&workspace.path(DATA))?;
     place(&build_command(workspace, build)?, &workspace.path(SCRIPTS), "caulk")?;
-    place(&build_sampler(workspace, build)?, &workspace.path(PACKAGE), SAMPLER)
+    place(&build_sampler(workspace)?, &workspace.path(PACKAGE), SAMPLER)
 }
 
 /// Builds the heap sampler. It is loaded into any program, of other C libraries too: it needs nothing but a few of libc's
-/// functions. Without unwinding nothing of it can panic, and what the compiler refers to all the same is not there.
-fn build_sampler(workspace: &Workspace, build: Build) -> anyhow::Result<PathBuf> {
+/// functions. Without unwinding nothing of it can panic, and what the compiler refers to all the same is not there; that
+/// holds only where it is optimized as a whole.
+fn build_sampler(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Cmd::cargo()
-        .args(["rustc", "--profile", build.profile(), "--package", "caulk_preload", "--lib", "--"])
+        .args(["rustc", "--release", "--package", "caulk_preload", "--lib", "--"])
         .args(["-C", "panic=abort", "-C", "link-arg=-Wl,--defsym=rust_eh_personality=0"])
         .folder(workspace.root())
         .run()
         .or_hint("failed to build the heap sampler", BUILD_HINT)?;
-    Ok(workspace.target().join(build.profile()).join(SAMPLER))
+    Ok(workspace.target().join(Build::Release.profile()).join(SAMPLER))
+}
+
+/// Empties a folder of wheel data: what an earlier version put there must not get into the wheel.
+pub(crate) fn clear(folder: &Path) -> anyhow::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("failed to clear `{}`", folder.display()))?;
+    }
+    Ok(())
 }
 
 /// Copies a file that was built.

@@ -44,7 +44,8 @@ pub(crate) fn check(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
         .or_hint(
             "clippy has something to say",
             "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
-        )
+        )?;
+    crate::commands::check::dependencies(workspace, "caulk-clips/Cargo.toml")
 }
 
 /// All its tests, Rust and Python, with what is installed in `.venv`.

@@ -9,11 +9,13 @@ use anyhow::Context;
 use crate::clips::{FEATURES, FOLDER, cargo, ffmpeg};
 use crate::console::{self, OrHint, failure};
 use crate::environment::{Environment, Tools};
-use crate::package::{BUILD_HINT, Build, Wheel, place};
+use crate::package::{BUILD_HINT, Build, Wheel, clear, place};
 use crate::workspace::Workspace;
 
-const WHEEL: Wheel = Wheel { name: "caulk-clips", project: FOLDER, dist: "target/package/clips-dist" };
+const WHEEL: Wheel =
+    Wheel { name: "caulk-clips", project: FOLDER, dist: "target/package/clips-dist", most: u64::MAX };
 /// Where its `pyproject.toml` looks for wheel data.
+const DATA: &str = "target/package/caulk_clips.data";
 const SCRIPTS: &str = "target/package/caulk_clips.data/scripts";
 const LICENCES: &str = "target/package/caulk_clips.data/platlib/caulk_clips/licenses/ffmpeg";
 const WORKER: &str = "caulk-clip";
@@ -37,6 +39,7 @@ pub(crate) fn install(
 /// Builds the worker that decodes video, and puts it where `pyproject.toml` looks for it, with its licences.
 pub(crate) fn place_data(workspace: &Workspace, build: Build) -> anyhow::Result<()> {
     ffmpeg::prepare(workspace)?;
+    clear(&workspace.path(DATA))?;
     let linker = format!("linker={}", workspace.path(LINKER).display());
     cargo(workspace)
         .args(["rustc", "--profile", build.profile(), "--package", "caulk_ffmpeg", "--bin", WORKER])

@@ -26,7 +26,7 @@ pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()>
     python(workspace, args.fix)?;
     console::step("dependency direction");
     layers::check(workspace)?;
-    dependencies(workspace)?;
+    dependencies(workspace, "Cargo.toml")?;
     console::step("all checks passed");
     Ok(())
 }
@@ -67,13 +67,16 @@ fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
         .or_hint("mypy has something to say", "see above; what it checks is in pyproject.toml")
 }
 
-fn dependencies(workspace: &Workspace) -> anyhow::Result<()> {
+/// Licences and sources of what a workspace brings in.
+pub(crate) fn dependencies(workspace: &Workspace, manifest: &str) -> anyhow::Result<()> {
     if !Cmd::cargo().args(["deny", "--version"]).works() {
         console::note("cargo-deny is not installed: licences and sources of dependencies not checked");
         return Ok(());
     }
     console::step("licences and sources of dependencies");
-    cargo(workspace, &["deny", "--log-level", "error", "check", "bans", "licenses", "sources"])
+    let deny =
+        ["deny", "--log-level", "error", "--manifest-path", manifest, "check", "--config", "deny.toml"];
+    cargo(workspace, &[&deny[..], &["bans", "licenses", "sources"]].concat())
         .or_hint("a dependency is not allowed", "see deny.toml, which says why")
 }
 

@@ -26,9 +26,10 @@ pub(crate) struct DemoArgs {
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &DemoArgs) -> anyhow::Result<()> {
-    if !workspace.path(FOLDER).exists() {
+    let new = |place: &str| !workspace.path(place).exists();
+    if new(".venv") || new("target/develop") {
         console::step(
-            "the first time: downloads torch (3 GB), then compiles for about 5 minutes on two cores; ten seconds from then on",
+            "the first time: downloads torch (3 GB), then compiles, 5 minutes on two cores; later: seconds",
         );
     }
     let environment = develop::prepare(workspace, &args.interpreter, &[Packages::Dev], Build::Develop)?;
