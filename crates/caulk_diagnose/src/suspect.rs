@@ -4,6 +4,7 @@ mod drawn;
 mod fills;
 mod names;
 mod opaque;
+mod small_leak;
 mod told;
 
 use caulk_core::wire::{ContainerKind, Contents, Holder};
@@ -180,6 +181,11 @@ impl Suspect<'_> {
         self.contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact))
     }
 
+    /// Are its elements of a kind that one does not keep by the thousand?
+    fn is_heavy(&self) -> bool {
+        ["tensor", "graph", "array", "figure", "frame"].iter().any(|fact| self.holds(fact))
+    }
+
     /// What grows, as its line writes it: of what is bound anew under a key, the element.
     fn container(&self) -> String {
         let Some(located) = &self.located else { return self.holder.expression.clone() };
@@ -344,6 +350,7 @@ fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> S
     match in_use.state {
         State::Grows if weighs && rate.is_late => Severity::Warning,
         State::Grows if weighs => full(suspect),
+        State::Grows => small_leak::severity(suspect, bytes, judged),
         // Exact witnesses may speak before the bytes are decided.
         State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {
             let share = in_use.bytes_per_unit > 0.0 && bytes >= 0.2 * in_use.bytes_per_unit;
@@ -363,12 +370,7 @@ fn full(suspect: &Suspect<'_>) -> Severity {
         }
         _ => {}
     }
-    let heavy = ["tensor", "graph", "array", "figure", "frame"];
-    if suspect.contents.is_none() || heavy.iter().any(|fact| suspect.holds(fact)) {
-        Severity::Error
-    } else {
-        Severity::Warning
-    }
+    if suspect.contents.is_none() || suspect.is_heavy() { Severity::Error } else { Severity::Warning }
 }
 
 /// Findings, one for each line and class.

@@ -243,6 +243,41 @@ fn containers_are_followed_where_epochs_cannot_be_told() {
     assert_eq!((growth.bytes_per_epoch, growth.elements_per_epoch), (None, None));
 }
 
+/// Epochs of ten seconds and twenty steps that gain 300 KB, of which elements of so many bytes are a part.
+fn small_run(bytes: u64, facts: &[&str]) -> Run {
+    ious(Run::of(SOURCE).epochs(rising(400 * MB, 300_000, 10)), []).grown(
+        ContainerKind::List,
+        attribute(2, "trainer", "Trainer", "ious"),
+        elements(bytes, facts),
+        rising(20, 20, 10),
+    )
+}
+
+#[test]
+fn a_small_leak_counts_if_a_day_makes_it_large() {
+    let small = |bytes, facts: &[&str]| {
+        let run = small_run(bytes, facts).traced(2, "self.ious.append", "Trainer.validate");
+        let finding = run.finding();
+        (finding.confidence, finding.severity)
+    };
+    // 180 KB per epoch are 1.5 GB in a day: less than what decides about the process.
+    assert_eq!(small(9_000, &["tensor", "graph"]), (Confidence::Proved, Severity::Warning));
+    // 30 KB per epoch, but more than 1 KB a step: a twentieth of what is left of the memory.
+    assert_eq!(small(1_500, &["tensor"]).1, Severity::Warning);
+    assert_eq!(small(800, &["tensor"]).1, Severity::Info);
+    // Rows of numbers are what one keeps.
+    assert_eq!(small(9_000, &["record"]).1, Severity::Info);
+    // Epochs of an hour.
+    let seldom = small_run(9_000, &["tensor"]).edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.time_ns *= 360;
+            }
+        }
+    });
+    assert_eq!(seldom.finding().severity, Severity::Info);
+}
+
 #[test]
 fn readings_that_are_missing_make_a_run_no_shorter() {
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 16)).edit(|recording| {

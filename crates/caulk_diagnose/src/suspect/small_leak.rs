@@ -1,0 +1,39 @@
+//! What is small and certain: bytes per unit that the growth of the process hides, but that a run of days does not.
+//!
+//! Decides how loud it is by what it comes to in a day: nobody told caulk for how long a training is planned.
+
+use caulk_core::wire::Unit;
+use caulk_core::{Confidence, Severity};
+
+use super::Suspect;
+use crate::units::Scale;
+use crate::verdicts::Judged;
+
+/// Bytes per epoch and per step from which a leak counts, if the run shows it with certainty.
+const PER_EPOCH: f64 = 100e3;
+const PER_STEP: f64 = 1e3;
+/// Seconds after which it is weighed.
+const DAY: f64 = 86_400.0;
+/// What must come together until then: so much, or this part of the memory that is left.
+const MUCH: f64 = 1_073_741_824.0;
+const PART_OF_ROOM: f64 = 0.05;
+
+/// Severity of a thing that grows by so many bytes per unit, which is less than what the process's growth is judged by.
+pub(super) fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> Severity {
+    let Some(scale) = judged.scale.filter(|scale| counts(bytes, *scale)) else { return Severity::Info };
+    let certain = suspect.confidence != Confidence::Suspected && !suspect.rate.is_late && suspect.is_heavy();
+    let in_a_day =
+        scale.seconds.filter(|seconds| *seconds > 0.0).map_or(0.0, |seconds| bytes / seconds * DAY);
+    let much = judged.room.map_or(MUCH, |room| MUCH.min(PART_OF_ROOM * room));
+    if certain && in_a_day >= much { Severity::Warning } else { Severity::Info }
+}
+
+/// Is it so much that it counts, whatever the process as a whole gains?
+fn counts(bytes: f64, scale: Scale) -> bool {
+    let per_step = |steps: f64| bytes / steps >= PER_STEP;
+    match scale.unit {
+        Unit::Epoch => bytes >= PER_EPOCH || scale.steps.is_some_and(per_step),
+        Unit::Steps => bytes >= PER_STEP,
+        Unit::Seconds => scale.steps.is_some_and(per_step),
+    }
+}
