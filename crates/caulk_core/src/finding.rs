@@ -316,12 +316,15 @@ impl Finding {
     }
 }
 
-/// Puts findings into the order of reports: by severity, what grows all through the run before what lasts an epoch, by
-/// bytes, and the surer ones first.
+/// Puts findings into the order of reports: by severity, what grows all through the run before what lasts an epoch, a line
+/// that only allocates after what is known to keep memory, by bytes, and the surer ones first.
 pub fn most_harmful_first(findings: &mut [Finding]) {
     let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
     findings.sort_by(|a, b| {
-        let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run);
+        let keeps = |finding: &Finding| {
+            finding.class != LeakClass::NativeGrowth || finding.confidence != Confidence::Suspected
+        };
+        let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run, keeps(finding));
         let by_bytes = own(b).total_cmp(&own(a));
         key(b).cmp(&key(a)).then(by_bytes).then(a.confidence.cmp(&b.confidence))
     });

@@ -21,6 +21,7 @@ mod held;
 mod left;
 mod limits;
 mod loss;
+mod makers;
 mod merge;
 mod name;
 mod native;

@@ -12,6 +12,7 @@ use caulk_growth::Judgement;
 use crate::Files;
 use crate::fix;
 use crate::heap::{self, Line, is_of_user};
+use crate::makers;
 use crate::process::Process;
 use crate::units::{self, Scale};
 use crate::verdicts::{Judged, unit_name};
@@ -87,6 +88,8 @@ pub(crate) fn findings(
         });
         grows && fits && !is_told && slope >= OPEN * open
     });
+    let keepers = makers::keepers(files, process, found);
+    lines.retain(|line| !keepers.iter().any(|keeper| keeper.is_at(files, line)));
     let is_native = |line: &Line<'_>| line.blocks_per_unit > MORE * objects;
     if lines.iter().any(is_native) {
         lines.retain(is_native);
@@ -97,6 +100,8 @@ pub(crate) fn findings(
         };
         return fastest.iter().map(told).collect();
     }
+    // What a container keeps that was found is its matter, as far as that can be.
+    lines.retain(|line| !keepers.iter().any(|keeper| keeper.keeps(line)));
     // Objects may hold it, in a way that was not found: the line is all that there is to go on.
     let fastest = fastest(lines, 1);
     let told = |line: &Line<'_>| {

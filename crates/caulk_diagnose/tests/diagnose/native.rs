@@ -347,6 +347,34 @@ fn lines_beside_a_graph_that_pins_most_are_the_graph_s() {
 }
 
 #[test]
+fn a_line_that_only_allocates_does_not_outrank_the_container_that_keeps_what_it_makes() {
+    // As many objects more as blocks, of which the list is counted with too few bytes.
+    let run = |kept: u64| {
+        let mut run = leak(9);
+        for boundary in 0..8_u32 {
+            let rows = vec![TypeCount {
+                name: "__main__.Node".into(),
+                count: 100 + 10 * u64::from(boundary),
+                bytes: 0,
+            }];
+            run = run.say(Types { boundary, rows });
+        }
+        let kept = elements(kept, &["tensor"]);
+        run.grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8))
+            .traced(0, "KEPT.append", "train")
+            .diagnose()
+            .findings
+            .iter()
+            .map(|finding| (finding.class, finding.confidence))
+            .collect::<Vec<_>>()
+    };
+    let container = (LeakClass::GlobalAccumulation, Confidence::Proved);
+    assert_eq!(run(2 * MB), [container]);
+    // So much more is somebody else's, and comes second.
+    assert_eq!(run(MB / 2), [container, (LeakClass::NativeGrowth, Confidence::Suspected)]);
+}
+
+#[test]
 fn a_level_line_is_not_blamed() {
     assert_eq!(leak(0).diagnose().findings, []);
 }

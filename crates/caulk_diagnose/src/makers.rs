@@ -1,0 +1,78 @@
+//! Lines that make what a container keeps: they allocate, the container is why it stays.
+//!
+//! A line that allocates is a maker of what a found container keeps where it is run in the loop that grows the container,
+//! and does not gain many times as much. Knows stacks and source, no bytes of elements.
+
+use std::rc::Rc;
+
+use caulk_core::wire::HeapFrame;
+use caulk_core::{Confidence, Finding, LeakClass, Series, Severity, Site, SiteRole};
+use caulk_python::Module;
+
+use crate::Files;
+use crate::heap::Line;
+use crate::process::Process;
+
+/// Times its counted bytes that what a container keeps may come to: views, graphs and C++ objects tell the least of it.
+const MOST: f64 = 6.0;
+
+/// What grows a container, and from where in loops that is reached.
+pub(crate) struct Keeper<'a> {
+    bytes_per_unit: f64,
+    site: &'a Site,
+    places: Vec<(String, Rc<Module>, Vec<u32>)>,
+}
+
+/// The containers found whose line is known, with the loops that reach them.
+pub(crate) fn keepers<'a>(files: &Files<'_>, process: &Process<'_>, found: &'a [Finding]) -> Vec<Keeper<'a>> {
+    let holds = |finding: &&Finding| {
+        finding.severity > Severity::Info
+            && finding.confidence != Confidence::Suspected
+            && finding.class != LeakClass::NativeGrowth
+    };
+    let keeper = |finding: &'a Finding| {
+        let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse)?;
+        let site = finding.sites.first().filter(|site| site.role == SiteRole::Grows)?;
+        Some(Keeper { bytes_per_unit: growth.bytes_per_unit, site, places: places(files, process, site) })
+    };
+    found.iter().filter(holds).filter_map(keeper).collect()
+}
+
+/// First lines of the loops around a site and around the calls of its function, file by file.
+fn places(files: &Files<'_>, process: &Process<'_>, site: &Site) -> Vec<(String, Rc<Module>, Vec<u32>)> {
+    let function = site.function.rsplit('.').next().unwrap_or(&site.function);
+    let of_file = |path: &str| {
+        let module = files.module(path)?;
+        let here = (files.display(path) == site.file).then_some(site.line);
+        let calls = module.calls(function).into_iter().map(|call| call.spot.line);
+        let lines: Vec<u32> = here.into_iter().chain(calls).flat_map(|line| loops(&module, line)).collect();
+        (!lines.is_empty()).then(|| (path.to_owned(), module, lines))
+    };
+    process.files().into_iter().filter_map(of_file).collect()
+}
+
+fn loops(module: &Module, line: u32) -> Vec<u32> {
+    module.loops_at(line).iter().map(|found| found.spot.line).collect()
+}
+
+impl Keeper<'_> {
+    /// Is it the line itself that grows the container?
+    pub(crate) fn is_at(&self, files: &Files<'_>, line: &Line<'_>) -> bool {
+        let Site { file, line: first, end_line: last, .. } = self.site;
+        line.judgement.slope <= MOST * self.bytes_per_unit
+            && (*first..=*last.max(first)).contains(&line.frame.line)
+            && files.display(&line.frame.file) == *file
+    }
+
+    /// Is what the line allocates made in a loop that grows the container?
+    pub(crate) fn keeps(&self, line: &Line<'_>) -> bool {
+        let in_loop = |frame: &HeapFrame| {
+            let place = self.places.iter().find(|(path, ..)| *path == frame.file);
+            place.is_some_and(|(_, module, known)| {
+                loops(module, frame.line).iter().any(|found| known.contains(found))
+            })
+        };
+        line.judgement.slope <= MOST * self.bytes_per_unit
+            && line.stacks.iter().all(|stack| stack.frames.iter().any(in_loop))
+    }
+}
