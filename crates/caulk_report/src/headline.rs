@@ -4,7 +4,9 @@
 
 use std::cmp::Reverse;
 
-use caulk_core::{Confidence, Finding, Group, LeakClass, ProcessRef, Series, Severity, State, Verdict};
+use caulk_core::{
+    Confidence, Finding, Group, LeakClass, ProcessRef, Scope, Series, Severity, State, Verdict,
+};
 
 use crate::page::Tone;
 use crate::words::{self, Per};
@@ -180,7 +182,11 @@ pub(crate) fn headline(
             let subject = words::subject(&verdict.process, verdict.series);
             (
                 Tone::Bad,
-                format!("{subject} grows by {rate} per {}{}.", per.name, blame(verdict, &of_memory)),
+                format!(
+                    "{subject} grows by {rate} per {}{}.",
+                    per.name,
+                    blame(verdict, &of_memory, findings)
+                ),
                 verdict,
             )
         }
@@ -270,9 +276,34 @@ fn kept(verdict: &Verdict, why: &str) -> String {
     format!("Memory in use does not grow, but resident memory does, by {rate} per {}: {why}.", per.name)
 }
 
-/// The line to look at, in the first sentence already.
-fn blame(verdict: &Verdict, suspects: &[&Finding]) -> String {
+/// A part of the growth that is proved, though it is too small to be harmful.
+fn proved_part(verdict: &Verdict, findings: &[Finding]) -> Option<String> {
+    let mut proved = findings.iter().filter(|finding| {
+        finding.confidence == Confidence::Proved
+            && finding.scope == Scope::Run
+            && of(&verdict.process, finding)
+    });
+    proved.find_map(|finding| {
+        let growth = finding.growth.as_ref().filter(|growth| growth.bytes_per_unit > 0.0)?;
+        let site = finding.sites.first()?;
+        if (growth.series, growth.unit) != (verdict.series, verdict.unit) {
+            return None;
+        }
+        let per = Per::of(growth.unit);
+        let part = words::bytes(growth.bytes_per_unit * per.factor);
+        Some(format!(
+            "; {}:{} surely adds {part} of that, and what adds the rest was not found",
+            site.file, site.line
+        ))
+    })
+}
+
+/// The line to look at, in the first sentence already. `suspects`: those of `findings` that explain memory.
+fn blame(verdict: &Verdict, suspects: &[&Finding], findings: &[Finding]) -> String {
     let Some(first) = suspects.first() else {
+        if let Some(part) = proved_part(verdict, findings) {
+            return part;
+        }
         // The whole tree is judged where nobody looked inside.
         let outside = verdict.process.role == "tree";
         let why = if outside {
@@ -374,7 +405,7 @@ pub(crate) fn forecast(verdict: &Verdict, over: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::VerdictUnit;
+    use caulk_core::{Growth, Site, SiteRole, VerdictUnit};
 
     use super::*;
 
@@ -446,9 +477,43 @@ mod tests {
 
     #[test]
     fn what_is_seen_from_outside_alone_was_not_searched_in_vain() {
-        let of = |role| blame(&verdict(role, Series::Rss, State::Grows), &[]);
+        let of = |role| blame(&verdict(role, Series::Rss, State::Grows), &[], &[]);
         assert_eq!(of("tree"), "; from outside no line can be named");
         assert_eq!(of("main"), ", and nothing was found that explains it");
+    }
+
+    #[test]
+    fn what_is_proved_is_named_however_small_it_is() {
+        let growth = |per_unit| Growth::of_bytes(VerdictUnit::Epoch, Series::InUse, per_unit, Some(per_unit));
+        let site = Site {
+            role: SiteRole::Grows,
+            file: "a.py".into(),
+            line: 9,
+            end_line: 9,
+            column: 1,
+            function: String::new(),
+            text: String::new(),
+            cell: None,
+        };
+        let finding = Finding {
+            severity: Severity::Info,
+            confidence: Confidence::Proved,
+            process: ProcessRef { role: "main".into(), index: 0, count: 1 },
+            sites: vec![site],
+            growth: Some(growth(20.0 * 1024.0)),
+            ..Finding::of(LeakClass::LossKeptWithGraph)
+        };
+        let told = |finding: &Finding| {
+            blame(&verdict("main", Series::InUse, State::Grows), &[], std::slice::from_ref(finding))
+        };
+        assert_eq!(
+            told(&finding),
+            "; a.py:9 surely adds 20.0 KB of that, and what adds the rest was not found"
+        );
+        let suspected = Finding { confidence: Confidence::Suspected, ..finding.clone() };
+        assert_eq!(told(&suspected), ", and nothing was found that explains it");
+        let elsewhere = Finding { process: ProcessRef::default(), ..finding };
+        assert_eq!(told(&elsewhere), ", and nothing was found that explains it");
     }
 
     #[test]
