@@ -22,7 +22,7 @@ pub(crate) use whole::{Walk, made_by};
 
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, is_forked, loaded, member, type_address};
 use crate::stopwatch::Stopwatch;
-use crate::torch::{self, GraphWalk, Torch};
+use crate::torch::{self, GraphWalk, STORAGE_BYTES, Torch};
 
 /// Objects visited from the sampled elements.
 const OBJECT_LIMIT: usize = 30_000;
@@ -322,6 +322,7 @@ impl Owned {
         let torch = Torch::new(heap.py);
         let mut storages: AddressMap<(u64, u64)> = AddressMap::default();
         let mut on_gpu = AddressSet::default();
+        let mut of_tensors = AddressSet::default();
         let mut exported = Exported::default();
         let mut mapped = AddressSet::default();
         let mut walk = GraphWalk::new();
@@ -357,10 +358,12 @@ impl Owned {
                     // Parameters as well: those that others use are not among what dies. Their gradients are held from
                     // C++, where the trial does not come.
                     for held in Torch::grad(&tensor).iter().chain([&tensor]) {
+                        sizes.objects += Torch::own_bytes(held);
                         if let Some(storage) = Torch::storage(held) {
                             let entry =
                                 storages.entry(storage.pointer as Address).or_insert((storage.bytes, 0));
                             entry.1 += Torch::view_bytes(held);
+                            of_tensors.insert(storage.pointer as Address);
                             if storage.on_gpu {
                                 on_gpu.insert(storage.pointer as Address);
                             } else if Torch::is_borrowed(held) {
@@ -382,6 +385,8 @@ impl Owned {
         storages.retain(|pointer, _| !standing.contains(pointer));
         for (pointer, (bytes, shown)) in &storages {
             sizes.storages += bytes;
+            // An array has none of its own.
+            sizes.objects += if of_tensors.contains(pointer) { STORAGE_BYTES } else { 0 };
             sizes.viewed += (*shown).min(*bytes);
             walk.saved.remove(pointer);
         }
