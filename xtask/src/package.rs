@@ -10,7 +10,7 @@ use crate::environment::{Environment, Tools};
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
-const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/dist", most: 9_000_000 };
+const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/dist", most: 9 << 20 };
 /// Where `pyproject.toml` looks for wheel data: what lies in `scripts` lands in the environment's `bin`, what lies in
 /// `platlib` beside the packages.
 const DATA: &str = "target/package/caulk.data";
