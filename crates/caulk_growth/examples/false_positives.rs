@@ -1,4 +1,5 @@
-//! How often `judge` is wrong: false-positive and detection rates per kind of series, on seeded random series.
+//! How often `judge` is wrong: false-positive and detection rates per kind of series, on seeded random series; and how often
+//! it says that a series does not grow, which is wrong of a leak.
 //!
 //! `cargo run -p caulk_growth --example false_positives [SERIES_PER_KIND]`
 
@@ -11,20 +12,32 @@ mod generators;
 use caulk_core::State;
 use generators::{KINDS, Random};
 
+/// An answer that is counted.
+type Answer = fn(State) -> bool;
+
+const LENGTHS: [u32; 5] = [5, 8, 12, 16, 30];
+
 fn main() {
     let series = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1000_u32);
-    println!("{series} series of each kind; share judged `grows` by number of boundaries");
-    println!("{:<34}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}", "", "leak", 5, 8, 12, 16, 30);
-    for kind in KINDS {
-        print!("{:<34}{:>7}", kind.name, if kind.leak { "yes" } else { "no" });
-        for length in [5_u32, 8, 12, 16, 30] {
-            let mut random = Random::new(u64::from(length) << 32 | 0x5eed);
-            let grows = (0..series).filter(|_| {
-                let points = (kind.make)(length as usize, &mut random);
-                caulk_growth::judge(&points, &caulk_growth::Options::default()).state == State::Grows
-            });
-            print!("{:>7.1}%", 100.0 * grows.count() as f64 / f64::from(series));
+    println!("{series} series of each kind; shares by number of boundaries");
+    let answers: [(&str, Answer); 2] = [
+        ("judged `grows`", |state| state == State::Grows),
+        ("judged not to grow", |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus)),
+    ];
+    for (title, answer) in answers {
+        let [a, b, c, d, e] = LENGTHS;
+        println!("{title:<34}{:>7}{a:>8}{b:>8}{c:>8}{d:>8}{e:>8}", "leak");
+        for kind in KINDS {
+            print!("{:<34}{:>7}", kind.name, if kind.leak { "yes" } else { "no" });
+            for length in LENGTHS {
+                let mut random = Random::new(u64::from(length) << 32 | 0x5eed);
+                let counted = (0..series).filter(|_| {
+                    let points = (kind.make)(length as usize, &mut random);
+                    answer(caulk_growth::judge(&points, &caulk_growth::Options::default()).state)
+                });
+                print!("{:>7.1}%", 100.0 * counted.count() as f64 / f64::from(series));
+            }
+            println!();
         }
-        println!();
     }
 }

@@ -19,6 +19,7 @@ const YOUNG: usize = 12;
 const RETURNS: &str = "moves, and returns to its baseline";
 const UNEVEN: &str = "rises by few or uneven steps";
 const SLOWS: &str = "rises more and more slowly";
+const TOO_WILD: &str = "moves too much to exclude a growth that matters";
 /// Part of the greatest rise that a reading may differ by from the one before it on the same tread of a staircase.
 const TREAD: f64 = 0.05;
 
@@ -255,6 +256,13 @@ fn returns(values: &[f64]) -> bool {
     fall > 0.5 * (high - low)
 }
 
+/// Whether one of the latest readings is as low as those before typically were: what leaks never comes back there.
+fn comes_back(values: &[f64]) -> bool {
+    let late = values.len() - 1 - shape::recent_count(values.len() - 1);
+    let (before, lately) = values.split_at(late);
+    lately.iter().any(|value| *value <= rank::median(before)) || before.is_empty()
+}
+
 /// Rose before, and has stayed near its highest level for the last third.
 fn plateau(judged: &Judged<'_>) -> Option<Judgement> {
     let series = judged.series;
@@ -276,9 +284,14 @@ fn plateau(judged: &Judged<'_>) -> Option<Judgement> {
     })
 }
 
-/// No growth: still, or moving about a baseline.
+/// No growth: still, or moving about a baseline. Few readings must exclude a growth that matters, by their interval or by
+/// coming back; many have shown by now what there is to show.
 fn settled(judged: &Judged<'_>) -> Judgement {
     let values = judged.values();
+    let excluded = judged.interval.is_some_and(|[_, high]| high <= judged.series.effect);
+    if judged.series.len() < MATURE && !excluded && !comes_back(values) {
+        return judged.open(2, TOO_WILD);
+    }
     let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
     if high - low <= judged.series.still {
         return judged.verdict(State::Flat, "does not move".into());

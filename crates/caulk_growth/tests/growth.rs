@@ -170,6 +170,16 @@ fn what_returns_is_a_sawtooth_and_what_stays_is_flat() {
 }
 
 #[test]
+fn what_cannot_exclude_a_growth_that_matters_is_left_open() {
+    // It may be a leak under a saw-tooth, seen for too short a time: it does not come back to where it was.
+    let teeth = judged(&[0.0, 15.0, 30.0, 12.0, 20.0]);
+    assert_eq!((teeth.state, teeth.more_needed), (State::Undecided, Some(2)), "{teeth:?}");
+    assert!(teeth.text.contains("exclude"), "{teeth:?}");
+    // The same without a leak comes back.
+    check(&[0.0, 15.0, 30.0, 0.0, 15.0], State::Sawtooth);
+}
+
+#[test]
 fn a_leak_shows_in_the_troughs_of_a_sawtooth() {
     let mb: Vec<f64> = (0..24).map(|i| 10.0 * f64::from(i) + 25.0 * f64::from(i % 3)).collect();
     check(&mb, State::Grows);
@@ -200,6 +210,21 @@ fn lengths_are_exact_witnesses() {
     check_counts(&[100.0, 172.0, 224.0, 261.0, 288.0, 307.0], State::Undecided);
     check_counts(&[3.0, 5.0], State::Undecided);
     check_counts(&[], State::Undecided);
+}
+
+/// The answer "does not grow" is wrong of a leak, however few its epochs: it is given to hardly any.
+#[test]
+fn leaks_are_hardly_ever_said_not_to_grow() {
+    for kind in KINDS.iter().filter(|kind| kind.leak) {
+        for length in [5, 8, 12] {
+            let mut random = Random::new(length as u64);
+            let level = |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus);
+            let wrong = (0..100)
+                .filter(|_| level(judge(&(kind.make)(length, &mut random), &Options::default()).state));
+            let wrong = wrong.count();
+            assert!(wrong <= 1, "{} over {length} boundaries: {wrong} of 100", kind.name);
+        }
+    }
 }
 
 /// Bounds on the rates that the benchmark `false_positives` prints.
