@@ -9,6 +9,7 @@ mod baselines;
 mod children;
 mod class;
 mod compare;
+mod covered;
 mod cycles;
 mod fix;
 mod generations;

@@ -6,6 +6,7 @@ use caulk_growth::{Judgement, Options};
 
 use crate::baselines::{Baselines, open};
 use crate::children::Children;
+use crate::covered;
 use crate::held::Held;
 use crate::limits::room;
 use crate::loss;
@@ -125,6 +126,7 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         let mut judgement = within_epochs(process, scale, &baselines, baselines.judge());
         if series == Series::InUse {
             judgement = loss::look_past(process, scale, &baselines, judgement);
+            judgement = covered::or_open(recording, process, scale, &baselines, judgement);
         }
         let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording, series));
         if judged.verdicts.is_empty() {

@@ -1,7 +1,7 @@
 //! What the series say.
 
 use caulk_core::wire::{HeapLive, Hello, Message, Unit};
-use caulk_core::{LimitKind, Recording, Series, State, SystemSample, Verdict, VerdictUnit};
+use caulk_core::{Counted, LimitKind, Recording, Sample, Series, State, SystemSample, Verdict, VerdictUnit};
 
 use crate::run::{MB, Run, rising};
 
@@ -118,6 +118,66 @@ fn steps_inside_the_first_epochs_decide_nothing() {
     let in_use = verdict(&run, Series::InUse);
     assert_eq!((in_use.unit, in_use.state), (VerdictUnit::Steps, State::Undecided));
     assert_eq!(in_use.more_needed, Some(3));
+}
+
+#[test]
+fn one_epoch_of_many_steps_is_judged_by_its_steps() {
+    let run = Run::of("").boundaries(Unit::Steps, 100, rising(400 * MB, MB, 20)).edit(|recording| {
+        if let Some(Message::Boundary(first)) = recording.events.first_mut().map(|event| &mut event.message) {
+            (first.unit, first.index) = (Unit::Epoch, 0);
+        }
+    });
+    let in_use = verdict(&run, Series::InUse);
+    assert_eq!((in_use.unit, in_use.state), (VerdictUnit::Steps, State::Grows), "{}", in_use.text);
+}
+
+/// Twelve epochs of the same bytes in use, of which malloc told in the first `read`.
+fn read_for(read: usize) -> Run {
+    Run::of("").epochs([400 * MB; 12]).edit(|recording| {
+        for event in recording.events.iter_mut().skip(read) {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.malloc_bytes = 0;
+            }
+        }
+    })
+}
+
+#[test]
+fn what_was_not_read_is_not_said_not_to_grow() {
+    let state = |read| verdict(&read_for(read), Series::InUse).state;
+    assert_eq!([12, 10, 6].map(state), [State::Flat, State::Flat, State::Undecided]);
+    let open = verdict(&read_for(6), Series::InUse);
+    assert_eq!(open.more_needed, Some(6), "{}", open.text);
+    assert!(
+        open.text.contains("50 of 110 seconds") && open.text.contains("last 6 boundaries"),
+        "{}",
+        open.text
+    );
+}
+
+#[test]
+fn what_was_counted_from_outside_is_read() {
+    let run = read_for(6).edit(|recording| {
+        let counted = Some(Counted { malloc_bytes: 400 * MB, ..Counted::default() });
+        recording.samples.iter_mut().for_each(|sample| sample.counted = counted);
+    });
+    assert_eq!(verdict(&run, Series::InUse).state, State::Flat);
+}
+
+#[test]
+fn what_goes_on_long_after_the_last_boundary_is_not_read() {
+    let goes_on = |seconds: u64| {
+        let run = Run::of("").epochs([400 * MB; 8]).edit(|recording| {
+            let last = *recording.samples.last().expect("there are some");
+            recording.samples.push(Sample { time_ns: last.time_ns + seconds * 1_000_000_000, ..last });
+        });
+        verdict(&run, Series::InUse)
+    };
+    // The last epoch ends without a boundary.
+    assert_eq!(goes_on(15).state, State::Flat);
+    let open = goes_on(70);
+    assert_eq!(open.state, State::Undecided);
+    assert!(open.text.contains("caulk.epoch()"), "{}", open.text);
 }
 
 #[test]
