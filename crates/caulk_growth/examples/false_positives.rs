@@ -25,8 +25,7 @@ fn main() {
         ("judged not to grow", |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus)),
     ];
     for (title, answer) in answers {
-        let [a, b, c, d, e] = LENGTHS;
-        println!("{title:<34}{:>7}{a:>8}{b:>8}{c:>8}{d:>8}{e:>8}", "leak");
+        println!("{title:<34}{:>7}{}", "leak", LENGTHS.map(|length| format!("{length:>8}")).concat());
         for kind in KINDS {
             print!("{:<34}{:>7}", kind.name, if kind.leak { "yes" } else { "no" });
             for length in LENGTHS {
