@@ -29,6 +29,8 @@ pub(crate) enum Packages {
     Clips,
     /// Frameworks and tables.
     Full,
+    /// What the trainings of `examples/real` need besides.
+    Real,
     /// Other profilers.
     Bench,
     /// Other readers of videos.
@@ -40,6 +42,7 @@ impl Packages {
         match self {
             Self::Dev => "python/requirements-dev.txt",
             Self::Full => "python/requirements-full.txt",
+            Self::Real => "python/requirements-real.txt",
             Self::Bench => "python/requirements-bench.txt",
             Self::Clips => "caulk-clips/requirements-dev.txt",
             Self::Readers => "caulk-clips/requirements-readers.txt",
@@ -54,6 +57,9 @@ impl Packages {
             }
             Self::Clips => "installing PyAV (30 MB)",
             Self::Full => "installing lightning, transformers, accelerate, polars, pandas and ray (500 MB)",
+            Self::Real => {
+                "installing timm, torchvision, PyTorch Geometric, scikit-learn and gymnasium (150 MB)"
+            }
             Self::Bench => "installing memray, Fil, memory_profiler and scalene",
             Self::Readers => "installing decord, OpenCV and torchcodec (90 MB)",
         }

@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 pub(crate) struct DevelopArgs {
     #[command(flatten)]
     interpreter: Interpreter,
-    /// Also install lightning, transformers, accelerate, polars and pandas
+    /// Also install lightning, transformers, accelerate, polars, pandas, timm, gymnasium and others
     #[arg(long)]
     full: bool,
     /// Also install caulk-clips, which prepares clips of videos, and build the FFmpeg in it
@@ -36,7 +36,8 @@ impl Interpreter {
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &DevelopArgs) -> anyhow::Result<()> {
-    let groups: &[_] = if args.full { &[Packages::Dev, Packages::Full] } else { &[Packages::Dev] };
+    let groups: &[_] =
+        if args.full { &[Packages::Dev, Packages::Full, Packages::Real] } else { &[Packages::Dev] };
     let environment = prepare(workspace, &args.interpreter, groups, Build::Develop)?;
     if args.clips {
         let tools = Tools::prepare(workspace, args.interpreter.path())?;

@@ -23,7 +23,7 @@ const AT_A_TIME: [&str; 6] = ["--numprocesses", "auto", "--maxprocesses", "4", "
 pub(crate) struct TestArgs {
     #[command(flatten)]
     interpreter: Interpreter,
-    /// Also the tests that need lightning or transformers, or take minutes
+    /// Also the tests that need frameworks, or take minutes
     #[arg(long)]
     full: bool,
     /// The tests of caulk-clips instead
@@ -32,7 +32,8 @@ pub(crate) struct TestArgs {
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> {
-    let groups: &[_] = if args.full { &[Packages::Dev, Packages::Full] } else { &[Packages::Dev] };
+    let groups: &[_] =
+        if args.full { &[Packages::Dev, Packages::Full, Packages::Real] } else { &[Packages::Dev] };
     let groups = if args.clips { &[groups, &[clips::PACKAGES]].concat() } else { groups };
     let environment = develop::prepare(workspace, &args.interpreter, groups, Build::Develop)?;
     if args.clips {
