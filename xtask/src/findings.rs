@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// A report; keys that are not needed here are skipped.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Report {
+    /// What the run was and what watching it took.
+    #[serde(default)]
+    pub(crate) summary: Summary,
     /// Judgements on series.
     #[serde(default)]
     pub(crate) verdicts: Vec<Verdict>,
@@ -20,6 +23,17 @@ pub(crate) struct Report {
     /// What could not be read.
     #[serde(default)]
     pub(crate) problems: Vec<Problem>,
+}
+
+/// What watching a run took.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Summary {
+    /// CPU time in the program, in seconds.
+    #[serde(default)]
+    pub(crate) cost_s: f64,
+    /// The most at once, in seconds.
+    #[serde(default)]
+    pub(crate) longest_pause_s: f64,
 }
 
 /// Something that could not be read.
@@ -36,6 +50,9 @@ pub(crate) struct Verdict {
     pub(crate) series: String,
     /// `grows`, `flat`, ...
     pub(crate) state: String,
+    /// What lies between boundaries: `epochs`, `steps`, `seconds`.
+    #[serde(default)]
+    pub(crate) unit: String,
     /// Boundaries judged.
     #[serde(default)]
     pub(crate) boundaries: u32,

@@ -13,6 +13,7 @@ use crate::bench::ratio::{self, Sample, Series, Spread};
 use crate::bench::usage;
 use crate::clips;
 use crate::commands::bench_check::{self, BenchCheckArgs};
+use crate::commands::bench_real::{self, BenchRealArgs};
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint, failure};
 use crate::environment::{Environment, Packages, Tools};
@@ -38,6 +39,7 @@ pub(crate) struct BenchArgs {
 enum What {
     Run(RunArgs),
     Check(BenchCheckArgs),
+    Real(BenchRealArgs),
     /// How often verdicts on growth are wrong, on series that are known not to grow
     Growth,
     Heap(HeapArgs),
@@ -114,6 +116,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
     match &args.what {
         What::Run(args) => cost(workspace, args),
         What::Check(args) => bench_check::run(workspace, args, &machine()),
+        What::Real(args) => bench_real::run(workspace, args, &machine()),
         What::Growth => growth(workspace),
         What::Heap(args) => heap(workspace, args),
         What::Readings(args) => readings(workspace, args),

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod bench_check;
+pub(crate) mod bench_real;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod develop;
