@@ -1,12 +1,14 @@
 """Measures what the trainings of this folder leak, from outside: truth.toml holds what it found.
 
 Each program runs clean and with each of its leaks, in the short settings of truth.toml. At every epoch that it prints, the
-C library is asked how many bytes are in use (`mallinfo2`); Python's own small objects go there, too (`PYTHONMALLOC=malloc`).
+C library is asked how many bytes are in use (`mallinfo2`); Python's own small objects go there, too (`PYTHONMALLOC=malloc`),
+and what waits for the collector does not count where a program leaves that on.
 What a leak comes to is its slope over the epochs less that of the clean run.
 """
 
 import argparse
 import ctypes
+import gc
 import json
 import os
 import re
@@ -46,6 +48,8 @@ class Watched:
 
     def write(self, text):
         if EPOCH.match(text):
+            if gc.isenabled():
+                gc.collect()
             info = self.ask()
             self.readings.append(info.uordblks + info.hblkhd)
         return self.stream.write(text)
