@@ -22,7 +22,9 @@ const SHARE: u32 = 20;
 /// If they cannot be shown, or the only ones that go on cannot be read.
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<i32> {
     let goes_on = io::stdout().is_terminal() && !args.once && args.format == Format::Text;
-    let help = if goes_on && listen() { "q quits" } else { "" };
+    // The terminal is given back when this returns, also if it cannot be written to.
+    let keys = if goes_on { listen() } else { None };
+    let help = if keys.is_some() { "q quits" } else { "" };
     if goes_on {
         printer::clear()?;
     }

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::process;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use caulk_supervise::{EXIT_SIGNAL_BASE, Held};
@@ -18,28 +19,45 @@ use crate::exit;
 /// Between two looks at whether the terminal is ours: the shell takes it and gives it back.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
-/// Listens from here on; false where there is no keyboard.
-pub(crate) fn listen() -> bool {
+/// Listens until this is dropped, which gives the terminal back.
+#[derive(Debug)]
+pub(crate) struct Keys(Arc<Mutex<Keyboard>>);
+
+/// Listens from here on, if there is a keyboard.
+pub(crate) fn listen() -> Option<Keys> {
     if !rustix::termios::isatty(stdin()) {
-        return false;
+        return None;
     }
-    let Ok(held) = Held::back() else { return false };
-    let mut keyboard = Keyboard { before: None };
-    keyboard.take();
-    thread::spawn(move || wait(held, keyboard));
-    true
+    let held = Held::back().ok()?;
+    let keyboard = Arc::new(Mutex::new(Keyboard { before: None, closed: false }));
+    lock(&keyboard).take();
+    let keys = Keys(Arc::clone(&keyboard));
+    thread::spawn(move || wait(held, &keyboard));
+    Some(keys)
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let mut keyboard = lock(&self.0);
+        keyboard.give_back();
+        keyboard.closed = true;
+    }
+}
+
+fn lock(keyboard: &Mutex<Keyboard>) -> MutexGuard<'_, Keyboard> {
+    keyboard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Until somebody ends it.
-fn wait(mut held: Held, mut keyboard: Keyboard) {
+fn wait(mut held: Held, keyboard: &Mutex<Keyboard>) {
     loop {
-        let listens = keyboard.take();
+        let listens = lock(keyboard).take();
         let mut files = [PollFd::new(&held, PollFlags::IN), PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
         // Interrupted is as good as too early.
         let _ = poll(&mut files[..if listens { 2 } else { 1 }], Some(&LOOK));
         let pressed = listens && !files[1].revents().is_empty();
         while let Some(signal) = held.arrived() {
-            keyboard.give_back();
+            lock(keyboard).give_back();
             // Whoever has it stopped goes on from here later.
             if held.let_through(signal).is_err() || signal != Signal::TSTP {
                 process::exit(EXIT_SIGNAL_BASE + signal.as_raw());
@@ -48,7 +66,7 @@ fn wait(mut held: Held, mut keyboard: Keyboard) {
         if pressed && is_ours() && quits() {
             // No page is left half written.
             let _page = io::stdout().lock();
-            keyboard.give_back();
+            lock(keyboard).give_back();
             process::exit(exit::SUCCESS);
         }
     }
@@ -69,15 +87,18 @@ fn is_ours() -> bool {
 }
 
 /// The terminal's settings.
+#[derive(Debug)]
 struct Keyboard {
     /// As they were, where they are changed.
     before: Option<Termios>,
+    /// They stay as they are from now on.
+    closed: bool,
 }
 
 impl Keyboard {
     /// Has keys come one by one and unseen, where the terminal is ours; true where they do. Ctrl-C stays what it is.
     fn take(&mut self) -> bool {
-        if !is_ours() {
+        if self.closed || !is_ours() {
             return false;
         }
         let Ok(now) = tcgetattr(stdin()) else { return false };
