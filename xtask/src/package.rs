@@ -10,7 +10,7 @@ use crate::environment::{Environment, Tools};
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
-const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/dist", most: 9 << 20 };
+const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/dist", most: 9_000_000 };
 /// Where `pyproject.toml` looks for wheel data: what lies in `scripts` lands in the environment's `bin`, what lies in
 /// `platlib` beside the packages.
 const DATA: &str = "target/package/caulk.data";
@@ -36,6 +36,14 @@ impl Build {
         match self {
             Self::Develop => "develop",
             Self::Release => "release",
+        }
+    }
+
+    /// How hard the wheel is compressed, from 1 to 9.
+    fn compression(self) -> &'static str {
+        match self {
+            Self::Develop => "1",
+            Self::Release => "9",
         }
     }
 }
@@ -98,6 +106,8 @@ impl Wheel {
                 build.profile(),
                 "--compatibility",
                 "linux",
+                "--compression-level",
+                build.compression(),
                 "--interpreter",
             ])
             .arg(environment.bin("python"))
