@@ -16,7 +16,7 @@ from torch_geometric.transforms import BaseTransform
 FEATURES = 16
 
 
-def made_graph(generator):
+def made_graph(number, generator):
     """A tree of 20 to 40 nodes; in half of the graphs some leaves are joined to a ring."""
     count = int(torch.randint(20, 41, (1,), generator=generator))
     parents = [int(torch.randint(max(1, node), (1,), generator=generator)) for node in range(1, count)]
@@ -27,7 +27,10 @@ def made_graph(generator):
         edges += list(zip(members, members[1:] + members[:1]))
     edge_index = torch.tensor(edges + [(b, a) for a, b in edges]).T.contiguous()
     return Data(
-        x=torch.randn(count, FEATURES, generator=generator), edge_index=edge_index, y=torch.tensor([float(ring)])
+        x=torch.randn(count, FEATURES, generator=generator),
+        edge_index=edge_index,
+        y=torch.tensor([float(ring)]),
+        number=number,
     )
 
 
@@ -42,7 +45,7 @@ class DropEdges(BaseTransform):
     def forward(self, data):
         kept = torch.rand(data.num_edges) > self.share
         if self.reuse:
-            key = kept.numpy().tobytes()
+            key = (data.number, kept.numpy().tobytes())
             if key not in self.drawn:
                 self.drawn[key] = data.edge_index[:, kept]  # leak: drawn-edges
             data.edge_index = self.drawn[key]
@@ -54,7 +57,7 @@ class DropEdges(BaseTransform):
 class Graphs(torch.utils.data.Dataset):
     def __init__(self, count, seed, transform=None):
         generator = torch.Generator().manual_seed(seed)
-        self.graphs = [made_graph(generator) for _ in range(count)]
+        self.graphs = [made_graph(number, generator) for number in range(count)]
         self.transform = transform
 
     def __len__(self):

@@ -131,7 +131,7 @@ def main():
         options.size, 40, n_informative=12, n_classes=CLASSES, n_clusters_per_class=1, random_state=1
     )
     with tempfile.TemporaryDirectory() as folder:
-        comparison = Comparison(X.astype(np.float32), y, options.leak, Path(folder))
+        comparison = Comparison(X, y, options.leak, Path(folder))
         for number in range(1, options.epochs + 1):
             start = time.perf_counter()
             scores = comparison.repeat(number)

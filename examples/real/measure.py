@@ -112,9 +112,11 @@ def record(header, key, value):
     TRUTH.write_text(text.replace(table, changed))
 
 
-def measure(program, truth, only, keep):
+def measure(program, truth, only, keep, epochs):
     leaks = [leak for leak in truth["leaks"] if only in ("", leak)]
-    runs = readings(program, truth["short"], [CLEAN, *leaks])
+    # The last of two equal switches counts.
+    arguments = [*truth["short"], *(["--epochs", str(epochs)] if epochs else [])]
+    runs = readings(program, arguments, [CLEAN, *leaks])
     clean = slope(runs[CLEAN])
     print(f"{program}: {clean:+,} B per epoch, {runs[CLEAN][-1] / 1e6:.0f} MB in use", flush=True)
     if keep:
@@ -132,11 +134,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=[], metavar="PROGRAM[:LEAK]")
     parser.add_argument("--record", action="store_true", help="write what is measured to truth.toml")
+    parser.add_argument("--epochs", type=int, help="other than in truth.toml; at least 6")
     options = parser.parse_args()
     truths = tomllib.loads(TRUTH.read_text())
     wanted = [name.partition(":") for name in options.only] or [(name, "", "") for name in truths]
     for program, _, leak in wanted:
-        measure(program, truths[program], leak, options.record)
+        measure(program, truths[program], leak, options.record, options.epochs)
 
 
 if __name__ == "__main__":
