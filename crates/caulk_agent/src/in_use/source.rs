@@ -1,5 +1,5 @@
-//! Who tells what malloc has handed out: the sampler, which counts block by block, or the allocator, which has to look
-//! through all that is free.
+//! Where the bytes that malloc has handed out are read: from the sampler, which counts block by block, or from the
+//! allocator, which has to look through all that is free.
 
 use std::ffi::c_void;
 

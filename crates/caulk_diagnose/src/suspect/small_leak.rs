@@ -1,6 +1,6 @@
 //! What is small and certain: bytes per unit that the growth of the process hides, but that a run of days does not.
 //!
-//! Decides how loud it is by what it comes to in a day: nobody told caulk for how long a training is planned.
+//! Decides how loud it is by what it comes to in a day: how long a training is planned for is not known.
 
 use caulk_core::wire::Unit;
 use caulk_core::{Confidence, Severity};
