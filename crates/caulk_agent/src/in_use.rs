@@ -125,7 +125,7 @@ pub(crate) struct Meter {
 
 /// What a reading may always cost.
 const CHEAP: Duration = Duration::from_millis(3);
-/// ... and what it may cost where it only tells what malloc keeps free.
+/// ... and what it may cost if it only measures the bytes that malloc keeps free.
 const CHEAP_BESIDE: Duration = Duration::from_micros(300);
 /// ... and what it is taken to cost for each block in use, before it was asked: where one is free beside every block, three
 /// times as much, and hardly anything where none is.

@@ -1,4 +1,4 @@
-//! How much of a run the readings of bytes in use cover: "does not grow" is said of what was read, not of what was missed.
+//! How much of a run the readings of bytes in use cover: "does not grow" holds only for the part that was read.
 
 use caulk_core::wire::{Boundary, Message};
 use caulk_core::{Recording, Sample, State};

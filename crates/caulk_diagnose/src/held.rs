@@ -33,7 +33,7 @@ impl Held {
         self.beside.is_some()
     }
 
-    /// Bytes in use at a boundary, where malloc told; and where what is mapped beside it counts, where it was asked for that.
+    /// Bytes in use at a boundary, if malloc was read; if mapped memory counts too, only where that was read as well.
     pub(crate) fn at(self, boundary: &Boundary) -> Option<f64> {
         let gained = if self.is_mapped() { self.gained(boundary)? } else { 0.0 };
         Some(self.allocated(boundary)? + boundary.shm_bytes as f64 + gained)

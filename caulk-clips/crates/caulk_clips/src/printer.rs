@@ -18,7 +18,7 @@ pub(crate) fn data(text: &str) -> io::Result<()> {
 
 /// Says what was done.
 pub(crate) fn say(text: &str) {
-    // Nobody can be told that standard error is closed.
+    // If standard error is closed, nothing can report it.
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 

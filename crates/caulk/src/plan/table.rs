@@ -32,7 +32,7 @@ impl Outcome {
         if self.has_loader { document } else { document.without_loaders() }
     }
 
-    /// The program has no loader: nothing is said of one.
+    /// The program has no loader: the table leaves loader settings out.
     pub(crate) fn leave_loaders_out(&mut self) {
         self.has_loader = false;
         for list in [&mut self.changes, &mut self.advice] {
