@@ -30,6 +30,8 @@ pub(crate) struct Budget {
     spent: Duration,
     /// Left for later by all that is done at this boundary.
     held: Duration,
+    /// Part of this boundary's cost that is no matter of the credit.
+    exempt: Duration,
     /// As on this one.
     taken: Duration,
     longest: Duration,
@@ -112,7 +114,12 @@ impl Budget {
 
     /// What this boundary has cost so far.
     fn now(&self) -> Duration {
-        self.begun.map_or(Duration::ZERO, Stopwatch::work)
+        self.begun.map_or(Duration::ZERO, Stopwatch::work).saturating_sub(self.exempt)
+    }
+
+    /// So much of this boundary's cost is no matter of the credit: it has a bound of its own.
+    pub(crate) fn exempt(&mut self, cost: Duration) {
+        self.exempt += cost;
     }
 
     /// Work at a boundary begins.
@@ -132,8 +139,10 @@ impl Budget {
 
     /// Work at a boundary is done.
     pub(crate) fn spend(&mut self) {
+        let worked = self.now();
         let Some(begun) = self.begun.take() else { return };
-        let (worked, taken) = (begun.work(), begun.elapsed());
+        let taken = begun.elapsed();
+        self.exempt = Duration::ZERO;
         self.spent += worked;
         self.taken += taken;
         if let Some(entry) = self.shared {

@@ -5,6 +5,7 @@
 
 mod mimalloc;
 mod source;
+mod spacing;
 
 use std::os::raw::{c_char, c_int, c_void};
 
@@ -15,9 +16,10 @@ use pyo3::prelude::*;
 
 use self::mimalloc::Mimalloc;
 use self::source::Source;
+use self::spacing::{Due, Now, Spacing};
 use crate::budget::{Budget, RESERVE};
 use crate::own;
-use crate::stopwatch::{Stopwatch, ordinary, process_time};
+use crate::stopwatch::{Stopwatch, monotonic, ordinary, process_time};
 use crate::symbols::find;
 
 /// One reading of the process's memory, in bytes.
@@ -117,6 +119,8 @@ pub(crate) struct Meter {
     wrapped: [Unwrap; 4],
     last: Malloc,
     cost: Duration,
+    /// Where malloc alone tells what is in use.
+    spacing: Spacing,
     /// CPU time of the process from which on malloc may be asked again beside the sums.
     next: Duration,
     /// The sums were found not to tell, which is still to be said.
@@ -159,6 +163,7 @@ impl Meter {
             wrapped: [Unwrap::default(); 4],
             last: Malloc::default(),
             cost: Duration::ZERO,
+            spacing: Spacing::default(),
             next: Duration::ZERO,
             lost: false,
         }
@@ -221,19 +226,22 @@ impl Meter {
 
     /// A whole reading.
     ///
-    /// A heap with very many free blocks makes malloc's own figures dear: then they are read as the budget allows, and
+    /// A heap with very many free blocks makes malloc's own figures dear: then they are read where [`Spacing`] has it, and
     /// are those of the last reading in between.
-    pub(crate) fn read(&mut self, py: Python<'_>, unit: Unit, budget: &Budget) -> Reading {
-        let detailed = self.is_due(unit, budget);
+    pub(crate) fn read(&mut self, py: Python<'_>, unit: Unit, budget: &mut Budget) -> Reading {
+        let now = Now { wall: monotonic(), cpu: ordinary(process_time()) };
+        let due = self.due(unit, now, budget);
+        let detailed = due != Due::No;
         if detailed {
             let started = Stopwatch::start();
             self.last = self.malloc();
             self.cost = started.work();
-            self.next = ordinary(process_time()) + self.cost * REST;
+            self.next = now.cpu + self.cost * REST;
             self.lost |= self.source.check(self.last.used);
-        } else if let Source::Allocator = self.source {
-            // What was dear once, on a busy machine say, is tried again in the end.
-            self.cost = self.cost * 7 / 8;
+            self.spacing.read(unit, due, now, self.cost);
+            if due == Due::Must {
+                budget.exempt(self.cost);
+            }
         }
         let counted = self.source.counted();
         let malloc = counted.map_or(self.last, |counted| Malloc {
@@ -266,18 +274,23 @@ impl Meter {
 impl Meter {
     /// Is malloc to be asked at this boundary? With the sums, what it keeps free is beside the point: that gets a small share
     /// of the process's time, out of what others leave; but at the ends of epochs as before, where it is cheap.
-    fn is_due(&self, unit: Unit, budget: &Budget) -> bool {
+    fn due(&mut self, unit: Unit, now: Now, budget: &Budget) -> Due {
         let Some(counted) = self.source.counted() else {
-            return self.cost < CHEAP || budget.allows(self.cost, Duration::ZERO);
+            return match self.spacing.pass(unit, now, self.cost) {
+                Due::Must => Due::Must,
+                _ if self.cost < CHEAP => Due::May,
+                Due::May if budget.allows(self.cost, RESERVE) => Due::May,
+                _ => Due::No,
+            };
         };
         let cost = if self.cost.is_zero() {
             PER_BLOCK * u32::try_from(counted.blocks).unwrap_or(u32::MAX)
         } else {
             self.cost
         };
-        let rested = ordinary(process_time()) >= self.next;
+        let rested = now.cpu >= self.next;
         let cheap = cost < CHEAP_BESIDE || (cost < CHEAP && (unit == Unit::Epoch || rested));
-        cheap || (rested && budget.allows(cost, RESERVE))
+        if cheap || (rested && budget.allows(cost, RESERVE)) { Due::May } else { Due::No }
     }
 }
 

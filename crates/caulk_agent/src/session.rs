@@ -199,7 +199,7 @@ impl Session {
             return Ok(());
         }
         let started = Stopwatch::start();
-        let mut reading = self.meter.read(py, unit, &self.budget);
+        let mut reading = self.meter.read(py, unit, &mut self.budget);
         let own = self.sampler.map_or(0, Sampler::shared_bytes);
         reading.shm = reading.shm.saturating_sub(own);
         if self.meter.has_lost_sums() {
