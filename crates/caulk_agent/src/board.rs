@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use caulk_wire::Unit;
-use caulk_wire::board::{BOARD_BYTES, BOARD_VARIABLE, ENTRIES, ENTRY_BYTES, entry};
+use caulk_wire::board::{BOARD_BYTES, BOARD_VARIABLE, ENTRIES, ENTRY_BYTES, LOOKS, entry, looks};
 
 /// One process's entry; mapped until the process ends.
 #[derive(Debug, Clone, Copy)]
@@ -53,9 +53,31 @@ pub(crate) fn own_entry() -> Option<Entry> {
     })
 }
 
-fn entries() -> Option<impl Iterator<Item = Entry>> {
+/// How often the supervisor has asked for a look at what processes hold.
+pub(crate) fn looks_asked() -> u32 {
+    look_word(looks::ASKED).map_or(0, |asked| asked.load(Ordering::Acquire))
+}
+
+/// Such a look was taken, and what it found was sent.
+pub(crate) fn look_taken() {
+    if let Some(taken) = look_word(looks::TAKEN) {
+        taken.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn look_word(at: usize) -> Option<&'static AtomicU32> {
+    let board = board()?;
+    // SAFETY: within the board, aligned, and never unmapped.
+    Some(unsafe { board.byte_add(LOOKS + at).cast().as_ref() })
+}
+
+fn board() -> Option<NonNull<u8>> {
     static BOARD: OnceLock<Option<Board>> = OnceLock::new();
-    let board = BOARD.get_or_init(Board::open).as_ref()?.0;
+    BOARD.get_or_init(Board::open).as_ref().map(|board| board.0)
+}
+
+fn entries() -> Option<impl Iterator<Item = Entry>> {
+    let board = board()?;
     // SAFETY: within the board.
     Some((0..ENTRIES).map(move |index| Entry(unsafe { board.byte_add(index * ENTRY_BYTES) })))
 }
@@ -69,9 +91,15 @@ impl Board {
             return None;
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping that replaces none.
-        let mapped =
-            unsafe { libc::mmap(std::ptr::null_mut(), BOARD_BYTES, protection, libc::MAP_SHARED, file, 0) };
+        // SAFETY: opened above.
+        let length = unsafe { libc::lseek(file, 0, libc::SEEK_END) };
+        // That of a supervisor of another version may be smaller: what is beyond its end must not be touched.
+        let mapped = if usize::try_from(length).is_ok_and(|length| length >= BOARD_BYTES) {
+            // SAFETY: a new mapping that replaces none.
+            unsafe { libc::mmap(std::ptr::null_mut(), BOARD_BYTES, protection, libc::MAP_SHARED, file, 0) }
+        } else {
+            libc::MAP_FAILED
+        };
         // SAFETY: opened above.
         unsafe { libc::close(file) };
         if mapped == libc::MAP_FAILED { None } else { NonNull::new(mapped.cast()).map(Self) }

@@ -20,6 +20,7 @@ use crate::exclusive::Exclusive;
 use crate::frames;
 use crate::handlers::{after, own_failure};
 use crate::heap::{loaded, member};
+use crate::session;
 use crate::symbols::find;
 
 type Strike = extern "C" fn();
@@ -213,7 +214,10 @@ fn is_on_the_way(py: Python<'_>) -> bool {
 
 fn call(py: Python<'_>) -> PyResult<()> {
     match CALL.with(|call| call.clone_ref(py)) {
-        Some(call) if !is_watched(py) => call.call0(py).map(drop),
+        Some(call) if !is_watched(py) => {
+            session::look_if_asked(py)?;
+            call.call0(py).map(drop)
+        }
         _ => Ok(()),
     }
 }

@@ -63,6 +63,11 @@ pub(crate) fn after_fork() {
     UNDER_WAY.store(0, Ordering::Relaxed);
 }
 
+/// Is there any?
+pub(crate) fn are_under_way() -> bool {
+    UNDER_WAY.load(Ordering::Relaxed) > 0
+}
+
 /// Backward passes under way, one inside the other, on whatever thread.
 #[pyfunction]
 fn passes() -> u32 {

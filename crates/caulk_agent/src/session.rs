@@ -11,10 +11,12 @@ use pyo3::prelude::*;
 
 mod asked;
 mod entry;
+mod last;
 mod trend;
 mod working;
 
 pub(crate) use entry::register;
+pub(crate) use last::look_if_asked;
 use trend::Trend;
 
 use crate::budget::{Budget, LONGEST_PAUSE, Price, RESERVE};
@@ -87,6 +89,17 @@ struct Cut {
     /// Process whose boundary this is, where it is taken over; 0 for the process's own.
     of: u32,
     with_census: bool,
+    /// Is the census to be taken whatever it costs?
+    last: Option<Last>,
+}
+
+/// Why this boundary may be the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// The program may be ended at any moment.
+    Near,
+    /// It ends in an orderly way, and has let go of much: its memory is that of no step.
+    AtExit,
 }
 
 impl Cut {
@@ -117,12 +130,17 @@ struct Session {
     suspects: Suspects,
     types: AddressMap<u64>,
     seq: u32,
+    /// The boundary that was cut last, and when.
+    last: Option<(Cut, Duration)>,
     /// Boundaries that no reading was taken at.
     passed_over: u32,
     epochs: u64,
     /// What the last census cost, and how many blocks of pymalloc there were.
     census_cost: Option<(Duration, u64)>,
     prices: Prices,
+    /// When the session began, and when the last census was taken.
+    began: Duration,
+    looked_at: Option<Duration>,
     /// Boundaries at which the last censuses were taken, newest first.
     censuses: Vec<u32>,
     mean_small: Option<f64>,
@@ -159,10 +177,13 @@ impl Session {
             suspects: Suspects::default(),
             types: AddressMap::default(),
             seq: 0,
+            last: None,
             passed_over: 0,
             epochs: 0,
             census_cost: None,
             prices: Prices::default(),
+            began: monotonic(),
+            looked_at: None,
             censuses: Vec::new(),
             mean_small: None,
             trends: [Trend::default(); 3],
@@ -186,13 +207,14 @@ impl Session {
     }
 
     fn boundary(&mut self, py: Python<'_>, cut: Cut) -> PyResult<()> {
-        let Cut { unit, index, steps, phase, of, with_census } = cut;
+        let Cut { unit, index, steps, phase, of, with_census, last } = cut;
         if self.channel.is_closed() {
             // Nobody listens any more: nothing is worth its cost.
             self.disarm(py);
             return Ok(());
         }
         self.budget.begin();
+        self.last = Some((cut, monotonic()));
         self.join_the_board(cut);
         if of != 0 && self.is_passed_over() {
             self.budget.spend();
@@ -200,6 +222,7 @@ impl Session {
         }
         let started = Stopwatch::start();
         let mut reading = self.meter.read(py, unit, &mut self.budget);
+        reading.fresh &= last != Some(Last::AtExit);
         let own = self.sampler.map_or(0, Sampler::shared_bytes);
         reading.shm = reading.shm.saturating_sub(own);
         if self.meter.has_lost_sums() {
@@ -223,11 +246,12 @@ impl Session {
         self.budget.hold(if early { RESERVE } else { Duration::ZERO });
         let sparing = early || of != 0;
         let cost = self.census_cost.map_or(TYPICAL_CENSUS, |_| self.census_price(reading.small_blocks));
-        let with_census = with_census
-            && unit <= self.tracked
-            && self.trends[unit as usize].take(unit, level, cost, crate::heap::modules(py), sparing);
+        let with_census = last.is_some()
+            || with_census
+                && unit <= self.tracked
+                && self.trends[unit as usize].take(unit, level, cost, crate::heap::modules(py), sparing);
         self.claim_credit();
-        if with_census {
+        if with_census && last.is_none() {
             self.track(unit);
         }
         if unit <= self.tracked || self.suspects.trace_is_overdue() {
@@ -244,7 +268,7 @@ impl Session {
         let shares = self.shares(cut, reading);
         let paused = CollectorPaused::new(py);
         let mut heap = Heap::new(py);
-        let census = self.census(&mut heap, with_census, cut.reserve(), reading.small_blocks);
+        let census = self.census(&mut heap, with_census, cut, reading.small_blocks);
         let mut boundary = Boundary {
             seq,
             time_ns: monotonic().as_nanos() as u64,
@@ -266,8 +290,10 @@ impl Session {
         self.in_use = level;
         boundary.cost_ns = started.elapsed().as_nanos() as u64;
         self.channel.send(&boundary.into());
-        if let Some(census) = census {
-            self.compare(&mut heap, census, seq, paused.was_enabled());
+        match census {
+            Some(census) if unit > self.tracked => self.compare_known(&mut heap, census, seq),
+            Some(census) => self.compare(&mut heap, census, seq, paused.was_enabled()),
+            None => {}
         }
         self.look_at_the_profiler(py, unit);
         if unit <= self.tracked {
@@ -416,18 +442,12 @@ impl Session {
         }
     }
 
-    fn census(
-        &mut self,
-        heap: &mut Heap<'_>,
-        wanted: bool,
-        reserve: Duration,
-        blocks: u64,
-    ) -> Option<Census> {
+    fn census(&mut self, heap: &mut Heap<'_>, wanted: bool, cut: Cut, blocks: u64) -> Option<Census> {
         if !wanted || self.no_census {
             return None;
         }
         let price = self.census_price(blocks);
-        if !self.budget.allows(price, reserve) {
+        if cut.last.is_none() && !self.budget.allows(price, cut.reserve()) {
             // What was dear once, on a crowded machine say, need not be now: a heap that was never looked at again would
             // hide what grows in it.
             if !self.budget.fits(price) {
@@ -438,6 +458,7 @@ impl Session {
         let started = Stopwatch::start();
         let census = census::take(heap, &self.suspects.owners(), &mut self.nursery);
         self.census_cost = Some((started.work(), blocks));
+        self.looked_at = Some(monotonic());
         census.map_err(|failure| self.without_census(failure)).ok()
     }
 

@@ -114,6 +114,34 @@ impl Suspects {
         explained.for_each(|item| item.send_lengths(channel));
     }
 
+    /// Takes in how long what is followed has become amid an epoch. What is shorter than at its end may be filled again.
+    /// All of it is kept alive.
+    pub(crate) fn meet_known(
+        &mut self,
+        heap: &mut Heap<'_>,
+        census: &Census,
+        boundary: u32,
+        channel: &mut Channel,
+    ) {
+        let mut met = AddressSet::default();
+        for seen in &census.containers {
+            let Some(&at) = self.by_address.get(&seen.address) else { continue };
+            let item = &mut self.items[at];
+            if item.address != Some((seen.address, type_address(seen.address))) {
+                continue;
+            }
+            met.insert(seen.address);
+            if seen.len as u64 > item.newest() {
+                item.pending.push((boundary, seen.len as u64));
+                item.shallow = heap.shallow_bytes(seen.address) as u64;
+            }
+        }
+        self.forget_dead(&met);
+        heap.keep(met);
+        let explained = self.items.iter_mut().filter(|item| item.explained);
+        explained.for_each(|item| item.send_lengths(channel));
+    }
+
     fn forget_dead(&mut self, met: &AddressSet) {
         for (address, at) in &self.by_address {
             if !met.contains(address) {

@@ -36,6 +36,13 @@ pub(crate) fn is_made_anew(looks: &[&Contents]) -> bool {
     numbers.is_some_and(|numbers| numbers.len() > 1 && numbers.windows(2).all(anew))
 }
 
+/// What was counted last and where, on the axis of a scale: amid a unit, if the program was about to end.
+fn newest(process: &Process<'_>, scale: Scale, lengths: &[&ContainerLen]) -> Option<(f64, u64)> {
+    let newest = lengths.iter().max_by_key(|length| length.boundary)?;
+    let at = units::interpolated(process, scale, process.boundary(newest.boundary)?)?;
+    Some((at, newest.len))
+}
+
 /// The growth of one thing that was followed.
 #[derive(Debug, Clone)]
 pub(crate) struct Rate {
@@ -81,6 +88,9 @@ impl Rate {
             return None;
         }
         let judgement = judge_counts(&points);
+        let (at, elements) = newest(process, scale, lengths)
+            .filter(|(at, len)| *at > last.at && *len as f64 > last.value)
+            .unwrap_or((last.at, last.value as u64));
         let kind = lengths[0].kind;
         let empty = Vec::new();
         let contents = process.contents.get(&id).unwrap_or(&empty);
@@ -98,11 +108,11 @@ impl Rate {
             elements_per_unit,
             bytes_per_unit,
             interval: judgement.interval.map(|[low, high]| [spread(low.max(0.0)), spread(high)]),
-            elements: last.value as u64,
+            elements,
             first: first.value as u64,
             points: points.len(),
             span: last.at - first.at,
-            at: last.at,
+            at,
             is_late: false,
             judgement,
         })

@@ -6,6 +6,7 @@
 //!
 //! One thread, one poll loop, no helper threads: a supervisor killed at any point leaves the program unharmed.
 
+mod approach;
 mod board;
 mod cgroup;
 mod clock;

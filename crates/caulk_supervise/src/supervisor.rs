@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::time::Timespec;
 
+use crate::approach::Approach;
 use crate::board::Board;
 use crate::death::{self, Ending};
 use crate::gpus::Gpus;
@@ -30,6 +31,8 @@ use crate::surroundings::Surroundings;
 use crate::tree::Tree;
 use crate::witness::Witness;
 use crate::{LaunchError, Options, Outcome, RunStart, Sink, clock, farewell, launch};
+
+mod last_look;
 
 /// Looking around gets one part in so many of a core; where it costs more, it is done less often.
 const LOOK_DUTY: u64 = 250;
@@ -79,6 +82,8 @@ struct Supervisor<'a> {
     heaps: Option<Heaps>,
     /// Where training processes say how far they are.
     board: Option<Board>,
+    /// How near memory is to its limits.
+    approach: Approach,
     lines: Lines,
     guard: Option<Watch>,
     /// Of the guard, that the kernel enforces; removed at the end.
@@ -136,6 +141,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         gpus: Gpus::default(),
         heaps,
         board,
+        approach: Approach::default(),
         lines: Lines::new(options.progress),
         guard,
         limit,
@@ -364,6 +370,9 @@ impl Supervisor<'_> {
             guard.signalled(signal.as_raw(), clock::now_ns());
         }
         if !to_group && matches!(self.child.try_wait(), Ok(None)) {
+            if signal == Signal::TERM {
+                self.await_looks();
+            }
             let _ = kill_process(child, signal);
         }
         if [Signal::TERM, Signal::INT, Signal::HUP].contains(&signal) {
@@ -412,6 +421,7 @@ impl Supervisor<'_> {
         let processes = self.tree.living().count() as u32;
         let system = self.surroundings.look(now, Sampler::resident(&self.tree), processes);
         self.sink.system(&system);
+        self.watch_limits(now);
         for sample in self.gpus.look(now, || self.tree.living().collect()) {
             self.sink.gpu(&sample);
         }

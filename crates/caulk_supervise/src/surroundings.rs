@@ -171,6 +171,15 @@ impl Surroundings {
         self.cgroup.kills().filter(|kills| left.is_none() || kills.after > kills.before).or(left)
     }
 
+    /// How much room was left below each limit at the last look.
+    pub(crate) fn last_rooms(&self) -> Vec<Room> {
+        let room = |(used, limit)| Room { used, limit };
+        let last = self.levels.back();
+        let system = last.into_iter().flat_map(|look| [look.cgroup, look.machine]).flatten().map(room);
+        let budget = self.limits.budget_bytes.map(|limit| Room { used: self.resident, limit });
+        system.chain(budget).collect()
+    }
+
     /// How much room is left below each limit.
     pub(crate) fn rooms(&mut self) -> Vec<Room> {
         let cgroup = self.cgroup.group.level(&mut self.reader);

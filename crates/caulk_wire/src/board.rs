@@ -10,8 +10,18 @@ pub const BOARD_VARIABLE: &str = "CAULK_BOARD";
 pub const ENTRIES: usize = 64;
 /// Bytes per entry.
 pub const ENTRY_BYTES: usize = 64;
+/// Where, behind the entries, the supervisor asks every process for a look at what it holds.
+pub const LOOKS: usize = ENTRIES * ENTRY_BYTES;
 /// Bytes of the board.
-pub const BOARD_BYTES: usize = ENTRIES * ENTRY_BYTES;
+pub const BOARD_BYTES: usize = LOOKS + ENTRY_BYTES;
+
+/// What is asked and answered, as byte offsets from [`LOOKS`].
+pub mod looks {
+    /// How often a look was asked for, 32 bits.
+    pub const ASKED: usize = 0;
+    /// How many looks processes have taken since it was asked last, 32 bits.
+    pub const TAKEN: usize = 4;
+}
 
 /// Fields of an entry, as byte offsets.
 pub mod entry {

@@ -7,7 +7,7 @@ use caulk_wire::{
 };
 use pyo3::prelude::*;
 
-use super::{Cut, Session};
+use super::{Cut, Session, last};
 use crate::exclusive::Exclusive;
 use crate::stopwatch::monotonic;
 use crate::{board, census, clock, frames, heap, passes, trace};
@@ -81,7 +81,7 @@ fn boundary(
 ) -> PyResult<()> {
     let unit = Unit::ALL.get(unit as usize).copied().unwrap_or_default();
     let phase = Phase::ALL.get(phase as usize).copied().unwrap_or_default();
-    let cut = Cut { unit, index, steps, phase, of, with_census: level > 0 };
+    let cut = Cut { unit, index, steps, phase, of, with_census: level > 0, last: None };
     // Only what the program itself must see comes back: Ctrl-C and the like while a Python function was called.
     guarded(|session| session.boundary(py, cut)).unwrap_or(Ok(()))
 }
@@ -96,11 +96,11 @@ fn progress_of(pid: u32) -> Option<(u64, u64, u64)> {
 
 /// An optimizer step went by: an armed trace that has seen enough is taken down.
 #[pyfunction]
-fn step(py: Python<'_>, steps: u64) {
-    let _ = steps;
+fn step(py: Python<'_>, steps: u64) -> PyResult<()> {
     if trace::is_armed() {
         guarded(|session| session.suspects.finish_trace_if_enough(py, &mut session.channel));
     }
+    last::stepped(py, steps)
 }
 
 /// The process has this rank in a distributed job.
@@ -167,7 +167,8 @@ fn note(code: &str, text: &str) {
 
 /// The process ends in an orderly way.
 #[pyfunction]
-fn bye(py: Python<'_>, steps: u64, epochs: u64) {
+fn bye(py: Python<'_>, steps: u64, epochs: u64) -> PyResult<()> {
+    let looked = guarded(|session| session.look_once_more(py)).unwrap_or(Ok(()));
     guarded(|session| {
         session.suspects.finish_trace(py, &mut session.channel);
         session.suspects.finish_peak(py, &mut session.channel);
@@ -186,6 +187,7 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) {
         };
         session.channel.send(&bye.into());
     });
+    looked
 }
 
 /// Caulk has failed somewhere: whatever is armed is taken off, and nothing is armed again.
