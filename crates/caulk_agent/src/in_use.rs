@@ -179,6 +179,16 @@ impl Meter {
         std::mem::take(&mut self.lost)
     }
 
+    /// Does the allocator say anything at all?
+    pub(crate) fn knows(&self) -> bool {
+        !matches!(self.allocator, Allocator::Unknown)
+    }
+
+    /// What it cost to ask the allocator last, as on an ordinary machine.
+    pub(crate) fn cost(&self) -> Duration {
+        self.cost
+    }
+
     pub(crate) fn allocator_name(&self) -> &'static str {
         match self.allocator {
             Allocator::Glibc2(_) | Allocator::Glibc(_) => "glibc",

@@ -6,32 +6,33 @@
 use std::time::Duration;
 
 use caulk_wire::heap::Refusal;
-use caulk_wire::{Boundary, Note, Phase, Trim, TypeCount, Types, Unit};
+use caulk_wire::{Boundary, Note, Phase, Trim, Unit};
 use pyo3::prelude::*;
 
 mod asked;
 mod entry;
 mod last;
+mod left_out;
+mod looks;
 mod trend;
 mod working;
 
 pub(crate) use entry::register;
 pub(crate) use last::look_if_asked;
+use left_out::LeftOut;
 use trend::Trend;
 
-use crate::budget::{Budget, LONGEST_PAUSE, Price, RESERVE};
-use crate::census::{self, Census, CollectorPaused, Failure, Tally, Tracker};
+use crate::budget::{Budget, Price, RESERVE};
+use crate::census::{self, CollectorPaused, Tracker};
 use crate::channel::Channel;
 use crate::copied::Copied;
 use crate::cuda;
 use crate::cuda_history::{History, Recorded};
 use crate::garbage::Nursery;
 use crate::graphs::Graphs;
-use crate::heap::{Address, AddressMap, Heap};
+use crate::heap::{AddressMap, Heap};
 use crate::heap_profile::{self, Sampler};
-use crate::holders::Scope;
 use crate::in_use::{self, Meter, Reading};
-use crate::lasting;
 use crate::opened;
 use crate::profiler;
 use crate::replaced::Replaced;
@@ -39,15 +40,11 @@ use crate::segments::Segments;
 use crate::sharing::SharesMeter;
 use crate::stopwatch::{Stopwatch, monotonic};
 use crate::suspects::Suspects;
-use crate::torch::Torch;
 
-/// CPU time that a census of an unknown heap is taken to cost: of a process with torch, and per block of pymalloc.
+/// CPU time that a census of a process with torch is taken to cost before there was one.
 const TYPICAL_CENSUS: Duration = Duration::from_millis(40);
-const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 /// Epoch at which malloc is first asked to give pages back, where the user wants that; then at powers of two.
 const FIRST_TRIM: u64 = 4;
-/// Types reported per census: the largest, and as many of the fastest growing.
-const TYPE_ROWS: usize = 16;
 
 /// What the parts of a comparison are taken to cost.
 struct Prices {
@@ -102,13 +99,6 @@ enum Last {
     AtExit,
 }
 
-impl Cut {
-    /// What must be left of the budget for more important boundaries.
-    fn reserve(self) -> Duration {
-        if self.unit == Unit::Epoch { Duration::ZERO } else { RESERVE }
-    }
-}
-
 /// What one process has told so far.
 struct Session {
     channel: Channel,
@@ -132,15 +122,15 @@ struct Session {
     seq: u32,
     /// The boundary that was cut last, and when.
     last: Option<(Cut, Duration)>,
+    left_out: LeftOut,
     /// Boundaries that no reading was taken at.
     passed_over: u32,
     epochs: u64,
     /// What the last census cost, and how many blocks of pymalloc there were.
     census_cost: Option<(Duration, u64)>,
     prices: Prices,
-    /// When the session began, and when the last census was taken.
+    /// When the session began.
     began: Duration,
-    looked_at: Option<Duration>,
     /// Boundaries at which the last censuses were taken, newest first.
     censuses: Vec<u32>,
     mean_small: Option<f64>,
@@ -178,12 +168,12 @@ impl Session {
             types: AddressMap::default(),
             seq: 0,
             last: None,
+            left_out: LeftOut::default(),
             passed_over: 0,
             epochs: 0,
             census_cost: None,
             prices: Prices::default(),
             began: monotonic(),
-            looked_at: None,
             censuses: Vec::new(),
             mean_small: None,
             trends: [Trend::default(); 3],
@@ -233,11 +223,13 @@ impl Session {
         let cuda = cuda::memory(py)?;
         if unit == Unit::Epoch {
             self.epochs += 1;
+            self.left_out.epochs += 1;
+            self.left_out.read += u32::from(reading.fresh);
         }
         if self.mean_small.is_none() {
             // Once, before the first figures: a mean that changed later would look like growth.
             let _paused = CollectorPaused::new(py);
-            let worth = self.budget.allows(predicted_cost(reading.small_blocks), Duration::ZERO);
+            let worth = self.budget.allows(looks::predicted_cost(reading.small_blocks), Duration::ZERO);
             self.mean_small = Some(if worth { census::mean_small_object(&mut Heap::new(py)) } else { 64.0 });
         }
         let level = self.level(reading);
@@ -428,169 +420,29 @@ impl Session {
         self.suspects.finish_peak(py, &mut self.channel);
     }
 
+    /// Says what was left out because of its price.
+    fn say_what_was_left_out(&mut self) {
+        let known = self.meter.knows();
+        if let Some(text) = self.left_out.readings(self.meter.cost()).filter(|_| known) {
+            self.note("readings-left-out", &text);
+        }
+        let cost = self.census_cost.map_or(Duration::ZERO, |(cost, _)| cost);
+        if let Some(text) =
+            self.left_out.censuses(cost).filter(|_| self.suspects.is_empty() && !self.too_long)
+        {
+            self.note("censuses-left-out", &text);
+        }
+    }
+
     /// Nothing is looked into any more.
     fn end(&mut self, py: Python<'_>) {
         self.disarm(py);
         self.no_census = true;
     }
 
-    /// What a census is taken to cost: as much as the last one, by the size of the heap.
-    fn census_price(&self, blocks: u64) -> Duration {
-        match self.census_cost {
-            Some((cost, before)) => cost.mul_f64(blocks as f64 / before.max(1) as f64),
-            None => predicted_cost(blocks),
-        }
-    }
-
-    fn census(&mut self, heap: &mut Heap<'_>, wanted: bool, cut: Cut, blocks: u64) -> Option<Census> {
-        if !wanted || self.no_census {
-            return None;
-        }
-        let price = self.census_price(blocks);
-        if cut.last.is_none() && !self.budget.allows(price, cut.reserve()) {
-            // What was dear once, on a crowded machine say, need not be now: a heap that was never looked at again would
-            // hide what grows in it.
-            if !self.budget.fits(price) {
-                self.census_cost = Some((price * 7 / 8, blocks));
-            }
-            return None;
-        }
-        let started = Stopwatch::start();
-        let census = census::take(heap, &self.suspects.owners(), &mut self.nursery);
-        self.census_cost = Some((started.work(), blocks));
-        self.looked_at = Some(monotonic());
-        census.map_err(|failure| self.without_census(failure)).ok()
-    }
-
-    fn without_census(&mut self, failure: Failure) {
-        let (code, text) = match failure {
-            Failure::Unavailable => (
-                "census-unavailable",
-                "this interpreter's objects cannot be looked through safely, so that no container is named; run the \
-                 program with CPython 3.10 to 3.14, as python.org, conda or Debian build it",
-            ),
-            Failure::TooLong => (
-                "census-too-long",
-                "the program holds too many objects to be looked through in the time of a pause, so that containers \
-                 that grow may not be named; they are compared again when the objects are fewer",
-            ),
-            Failure::NoMemory => (
-                "census-without-memory",
-                "there was no memory left for comparing what the program holds: no more containers are named",
-            ),
-        };
-        if failure == Failure::TooLong && !std::mem::replace(&mut self.too_long, true) {
-            return;
-        }
-        let first = !std::mem::replace(&mut self.said_no_census, true);
-        if first {
-            self.note(code, text);
-        }
-        self.no_census |= failure != Failure::TooLong;
-    }
-
-    fn compare(&mut self, heap: &mut Heap<'_>, census: Census, seq: u32, collects: bool) {
-        self.censuses.insert(0, seq);
-        self.censuses.truncate(census::MOST_CENSUSES);
-        // First of all: what is kept alive from here on would seem to be in use.
-        let (nursery, sampler) = (&mut self.nursery, self.sampler);
-        let paths = self.prices.paths.expected();
-        let waiting = self.suspects.waiting(paths, !self.budget.affords(paths, RESERVE));
-        let garbage = nursery.pay(&self.budget, waiting, |nursery| nursery.look(heap, sampler)).flatten();
-        // The census's addresses are good until something is called. What is looked into is kept alive before that: any
-        // call may let another thread run, which lets go of what it held.
-        let tensors = heap.hold(census.tensors.iter().copied().filter(|_| !self.shares_many(&census)));
-        let mut fresh = self.replaced.meet(heap, &census, &self.tracker, &self.suspects, self.in_use, seq);
-        let types = self.largest_types(heap, &census);
-        self.suspects.confirm_owners(heap, &census.alive);
-        let grown = match self.tracker.update(&census) {
-            Ok(grown) => grown,
-            Err(error) => return self.without_census(error.into()),
-        };
-        self.suspects.meet_containers(heap, &census, &grown, &self.censuses, &mut self.channel);
-        drop(census);
-        // Reading a tensor's attribute runs Python code where a mode is active (`torch.set_default_device`): off.
-        let _overrides_off = Torch::new(heap.py);
-        if let Some(garbage) = garbage {
-            self.channel.send(&garbage.told(heap, seq, collects).into());
-        }
-        self.send_types(heap, types, seq);
-        let Self { budget, prices, suspects, channel, sampler, .. } = self;
-        // Once for each thing that grows, however long the pause is: without a name it is worth nothing.
-        let sparing = !budget.affords(prices.paths.expected(), RESERVE);
-        if suspects.has_unexplained(Scope::User, sparing) {
-            prices.paths.pay_at_last(budget, || suspects.explain(heap, Scope::User, seq, channel));
-        }
-        let sparing = !budget.affords(prices.everywhere.expected(), RESERVE);
-        if suspects.has_unexplained(Scope::All, sparing) {
-            let search = || suspects.explain(heap, Scope::All, seq, channel);
-            prices.everywhere.pay_at_last(budget, search);
-        }
-        let (lasting, elders) = (std::mem::take(&mut fresh.lasting), std::mem::take(&mut fresh.elders));
-        prices.names.pay(budget, || suspects.follow_names(heap, seq, *sampler, channel));
-        suspects.watch_exit(heap.py, seq, channel);
-        if !lasting.is_empty() {
-            // Where nothing of the program's is known to grow, this is what the pause was made for.
-            let known = suspects.follows_users();
-            let tracker = &self.tracker;
-            let look = || lasting::look(heap, lasting, elders, suspects, tracker);
-            let look = if known {
-                prices.lasting.pay(budget, look)
-            } else {
-                prices.lasting.pay_at_last(budget, look)
-            };
-            let look = look.unwrap_or_default();
-            self.replaced.remember(&look.picked);
-            suspects.meet_lasting(look.kept, seq, channel);
-        }
-        let renewed = prices.replaced.pay(budget, || self.replaced.look(heap, fresh, suspects, seq));
-        suspects.meet_renewed(renewed.unwrap_or_default(), seq, channel);
-        let graphs =
-            prices.graphs.pay(budget, || self.graphs.look(heap, &tensors, &self.tracker, suspects, *sampler));
-        suspects.meet_graphs(graphs.unwrap_or_default(), seq, channel);
-        // Nothing but the program itself may seem to hold what is looked into next.
-        drop(tensors);
-        suspects.look(heap, seq, self.epochs, budget, *sampler, channel);
-        let sparing = !budget.affords(prices.arming.expected(), RESERVE);
-        prices.arming.pay_at_last(budget, || suspects.arm(heap, sparing, channel));
-    }
-
-    /// The largest types and as many of the fastest growing, kept alive.
-    fn largest_types(&mut self, heap: &mut Heap<'_>, census: &Census) -> Vec<(Address, Tally)> {
-        let before = std::mem::take(&mut self.types);
-        self.types = census.types.iter().map(|(address, tally)| (*address, tally.bytes)).collect();
-        let gained = |(address, tally): &(Address, Tally)| {
-            tally.bytes.saturating_sub(before.get(address).copied().unwrap_or(0))
-        };
-        let mut rows: Vec<(Address, Tally)> =
-            census.types.iter().map(|(address, tally)| (*address, *tally)).collect();
-        rows.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.bytes));
-        let mut growing = rows.split_off(TYPE_ROWS.min(rows.len()));
-        growing.retain(|row| gained(row) > 0);
-        growing.sort_by_key(|row| std::cmp::Reverse(gained(row)));
-        rows.extend(growing.into_iter().take(TYPE_ROWS));
-        heap.keep(rows.iter().map(|(address, _)| *address));
-        rows
-    }
-
-    fn send_types(&mut self, heap: &Heap<'_>, rows: Vec<(Address, Tally)>, boundary: u32) {
-        let named = |(address, tally): (Address, Tally)| TypeCount {
-            name: heap.name_of_type(address),
-            count: tally.count,
-            bytes: tally.bytes,
-        };
-        self.channel.send(&Types { boundary, rows: rows.into_iter().map(named).collect() }.into());
-    }
-
     fn note(&mut self, code: &str, text: &str) {
         self.channel.send(&Note { code: code.into(), text: text.into() }.into());
     }
-}
-
-/// What a first census is taken to cost, by the number of pymalloc's blocks. A guess that could not be paid would never be put
-/// right, and a census that takes too long gives itself up.
-fn predicted_cost(blocks: u64) -> Duration {
-    (CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX)).min(LONGEST_PAUSE / 2)
 }
 
 fn why_no_lines(refusal: Refusal) -> Option<&'static str> {

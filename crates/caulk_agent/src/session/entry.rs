@@ -179,6 +179,7 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) -> PyResult<()> {
             );
             session.note("messages-dropped", &text);
         }
+        session.say_what_was_left_out();
         let bye = Bye {
             steps,
             epochs,

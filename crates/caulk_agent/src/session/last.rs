@@ -12,12 +12,12 @@ use super::{Cut, Last, Session};
 use crate::census::Census;
 use crate::heap::Heap;
 use crate::holders::Scope;
-use crate::stopwatch::monotonic;
+use crate::stopwatch::{monotonic, process_time};
 use crate::torch::Torch;
 use crate::{board, passes};
 
-/// At an orderly end there is one more look if the last was longer ago than one part in so many of the process's life.
-const OLD: u32 = 5;
+/// What the look at an orderly end may cost beyond the budget: one part in so many of the process's CPU time.
+const SHARE: u32 = 100;
 
 /// Optimizer steps so far.
 static STEPS: AtomicU64 = AtomicU64::new(0);
@@ -47,16 +47,9 @@ impl Session {
     /// At an orderly end of a program with epochs.
     pub(super) fn look_once_more(&mut self, py: Python<'_>) -> PyResult<()> {
         let follows = self.tracked == Unit::Epoch && !self.suspects.is_empty();
-        let is_old = self.looked_at.is_some_and(|at| {
-            let (now, began) = (monotonic(), self.began);
-            now.saturating_sub(at) * OLD > now.saturating_sub(began)
-        });
         let price = self.census_cost.map_or(Duration::MAX, |(cost, _)| cost);
-        if follows && is_old && self.budget.affords(price, Duration::ZERO) {
-            self.look_now(py, Last::AtExit)
-        } else {
-            Ok(())
-        }
+        let affordable = self.budget.affords(price, Duration::ZERO) || price < process_time() / SHARE;
+        if follows && affordable { self.look_now(py, Last::AtExit) } else { Ok(()) }
     }
 
     /// Looks at what is known to grow, or, where boundaries of this kind are what censuses are compared at, at everything.

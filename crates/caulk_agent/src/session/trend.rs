@@ -24,6 +24,11 @@ const FIRST_LOOKS: u32 = 5;
 /// An epoch without growth is looked at all the same once in so many.
 const SELDOM: u32 = 4;
 
+/// A census that costs more than this is taken at growing distances once it has been taken a few times ...
+const DEAR: Duration = Duration::from_millis(60);
+/// ... from the boundary of one to that of the next.
+const DISTANCE: f64 = 1.5;
+
 /// How memory has moved over the boundaries of one unit.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Trend {
@@ -39,6 +44,8 @@ pub(super) struct Trend {
     /// Level at the last census.
     looked: u64,
     since: u32,
+    /// Boundary at which a dear census is due next.
+    next: u32,
     /// When the last boundary and the last census were.
     at: Duration,
     looked_at: Duration,
@@ -76,7 +83,8 @@ impl Trend {
         if rising {
             self.risen = Some(self.boundaries);
         }
-        let worth = if !sparing && (unit == Unit::Epoch || slow) { regular } else { rising };
+        let spaced = cost <= DEAR || self.boundaries <= FIRST || self.boundaries >= self.next || turns;
+        let worth = if !sparing && (unit == Unit::Epoch || slow) { regular && spaced } else { rising };
         // Finer boundaries must not use up what the epochs need.
         let rested = unit == Unit::Epoch
             || self.looks < FIRST_LOOKS
@@ -90,12 +98,36 @@ impl Trend {
             self.looked_at = now;
             self.looks += 1;
             self.since = 0;
+            self.next = (f64::from(self.boundaries) * DISTANCE).ceil() as u32;
         }
         worth && rested
+    }
+
+    /// The census could not be paid for: it is due at the next boundary.
+    pub(super) fn put_off(&mut self) {
+        self.next = self.boundaries + 1;
     }
 
     /// Has memory risen lately, so that this is no warm-up or noise of some time ago?
     pub(super) fn rises(&self) -> bool {
         self.risen.is_some_and(|at| self.boundaries - at < BLOCK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Epochs with a census, of those of a program that grows by 1 MB in each.
+    fn censuses(epochs: u32, cost: Duration) -> Vec<u32> {
+        let mut trend = Trend::default();
+        let mut take = |epoch: u32| trend.take(Unit::Epoch, u64::from(epoch) << 20, cost, 0, false);
+        (1..=epochs).filter(|epoch| take(*epoch)).collect()
+    }
+
+    #[test]
+    fn a_dear_census_is_taken_at_growing_distances() {
+        assert_eq!(censuses(40, DEAR * 2), [1, 2, 3, 5, 8, 12, 18, 27]);
+        assert_eq!(censuses(8, DEAR), [1, 2, 3, 4, 5, 6, 7, 8]);
     }
 }

@@ -64,8 +64,9 @@ impl Session {
     /// What a forked process that works for another still shares, where the boundary is worth a reading.
     pub(super) fn shares(&mut self, cut: Cut, reading: Reading) -> Shares {
         let wanted = cut.of != 0 && cut.with_census;
+        let reserve = self.reserve(cut.unit);
         let meter = self.shares.as_mut().filter(|_| wanted);
-        meter.and_then(|meter| meter.read(reading.rss, cut.reserve(), &self.budget)).unwrap_or_default()
+        meter.and_then(|meter| meter.read(reading.rss, reserve, &self.budget)).unwrap_or_default()
     }
 
     /// Looks for what a forked process copies by reading it, once that shows.

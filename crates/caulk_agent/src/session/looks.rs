@@ -1,0 +1,202 @@
+//! Censuses: where they are paid for, and what is made of them.
+
+use std::time::Duration;
+
+use caulk_wire::{TypeCount, Types, Unit};
+
+use super::{Cut, Session};
+use crate::budget::{LONGEST_PAUSE, RESERVE};
+use crate::census::{self, Census, Failure, Tally};
+use crate::heap::{Address, Heap};
+use crate::holders::Scope;
+use crate::lasting;
+use crate::stopwatch::{Stopwatch, monotonic};
+use crate::torch::Torch;
+
+/// Longest pause for a census at the end of an epoch.
+const LONGEST_CENSUS: Duration = LONGEST_PAUSE.saturating_mul(2);
+/// Censuses that steps leave to the epochs ...
+const KEPT_CENSUSES: u32 = 4;
+/// ... unless none has come for so long.
+const EPOCHS_COME: Duration = Duration::from_secs(30);
+/// Types reported per census: the largest, and as many of the fastest growing.
+const TYPE_ROWS: usize = 16;
+/// CPU time that a census of an unknown heap is taken to cost, per block of pymalloc.
+const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
+
+impl Session {
+    /// What must be left of the budget for more important boundaries: where the heap is so large that few censuses can be
+    /// paid for, most of them are for the ends of epochs.
+    pub(super) fn reserve(&self, unit: Unit) -> Duration {
+        if unit == Unit::Epoch {
+            return Duration::ZERO;
+        }
+        let comes = self.epochs > 1 || monotonic().saturating_sub(self.began) < EPOCHS_COME;
+        let census = self.census_cost.map_or(Duration::ZERO, |(cost, _)| cost).min(LONGEST_PAUSE);
+        if comes { RESERVE.max(census * KEPT_CENSUSES) } else { RESERVE }
+    }
+
+    /// What a census is taken to cost: as much as the last one, by the size of the heap.
+    pub(super) fn census_price(&self, blocks: u64) -> Duration {
+        match self.census_cost {
+            Some((cost, before)) => cost.mul_f64(blocks as f64 / before.max(1) as f64),
+            None => predicted_cost(blocks),
+        }
+    }
+
+    pub(super) fn census(
+        &mut self,
+        heap: &mut Heap<'_>,
+        wanted: bool,
+        cut: Cut,
+        blocks: u64,
+    ) -> Option<Census> {
+        if !wanted || self.no_census {
+            return None;
+        }
+        let price = self.census_price(blocks);
+        // An epoch can bear a longer pause than a step.
+        let fits = self.budget.fits(price) || (cut.unit == Unit::Epoch && price <= LONGEST_CENSUS);
+        if cut.last.is_none() && !(fits && self.budget.affords(price, self.reserve(cut.unit))) {
+            // What was dear once, on a crowded machine say, need not be now: a heap that was never looked at again would
+            // hide what grows in it.
+            if !fits {
+                self.census_cost = Some((price * 7 / 8, blocks));
+            }
+            self.trends[cut.unit as usize].put_off();
+            self.left_out.refused += u32::from(cut.unit == Unit::Epoch);
+            return None;
+        }
+        self.left_out.compared += u32::from(cut.unit == Unit::Epoch);
+        let started = Stopwatch::start();
+        let census = census::take(heap, &self.suspects.owners(), &mut self.nursery);
+        self.census_cost = Some((started.work(), blocks));
+        census.map_err(|failure| self.without_census(failure)).ok()
+    }
+
+    fn without_census(&mut self, failure: Failure) {
+        let (code, text) = match failure {
+            Failure::Unavailable => (
+                "census-unavailable",
+                "this interpreter's objects cannot be looked through safely, so that no container is named; run the \
+                 program with CPython 3.10 to 3.14, as python.org, conda or Debian build it",
+            ),
+            Failure::TooLong => (
+                "census-too-long",
+                "the program holds too many objects to be looked through in the time of a pause, so that containers \
+                 that grow may not be named; they are compared again when the objects are fewer",
+            ),
+            Failure::NoMemory => (
+                "census-without-memory",
+                "there was no memory left for comparing what the program holds: no more containers are named",
+            ),
+        };
+        if failure == Failure::TooLong && !std::mem::replace(&mut self.too_long, true) {
+            return;
+        }
+        let first = !std::mem::replace(&mut self.said_no_census, true);
+        if first {
+            self.note(code, text);
+        }
+        self.no_census |= failure != Failure::TooLong;
+    }
+
+    pub(super) fn compare(&mut self, heap: &mut Heap<'_>, census: Census, seq: u32, collects: bool) {
+        self.censuses.insert(0, seq);
+        self.censuses.truncate(census::MOST_CENSUSES);
+        // First of all: what is kept alive from here on would seem to be in use.
+        let (nursery, sampler) = (&mut self.nursery, self.sampler);
+        let paths = self.prices.paths.expected();
+        let waiting = self.suspects.waiting(paths, !self.budget.affords(paths, RESERVE));
+        let garbage = nursery.pay(&self.budget, waiting, |nursery| nursery.look(heap, sampler)).flatten();
+        // The census's addresses are good until something is called. What is looked into is kept alive before that: any
+        // call may let another thread run, which lets go of what it held.
+        let tensors = heap.hold(census.tensors.iter().copied().filter(|_| !self.shares_many(&census)));
+        let mut fresh = self.replaced.meet(heap, &census, &self.tracker, &self.suspects, self.in_use, seq);
+        let types = self.largest_types(heap, &census);
+        self.suspects.confirm_owners(heap, &census.alive);
+        let grown = match self.tracker.update(&census) {
+            Ok(grown) => grown,
+            Err(error) => return self.without_census(error.into()),
+        };
+        self.suspects.meet_containers(heap, &census, &grown, &self.censuses, &mut self.channel);
+        drop(census);
+        // Reading a tensor's attribute runs Python code where a mode is active (`torch.set_default_device`): off.
+        let _overrides_off = Torch::new(heap.py);
+        if let Some(garbage) = garbage {
+            self.channel.send(&garbage.told(heap, seq, collects).into());
+        }
+        self.send_types(heap, types, seq);
+        let Self { budget, prices, suspects, channel, sampler, .. } = self;
+        // Once for each thing that grows, however long the pause is: without a name it is worth nothing.
+        let sparing = !budget.affords(prices.paths.expected(), RESERVE);
+        if suspects.has_unexplained(Scope::User, sparing) {
+            prices.paths.pay_at_last(budget, || suspects.explain(heap, Scope::User, seq, channel));
+        }
+        let sparing = !budget.affords(prices.everywhere.expected(), RESERVE);
+        if suspects.has_unexplained(Scope::All, sparing) {
+            let search = || suspects.explain(heap, Scope::All, seq, channel);
+            prices.everywhere.pay_at_last(budget, search);
+        }
+        let (lasting, elders) = (std::mem::take(&mut fresh.lasting), std::mem::take(&mut fresh.elders));
+        prices.names.pay(budget, || suspects.follow_names(heap, seq, *sampler, channel));
+        suspects.watch_exit(heap.py, seq, channel);
+        if !lasting.is_empty() {
+            // Where nothing of the program's is known to grow, this is what the pause was made for.
+            let known = suspects.follows_users();
+            let tracker = &self.tracker;
+            let look = || lasting::look(heap, lasting, elders, suspects, tracker);
+            let look = if known {
+                prices.lasting.pay(budget, look)
+            } else {
+                prices.lasting.pay_at_last(budget, look)
+            };
+            let look = look.unwrap_or_default();
+            self.replaced.remember(&look.picked);
+            suspects.meet_lasting(look.kept, seq, channel);
+        }
+        let renewed = prices.replaced.pay(budget, || self.replaced.look(heap, fresh, suspects, seq));
+        suspects.meet_renewed(renewed.unwrap_or_default(), seq, channel);
+        let graphs =
+            prices.graphs.pay(budget, || self.graphs.look(heap, &tensors, &self.tracker, suspects, *sampler));
+        suspects.meet_graphs(graphs.unwrap_or_default(), seq, channel);
+        // Nothing but the program itself may seem to hold what is looked into next.
+        drop(tensors);
+        suspects.look(heap, seq, self.epochs, budget, *sampler, channel);
+        let sparing = !budget.affords(prices.arming.expected(), RESERVE);
+        prices.arming.pay_at_last(budget, || suspects.arm(heap, sparing, channel));
+    }
+
+    /// The largest types and as many of the fastest growing, kept alive.
+    pub(super) fn largest_types(&mut self, heap: &mut Heap<'_>, census: &Census) -> Vec<(Address, Tally)> {
+        let before = std::mem::take(&mut self.types);
+        self.types = census.types.iter().map(|(address, tally)| (*address, tally.bytes)).collect();
+        let gained = |(address, tally): &(Address, Tally)| {
+            tally.bytes.saturating_sub(before.get(address).copied().unwrap_or(0))
+        };
+        let mut rows: Vec<(Address, Tally)> =
+            census.types.iter().map(|(address, tally)| (*address, *tally)).collect();
+        rows.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.bytes));
+        let mut growing = rows.split_off(TYPE_ROWS.min(rows.len()));
+        growing.retain(|row| gained(row) > 0);
+        growing.sort_by_key(|row| std::cmp::Reverse(gained(row)));
+        rows.extend(growing.into_iter().take(TYPE_ROWS));
+        heap.keep(rows.iter().map(|(address, _)| *address));
+        rows
+    }
+
+    pub(super) fn send_types(&mut self, heap: &Heap<'_>, rows: Vec<(Address, Tally)>, boundary: u32) {
+        let named = |(address, tally): (Address, Tally)| TypeCount {
+            name: heap.name_of_type(address),
+            count: tally.count,
+            bytes: tally.bytes,
+        };
+        self.channel.send(&Types { boundary, rows: rows.into_iter().map(named).collect() }.into());
+    }
+}
+
+/// What a first census is taken to cost, by the number of pymalloc's blocks. A guess that could not be paid would never be put
+/// right, and a census that takes too long gives itself up.
+pub(super) fn predicted_cost(blocks: u64) -> Duration {
+    (CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX)).min(LONGEST_PAUSE / 2)
+}
