@@ -254,7 +254,7 @@ impl Session {
         }
         let seq = self.seq;
         self.seq += 1;
-        if let Some(sampler) = self.sampler {
+        if let Some(sampler) = self.sampler.filter(|_| last != Some(Last::AtExit)) {
             sampler.snapshot(seq);
         }
         let shares = self.shares(cut, reading);

@@ -35,6 +35,7 @@ impl Session {
             self.opened = opened::Watch::default();
         }
         if cut.unit != Unit::Seconds
+            && cut.last.is_none()
             && let Some(entry) = board::own_entry()
         {
             entry.tell(cut.unit, cut.index, cut.steps);
