@@ -3,17 +3,24 @@
 //! One pass that runs no Python code. Dicts that the collector does not track (plain rows), byte arrays, which it never
 //! does, and numpy arrays are met as referents, and as locals of the user's functions. What grows is told by comparing with the census before; addresses are compared, never dereferenced.
 //!
+//! To look at every reference is most of the cost, so only some censuses do. The others take the lengths of what the collector
+//! tracks, and look behind what is new, what has another length, and what held such referents before ([`Depth`]).
+//!
 //! Bounded in what it keeps and in time, whatever the program holds: of too many containers the shortest are left out,
 //! of a container with millions of elements most are not looked at.
 
 use std::collections::TryReserveError;
 use std::time::Duration;
 
+mod depth;
 mod pause;
 mod tracker;
 
+pub(crate) use depth::{Costs, Depth};
 pub(crate) use pause::{CollectorPaused, resume_collector_after_fork};
 pub(crate) use tracker::{Grown, HISTORY, MOST_CENSUSES, Tracker};
+
+use depth::Owners;
 
 use crate::frames;
 use crate::garbage::Nursery;
@@ -51,10 +58,11 @@ const MOST_NOTED: usize = 1 << 18;
 const SHORTEST_BYTES: usize = 4096;
 /// Elements of containers that are looked at, over all containers.
 const MOST_ELEMENTS: usize = 1 << 22;
-/// A census that takes longer than this, in CPU time of the thread, is given up.
-const LONGEST: Duration = Duration::from_millis(200);
-/// The same where a program asks for it.
+/// A census that takes longer than this, in CPU time of the thread, is given up, where a program asks for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// Types that are at hand without being looked up, and by what their addresses differ at least.
+const LATELY: usize = 256;
+const LATELY_STRIDE: usize = 32;
 /// Objects between two looks at the time.
 const OBJECTS_PER_LOOK: u64 = 1 << 14;
 
@@ -89,41 +97,37 @@ impl From<TryReserveError> for Failure {
     }
 }
 
-/// Walks the heap once. `asked` are addresses of an older census. Nothing is made or called meanwhile.
+/// Walks the heap once, for a `tracker` that knows the census before. `asked` are addresses of an older census. Nothing is
+/// made or called meanwhile.
 pub(crate) fn take(
     heap: &mut Heap<'_>,
     asked: &AddressSet,
     nursery: &mut Nursery,
+    tracker: &mut Tracker,
+    depth: Depth,
 ) -> Result<Census, Failure> {
-    take_within(heap, asked, Some(nursery), LONGEST)
+    let mut owners = tracker.owners_for(depth);
+    let locals = untracked_locals(heap);
+    nursery.begin();
+    let mut walk = Walk::new(heap, asked, Some(nursery), &mut owners, depth.longest())?;
+    walk.run(locals)?;
+    if depth == Depth::Changed {
+        walk.look_into_changed(tracker);
+    } else {
+        stopwatch::learn(walk.looks(), walk.started.elapsed());
+    }
+    let census = walk.finish();
+    tracker.set_owners(depth, owners);
+    Ok(census)
 }
 
 /// A census for somebody who waits for it: so much CPU time of the thread at most.
 pub(crate) fn take_for_user(heap: &mut Heap<'_>) -> Result<Census, Failure> {
-    take_within(heap, &AddressSet::default(), None, PATIENCE)
-}
-
-fn take_within(
-    heap: &mut Heap<'_>,
-    asked: &AddressSet,
-    mut nursery: Option<&mut Nursery>,
-    longest: Duration,
-) -> Result<Census, Failure> {
-    let py = heap.py;
+    let (asked, mut owners) = (AddressSet::default(), Owners::of_all());
     let locals = untracked_locals(heap);
-    if let Some(nursery) = &mut nursery {
-        nursery.begin();
-    }
-    let mut walk = Walk::new(heap, asked, nursery, longest)?;
-    for local in locals {
-        walk.meet_untracked(local);
-    }
-    let complete = visit_tracked(py, &mut |object| walk.visit(object));
-    stopwatch::learn(walk.looks(), walk.started.elapsed());
-    if walk.too_long {
-        return Err(Failure::TooLong);
-    }
-    if complete { Ok(walk.finish()) } else { Err(Failure::Unavailable) }
+    let mut walk = Walk::new(heap, &asked, None, &mut owners, PATIENCE)?;
+    walk.run(locals)?;
+    Ok(walk.finish())
 }
 
 /// What only running functions refer to is no object's referent. Kept alive: reading locals calls.
@@ -140,9 +144,12 @@ struct Walk<'a, 'py> {
     heap: &'a mut Heap<'py>,
     asked: &'a AddressSet,
     nursery: Option<&'a mut Nursery>,
+    owners: &'a mut Owners,
     census: Census,
     tallies: Vec<(Address, TypeInfo, Tally)>,
     index: AddressMap<u32>,
+    /// Types that were looked up lately.
+    lately: Vec<(Address, u32)>,
     untracked: AddressSet,
     /// Untracked containers that the object at hand refers to.
     referents: Vec<Address>,
@@ -161,6 +168,7 @@ impl<'a, 'py> Walk<'a, 'py> {
         heap: &'a mut Heap<'py>,
         asked: &'a AddressSet,
         nursery: Option<&'a mut Nursery>,
+        owners: &'a mut Owners,
         longest: Duration,
     ) -> Result<Self, Failure> {
         let mut census = Census::default();
@@ -170,9 +178,11 @@ impl<'a, 'py> Walk<'a, 'py> {
             heap,
             asked,
             nursery,
+            owners,
             census,
             tallies: Vec::new(),
             index: AddressMap::default(),
+            lately: vec![(0, 0); LATELY],
             untracked: AddressSet::default(),
             referents: Vec::new(),
             ahead: Lookahead::default(),
@@ -184,14 +194,28 @@ impl<'a, 'py> Walk<'a, 'py> {
         })
     }
 
+    /// Goes through all that the collector tracks, and these locals.
+    fn run(&mut self, locals: Vec<Address>) -> Result<(), Failure> {
+        for local in locals {
+            self.meet_untracked(local);
+        }
+        let py = self.heap.py;
+        let complete = visit_tracked(py, &mut |object| self.visit(object));
+        if let Some(nursery) = &mut self.nursery {
+            nursery.met_all();
+        }
+        match (self.too_long, complete) {
+            (true, _) => Err(Failure::TooLong),
+            (false, true) => Ok(()),
+            (false, false) => Err(Failure::Unavailable),
+        }
+    }
+
     /// Counts an object; false where the census is given up.
     fn visit(&mut self, object: Address) -> bool {
         let object_type = type_address(object);
-        let at = *self.index.entry(object_type).or_insert_with(|| {
-            self.tallies.push((object_type, self.heap.type_of(object), Tally::default()));
-            (self.tallies.len() - 1) as u32
-        });
-        let (_, info, tally) = &mut self.tallies[at as usize];
+        let at = self.tally_of(object, object_type);
+        let (_, info, tally) = &mut self.tallies[at];
         let info = *info;
         tally.count += 1;
         tally.bytes += self.heap.shallow_bytes_of(object, info) as u64;
@@ -203,12 +227,7 @@ impl<'a, 'py> Walk<'a, 'py> {
             self.census.alive.insert(object, object_type);
         }
         self.meet(object, info);
-        let owns_untracked = match info.shape {
-            Shape::Dict | Shape::List | Shape::Deque => true,
-            Shape::Plain => info.instance,
-            _ => false,
-        };
-        if owns_untracked && self.elements > 0 {
+        if may_own_untracked(info) && self.owners.are_asked(object, object_type) {
             self.look_into(object, info);
         }
         self.too_long =
@@ -216,11 +235,27 @@ impl<'a, 'py> Walk<'a, 'py> {
         !self.too_long
     }
 
+    fn tally_of(&mut self, object: Address, object_type: Address) -> usize {
+        let place = object_type / LATELY_STRIDE % LATELY;
+        if self.lately[place].0 != object_type {
+            let at = *self.index.entry(object_type).or_insert_with(|| {
+                self.tallies.push((object_type, self.heap.type_of(object), Tally::default()));
+                (self.tallies.len() - 1) as u32
+            });
+            self.lately[place] = (object_type, at);
+        }
+        self.lately[place].1 as usize
+    }
+
     /// Rows and attributes whose dicts hold only plain values are not tracked, nor are byte arrays: they are met through
     /// their owners.
     fn look_into(&mut self, object: Address, info: TypeInfo) {
+        if self.elements == 0 {
+            return;
+        }
         let mut untracked = std::mem::take(&mut self.referents);
         let (elements, arrays) = (&mut self.elements, &mut self.census.arrays);
+        let arrays_before = arrays.len();
         let ndarray = self.heap.ndarray();
         let mut meet = |referent| {
             if is_untracked(referent) {
@@ -236,10 +271,27 @@ impl<'a, 'py> Walk<'a, 'py> {
             }
         });
         self.ahead.rest().for_each(meet);
+        if !untracked.is_empty() || arrays.len() > arrays_before {
+            self.owners.add(object, type_address(object));
+        }
         for container in untracked.drain(..) {
             self.meet_untracked(container);
         }
         self.referents = untracked;
+    }
+
+    /// Looks into what is not as the census before had it: containers that are new or have another length, and young
+    /// instances.
+    fn look_into_changed(&mut self, tracker: &Tracker) {
+        self.census.containers.sort_unstable_by_key(|seen| seen.address);
+        let mut changed = tracker.changed(&self.census.containers);
+        changed.extend(self.nursery.iter().flat_map(|nursery| nursery.young()));
+        for object in changed {
+            let info = self.heap.type_of(object);
+            if may_own_untracked(info) && !self.owners.are_asked(object, type_address(object)) {
+                self.look_into(object, info);
+            }
+        }
     }
 
     /// Each once, however many refer to it.
@@ -290,6 +342,15 @@ impl<'a, 'py> Walk<'a, 'py> {
         self.census.containers.sort_unstable_by_key(|seen| seen.address);
         let types = self.tallies.into_iter().map(|(address, _, tally)| (address, tally)).collect();
         Census { types, ..self.census }
+    }
+}
+
+/// May such an object refer to what the collector does not track, and a census is to meet?
+fn may_own_untracked(info: TypeInfo) -> bool {
+    match info.shape {
+        Shape::Dict | Shape::List | Shape::Deque => true,
+        Shape::Plain => info.instance,
+        _ => false,
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Nursery {
     /// That census is being taken now.
     founding: bool,
     young: Vec<Address>,
+    /// Met, and to be looked up soon.
+    ahead: Ahead,
     /// Young objects met, those beyond the bound included.
     met: usize,
     /// What each cost lately.
@@ -51,7 +53,34 @@ pub(crate) struct Nursery {
 
 impl Default for Nursery {
     fn default() -> Self {
-        Self { old: None, founding: false, young: Vec::new(), met: 0, each: EACH, had_turn: false }
+        Self {
+            old: None,
+            founding: false,
+            young: Vec::new(),
+            ahead: Ahead::default(),
+            met: 0,
+            each: EACH,
+            had_turn: false,
+        }
+    }
+}
+
+/// Objects that were met last: their places in the table of the old ones are fetched while others are met.
+#[derive(Default)]
+struct Ahead {
+    met: [(Address, Address); AHEAD],
+    next: usize,
+}
+
+/// As many as are fetched at a time ([`crate::heap::Lookahead`]).
+const AHEAD: usize = 16;
+
+impl Ahead {
+    /// Takes in the next, and hands back the one that was met so many before.
+    fn put(&mut self, met: (Address, Address)) -> (Address, Address) {
+        let due = std::mem::replace(&mut self.met[self.next], met);
+        self.next = (self.next + 1) % AHEAD;
+        due
     }
 }
 
@@ -61,12 +90,33 @@ impl Nursery {
         self.founding = self.old.is_none();
         self.old.get_or_insert_default();
         self.young = Vec::new();
+        self.ahead = Ahead::default();
         self.met = 0;
     }
 
     /// It has met an object that the collector knows.
     pub(crate) fn meet(&mut self, object: Address, object_type: Address) {
-        let Some(old) = &mut self.old else { return };
+        if let Some(old) = &self.old {
+            old.fetch(object);
+        }
+        let (object, object_type) = self.ahead.put((object, object_type));
+        self.look_up(object, object_type);
+    }
+
+    /// It has met all of them.
+    pub(crate) fn met_all(&mut self) {
+        for (object, object_type) in std::mem::take(&mut self.ahead).met {
+            self.look_up(object, object_type);
+        }
+    }
+
+    /// Those that are young.
+    pub(crate) fn young(&self) -> &[Address] {
+        &self.young
+    }
+
+    fn look_up(&mut self, object: Address, object_type: Address) {
+        let Some(old) = self.old.as_mut().filter(|_| object != 0) else { return };
         if self.founding {
             old.insert(object, object_type);
         } else if !old.contains(object, object_type) {

@@ -13,6 +13,10 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+mod again;
+
+pub(crate) use again::Roots;
+
 use crate::frames;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, loaded, member};
 use crate::stopwatch::Stopwatch;

@@ -23,7 +23,7 @@ use left_out::LeftOut;
 use trend::Trend;
 
 use crate::budget::{Budget, Price, RESERVE};
-use crate::census::{self, CollectorPaused, Tracker};
+use crate::census::{self, CollectorPaused, Depth, Tracker};
 use crate::channel::Channel;
 use crate::copied::Copied;
 use crate::cuda;
@@ -126,8 +126,7 @@ struct Session {
     /// Boundaries that no reading was taken at.
     passed_over: u32,
     epochs: u64,
-    /// What the last census cost, and how many blocks of pymalloc there were.
-    census_cost: Option<(Duration, u64)>,
+    census_costs: census::Costs,
     prices: Prices,
     /// When the session began.
     began: Duration,
@@ -171,7 +170,7 @@ impl Session {
             left_out: LeftOut::default(),
             passed_over: 0,
             epochs: 0,
-            census_cost: None,
+            census_costs: census::Costs::default(),
             prices: Prices::default(),
             began: monotonic(),
             censuses: Vec::new(),
@@ -192,7 +191,7 @@ impl Session {
     /// Takes over what an earlier session of the process, or of the one that it was forked from, knows of the heap.
     fn succeed(&mut self, before: &Self, forked: bool) {
         self.mean_small = before.mean_small;
-        self.census_cost = before.census_cost;
+        self.census_costs = before.census_costs;
         self.shares = forked.then(SharesMeter::default);
     }
 
@@ -211,15 +210,7 @@ impl Session {
             return Ok(());
         }
         let started = Stopwatch::start();
-        let mut reading = self.meter.read(py, unit, &mut self.budget);
-        reading.fresh &= last != Some(Last::AtExit);
-        let own = self.sampler.map_or(0, Sampler::shared_bytes);
-        reading.shm = reading.shm.saturating_sub(own);
-        if self.meter.has_lost_sums() {
-            let text = "what malloc has handed out is read less often from now on: something in the program allocates past \
-                        the heap sampler and gives back through it, so that its own count does not tell";
-            self.note("sums-lost", text);
-        }
+        let reading = self.read(py, cut);
         let cuda = cuda::memory(py)?;
         if unit == Unit::Epoch {
             self.epochs += 1;
@@ -229,7 +220,8 @@ impl Session {
         if self.mean_small.is_none() {
             // Once, before the first figures: a mean that changed later would look like growth.
             let _paused = CollectorPaused::new(py);
-            let worth = self.budget.allows(looks::predicted_cost(reading.small_blocks), Duration::ZERO);
+            let cost = looks::predicted_cost(Depth::Changed, reading.small_blocks);
+            let worth = self.budget.allows(cost, Duration::ZERO);
             self.mean_small = Some(if worth { census::mean_small_object(&mut Heap::new(py)) } else { 64.0 });
         }
         let level = self.level(reading);
@@ -237,7 +229,8 @@ impl Session {
         let early = unit == Unit::Seconds && crate::heap::loaded(py, "torch").is_some();
         self.budget.hold(if early { RESERVE } else { Duration::ZERO });
         let sparing = early || of != 0;
-        let cost = self.census_cost.map_or(TYPICAL_CENSUS, |_| self.census_price(reading.small_blocks));
+        let expected = self.census_costs.expected(self.tracker.depth(), reading.small_blocks);
+        let cost = expected.unwrap_or(TYPICAL_CENSUS);
         let with_census = last.is_some()
             || with_census
                 && unit <= self.tracked
@@ -285,6 +278,7 @@ impl Session {
         match census {
             Some(census) if unit > self.tracked => self.compare_known(&mut heap, census, seq),
             Some(census) => self.compare(&mut heap, census, seq, paused.was_enabled()),
+            None if unit == Unit::Epoch => self.suspects.count_again(&mut heap, seq, &mut self.channel),
             None => {}
         }
         self.look_at_the_profiler(py, unit);
@@ -300,6 +294,20 @@ impl Session {
         }
         self.budget.spend();
         Ok(())
+    }
+
+    /// A reading of the memory in use.
+    fn read(&mut self, py: Python<'_>, cut: Cut) -> Reading {
+        let mut reading = self.meter.read(py, cut.unit, &mut self.budget);
+        reading.fresh &= cut.last != Some(Last::AtExit);
+        let own = self.sampler.map_or(0, Sampler::shared_bytes);
+        reading.shm = reading.shm.saturating_sub(own);
+        if self.meter.has_lost_sums() {
+            let text = "what malloc has handed out is read less often from now on: something in the program allocates past \
+                        the heap sampler and gives back through it, so that its own count does not tell";
+            self.note("sums-lost", text);
+        }
+        reading
     }
 
     /// What grows that is no object: a GPU's memory, files and threads.
@@ -426,7 +434,7 @@ impl Session {
         if let Some(text) = self.left_out.readings(self.meter.cost()).filter(|_| known) {
             self.note("readings-left-out", &text);
         }
-        let cost = self.census_cost.map_or(Duration::ZERO, |(cost, _)| cost);
+        let cost = self.census_costs.last().unwrap_or_default();
         if let Some(text) =
             self.left_out.censuses(cost).filter(|_| self.suspects.is_empty() && !self.too_long)
         {

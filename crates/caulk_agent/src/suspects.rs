@@ -9,6 +9,7 @@ mod explained;
 mod item;
 mod lasting;
 mod named;
+mod recount;
 mod slots;
 mod traced;
 

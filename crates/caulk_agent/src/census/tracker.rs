@@ -2,6 +2,7 @@
 
 use std::collections::TryReserveError;
 
+use super::depth::{Depth, Owners, Turns};
 use super::{Census, Seen};
 use crate::heap::{Address, type_address};
 
@@ -35,6 +36,8 @@ impl TypeMark {
 pub(crate) struct Tracker {
     /// By address.
     tracks: Vec<Track>,
+    owners: Owners,
+    turns: Turns,
 }
 
 /// A container that grew in at least two of its last three censuses, or every so many, and never shrank in them.
@@ -108,6 +111,38 @@ impl Tracker {
         grown.sort_by_key(|grown| std::cmp::Reverse(grown.gained));
         grown.truncate(MOST_GROWN);
         Ok(grown)
+    }
+
+    /// How much the next census is to look at.
+    pub(crate) fn depth(&self) -> Depth {
+        self.turns.next()
+    }
+
+    /// What a census of this depth looks into, taken out.
+    pub(super) fn owners_for(&mut self, depth: Depth) -> Owners {
+        match depth {
+            Depth::Whole => Owners::of_all(),
+            Depth::Changed => std::mem::take(&mut self.owners).of_known(),
+        }
+    }
+
+    /// What it found, for the next one; where it was to look at everything and did not, the next one is.
+    pub(super) fn set_owners(&mut self, depth: Depth, owners: Owners) {
+        if depth == Depth::Whole || self.depth() == Depth::Changed {
+            self.turns.take();
+        }
+        self.owners = owners.of_known();
+    }
+
+    /// Those of these containers, by address, that were not there in the last census or had another length.
+    pub(super) fn changed(&self, containers: &[Seen]) -> Vec<Address> {
+        let mut known = self.tracks.iter().peekable();
+        let is_changed = |seen: &&Seen| {
+            while known.next_if(|track| track.address < seen.address).is_some() {}
+            let before = known.next_if(|track| track.address == seen.address);
+            before.is_none_or(|track| track.history[0] as usize != seen.len)
+        };
+        containers.iter().filter(is_changed).map(|seen| seen.address).collect()
     }
 
     /// Takes in the lengths of what is known, and forgets what is gone.

@@ -4,6 +4,7 @@
 //! is another object, which its type tells in 14 of 15 cases.
 
 use super::Address;
+use super::lookahead::prefetch;
 
 /// Objects' alignment as a power of two.
 const ALIGNMENT: u32 = 4;
@@ -33,9 +34,19 @@ impl AddressTypes {
         self.put(entry(object, object_type));
     }
 
+    #[inline]
     pub(crate) fn contains(&self, object: Address, object_type: Address) -> bool {
         let wanted = entry(object, object_type);
         self.full || !self.entries.is_empty() && self.entries[self.place(wanted)] == wanted
+    }
+
+    /// Has the place fetched at which this object is looked for soon.
+    #[inline]
+    pub(crate) fn fetch(&self, object: Address) {
+        let at = ((u64::from(entry(object, 0)) * self.entries.len() as u64) >> u32::BITS) as usize;
+        if let Some(place) = self.entries.get(at) {
+            prefetch(std::ptr::from_ref(place) as Address);
+        }
     }
 
     fn put(&mut self, entry: u32) {
@@ -45,6 +56,7 @@ impl AddressTypes {
     }
 
     /// Where an entry is, or has room: of the same address, whatever the type. There is always room for one more.
+    #[inline]
     fn place(&self, entry: u32) -> usize {
         let length = self.entries.len();
         let mut at = ((u64::from(entry) * length as u64) >> u32::BITS) as usize;
@@ -73,6 +85,7 @@ impl AddressTypes {
 }
 
 /// The address's hash (Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, 6.4), and a type from 1 to 15.
+#[inline]
 fn entry(object: Address, object_type: Address) -> u32 {
     let hash = ((object >> ALIGNMENT) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> u32::BITS;
     let mark = (object_type >> ALIGNMENT) % ((1 << TYPE_BITS) - 1) + 1;

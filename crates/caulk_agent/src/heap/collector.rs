@@ -89,6 +89,8 @@ struct Generations {
 
 /// `sizeof(PyGC_Head)`: the links before an object.
 const LINKS: usize = 16;
+/// From there to the length of an object that has one: often in the next line of the caches.
+const LENGTH: usize = LINKS + 24;
 /// `sizeof(struct gc_generation)`.
 const GENERATION: usize = LINKS + 8;
 
@@ -135,21 +137,39 @@ impl Generations {
     }
 }
 
-/// Visits the objects of one list; false where `visit` says so or the list is torn.
+/// Visits the objects of one list, from both ends at once, so that the processor waits for two of them at a time; false where
+/// `visit` says so or the list is torn.
 fn visit_list(head: Address, visit: &mut dyn FnMut(Address) -> bool) -> bool {
-    let mut links = next(head);
-    while links != head {
-        if links == 0 {
+    let (mut first, mut last) = (next(head), before(head));
+    while first != head {
+        if first == 0 || last == 0 {
             return false;
         }
-        let after = next(links);
-        prefetch(after);
-        if !visit(links + LINKS) {
+        let (after, earlier) = (next(first), before(last));
+        for links in [after, earlier] {
+            prefetch(links);
+            prefetch(links + LENGTH);
+        }
+        if !visit(first + LINKS) {
             return false;
         }
-        links = after;
+        if first == last {
+            return true;
+        }
+        if !visit(last + LINKS) {
+            return false;
+        }
+        if after == last {
+            return true;
+        }
+        (first, last) = (after, earlier);
     }
     true
+}
+
+/// The link before this one, which the collector keeps up outside of a collection as well.
+fn before(links: Address) -> Address {
+    read_word(links + size_of::<Address>()) & !3
 }
 
 /// The link after this one. Its low bits are flags of the collector's.

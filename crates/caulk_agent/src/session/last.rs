@@ -47,7 +47,7 @@ impl Session {
     /// At an orderly end of a program with epochs.
     pub(super) fn look_once_more(&mut self, py: Python<'_>) -> PyResult<()> {
         let follows = self.tracked == Unit::Epoch && !self.suspects.is_empty();
-        let price = self.census_cost.map_or(Duration::MAX, |(cost, _)| cost);
+        let price = self.census_costs.last().unwrap_or(Duration::MAX);
         let affordable = self.budget.affords(price, Duration::ZERO) || price < process_time() / SHARE;
         if follows && affordable { self.look_now(py, Last::AtExit) } else { Ok(()) }
     }

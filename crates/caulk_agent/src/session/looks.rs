@@ -6,7 +6,7 @@ use caulk_wire::{TypeCount, Types, Unit};
 
 use super::{Cut, Session};
 use crate::budget::{LONGEST_PAUSE, RESERVE};
-use crate::census::{self, Census, Failure, Tally};
+use crate::census::{self, Census, Depth, Failure, Tally};
 use crate::heap::{Address, Heap};
 use crate::holders::Scope;
 use crate::lasting;
@@ -19,6 +19,8 @@ const LONGEST_CENSUS: Duration = LONGEST_PAUSE.saturating_mul(2);
 const KEPT_CENSUSES: u32 = 4;
 /// ... unless none has come for so long.
 const EPOCHS_COME: Duration = Duration::from_secs(30);
+/// Censuses that are taken whatever the pause, at ends of epochs: three make a candidate, and two more a series.
+const FIRST_CENSUSES: usize = 5;
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
 /// CPU time that a census of an unknown heap is taken to cost, per block of pymalloc.
@@ -32,16 +34,35 @@ impl Session {
             return Duration::ZERO;
         }
         let comes = self.epochs > 1 || monotonic().saturating_sub(self.began) < EPOCHS_COME;
-        let census = self.census_cost.map_or(Duration::ZERO, |(cost, _)| cost).min(LONGEST_PAUSE);
+        let census = self.census_costs.last().unwrap_or_default().min(LONGEST_PAUSE);
         if comes { RESERVE.max(census * KEPT_CENSUSES) } else { RESERVE }
     }
 
-    /// What a census is taken to cost: as much as the last one, by the size of the heap.
-    pub(super) fn census_price(&self, blocks: u64) -> Duration {
-        match self.census_cost {
-            Some((cost, before)) => cost.mul_f64(blocks as f64 / before.max(1) as f64),
-            None => predicted_cost(blocks),
+    /// What a census is taken to cost.
+    fn census_price(&self, depth: Depth, blocks: u64) -> Duration {
+        self.census_costs.expected(depth, blocks).unwrap_or_else(|| predicted_cost(depth, blocks))
+    }
+
+    /// How much of the heap is looked at now; `None` where any look is too dear.
+    fn census_depth(&mut self, unit: Unit, blocks: u64) -> Option<Depth> {
+        let (wanted, reserve) = (self.tracker.depth(), self.reserve(unit));
+        // An epoch can bear a longer pause than a step.
+        let fits = |price| self.budget.fits(price) || (unit == Unit::Epoch && price <= LONGEST_CENSUS);
+        let may = [wanted, Depth::Changed].into_iter().find(|depth| {
+            let price = self.census_price(*depth, blocks);
+            fits(price) && self.budget.affords(price, reserve)
+        });
+        // Of a heap so large that any look is a long pause, the first ones show what grows.
+        let first = unit == Unit::Epoch && self.censuses.len() < FIRST_CENSUSES;
+        let price = self.census_price(Depth::Changed, blocks);
+        let may = may.or((first && self.budget.affords(price, reserve)).then_some(Depth::Changed));
+        // What was dear once, on a crowded machine say, need not be now: a heap that was never looked at again would hide
+        // what grows in it.
+        let price = self.census_price(wanted, blocks);
+        if may != Some(wanted) && !fits(price) {
+            self.census_costs.learn(wanted, price * 7 / 8, blocks);
         }
+        may
     }
 
     pub(super) fn census(
@@ -54,23 +75,21 @@ impl Session {
         if !wanted || self.no_census {
             return None;
         }
-        let price = self.census_price(blocks);
-        // An epoch can bear a longer pause than a step.
-        let fits = self.budget.fits(price) || (cut.unit == Unit::Epoch && price <= LONGEST_CENSUS);
-        if cut.last.is_none() && !(fits && self.budget.affords(price, self.reserve(cut.unit))) {
-            // What was dear once, on a crowded machine say, need not be now: a heap that was never looked at again would
-            // hide what grows in it.
-            if !fits {
-                self.census_cost = Some((price * 7 / 8, blocks));
-            }
+        let depth = match cut.last {
+            Some(_) => Some(Depth::Changed),
+            None => self.census_depth(cut.unit, blocks),
+        };
+        let at_epoch = u32::from(cut.unit == Unit::Epoch);
+        let Some(depth) = depth else {
             self.trends[cut.unit as usize].put_off();
-            self.left_out.refused += u32::from(cut.unit == Unit::Epoch);
+            self.left_out.refused += at_epoch;
             return None;
-        }
-        self.left_out.compared += u32::from(cut.unit == Unit::Epoch);
+        };
+        self.left_out.compared += at_epoch;
         let started = Stopwatch::start();
-        let census = census::take(heap, &self.suspects.owners(), &mut self.nursery);
-        self.census_cost = Some((started.work(), blocks));
+        let asked = self.suspects.owners();
+        let census = census::take(heap, &asked, &mut self.nursery, &mut self.tracker, depth);
+        self.census_costs.learn(depth, started.work(), blocks);
         census.map_err(|failure| self.without_census(failure)).ok()
     }
 
@@ -197,6 +216,7 @@ impl Session {
 
 /// What a first census is taken to cost, by the number of pymalloc's blocks. A guess that could not be paid would never be put
 /// right, and a census that takes too long gives itself up.
-pub(super) fn predicted_cost(blocks: u64) -> Duration {
-    (CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX)).min(LONGEST_PAUSE / 2)
+pub(super) fn predicted_cost(depth: Depth, blocks: u64) -> Duration {
+    let whole = CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX);
+    if depth == Depth::Whole { whole } else { whole.min(LONGEST_PAUSE / 2) }
 }

@@ -15,6 +15,8 @@ pub(super) struct Suspect {
     pub(super) type_name: String,
     /// Where it is, for containers; a graph is followed by name.
     pub(super) address: Option<(Address, Address)>,
+    /// The way that led to it when its holder was searched for.
+    pub(super) path: Option<holders::Path>,
     pub(super) key: String,
     pub(super) gained: u64,
     /// It grows every so many censuses: worth a look if the program keeps it itself.
@@ -65,6 +67,7 @@ impl Suspect {
             kind,
             type_name,
             address: None,
+            path: None,
             key: String::new(),
             gained: 0,
             is_rare: false,
@@ -181,6 +184,7 @@ impl Suspect {
             return;
         };
         let mut label = label::describe(heap, path);
+        self.path = Some(path.clone());
         self.by_user = match &path.root {
             Root::Local { .. } => true,
             Root::Module(name) => label::is_user_module(heap.py, name),
