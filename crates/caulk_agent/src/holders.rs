@@ -3,11 +3,13 @@
 //! Roots in order: the user's modules, the locals of every running function, all other modules, one large package after the
 //! other. Module namespaces are closed: a path never passes through one on its way to somewhere else, so that it starts
 //! where a person would look. So are the classes of libraries, until their modules are searched: from a base class, all of
-//! a package is within reach. The search is breadth-first, hence paths from a kind of root are shortest, and bounded in
-//! nodes and in time. Roots are read before it
+//! a package is within reach. The search is breadth-first, hence paths from a kind of root are shortest, but for what is
+//! behind an object that refers to thousands (a table of data in memory): its elements are compared with what is searched
+//! for at once, and gone into after all else. It is bounded in nodes and in time. Roots are read before it
 //! begins; while it lasts nothing is called, and what it found is kept alive.
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -60,6 +62,8 @@ const TIME_LIMIT: Duration = Duration::from_millis(90);
 const REFERENCES_PER_LOOK: usize = 1 << 14;
 /// Longest search for what else refers to the value of a local variable.
 const STORED_LIMIT: Duration = Duration::from_millis(30);
+/// Referents of one object from which on they are gone into after all else.
+const WIDE: usize = 2048;
 /// Modules of a package that is searched before those of large ones.
 const SMALL_PACKAGE: usize = 24;
 
@@ -77,6 +81,8 @@ struct Search<'a, 'py> {
     /// Object and index of the node that led to it; roots lead to themselves.
     nodes: Vec<(Address, u32)>,
     next: usize,
+    /// Nodes that refer to very many, with their number: those of fewer come first.
+    wide: BinaryHeap<Reverse<(usize, u32)>>,
     roots: AddressMap<Root>,
     found: AddressMap<u32>,
     started: Stopwatch,
@@ -172,6 +178,7 @@ fn search(heap: &mut Heap<'_>, quest: &Quest<'_>) -> (AddressMap<Path>, bool) {
         visited: AddressSet::default(),
         nodes: Vec::new(),
         next: 0,
+        wide: BinaryHeap::new(),
         roots: AddressMap::default(),
         found: AddressMap::default(),
         started: Stopwatch::start(),
@@ -192,7 +199,7 @@ fn search(heap: &mut Heap<'_>, quest: &Quest<'_>) -> (AddressMap<Path>, bool) {
     for module in modules.iter().filter(|module| module.user) {
         search.start(module.namespace(), Root::Module(module.name.clone()));
     }
-    let mut complete = search.run();
+    let mut complete = search.run(false);
     for (root, value) in &locals {
         let value = value.as_ptr() as Address;
         let is_told = !only_stored || !targets.contains(&value);
@@ -200,7 +207,7 @@ fn search(heap: &mut Heap<'_>, quest: &Quest<'_>) -> (AddressMap<Path>, bool) {
             search.start(value, root.clone());
         }
     }
-    complete = complete && search.run();
+    complete = complete && search.run(true);
     search.only_targets = true;
     search.user_modules = None;
     search.missing = targets.iter().filter(|target| !search.found.contains_key(target)).count();
@@ -221,8 +228,9 @@ fn search(heap: &mut Heap<'_>, quest: &Quest<'_>) -> (AddressMap<Path>, bool) {
         for (_, module) in package {
             search.start(module.namespace(), Root::Module(module.name.clone()));
         }
-        complete = complete && search.run();
+        complete = complete && search.run(false);
     }
+    complete = complete && search.run(true);
     // While the roots that were read are alive still.
     (search.paths(longest), complete)
 }
@@ -272,28 +280,41 @@ impl Search<'_, '_> {
         self.roots.entry(index as Address).or_insert(root);
     }
 
-    /// Goes on until everything reachable was seen, every target found (true), or a bound hit (false).
-    fn run(&mut self) -> bool {
+    /// Goes on until everything reachable was seen, every target found (true), or a bound hit (false). What refers to very
+    /// many waits until it is run with these.
+    fn run(&mut self, with_wide: bool) -> bool {
         let mut children = Vec::new();
-        while self.next < self.nodes.len() {
+        while let Some((parent, may_wait)) = self.next_node(with_wide) {
             if self.missing == 0 {
                 return true;
             }
             if self.nodes.len() > NODE_LIMIT || self.is_out_of_time() {
                 return false;
             }
-            let parent = self.next as u32;
-            let (object, _) = self.nodes[self.next];
-            self.next += 1;
+            let (object, _) = self.nodes[parent as usize];
             children.clear();
             self.heap.referents(object, &mut |child| children.push(child));
             children.extend(self.contexts.get(&object));
             self.references += children.len() + 1;
+            if may_wait && children.len() > WIDE {
+                self.wide.push(Reverse((children.len(), parent)));
+                children.retain(|child| self.is_wanted(*child));
+            }
             for child in &children {
                 self.meet(*child, parent);
             }
         }
         true
+    }
+
+    /// The next node to be gone into, and whether that may wait.
+    fn next_node(&mut self, with_wide: bool) -> Option<(u32, bool)> {
+        if self.next < self.nodes.len() {
+            self.next += 1;
+            return Some((self.next as u32 - 1, true));
+        }
+        let wide = if with_wide { self.wide.pop() } else { None };
+        wide.map(|Reverse((_, node))| (node, false))
     }
 
     fn is_out_of_time(&mut self) -> bool {
