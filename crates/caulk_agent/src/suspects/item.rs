@@ -1,6 +1,6 @@
 //! One thing that grows: what is known of it, and what is told.
 
-use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder, StepKind};
+use caulk_wire::{ContainerKind, ContainerLen, Contents, Holder, PathStep, StepKind};
 
 use crate::channel::Channel;
 use crate::heap::{Address, Heap, type_address};
@@ -254,11 +254,46 @@ impl Place {
     }
 }
 
-/// The type, or else the module, whose code is likely to mention what is held.
+/// The type, or else the module, whose code is likely to mention what is held: that of the object whose attribute it is, or
+/// leads to it by keys and indices alone.
 pub(super) fn home_of(holder: &Holder) -> String {
-    match holder.path.first() {
-        _ if !holder.owner_type.is_empty() => holder.owner_type.clone(),
-        Some(step) if step.kind == StepKind::Module => step.name.clone(),
+    if !holder.owner_type.is_empty() {
+        return holder.owner_type.clone();
+    }
+    let inside = |step: &PathStep| matches!(step.kind, StepKind::Key | StepKind::Index | StepKind::Internal);
+    let named = holder.path.iter().rposition(|step| !inside(step));
+    let attribute = named.filter(|at| holder.path[*at].kind == StepKind::Attribute);
+    let owner = attribute.and_then(|at| holder.path.get(at.checked_sub(1)?));
+    match (owner, holder.path.first()) {
+        (Some(owner), _) if !owner.type_name.is_empty() => owner.type_name.clone(),
+        (_, Some(step)) if step.kind == StepKind::Module => step.name.clone(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &[(StepKind, &str, &str)], home: &str) {
+        let step = |(kind, name, of): &(StepKind, &str, &str)| PathStep {
+            kind: *kind,
+            name: (*name).to_owned(),
+            type_name: (*of).to_owned(),
+        };
+        let holder = Holder { path: path.iter().map(step).collect(), ..Holder::default() };
+        assert_eq!(home_of(&holder), home);
+    }
+
+    #[test]
+    fn what_an_object_keeps_under_a_key_is_at_home_where_the_object_is() {
+        let (main, engine) =
+            ((StepKind::Function, "main", ""), (StepKind::Local, "engine", "engines.Engine"));
+        let handlers = (StepKind::Attribute, "handlers", "collections.defaultdict");
+        let of_event = (StepKind::Key, "'done'", "list");
+        check(&[main, engine, handlers, of_event], "engines.Engine");
+        check(&[main, (StepKind::Local, "rows", "dict"), of_event], "");
+        let module = (StepKind::Module, "engines", "");
+        check(&[module, (StepKind::Global, "KEPT", "dict"), of_event], "engines");
     }
 }
