@@ -198,7 +198,7 @@ pub(crate) fn blamed(stack: &HeapStack) -> Option<&HeapFrame> {
 }
 
 /// Files of what caulk puts into the program, wherever it is installed.
-fn is_of_caulk(file: &str) -> bool {
+pub(crate) fn is_of_caulk(file: &str) -> bool {
     file.contains("/caulk/_")
 }
 

@@ -36,6 +36,7 @@ mod place;
 mod process;
 mod profiler;
 mod ranks;
+mod reached;
 mod resources;
 mod retention;
 mod sharing;
@@ -57,7 +58,8 @@ use std::rc::Rc;
 
 use caulk_core::wire::{ContainerKind, Note};
 use caulk_core::{
-    Diagnostic, Finding, GpuUse, Recording, Scope, Series, Severity, Site, State, Verdict, most_harmful_first,
+    Confidence, Diagnostic, Finding, GpuUse, Recording, Scope, Series, Severity, Site, State, Verdict,
+    most_harmful_first,
 };
 use caulk_python::Module;
 
@@ -92,6 +94,8 @@ pub struct Diagnosis {
 /// Part of the growth that cycles must account for, as far as their objects tell, before it is left open whether they are
 /// all of it: what else hangs on them is not known.
 const MUCH: f64 = 0.25;
+/// Part of the growth that is explained by what is proved, however little that is.
+const PROVED: f64 = 0.5;
 /// Looks at all containers below which it is no news that none of them was found to grow.
 const FEWEST_LOOKS: usize = 4;
 
@@ -271,8 +275,20 @@ fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding])
 /// Memory grows, and nothing was found that accounts for it.
 fn is_unexplained(judged: &verdicts::Judged, findings: &[Finding]) -> bool {
     let explains = |finding: &Finding| finding.severity > Severity::Info && !native::is_suspected(finding);
-    let explained = findings.iter().any(explains);
-    judged.in_use_state() == Some(State::Grows) && !explained
+    let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows);
+    grows.is_some_and(|verdict| {
+        !findings.iter().any(explains) && proved(findings) < PROVED * verdict.bytes_per_unit
+    })
+}
+
+/// Bytes per unit that proved findings account for, harmful or not.
+fn proved(findings: &[Finding]) -> f64 {
+    let proved = findings.iter().filter(|finding| finding.confidence == Confidence::Proved);
+    let growths = proved.filter_map(|finding| finding.growth.as_ref());
+    growths
+        .filter(|growth| growth.series == Series::InUse)
+        .map(|growth| growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit))
+        .sum()
 }
 
 /// Files of the user that are known to run.

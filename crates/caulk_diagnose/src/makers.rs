@@ -17,23 +17,23 @@ use crate::process::Process;
 const MOST: f64 = 6.0;
 
 /// What grows a container, and from where in loops that is reached.
-pub(crate) struct Keeper<'a> {
+pub(crate) struct Keeper {
     bytes_per_unit: f64,
-    site: &'a Site,
+    site: Site,
     places: Vec<(String, Rc<Module>, Vec<u32>)>,
 }
 
 /// The containers found whose line is known, with the loops that reach them.
-pub(crate) fn keepers<'a>(files: &Files<'_>, process: &Process<'_>, found: &'a [Finding]) -> Vec<Keeper<'a>> {
+pub(crate) fn keepers(files: &Files<'_>, process: &Process<'_>, found: &[Finding]) -> Vec<Keeper> {
     let holds = |finding: &&Finding| {
         finding.severity > Severity::Info
             && finding.confidence != Confidence::Suspected
             && finding.class != LeakClass::NativeGrowth
     };
-    let keeper = |finding: &'a Finding| {
+    let keeper = |finding: &Finding| {
         let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse)?;
         let site = finding.sites.first().filter(|site| site.role == SiteRole::Grows)?;
-        Some(Keeper { bytes_per_unit: growth.bytes_per_unit, site, places: places(files, process, site) })
+        Some(Keeper::new(files, process, growth.bytes_per_unit, site.clone()))
     };
     found.iter().filter(holds).filter_map(keeper).collect()
 }
@@ -55,10 +55,15 @@ fn loops(module: &Module, line: u32) -> Vec<u32> {
     module.loops_at(line).iter().map(|found| found.spot.line).collect()
 }
 
-impl Keeper<'_> {
+impl Keeper {
+    /// What grows at `site` by so many bytes per unit, as far as its elements tell.
+    pub(crate) fn new(files: &Files<'_>, process: &Process<'_>, bytes_per_unit: f64, site: Site) -> Self {
+        Self { bytes_per_unit, places: places(files, process, &site), site }
+    }
+
     /// Is it the line itself that grows the container?
     pub(crate) fn is_at(&self, files: &Files<'_>, line: &Line<'_>) -> bool {
-        let Site { file, line: first, end_line: last, .. } = self.site;
+        let Site { file, line: first, end_line: last, .. } = &self.site;
         line.judgement.slope <= MOST * self.bytes_per_unit
             && (*first..=*last.max(first)).contains(&line.frame.line)
             && files.display(&line.frame.file) == *file

@@ -45,7 +45,10 @@ const KERNELS: &str = "where inputs come in ever new shapes, torch compiles a ke
 /// most is explained.
 pub(crate) fn open(judged: &Judged, found: &[Finding], filling: f64) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
-    let weighing = found.iter().filter(|finding| finding.severity > Severity::Info && !is_nameless(finding));
+    let counts = |finding: &&Finding| {
+        finding.severity > Severity::Info && !is_nameless(finding) || finding.confidence == Confidence::Proved
+    };
+    let weighing = found.iter().filter(counts);
     let here: Vec<(LeakClass, &Growth)> = weighing
         .filter_map(|finding| Some((finding.class, finding.growth.as_ref()?)))
         .filter(|(_, growth)| growth.series == Series::InUse)
@@ -73,7 +76,6 @@ pub(crate) fn findings(
 ) -> Vec<Finding> {
     let (Some(scale), Some(in_use)) = (judged.scale, judged.in_use()) else { return Vec::new() };
     let nothing_else = open >= in_use.bytes_per_unit;
-    let objects = objects_per_unit(process, scale);
     let mut lines = heap::of_process(process, scale);
     lines.retain(|line| {
         let slope = line.judgement.slope;
@@ -90,6 +92,7 @@ pub(crate) fn findings(
     });
     let keepers = makers::keepers(files, process, found);
     lines.retain(|line| !keepers.iter().any(|keeper| keeper.is_at(files, line)));
+    let objects = objects_per_unit(process, scale);
     let is_native = |line: &Line<'_>| line.blocks_per_unit > MORE * objects;
     if lines.iter().any(is_native) {
         lines.retain(is_native);
@@ -191,6 +194,12 @@ fn objects_per_unit(process: &Process<'_>, scale: Scale) -> f64 {
         _ => 0.0,
     };
     counts.values().map(slope).fold(0.0, f64::max)
+}
+
+/// Do some of these lines allocate more blocks that stay than there are more objects?
+pub(crate) fn are_native(process: &Process<'_>, scale: Scale, lines: &[Line<'_>]) -> bool {
+    let objects = objects_per_unit(process, scale);
+    lines.iter().any(|line| line.blocks_per_unit > MORE * objects)
 }
 
 fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Finding {

@@ -69,6 +69,7 @@ fn finding(
         owner,
         traced: None,
         also_at: Vec::new(),
+        library: None,
         module,
     });
     let (high, base) = (Bytes(peak.in_use_bytes), Bytes(peak.baseline_bytes));

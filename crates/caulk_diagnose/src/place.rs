@@ -10,9 +10,11 @@ use crate::Files;
 use crate::heap;
 use crate::name::{self, Name};
 use crate::process::Process;
+use crate::reached::{Reached, blamed};
 use crate::units::Scale;
 
 /// Where something grows.
+#[derive(Clone)]
 pub(crate) struct Located {
     pub(crate) module: Rc<Module>,
     /// File name as the program has it.
@@ -30,11 +32,19 @@ pub(crate) struct Located {
     pub(crate) traced: Option<(u64, u32)>,
     /// Other lines at which the armed trace saw it.
     pub(crate) also_at: Vec<Place>,
+    /// The statement of a library that grows it, reached by the call at this line.
+    pub(crate) library: Option<Reached>,
 }
 
 impl Located {
     pub(crate) fn site(&self, files: &Files<'_>) -> Site {
         self.spot.site(&files.display(&self.path), SiteRole::Grows)
+    }
+
+    /// All lines to look at: where the call of the program's is not what grows it, the library's second.
+    pub(crate) fn sites(&self, files: &Files<'_>) -> Vec<Site> {
+        let library = self.library.iter().map(|reached| reached.site(files));
+        std::iter::once(self.site(files)).chain(library).collect()
     }
 
     /// Does the line register a hook of torch's?
@@ -79,6 +89,7 @@ impl Located {
             note,
         };
         let made = self.module.creations_of(&self.name, &self.owner).into_iter().next();
+        let note = if self.library.is_some() { "calls what grows it" } else { "grows here" };
         let mut chain = Vec::new();
         if let Some(made) = made.filter(|made| made.spot.line != self.spot.line) {
             let bound = made
@@ -87,7 +98,8 @@ impl Located {
                 .map_or("without a bound".to_owned(), |bound| format!("bounded by {bound}"));
             chain.push(step(&made.spot, format!("`{}` is made here, {bound}", made.target)));
         }
-        chain.push(step(&self.spot, "grows here".into()));
+        chain.push(step(&self.spot, note.into()));
+        chain.extend(self.library.iter().map(|reached| reached.step(files)));
         chain.extend(
             self.grow.iter().flat_map(|grow| &grow.via).map(|spot| step(spot, "called from here".into())),
         );
@@ -139,7 +151,7 @@ pub(crate) fn locate(
     let names = name::names(holder);
     let empty = Vec::new();
     let mut hits: Vec<&TraceHit> = process.hits.get(&id).unwrap_or(&empty).clone();
-    hits.retain(|hit| !hit.user_file.is_empty() && hit.user_line > 0);
+    hits.retain(|hit| hit.line > 0 && !heap::is_of_caulk(&hit.file));
     hits.sort_by_key(|hit| std::cmp::Reverse((hit.growth, hit.count)));
     by_allocation(files, process, scale, bytes_per_unit, &mut hits);
     let traced = hits.iter().find_map(|hit| at_hit(files, hit, holder, &names));
@@ -169,18 +181,17 @@ fn by_allocation(
     bytes_per_unit: f64,
     hits: &mut Vec<&TraceHit>,
 ) {
-    let place = |hit: &TraceHit| (hit.user_file.clone(), hit.user_line);
+    let place = |hit: &TraceHit| (blamed(hit).0.to_owned(), blamed(hit).1);
     if bytes_per_unit <= 0.0 || hits.iter().all(|hit| place(hit) == place(hits[0])) {
         return;
     }
     let lines = heap::by_line(process);
     let allocated = |hit: &TraceHit| {
-        let module = files.module(&hit.user_file);
-        let statement = module.and_then(|module| module.statement_at(hit.user_line));
-        let is_there = |line: u32| {
-            statement.as_ref().map_or(line == hit.user_line, |statement| statement.spot.covers(line))
-        };
-        let of_statement = lines.iter().filter(|((file, line), _)| *file == hit.user_file && is_there(*line));
+        let (path, number) = blamed(hit);
+        let statement = files.module(path).and_then(|module| module.statement_at(number));
+        let is_there =
+            |line: u32| statement.as_ref().map_or(line == number, |statement| statement.spot.covers(line));
+        let of_statement = lines.iter().filter(|((file, line), _)| *file == path && is_there(*line));
         let stacks: Vec<u32> = of_statement.flat_map(|(_, ids)| ids.iter().copied()).collect();
         heap::gained(process, scale, &stacks)
     };
@@ -193,11 +204,12 @@ fn by_allocation(
 
 /// The statement at a hit, where it is another one than what was located.
 fn elsewhere(files: &Files<'_>, hit: &TraceHit, located: &Located) -> Option<Place> {
-    if hit.user_file == located.path && located.spot.covers(hit.user_line) {
+    let (path, number) = blamed(hit);
+    if path == located.path && located.spot.covers(number) {
         return None;
     }
-    let spot = files.module(&hit.user_file)?.statement_at(hit.user_line)?.spot;
-    Some(Place { file: files.display(&hit.user_file), line: spot.line, text: spot.text })
+    let spot = files.module(path)?.statement_at(number)?.spot;
+    Some(Place { file: files.display(path), line: spot.line, text: spot.text })
 }
 
 /// Was what the line binds anew seen to be a list, tuple or dict: is what it leads to an element of that?
@@ -285,6 +297,7 @@ fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Locate
         owner: Owner::Any,
         traced: None,
         also_at: Vec::new(),
+        library: None,
         module,
     })
 }
@@ -335,6 +348,7 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> O
             owner: Owner::Any,
             traced: None,
             also_at: Vec::new(),
+            library: None,
             module,
         })
     })
@@ -353,10 +367,11 @@ fn written_parameters(text: &str) -> Option<&str> {
 }
 
 fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) -> Option<Located> {
-    let module = files.module(&hit.user_file)?;
-    let path = hit.user_file.clone();
+    let (path, number) = blamed(hit);
+    let (module, path) = (files.module(path)?, path.to_owned());
+    let library = Reached::behind(files, hit);
     let traced = Some((hit.growth, hit.count));
-    if let Some((site, name)) = names.iter().find_map(|name| Some((agreed(&module, hit, name)?, name))) {
+    if let Some((site, name)) = names.iter().find_map(|name| Some((agreed(&module, number, name)?, name))) {
         return Some(Located {
             spot: site.spot.clone(),
             container: site.container.clone(),
@@ -367,23 +382,29 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
             grow: Some(site),
             traced,
             also_at: Vec::new(),
+            library,
             path,
             module,
         });
     }
-    let statement = module.statement_at(hit.user_line)?;
+    let statement = module.statement_at(number)?;
     let called = callee_at(&module, &statement.spot, &REGISTERING)
         .or_else(|| is_of_drawing(holder).then(|| callee_at(&module, &statement.spot, &DRAWING))?);
-    // What the line binds is not what grew: that was grown behind the call that it makes.
+    // What the line binds or adds to is not what grew: that was grown behind the call that it makes.
     let grow = statement.grow.filter(|grow| !matches!(grow.kind, GrowKind::Assign | GrowKind::Rebind));
+    let grow = grow
+        .filter(|grow| library.is_none() || !matches!(grow.kind, GrowKind::AugAdd | GrowKind::SliceAssign));
     let registers = grow.as_ref().is_some_and(|grow| matches!(grow.kind, GrowKind::Register | GrowKind::Put));
     let container = match (&called, &grow) {
         (Some(called), _) => called.clone(),
         (None, Some(grow)) => grow.container.clone(),
         (None, None) => holder.expression.clone(),
     };
-    // Grown inside a library by a call that source shows: the trace saw the library's line under this one.
-    let confidence = if registers || called.is_some() { Confidence::Proved } else { Confidence::Likely };
+    // Grown inside a library by a call that source shows: the trace saw the library's line under this one, and that says so.
+    let is_its = |inside: &Module| names.iter().any(|name| agreed(inside, hit.line, name).is_some());
+    let says_so = || library.is_some() && files.module(&hit.file).is_some_and(|inside| is_its(&inside));
+    let proved = registers || called.is_some() || says_so();
+    let confidence = if proved { Confidence::Proved } else { Confidence::Likely };
     let Name { text, owner, .. } = &names[0];
     Some(Located {
         spot: statement.spot,
@@ -395,6 +416,7 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
         confidence,
         traced,
         also_at: Vec::new(),
+        library,
         path,
         module,
     })
@@ -402,10 +424,10 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
 
 /// The place in source that grows the name at the line that was traced. Of several on the line, what grows the container
 /// itself comes before what replaces or fills an element.
-fn agreed(module: &Module, hit: &TraceHit, name: &Name) -> Option<GrowSite> {
+fn agreed(module: &Module, line: u32, name: &Name) -> Option<GrowSite> {
     let narrow = module.grow_sites_of(&name.text, &name.owner);
     let sites = if narrow.is_empty() { module.grow_sites(&name.text) } else { narrow };
-    let covering = sites.into_iter().filter(|site| site.spot.covers(hit.user_line));
+    let covering = sites.into_iter().filter(|site| site.spot.covers(line));
     covering.min_by_key(|site| (site.element != name.element, !site.kind.grows()))
 }
 
@@ -524,6 +546,7 @@ fn by_source(
         owner: name.owner.clone(),
         traced: None,
         also_at: Vec::new(),
+        library: None,
     })
 }
 
@@ -548,6 +571,7 @@ fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Optio
             owner,
             traced: None,
             also_at: Vec::new(),
+            library: None,
             module,
         });
     }
@@ -572,6 +596,7 @@ pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Opt
             owner: Owner::Any,
             traced: None,
             also_at: Vec::new(),
+            library: None,
             module,
         })
     })

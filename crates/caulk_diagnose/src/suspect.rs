@@ -2,6 +2,8 @@
 
 mod drawn;
 mod fills;
+mod kin;
+mod made;
 mod names;
 mod opaque;
 mod small_leak;
@@ -73,10 +75,12 @@ pub(crate) fn of_process<'a>(
 ) -> Vec<Suspect<'a>> {
     let mut suspects = those_that(Rate::grows, files, process, judged);
     names::leave_out(process, &mut suspects);
+    kin::join(&mut suspects);
     opaque::weigh(process, judged, &mut suspects);
     drawn::weigh(process, judged, &mut suspects);
     fills::leave_out(judged, &mut suspects);
     by_elimination(process, judged, &mut suspects);
+    made::weigh(files, process, judged, &mut suspects);
     let of_line: Vec<f64> = suspects
         .iter()
         .map(|suspect| {

@@ -33,6 +33,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                 owner: Owner::Any,
                 traced: None,
                 also_at: Vec::new(),
+ library: None,
                 module,
             });
             Finding {

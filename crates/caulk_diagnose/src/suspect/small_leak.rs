@@ -3,7 +3,7 @@
 //! Decides how loud it is by what it comes to in a day: how long a training is planned for is not known.
 
 use caulk_core::wire::Unit;
-use caulk_core::{Confidence, Severity};
+use caulk_core::{Confidence, Severity, State};
 
 use super::Suspect;
 use crate::units::Scale;
@@ -17,15 +17,25 @@ const DAY: f64 = 86_400.0;
 /// What must come together until then: so much, or this part of the memory that is left.
 const MUCH: f64 = 1_073_741_824.0;
 const PART_OF_ROOM: f64 = 0.05;
+/// Part of the growth of the process that is what to look at, whatever it consists of.
+const LEADING: f64 = 0.75;
 
 /// Severity of a thing that grows by so many bytes per unit, which is less than what the process's growth is judged by.
 pub(super) fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> Severity {
     let Some(scale) = judged.scale.filter(|scale| counts(bytes, *scale)) else { return Severity::Info };
-    let certain = suspect.confidence != Confidence::Suspected && !suspect.rate.is_late && suspect.is_heavy();
+    let sure = suspect.confidence != Confidence::Suspected && !suspect.rate.is_late;
+    let leads = suspect.confidence == Confidence::Proved && is_most(bytes, suspect, judged);
+    let certain = sure && (suspect.is_heavy() || leads);
     let in_a_day =
         scale.seconds.filter(|seconds| *seconds > 0.0).map_or(0.0, |seconds| bytes / seconds * DAY);
     let much = judged.room.map_or(MUCH, |room| MUCH.min(PART_OF_ROOM * room));
     if certain && in_a_day >= much { Severity::Warning } else { Severity::Info }
+}
+
+/// Is it most of what the process gains?
+fn is_most(bytes: f64, suspect: &Suspect<'_>, judged: &Judged) -> bool {
+    let grows = judged.series(suspect.series).filter(|verdict| verdict.state == State::Grows);
+    grows.is_some_and(|verdict| bytes >= LEADING * verdict.bytes_per_unit)
 }
 
 /// Is it so much that it counts, whatever the process as a whole gains?

@@ -49,7 +49,7 @@ pub(super) fn finding(
         interval,
         elements: counted.iter().map(|suspect| suspect.rate.elements).sum(),
     };
-    let sites: Vec<Site> = first.located.iter().map(|located| located.site(files)).collect();
+    let sites: Vec<Site> = first.located.as_ref().map_or_else(Vec::new, |located| located.sites(files));
     let container = first.container();
     let name = first.located.as_ref().map_or(first.holder.name.as_str(), |located| &located.name);
     let chain = first.located.as_ref().map_or_else(Vec::new, |located| located.chain(files));

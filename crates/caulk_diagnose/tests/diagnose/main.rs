@@ -4,6 +4,7 @@ mod classes;
 mod cycles;
 mod gpu;
 mod heap;
+mod keepers;
 mod native;
 mod patterns;
 mod resources;

@@ -17,7 +17,7 @@ pub(crate) const MB: u64 = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
 pub(crate) const FILE: &str = "/job/train.py";
 
-/// One file, `train.py`, and what source alone shows of it.
+/// `train.py` and files of libraries, and what source alone shows of it.
 struct Text(HashMap<String, String>, Vec<Diagnostic>);
 
 impl Sources for Text {
@@ -37,6 +37,7 @@ impl Sources for Text {
 pub(crate) struct Run {
     recording: Recording,
     source: String,
+    libraries: Vec<(&'static str, &'static str)>,
 }
 
 impl Run {
@@ -45,11 +46,17 @@ impl Run {
         recording.info.limits = Limits { physical_bytes: 8 << 30, ..Limits::default() };
         recording.processes =
             vec![ProcessRecord { pid: 7, role: Role::Main, agent: true, ..ProcessRecord::default() }];
-        Self { recording, source: source.to_owned() }
+        Self { recording, source: source.to_owned(), libraries: Vec::new() }
     }
 
     pub(crate) fn with_source(self, source: &str) -> Self {
         Self { source: source.to_owned(), ..self }
+    }
+
+    /// With a file of a library.
+    pub(crate) fn with_library(mut self, path: &'static str, source: &'static str) -> Self {
+        self.libraries.push((path, source));
+        self
     }
 
     /// The line of the source that contains a text, from 1.
@@ -164,7 +171,9 @@ impl Run {
     }
 
     fn sources(&self, patterns: Vec<Diagnostic>) -> Text {
-        Text(HashMap::from([(FILE.to_owned(), self.source.clone())]), patterns)
+        let mut files = HashMap::from([(FILE.to_owned(), self.source.clone())]);
+        files.extend(self.libraries.iter().map(|(path, source)| ((*path).to_owned(), (*source).to_owned())));
+        Text(files, patterns)
     }
 
     pub(crate) fn lines(&self) -> Vec<LineUse> {

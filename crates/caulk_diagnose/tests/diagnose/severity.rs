@@ -279,6 +279,18 @@ fn a_small_leak_counts_if_a_day_makes_it_large() {
 }
 
 #[test]
+fn what_is_proved_and_most_of_the_growth_is_named_whatever_it_is() {
+    let rows = |bytes| small_run(bytes, &["record"]).traced(2, "self.ious.append", "Trainer.validate");
+    let told = |bytes| (rows(bytes).finding().confidence, rows(bytes).finding().severity);
+    assert_eq!(told(14_000), (Confidence::Proved, Severity::Warning));
+    // Three fifths of it are worth knowing, and explain it.
+    assert_eq!(told(9_000), (Confidence::Proved, Severity::Info));
+    let accounts =
+        |bytes| !rows(bytes).diagnose().notes.join(" ").contains("nothing that was found accounts");
+    assert!(accounts(9_000) && !accounts(3_000));
+}
+
+#[test]
 fn readings_that_are_missing_make_a_run_no_shorter() {
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 16)).edit(|recording| {
         for event in &mut recording.events {
