@@ -19,6 +19,7 @@ mod copied;
 mod cuda;
 mod cuda_history;
 mod exclusive;
+mod exhausted;
 mod frames;
 mod garbage;
 mod graphs;

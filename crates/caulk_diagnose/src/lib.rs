@@ -11,6 +11,7 @@ mod class;
 mod compare;
 mod covered;
 mod cycles;
+mod exhausted;
 mod fix;
 mod generations;
 mod gpu;
@@ -240,6 +241,7 @@ fn of_process(
     unended::join(files, process, judged, &mut findings);
     findings.extend(peaks::findings(files, process));
     findings.extend(training::findings(files, process));
+    findings.extend(exhausted::finding(files, process, recording, &findings));
     findings
 }
 

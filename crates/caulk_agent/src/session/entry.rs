@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::{Cut, Session, last};
 use crate::exclusive::Exclusive;
 use crate::stopwatch::monotonic;
-use crate::{board, census, clock, frames, heap, passes, trace};
+use crate::{board, census, clock, exhausted, frames, heap, passes, trace};
 
 static SESSION: Exclusive<Session> = Exclusive::new();
 
@@ -180,6 +180,9 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) -> PyResult<()> {
             session.note("messages-dropped", &text);
         }
         session.say_what_was_left_out();
+        if exhausted::for_want_of_memory(py) {
+            session.note("memory-error", "an error for want of memory ended the program: nobody caught it");
+        }
         let bye = Bye {
             steps,
             epochs,

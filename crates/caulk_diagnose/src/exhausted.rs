@@ -1,0 +1,62 @@
+//! A program that ended for want of memory: the line that allocated most of what was there at the last look, however few
+//! looks there were.
+
+use caulk_core::{Bytes, Confidence, Finding, LeakClass, Recording, Severity};
+
+use crate::heap::{self, held, is_of_user};
+use crate::process::Process;
+use crate::{Files, fix, native};
+
+/// Note of the agent's that an error for want of memory was the last one, and nobody caught it.
+const CODE: &str = "memory-error";
+/// Part of all that was sampled which the line must have.
+const MOST: f64 = 0.5;
+/// Bytes that it must have: less is not what memory ran out of.
+const LEAST: f64 = 64.0 * 1024.0 * 1024.0;
+
+/// The line, where nothing else was found that harms.
+pub(crate) fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    recording: &Recording,
+    found: &[Finding],
+) -> Option<Finding> {
+    let failed = recording.info.death.as_ref().is_some_and(|death| death.code.is_some_and(|code| code != 0));
+    let said = process.notes.iter().any(|note| note.code == CODE);
+    let harms = |finding: &Finding| finding.severity > Severity::Info;
+    if !failed || !said || found.iter().any(harms) {
+        return None;
+    }
+    let whole = process.heaps.last()?.bytes as f64;
+    let at_last = |ids: &[u32]| held(process, ids).last().map_or(0.0, |holding| holding.live.bytes);
+    let lines = heap::by_line(process).into_iter().map(|(place, ids)| (at_last(&ids), place, ids));
+    let (bytes, (file, line), ids) = lines.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    if bytes < LEAST.max(MOST * whole) || !is_of_user(file) {
+        return None;
+    }
+    let function = process.stacks[ids.first()?]
+        .frames
+        .iter()
+        .find(|frame| (frame.file.as_str(), frame.line) == (file, line));
+    let site = native::site(files, file, line, function.map_or("", |frame| &frame.function));
+    let kept = files
+        .module(file)
+        .and_then(|module| module.grows_at(line).into_iter().find(|site| site.kind.grows()));
+    let class = if kept.is_some() { LeakClass::UnboundedHistory } else { LeakClass::NativeGrowth };
+    let stored =
+        kept.as_ref().map_or_else(String::new, |kept| format!(" and stored in `{}`", kept.container));
+    Some(Finding {
+        confidence: Confidence::Likely,
+        severity: Severity::Error,
+        message: format!(
+            "memory ran out, and {} of the {} that were in use at the last look had been allocated here{stored}",
+            Bytes(bytes as u64),
+            Bytes(whole as u64)
+        ),
+        container: kept.map_or_else(|| site.text.clone(), |kept| kept.container),
+        sites: vec![site],
+        process: process.reference(),
+        fix: Some(fix::of(class, None, "")),
+        ..Finding::of(class)
+    })
+}
