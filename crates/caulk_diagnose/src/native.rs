@@ -229,7 +229,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
             Bytes::signed(slope)
         ),
         container: site.text.clone(),
-        sites: vec![site],
+        sites: std::iter::once(site).chain(inner_site(files, process, line)).collect(),
         chain: callers(files, process, line),
         process: process.reference(),
         growth: Some(growth),
@@ -269,12 +269,25 @@ pub(crate) fn site(files: &Files<'_>, file: &str, number: u32, function: &str) -
     )
 }
 
-/// How the program came there, by the stack that holds most.
-fn callers(files: &Files<'_>, process: &Process<'_>, line: &Line<'_>) -> Vec<ChainStep> {
+/// The stack of a line that holds most.
+fn heaviest<'a>(process: &Process<'_>, line: &Line<'a>) -> Option<&'a HeapStack> {
     let last =
         |stack: &HeapStack| heap::held(process, &[stack.id]).last().map_or(0.0, |held| held.live.bytes);
-    let most = line.stacks.iter().map(|stack| (stack, last(stack))).max_by(|a, b| a.1.total_cmp(&b.1));
-    let Some((stack, _)) = most else { return Vec::new() };
+    let most = line.stacks.iter().map(|stack| (*stack, last(stack))).max_by(|a, b| a.1.total_cmp(&b.1));
+    most.map(|(stack, _)| stack)
+}
+
+/// The line of a library that allocates, where the program's own line calls it.
+fn inner_site(files: &Files<'_>, process: &Process<'_>, line: &Line<'_>) -> Option<Site> {
+    let inner = heaviest(process, line)?.frames.first().filter(|inner| *inner != line.frame)?;
+    let is_library = is_of_user(&line.frame.file) && !is_of_user(&inner.file) && !inner.file.starts_with('<');
+    let at = || site(files, &inner.file, inner.line, &inner.function);
+    is_library.then(|| Site { role: SiteRole::Allocates, ..at() })
+}
+
+/// How the program came there, by the stack that holds most.
+fn callers(files: &Files<'_>, process: &Process<'_>, line: &Line<'_>) -> Vec<ChainStep> {
+    let Some(stack) = heaviest(process, line) else { return Vec::new() };
     let at = stack.frames.iter().position(|frame| frame == line.frame).unwrap_or(0);
     let inner = stack.frames.get(at.wrapping_sub(1));
     let step = |frame: &HeapFrame, note: String| {

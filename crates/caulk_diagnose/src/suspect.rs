@@ -90,10 +90,14 @@ pub(crate) fn of_process<'a>(
             bytes(suspects.iter().filter(with))
         })
         .collect();
+    let mut worth = Vec::new();
     for (suspect, of_line) in suspects.iter_mut().zip(of_line) {
-        suspect.severity = severity(suspect, of_line.max(suspect.rate.bytes_per_unit), judged, died);
+        let bytes = of_line.max(suspect.rate.bytes_per_unit);
+        suspect.severity = severity(suspect, bytes, judged, died);
+        worth.push(suspect.worth_a_word(bytes, judged));
     }
-    suspects.retain(|suspect| suspect.worth_a_word(judged));
+    let mut worth = worth.into_iter();
+    suspects.retain(|_| worth.next().unwrap_or(true));
     suspects
 }
 
@@ -204,8 +208,8 @@ impl Suspect<'_> {
     /// What nobody's line grows (containers of libraries) is worth one only if it weighs. Where the bytes have shown
     /// that there is nothing to fear, neither is what the source bounds, nor what was seen to gain much for a short time:
     /// it would have shown since. What fills up to its capacity never is, nor what would take for ever to weigh once the
-    /// bytes are decided.
-    fn worth_a_word(&self, judged: &Judged) -> bool {
+    /// bytes are decided. `bytes`: what grows by the same line, per unit.
+    fn worth_a_word(&self, bytes: f64, judged: &Judged) -> bool {
         let Some(located) = &self.located else { return self.severity > Severity::Info };
         let verdict = judged.series(self.series);
         let state = verdict.map(|verdict| verdict.state);
@@ -218,8 +222,8 @@ impl Suspect<'_> {
         let bounded = located.facts.bounds.iter().any(|bound| bound.called);
         let weighs = state == Some(State::Grows) && self.rate.bytes_per_unit >= judged.least_of(self.series);
         let full = !weighs && located.facts.bounds.iter().any(|bound| bound.kind == BoundKind::Capacity);
-        let decided = settled || state == Some(State::Grows) && self.rate.bytes_per_unit > 0.0;
-        let weightless = decided && self.rate.bytes_per_unit < judged.least_of(self.series) / WEIGHTLESS;
+        let decided = settled || state == Some(State::Grows) && bytes > 0.0;
+        let weightless = decided && bytes < judged.least_of(self.series) / WEIGHTLESS;
         // Weak containers follow what others keep alive.
         let weak = ["weakref.Weak", "_weakrefset.Weak", "torch.utils.weak.Weak"]
             .iter()

@@ -101,6 +101,19 @@ fn one_attribute_of_many_objects_is_one_cause() {
     assert!((growth.bytes_per_unit / (6 * MB) as f64 - 1.0).abs() < 0.05, "{growth:?}");
 }
 
+#[test]
+fn what_many_objects_keep_is_weighed_together() {
+    // Bytes do not tell, and each for itself is next to nothing.
+    let mut run = Run::of(METERS).epochs([400 * MB; 8]);
+    for id in 0..20 {
+        let holder = attribute(id, &format!("meters_{id}"), "Meter", "rows");
+        run = run.grown(ContainerKind::List, holder, elements(1 << 10, &["tensor"]), rising(1, 1, 8));
+    }
+    let finding = run.traced(2, "self.kept.append", "Meter.update").finding();
+    assert_eq!((finding.sites[0].line, finding.severity), (3, Severity::Info));
+    assert!(finding.message.contains("in 20 places"), "{}", finding.message);
+}
+
 const LOOP: &str = "\
 class Trainer:
     def fit(self):

@@ -57,6 +57,8 @@ fn what_no_container_holds_is_told_by_the_users_line_that_allocates_it() {
     assert_eq!((finding.class, finding.severity), (LeakClass::NativeGrowth, Severity::Error));
     assert_eq!((finding.sites[0].line, finding.confidence), (run.line("library.open"), Confidence::Likely));
     assert_eq!(finding.sites[0].text, "handle = library.open(path)");
+    let second = &finding.sites[1];
+    assert_eq!((second.role, second.line, second.function.as_str()), (SiteRole::Allocates, 12, "open"));
     let growth = finding.growth.expect("it grows");
     assert!((growth.bytes_per_unit / (10 * MB) as f64 - 1.0).abs() < 0.05, "{growth:?}");
     let places: Vec<(&str, u32)> = finding.chain.iter().map(|step| (step.file.as_str(), step.line)).collect();
