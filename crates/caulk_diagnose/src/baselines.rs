@@ -2,9 +2,9 @@
 
 use caulk_core::wire::Unit;
 use caulk_core::{Limit, ProcessRef, Series, State, Verdict};
-use caulk_growth::{Judgement, Options, Point, Stretches, forecast, judge};
+use caulk_growth::{Judgement, Options, Point, Stretches, forecast, judge, judge_certain};
 
-use crate::units::Scale;
+use crate::units::{self, Scale};
 
 /// Steps from which on they are judged: the first ones make optimizer states, workspaces and caches.
 const FEWEST_STEPS: f64 = 20.0;
@@ -12,6 +12,14 @@ const FEWEST_STEPS: f64 = 20.0;
 /// it: the allocator keeps and returns pages of its own accord.
 const FEWEST_RESIDENT: usize = 8;
 const RESIDENT: f64 = 4.0;
+/// What exact readings must show to count although it is small: all together, and of an epoch at least and at most. A sound
+/// program keeps a few numbers of each step, less than this, which count once they have become so much.
+const SMALL: f64 = 1_048_576.0;
+const SMALL_EPOCH: [f64; 2] = [4_096.0, 100e3];
+const NUMBERS: f64 = 256.0;
+const ALL_NUMBERS: f64 = 64.0 * 1_048_576.0;
+/// Part of the mean rise of an epoch below which the usual one lies where memory rises at few of them.
+const AT_FEW: f64 = 0.2;
 /// Things that must have become more, where they are counted at steps or seconds.
 const HANDFUL: f64 = 8.0;
 
@@ -97,6 +105,38 @@ impl Baselines {
             );
         }
         judgement
+    }
+
+    /// What exact readings show for certain, where they rise by less than is asked of a series with noise: the judgement, and
+    /// the growth per unit that counts.
+    pub(crate) fn judge_small(&self, judgement: &Judgement) -> Option<(Judgement, f64)> {
+        let asked = self.least(judgement.last);
+        if judgement.state == State::Grows || judgement.slope >= asked {
+            return None;
+        }
+        let least = self.small();
+        judge_certain(&self.points, least).map(|judgement| (judgement, least))
+    }
+
+    /// Growth per unit that counts if it is certain.
+    fn small(&self) -> f64 {
+        let span = self.span().max(1.0);
+        if self.scale.unit != Unit::Epoch {
+            return self.options.minimum_effect;
+        }
+        let [least, most] = SMALL_EPOCH;
+        let epoch = (SMALL / span).clamp(least, most);
+        let numbers = self.scale.steps.map_or(0.0, |steps| (NUMBERS * steps).min(ALL_NUMBERS / span));
+        if self.rises_at_few() { epoch } else { epoch.max(numbers) }
+    }
+
+    /// Does it rise at few of them, and by next to nothing in between? What each step keeps it gains at each.
+    fn rises_at_few(&self) -> bool {
+        let rates =
+            self.points.windows(2).map(|pair| (pair[1].value - pair[0].value) / (pair[1].at - pair[0].at));
+        let ends = self.points.first().zip(self.points.last());
+        let mean = ends.map_or(0.0, |(first, last)| (last.value - first.value) / (last.at - first.at));
+        units::median(rates.collect()).is_some_and(|usual| usual < AT_FEW * mean)
     }
 
     /// A judgement as a verdict on a series of a process.

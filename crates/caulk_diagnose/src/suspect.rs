@@ -356,8 +356,8 @@ fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> S
     let over_run = bytes * rate.span;
     let weighs = bytes >= judged.least_of(*series);
     match in_use.state {
-        State::Grows if weighs && rate.is_late => Severity::Warning,
-        State::Grows if weighs => full(suspect),
+        State::Grows if weighs && !judged.is_small && rate.is_late => Severity::Warning,
+        State::Grows if weighs && !judged.is_small => full(suspect),
         State::Grows => small_leak::severity(suspect, bytes, judged),
         // Exact witnesses may speak before the bytes are decided.
         State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {

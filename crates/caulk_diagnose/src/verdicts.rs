@@ -29,6 +29,8 @@ pub(crate) struct Judged {
     pub(crate) fills: bool,
     /// Bytes in use rise by what is mapped beside the allocators.
     pub(crate) is_mapped: bool,
+    /// They grow by less than is asked of readings with noise: exact ones show it for certain.
+    pub(crate) is_small: bool,
     /// The same of memory on GPUs.
     least_on_gpu: f64,
 }
@@ -124,13 +126,20 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
             _ => {}
         }
         let mut judgement = within_epochs(process, scale, &baselines, baselines.judge());
+        let mut small = None;
         if series == Series::InUse {
             judgement = loss::look_past(process, scale, &baselines, judgement);
+            if let Some((certain, least)) = baselines.judge_small(&judgement) {
+                let certain = within_epochs(process, scale, &baselines, certain);
+                small = (certain.state == State::Grows).then_some(least);
+                judgement = certain;
+            }
             judgement = covered::or_open(recording, process, scale, &baselines, judgement);
         }
         let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording, series));
         if judged.verdicts.is_empty() {
-            judged.least = baselines.least(verdict.last);
+            judged.least = small.unwrap_or_else(|| baselines.least(verdict.last));
+            judged.is_small = small.is_some();
         }
         if series == Series::CudaAllocated {
             judged.least_on_gpu = baselines.least(verdict.last);

@@ -6,37 +6,37 @@
 #![expect(clippy::disallowed_methods, reason = "a program of its own: it reads its argument")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
-#[path = "../tests/generators/mod.rs"]
+#[path = "../tests/growth/generators.rs"]
 mod generators;
 
 use caulk_core::State;
-use generators::{KINDS, Random};
+use caulk_growth::{Options, Point, judge, judge_certain};
+use generators::{EXACT_KINDS, KINDS, Kind, Random};
 
-/// An answer that is counted.
-type Answer = fn(State) -> bool;
+/// Bytes per epoch that exact readings must show.
+const EFFECT: f64 = 100e3;
 
 const LENGTHS: [u32; 5] = [5, 8, 12, 16, 30];
 
 fn main() {
     let series = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1000_u32);
     println!("{series} series of each kind; shares by number of boundaries");
-    let answers: [(&str, Answer); 2] = [
-        ("judged `grows`", |state| state == State::Grows),
-        ("judged not to grow", |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus)),
-    ];
-    for (title, answer) in answers {
-        println!("{title:<34}{:>7}{}", "leak", LENGTHS.map(|length| format!("{length:>8}")).concat());
-        for kind in KINDS {
-            print!("{:<34}{:>7}", kind.name, if kind.leak { "yes" } else { "no" });
-            for length in LENGTHS {
-                let mut random = Random::new(u64::from(length) << 32 | 0x5eed);
-                let counted = (0..series).filter(|_| {
-                    let points = (kind.make)(length as usize, &mut random);
-                    answer(caulk_growth::judge(&points, &caulk_growth::Options::default()).state)
-                });
-                print!("{:>7.1}%", 100.0 * counted.count() as f64 / f64::from(series));
-            }
-            println!();
+    let judged = |points: &[Point]| judge(points, &Options::default()).state;
+    let level = |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus);
+    table("judged `grows`", KINDS, series, |points| judged(points) == State::Grows);
+    table("judged not to grow", KINDS, series, |points| level(judged(points)));
+    table("exact: certain to grow", EXACT_KINDS, series, |points| judge_certain(points, EFFECT).is_some());
+}
+
+fn table(title: &str, kinds: &[Kind], series: u32, is_so: impl Fn(&[Point]) -> bool) {
+    println!("{title:<34}{:>7}{}", "leak", LENGTHS.map(|length| format!("{length:>8}")).concat());
+    for kind in kinds {
+        print!("{:<34}{:>7}", kind.name, if kind.leak { "yes" } else { "no" });
+        for length in LENGTHS {
+            let mut random = Random::new(u64::from(length) << 32 | 0x5eed);
+            let counted = (0..series).filter(|_| is_so(&(kind.make)(length as usize, &mut random)));
+            print!("{:>7.1}%", 100.0 * counted.count() as f64 / f64::from(series));
         }
+        println!();
     }
 }

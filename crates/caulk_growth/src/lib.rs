@@ -7,6 +7,7 @@
 //!
 //! Knows numbers only: no bytes, processes or clocks. Equal input gives equal output, and any input gives an answer.
 
+mod certain;
 mod counts;
 mod judge;
 mod options;
@@ -16,6 +17,7 @@ mod shape;
 mod stretches;
 mod student;
 
+pub use certain::judge_certain;
 pub use counts::judge_counts;
 pub use judge::{forecast, judge};
 pub use options::Options;

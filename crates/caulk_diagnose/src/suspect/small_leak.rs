@@ -22,10 +22,12 @@ const LEADING: f64 = 0.75;
 
 /// Severity of a thing that grows by so many bytes per unit, which is less than what the process's growth is judged by.
 pub(super) fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> Severity {
-    let Some(scale) = judged.scale.filter(|scale| counts(bytes, *scale)) else { return Severity::Info };
+    let counts = |scale: &Scale| counts(bytes, *scale) || (judged.is_small && bytes >= judged.least);
+    let Some(scale) = judged.scale.filter(counts) else { return Severity::Info };
     let sure = suspect.confidence != Confidence::Suspected && !suspect.rate.is_late;
     let leads = suspect.confidence == Confidence::Proved && is_most(bytes, suspect, judged);
-    let certain = sure && (suspect.is_heavy() || leads);
+    // Bytes that grow for certain speak for what is light each, too.
+    let certain = sure && (judged.is_small || suspect.is_heavy() || leads);
     let in_a_day =
         scale.seconds.filter(|seconds| *seconds > 0.0).map_or(0.0, |seconds| bytes / seconds * DAY);
     let much = judged.room.map_or(MUCH, |room| MUCH.min(PART_OF_ROOM * room));

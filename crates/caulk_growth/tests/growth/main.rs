@@ -1,5 +1,6 @@
 //! Known series, and what holds for any series.
 
+mod certain;
 mod generators;
 
 use caulk_core::State;

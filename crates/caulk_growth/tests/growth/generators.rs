@@ -73,6 +73,55 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "validation every few epochs", leak: false, make: periodic },
 ];
 
+/// Kinds of exact readings: next to no noise, and what grows are some hundred kilobytes per epoch.
+pub(crate) const EXACT_KINDS: &[Kind] = &[
+    Kind { name: "200 to 1000 KB per epoch", leak: true, make: |n, r| small_leak(n, r, 0.0, 0.0) },
+    Kind { name: "the same beside a warm-up", leak: true, make: |n, r| small_leak(n, r, 60.0, 0.0) },
+    Kind { name: "the same, uneven", leak: true, make: |n, r| small_leak(n, r, 0.0, 0.3) },
+    Kind { name: "still", leak: false, make: |n, r| small(n, r, |n, r| noise(n, r, 0.3)) },
+    Kind { name: "up to 60 KB per epoch", leak: false, make: beneath },
+    Kind {
+        name: "cache filling exponentially",
+        leak: false,
+        make: |n, r| small(n, r, |n, r| saturating(n, r, 0.05)),
+    },
+    Kind { name: "cache of random keys", leak: false, make: |n, r| small(n, r, random_keys) },
+    Kind { name: "buffer that fills", leak: false, make: |n, r| small(n, r, buffer) },
+    Kind { name: "one or two steps", leak: false, make: |n, r| small(n, r, steps) },
+    Kind { name: "collector's saw-tooth", leak: false, make: |n, r| small(n, r, sawtooth) },
+    Kind { name: "validation every few epochs", leak: false, make: |n, r| small(n, r, periodic) },
+    Kind { name: "batches of any size", leak: false, make: |n, r| small(n, r, |n, r| noise(n, r, 20.0)) },
+    Kind { name: "AR(1), 0.8", leak: false, make: |n, r| small(n, r, |n, r| autoregressive(n, r, 0.8)) },
+    Kind { name: "AR(1), 0.95", leak: false, make: |n, r| small(n, r, |n, r| autoregressive(n, r, 0.95)) },
+];
+
+/// A fiftieth of another kind's movement.
+fn small(length: usize, random: &mut Random, make: fn(usize, &mut Random) -> Vec<Point>) -> Vec<Point> {
+    let base = 600.0 * MB;
+    let shrunk = |point: Point| Point { value: base + (point.value - base) / 50.0, ..point };
+    make(length, random).into_iter().map(shrunk).collect()
+}
+
+/// A steady leak beside a warm-up of the first epochs, its rate uneven by a part of itself.
+fn small_leak(length: usize, random: &mut Random, warmup: f64, uneven: f64) -> Vec<Point> {
+    let (rate, mut sum) = (random.scale(0.2, 1.0), 0.0);
+    series(length, |i| {
+        if i > 0 {
+            sum += rate * (1.0 + uneven * random.normal()) + warmup / 1024.0 * (-(i as f64) / 1.5).exp();
+        }
+        sum + 0.003 * random.normal()
+    })
+}
+
+/// What sound programs gain: entries of a history, and names and caches of an interpreter that gets to know a program.
+fn beneath(length: usize, random: &mut Random) -> Vec<Point> {
+    let (rate, first, constant) =
+        (random.between(0.0, 0.06), random.scale(0.1, 5.0), random.between(0.5, 2.0));
+    series(length, |i| {
+        rate * i as f64 + first * (1.0 - (-(i as f64) / constant).exp()) + 0.02 * random.normal()
+    })
+}
+
 fn series(length: usize, value: impl FnMut(usize) -> f64) -> Vec<Point> {
     (0..length)
         .map(value)

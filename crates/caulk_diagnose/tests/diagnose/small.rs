@@ -1,0 +1,90 @@
+//! Small growth that exact readings show for certain: called, and as loud as what it comes to in a day.
+
+use caulk_core::wire::{ContainerKind, Message};
+use caulk_core::{Series, Severity, State};
+
+use crate::run::{MB, Run, attribute, elements, rising};
+
+const KB: u64 = 1 << 10;
+const SOURCE: &str = "\
+class Trainer:
+    def __init__(self):
+        self.rows = []
+
+    def log(self, row):
+        self.rows.append(row)
+";
+
+/// Bytes in use of a program with 300 MB that gains so many kilobytes in each epoch.
+fn gaining(kilobytes: impl IntoIterator<Item = i64>) -> Vec<u64> {
+    let mut level = 300 * MB as i64;
+    let mut readings = vec![level as u64];
+    for gain in kilobytes {
+        level += gain * KB as i64;
+        readings.push(level as u64);
+    }
+    readings
+}
+
+fn state(run: &Run) -> State {
+    let verdicts = run.diagnose().verdicts;
+    verdicts.iter().find(|verdict| verdict.series == Series::InUse).expect("it was judged").state
+}
+
+fn check(kilobytes: impl IntoIterator<Item = i64>, grows: bool) {
+    let run = Run::of("").epochs(gaining(kilobytes));
+    assert_eq!(state(&run) == State::Grows, grows, "{:?}", run.diagnose().verdicts);
+}
+
+#[test]
+fn two_hundred_kilobytes_per_epoch_are_called_and_a_warm_up_is_not() {
+    check([275, 225, 213, 309, 205, 206, 184], true);
+    check([12746, 205, 137, 240, 212, 142, 148], true);
+    check([2298, 135, 85, 320, 78, 86, 41], false);
+    check([86, 36, 31, 9, 8, 8, 9], false);
+    check([90; 9], false);
+}
+
+/// Folds of five epochs each.
+#[test]
+fn what_grows_once_per_fold_grows() {
+    let folds = |gain: i64| (1..120).map(move |epoch| if epoch % 5 == 0 { gain } else { 0 });
+    check(folds(215), true);
+    check(folds(10), false);
+    // Kept while the next model is fitted, then replaced.
+    check((1..120).map(|epoch| [215, 0, 0, 0, 0, -215, 0, 0, 0, 0][epoch % 10]), false);
+}
+
+#[test]
+fn a_few_numbers_of_each_step_are_what_one_keeps() {
+    let steps = |steps: u64| {
+        let gains = gaining([200; 9]);
+        state(&Run::of("").boundaries(caulk_core::wire::Unit::Epoch, steps, gains))
+    };
+    assert_eq!(steps(400), State::Grows, "512 bytes a step");
+    assert_ne!(steps(2_000), State::Grows, "100 bytes a step");
+}
+
+fn rows(epoch_lasts: u64) -> Run {
+    let run = Run::of(SOURCE).epochs(rising(300 * MB, 200 * KB, 10)).grown(
+        ContainerKind::List,
+        attribute(2, "trainer", "Trainer", "rows"),
+        elements(480, &["record"]),
+        rising(400, 400, 10),
+    );
+    run.traced(2, "self.rows.append", "Trainer.log").edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.time_ns = boundary.time_ns / 10 * epoch_lasts;
+            }
+        }
+    })
+}
+
+#[test]
+fn it_is_as_loud_as_what_it_comes_to_in_a_day() {
+    let severity = |lasts| rows(lasts).finding().severity;
+    // 1.7 GB a day, and 14 MB.
+    assert_eq!((severity(10), severity(1_200)), (Severity::Warning, Severity::Info));
+    assert_eq!(state(&rows(1_200)), State::Grows);
+}
