@@ -69,6 +69,8 @@ class Marks:
         self.detect = None
         #: What the hooks in torch have made of it: [`caulk._hooks_torch.Steps`], once torch is imported.
         self.torch_steps = None
+        #: Finds comparable moments for boundaries by time: [`caulk._moments.Moments`], once torch is imported.
+        self.moments = None
         #: What the guard asks for is done by this: [`caulk._guard.Guarded`], where there is a guard.
         self.guard = None
         #: As the supervisor has passed them on.
@@ -312,13 +314,18 @@ class Marks:
         try:
             if self._is_starting() or (self.steps and not self._seconds and not self._is_idle()):
                 self._due = time.monotonic() + self._tick
-            else:
+            elif self.moments is None or not self.moments.waits(self._tick):
                 self._second_boundary()
         except RecursionError:  # The program is deep down: another time.
             pass
         except Exception as error:
             if self.fail("clock", error):
                 raise
+
+    def moment(self, kind):
+        """As much is alive as at other moments of this kind: is a boundary waiting for it?"""
+        if self.alive and not self._busy and self.moments is not None and self.moments.comes(kind):
+            self._second_boundary()
 
     def _is_starting(self):
         """Is the program still being imported, which grows for seconds and says nothing, or a child finding out what it is?"""

@@ -10,7 +10,7 @@ import types
 import weakref
 from _thread import get_ident
 
-from caulk import _around, _backward, _bootstrap, _epochs, _loaders, _loops
+from caulk import _around, _backward, _bootstrap, _epochs, _loaders, _loops, _moments
 
 #: Backward passes without an optimizer step, where there are optimizers, until the passes count as steps themselves.
 _PATIENCE = 256
@@ -296,6 +296,7 @@ class Steps:
         self.passes.batch(iterator, with_gradients)
         if not self._marks.steps:
             self._marks.tick()
+            self._marks.moment(_moments.BATCH)
         if with_gradients:
             self.epochs.deliveries += 1
         else:
@@ -313,10 +314,13 @@ def install(torch, marks):
     for hook in (_hook_optimizers, _hook_backward, _hook_loaders, _hook_eval):
         hook(torch, marks, steps, compiling)
     marks.torch_steps = steps
+    marks.moments = _moments.Moments(marks, torch)
+    marks.undo.append(marks.moments.forget)
+    marks.after_fork.append(marks.moments.forget)
     marks.before_cut.append(steps.backwards.flush)
     marks.after_fork.append(steps.forget)
     marks.detect = steps.said_step
-    modules = [_bootstrap, _epochs, _loops, _loaders, _backward, sys.modules[__name__]]
+    modules = [_bootstrap, _epochs, _loops, _loaders, _moments, _backward, sys.modules[__name__]]
     if marks.guard is not None:
         modules.append(sys.modules["caulk._guard"])
     hide_from_compiler(torch, modules)
