@@ -22,8 +22,13 @@ const THIRD: usize = 3;
 /// Whether exact readings grow by at least `effect` per unit, though by less than is asked of readings with noise; `None`
 /// where that is not certain.
 pub fn judge_certain(points: &[Point], effect: f64) -> Option<Judgement> {
-    let options =
-        Options { level: LEVEL, minimum_effect: effect, relative_effect: 0.0, minimum_boundaries: FEWEST };
+    let options = Options {
+        level: LEVEL,
+        minimum_effect: effect,
+        relative_effect: 0.0,
+        minimum_boundaries: FEWEST,
+        equal_phases: true,
+    };
     let judged = judge(points, &options);
     let sure = judged.interval.is_some_and(|[low, _]| low >= effect);
     let grows = judged.state == State::Grows && judged.boundaries >= FEWEST && sure;

@@ -95,6 +95,7 @@ fn sane(options: &Options) -> Options {
         minimum_effect: effect(options.minimum_effect),
         relative_effect: effect(options.relative_effect),
         minimum_boundaries: options.minimum_boundaries.max(FEWEST_JUDGED),
+        equal_phases: options.equal_phases,
     }
 }
 
@@ -107,6 +108,7 @@ struct Judged<'a> {
     interval: Option<[f64; 2]>,
     p_value: f64,
     significance: f64,
+    equal_phases: bool,
 }
 
 impl<'a> Judged<'a> {
@@ -115,7 +117,8 @@ impl<'a> Judged<'a> {
         let (slope, interval) = rank::theil_sen(times, values, options.level);
         let rates = series.rates().split_off(start.min(series.len().saturating_sub(1)));
         let p_value = rank::mann_kendall(values);
-        Self { series, start, rates, slope, interval, p_value, significance: 1.0 - options.level }
+        let (significance, equal_phases) = (1.0 - options.level, options.equal_phases);
+        Self { series, start, rates, slope, interval, p_value, significance, equal_phases }
     }
 
     fn times(&self) -> &[f64] {
@@ -284,13 +287,15 @@ fn plateau(judged: &Judged<'_>) -> Option<Judgement> {
     })
 }
 
-/// No growth: still, or moving about a baseline. Few readings must exclude a growth that matters, by their interval or by
-/// coming back; many have shown by now what there is to show.
+/// No growth: still, or moving about a baseline. An interval must exclude a growth that matters. At equal phases coming back
+/// does so, too, and many readings have shown by now what there is to show.
 fn settled(judged: &Judged<'_>) -> Judgement {
     let values = judged.values();
     let excluded = judged.interval.is_some_and(|[_, high]| high <= judged.series.effect);
-    if judged.series.len() < MATURE && !excluded && !comes_back(values) {
-        return judged.open(2, TOO_WILD);
+    let shown = judged.equal_phases && (judged.series.len() >= MATURE || comes_back(values));
+    if !excluded && !shown {
+        let more = if judged.equal_phases { 2 } else { until_excluded(judged) };
+        return judged.open(more, TOO_WILD);
     }
     let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
     if high - low <= judged.series.still {
@@ -300,6 +305,14 @@ fn settled(judged: &Judged<'_>) -> Judgement {
         return judged.verdict(State::Flat, "rises by less than matters".into());
     }
     judged.verdict(State::Sawtooth, RETURNS.into())
+}
+
+/// Readings until the interval excludes a growth that matters, at a guess: it narrows with their number to the power of 3/2.
+fn until_excluded(judged: &Judged<'_>) -> u32 {
+    let high = judged.interval.map_or(0.0, |[_, high]| high);
+    let times = (high / judged.series.effect).powf(2.0 / 3.0).clamp(1.0, 4.0);
+    let readings = judged.values().len() as f64 * judged.series.per_entry;
+    ((times - 1.0) * readings).ceil().max(2.0) as u32
 }
 
 /// The low points of a saw-tooth, if there are enough to be judged, and the typical height of a tooth. What lies

@@ -14,12 +14,21 @@ pub struct Options {
     pub relative_effect: f64,
     /// Readings below which the answer is [`State::Undecided`](caulk_core::State::Undecided).
     pub minimum_boundaries: usize,
+    /// Readings lie where as much is alive as the last time. What comes back there does not leak; elsewhere it may do so by
+    /// chance, and only an interval excludes growth.
+    pub equal_phases: bool,
 }
 
 impl Default for Options {
     /// For bytes at the ends of epochs: 95 %, 256 KiB or 0.05 % per epoch, five epochs.
     fn default() -> Self {
-        Self { level: 0.95, minimum_effect: 256.0 * KIB, relative_effect: 0.0005, minimum_boundaries: 5 }
+        Self {
+            level: 0.95,
+            minimum_effect: 256.0 * KIB,
+            relative_effect: 0.0005,
+            minimum_boundaries: 5,
+            equal_phases: true,
+        }
     }
 }
 
@@ -34,9 +43,9 @@ impl Options {
     }
 
     /// For bytes read within `span` seconds: 4 MiB or 0.8 % over all of them together, and ten readings, since seconds
-    /// begin with imports.
+    /// begin with imports. They lie in the midst of whatever is going on.
     pub fn for_seconds(span: f64) -> Self {
-        Self::over(span, 4.0 * MIB, 0.008, 10)
+        Self { equal_phases: false, ..Self::over(span, 4.0 * MIB, 0.008, 10) }
     }
 
     fn over(span: f64, effect: f64, share: f64, minimum_boundaries: usize) -> Self {
