@@ -51,6 +51,7 @@ mod unended;
 mod units;
 mod uses;
 mod verdicts;
+mod within;
 mod workers;
 
 use std::cell::{OnceCell, RefCell};
@@ -240,6 +241,10 @@ fn of_process(
     ));
     unended::join(files, process, judged, &mut findings);
     findings.extend(peaks::findings(files, process));
+    let is_known = findings.iter().any(|finding| finding.scope == Scope::Epoch);
+    if let Some(within) = judged.within.filter(|_| !is_known) {
+        findings.extend(within::finding(files, process, within));
+    }
     findings.extend(training::findings(files, process));
     findings.extend(exhausted::finding(files, process, recording, &findings));
     findings

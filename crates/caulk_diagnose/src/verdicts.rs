@@ -2,7 +2,7 @@
 
 use caulk_core::wire::{Boundary, Unit};
 use caulk_core::{Recording, Series, State, Verdict, VerdictUnit};
-use caulk_growth::{Judgement, Options};
+use caulk_growth::{Judgement, Options, Within};
 
 use crate::baselines::{Baselines, open};
 use crate::children::Children;
@@ -12,6 +12,7 @@ use crate::limits::room;
 use crate::loss;
 use crate::process::Process;
 use crate::units::{self, Scale};
+use crate::within;
 
 /// Part of the growth of resident memory that bytes in use make up where it is theirs.
 const MOSTLY_IN_USE: f64 = 0.5;
@@ -31,6 +32,8 @@ pub(crate) struct Judged {
     pub(crate) is_mapped: bool,
     /// They grow by less than is asked of readings with noise: exact ones show it for certain.
     pub(crate) is_small: bool,
+    /// They rise within epochs, and from one to the next they do not, or it is open whether they do.
+    pub(crate) within: Option<Within>,
     /// The same of memory on GPUs.
     least_on_gpu: f64,
 }
@@ -49,14 +52,19 @@ impl Judged {
         if series == Series::CudaAllocated { self.least_on_gpu } else { self.least }
     }
 
-    /// The verdicts as they are told: what is level from epoch to epoch, and was seen to fill `within` each of them,
-    /// says so.
-    pub(crate) fn told(mut self, within: bool) -> Vec<Verdict> {
+    /// The verdicts as they are told: what does not grow from epoch to epoch, and was seen to rise within each of them, or to
+    /// be `full` within one, says so.
+    pub(crate) fn told(mut self, full: bool) -> Vec<Verdict> {
         let level = |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus);
         let in_use = self.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
-        if let Some(verdict) = in_use.filter(|verdict| within && level(verdict.state)) {
-            verdict.state = State::GrowsWithinEpoch;
-            verdict.text = "level at the ends of epochs, far higher within them".into();
+        let in_use = in_use.filter(|verdict| verdict.state != State::Grows);
+        match (in_use, self.within) {
+            (Some(verdict), Some(within)) => within::tell(verdict, within),
+            (Some(verdict), None) if full && level(verdict.state) => {
+                verdict.state = State::GrowsWithinEpoch;
+                verdict.text = "level at the ends of epochs, far higher within them".into();
+            }
+            _ => {}
         }
         self.verdicts
     }
@@ -163,6 +171,8 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         add(Series::Children, &|boundary| Some(children.alive_at(boundary.time_ns) as f64));
     }
     judged.is_mapped = held.is_some_and(Held::is_mapped);
+    let level = judged.in_use().filter(|verdict| verdict.state != State::Grows).map(|verdict| verdict.last);
+    judged.within = held.zip(level).and_then(|(held, level)| within::witness(process, scale, held, level));
     if let Some((more, text)) = left_open(&judged.verdicts) {
         judged.postpone(more, &text);
     }

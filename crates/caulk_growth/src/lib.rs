@@ -16,12 +16,14 @@ mod series;
 mod shape;
 mod stretches;
 mod student;
+mod within;
 
 pub use certain::judge_certain;
 pub use counts::judge_counts;
 pub use judge::{forecast, judge};
 pub use options::Options;
 pub use stretches::Stretches;
+pub use within::{Epoch, Within, judge_within};
 
 use caulk_core::State;
 

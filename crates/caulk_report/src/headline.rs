@@ -368,7 +368,7 @@ pub(crate) fn figures(verdict: &Verdict) -> String {
     };
     if let Some(interval) = interval.filter(says) {
         let rate = match verdict.state {
-            State::Grows | State::GrowsWithinEpoch | State::Undecided => words::range(series, interval),
+            State::Grows | State::Undecided => words::range(series, interval),
             _ => format!("at most {}", words::rate(series, interval[1].max(0.0))),
         };
         parts.push(format!("{rate} per {} with {:.0} % confidence", per.name, verdict.level * 100.0));

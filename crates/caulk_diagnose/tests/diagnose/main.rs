@@ -14,4 +14,5 @@ mod severity;
 mod small;
 mod unaccounted;
 mod verdicts;
+mod within;
 mod workers;

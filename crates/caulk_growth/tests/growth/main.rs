@@ -2,6 +2,7 @@
 
 mod certain;
 mod generators;
+mod within;
 
 use caulk_core::State;
 use caulk_growth::{Judgement, Options, Point, forecast, judge, judge_counts};
