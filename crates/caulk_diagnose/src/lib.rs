@@ -60,8 +60,8 @@ use std::rc::Rc;
 
 use caulk_core::wire::{ContainerKind, Note};
 use caulk_core::{
-    Confidence, Diagnostic, Finding, GpuUse, Recording, Scope, Series, Severity, Site, State, Verdict,
-    most_harmful_first,
+    Confidence, Diagnostic, Finding, GpuUse, LeakClass, Recording, Scope, Series, Severity, Site, State,
+    Verdict, most_harmful_first,
 };
 use caulk_python::Module;
 
@@ -226,9 +226,11 @@ fn of_process(
     if let Some(filling) = filling {
         filling.tell(judged, findings.iter().any(|finding| finding.severity > Severity::Info));
     }
-    findings.extend(retention::finding(process, judged));
-    let is_resident =
-        |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Rss);
+    findings.extend(retention::finding(process, judged, &findings));
+    let is_resident = |finding: &Finding| {
+        finding.class != LeakClass::AllocatorFragmentation
+            && finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Rss)
+    };
     if findings.iter().any(|finding| finding.severity > Severity::Info && is_resident(finding)) {
         judged.leave_to_resident();
     }

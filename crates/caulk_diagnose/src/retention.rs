@@ -1,4 +1,5 @@
 //! Resident memory that rises while what is in use does not: pages that an allocator keeps around blocks that stay. No leak.
+//! Where a little stays for certain and it is open whether it goes on, that is what keeps far more: the heap is in pieces.
 
 use caulk_core::wire::{Boundary, Trim};
 use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, State};
@@ -37,35 +38,54 @@ const KEEPERS: [Keeper; 2] = [
     },
 ];
 
-/// What the allocators keep, where it grows though the bytes in use do not.
-pub(crate) fn finding(process: &Process<'_>, judged: &Judged) -> Option<Finding> {
+/// What the allocators keep, where it grows though the bytes in use do not, or surely rise by far less. `found`: what was
+/// found to grow.
+pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Finding]) -> Option<Finding> {
     let scale = judged.scale?;
     let resident = judged.series(Series::Rss).filter(|verdict| verdict.state == State::Grows)?;
-    if !matches!(judged.in_use_state()?, State::Flat | State::Plateaus | State::Sawtooth) {
-        return None;
-    }
+    let in_use = judged.in_use()?;
+    let stays = match in_use.state {
+        State::Flat | State::Plateaus | State::Sawtooth => false,
+        State::Undecided => in_use.interval.is_some_and(|[low, _]| low > 0.0),
+        State::Grows | State::GrowsWithinEpoch => return None,
+    };
     let (rate, keeper) = fastest(process, scale);
-    if rate < PART * resident.bytes_per_unit {
+    let is_open = in_use.state == State::Undecided && !stays;
+    if is_open || rate < PART * resident.bytes_per_unit {
         return None;
     }
     let unit = unit_name(scale.verdict_unit());
     let class = LeakClass::AllocatorFragmentation;
+    let cause = found.iter().filter(|_| stays).filter(|finding| !finding.sites.is_empty());
+    let cause = cause.max_by(|a, b| bytes(a).total_cmp(&bytes(b))).filter(|finding| bytes(finding) > 0.0);
+    let why = match cause {
+        Some(cause) => format!("what `{}` keeps lies in between", cause.container),
+        None if stays => "what stays lies in between".to_owned(),
+        None => class.summary().to_owned(),
+    };
+    let is_told = found.iter().any(|finding| finding.severity > Severity::Info);
     Some(Finding {
         confidence: Confidence::Proved,
-        severity: Severity::Info,
+        severity: if stays && !is_told { Severity::Warning } else { Severity::Info },
         message: format!(
-            "{} keeps {} more per {unit} that the program has freed{}: {}",
+            "{} keeps {} more per {unit} that the program has freed{}: {why}",
             keeper.name,
             Bytes(rate as u64),
             share(process, &keeper),
-            class.summary()
         ),
+        sites: cause.map_or_else(Vec::new, |cause| cause.sites.clone()),
         process: process.reference(),
         growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, rate, scale.per_epoch(rate))),
         evidence: evidence(process),
         fix: Some(keeper.remedy.map_or_else(|| fix::of(class, None, ""), fix::display)),
         ..Finding::of(class)
     })
+}
+
+/// Bytes in use that a finding gains per unit.
+fn bytes(finding: &Finding) -> f64 {
+    let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse);
+    growth.map_or(0.0, |growth| growth.bytes_per_unit)
 }
 
 /// Growth per unit of what the allocators keep free.

@@ -20,7 +20,8 @@ use crate::growth::{Rate, counts_often, is_gone, is_made_anew};
 use crate::heap;
 use crate::place::{self, Located, Sought, is_figure_registry, is_of_drawing};
 use crate::process::Process;
-use crate::units::position;
+use crate::retention;
+use crate::units::{Scale, position};
 use crate::verdicts::Judged;
 pub(crate) use fills::filling;
 pub(crate) use told::path;
@@ -43,6 +44,8 @@ const PART_OF_ARRAYS: &str = "tensors that show memory of arrays (`torch.from_nu
 
 /// Resident bytes for one byte that stays, at most.
 const MOST_PAGES: f64 = 6.0;
+/// Part of the resident bytes beyond those in use that an allocator must have free where they are more than that.
+const GAPS: f64 = 0.8;
 /// The same while it is open whether the resident memory goes on growing.
 const MOST_UNDECIDED: f64 = 2.0;
 
@@ -399,16 +402,16 @@ pub(crate) fn findings(
     }
     let (on_gpu, here): (Vec<_>, Vec<_>) =
         groups.into_iter().partition(|group| group[0].series == Series::CudaAllocated);
-    let cost = cost(judged, &here);
+    let cost = cost(process, judged, scale, &here);
     let costs = here.iter().map(|group| (group, cost)).chain(on_gpu.iter().map(|group| (group, 1.0)));
     costs.map(|(group, cost)| told::finding(files, process, judged, scale, group, cost)).collect()
 }
 
 /// What one byte of the things that grow costs the machine: small blocks that stay keep whole pages around them, and
 /// graphs that share what they saved are counted for each. Where the things found account for most of the growth, they
-/// account for the growth of the resident memory, as far as that is known and not many times as much, which is less than
+/// account for the growth of the resident memory, as far as that is known and not many times as much, or free in between, which is less than
 /// what is in use where that was not touched yet; and never for more than the process grows.
-fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
+fn cost(process: &Process<'_>, judged: &Judged, scale: Scale, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return 1.0 };
     let weighing =
         groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
@@ -430,8 +433,10 @@ fn cost(judged: &Judged, groups: &[Vec<Suspect<'_>>]) -> f64 {
     });
     let resident = resident.map(|resident| resident - filling).filter(|resident| *resident > 0.0);
     let rate = in_use.bytes_per_unit - filling;
-    // What far more pages are kept for is not known.
-    match resident.filter(|resident| *resident <= MOST_PAGES * own) {
+    // What far more pages are kept for is not known, unless an allocator has as many more of them free.
+    let gaps = || retention::rate(process, scale);
+    let known = |resident: &f64| *resident <= MOST_PAGES * own || gaps() >= GAPS * (*resident - rate);
+    match resident.filter(known) {
         Some(resident) if own >= 0.5 * rate.min(resident) => resident.max(own.min(rate)) / own,
         _ if rate > 0.0 && own > in_use.interval.map_or(rate, |[_, high]| high - filling) => rate / own,
         _ => 1.0,

@@ -37,7 +37,7 @@ pub fn judge_counts(points: &[Point]) -> Judgement {
     if !rising_lately {
         return verdict(State::Plateaus, "grew and stopped");
     }
-    let slowing = shape::slows(&series.times, &series.values, &rates, 0.05);
+    let slowing = shape::slows(&series.times, &series.values, &rates, 0.05, shape::SLOWING);
     if slowing && base.state != State::Grows {
         let more = Some(shape::until_settled(&rates, 0.0));
         return Judgement { more_needed: more, ..verdict(State::Undecided, "grows more and more slowly") };

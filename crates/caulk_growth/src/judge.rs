@@ -143,7 +143,8 @@ impl<'a> Judged<'a> {
     }
 
     fn slows(&self) -> bool {
-        shape::slows(self.times(), self.values(), &self.rates, self.significance)
+        let slowing = if self.equal_phases { shape::SLOWING } else { shape::SLOWING_BY_TIME };
+        shape::slows(self.times(), self.values(), &self.rates, self.significance, slowing)
     }
 
     fn verdict(&self, state: State, text: String) -> Judgement {

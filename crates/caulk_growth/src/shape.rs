@@ -3,8 +3,10 @@
 use crate::rank::{mann_kendall, median, spread_about_median};
 use crate::student;
 
-/// Rates that fall by less than this over the series may belong to a steady leak.
-const SLOWING: f64 = 0.88;
+/// Rates that fall by less than this over the series may belong to a steady leak, ...
+pub(crate) const SLOWING: f64 = 0.88;
+/// ... and where they are per second, of a program that other work on the machine slows down.
+pub(crate) const SLOWING_BY_TIME: f64 = 0.7;
 /// Rates that fall by more than this are slowing whatever the noise.
 const MUCH_SLOWER: f64 = 0.4;
 /// Rates that have fallen no lower than this, after this many of them, would take as long again to settle: then it takes
@@ -118,12 +120,12 @@ fn without(a: &[f64], basis: &[f64]) -> Vec<f64> {
 }
 
 /// Rates that fall, by a test or by far: the mark of something that fills.
-pub(crate) fn slows(times: &[f64], values: &[f64], rates: &[f64], significance: f64) -> bool {
+pub(crate) fn slows(times: &[f64], values: &[f64], rates: &[f64], significance: f64, slowing: f64) -> bool {
     let Some((early, late)) = halves(rates) else {
         return false;
     };
     let ratio = late / early;
-    if early <= 0.0 || ratio >= SLOWING || dips(rates) || warms_up(times, values, late) {
+    if early <= 0.0 || ratio >= slowing || dips(rates) || warms_up(times, values, late) {
         return false;
     }
     let strict = if ratio > HALF { (LONG / rates.len() as f64).powi(2).min(1.0) } else { 1.0 };

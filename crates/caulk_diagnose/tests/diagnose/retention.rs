@@ -28,6 +28,25 @@ fn free_blocks_that_grow_with_resident_memory_are_the_allocators() {
     assert!(finding.message.contains("99.0 MB of 399 MB"), "{}", finding.message);
 }
 
+/// It is open whether the bytes in use go on rising: their rate falls. What they have gained stays in the heap's midst.
+#[test]
+fn a_heap_in_pieces_around_what_stays_is_a_warning() {
+    let pieces = |gains: [u64; 12]| {
+        run(|epoch, boundary| {
+            boundary.malloc_bytes += gains[..=epoch as usize].iter().sum::<u64>() * MB;
+            boundary.rss_bytes += epoch * 90 * MB;
+            boundary.malloc_free_bytes = epoch * 85 * MB;
+            boundary.malloc_heap_bytes = 600 * MB + epoch * 90 * MB;
+        })
+    };
+    let slower = pieces([0, 8, 8, 7, 7, 6, 5, 5, 4, 3, 3, 2]);
+    assert_eq!(in_use(&slower).state, State::Undecided, "{:?}", in_use(&slower));
+    let finding = slower.finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::AllocatorFragmentation, Severity::Warning));
+    assert!(finding.message.contains("what stays lies in between"), "{}", finding.message);
+    assert_eq!(pieces([0; 12]).finding().severity, Severity::Info);
+}
+
 #[test]
 fn what_malloc_gives_back_when_asked_is_told_with_a_finding_or_without() {
     let trim =

@@ -446,6 +446,24 @@ fn a_finding_costs_what_the_machine_loses() {
     check(90 * MB, 10.0);
 }
 
+/// Blocks that stay, and 190 MB per epoch around them, which malloc has free.
+#[test]
+fn what_keeps_a_heap_in_pieces_costs_all_of_them() {
+    let leak =
+        ious(Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)), rising(4, 4, 8)).edit(|recording| {
+            for (epoch, event) in (0..).zip(&mut recording.events) {
+                if let Message::Boundary(boundary) = &mut event.message {
+                    boundary.rss_bytes += epoch * 190 * MB;
+                    boundary.malloc_heap_bytes = 500 * MB + epoch * 200 * MB;
+                    boundary.malloc_free_bytes = 100 * MB + epoch * 190 * MB;
+                }
+            }
+        });
+    let growth = leak.finding().growth.expect("it grows");
+    assert!((growth.bytes_per_unit / MB as f64 - 200.0).abs() < 2.0, "{growth:?}");
+    assert!(growth.in_use_per_unit.is_some_and(|own| own < 11.0 * MB as f64), "{growth:?}");
+}
+
 /// A leak of 10 MB per epoch, of which 23 MB are given back before the last two.
 fn given_back_once() -> Run {
     Run::of(SOURCE).epochs([400, 410, 420, 430, 440, 450, 427, 437].map(|level| level * MB))

@@ -264,6 +264,24 @@ fn rates_of_error_stay_where_they_were_measured() {
     }
 }
 
+/// A machine with other work slows a program down: what it keeps per second falls by a fifth. Sound series are called no more
+/// often for that.
+#[test]
+fn by_the_second_a_rate_may_fall_by_a_fifth() {
+    let rate = |at: i32| 10.0 - 0.15 * f64::from(at);
+    let leak: Vec<f64> = (0..24).map(|count| (0..count).map(rate).sum()).collect();
+    let by_seconds = Options { equal_phases: false, ..Options::default() };
+    assert_eq!(judge(&points(&leak, MB), &Options::default()).state, State::Undecided);
+    assert_eq!(judge(&points(&leak, MB), &by_seconds).state, State::Grows);
+    for kind in KINDS.iter().filter(|kind| !kind.leak) {
+        let mut random = Random::new(24);
+        let grows =
+            (0..40).filter(|_| judge(&(kind.make)(16, &mut random), &by_seconds).state == State::Grows);
+        let called = grows.count();
+        assert!(called <= 3, "{}: {called} of 40", kind.name);
+    }
+}
+
 fn numbers() -> impl Strategy<Value = Vec<(f64, f64)>> {
     let number = prop_oneof![
         4 => -1e6..1e6,
