@@ -124,12 +124,12 @@ pub(crate) fn is_beside_profile(process: &Process<'_>, judged: &Judged) -> bool 
     readings.len() > 2 && Baselines::of(readings, scale).judge().slope < SEEN * in_use.bytes_per_unit
 }
 
-/// Does what was sampled grow, in a process that does? Samples of few blocks make steps uneven: then a trend that is surely
-/// upward is enough.
+/// Does what was sampled grow, in a process that does? Samples of few blocks make steps uneven, and small growth is level to
+/// what judges readings with noise: then a trend that is surely upward is enough.
 pub(crate) fn stays(judgement: &Judgement) -> bool {
     match judgement.state {
         State::Grows => true,
-        State::Undecided => judgement.interval.is_some_and(|[low, _]| low > 0.0),
+        State::Undecided | State::Flat => judgement.interval.is_some_and(|[low, _]| low > 0.0),
         _ => false,
     }
 }

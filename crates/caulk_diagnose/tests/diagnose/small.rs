@@ -1,9 +1,9 @@
 //! Small growth that exact readings show for certain: called, and as loud as what it comes to in a day.
 
-use caulk_core::wire::{ContainerKind, Message};
-use caulk_core::{Series, Severity, State};
+use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
+use caulk_core::{LeakClass, Series, Severity, State};
 
-use crate::run::{MB, Run, attribute, elements, rising};
+use crate::run::{FILE, MB, Run, attribute, elements, rising};
 
 const KB: u64 = 1 << 10;
 const SOURCE: &str = "\
@@ -63,6 +63,22 @@ fn a_few_numbers_of_each_step_are_what_one_keeps() {
     };
     assert_eq!(steps(400), State::Grows, "512 bytes a step");
     assert_ne!(steps(2_000), State::Grows, "100 bytes a step");
+}
+
+/// The heap profile's share of it is as small.
+#[test]
+fn the_line_that_allocates_it_is_named_where_no_container_is() {
+    let mut run = Run::of(SOURCE).epochs(rising(300 * MB, 200 * KB, 12));
+    let line = run.line("self.rows.append");
+    let frame = HeapFrame { file: FILE.into(), line, function: "Trainer.log".into() };
+    run = run.say(HeapStack { id: 1, frames: vec![frame], ..HeapStack::default() });
+    for boundary in 0..12 {
+        let bytes = 2 * MB + u64::from(boundary) * 200 * KB;
+        let rows = vec![HeapRow { id: 1, bytes, blocks: bytes / (4 * KB), deviation: 100 * KB }];
+        run = run.say(Message::HeapLive(HeapLive { boundary, bytes, rows, ..HeapLive::default() }));
+    }
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.sites[0].line), (LeakClass::NativeGrowth, line));
 }
 
 fn rows(epoch_lasts: u64) -> Run {
