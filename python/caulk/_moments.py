@@ -18,6 +18,8 @@ BATCH = "batch"
 #: Boundaries in a row for which no moment came, until but every so many wait for one.
 _PATIENCE = 3
 _SELDOM = 8
+#: Seconds for which one is waited for at most: modules are called by the longer way all the while.
+_LONGEST = 2.0
 
 
 class Moments:
@@ -59,7 +61,7 @@ class Moments:
             self._misses += 1
             if self._misses % _SELDOM:
                 return False
-        self._until = now + patience
+        self._until = now + min(patience, _LONGEST)
         self._listen()
         return True
 
