@@ -285,7 +285,9 @@ impl<'a, 'py> Walk<'a, 'py> {
     fn look_into_changed(&mut self, tracker: &Tracker) {
         self.census.containers.sort_unstable_by_key(|seen| seen.address);
         let mut changed = tracker.changed(&self.census.containers);
-        changed.extend(self.nursery.iter().flat_map(|nursery| nursery.young()));
+        let young = self.nursery.iter().flat_map(|nursery| nursery.young()).copied();
+        let heap = &mut *self.heap;
+        changed.extend(young.filter(|object| heap.type_of(*object).shape == Shape::Plain));
         for object in changed {
             let info = self.heap.type_of(object);
             if may_own_untracked(info) && !self.owners.are_asked(object, type_address(object)) {

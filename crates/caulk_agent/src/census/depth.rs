@@ -9,8 +9,8 @@ use crate::heap::{Address, AddressTypes};
 pub(crate) enum Depth {
     /// All that containers and instances refer to.
     Whole,
-    /// The lengths of what the collector tracks, and what is behind that which has changed or held untracked referents before: a
-    /// third of the cost.
+    /// The lengths of what the collector tracks, and what is behind that which has changed or held untracked referents before: half
+    /// the cost.
     Changed,
 }
 
