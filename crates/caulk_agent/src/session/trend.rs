@@ -26,6 +26,9 @@ const SELDOM: u32 = 4;
 
 /// A census that costs more than this is taken at growing distances once it has been taken a few times ...
 const DEAR: Duration = Duration::from_millis(60);
+/// ... as is one of many that would make up more than one part in so many of the time since the last ...
+const PART: u32 = 20;
+const MANY: u32 = 8;
 /// ... from the boundary of one to that of the next.
 const DISTANCE: f64 = 1.5;
 
@@ -83,7 +86,10 @@ impl Trend {
         if rising {
             self.risen = Some(self.boundaries);
         }
-        let spaced = cost <= DEAR || self.boundaries <= FIRST || self.boundaries >= self.next || turns;
+        let crowded =
+            self.looks >= MANY && ordinary(now.saturating_sub(self.looked_at)) < cost.saturating_mul(PART);
+        let spaced =
+            !(cost > DEAR || crowded) || self.boundaries <= FIRST || self.boundaries >= self.next || turns;
         let worth = if !sparing && (unit == Unit::Epoch || slow) { regular && spaced } else { rising };
         // Finer boundaries must not use up what the epochs need.
         let rested = unit == Unit::Epoch
@@ -128,6 +134,8 @@ mod tests {
     #[test]
     fn a_dear_census_is_taken_at_growing_distances() {
         assert_eq!(censuses(40, DEAR * 2), [1, 2, 3, 5, 8, 12, 18, 27]);
-        assert_eq!(censuses(8, DEAR), [1, 2, 3, 4, 5, 6, 7, 8]);
+        // Epochs that pass in no time.
+        assert_eq!(censuses(30, DEAR), [1, 2, 3, 4, 5, 6, 7, 8, 12, 18, 27]);
+        assert_eq!(censuses(20, Duration::ZERO).len(), 20);
     }
 }
