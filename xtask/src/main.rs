@@ -2,6 +2,7 @@
 
 mod bench;
 mod checker;
+mod circles;
 mod clips;
 mod columns;
 mod commands;

@@ -1,5 +1,6 @@
-//! `cargo xtask check`: format, lints, types, dependency direction, licences.
+//! `cargo xtask check`: format, lints, types, dependency direction, circles of files, licences.
 
+use crate::circles;
 use crate::clips;
 use crate::console::{self, OrHint};
 use crate::environment::Tools;
@@ -7,7 +8,7 @@ use crate::layers;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
-/// Check format, lints, types, dependency direction and licences
+/// Check format, lints, types, dependency direction, circles of files and licences
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Put right what can be put right without a person: format and imports
@@ -26,6 +27,8 @@ pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()>
     python(workspace, args.fix)?;
     console::step("dependency direction");
     layers::check(workspace)?;
+    console::step("circles of files");
+    circles::check(workspace)?;
     dependencies(workspace, "Cargo.toml")?;
     console::step("all checks passed");
     Ok(())
