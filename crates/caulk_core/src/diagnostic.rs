@@ -25,13 +25,9 @@ pub struct Diagnostic {
     pub chain: Vec<ChainStep>,
     /// What to change.
     pub fix: Option<Fix>,
-    /// Other places with the same pattern, [`MOST_TWINS`] at most.
+    /// Other places with the same pattern, [`MOST_TWINS`](crate::MOST_TWINS) at most.
     pub twins: Vec<Place>,
     /// So many more of them are left out.
     #[serde(default)]
     pub more_twins: usize,
 }
-
-/// Places that share a cause are listed at each of them: more of them would be of no more use, and make a report as long as
-/// the square of their number.
-pub const MOST_TWINS: usize = 20;

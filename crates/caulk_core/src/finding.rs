@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LeakClass, MOST_TWINS, ProcessRef, Series, VerdictUnit};
+use crate::{LeakClass, ProcessRef, Series, VerdictUnit};
+
+/// Places that share a cause are listed at each of them: more of them would be of no more use, and make a report as long as
+/// the square of their number.
+pub const MOST_TWINS: usize = 20;
 
 /// How sure a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

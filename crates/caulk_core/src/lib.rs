@@ -23,10 +23,10 @@ pub use beside::{Beside, private_bytes};
 pub use bytes::{Bytes, NotASize};
 pub use caulk_wire as wire;
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
-pub use diagnostic::{Diagnostic, MOST_TWINS};
+pub use diagnostic::Diagnostic;
 pub use finding::{
-    Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, MadeAt, Pinned, Place,
-    Position, Scope, Severity, Site, SiteRole, most_harmful_first,
+    Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, MOST_TWINS, MadeAt, Pinned,
+    Place, Position, Scope, Severity, Site, SiteRole, most_harmful_first,
 };
 pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};

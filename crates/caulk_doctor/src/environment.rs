@@ -1,6 +1,7 @@
 //! Variables that change how memory is handled.
 
-use crate::{Check, Machine, State};
+use crate::Machine;
+use crate::check::{Check, State};
 
 /// A variable, the values that do harm (none: any), how bad that is, and what it does.
 struct Known {

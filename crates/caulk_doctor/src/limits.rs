@@ -2,7 +2,8 @@
 
 use caulk_core::Bytes;
 
-use crate::{Check, Machine, State};
+use crate::Machine;
+use crate::check::{Check, State};
 
 /// Open files that a training with workers gets by with.
 const FILES: u64 = 4096;

@@ -10,7 +10,7 @@
 
 mod in_use;
 
-pub use in_use::{InUse, LINE_BYTES, LINES, MAX_LINES, line};
+pub use in_use::{InUse, LINE_BYTES, MAX_LINES, line};
 
 /// Variable that says where the memory is: a path that opens it.
 pub const HEAP_VARIABLE: &str = "CAULK_HEAP";
@@ -136,6 +136,8 @@ pub const STACK_INDEX: usize = SNAPSHOT + SNAPSHOT_HEAD + MAX_STACKS * SNAPSHOT_
 pub const CODE_INDEX: usize = STACK_INDEX + MAX_STACKS * 4;
 /// Records of stacks and code objects.
 pub const ARENA: usize = CODE_INDEX + MAX_CODES * 4;
+/// Where the lines are that count what malloc has handed out: at the end.
+pub const LINES: usize = SLOT_BYTES - MAX_LINES * LINE_BYTES;
 /// Bytes of the arena.
 pub const ARENA_BYTES: usize = LINES - ARENA;
 

@@ -28,8 +28,6 @@ pub(crate) const KNOWN: &[Known] = &[
         reason: "not untied yet",
     },
     Known { name: "caulk", files: &["commands/guarded.rs", "commands/run.rs"], reason: "not untied yet" },
-    Known { name: "caulk_core", files: &["diagnostic.rs", "finding.rs"], reason: "not untied yet" },
-    Known { name: "caulk_wire", files: &["heap.rs", "heap/in_use.rs"], reason: "not untied yet" },
     Known {
         name: "caulk_python",
         files: &[
@@ -45,7 +43,6 @@ pub(crate) const KNOWN: &[Known] = &[
         ],
         reason: "this half, `Module`, is to be removed",
     },
-    Known { name: "caulk_python", files: &["depth.rs", "depth/scan.rs"], reason: "not untied yet" },
     Known {
         name: "caulk_python",
         files: &[
@@ -140,11 +137,6 @@ pub(crate) const KNOWN: &[Known] = &[
             "workers.rs",
         ],
         reason: "claim, settle and render are being separated there",
-    },
-    Known {
-        name: "caulk_doctor",
-        files: &["lib.rs", "environment.rs", "gpu.rs", "limits.rs", "memory.rs"],
-        reason: "not untied yet",
     },
     Known {
         name: "caulk_plan",

@@ -3,14 +3,10 @@
 //! A thread alone adds to its line. What it frees of others' makes its own sums fall below zero, so only all lines
 //! together say anything. A thread that ends leaves its sums where they are, and the next one goes on from there.
 
-use super::SLOT_BYTES;
-
 /// Lines of a slot. The first is everybody's: of what was there before the slot was, and of threads without a line.
 pub const MAX_LINES: usize = 1024;
 /// Bytes of a line: what two threads write to shares no line of the processor's cache.
 pub const LINE_BYTES: usize = 64;
-/// Where the lines are.
-pub const LINES: usize = SLOT_BYTES - MAX_LINES * LINE_BYTES;
 
 /// Fields of a line, as byte offsets.
 pub mod line {
