@@ -139,11 +139,6 @@ pub(crate) const KNOWN: &[Known] = &[
         reason: "claim, settle and render are being separated there",
     },
     Known {
-        name: "caulk_plan",
-        files: &["model/mod.rs", "model/flow.rs", "model/keep.rs", "model/walk.rs"],
-        reason: "not untied yet",
-    },
-    Known {
         name: "caulk_record",
         files: &[
             "error.rs",
