@@ -5,8 +5,6 @@ use std::io;
 
 use camino::Utf8PathBuf;
 
-use crate::RunEntry;
-
 /// Why a recording cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -149,17 +147,6 @@ pub struct Candidate {
     pub started: String,
     /// What was run.
     pub command: Vec<String>,
-}
-
-impl Candidate {
-    pub(crate) fn of(run: &RunEntry) -> Self {
-        let info = run.info.as_ref().ok();
-        Self {
-            id: run.id().to_owned(),
-            started: info.map_or_else(String::new, |info| info.started.clone()),
-            command: info.map_or_else(Vec::new, |info| info.target.command.clone()),
-        }
-    }
 }
 
 impl fmt::Display for Candidate {

@@ -4,45 +4,19 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::RunInfo;
-use jiff::{Timestamp, Zoned};
+use jiff::Zoned;
 
+use crate::entry::RunEntry;
 use crate::error::Candidate;
 use crate::head::HEAD;
 use crate::reader::{holds_recording, read_info};
-use crate::{HomeError, ReadError, WriteError, private};
+use crate::{HomeError, WriteError, private};
 
 /// Environment variable that replaces `.caulk`.
 pub const HOME_VARIABLE: &str = "CAULK_HOME";
 
 const USUAL: &str = ".caulk";
 const RUNS: &str = "runs";
-
-/// A run in the home folder.
-#[derive(Debug)]
-pub struct RunEntry {
-    /// Its folder.
-    pub folder: Utf8PathBuf,
-    /// Its head, or why that cannot be read.
-    pub info: Result<RunInfo, ReadError>,
-    /// Size of its files, in bytes.
-    pub bytes: u64,
-}
-
-impl RunEntry {
-    /// Name of the folder: `<time>-<name>`.
-    pub fn id(&self) -> &str {
-        self.folder.file_name().unwrap_or_default()
-    }
-
-    /// Sorts by start, within a second by the machine's clock; what cannot be read by the time in its name, which is as
-    /// good within a time zone.
-    pub fn age(&self) -> (Option<Timestamp>, u64, &str) {
-        let info = self.info.as_ref().ok();
-        let started = info.and_then(|info| info.started.parse::<Timestamp>().ok());
-        (started, info.map_or(0, |info| info.start_ns), self.id())
-    }
-}
 
 /// The home folder, given the working directory and the value of [`HOME_VARIABLE`]: that value (taken from the working
 /// directory), or `.caulk` there. An empty value counts as none.

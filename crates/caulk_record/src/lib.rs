@@ -25,6 +25,7 @@
 //! and in a stream, in a stream and in Parquet), so that reading while a run is being recorded needs no lock.
 
 mod columns;
+mod entry;
 mod error;
 mod finish;
 mod frames;
@@ -45,9 +46,10 @@ mod tables;
 mod thin;
 mod writer;
 
+pub use entry::RunEntry;
 pub use error::{Candidate, HomeError, ReadError, WriteError};
 pub use held::Held;
-pub use home::{HOME_VARIABLE, RunEntry, home, list, make_home, new_run_folder, resolve, run_name};
+pub use home::{HOME_VARIABLE, home, list, make_home, new_run_folder, resolve, run_name};
 pub use private::{refuse_foreign, write_file};
 pub use reader::{read, read_info};
 pub use redact::{redact, redact_variable};

@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use caulk_core::AgentEvent;
 use caulk_core::wire::{ContainerKind, ContainerLen, Message, TypeCount, Types};
 
-use super::{code, event_columns, event_rows, events_of};
+use super::event::{code, event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
 use crate::record::{Record, Row};
 

@@ -4,7 +4,7 @@
 use arrow_schema::ArrowError;
 use caulk_core::wire::{Kin, LoopSite, Message};
 
-use super::{event_columns, event_rows, events_of};
+use super::event::{event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
 use crate::record::{Row, decode_message};
 

@@ -10,7 +10,7 @@ use arrow_schema::ArrowError;
 use caulk_core::AgentEvent;
 use caulk_core::wire::{HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 
-use super::{event_columns, event_rows, events_of};
+use super::event::{event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
 use crate::record::{Record, Row};
 

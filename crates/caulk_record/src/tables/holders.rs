@@ -4,7 +4,7 @@
 use arrow_schema::ArrowError;
 use caulk_core::wire::{Contents, Holder, MadeBy, Message, PathStep, StepKind};
 
-use super::{code, event_columns, event_rows, events_of};
+use super::event::{code, event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
 use crate::record::Row;
 

@@ -3,7 +3,7 @@
 use arrow_schema::ArrowError;
 use caulk_core::wire::{Boundary, Message, Phase, Unit};
 
-use super::{code, event_columns, event_rows, events_of};
+use super::event::{code, event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
 use crate::record::Row;
 
