@@ -13,7 +13,7 @@ use caulk_python::program::{
 
 use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
 use crate::exposure::{Exposure, Pace};
-use crate::rules::TABLES;
+use crate::tables::TABLES;
 
 /// Calls that differentiate: graphs are there for them.
 const BACKWARD: &[&str] = &["torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad"];

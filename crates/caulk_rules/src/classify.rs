@@ -9,7 +9,7 @@ use caulk_python::program::{
 };
 
 use crate::exposure::Exposure;
-use crate::rules::table_of_rows;
+use crate::tables::table_of_rows;
 
 /// What a container is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,16 +1,17 @@
 //! What a rule is handed: the analysis, how to tell a story, and where its diagnostics go.
 
-use caulk_core::{ChainStep, Confidence, Diagnostic, Scope, Severity, Site, SiteRole};
+use caulk_core::{ChainStep, Confidence, Diagnostic, LeakClass, Scope, Severity, Site, SiteRole};
 use caulk_python::program::{FunctionId, Holder, LoopKind, ObjectId, Value};
 use caulk_python::{Analysis, Location, Project};
 
 use crate::claims::{CarryClaim, Claim, Claims};
 use crate::exposure::Exposure;
-use crate::rule::Rule;
 use crate::twins::{Cause, Found};
 
 pub(crate) struct Context<'a> {
-    pub(crate) rule: &'a Rule,
+    class: LeakClass,
+    /// Of what it reports, where nothing speaks for another.
+    severity: Severity,
     pub(crate) analysis: &'a Analysis,
     /// What outlives its step, by class.
     pub(crate) claims: &'a Claims,
@@ -19,23 +20,23 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(
-        rule: &'a Rule,
+        (class, severity): (LeakClass, Severity),
         analysis: &'a Analysis,
         claims: &'a Claims,
         found: &'a mut Vec<Found>,
     ) -> Self {
-        Self { rule, analysis, claims, found }
+        Self { class, severity, analysis, claims, found }
     }
 
     /// Containers that grow, as far as they are this rule's.
     pub(crate) fn growths(&self) -> impl Iterator<Item = &'a Claim> + use<'a> {
-        let class = self.rule.class;
+        let class = self.class;
         self.claims.growths.iter().filter(move |claim| claim.class == class)
     }
 
     /// Places whose graph gets longer, as far as they are this rule's.
     pub(crate) fn carries(&self) -> impl Iterator<Item = &'a CarryClaim> + use<'a> {
-        let class = self.rule.class;
+        let class = self.class;
         self.claims.carries.iter().filter(move |claim| claim.class == class)
     }
 
@@ -79,10 +80,10 @@ impl<'a> Context<'a> {
         let site = self.project().site(SiteRole::Grows, at, function);
         let index = self.found.len();
         let diagnostic = Diagnostic {
-            class: self.rule.class,
+            class: self.class,
             confidence: Confidence::Likely,
             scope: Scope::Run,
-            severity: self.rule.severity,
+            severity: self.severity,
             message,
             container: self.text(at),
             sites: vec![site],

@@ -17,6 +17,7 @@ mod rule;
 mod rules;
 mod silence;
 mod source;
+mod tables;
 mod twins;
 
 use caulk_core::{Diagnostic, LeakClass};
@@ -39,7 +40,7 @@ pub fn check(analysis: &Analysis, rules: &[&Rule]) -> Vec<Diagnostic> {
     with_room(|| {
         let claims = Claims::new(analysis);
         for rule in rules {
-            let mut context = Context::new(rule, analysis, &claims, &mut found);
+            let mut context = Context::new((rule.class, rule.severity), analysis, &claims, &mut found);
             (rule.check)(&mut context);
         }
     });

@@ -44,7 +44,6 @@ mod worker_memory_grows;
 mod workers_oversubscribed;
 
 use crate::rule::Rule;
-pub(crate) use rows_kept_until_end::{TABLES, table_of_rows};
 
 /// Every rule, in order of names.
 pub static RULES: &[&Rule] = &[

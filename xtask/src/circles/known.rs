@@ -95,11 +95,6 @@ pub(crate) const KNOWN: &[Known] = &[
     },
     Known { name: "caulk_python", files: &["proof.rs", "proof/reads.rs"], reason: "not untied yet" },
     Known {
-        name: "caulk_rules",
-        files: &["claims.rs", "classify.rs", "context.rs", "rule.rs", "rules/rows_kept_until_end.rs"],
-        reason: "not untied yet",
-    },
-    Known {
         name: "caulk_diagnose",
         files: &[
             "lib.rs",

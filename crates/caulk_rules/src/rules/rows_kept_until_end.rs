@@ -1,14 +1,14 @@
 //! Rows that are gathered step by step for one table at the end.
 
-use caulk_core::{LeakClass, Scope, Severity};
-use caulk_python::Analysis;
-use caulk_python::program::{CallFact, GrowthCase, GrowthFact, ObjectId, Shape, Value};
+use caulk_core::{LeakClass, Severity};
+use caulk_python::program::{CallFact, GrowthFact, ObjectId};
 
 use crate::advice::advice;
 use crate::claims::Claim;
 use crate::context::Context;
-use crate::exposure::{Exposure, Pace};
+use crate::exposure::Exposure;
 use crate::rule::Rule;
+use crate::tables::{TABLES, table_of_rows};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::RowsKeptUntilEnd,
@@ -18,17 +18,6 @@ pub(crate) static RULE: Rule = Rule {
     check,
 };
 
-/// What makes a table from rows.
-pub(crate) const TABLES: &[&str] = &[
-    "pandas.DataFrame",
-    "pandas.DataFrame.from_records",
-    "pandas.DataFrame.from_dict",
-    "pandas.json_normalize",
-    "polars.DataFrame",
-    "polars.from_dicts",
-    "pyarrow.Table.from_pylist",
-];
-
 fn check(cx: &mut Context<'_>) {
     let tables = cx.analysis.calls(TABLES);
     for claim in cx.growths() {
@@ -37,26 +26,6 @@ fn check(cx: &mut Context<'_>) {
             report(cx, growth, *exposure, case.object, table);
         }
     }
-}
-
-/// The table that a case's rows are gathered for, when that is made after all loops.
-pub(crate) fn table_of_rows<'t>(
-    analysis: &Analysis,
-    case: &GrowthCase,
-    exposure: Exposure,
-    tables: &'t [CallFact],
-) -> Option<&'t CallFact> {
-    // A row for each epoch is nothing.
-    if exposure.scope != Scope::Run || exposure.pace == Pace::Epoch || !is_row(analysis, &case.value) {
-        return None;
-    }
-    tables.iter().find(|table| {
-        table.argument.objects.contains(case.object) && !table.around.contains(&exposure.through)
-    })
-}
-
-fn is_row(analysis: &Analysis, value: &Value) -> bool {
-    value.objects.iter().any(|object| analysis.object(object).shape == Shape::Dict)
 }
 
 fn report(cx: &mut Context<'_>, growth: &GrowthFact, exposure: Exposure, object: ObjectId, table: &CallFact) {
