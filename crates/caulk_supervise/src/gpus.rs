@@ -3,6 +3,7 @@
 //! A driver that hangs blocks whoever asks it. So a thread of its own asks, and the supervisor takes what is there. Where
 //! there is no driver, or it has nothing to say, nothing is said and nobody asks again.
 
+mod device;
 mod nvml;
 
 use std::collections::HashSet;
@@ -11,34 +12,15 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use caulk_core::{GpuSample, Slowed};
+use caulk_core::GpuSample;
+
+use device::{Driver, Gpu};
 
 /// Between two looks, at first and later, in nanoseconds: a short run has more than one, too.
 const FIRST_PAUSE_NS: u64 = 1_000_000_000;
 const PAUSE_NS: u64 = 10_000_000_000;
 /// An answer that is waited for at the end.
 const LAST_ANSWER: Duration = Duration::from_millis(200);
-
-/// One device at one moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Gpu {
-    device: u32,
-    name: String,
-    used_bytes: u64,
-    total_bytes: u64,
-    celsius: Option<u32>,
-    busy_percent: Option<u32>,
-    slowed: Option<Slowed>,
-    /// Processes that compute on it by the driver's numbers, which in a container may be others than here, with the bytes
-    /// that each has of it.
-    processes: Vec<(u32, u64)>,
-}
-
-/// Somebody who can be asked.
-trait Driver {
-    /// Every device. `None` where there is nothing to be had, now or later.
-    fn look(&mut self) -> Option<Vec<Gpu>>;
-}
 
 /// Looks from time to time.
 #[derive(Debug, Default)]
@@ -122,37 +104,11 @@ fn samples(devices: &[Gpu], now_ns: u64, own: &HashSet<u32>) -> Vec<GpuSample> {
     parts.chain(devices.iter().map(|gpu| gpu.whole(now_ns))).collect()
 }
 
-impl Gpu {
-    fn whole(&self, time_ns: u64) -> GpuSample {
-        GpuSample {
-            time_ns,
-            device: self.device,
-            pid: None,
-            used_bytes: self.used_bytes,
-            total_bytes: Some(self.total_bytes),
-            celsius: self.celsius,
-            busy_percent: self.busy_percent,
-            slowed: self.slowed,
-            name: self.name.clone(),
-        }
-    }
-
-    fn parts(&self, time_ns: u64, own: &HashSet<u32>) -> Vec<GpuSample> {
-        let own = self.processes.iter().filter(|(pid, _)| own.contains(pid));
-        own.map(|&(pid, used_bytes)| GpuSample {
-            time_ns,
-            device: self.device,
-            pid: Some(pid),
-            used_bytes,
-            ..GpuSample::default()
-        })
-        .collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use caulk_core::Slowed;
 
     use super::*;
 

@@ -6,6 +6,7 @@
 
 mod in_use;
 mod losses;
+mod numbers;
 mod owners;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,14 +18,14 @@ use std::os::unix::fs::FileExt;
 use caulk_core::Counted;
 use caulk_core::wire::heap::{
     ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, MAGIC, MAX_CODES, MAX_STACKS, MEMORY_BYTES, Owner,
-    SLOT_BYTES, SLOTS, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, Slot, Stack, TOTAL_BYTES, TOTALS,
-    Total, header,
+    SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, Slot, Stack, TOTAL_BYTES, TOTALS, Total, header,
 };
 use caulk_core::wire::{AT_END, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::process::{Resource, getrlimit};
 
 use losses::Losses;
+use numbers::{long, slots, word};
 use owners::owner;
 
 use crate::proc::Reader;
@@ -216,23 +217,6 @@ impl Heaps {
     }
 }
 
-/// Where the slots begin.
-fn slots() -> impl Iterator<Item = u64> {
-    (0..SLOTS).map(|index| (index * SLOT_BYTES) as u64)
-}
-
-fn word(memory: &File, at: u64) -> io::Result<u32> {
-    let mut bytes = [0; 4];
-    memory.read_exact_at(&mut bytes, at)?;
-    Ok(u32::from_ne_bytes(bytes))
-}
-
-fn long(memory: &File, at: u64) -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    memory.read_exact_at(&mut bytes, at)?;
-    Ok(u64::from_ne_bytes(bytes))
-}
-
 /// What is something else where a slot has got another owner, another program or another snapshot.
 #[derive(PartialEq, Eq)]
 struct Edition {
@@ -388,7 +372,7 @@ fn describe(slot: Slot<'_>, id: u32, stack: &Stack, minor: u32) -> HeapStack {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use caulk_core::wire::heap::{CODE_INDEX, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTALS};
+    use caulk_core::wire::heap::{CODE_INDEX, SLOT_BYTES, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTALS};
     use caulk_core::wire::{Bye, Hello};
 
     use super::*;

@@ -3,12 +3,13 @@
 //! `statm` costs some 15 us. `smaps_rollup` costs some 19 ms for a torch process, and the process waits while its
 //! map of memory is read: it gets a fixed duty, and none at all where it is expected to take long.
 
-use std::fs::{self, File};
+use std::fs;
 
 use caulk_core::Sample;
 
 use crate::clock;
 use crate::proc::{Rollup, Statm, kilobytes};
+use crate::process::{Looks, Private};
 use crate::tree::Tree;
 
 /// Between two looks at threads, descriptors and CPU time of one process, in nanoseconds.
@@ -25,45 +26,6 @@ const ROLLUP_NS_PER_BYTE: f64 = 19e6 / 742e6;
 
 /// Between two looks at the swap of a process whose `smaps_rollup` is not read, in nanoseconds.
 const SWAP_NS: u64 = 10_000_000_000;
-
-/// What is remembered of the looks at one process.
-#[derive(Debug, Default)]
-pub(crate) struct Looks {
-    statm: Option<File>,
-    asked_for_file: bool,
-    resident: u64,
-    next_slow_ns: u64,
-    last_rollup_ns: u64,
-    next_swap_ns: u64,
-    /// Cost of the last `smaps_rollup` per resident byte, in nanoseconds.
-    rollup_rate: Option<f64>,
-    private: Option<Private>,
-}
-
-/// What a process had to itself when its `smaps_rollup` was read, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Private {
-    /// Pages that it alone has and has written to.
-    pub(crate) dirty: u64,
-    /// Its anonymous pages at that moment.
-    pub(crate) anonymous: u64,
-}
-
-impl Looks {
-    /// Resident bytes when last seen.
-    pub(crate) fn resident(&self) -> u64 {
-        self.resident
-    }
-
-    /// What it has to itself, where that was read.
-    pub(crate) fn private(&self) -> Option<Private> {
-        self.private
-    }
-
-    pub(crate) fn has_file(&self) -> bool {
-        self.statm.is_some()
-    }
-}
 
 /// Takes the samples.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use caulk_core::wire::{RUN_VARIABLE, SOCKET_VARIABLE};
 
 use crate::launch::{INJECTED, PYTHON_PATH};
 use crate::proc::Reader;
-use crate::role::Kind;
+use crate::signs::Kind;
 use crate::tree::Tree;
 
 /// Python without an agent for so long is silent, in nanoseconds.

@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use caulk_core::ProcessRecord;
 use caulk_core::wire::{Hello, Message, RUN_VARIABLE};
-use caulk_core::{ProcessRecord, Role};
 
 use crate::clock;
 use crate::proc::{Reader, Stat};
-use crate::role::{Kind, Roles, Signs};
-use crate::sampler::Looks;
+use crate::process::{Looks, Process};
+use crate::role::Roles;
+use crate::signs::Kind;
 
 /// Processes beyond this number that are neither main nor have an agent are counted only.
 const MOST_RECORDS: u32 = 4096;
@@ -39,25 +40,6 @@ const SWEEP_NS: [u64; 2] = [1_000_000_000, 10_000_000_000];
 /// Files that are kept open, one per process.
 const MOST_FILES: usize = 256;
 
-/// A living process of the run.
-#[derive(Debug)]
-pub(crate) struct Process {
-    pub(crate) record: ProcessRecord,
-    pub(crate) signs: Signs,
-    /// Role and index have been judged.
-    pub(crate) settled: bool,
-    /// The record goes to the sink; false for those that are only counted.
-    pub(crate) recorded: bool,
-    pub(crate) looks: Looks,
-    /// When it was found to have ended; what it has said before may still arrive.
-    pub(crate) ended_ns: Option<u64>,
-    /// Start after boot, in ticks.
-    start_ticks: u64,
-    /// Of the command line.
-    hash: u64,
-    told: bool,
-}
-
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Tree {
@@ -77,23 +59,6 @@ pub(crate) struct Tree {
     /// New since the last scan.
     added: Vec<u32>,
     seen: u32,
-}
-
-impl Process {
-    pub(crate) fn new(pid: u32, parent: u32) -> Self {
-        let record = ProcessRecord { pid, parent, role: Role::Other, ..ProcessRecord::default() };
-        Self {
-            record,
-            signs: Signs::default(),
-            settled: false,
-            recorded: true,
-            looks: Looks::default(),
-            ended_ns: None,
-            start_ticks: 0,
-            hash: 0,
-            told: false,
-        }
-    }
 }
 
 impl Tree {

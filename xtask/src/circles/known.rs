@@ -135,31 +135,6 @@ pub(crate) const KNOWN: &[Known] = &[
     },
     Known { name: "caulk_report", files: &["lib.rs", "lives.rs"], reason: "words are moving there" },
     Known {
-        name: "caulk_supervise",
-        files: &[
-            "lib.rs",
-            "approach.rs",
-            "cgroup.rs",
-            "guard.rs",
-            "guard/lines.rs",
-            "hard.rs",
-            "hard/group.rs",
-            "launch.rs",
-            "progress.rs",
-            "silence.rs",
-            "supervisor.rs",
-            "surroundings.rs",
-        ],
-        reason: "not untied yet",
-    },
-    Known { name: "caulk_supervise", files: &["gpus.rs", "gpus/nvml.rs"], reason: "not untied yet" },
-    Known {
-        name: "caulk_supervise",
-        files: &["heaps.rs", "heaps/in_use.rs", "heaps/losses.rs", "heaps/owners.rs"],
-        reason: "not untied yet",
-    },
-    Known { name: "caulk_supervise", files: &["role.rs", "sampler.rs", "tree.rs"], reason: "not untied yet" },
-    Known {
         name: "caulk_agent",
         files: &[
             "census.rs",

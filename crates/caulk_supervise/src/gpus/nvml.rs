@@ -10,7 +10,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use nvml_wrapper::{Device, Nvml as Library};
 
-use super::{Driver, Gpu};
+use super::device::{Driver, Gpu};
 
 pub(super) struct Nvml(Library);
 

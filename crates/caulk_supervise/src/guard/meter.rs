@@ -10,7 +10,7 @@ use std::fs::File;
 use caulk_guard::{Limit, Room};
 
 use crate::proc::{Reader, kilobytes, line};
-use crate::sampler::Private;
+use crate::process::Private;
 use crate::tree::Tree;
 
 /// Between two looks at the shared memory of the main process, and at a process's own limits, in nanoseconds.

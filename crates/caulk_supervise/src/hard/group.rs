@@ -6,7 +6,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::{Options, clock};
+use crate::clock;
 
 /// Where a group can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +35,13 @@ pub(super) struct Group {
 impl Parent {
     /// The calling process's own group of version 2, if it may be divided. A group with processes in it may not, but for
     /// the root.
-    pub(super) fn version_2(options: &Options, bytes: u64) -> Result<Self, String> {
-        let folder = own(options, "", &options.cgroup_root)
-            .or_else(|| own(options, "", &options.cgroup_root.join("unified")))
+    pub(super) fn version_2(
+        proc_root: &Utf8Path,
+        cgroup_root: &Utf8Path,
+        bytes: u64,
+    ) -> Result<Self, String> {
+        let folder = own(proc_root, "", cgroup_root)
+            .or_else(|| own(proc_root, "", &cgroup_root.join("unified")))
             .ok_or("there are no control groups of version 2")?;
         let has_memory = |file: &str| {
             let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
@@ -57,8 +61,12 @@ impl Parent {
     }
 
     /// The calling process's own group of version 1.
-    pub(super) fn version_1(options: &Options, bytes: u64) -> Result<Self, String> {
-        let folder = own(options, "memory", &options.cgroup_root.join("memory"))
+    pub(super) fn version_1(
+        proc_root: &Utf8Path,
+        cgroup_root: &Utf8Path,
+        bytes: u64,
+    ) -> Result<Self, String> {
+        let folder = own(proc_root, "memory", &cgroup_root.join("memory"))
             .ok_or("there are no control groups of version 1 that limit memory")?;
         Self { folder, files: &VERSION_1 }.tried(bytes)
     }
@@ -105,8 +113,8 @@ impl Drop for Group {
 
 /// The folder of the calling process's own group below the mount; in a container its path may not be there, and the mount
 /// is the group.
-fn own(options: &Options, controller: &str, mount: &Utf8Path) -> Option<Utf8PathBuf> {
-    let table = fs::read_to_string(options.proc_root.join("self/cgroup")).unwrap_or_default();
+fn own(proc_root: &Utf8Path, controller: &str, mount: &Utf8Path) -> Option<Utf8PathBuf> {
+    let table = fs::read_to_string(proc_root.join("self/cgroup")).unwrap_or_default();
     let path = table.lines().find_map(|row| {
         let mut fields = row.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use caulk_core::Counted;
 use caulk_core::wire::heap::{InUse, LINE_BYTES, LINES, MAGIC, MAX_LINES, Owner, header};
 
-use super::slots;
+use super::numbers::slots;
 
 /// What every process has in use that has a slot and counts, by its number: of two that had the same one, the later.
 pub(super) fn of_all(memory: &File) -> BTreeMap<u32, Counted> {

@@ -9,6 +9,8 @@ use caulk_core::wire::heap::{
     taken_over,
 };
 
+use super::numbers::{long, word};
+
 /// One sample in so many is beside the point.
 const CHANCE: u64 = 1000;
 
@@ -28,10 +30,10 @@ pub(super) struct Losses {
 impl Losses {
     /// Takes in what a process has counted.
     pub(super) fn count(&mut self, memory: &File, slot: u64) {
-        if !super::long(memory, slot).is_ok_and(|magic| magic == MAGIC) {
+        if !long(memory, slot).is_ok_and(|magic| magic == MAGIC) {
             return;
         }
-        let stacks = super::word(memory, slot + header::STACKS as u64).unwrap_or(0) as usize;
+        let stacks = word(memory, slot + header::STACKS as u64).unwrap_or(0) as usize;
         let mut bytes = vec![0; HEADER_BYTES + stacks.min(MAX_STACKS) * TOTAL_BYTES];
         let read = memory.read_exact_at(&mut bytes, slot);
         let Some(slot) = Slot::new(&bytes).filter(|_| read.is_ok()) else { return };
@@ -47,11 +49,11 @@ impl Losses {
 
     /// Takes in how many processes found no slot, and what those had counted whose slots others have taken over.
     pub(super) fn count_the_slotless(&mut self, memory: &File) {
-        self.turned_away = super::word(memory, TURNED_AWAY as u64).unwrap_or(0);
+        self.turned_away = word(memory, TURNED_AWAY as u64).unwrap_or(0);
         let all: [&mut u64; HANDED_DOWN.len()] =
             [&mut self.samples, &mut self.dropped, &mut self.stale, &mut self.mixed];
         for (index, sum) in all.into_iter().enumerate() {
-            *sum += super::long(memory, taken_over(index) as u64).unwrap_or(0);
+            *sum += long(memory, taken_over(index) as u64).unwrap_or(0);
         }
     }
 

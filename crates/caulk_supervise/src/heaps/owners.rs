@@ -16,16 +16,17 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::{Pid, test_kill_process};
 
+use super::numbers::{long, word};
 use crate::proc::{Reader, Stat};
 
 /// Whose a slot is; `None` where it is free.
 pub(super) fn owner(memory: &File, slot: u64) -> Option<Owner> {
-    super::long(memory, slot + header::OWNER as u64).ok().and_then(Owner::of)
+    long(memory, slot + header::OWNER as u64).ok().and_then(Owner::of)
 }
 
 /// Is there something in the slot that is to be read when its owner has ended?
 pub(super) fn is_watched(memory: &File, slot: u64) -> bool {
-    super::word(memory, slot + header::WATCHED as u64).is_ok_and(|watched| watched != 0)
+    word(memory, slot + header::WATCHED as u64).is_ok_and(|watched| watched != 0)
 }
 
 /// There is not, or no longer.
