@@ -3,8 +3,9 @@
 use caulk_wire::heap::{InUse, Refusal};
 
 use crate::python::{self, Raw};
-use crate::segment;
-use crate::{clock, filter, lent, live, mappings, pymalloc, real, sums};
+use crate::slot::Segment;
+use crate::state::active;
+use crate::{arenas, clock, filter, live, mappings, passes, process, pymalloc, real, sums};
 
 /// Finds out how this interpreter's data can be read. 0, or a [`Refusal`].
 #[unsafe(no_mangle)]
@@ -52,8 +53,8 @@ pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
     if refusal == Refusal::None && pymalloc::hook_arenas() {
         mappings::watch();
     }
-    segment::watch();
-    if let Ok(segment) = segment::current() {
+    process::watch();
+    if let Ok(segment) = process::current() {
         segment.read_by(python::minor(), refusal);
         segment.small_objects(small);
     }
@@ -62,13 +63,13 @@ pub(crate) extern "C" fn caulk_heap_begin(refusal: u32) {
 /// Bytes of the shared memory that this process has touched, in whole pages: they are no memory of the program's.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_shared() -> usize {
-    segment::active().map_or(0, segment::Segment::touched)
+    active().map_or(0, Segment::touched)
 }
 
 /// Bytes that pymalloc has mapped for small objects, those from before the sampler began left out; 0 where it has none.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_arenas() -> usize {
-    pymalloc::arena_bytes()
+    arenas::bytes()
 }
 
 /// Bytes that malloc has handed out, with their blocks' heads, the blocks, and bytes of those that have a mapping of their
@@ -110,7 +111,7 @@ pub(crate) extern "C" fn caulk_heap_clock(strike: Option<clock::Strike>) {
 /// Copies what lives aside, as it is at this boundary; false where nothing is sampled.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_snapshot(boundary: u32) -> bool {
-    let segment = segment::active();
+    let segment = active();
     if let Some(segment) = segment {
         segment.snapshot(boundary);
     }
@@ -120,11 +121,11 @@ pub(crate) extern "C" fn caulk_heap_snapshot(boundary: u32) -> bool {
 /// The calling thread begins a backward pass: other threads may work for it. A ticket for its end.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_lend() -> u32 {
-    lent::begin()
+    passes::begin()
 }
 
 /// The backward pass with this ticket has ended, on the thread that began it.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn caulk_heap_take_back(ticket: u32) {
-    lent::end(ticket);
+    passes::end(ticket);
 }

@@ -12,13 +12,13 @@ use caulk_wire::heap::{
     HANDED_DOWN, HEADER_BYTES, Owner, SLOT_BYTES, SLOTS, TURNED_AWAY, header, taken_over,
 };
 
-use crate::maps;
-use crate::segment::{self, Segment};
+use crate::slot::Segment;
 use crate::started::{self, has_ended};
+use crate::{environment, maps};
 
 /// A slot for this process, empty but for what it may go on with; `None` where none is to be had, which is counted.
 pub(crate) fn claim() -> Option<Segment> {
-    let path = segment::path();
+    let path = environment::path();
     let flags = libc::O_RDWR | libc::O_CLOEXEC;
     // SAFETY: a path that ends with zero.
     let file =
@@ -61,7 +61,7 @@ fn slot_of(file: i32) -> Option<Segment> {
 /// This process, by the number that `/proc` has for it: it opens the memory by that, as the supervisor does. And whether it
 /// can judge others, whose numbers it sees as the supervisor does.
 fn this() -> (Owner, bool) {
-    let process = segment::process();
+    let process = started::process();
     // SAFETY: no pointers.
     let is_itself = unsafe { libc::syscall(libc::SYS_getpid) } == i64::from(process);
     let seen = started::own().filter(|_| is_itself);

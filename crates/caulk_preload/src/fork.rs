@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::{mem, ptr};
 
 use crate::local::local;
-use crate::{lent, live, mappings, python, segment, stacks, sums, threads};
+use crate::{lent, live, mappings, process, python, stacks, sums, threads};
 
 type Handler = Option<extern "C" fn()>;
 type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
@@ -37,7 +37,7 @@ extern "C" fn in_child() {
     sums::begin_anew(own);
     // A handler of a signal that came in the middle of a sample may fork, and goes back there.
     let idle = own.inside == 0;
-    segment::start_anew(idle);
+    process::start_anew(idle);
     live::forget(idle);
     stacks::forget(idle);
     mappings::forget();

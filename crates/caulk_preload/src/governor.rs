@@ -1,9 +1,11 @@
 //! What sampling may cost: where it takes more than its share of the process's time, or of the room for blocks that live,
 //! samples become rarer.
 
+use crate::environment::beginning;
 use crate::live;
 use crate::local::{Local, local};
-use crate::segment::{self, Segment};
+use crate::slot::Segment;
+use crate::state::active;
 
 /// Share of the process's CPU time.
 const SHARE: f64 = 0.01;
@@ -37,7 +39,7 @@ fn read(clock: libc::clockid_t) -> u64 {
 /// Does what is done beside samples, on account of them, and counts its time. Where nothing is sampled, it asks for no time:
 /// a function that a sanitizer stands in for is not there before that has begun.
 pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> T {
-    let Some(segment) = segment::active() else { return work() };
+    let Some(segment) = active() else { return work() };
     // SAFETY: this thread's own; a signal handler in between may cost a count.
     let own = unsafe { local().as_mut() };
     own.untimed += 1;
@@ -69,7 +71,7 @@ pub(crate) fn spent(segment: Segment, own: &mut Local, nanoseconds: u64, samples
 
 /// A block was noted that lives: there must be room for those that follow, whatever the program comes to hold.
 pub(crate) fn keep_room(segment: Segment) {
-    let (first, interval) = (segment::beginning(), segment.interval());
+    let (first, interval) = (beginning(), segment.interval());
     if interval < RAREST * first && live::is_short_of_room(first, interval) {
         make_rarer(segment);
     }

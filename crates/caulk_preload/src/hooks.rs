@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::mappings::Taken;
-use crate::threads::Routine;
+use crate::real::Routine;
 use crate::{filter, mappings, real, sampler, sums, threads};
 
 /// # Safety

@@ -13,12 +13,16 @@
 compile_error!("the heap sampler is for 64-bit Linux");
 
 mod api;
+mod arenas;
+mod before;
 mod chunk;
 mod claim;
 mod clock;
+mod environment;
 mod filter;
 mod fork;
 mod governor;
+mod heads;
 mod hooks;
 mod lent;
 mod line;
@@ -28,15 +32,18 @@ mod mappings;
 mod maps;
 mod maths;
 mod once;
+mod passes;
 mod pools;
 mod probe;
+mod process;
 mod pymalloc;
 mod python;
 mod real;
 mod sampler;
-mod segment;
+mod slot;
 mod stacks;
 mod started;
+mod state;
 mod sums;
 mod threads;
 
@@ -48,7 +55,7 @@ static START: extern "C" fn() = start;
 extern "C" fn start() {
     real::resolve();
     real::look_for_new();
-    segment::start();
+    process::start();
     sums::start();
     fork::watch();
 }

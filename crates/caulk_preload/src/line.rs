@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use caulk_wire::heap::{LINE_BYTES, LINES, MAX_LINES, header, line};
 
-use crate::chunk::Chunk;
-use crate::segment::Segment;
+use crate::chunk::{Chunk, Sums};
+use crate::slot::Segment;
 
 /// Adds without waiting for whoever else might.
 #[inline]
@@ -27,9 +27,6 @@ const _: () = assert!(std::mem::offset_of!(Line, bytes) == line::BYTES);
 const _: () = assert!(std::mem::offset_of!(Line, blocks) == line::BLOCKS);
 const _: () = assert!(std::mem::offset_of!(Line, singly) == line::SINGLY);
 const _: () = assert!(std::mem::offset_of!(Line, taken) == line::TAKEN);
-
-/// Bytes, blocks, and bytes of blocks that were mapped singly.
-pub(crate) type Sums = [i64; 3];
 
 impl Line {
     pub(crate) const fn new() -> Self {

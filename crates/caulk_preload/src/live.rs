@@ -179,7 +179,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     use super::*;
-    use crate::segment::Segment;
+    use crate::slot::Segment;
 
     /// One test: the table is one for the process.
     #[test]
@@ -201,11 +201,11 @@ mod tests {
         segment.set_interval(1024);
         crate::governor::keep_room(segment);
         assert_eq!(segment.interval(), 2048, "samples become rarer");
-        segment.set_interval(crate::governor::RAREST * crate::segment::beginning());
+        segment.set_interval(crate::governor::RAREST * crate::environment::beginning());
         crate::governor::keep_room(segment);
         assert_eq!(
             segment.interval(),
-            crate::governor::RAREST * crate::segment::beginning(),
+            crate::governor::RAREST * crate::environment::beginning(),
             "but not for ever"
         );
         for index in 0..MOST {

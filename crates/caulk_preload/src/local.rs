@@ -6,7 +6,8 @@
 use std::arch::{asm, global_asm};
 use std::ptr::NonNull;
 
-use crate::line::{Line, Sums};
+use crate::chunk::Sums;
+use crate::line::Line;
 
 /// A thread's own numbers. All zero when it starts.
 #[repr(C)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::live::{Cell, Record};
 use crate::local::local;
-use crate::{governor, real, sampler, segment};
+use crate::{governor, real, sampler, state};
 
 /// Mappings that are kept at most.
 const PLACES: usize = 1024;
@@ -129,14 +129,14 @@ impl Taken {
 
     /// The range is gone.
     pub(crate) fn go(self) {
-        if let Some(segment) = segment::active() {
+        if let Some(segment) = state::active() {
             self.settle(None, |record| segment.give_back(&record));
         }
     }
 
     /// The range begins at another address now, and is so long at most.
     pub(crate) fn move_to(self, start: usize, length: usize) {
-        if let Some(segment) = segment::active() {
+        if let Some(segment) = state::active() {
             self.settle(Some(range(start, length)), |record| segment.give_back(&record));
         }
     }

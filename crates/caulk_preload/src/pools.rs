@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 
 use crate::local::local;
-use crate::threads::Routine;
+use crate::real::Routine;
 use crate::{python, real};
 
 /// Runtimes, by how their files are called: GCC's, LLVM's, Intel's.

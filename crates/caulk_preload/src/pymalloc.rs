@@ -6,12 +6,11 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::local::local;
 use crate::once::Once;
 use crate::python::symbol;
-use crate::{clock, real, sampler, segment, sums};
+use crate::{arenas, clock, real, sampler, state, sums};
 
 /// Largest request that pymalloc serves from its pools, in bytes (Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
 const SMALL: usize = 512;
@@ -64,8 +63,6 @@ type FreeArena = unsafe extern "C" fn(*mut c_void, *mut c_void, usize);
 type AccessArenas = unsafe extern "C" fn(*mut Arenas);
 
 static OLD_ARENAS: Once<Arenas> = Once::new();
-/// Bytes of the arenas that were mapped since they are hooked, and are still there.
-static ARENA_BYTES: AtomicUsize = AtomicUsize::new(0);
 static OLD_MEM: Once<Allocator> = Once::new();
 static OLD_OBJ: Once<Allocator> = Once::new();
 
@@ -135,7 +132,7 @@ unsafe extern "C" fn malloc_arena(context: *mut c_void, size: usize) -> *mut c_v
     // SAFETY: as above.
     unsafe { local().as_mut() }.quiet -= 1;
     if !arena.is_null() {
-        ARENA_BYTES.fetch_add(size, Ordering::Relaxed);
+        arenas::mapped(size);
         tell();
     }
     arena
@@ -146,22 +143,15 @@ unsafe extern "C" fn free_arena(context: *mut c_void, arena: *mut c_void, size: 
         // SAFETY: handed on as it came.
         unsafe { next(context, arena, size) };
     }
-    // One from before the hook was never counted.
-    let less = |bytes: usize| Some(bytes.saturating_sub(size));
-    let _ = ARENA_BYTES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    arenas::unmapped(size);
     tell();
 }
 
 /// Lets whoever reads the slot know.
 fn tell() {
-    if let Some(segment) = segment::active() {
-        segment.tell_arenas(arena_bytes());
+    if let Some(segment) = state::active() {
+        segment.tell_arenas(arenas::bytes());
     }
-}
-
-/// Bytes that pymalloc has mapped for small objects since the sampler began.
-pub(crate) fn arena_bytes() -> usize {
-    ARENA_BYTES.load(Ordering::Relaxed)
 }
 
 fn is_pymalloc() -> bool {

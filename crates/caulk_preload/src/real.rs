@@ -10,6 +10,9 @@ use crate::filter;
 use crate::local::local;
 use crate::python::symbol;
 
+/// What a thread runs.
+pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
 /// One function of the next library.
 pub(crate) struct Next {
     name: &'static CStr,

@@ -11,8 +11,10 @@ use caulk_wire::heap::INTERVAL;
 use crate::live::{self, Record};
 use crate::local::{Inside, Local, local};
 use crate::maths::{ln, one_minus_exp};
-use crate::segment::{self, Absent, Segment};
-use crate::{clock, filter, governor, stacks};
+use crate::process::Absent;
+use crate::slot::Segment;
+use crate::state::active;
+use crate::{clock, filter, governor, process, stacks};
 
 /// A countdown that never ends: nothing is sampled.
 const NEVER: i64 = i64::MAX / 2;
@@ -39,7 +41,7 @@ pub(crate) fn due(size: usize) -> bool {
 #[cold]
 pub(crate) fn freed(block: *mut c_void) {
     if let Some(record) = take(block)
-        && let Some(segment) = segment::active()
+        && let Some(segment) = active()
     {
         segment.give_back(&record);
     }
@@ -70,7 +72,7 @@ pub(crate) fn moved(old: *mut c_void, new: *mut c_void, size: usize, record: Opt
 fn settle(block: *mut c_void, size: usize, record: Option<Record>, failed: bool, due: bool) {
     if let Some(record) = record
         && !(failed && keep(block, record))
-        && let Some(segment) = segment::active()
+        && let Some(segment) = active()
     {
         segment.give_back(&record);
     }
@@ -105,7 +107,7 @@ pub(crate) fn note(block: *mut c_void, size: usize, first: Option<u32>) {
 
 /// An event of which nothing is noted: the next countdown begins, so that its end does not fall to the next block.
 fn pass() {
-    let interval = segment::active().map_or(INTERVAL, Segment::interval);
+    let interval = active().map_or(INTERVAL, Segment::interval);
     // SAFETY: this thread's own. In a signal handler it may be in use below: these are numbers, and any will do.
     begin(unsafe { local().as_mut() }, interval);
 }
@@ -118,9 +120,9 @@ pub(crate) fn event(size: usize, first: Option<u32>, keep: impl FnOnce(Record, S
         // A signal handler in the middle of a sample.
         None => {
             pass();
-            segment::active().into_iter().for_each(Segment::drop_one);
+            active().into_iter().for_each(Segment::drop_one);
         }
-        Some(mut inside) => match segment::current() {
+        Some(mut inside) => match process::current() {
             Err(Absent::Off) => inside.local().countdown = NEVER,
             Err(Absent::Soon) => inside.local().countdown = INTERVAL as i64,
             Ok(segment) => {
@@ -142,7 +144,7 @@ pub(crate) fn claim() {
     // SAFETY: this thread's own.
     let errno = unsafe { *libc::__errno_location() };
     if Inside::enter().is_some() {
-        _ = segment::current();
+        _ = process::current();
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };

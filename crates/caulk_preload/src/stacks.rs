@@ -12,7 +12,7 @@ use crate::local::Local;
 use crate::maps;
 use crate::probe;
 use crate::python::{self, Memory, Others, Own, Raw};
-use crate::segment::Segment;
+use crate::slot::Segment;
 
 /// Numbers by key: open addressing, keys other than 0, without locks.
 #[repr(C)]

@@ -1,6 +1,8 @@
 //! When a process started, and whether it has ended. With its number, the start tells a process from every other one, and
 //! `exec` leaves it as it is.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use caulk_wire::heap::Owner;
 use libc::c_char;
 
@@ -106,6 +108,20 @@ fn number(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0_u64, |number, digit| {
         number.checked_mul(10)?.checked_add(u64::from(digit.checked_sub(b'0')?))
     })
+}
+
+/// See [`process`].
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The calling process is this one from now on: said when the library is loaded, and in a forked child.
+pub(crate) fn remember_process() {
+    // SAFETY: no pointers.
+    PROCESS.store(unsafe { libc::getpid() }.cast_unsigned(), Ordering::Relaxed);
+}
+
+/// This process: in a child of `vfork`, that whose memory it runs in.
+pub(crate) fn process() -> u32 {
+    PROCESS.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

@@ -10,25 +10,22 @@
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use crate::chunk::{self, Chunk};
-use crate::line::{Line, Sums};
+use crate::before::{BEFORE, KEPT, are_kept, hand_on};
+use crate::chunk::{Chunk, Sums};
+use crate::line::Line;
 use crate::local::{Local, local};
 use crate::python::symbol;
-use crate::{real, sampler, segment};
-
-/// Is anything counted in this process?
-static KEPT: AtomicBool = AtomicBool::new(false);
-/// What was counted before the process had its slot.
-static BEFORE: Line = Line::new();
+use crate::slot::Segment;
+use crate::{heads, real, sampler, state};
 
 /// Begins, where blocks can be counted: with what is handed out by now. Other threads are not there yet.
 pub(crate) fn start() {
     if cfg!(feature = "bench-without-sums")
-        || !segment::is_meant_to_be()
+        || !state::is_meant_to_be()
         || !real::is_libc()
-        || !chunk::reads_right()
+        || !heads::reads_right()
     {
         return;
     }
@@ -37,10 +34,6 @@ pub(crate) fn start() {
         watch_threads();
         KEPT.store(true, Ordering::Release);
     }
-}
-
-pub(crate) fn are_kept() -> bool {
-    KEPT.load(Ordering::Relaxed)
 }
 
 /// A block was handed out, unless it is null.
@@ -113,7 +106,7 @@ fn count_elsewhere(block: *mut c_void, blocks: i64) {
 }
 
 fn add(sums: Sums) {
-    match (line().or_else(find_line), segment::active()) {
+    match (line().or_else(find_line), state::active()) {
         (Some(line), _) => line.add_own(sums),
         (None, Some(segment)) => segment.common_line().add(sums),
         (None, None) => {
@@ -126,10 +119,10 @@ fn add(sums: Sums) {
 
 /// A line for a thread that has none yet, nor has given it back.
 fn find_line() -> Option<&'static Line> {
-    if segment::active().is_none() {
+    if state::active().is_none() {
         sampler::claim();
     }
-    let segment = segment::active()?;
+    let segment = state::active()?;
     // SAFETY: this thread's own, and nobody else has a hold of it here.
     let own = unsafe { local().as_mut() };
     if own.lineless > 0 {
@@ -143,24 +136,12 @@ fn find_line() -> Option<&'static Line> {
     Some(line)
 }
 
-/// The process has its slot: what was counted before goes there. Whoever counts at this time does this as well.
-pub(crate) fn hand_on() {
-    if let Some(segment) = segment::active() {
-        segment.common_line().add(BEFORE.take());
-    }
-}
-
-/// The process has found no slot: nobody would see its sums.
-pub(crate) fn give_up() {
-    KEPT.store(false, Ordering::Relaxed);
-}
-
 /// What is handed out now; `None` where that is not counted.
 pub(crate) fn all() -> Option<Sums> {
     if !are_kept() {
         return None;
     }
-    let lines = segment::active().into_iter().flat_map(segment::Segment::lines);
+    let lines = state::active().into_iter().flat_map(Segment::lines);
     let add = |sum: Sums, line: &Line| {
         let more = line.sums();
         std::array::from_fn(|at| sum[at].wrapping_add(more[at]))

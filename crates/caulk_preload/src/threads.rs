@@ -6,10 +6,9 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::local::{Inside, local};
-use crate::{lent, pools, real, segment, stacks, sums};
+use crate::real::Routine;
+use crate::{before, lent, pools, process, real, stacks, sums};
 
-/// What a thread runs.
-pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 
 /// A thread that is being started.
@@ -49,7 +48,7 @@ pub(crate) unsafe fn create(
     }
     // SAFETY: the symbol's type.
     let next = unsafe { mem::transmute::<usize, Create>(next) };
-    if sums::are_kept() {
+    if before::are_kept() {
         sums::watch_threads();
     }
     let free = || STARTING.iter().find(|start| !start.taken.swap(true, Ordering::Acquire));
@@ -84,7 +83,7 @@ pub(crate) fn forget() {
 /// Number of the calling thread's stack plus 1, where stacks are known.
 fn own_stack() -> Option<u32> {
     let mut inside = Inside::enter()?;
-    let segment = segment::current().ok()?;
+    let segment = process::current().ok()?;
     stacks::current(segment, inside.local()).map(|stack| stack + 1)
 }
 

@@ -200,32 +200,6 @@ pub(crate) const KNOWN: &[Known] = &[
         reason: "probes are being made there",
     },
     Known {
-        name: "caulk_preload",
-        files: &[
-            "chunk.rs",
-            "claim.rs",
-            "clock.rs",
-            "governor.rs",
-            "lent.rs",
-            "line.rs",
-            "local.rs",
-            "pymalloc.rs",
-            "python/code.rs",
-            "real.rs",
-            "sampler.rs",
-            "segment.rs",
-            "stacks.rs",
-            "sums.rs",
-        ],
-        reason: "not untied yet",
-    },
-    Known { name: "caulk_preload", files: &["pools.rs", "threads.rs"], reason: "not untied yet" },
-    Known {
-        name: "caulk_preload",
-        files: &["python/mod.rs", "python/frames.rs", "python/layout.rs"],
-        reason: "not untied yet",
-    },
-    Known {
         name: "xtask",
         files: &[
             "clips/mod.rs",

@@ -4,7 +4,7 @@ use caulk_wire::heap::ARENA_BYTES;
 
 use super::layout::{Layout, layout};
 use super::memory::{Memory, Own, read};
-use crate::segment::Segment;
+use crate::slot::Segment;
 
 /// Longest file name and function name that are copied, in bytes of UTF-8.
 const LONGEST_NAME: usize = 1024;

@@ -8,7 +8,8 @@ use caulk_wire::heap::Refusal;
 
 use super::layout::{Instruction, Layout, OF_C_STACK, layout};
 use super::memory::{Memory, Others, Own, read};
-use super::{refusal, symbol};
+use super::refusal::refusal;
+use super::symbol::symbol;
 
 /// A frame as it lies in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::mem;
 
 use caulk_wire::heap::Refusal;
 
-use super::{read, symbol};
+use super::symbol::symbol;
 use crate::once::Once;
 
 /// Where things lie.
@@ -242,4 +242,13 @@ fn of_runtime(minor: u32) -> Result<Layout, Refusal> {
             compact: ascii + COMPACT_HEAD,
         },
     })
+}
+
+/// Reads a value at an address.
+///
+/// # Safety
+/// There is such a value.
+pub(crate) unsafe fn read<T: Copy>(address: usize) -> T {
+    // SAFETY: as promised by the caller.
+    unsafe { (address as *const T).read() }
 }

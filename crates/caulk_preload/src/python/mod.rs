@@ -7,36 +7,21 @@ mod code;
 mod frames;
 mod layout;
 mod memory;
+mod refusal;
+mod symbol;
 
-use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use code::{copy_code, qualified_name, signature};
 pub(crate) use frames::{Raw, thread_state, walk, walk_other, walk_unchecked};
 pub(crate) use memory::{Memory, Others, Own};
+pub(crate) use refusal::{refusal, set_refusal};
+pub(crate) use symbol::symbol;
 
 use caulk_wire::heap::Refusal;
 
-static REFUSAL: AtomicU32 = AtomicU32::new(Refusal::NoPython as u32);
 /// Minor version of Python 3.
 static MINOR: AtomicU32 = AtomicU32::new(0);
-
-/// Why there are no Python stacks.
-pub(crate) fn refusal() -> Refusal {
-    Refusal::of(REFUSAL.load(Ordering::Relaxed)).unwrap_or(Refusal::NoPython)
-}
-
-/// Says that there are, or why there are none.
-pub(crate) fn set_refusal(refusal: Refusal) {
-    REFUSAL.store(refusal as u32, Ordering::Relaxed);
-}
-
-/// A symbol of the program or of a library that it has loaded.
-pub(crate) fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a name that ends with zero.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
-}
 
 /// Does this process run Python?
 pub(crate) fn is_there() -> bool {
@@ -54,13 +39,4 @@ pub(crate) fn prepare() -> Result<(), Refusal> {
     MINOR.store(layout::version().map_or(0, |(_, minor)| minor), Ordering::Relaxed);
     frames::resolve();
     layout::choose()
-}
-
-/// Reads a value at an address.
-///
-/// # Safety
-/// There is such a value.
-unsafe fn read<T: Copy>(address: usize) -> T {
-    // SAFETY: as promised by the caller.
-    unsafe { (address as *const T).read() }
 }

@@ -1,173 +1,19 @@
-//! The process's slot of the shared memory: claimed at its first sample, written by all of its threads.
+//! A slot of the shared memory as this process has it mapped: its fields, and room in it. All threads write to it.
 
-use std::ffi::CStr;
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
 use caulk_wire::heap::{
-    ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, INTERVAL, LINE_BYTES, MAGIC, MAX_CODES, MAX_STACKS,
-    Refusal, SLOT_BYTES, SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTAL_BYTES, TOTALS, header,
+    ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, LINE_BYTES, MAX_CODES, MAX_STACKS, Refusal, SLOT_BYTES,
+    SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTAL_BYTES, TOTALS, header,
 };
 
 use crate::live::Record;
-use crate::{claim, live, maps, pymalloc, python, real, stacks, sums};
+use crate::maps;
 
-/// Mean bytes between samples at the beginning.
-static BEGINNING: AtomicU64 = AtomicU64::new(INTERVAL);
-/// Shortest mean that is taken from the environment.
-const SHORTEST: u64 = 1 << 10;
-
-/// Other libraries' constructors may run before ours.
-const LOADING: u8 = 0;
-const OFF: u8 = 1;
-const LAZY: u8 = 2;
-/// One thread is claiming a slot.
-const CLAIMING: u8 = 3;
-const ON: u8 = 4;
-
-static STATE: AtomicU8 = AtomicU8::new(LOADING);
-static SLOT: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-/// See [`process`].
-static PROCESS: AtomicU32 = AtomicU32::new(0);
-
-/// See [`watch`].
-static WATCHED: AtomicBool = AtomicBool::new(false);
-
-/// Path of the shared memory, kept so that a forked child need not read its environment.
-const PATH_BYTES: usize = 64;
-static PATH: [AtomicU8; PATH_BYTES] = [const { AtomicU8::new(0) }; PATH_BYTES];
-
-/// The slot of this process.
+/// A slot, mapped.
 #[derive(Clone, Copy)]
-pub(crate) struct Segment(NonNull<u8>);
-
-/// Why there is no slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Absent {
-    /// Nothing is sampled in this process.
-    Off,
-    /// There may be one in a moment.
-    Soon,
-}
-
-/// Looks whether this process is to be sampled: it runs Python, on the allocator that is behind the hooks, and there is
-/// memory to write to.
-pub(crate) fn start() {
-    let state = if is_meant() { LAZY } else { OFF };
-    remember_process();
-    STATE.store(state, Ordering::Release);
-}
-
-/// Is this process to be sampled, once it allocates?
-pub(crate) fn is_meant_to_be() -> bool {
-    STATE.load(Ordering::Relaxed) == LAZY
-}
-
-/// Mean bytes between samples to begin with.
-pub(crate) fn beginning() -> u64 {
-    BEGINNING.load(Ordering::Relaxed)
-}
-
-fn is_meant() -> bool {
-    // SAFETY: a name that ends with zero; at this time there is one thread.
-    let path = unsafe { libc::getenv(c"CAULK_HEAP".as_ptr()) };
-    if path.is_null() || !real::is_glibc() || !python::is_there() || !real::is_first() {
-        return false;
-    }
-    // SAFETY: a string of the environment.
-    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    for (place, byte) in PATH.iter().zip(path) {
-        place.store(*byte, Ordering::Relaxed);
-    }
-    if let Some(wanted) = number(c"CAULK_HEAP_INTERVAL").filter(|wanted| *wanted > 0) {
-        BEGINNING.store(wanted.max(SHORTEST), Ordering::Relaxed);
-    }
-    path.len() < PATH_BYTES
-}
-
-/// A number in the environment; `None` where there is none, or something else.
-fn number(name: &CStr) -> Option<u64> {
-    // SAFETY: a name that ends with zero; at this time there is one thread.
-    let text = unsafe { libc::getenv(name.as_ptr()) };
-    if text.is_null() {
-        return None;
-    }
-    // SAFETY: a string of the environment.
-    let digits = unsafe { CStr::from_ptr(text) }.to_bytes().iter();
-    digits.copied().try_fold(0_u64, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
-}
-
-fn remember_process() {
-    // SAFETY: no pointers.
-    PROCESS.store(unsafe { libc::getpid() }.cast_unsigned(), Ordering::Relaxed);
-}
-
-/// A forked child has no slot yet: what it inherits is its parent's. `idle`: nobody is using that here.
-pub(crate) fn start_anew(idle: bool) {
-    remember_process();
-    WATCHED.store(false, Ordering::Relaxed);
-    let inherited = SLOT.swap(ptr::null_mut(), Ordering::Relaxed);
-    if let Some(inherited) = NonNull::new(inherited).filter(|_| idle) {
-        // SAFETY: as the caller says.
-        unsafe { maps::unmap(inherited, SLOT_BYTES) };
-    }
-    if STATE.load(Ordering::Relaxed) != OFF {
-        STATE.store(LAZY, Ordering::Relaxed);
-    }
-}
-
-/// The slot, where there is one.
-pub(crate) fn active() -> Option<Segment> {
-    NonNull::new(SLOT.load(Ordering::Acquire)).map(Segment)
-}
-
-/// The slot; claims one for the first who asks.
-///
-/// # Errors
-/// Why there is none.
-pub(crate) fn current() -> Result<Segment, Absent> {
-    match STATE.load(Ordering::Acquire) {
-        ON => active().ok_or(Absent::Off),
-        LAZY => {
-            let taken = STATE.compare_exchange(LAZY, CLAIMING, Ordering::Acquire, Ordering::Relaxed);
-            taken.map_err(|_| Absent::Soon)?;
-            let slot = claim::claim().filter(|slot| slot.begin());
-            SLOT.store(slot.map_or(ptr::null_mut(), |slot| slot.0.as_ptr()), Ordering::Release);
-            STATE.store(if slot.is_some() { ON } else { OFF }, Ordering::Release);
-            if slot.is_some() {
-                sums::hand_on();
-            } else {
-                sums::give_up();
-            }
-            slot.ok_or(Absent::Off)
-        }
-        OFF => Err(Absent::Off),
-        _ => Err(Absent::Soon),
-    }
-}
-
-/// Path of the shared memory, with a zero behind it.
-pub(crate) fn path() -> [u8; PATH_BYTES + 1] {
-    let mut path = [0_u8; PATH_BYTES + 1];
-    for (byte, place) in path.iter_mut().zip(&PATH) {
-        *byte = place.load(Ordering::Relaxed);
-    }
-    path
-}
-
-/// This process: in a child of `vfork`, that whose memory it runs in.
-pub(crate) fn process() -> u32 {
-    PROCESS.load(Ordering::Relaxed)
-}
-
-/// An agent reports of this process from now on: what its slot holds is read, whenever it ends.
-pub(crate) fn watch() {
-    WATCHED.store(true, Ordering::Relaxed);
-    active().into_iter().for_each(Segment::watched);
-}
+pub(crate) struct Segment(pub(crate) NonNull<u8>);
 
 impl Segment {
     /// The slot of this file with this index, mapped.
@@ -184,25 +30,8 @@ impl Segment {
         unsafe { maps::unmap(self.0, SLOT_BYTES) };
     }
 
-    /// Makes it one that can be read; false where there is no memory for what goes with it.
-    fn begin(self) -> bool {
-        if !(live::start() && stacks::start(self)) {
-            return false;
-        }
-        self.set_interval(beginning());
-        self.read_by(python::minor(), python::refusal());
-        self.tell_arenas(pymalloc::arena_bytes());
-        if sums::are_kept() {
-            self.begin_lines();
-        }
-        if WATCHED.load(Ordering::Relaxed) {
-            self.watched();
-        }
-        self.long(header::MAGIC).store(MAGIC, Ordering::Release);
-        true
-    }
-
-    fn watched(self) {
+    /// What it holds is read when its process has ended.
+    pub(crate) fn watched(self) {
         self.word(header::WATCHED).store(1, Ordering::Release);
     }
 
