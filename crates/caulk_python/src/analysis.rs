@@ -19,15 +19,13 @@ pub use contents::Contents;
 pub use graphs::ApplicationFact;
 pub use memo::{MemoCall, MemoFact};
 
-use crate::flow::event::{
-    Activation, ActivationId, Event, Growth, Loop, LoopId, LoopKind, Place, Root, What,
-};
-use crate::flow::heap::{Object, ObjectId, Shape};
+use crate::flow::event::{Activation, Event, Growth, Loop, LoopKind, Place, Root, What};
+use crate::flow::heap::{Object, Shape};
+use crate::flow::ids::{ActivationId, ClassId, FunctionId, LoopId, ObjectId, PlaceId};
 use crate::flow::lifetime::{Chain, Duration, Lifetimes, Released};
 use crate::flow::run::{ClassFact, FunctionFact, Run};
-use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{Kinds, PlaceId, Value};
+use crate::flow::value::{Kinds, Value};
 use crate::project::{Location, Project};
 
 /// The result of looking at a whole project.

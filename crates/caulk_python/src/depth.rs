@@ -9,9 +9,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Pattern, PySourceType, Stmt};
 use ruff_python_parser::{Parsed, parse_unchecked_source};
 
-/// Levels of a tree that is looked at. CPython gives up at 100 levels of blocks and 200 of parentheses; long sums go
-/// deeper, one level for each operator.
-pub(crate) const MAX_LEVELS: usize = 400;
+pub(crate) use scan::MAX_LEVELS;
 
 /// Stack that is enough for recursion over [`MAX_LEVELS`], from function to function, in a build without optimisation.
 const ROOM: usize = 64 << 20;

@@ -7,9 +7,12 @@
 
 pub(crate) mod event;
 pub(crate) mod heap;
+pub(crate) mod ids;
+mod joined;
 pub(crate) mod lifetime;
 pub(crate) mod machine;
 pub(crate) mod run;
 pub(crate) mod scopes;
 pub(crate) mod symbols;
+mod syntax;
 pub(crate) mod value;

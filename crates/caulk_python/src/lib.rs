@@ -47,11 +47,11 @@ pub mod program {
         ApplicationFact, BindFact, CallFact, CarryCase, CarryFact, Contents, GrowthCase, GrowthFact, Holder,
         MemoCall, MemoFact,
     };
-    pub use crate::flow::event::{Growth, Guards, Loop, LoopId, LoopKind, Place, Release, Root};
-    pub use crate::flow::heap::{Maker, Object, ObjectId, Shape};
+    pub use crate::flow::event::{Growth, Guards, Loop, LoopKind, Place, Release, Root};
+    pub use crate::flow::heap::{Maker, Object, Shape};
+    pub use crate::flow::ids::{ClassId, FunctionId, LoopId, ObjectId, OriginId, PlaceId};
     pub use crate::flow::lifetime::{Chain, Duration, Released};
     pub use crate::flow::run::{ClassFact, FunctionFact};
-    pub use crate::flow::scopes::{ClassId, FunctionId};
     pub use crate::flow::symbols::Symbol;
-    pub use crate::flow::value::{Few, Kinds, Literal, OriginId, PlaceId, Traits, Value};
+    pub use crate::flow::value::{Few, Kinds, Literal, Traits, Value};
 }

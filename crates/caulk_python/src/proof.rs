@@ -4,6 +4,7 @@
 //! the graph ever gets what is stored: it stays in variables of one function, and all that is done with them reads
 //! numbers. What is not known to be harmless is harmful; a variable is taken for all that it ever holds.
 
+mod holder;
 mod names;
 mod reads;
 mod scope;
@@ -16,6 +17,7 @@ use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::project::{Location, Parsed, Project};
+use crate::proof::holder::holder;
 use crate::proof::scope::Scope;
 
 /// Whether a fix that detaches what a statement stores leaves everything that the program does as it is.
@@ -34,44 +36,6 @@ fn is_unseen(project: &Project, edit: &Edit) -> Option<bool> {
     let holder = holder(stmt)?;
     let tensor = tensors::is_tensor(&scope, value) && !scope.is_replaced(value);
     Some(tensor && reads::are_of_numbers(&scope, holder))
-}
-
-/// The variable in which a statement stores.
-#[derive(Debug, Clone, Copy)]
-struct Holder<'a> {
-    name: &'a str,
-    /// Not in its own object, but in one that this holds: `losses["val"].append(x)`.
-    inside: bool,
-}
-
-impl<'a> Holder<'a> {
-    fn of(expr: &'a Expr) -> Option<Self> {
-        match expr {
-            Expr::Name(name) => Some(Self { name: name.id.as_str(), inside: false }),
-            Expr::Subscript(part) => Some(Self { inside: true, ..Self::of(&part.value)? }),
-            _ => None,
-        }
-    }
-}
-
-/// `losses` of `losses.append(x)`, of `losses["val"].append(x)`, of `losses += x`.
-fn holder(stmt: &Stmt) -> Option<Holder<'_>> {
-    match stmt {
-        Stmt::Expr(stmt) => match &*stmt.value {
-            Expr::Call(call) => match &*call.func {
-                Expr::Attribute(method) => Holder::of(&method.value),
-                _ => None,
-            },
-            _ => None,
-        },
-        Stmt::AugAssign(stmt) => Holder::of(&stmt.target),
-        Stmt::Assign(stmt) => match stmt.targets.as_slice() {
-            [Expr::Subscript(target)] => Holder::of(&target.value),
-            [target] => Holder::of(target),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// The expression behind which an edit puts `.detach()`.

@@ -1,10 +1,10 @@
 //! Calls of what libraries have: where, with what, in which loops; and things that are made and have to be given back.
 
 use crate::analysis::Analysis;
-use crate::flow::event::{Guards, LoopId, Root, What};
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::event::{Guards, Root, What};
+use crate::flow::heap::Shape;
+use crate::flow::ids::{FunctionId, LoopId, ObjectId};
 use crate::flow::lifetime::{Chain, Duration};
-use crate::flow::scopes::FunctionId;
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Value};
 use crate::project::Location;

@@ -1,10 +1,10 @@
 //! What a value keeps alive, as far as it is known: itself and what is reached from it.
 
 use crate::analysis::Analysis;
-use crate::flow::event::{LoopId, Place};
-use crate::flow::heap::{ObjectId, Shape};
-use crate::flow::scopes::FunctionId;
-use crate::flow::value::{Few, Kinds, OriginId, Traits, Value};
+use crate::flow::event::Place;
+use crate::flow::heap::Shape;
+use crate::flow::ids::{FunctionId, LoopId, ObjectId, OriginId};
+use crate::flow::value::{Few, Kinds, Traits, Value};
 use crate::project::Location;
 
 /// Objects that are looked at for one value.

@@ -2,10 +2,9 @@
 
 use crate::analysis::{Analysis, Holder};
 use crate::flow::event::{Place, Root, What};
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::heap::Shape;
+use crate::flow::ids::{FunctionId, ObjectId, PlaceId};
 use crate::flow::lifetime::Chain;
-use crate::flow::scopes::FunctionId;
-use crate::flow::value::PlaceId;
 use crate::project::Location;
 
 /// A model that is applied, once for every way there.

@@ -2,9 +2,8 @@
 
 use crate::analysis::Analysis;
 use crate::flow::event::Root;
-use crate::flow::heap::ObjectId;
+use crate::flow::ids::{FunctionId, ObjectId};
 use crate::flow::lifetime::Chain;
-use crate::flow::scopes::FunctionId;
 use crate::flow::value::Value;
 use crate::project::Location;
 

@@ -1,8 +1,8 @@
 //! Why nothing is reported at a line, in words: what grows there, and what keeps it from being a leak.
 
 use crate::analysis::Analysis;
-use crate::flow::event::{ActivationId, Event, Guards, LoopKind, Release, Root, What};
-use crate::flow::heap::ObjectId;
+use crate::flow::event::{Event, Guards, LoopKind, Release, Root, What};
+use crate::flow::ids::{ActivationId, ObjectId};
 use crate::flow::lifetime::Duration;
 use crate::flow::value::{Kinds, Value};
 use crate::project::Location;

@@ -8,8 +8,12 @@ use ruff_python_ast::PySourceType;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{AsMode, lexer};
 
+/// Levels of a tree that is looked at. CPython gives up at 100 levels of blocks and 200 of parentheses; long sums go
+/// deeper, one level for each operator.
+pub(crate) const MAX_LEVELS: usize = 400;
+
 /// Brackets, operators and blocks that may be open at a time. CPython allows 200 brackets and 100 blocks.
-const MAX_OPEN: usize = super::MAX_LEVELS;
+const MAX_OPEN: usize = MAX_LEVELS;
 /// Links that one chain may have: a sum of a thousand calls is no tree of this depth.
 const MAX_CHAIN: usize = 5_000;
 

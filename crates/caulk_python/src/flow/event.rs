@@ -1,29 +1,9 @@
 //! What happens in a function, with the loops around it inside that function.
 
-use crate::flow::heap::ObjectId;
-use crate::flow::scopes::FunctionId;
+use crate::flow::ids::{ActivationId, FunctionId, LoopId, ObjectId, PlaceId, ValueId};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{PlaceId, Value, ValueId};
+use crate::flow::value::Value;
 use crate::project::Location;
-
-/// A loop, or a framework that calls again and again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct LoopId(pub(crate) u32);
-
-impl LoopId {
-    /// The epochs of a framework.
-    pub const EPOCHS: Self = Self(0);
-    /// The training steps of a framework.
-    pub const STEPS: Self = Self(1);
-    /// The validation batches of a framework.
-    pub const VALIDATION: Self = Self(2);
-    /// Samples that a data set is asked for.
-    pub const SAMPLES: Self = Self(3);
-    /// Calls of a hook or handler that somebody registered.
-    pub const CALLBACKS: Self = Self(4);
-    /// How many belong to frameworks.
-    pub(crate) const SYNTHETIC: u32 = 5;
-}
 
 /// How often a loop runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -182,10 +162,6 @@ pub(crate) struct Event {
     /// Graphs are recorded here.
     pub recording: bool,
 }
-
-/// A function as it is called with certain values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ActivationId(pub(crate) u32);
 
 /// Why something is run that nobody in the project calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,18 +6,10 @@ mod fields;
 use rustc_hash::FxHashMap;
 
 pub(crate) use crate::flow::heap::fields::Fields;
-use crate::flow::scopes::{ClassId, FunctionId};
+use crate::flow::ids::{ClassId, FunctionId, ObjectId, PlaceId};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{PlaceId, Value};
+use crate::flow::value::Value;
 use crate::project::{FileId, Location};
-
-/// An abstract object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct ObjectId(u32);
-
-impl ObjectId {
-    pub(crate) const ZERO: Self = Self(0);
-}
 
 /// Who made an object: distinguishes what one line makes for several owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -3,11 +3,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::flow::event::{ActivationId, Event, Guards, LoopId, LoopKind, Place, Release, Root, What};
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::event::{Event, Guards, LoopKind, Place, Release, Root, What};
+use crate::flow::heap::Shape;
+use crate::flow::ids::{ActivationId, FunctionId, LoopId, ObjectId, PlaceId};
 use crate::flow::run::Run;
-use crate::flow::scopes::FunctionId;
-use crate::flow::value::PlaceId;
 use crate::project::Location;
 
 /// Loops around something, from the program's start.

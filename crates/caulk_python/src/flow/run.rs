@@ -3,9 +3,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::flow::event::{Activation, Loop, Place};
-use crate::flow::heap::{Heap, ObjectId, Shape};
+use crate::flow::heap::{Heap, Shape};
+use crate::flow::ids::{ClassId, FunctionId, ObjectId};
 use crate::flow::machine::Machine;
-use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::{Symbol, Symbols};
 use crate::flow::value::{Value, Values};
 use crate::project::{FileId, Location, Project};

@@ -6,16 +6,9 @@ use ruff_python_ast::{ExprLambda, ModModule, Parameters, StmtClassDef, StmtFunct
 use ruff_text_size::{Ranged, TextRange};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::flow::symbols::{Symbol, Symbols};
-use crate::project::{FileId, Location, Project};
-
-/// A function, lambda or module body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FunctionId(pub(crate) u32);
-
-/// A class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClassId(pub(crate) u32);
+use crate::flow::ids::{ClassId, FunctionId};
+use crate::flow::symbols::Symbol;
+use crate::project::{FileId, Location};
 
 /// What is run.
 #[derive(Debug, Clone, Copy)]
@@ -101,15 +94,6 @@ pub(crate) struct Scopes<'p> {
 }
 
 impl<'p> Scopes<'p> {
-    pub(crate) fn new(project: &'p Project, symbols: &mut Symbols) -> Self {
-        let mut scopes = Self::default();
-        for file in project.ids() {
-            let module = collector::collect(&mut scopes, symbols, file, &project.file(file).tree);
-            scopes.modules.push(module);
-        }
-        scopes
-    }
-
     pub(crate) fn function(&self, id: FunctionId) -> &Function<'p> {
         &self.functions[id.0 as usize]
     }

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::flow::heap::ObjectId;
+use crate::flow::ids::{ObjectId, OriginId, PlaceId, ValueId};
 use crate::flow::symbols::Symbol;
 
 /// A set of kinds of values.
@@ -228,36 +228,6 @@ impl<T: Copy + Ord + Default, const N: usize> Few<T, N> {
         }
     }
 }
-
-/// A place whose next content is made from what it holds: a variable around a loop, an attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct PlaceId(pub(crate) u32);
-
-impl PlaceId {
-    const FED: u32 = 1 << 31;
-
-    /// The same place, from which something came by way of a model or a solver's step, not by adding to it.
-    pub(crate) const fn fed(self) -> Self {
-        Self(self.0 | Self::FED)
-    }
-
-    pub(crate) const fn is_fed(self) -> bool {
-        self.0 & Self::FED != 0
-    }
-
-    /// Its number, however something came from it.
-    pub(crate) const fn index(self) -> usize {
-        (self.0 & !Self::FED) as usize
-    }
-}
-
-/// Where a value was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct OriginId(pub(crate) u32);
-
-/// A value among [`Values`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ValueId(u32);
 
 /// Values that events speak of, each once: most are alike.
 #[derive(Debug, Default)]

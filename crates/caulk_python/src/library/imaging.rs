@@ -1,6 +1,6 @@
 //! Images and video: cv2, torchvision, `PyAV`, decord, imageio, PIL.
 
-use super::{Entry, Gives, gives, noted};
+use super::entry::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     gives("cv2.*", Gives::Array),

@@ -1,6 +1,6 @@
 //! matplotlib: figures, and what closes them. seaborn draws into them.
 
-use super::{Entry, Gives, gives, noted};
+use super::entry::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     noted("matplotlib.pyplot.figure", Gives::Figure),

@@ -1,6 +1,6 @@
 //! numpy and scipy: arrays, and what copies them.
 
-use super::{Entry, Gives, gives, noted};
+use super::entry::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     gives("numpy.*", Gives::Array),

@@ -1,6 +1,6 @@
 //! Python's own functions and standard library.
 
-use super::{Entry, Gives, gives, noted};
+use super::entry::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     gives("float", Gives::Measured),

@@ -1,6 +1,6 @@
 //! What names say where nothing else does, and what frameworks call by name.
 
-use crate::flow::event::LoopId;
+use crate::flow::ids::LoopId;
 use crate::flow::value::Kinds;
 
 /// Words in names of models and losses, which are called for tensors with a graph.

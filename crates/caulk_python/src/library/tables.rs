@@ -1,6 +1,6 @@
 //! pandas, polars, pyarrow: tables and what makes one from rows.
 
-use super::{Entry, Gives, gives, noted};
+use super::entry::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     noted("pandas.DataFrame", Gives::Table),

@@ -2,7 +2,7 @@
 //!
 //! Source: the reference at pytorch.org/docs, torch 2.x.
 
-use super::{Entry, Gives, gives, noted};
+use super::entry::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     // Functions: most are differentiable.

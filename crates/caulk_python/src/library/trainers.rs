@@ -1,6 +1,6 @@
 //! Lightning, Transformers, accelerate and other training frameworks.
 
-use super::{Entry, Gives, gives, noted};
+use super::entry::{Entry, Gives, gives, noted};
 
 pub(super) const TABLE: &[Entry] = &[
     gives("lightning.*", Gives::Unknown),

@@ -4,7 +4,7 @@ use ruff_python_ast::{self as ast, ConversionFlag, ExceptHandler, Expr, Interpol
 use rustc_hash::FxHashSet;
 
 use crate::library::numbers;
-use crate::proof::Holder;
+use crate::proof::holder::Holder;
 use crate::proof::scope::Scope;
 
 /// Something may look at the graph, or cannot be told not to.

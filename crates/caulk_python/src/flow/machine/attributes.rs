@@ -3,10 +3,10 @@
 use ruff_python_ast as ast;
 
 use crate::flow::event::Place;
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::heap::Shape;
+use crate::flow::ids::{ClassId, FunctionId, ObjectId};
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
-use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Traits, Value};
 
@@ -216,7 +216,7 @@ impl<'p> Machine<'p> {
     pub(crate) fn method_kind(&self, function: FunctionId) -> MethodKind {
         let Some(definition) = self.scopes.function(function).definition() else { return MethodKind::Plain };
         for decorator in &definition.decorator_list {
-            match super::last_name(&decorator.expression) {
+            match crate::flow::syntax::last_name(&decorator.expression) {
                 Some("staticmethod") => return MethodKind::Static,
                 Some("classmethod") => return MethodKind::Class,
                 Some("property" | "cached_property" | "getter") => return MethodKind::Property,
@@ -329,7 +329,7 @@ fn counts_frames(owner: &ast::Expr, name: &str) -> bool {
             .contains(&owner.as_str())
     };
     crate::library::roles::is_frame_count(name)
-        && super::last_name(owner).is_some_and(|owner| !settings(owner))
+        && crate::flow::syntax::last_name(owner).is_some_and(|owner| !settings(owner))
 }
 
 /// How a function in a class body is bound.

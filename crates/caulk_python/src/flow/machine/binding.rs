@@ -4,10 +4,11 @@ use ruff_python_ast::{self as ast, Expr, Operator};
 use ruff_text_size::Ranged;
 
 use crate::flow::event::{Growth, Place, Release, What};
-use crate::flow::heap::{Heap, ObjectId, Shape};
+use crate::flow::heap::{Heap, Shape};
+use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
 use crate::flow::machine::attributes::MethodKind;
-use crate::flow::machine::containers::Entry;
+use crate::flow::machine::entry::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, located};
 use crate::flow::symbols::Symbol;

@@ -4,12 +4,13 @@ use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::flow::event::{Growth, Guards, Release, What};
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::heap::Shape;
+use crate::flow::ids::{ClassId, FunctionId, ObjectId};
 use crate::flow::machine::Machine;
 use crate::flow::machine::attributes::MethodKind;
-use crate::flow::machine::containers::Entry;
+use crate::flow::machine::entry::Entry;
 use crate::flow::machine::frame::Frame;
-use crate::flow::scopes::{ClassId, FunctionId, located};
+use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Literal, Value};
 

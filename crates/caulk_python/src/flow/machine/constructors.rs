@@ -3,12 +3,13 @@
 use ruff_python_ast as ast;
 
 use crate::flow::heap::Shape;
+use crate::flow::machine::Machine;
+use crate::flow::machine::called::Called;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::results::Called;
-use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
+use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::Gives;
 

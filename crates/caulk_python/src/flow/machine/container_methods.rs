@@ -4,9 +4,10 @@ use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::Ranged;
 
 use crate::flow::event::{Growth, Release, What};
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::heap::Shape;
+use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
-use crate::flow::machine::containers::Entry;
+use crate::flow::machine::entry::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Value};

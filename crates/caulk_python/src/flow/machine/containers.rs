@@ -4,21 +4,14 @@ use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::Ranged;
 
 use crate::flow::event::{Growth, Guards, Place, Release, What};
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::heap::Shape;
+use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
+use crate::flow::machine::entry::Entry;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
-
-/// What goes into a container.
-#[derive(Clone, Copy)]
-pub(super) struct Entry<'e> {
-    pub(super) value: Value,
-    pub(super) key: Value,
-    /// The expression that is stored, where there is one.
-    pub(super) stored: Option<&'e Expr>,
-}
 
 impl<'p> Machine<'p> {
     /// A container that is made here.

@@ -3,11 +3,12 @@
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::Ranged;
 
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::heap::Shape;
+use crate::flow::ids::{FunctionId, ObjectId};
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
 use crate::flow::run::Memo;
-use crate::flow::scopes::{FunctionId, located};
+use crate::flow::scopes::located;
 use crate::flow::value::Value;
 use crate::project::FileId;
 

@@ -4,7 +4,8 @@ use ruff_python_ast::{self as ast, Expr, Number, Operator};
 use ruff_text_size::Ranged;
 
 use crate::flow::event::Place;
-use crate::flow::heap::{ObjectId, Shape};
+use crate::flow::heap::Shape;
+use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, located};

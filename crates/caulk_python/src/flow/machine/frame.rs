@@ -1,11 +1,12 @@
 //! A function while it is run: its variables, the loops and conditions around the current statement, what happened.
 
-use crate::flow::event::{Event, Guards, LoopId, What};
-use crate::flow::heap::{Maker, ObjectId, Shape};
+use crate::flow::event::{Event, Guards, What};
+use crate::flow::heap::{Maker, Shape};
+use crate::flow::ids::{FunctionId, LoopId, ObjectId, ValueId};
 use crate::flow::machine::{Callee, Machine};
-use crate::flow::scopes::{Body, FunctionId};
+use crate::flow::scopes::Body;
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{Value, ValueId};
+use crate::flow::value::Value;
 use crate::project::{FileId, Location};
 
 pub(crate) struct Frame {

@@ -4,7 +4,7 @@ use ruff_python_ast::comparable::ComparableExpr;
 use ruff_python_ast::{self as ast, Expr, Operator, Stmt};
 
 use crate::flow::event::{Guards, LoopKind};
-use crate::flow::machine::last_name;
+use crate::flow::syntax::{is_true, last_name};
 use crate::library::roles;
 
 /// `if __name__ == "__main__"`.
@@ -102,11 +102,6 @@ fn raises(body: &[Stmt], flag: &Expr) -> bool {
         Stmt::Try(guarded) => raises(&guarded.body, flag) || raises(&guarded.finalbody, flag),
         _ => false,
     })
-}
-
-/// `True`.
-pub(crate) fn is_true(expr: &Expr) -> bool {
-    matches!(expr, Expr::BooleanLiteral(literal) if literal.value)
 }
 
 /// Whether a comparison is of a length, or of anything with a limit. `len(x) > 0` limits nothing.

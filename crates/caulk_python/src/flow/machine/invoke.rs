@@ -4,13 +4,14 @@ use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::Ranged;
 
 use crate::flow::event::What;
-use crate::flow::heap::{Maker, ObjectId, Shape};
+use crate::flow::heap::{Maker, Shape};
+use crate::flow::ids::{ClassId, FunctionId, ObjectId};
 use crate::flow::machine::attributes::MethodKind;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::{beside, inherit};
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::{Callee, Machine};
-use crate::flow::scopes::{ClassId, FunctionId, located};
+use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Traits, Value};
 use crate::project::Location;

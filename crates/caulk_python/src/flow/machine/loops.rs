@@ -3,13 +3,15 @@
 use ruff_python_ast::{self as ast, Comprehension, Expr, Stmt};
 use rustc_hash::FxHashSet;
 
-use crate::flow::event::{Guards, Loop, LoopId, LoopKind, Place, What};
+use crate::flow::event::{Guards, Loop, LoopKind, Place, What};
 use crate::flow::heap::Shape;
+use crate::flow::ids::{LoopId, PlaceId};
+use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::guards::while_kind;
-use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
-use crate::flow::value::{Kinds, Literal, PlaceId, Traits, Value};
+use crate::flow::syntax::last_name;
+use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::roles;
 use crate::project::Location;
 

@@ -2,8 +2,9 @@
 
 use ruff_python_ast::{self as ast, Expr};
 
+use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::{Machine, last_name};
+use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Value};
 
 impl Machine<'_> {

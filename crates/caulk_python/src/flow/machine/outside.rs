@@ -5,13 +5,14 @@ use ruff_text_size::Ranged;
 
 use crate::flow::event::What;
 use crate::flow::heap::Shape;
+use crate::flow::machine::Machine;
+use crate::flow::machine::called::Called;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::results::Called;
-use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
+use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Traits, Value};
 use crate::library::{Gives, roles};
 

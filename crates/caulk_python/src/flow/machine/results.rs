@@ -3,36 +3,15 @@
 use ruff_python_ast as ast;
 
 use crate::flow::heap::Shape;
+use crate::flow::machine::called::Called;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::{Machine, last_name, video};
+use crate::flow::machine::{Machine, video};
 use crate::flow::scopes::located;
+use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::Gives;
-
-/// A library's function as it is called.
-#[derive(Clone, Copy)]
-pub(super) struct Called<'c, 'p> {
-    /// Whose method; nothing of a function.
-    pub receiver: &'c Value,
-    pub given: &'c Given,
-    /// Canonical dotted name.
-    pub name: &'c str,
-    pub call: &'p ast::ExprCall,
-}
-
-impl Called<'_, '_> {
-    /// What it is about: the receiver, else the first argument.
-    fn subject(&self) -> Value {
-        if self.receiver.is_nothing() { self.given.first() } else { *self.receiver }
-    }
-
-    /// What matters about everything that goes in.
-    fn inherited(&self) -> Traits {
-        self.given.all().fold(self.receiver.traits, |traits, value| traits.with(value.traits))
-    }
-}
 
 impl<'p> Machine<'p> {
     /// A name with what it stands for.

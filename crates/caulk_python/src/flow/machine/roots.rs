@@ -1,10 +1,10 @@
 //! What is run that nobody in the project calls: module bodies, what frameworks call, handlers, the rest.
 
-use crate::flow::event::{LoopId, Root};
-use crate::flow::heap::{Maker, ObjectId, Shape};
+use crate::flow::event::Root;
+use crate::flow::heap::{Maker, Shape};
+use crate::flow::ids::{ClassId, FunctionId, LoopId, ObjectId};
 use crate::flow::machine::attributes::MethodKind;
 use crate::flow::machine::{Callee, Machine};
-use crate::flow::scopes::{ClassId, FunctionId};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Traits, Value};
 use crate::library::roles::{HOOKS, Hook};
@@ -140,7 +140,9 @@ impl Machine<'_> {
                 let external = Value::object(self.external(&name));
                 self.instance_of(&external)
             }
-            Expr::Subscript(subscript) if super::last_name(&subscript.value) == Some("Optional") => {
+            Expr::Subscript(subscript)
+                if crate::flow::syntax::last_name(&subscript.value) == Some("Optional") =>
+            {
                 self.annotated(file, &subscript.slice)
             }
             Expr::BinOp(either) => {

@@ -4,10 +4,11 @@ use ruff_python_ast::{self as ast, ExceptHandler, Expr, Pattern, Stmt};
 
 use crate::flow::event::Guards;
 use crate::flow::heap::Shape;
+use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::guards::{guard, is_latched, is_main_guard, negated};
-use crate::flow::machine::{Machine, last_name};
 use crate::flow::scopes::located;
+use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Value};
 
 impl<'p> Machine<'p> {

@@ -7,9 +7,9 @@ use ruff_text_size::Ranged;
 use crate::flow::event::LoopKind;
 use crate::flow::heap::Shape;
 use crate::flow::machine::Machine;
+use crate::flow::machine::called::Called;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::results::Called;
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 

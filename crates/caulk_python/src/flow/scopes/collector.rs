@@ -7,15 +7,27 @@ use ruff_python_ast::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Body, Class, ClassId, Function, FunctionId, Scopes};
-use crate::flow::machine::guards::is_true;
-use crate::flow::machine::last_name;
-use crate::flow::machine::rebinding::{joined, name_of};
+use super::{Body, Class, Function, Scopes};
+use crate::flow::ids::{ClassId, FunctionId};
+use crate::flow::joined::joined;
 use crate::flow::symbols::{Symbol, Symbols};
-use crate::project::{FileId, Location};
+use crate::flow::syntax::{is_true, last_name, name_of};
+use crate::project::{FileId, Location, Project};
+
+impl<'p> Scopes<'p> {
+    /// Everything that a project defines.
+    pub(crate) fn new(project: &'p Project, symbols: &mut Symbols) -> Self {
+        let mut scopes = Self::default();
+        for file in project.ids() {
+            let module = collect(&mut scopes, symbols, file, &project.file(file).tree);
+            scopes.modules.push(module);
+        }
+        scopes
+    }
+}
 
 /// Notes everything that a file defines; gives the function that its body is.
-pub(super) fn collect<'p>(
+fn collect<'p>(
     scopes: &mut Scopes<'p>,
     symbols: &mut Symbols,
     file: FileId,
