@@ -15,9 +15,11 @@ mod gpu;
 mod layers;
 mod libpython;
 mod libraries;
+mod licences;
 mod package;
 mod process;
 mod python;
+mod runner;
 mod workspace;
 mod zoo;
 

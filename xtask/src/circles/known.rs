@@ -163,18 +163,6 @@ pub(crate) const KNOWN: &[Known] = &[
         files: &["inspect.rs", "inspect/compare.rs"],
         reason: "probes are being made there",
     },
-    Known {
-        name: "xtask",
-        files: &[
-            "clips/mod.rs",
-            "clips/ffmpeg.rs",
-            "clips/package.rs",
-            "commands/check.rs",
-            "commands/develop.rs",
-            "commands/test.rs",
-        ],
-        reason: "not untied yet",
-    },
     Known { name: "caulk_clip", files: &["augment.rs", "augment/time.rs"], reason: "not untied yet" },
     Known { name: "caulk_clips", files: &["main.rs", "commands.rs"], reason: "not untied yet" },
     Known {

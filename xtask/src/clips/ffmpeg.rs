@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
-use crate::clips::{self, dav1d};
+use super::dav1d;
+use super::folder::FOLDER;
 use crate::console::{self, OrHint};
 use crate::debian::{Source, hex};
 use crate::process::Cmd;
@@ -198,7 +199,7 @@ fn link(workspace: &Workspace, built: &Path) -> anyhow::Result<()> {
     for profile in ["dev", "develop", "release"] {
         Cmd::cargo()
             .args(["clean", "--quiet", "--package", "ffmpeg-sys-next", "--profile", profile])
-            .folder(workspace.path(clips::FOLDER))
+            .folder(workspace.path(FOLDER))
             .run()?;
     }
     if let Some(parent) = link.parent() {

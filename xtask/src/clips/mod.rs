@@ -2,20 +2,19 @@
 
 mod dav1d;
 mod ffmpeg;
+mod folder;
 mod package;
 
 use crate::console::{self, OrHint};
 use crate::environment::{Environment, Packages, Tools};
+use crate::licences;
 use crate::package::Build;
-use crate::process::Cmd;
+use crate::runner::{pytest, runner};
 use crate::workspace::Workspace;
 
+pub(crate) use self::folder::FOLDER;
+use self::folder::{FEATURES, cargo};
 pub(crate) use self::package::place_data;
-
-/// Its folder.
-pub(crate) const FOLDER: &str = "caulk-clips";
-/// Turns on all that needs FFmpeg.
-const FEATURES: [&str; 2] = ["--features", "caulk_ffmpeg/ffmpeg"];
 
 /// Puts it into `.venv`, beside caulk.
 pub(crate) fn install(
@@ -45,24 +44,19 @@ pub(crate) fn check(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
             "clippy has something to say",
             "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
         )?;
-    crate::commands::check::dependencies(workspace, "caulk-clips/Cargo.toml")
+    licences::dependencies(workspace, "caulk-clips/Cargo.toml")
 }
 
 /// All its tests, Rust and Python, with what is installed in `.venv`.
 pub(crate) fn test(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("caulk-clips: Rust tests");
     ffmpeg::prepare(workspace)?;
-    cargo(workspace)
-        .args(crate::commands::test::runner().iter().copied())
-        .arg("--workspace")
-        .args(FEATURES)
-        .run()
-        .or_hint(
-            "Rust tests failed",
-            "run one alone in the folder caulk-clips: `cargo test --package CRATE NAME`",
-        )?;
+    cargo(workspace).args(runner().iter().copied()).arg("--workspace").args(FEATURES).run().or_hint(
+        "Rust tests failed",
+        "run one alone in the folder caulk-clips: `cargo test --package CRATE NAME`",
+    )?;
     console::step("caulk-clips: Python tests, on real videos");
-    crate::commands::test::pytest(environment, full).folder(workspace.path(FOLDER)).run().or_hint(
+    pytest(environment, full).folder(workspace.path(FOLDER)).run().or_hint(
         "Python tests failed",
         "run one alone in the folder caulk-clips: `../.venv/bin/python -m pytest -k NAME`",
     )
@@ -70,8 +64,3 @@ pub(crate) fn test(workspace: &Workspace, environment: &Environment, full: bool)
 
 /// What its tests need beside it.
 pub(crate) const PACKAGES: Packages = Packages::Clips;
-
-/// Cargo in its folder, where its own settings hold.
-fn cargo(workspace: &Workspace) -> Cmd {
-    Cmd::cargo().folder(workspace.path(FOLDER))
-}

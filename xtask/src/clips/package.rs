@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::clips::{FEATURES, FOLDER, cargo, ffmpeg};
+use super::ffmpeg;
+use super::folder::{FEATURES, FOLDER, cargo};
 use crate::console::{self, OrHint, failure};
 use crate::environment::{Environment, Tools};
 use crate::package::{BUILD_HINT, Build, Wheel, clear, place};

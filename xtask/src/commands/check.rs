@@ -5,6 +5,7 @@ use crate::clips;
 use crate::console::{self, OrHint};
 use crate::environment::Tools;
 use crate::layers;
+use crate::licences;
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()>
     layers::check(workspace)?;
     console::step("circles of files");
     circles::check(workspace)?;
-    dependencies(workspace, "Cargo.toml")?;
+    licences::dependencies(workspace, "Cargo.toml")?;
     console::step("all checks passed");
     Ok(())
 }
@@ -68,19 +69,6 @@ fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
         .folder(workspace.root())
         .run()
         .or_hint("mypy has something to say", "see above; what it checks is in pyproject.toml")
-}
-
-/// Licences and sources of what a workspace brings in.
-pub(crate) fn dependencies(workspace: &Workspace, manifest: &str) -> anyhow::Result<()> {
-    if !Cmd::cargo().args(["deny", "--version"]).works() {
-        console::note("cargo-deny is not installed: licences and sources of dependencies not checked");
-        return Ok(());
-    }
-    console::step("licences and sources of dependencies");
-    let deny =
-        ["deny", "--log-level", "error", "--manifest-path", manifest, "check", "--config", "deny.toml"];
-    cargo(workspace, &[&deny[..], &["bans", "licenses", "sources"]].concat())
-        .or_hint("a dependency is not allowed", "see deny.toml, which says why")
 }
 
 fn cargo(workspace: &Workspace, words: &[&str]) -> anyhow::Result<()> {

@@ -8,15 +8,12 @@ use crate::libpython;
 use crate::libraries;
 use crate::package::Build;
 use crate::process::Cmd;
+use crate::runner::{pytest, runner, with_programs};
 use crate::workspace::Workspace;
 
 const MANGLED_MINUTES: &str = "15";
 /// Seconds that eight threads allocate under the heap sampler.
 const STRESS: (&str, &str) = ("CAULK_STRESS_SECONDS", "60");
-
-/// As many Python tests at a time as there are cores, each of which is a process that imports torch, within bounds of
-/// memory; a worker that has done its own takes over others'.
-const AT_A_TIME: [&str; 6] = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "worksteal"];
 
 /// Run all tests, Rust and Python
 #[derive(Debug, clap::Args)]
@@ -71,15 +68,6 @@ fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow:
     )
 }
 
-/// Words for Cargo that run tests: by nextest where that is installed.
-pub(crate) fn runner() -> &'static [&'static str] {
-    if Cmd::cargo().args(["nextest", "--version"]).works() {
-        &["nextest", "run", "--no-fail-fast"]
-    } else {
-        &["test", "--lib", "--bins", "--tests"]
-    }
-}
-
 /// `caulk check`'s way through mangled programs: no panic, no hang.
 fn mangled(workspace: &Workspace) -> anyhow::Result<()> {
     console::step(format!("mangled Python for {MANGLED_MINUTES} minutes"));
@@ -102,18 +90,4 @@ fn python(workspace: &Workspace, environment: &Environment, full: bool) -> anyho
         "Python tests failed",
         "run one alone with `.venv/bin/python -m pytest python/tests -k NAME`",
     )
-}
-
-/// A run of Python tests; `full`: also of those that take long.
-pub(crate) fn pytest(environment: &Environment, full: bool) -> Cmd {
-    let everything: &[&str] = if full { &["-m", ""] } else { &[] };
-    with_programs(Cmd::new(environment.bin("python")), environment)
-        .args(["-m", "pytest"])
-        .args(AT_A_TIME)
-        .args(everything.iter().copied())
-}
-
-/// What tests drive: this tree's command, and a Python that has torch.
-fn with_programs(command: Cmd, environment: &Environment) -> Cmd {
-    command.env("TEST_CAULK", environment.bin("caulk")).env("TEST_PYTHON", environment.bin("python"))
 }

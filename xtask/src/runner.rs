@@ -1,0 +1,31 @@
+//! How tests are run, Rust and Python.
+
+use crate::environment::Environment;
+use crate::process::Cmd;
+
+/// As many Python tests at a time as there are cores, each of which is a process that imports torch, within bounds of
+/// memory; a worker that has done its own takes over others'.
+const AT_A_TIME: [&str; 6] = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "worksteal"];
+
+/// Words for Cargo that run tests: by nextest where that is installed.
+pub(crate) fn runner() -> &'static [&'static str] {
+    if Cmd::cargo().args(["nextest", "--version"]).works() {
+        &["nextest", "run", "--no-fail-fast"]
+    } else {
+        &["test", "--lib", "--bins", "--tests"]
+    }
+}
+
+/// A run of Python tests; `full`: also of those that take long.
+pub(crate) fn pytest(environment: &Environment, full: bool) -> Cmd {
+    let everything: &[&str] = if full { &["-m", ""] } else { &[] };
+    with_programs(Cmd::new(environment.bin("python")), environment)
+        .args(["-m", "pytest"])
+        .args(AT_A_TIME)
+        .args(everything.iter().copied())
+}
+
+/// What tests drive: this tree's command, and a Python that has torch.
+pub(crate) fn with_programs(command: Cmd, environment: &Environment) -> Cmd {
+    command.env("TEST_CAULK", environment.bin("caulk")).env("TEST_PYTHON", environment.bin("python"))
+}
