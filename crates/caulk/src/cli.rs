@@ -4,6 +4,7 @@ mod alarms;
 mod check;
 mod clean;
 mod doctor;
+mod format;
 mod guard;
 mod plan;
 mod selftest;
@@ -22,6 +23,7 @@ pub(crate) use self::check::{
 };
 pub(crate) use self::clean::CleanArgs;
 pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::format::Format;
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision, Progress as PlanProgress};
 pub(crate) use self::selftest::SelftestArgs;
@@ -263,16 +265,6 @@ pub(crate) struct RunsArgs {
     /// Format of the list
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-}
-
-/// How to print data.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
 }
 
 /// Time between two looks at the process tree.

@@ -11,24 +11,6 @@ pub(crate) struct Known {
 /// Every known circle, in order of crates.
 pub(crate) const KNOWN: &[Known] = &[
     Known {
-        name: "caulk",
-        files: &[
-            "check/project.rs",
-            "check/settings.rs",
-            "check/silence.rs",
-            "check/targets.rs",
-            "cli.rs",
-            "cli/check.rs",
-            "cli/clean.rs",
-            "cli/doctor.rs",
-            "cli/plan.rs",
-            "cli/selftest.rs",
-            "cli/top.rs",
-        ],
-        reason: "not untied yet",
-    },
-    Known { name: "caulk", files: &["commands/guarded.rs", "commands/run.rs"], reason: "not untied yet" },
-    Known {
         name: "caulk_python",
         files: &[
             "collect.rs",

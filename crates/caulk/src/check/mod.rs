@@ -16,14 +16,15 @@ mod report;
 mod rewrite;
 mod settings;
 pub(crate) mod silence;
+pub(crate) mod spot;
 mod targets;
 pub(crate) mod watch;
 
 pub(crate) use fixes::Changes;
-pub(crate) use project::{Found, Project};
+pub(crate) use project::{Buffers, Found, Project};
 pub(crate) use report::Collected;
 pub(crate) use settings::Settings;
-pub(crate) use targets::{Buffers, STDIN, targets};
+pub(crate) use targets::{STDIN, targets};
 
 use crate::cli::{FileArgs, RuleArgs};
 

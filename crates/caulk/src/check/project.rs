@@ -11,7 +11,9 @@ use caulk_source::{Document, Extent, Group, Names};
 use super::Settings;
 use super::baseline::Known;
 use super::cache::Cache;
-use super::targets::Buffers;
+
+/// Texts that replace those on disk, by absolute path.
+pub(crate) type Buffers = BTreeMap<Utf8PathBuf, Vec<u8>>;
 
 /// What one look at a project found.
 #[derive(Debug, Clone, Default)]

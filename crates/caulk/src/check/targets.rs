@@ -1,18 +1,13 @@
 //! What is to be checked: paths, standard input, unsaved buffers of an editor.
 
-use std::collections::BTreeMap;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_source::{Extent, Group, Root, absolute};
 
-use super::{Project, Settings};
+use super::{Buffers, Project, Settings};
 use crate::cli::{FileArgs, RuleArgs};
 
 /// Name of standard input where it has none.
 pub(crate) const STDIN: &str = "<stdin>";
-
-/// Texts that replace those on disk, by absolute path.
-pub(crate) type Buffers = BTreeMap<Utf8PathBuf, Vec<u8>>;
 
 /// The projects that are to be looked at, each with the files that are to be reported on.
 ///

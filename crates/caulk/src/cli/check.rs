@@ -4,8 +4,8 @@ use camino::Utf8PathBuf;
 use caulk_core::Applicability;
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::Format;
-use crate::check::silence::Spot;
+use super::format::Format;
+use crate::check::spot::Spot;
 
 const CHECK_HELP: &str = "\
 Examples:

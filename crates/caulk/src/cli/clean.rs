@@ -5,7 +5,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use clap::{Args, ValueHint};
 
-use super::Format;
+use super::format::Format;
 
 const HELP: &str = "\
 Nothing is removed without --apply.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::Format;
+use super::format::Format;
 use crate::settings::{InputShape, Size, VideoSize};
 
 const HELP: &str = "\

@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 use clap::{Args, ValueHint};
 
-use super::Format;
+use super::format::Format;
 
 const HELP: &str = "\
 Examples:

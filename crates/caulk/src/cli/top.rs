@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Format;
+use super::format::Format;
 use crate::settings::Wait;
 
 const HELP: &str = "\

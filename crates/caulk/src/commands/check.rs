@@ -12,7 +12,8 @@ use caulk_source::absolute;
 
 use crate::check::baseline::{self, BaselineError, Known};
 use crate::check::observed::Observed;
-use crate::check::silence::{self, Spot};
+use crate::check::silence;
+use crate::check::spot::Spot;
 use crate::check::watch::Watch;
 use crate::check::{Buffers, Changes, Collected, Project, STDIN, targets};
 use crate::cli::{CheckArgs, OutputFormat};

@@ -9,8 +9,8 @@ use caulk_core::Bytes;
 use caulk_guard::{Checkpoint, Decision, End, Life, Lives, Resume, choose};
 use caulk_supervise::{Checkpoints, GpuBudget, Guarded, Guarding, HardLimit, Options, Outcome, Restarts};
 
+use super::live::live;
 use super::recording;
-use super::run::live;
 use crate::brief::joined;
 use crate::cli::RunArgs;
 use crate::printer::Printer;

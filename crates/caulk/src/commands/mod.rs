@@ -5,6 +5,7 @@ pub(crate) mod clean;
 pub(crate) mod clips;
 pub(crate) mod doctor;
 pub(crate) mod guarded;
+mod live;
 pub(crate) mod plan;
 pub(crate) mod recording;
 pub(crate) mod report;

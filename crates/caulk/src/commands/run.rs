@@ -7,11 +7,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_report::Report;
 use caulk_supervise::Outcome;
 
+use super::live::live;
 use super::{KEPT_REPORT, guarded, recording};
 use crate::cli::{PERIOD, RunArgs};
 use crate::plan::{self, Document};
 use crate::printer::{self, Printer};
-use crate::recorder::{Recorded, Recorder};
+use crate::recorder::Recorded;
 use crate::settings::Boundary;
 use crate::{assemble, exit, files, target};
 
@@ -39,23 +40,6 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
         (vec![recorded], outcome)
     };
     Ok(explain(args, lives, &outcome, printer))
-}
-
-/// Runs the command once, from its start to its end, and returns what was recorded of it.
-///
-/// # Errors
-/// If it could not be started; then nothing is recorded.
-pub(crate) fn live(
-    options: &caulk_supervise::Options,
-    mut recorder: Recorder,
-) -> anyhow::Result<(Recorded, Outcome)> {
-    match caulk_supervise::run(options, &mut recorder) {
-        Ok(outcome) => Ok((recorder.finish(&outcome), outcome)),
-        Err(error) => {
-            recorder.discard();
-            Err(error.into())
-        }
-    }
 }
 
 /// The Python package to look in with, unless the user wants none.
