@@ -77,9 +77,13 @@ pub(crate) const KNOWN: &[Known] = &[
             "unended.rs",
             "workers.rs",
         ],
-        reason: "claim, settle and render are being separated there",
+        reason: "claim, settle and render are being separated there now",
     },
-    Known { name: "caulk_report", files: &["lib.rs", "lives.rs"], reason: "words are moving there" },
+    Known {
+        name: "caulk_report",
+        files: &["lib.rs", "lives.rs"],
+        reason: "the words of findings move there now",
+    },
     Known {
         name: "caulk_agent",
         files: &[
@@ -128,28 +132,21 @@ pub(crate) const KNOWN: &[Known] = &[
             "trace/source.rs",
             "trace/tracer.rs",
         ],
-        reason: "probes are being made there",
+        reason: "its looks become a list of probes now",
     },
     Known {
         name: "caulk_agent",
         files: &["heap.rs", "heap/types.rs"],
-        reason: "probes are being made there",
+        reason: "its looks become a list of probes now",
     },
     Known {
         name: "caulk_agent",
         files: &["in_use.rs", "in_use/mimalloc.rs"],
-        reason: "probes are being made there",
+        reason: "its looks become a list of probes now",
     },
     Known {
         name: "caulk_agent",
         files: &["inspect.rs", "inspect/compare.rs"],
-        reason: "probes are being made there",
-    },
-    Known { name: "caulk_clip", files: &["augment.rs", "augment/time.rs"], reason: "not untied yet" },
-    Known { name: "caulk_clips", files: &["main.rs", "commands.rs"], reason: "not untied yet" },
-    Known {
-        name: "caulk_prepare",
-        files: &["lock.rs", "log.rs", "partial.rs", "set.rs", "store.rs"],
-        reason: "not untied yet",
+        reason: "its looks become a list of probes now",
     },
 ];

@@ -4,6 +4,7 @@ mod bar;
 mod cli;
 mod commands;
 mod estimate;
+mod exit;
 mod printer;
 mod same;
 mod settings;
@@ -12,16 +13,6 @@ mod shape;
 use clap::Parser;
 
 use crate::cli::Cli;
-
-/// Exit codes, which `caulk` shares.
-mod exit {
-    /// All is done.
-    pub(crate) const SUCCESS: i32 = 0;
-    /// Some videos gave no clips, or clips are not as logged.
-    pub(crate) const FOUND: i32 = 1;
-    /// The command failed.
-    pub(crate) const FAILED: i32 = 125;
-}
 
 fn main() {
     outlive_file_limit();

@@ -13,7 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::partial;
-use crate::store::Shard;
+use crate::shard::Shard;
 
 /// Rows that are held in memory at once.
 const GROUP_ROWS: usize = 1 << 16;

@@ -8,7 +8,8 @@ use camino::Utf8Path;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::store::{Shard, StoreError, io_error};
+use crate::error::{StoreError, io_error};
+use crate::shard::Shard;
 
 /// Held by all that write to the folder, and tells by how many they divide it.
 const FOLDER: &str = ".lock";

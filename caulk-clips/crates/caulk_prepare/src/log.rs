@@ -5,8 +5,8 @@ use std::fs::{self, OpenOptions};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clip::record::{Head, Record};
 
+use crate::error::{StoreError, io_error};
 use crate::set::merged;
-use crate::store::{StoreError, io_error};
 
 /// What logs say.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::store::Shard;
+use crate::shard::Shard;
 
 /// The worker ends its names with the same.
 const ENDING: &str = ".partial";

@@ -10,12 +10,14 @@ use caulk_clip::place;
 use caulk_clip::record::{self, Failure, Head, Record};
 use parquet::errors::ParquetError;
 
+use crate::error::StoreError;
 use crate::export;
 use crate::log::read_logs;
 use crate::lost;
 use crate::pool::Pool;
 use crate::set::Set;
-use crate::store::{Shard, Store, StoreError};
+use crate::shard::Shard;
+use crate::store::Store;
 use crate::worker::WorkerError;
 
 /// What to prepare.

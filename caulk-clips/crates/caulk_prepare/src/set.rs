@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use caulk_clip::manifest::Manifest;
 use caulk_clip::record::Record;
 
-use crate::store::Shard;
+use crate::shard::Shard;
 
 /// The videos of a manifest.
 #[derive(Debug)]

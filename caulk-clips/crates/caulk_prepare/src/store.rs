@@ -10,84 +10,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_clip::record::{Head, Record};
 use serde::Serialize;
 
+use crate::error::{StoreError, io_error};
 use crate::lock::{self, Lock};
 use crate::log::{Logged, difference, mend, read_logs};
 use crate::partial;
-
-/// Which part of the videos one program prepares: every `count`-th from the `index`-th on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
-    /// From 0.
-    pub index: u32,
-    /// Programs that share the work.
-    pub count: u32,
-}
-
-impl Shard {
-    /// Whether the video at that place of the manifest is in this part.
-    pub(crate) fn has(self, at: usize) -> bool {
-        at as u64 % u64::from(self.count.max(1)) == u64::from(self.index)
-    }
-
-    /// Names of files that each shard has for itself.
-    pub(crate) fn file(self, name: &str, ending: &str) -> String {
-        if self.count == 1 {
-            format!("{name}{ending}")
-        } else {
-            format!("{name}-{}-of-{}{ending}", self.index, self.count)
-        }
-    }
-}
-
-/// Why a folder cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The system refuses.
-    #[error("failed to {what} `{path}`")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// With what.
-        path: Utf8PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// Somebody else is at it.
-    #[error("another `caulk clips prepare` is writing to `{0}`")]
-    Busy(Utf8PathBuf),
-    /// Others divide the set otherwise.
-    #[error(
-        "`{folder}` is being written to in {there} shards, not in {here}\nhint: wait until they are done, or divide by {there}"
-    )]
-    Divided {
-        /// The folder.
-        folder: Utf8PathBuf,
-        /// How many shards those have who are there.
-        there: u32,
-        /// How many this one has.
-        here: u32,
-    },
-    /// The clips that are there were made otherwise.
-    #[error(
-        "`{path}` holds clips of other settings: {difference}\nhint: use the same settings, or another folder"
-    )]
-    Other {
-        /// The log.
-        path: Utf8PathBuf,
-        /// What differs.
-        difference: String,
-    },
-    /// Not a log of this program.
-    #[error("`{path}`, line {line}, is no line of a log: {reason}")]
-    Broken {
-        /// The log.
-        path: Utf8PathBuf,
-        /// Where.
-        line: usize,
-        /// Why.
-        reason: String,
-    },
-}
+use crate::shard::Shard;
 
 /// An open folder.
 #[derive(Debug)]
@@ -222,11 +149,4 @@ impl Store {
         let path = self.folder.join(name);
         OpenOptions::new().append(true).open(&path).map_err(io_error("open", &path))
     }
-}
-
-pub(crate) fn io_error<'a>(
-    what: &'static str,
-    path: &'a Utf8Path,
-) -> impl FnOnce(io::Error) -> StoreError + 'a {
-    move |source| StoreError::Io { what, path: path.to_owned(), source }
 }

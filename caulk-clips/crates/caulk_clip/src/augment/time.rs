@@ -1,6 +1,6 @@
 //! Frames shifted or repeated.
 
-use super::Operation;
+use super::operation::Operation;
 use crate::random::Draws;
 
 /// One frame in so many is replaced by the one before.
