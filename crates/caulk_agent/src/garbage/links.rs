@@ -1,5 +1,6 @@
 //! What makes cycles of garbage: attributes that lead back to where they come from, functions and frames within.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use caulk_wire::{CodePlace, CycleLink};
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use crate::frames;
-use crate::heap::{Address, AddressSet, Heap, Shape, loaded, member, type_address};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, loaded, member, type_address};
 use crate::{label, symbols};
 
 /// Objects whose attributes are looked at, functions and frames that are asked for their place.
@@ -18,16 +19,17 @@ const FARTHEST: usize = 500;
 /// Attributes and places that are told.
 const TOLD: usize = 8;
 
-/// Attributes of a sample of the user's objects that lead back to their owner within the garbage.
+/// Attributes of a sample of objects that lead back to their owner within the garbage: those of the program's classes first,
+/// which libraries may have many more objects beside.
 pub(super) fn of(heap: &mut Heap<'_>, dead: &[Address], among: &AddressSet) -> Vec<CycleLink> {
     let mut links: HashMap<(String, String, String), u32> = HashMap::new();
-    let mut types: HashMap<String, Address> = HashMap::new();
-    let instances: Vec<Address> = dead.iter().copied().filter(|object| is_instance(heap, *object)).collect();
-    for owner in spread(&instances) {
+    let mut files: HashMap<String, String> = HashMap::new();
+    let (own, others) = instances(heap, dead);
+    for owner in spread(&own).chain(spread(&others)) {
         for (attribute, value) in label::attributes(heap, owner) {
             if among.contains(&value) && value != owner && leads_to(heap, value, owner, among) {
                 let key = (heap.type_name(owner), attribute, heap.type_name(value));
-                types.insert(key.0.clone(), type_address(owner));
+                files.entry(key.0.clone()).or_insert_with(|| file_of(heap, type_address(owner)));
                 *links.entry(key).or_default() += 1;
             }
         }
@@ -35,16 +37,28 @@ pub(super) fn of(heap: &mut Heap<'_>, dead: &[Address], among: &AddressSet) -> V
     let mut links: Vec<CycleLink> = links
         .into_iter()
         .map(|((owner_type, attribute, target_type), count)| CycleLink {
-            file: types.get(&owner_type).map_or_else(String::new, |owner| file_of(heap, *owner)),
+            file: files.get(&owner_type).cloned().unwrap_or_default(),
             owner_type,
             attribute,
             target_type,
             count,
         })
         .collect();
-    links.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.attribute.cmp(&b.attribute)));
+    let order =
+        |link: &CycleLink| (!frames::is_user_file(&link.file), Reverse(link.count), link.attribute.clone());
+    links.sort_by_key(order);
     links.truncate(TOLD);
     links
+}
+
+/// Instances among the garbage: of the program's own classes, and of others.
+fn instances(heap: &mut Heap<'_>, dead: &[Address]) -> (Vec<Address>, Vec<Address>) {
+    let mut known: AddressMap<bool> = AddressMap::default();
+    let instances: Vec<Address> = dead.iter().copied().filter(|object| is_instance(heap, *object)).collect();
+    instances.into_iter().partition(|object| {
+        let object_type = type_address(*object);
+        *known.entry(object_type).or_insert_with(|| frames::is_user_file(&file_of(heap, object_type)))
+    })
 }
 
 /// The user's functions and frames in the garbage, most frequent first.
@@ -61,7 +75,7 @@ pub(super) fn places(heap: &mut Heap<'_>, dead: &[Address]) -> Vec<CodePlace> {
             None => places.push((place, 1)),
         }
     }
-    places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    places.sort_by_key(|(_, count)| Reverse(*count));
     places.into_iter().take(TOLD).map(|(place, _)| place).collect()
 }
 

@@ -8,6 +8,7 @@ use caulk_core::{
 use caulk_growth::{Judgement, Point, judge_counts};
 use caulk_python::GrowSite;
 
+use crate::heap::is_of_user;
 use crate::process::Process;
 use crate::units::{self, Scale};
 use crate::verdicts::{Judged, unit_name};
@@ -228,6 +229,10 @@ fn closing(files: &Files<'_>, garbage: &Garbage) -> Vec<(String, GrowSite)> {
     let mut found = of(&direct);
     if found.is_empty() {
         found = of(&through);
+    }
+    // A library's own cycles are there in any case: where the program makes some, too, these are what it can change.
+    if found.iter().any(|(file, _)| is_of_user(file)) {
+        found.retain(|(file, _)| is_of_user(file));
     }
     let best = found.iter().map(|(_, site)| rank(site)).min();
     found.retain(|(_, site)| Some(rank(site)) == best);

@@ -71,6 +71,39 @@ fn the_line_is_the_one_that_refers_back() {
 }
 
 #[test]
+fn a_cycle_of_the_programs_comes_before_those_of_a_library() {
+    const PATH: &str = "/opt/site-packages/trees/context.py";
+    const LIBRARY: &str = "class Context:\n    def add(self, child):\n        child.parent = self\n";
+    const MONITOR: &str = "\
+class Monitor:
+    def __init__(self, model):
+        self.model = model
+
+class Model:
+    def fit(self):
+        self.monitor = Monitor(self)
+";
+    let of = |owner: &str, attribute: &str, target: &str, file: &str, count: u32| CycleLink {
+        owner_type: owner.into(),
+        attribute: attribute.into(),
+        target_type: target.into(),
+        file: file.into(),
+        count,
+    };
+    let links = vec![
+        of("trees.context.Context", "parent", "trees.context.Context", PATH, 110),
+        of("__main__.Model", "monitor", "__main__.Monitor", FILE, 8),
+        of("__main__.Monitor", "model", "__main__.Model", FILE, 8),
+    ];
+    let garbage = Garbage { links, tensor_bytes: MB, ..Garbage::default() };
+    let mut run = Run::of(MONITOR).with_library(PATH, LIBRARY).epochs(rising(400 * MB, 10 * MB, 8));
+    for (boundary, bytes) in (0..).zip(rising(0, 10 * MB, 8)) {
+        run = run.say(Garbage { boundary, bytes, objects: bytes >> 15, ..garbage.clone() });
+    }
+    assert_eq!(run.finding().sites[0].line, run.line("self.monitor = Monitor(self)"));
+}
+
+#[test]
 fn a_function_that_refers_to_itself_is_told_by_its_definition() {
     let place = CodePlace { file: FILE.into(), line: 18, function: "search.<locals>.visit".into() };
     let run = leak(rising(0, 10 * MB, 8), &Garbage { places: vec![place], ..Garbage::default() });
