@@ -377,6 +377,24 @@ fn a_line_that_only_allocates_does_not_outrank_the_container_that_keeps_what_it_
 }
 
 #[test]
+fn arrays_that_a_container_keeps_have_more_blocks_than_the_collector_knows_objects() {
+    // Each step adds a dict to the list; the array in it has three blocks, and no collector knows it.
+    let mut run = leak(9);
+    for boundary in 0..8_u32 {
+        let rows = vec![TypeCount { name: "dict".into(), count: 100 + 3 * u64::from(boundary), bytes: 0 }];
+        run = run.say(Types { boundary, rows });
+    }
+    let kept = elements(2 * MB, &[]);
+    let run = run.grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8)).traced(
+        0,
+        "KEPT.append",
+        "train",
+    );
+    let classes: Vec<LeakClass> = run.diagnose().findings.iter().map(|finding| finding.class).collect();
+    assert_eq!(classes, [LeakClass::GlobalAccumulation]);
+}
+
+#[test]
 fn a_level_line_is_not_blamed() {
     assert_eq!(leak(0).diagnose().findings, []);
 }
