@@ -276,7 +276,7 @@ impl Session {
         boundary.cost_ns = started.elapsed().as_nanos() as u64;
         self.channel.send(&boundary.into());
         match census {
-            Some(census) if unit > self.tracked => self.compare_known(&mut heap, census, seq),
+            Some(census) if unit > self.tracked => self.compare_known(&mut heap, census, seq, last),
             Some(census) => self.compare(&mut heap, census, seq, paused.was_enabled()),
             None if unit == Unit::Epoch => self.suspects.count_again(&mut heap, seq, &mut self.channel),
             None => {}

@@ -73,14 +73,23 @@ impl Session {
     }
 
     /// Takes in how long what is followed is, amid an epoch, where new suspects cannot be told from what comes and goes.
-    pub(super) fn compare_known(&mut self, heap: &mut Heap<'_>, census: Census, seq: u32) {
+    pub(super) fn compare_known(
+        &mut self,
+        heap: &mut Heap<'_>,
+        census: Census,
+        seq: u32,
+        last: Option<Last>,
+    ) {
         let types = self.largest_types(heap, &census);
         self.suspects.confirm_owners(heap, &census.alive);
         self.suspects.meet_known(heap, &census, seq, &mut self.channel);
         drop(census);
         // As in `compare`.
         let _overrides_off = Torch::new(heap.py);
-        self.send_types(heap, types, seq);
+        // At the end much has been let go of that was there at every epoch.
+        if last != Some(Last::AtExit) {
+            self.send_types(heap, types, seq);
+        }
         let Self { budget, suspects, channel, sampler, epochs, .. } = self;
         if suspects.has_unexplained(Scope::User, false) {
             suspects.explain(heap, Scope::User, seq, channel);
