@@ -14,6 +14,7 @@ use crate::fix;
 use crate::heap::{self, Line, is_of_user};
 use crate::makers;
 use crate::process::Process;
+use crate::unended::is_noted;
 use crate::units::{self, Scale};
 use crate::verdicts::{Judged, unit_name};
 
@@ -47,7 +48,9 @@ const KERNELS: &str = "where inputs come in ever new shapes, torch compiles a ke
 pub(crate) fn open(judged: &Judged, found: &[Finding], filling: f64) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
     let counts = |finding: &&Finding| {
-        finding.severity > Severity::Info && !is_nameless(finding) || finding.confidence == Confidence::Proved
+        let weighs = finding.severity > Severity::Info && !is_nameless(finding);
+        // What is noted of each thread is not why the thread holds anything.
+        (weighs || finding.confidence == Confidence::Proved) && !is_noted(finding)
     };
     let weighing = found.iter().filter(counts);
     let here: Vec<(LeakClass, &Growth)> = weighing

@@ -38,7 +38,12 @@ pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, fi
 
 /// Is it what a library notes of each thread or child?
 pub(crate) fn is_noted(finding: &Finding) -> bool {
-    NOTING.iter().any(|module| finding.holder.starts_with(module))
+    is_noted_in(&finding.holder)
+}
+
+/// Is this path to a holder that of such a note?
+pub(crate) fn is_noted_in(holder: &str) -> bool {
+    NOTING.iter().any(|module| holder.starts_with(module))
 }
 
 /// Lines whose memory grows, and which only such threads come to.

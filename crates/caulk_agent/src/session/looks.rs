@@ -46,11 +46,14 @@ impl Session {
     /// How much of the heap is looked at now; `None` where any look is too dear.
     fn census_depth(&mut self, unit: Unit, blocks: u64) -> Option<Depth> {
         let (wanted, reserve) = (self.tracker.depth(), self.reserve(unit));
-        // An epoch can bear a longer pause than a step.
-        let fits = |price| self.budget.fits(price) || (unit == Unit::Epoch && price <= LONGEST_CENSUS);
+        // An epoch can bear a longer pause than a step, but for nothing that can be had for less.
+        let fits = |depth, price| {
+            let is_least = unit == Unit::Epoch && depth == Depth::Changed;
+            self.budget.fits(price) || (is_least && price <= LONGEST_CENSUS)
+        };
         let may = [wanted, Depth::Changed].into_iter().find(|depth| {
             let price = self.census_price(*depth, blocks);
-            fits(price) && self.budget.affords(price, reserve)
+            fits(*depth, price) && self.budget.affords(price, reserve)
         });
         // Of a heap so large that any look is a long pause, the first ones show what grows.
         let first = unit == Unit::Epoch && self.censuses.len() < FIRST_CENSUSES;
@@ -59,7 +62,7 @@ impl Session {
         // What was dear once, on a crowded machine say, need not be now: a heap that was never looked at again would hide
         // what grows in it.
         let price = self.census_price(wanted, blocks);
-        if may != Some(wanted) && !fits(price) {
+        if may != Some(wanted) && !fits(wanted, price) {
             self.census_costs.learn(wanted, price * 7 / 8, blocks);
         }
         may

@@ -12,6 +12,7 @@ use crate::heap::{self, Line};
 use crate::makers::Keeper;
 use crate::native::are_native;
 use crate::process::Process;
+use crate::unended::is_noted_in;
 use crate::verdicts::{Judged, unit_name};
 
 /// Part of the growth of the process that lines must have to matter.
@@ -75,8 +76,11 @@ impl Suspect<'_> {
     fn is_proved(&self) -> bool {
         let traced = self.located.as_ref().is_some_and(|located| located.traced.is_some());
         let plain = counts_bytes(self.kind) || self.holds("scalar");
+        // What is noted of each thread holds nothing of what the thread does.
+        let noted = is_noted_in(&self.holder.expression);
         traced
             && !plain
+            && !noted
             && !self.rate.is_late
             && self.fills.is_none()
             && self.confidence != Confidence::Suspected
