@@ -2,7 +2,7 @@
 
 use caulk_core::{Finding, Series, Severity, Site, SiteRole, State};
 
-use crate::Files;
+use crate::files::Files;
 use crate::heap::{self, is_of_user};
 use crate::native;
 use crate::process::Process;

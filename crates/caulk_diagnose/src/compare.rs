@@ -7,7 +7,7 @@ use caulk_core::{
     Comparison, ContainerChange, LineChange, Moment, Recording, Role, Sampled, TypeChange, VerdictUnit, rank,
 };
 
-use crate::Sources;
+use crate::files::Sources;
 use crate::generations::by_role;
 use crate::growth::bytes_per_element;
 use crate::heap::{self, by_line, held, is_of_user};

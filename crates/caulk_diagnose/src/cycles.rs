@@ -7,7 +7,7 @@ mod gradients;
 
 use caulk_core::Finding;
 
-use crate::Files;
+use crate::files::Files;
 use crate::process::Process;
 use crate::verdicts::Judged;
 

@@ -3,9 +3,10 @@
 
 use caulk_core::{Bytes, Confidence, Finding, LeakClass, Recording, Severity};
 
+use crate::files::Files;
 use crate::heap::{self, held, is_of_user};
 use crate::process::Process;
-use crate::{Files, fix, native};
+use crate::{fix, native};
 
 /// Note of the agent's that an error for want of memory was the last one, and nobody caught it.
 const CODE: &str = "memory-error";

@@ -3,7 +3,7 @@
 use caulk_core::wire::{CodePlace, GpuLine, GpuMade};
 use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, State, Verdict};
 
-use crate::Files;
+use crate::files::Files;
 use crate::fix;
 use crate::native;
 use crate::process::Process;

@@ -9,7 +9,7 @@ use caulk_core::wire::HeapFrame;
 use caulk_core::{Confidence, Finding, LeakClass, Series, Severity, Site, SiteRole};
 use caulk_python::Module;
 
-use crate::Files;
+use crate::files::Files;
 use crate::heap::Line;
 use crate::process::Process;
 

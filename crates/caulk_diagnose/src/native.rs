@@ -9,7 +9,7 @@ use caulk_core::{
 };
 use caulk_growth::Judgement;
 
-use crate::Files;
+use crate::files::Files;
 use crate::fix;
 use crate::heap::{self, Line, is_of_user};
 use crate::makers;

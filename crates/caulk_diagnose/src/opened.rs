@@ -6,7 +6,7 @@ use caulk_core::wire::{CodePlace, Kin, Opened};
 use caulk_core::{Evidence, Series, Site, SiteRole};
 use caulk_python::{Call, Module};
 
-use crate::Files;
+use crate::files::Files;
 use crate::native;
 use crate::process::Process;
 

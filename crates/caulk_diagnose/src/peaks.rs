@@ -4,8 +4,9 @@ use caulk_core::wire::{ContainerKind, Contents, Holder, Peak};
 use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Scope, Severity, SiteRole};
 use caulk_python::{GrowSite, Owner};
 
+use crate::files::Files;
 use crate::process::Process;
-use crate::{Files, fix, pinned, place, suspect};
+use crate::{fix, pinned, place, suspect};
 
 /// How far a peak must stand above the baseline: in bytes, and as a share of it.
 const RISE: u64 = 64 << 20;

@@ -3,7 +3,7 @@
 use caulk_core::wire::{ContainerKind, Contents};
 use caulk_core::{MadeAt, Pinned};
 
-use crate::Files;
+use crate::files::Files;
 use crate::growth::counts_often;
 use crate::heap;
 use crate::process::Process;

@@ -6,7 +6,7 @@ use caulk_core::wire::{ContainerKind, Holder, PathStep, StepKind, TraceHit};
 use caulk_core::{ChainStep, Confidence, Place, Site, SiteRole};
 use caulk_python::{Call, Facts, GrowKind, GrowSite, Module, Owner, Spot};
 
-use crate::Files;
+use crate::files::Files;
 use crate::heap;
 use crate::name::{self, Name};
 use crate::process::Process;

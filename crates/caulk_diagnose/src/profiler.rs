@@ -3,9 +3,10 @@
 use caulk_core::wire::Note;
 use caulk_core::{Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole};
 
+use crate::files::Files;
+use crate::fix;
 use crate::process::Process;
 use crate::verdicts::{Judged, unit_name};
-use crate::{Files, fix};
 
 /// Notes that say whether one is on.
 const CODES: [&str; 2] = ["profiler-on", "profiler-off"];

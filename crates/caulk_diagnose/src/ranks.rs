@@ -2,7 +2,7 @@
 
 use caulk_core::{Bytes, Role, Series, State, Verdict};
 
-use crate::Part;
+use crate::part::Part;
 use crate::verdicts::unit_name;
 
 /// A rank that grows so many times as fast as the middle one is out of the ordinary.

@@ -4,7 +4,7 @@ use caulk_core::wire::TraceHit;
 use caulk_core::{ChainStep, Site, SiteRole};
 use caulk_python::Spot;
 
-use crate::Files;
+use crate::files::Files;
 
 /// A statement in a file of a library.
 #[derive(Clone)]

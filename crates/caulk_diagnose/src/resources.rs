@@ -7,8 +7,8 @@ use caulk_core::{
     Bytes, Confidence, Evidence, Finding, Fix, Growth, LeakClass, Recording, Series, Severity, State, Verdict,
 };
 
-use crate::Files;
 use crate::children::Children;
+use crate::files::Files;
 use crate::fix;
 use crate::opened;
 use crate::process::Process;

@@ -14,12 +14,14 @@ use caulk_core::{
 use caulk_growth::{Judgement, Point};
 
 use crate::baselines::Baselines;
+use crate::files::Files;
 use crate::held::Held;
 use crate::name;
+use crate::part::Part;
 use crate::process::Process;
 use crate::units::{self, Scale, position};
 use crate::verdicts::unit_name;
-use crate::{Files, Part, fix, suspect, workers};
+use crate::{fix, suspect, workers};
 
 /// Readings from which there is anything to say, and how many of the last rises must all weigh: it settles by itself
 /// once everything has been read.

@@ -4,9 +4,10 @@
 use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Severity, Site};
 use caulk_python::{GrowKind, GrowSite, Holder};
 
+use crate::files::Files;
+use crate::fix;
 use crate::process::Process;
 use crate::verdicts::unit_name;
-use crate::{Files, fix};
 
 /// Lines below the one that allocates among which the one that stores is looked for.
 const NEAR: u32 = 30;

@@ -14,8 +14,8 @@ use caulk_core::{Confidence, Evidence, Finding, LeakClass, Series, Severity, Sta
 
 use caulk_python::BoundKind;
 
-use crate::Files;
 use crate::class::Signs;
+use crate::files::Files;
 use crate::growth::{Rate, counts_often, is_gone, is_made_anew};
 use crate::heap;
 use crate::place::{self, Located, Sought, is_figure_registry, is_of_drawing};

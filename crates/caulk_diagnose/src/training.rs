@@ -3,9 +3,10 @@
 use caulk_core::{Confidence, Evidence, Finding, LeakClass, Severity, SiteRole};
 use caulk_python::{Facts, Owner};
 
+use crate::files::Files;
+use crate::fix;
 use crate::place::Located;
 use crate::process::Process;
-use crate::{Files, fix};
 
 /// Backward passes that must all have started with gradients left over.
 const LOOKS: u64 = 10;

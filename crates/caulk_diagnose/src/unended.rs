@@ -3,7 +3,7 @@
 use caulk_core::wire::HeapStack;
 use caulk_core::{Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity};
 
-use crate::Files;
+use crate::files::Files;
 use crate::heap::{self, Line};
 use crate::opened;
 use crate::process::Process;

@@ -6,7 +6,7 @@ use caulk_core::wire::heap::stack as flags;
 use caulk_core::wire::{HeapFrame, HeapStack};
 use caulk_core::{HeapTotal, LineUse, Recording, Sampled, StackFrame, StackUse, State, rank};
 
-use crate::Sources;
+use crate::files::Sources;
 use crate::generations::Generations;
 use crate::heap::{self, Course, is_of_user};
 use crate::process::Process;

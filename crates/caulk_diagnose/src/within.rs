@@ -6,7 +6,7 @@ use caulk_core::{
 };
 use caulk_growth::{Epoch, Point, Within, judge_within};
 
-use crate::Files;
+use crate::files::Files;
 use crate::fix;
 use crate::heap::{self, is_of_user};
 use crate::held::Held;

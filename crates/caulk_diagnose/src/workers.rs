@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use caulk_core::{Bytes, Evidence, Finding, LeakClass, Role, Series, Severity, State};
 use caulk_growth::Point;
 
-use crate::Part;
 use crate::baselines::Baselines;
 use crate::held::Held;
+use crate::part::Part;
 use crate::process::Process;
 use crate::unended;
 use crate::units;

@@ -6,9 +6,10 @@
 
 use caulk_core::{Bytes, Evidence, Finding, Growth, LeakClass, Series, Severity, SiteRole};
 
+use crate::files::Files;
 use crate::process::Process;
 use crate::verdicts::{Judged, unit_name};
-use crate::{Files, fix, place};
+use crate::{fix, place};
 
 /// The backward pass that makes cycles, for growth of which so much is `open`.
 pub(super) fn finding(

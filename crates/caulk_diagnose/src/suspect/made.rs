@@ -7,7 +7,7 @@
 use caulk_core::{Bytes, Confidence, Evidence, Series, State};
 
 use super::{Suspect, bytes, counts_bytes, same_line};
-use crate::Files;
+use crate::files::Files;
 use crate::heap::{self, Line};
 use crate::makers::Keeper;
 use crate::native::are_native;

@@ -1,0 +1,17 @@
+//! One process's part of a diagnosis, before the parts are joined.
+
+use caulk_core::Finding;
+
+use crate::process::Process;
+use crate::verdicts::Judged;
+
+/// What is said of one process.
+pub(crate) struct Part<'a> {
+    pub(crate) process: &'a Process<'a>,
+    pub(crate) judged: Judged,
+    pub(crate) findings: Vec<Finding>,
+    /// Of a process that works for another: what a line was seen to grow in it, found to be a leak or not.
+    pub(crate) traced: Vec<Finding>,
+    /// Its verdicts are told.
+    pub(crate) told: bool,
+}

@@ -1,0 +1,211 @@
+//! From a recording to a diagnosis, stage by stage: each process for itself, then all of them together.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
+use caulk_core::wire::{ContainerKind, Note};
+use caulk_core::{
+    Finding, GpuUse, LeakClass, Recording, Scope, Series, Severity, Site, Verdict, most_harmful_first,
+};
+
+use crate::children::Children;
+use crate::files::{Files, Sources};
+use crate::part::Part;
+use crate::process::Process;
+use crate::unexplained::{is_unexplained, unexplained};
+use crate::{
+    allocated, cycles, exhausted, gpu, gpu_lines, gpu_rest, heap, left, merge, native, outside, page_cache,
+    patterns, peaks, profiler, ranks, resources, retention, sharing, shm_files, stored, suspect, training,
+    unended, verdicts, within, workers,
+};
+
+/// What a recording says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Diagnosis {
+    /// What every series does.
+    pub verdicts: Vec<Verdict>,
+    /// Leaks, most harmful first.
+    pub findings: Vec<Finding>,
+    /// What the run's looks at each GPU come to.
+    pub gpus: Vec<GpuUse>,
+    /// What could not be looked at, and what was looked at in vain; for people.
+    pub notes: Vec<String>,
+}
+
+/// Part of the growth that cycles must account for, as far as their objects tell, before it is left open whether they are
+/// all of it: what else hangs on them is not known.
+const MUCH: f64 = 0.25;
+
+/// Judges a recording.
+pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
+    let files = Files::new(sources);
+    let processes = Process::all(recording);
+    let mut diagnosis = Diagnosis::default();
+    let mut unexplained = false;
+    let mut parts: Vec<Part<'_>> =
+        processes.iter().map(|process| part_of(&files, process, recording)).collect();
+    workers::join(&mut parts);
+    let end_ns = parts.iter().filter_map(|part| part.process.seen_until()).max().unwrap_or(0);
+    let last = parts.iter_mut().filter(|part| part.process.lives_at(end_ns));
+    verdicts::share_the_room(&mut last.map(|part| &mut part.judged).collect::<Vec<_>>());
+    for (finding, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
+        diagnosis.findings.push(finding);
+        diagnosis.verdicts.extend(verdict);
+    }
+    diagnosis.notes.extend(ranks::notes(&parts));
+    let known = OnceCell::new();
+    let patterns = || known.get_or_init(|| sources.patterns(&files_of(&processes))).as_slice();
+    for Part { process, judged, mut findings, told, .. } in parts {
+        if findings.iter().any(native::is_suspected) {
+            patterns::adopt(&mut findings, patterns());
+        }
+        stored::name(&files, process, &mut findings);
+        unexplained |= is_unexplained(&judged, &findings);
+        diagnosis.notes.extend(notes(process, &judged, &findings));
+        diagnosis.notes.extend(gpu_rest::note(recording, process));
+        let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
+        diagnosis.verdicts.extend(judged.told(within).into_iter().filter(|_| told));
+        diagnosis.findings.extend(findings);
+    }
+    if let Some(verdict) = outside::of_tree(recording, &processes) {
+        diagnosis.notes.extend(outside::note(&verdict, &processes));
+        diagnosis.verdicts.push(verdict);
+    }
+    diagnosis.notes.extend(page_cache::note(recording));
+    diagnosis.notes.extend(shm_files::note(recording));
+    diagnosis.gpus = gpu::devices(recording);
+    diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
+    diagnosis.findings.extend(left::findings(recording));
+    if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
+        let of_many_lines = |finding: &Finding| resources::are_of_several_kinds(&processes, finding);
+        patterns::join(&mut diagnosis.findings, patterns(), of_many_lines);
+        resources::locate(&files, &processes, &mut diagnosis.findings);
+        if unexplained {
+            let suspected = patterns::suspected(&diagnosis.findings, patterns());
+            if !suspected.is_empty() {
+                // Source that shows what keeps it is a better lead than the line that allocates.
+                demote(&mut diagnosis.findings, native::is_suspected);
+            }
+            diagnosis.findings.extend(suspected);
+        }
+    }
+    most_harmful_first(&mut diagnosis.findings);
+    diagnosis.findings = merge::once(merge::by_role(diagnosis.findings));
+    most_harmful_first(&mut diagnosis.findings);
+    diagnosis.findings.iter_mut().for_each(Finding::cut_twins);
+    diagnosis.notes.dedup();
+    diagnosis
+}
+
+fn part_of<'a>(files: &Files<'_>, process: &'a Process<'a>, recording: &Recording) -> Part<'a> {
+    let mut judged = verdicts::of_process(recording, process);
+    let findings = of_process(files, process, &mut judged, recording);
+    let traced = workers::master(process).map(|_| {
+        let suspects = suspect::traced(files, process, &judged);
+        suspect::findings(files, process, &judged, suspects)
+    });
+    Part { process, judged, findings, traced: traced.unwrap_or_default(), told: true }
+}
+
+fn of_process(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &mut verdicts::Judged,
+    recording: &Recording,
+) -> Vec<Finding> {
+    let died =
+        recording.info.death.as_ref().is_none_or(|death| death.signal.is_some() || death.kill.is_some());
+    let suspects = suspect::of_process(files, process, judged, died);
+    let filling = suspect::filling(judged, &suspects);
+    let mut findings = suspect::findings(files, process, judged, suspects);
+    if let Some(open) = native::open(judged, &findings, filling.map_or(0.0, |filling| filling.bytes)) {
+        let cycle = cycles::finding(files, process, judged, open);
+        let known = cycle.or_else(|| profiler::finding(files, process, judged, open));
+        let mut lines = known
+            .map_or_else(|| native::findings(files, process, judged, open, &findings), |known| vec![known]);
+        lines.retain(|line| !findings.iter().any(|finding| caches(finding, line)));
+        let rate = judged.in_use().map_or(0.0, |verdict| verdict.bytes_per_unit);
+        let much = |line: &Finding| {
+            let bytes = line.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
+            cycles::is_collectable(line) && bytes >= MUCH * rate
+        };
+        if lines.iter().any(much)
+            && findings.iter().all(|finding| finding.severity == Severity::Info)
+            && let Some(more) = cycles::until_collected(process, judged)
+        {
+            judged.postpone(more, "rises by objects in cycles, for which the collector has not come by yet");
+            demote(&mut lines, cycles::is_collectable);
+        }
+        findings.extend(lines);
+    } else {
+        allocated::locate(files, process, judged, &mut findings);
+        findings.extend(cycles::waiting(files, process, judged));
+    }
+    if findings.iter().any(|finding| finding.severity > Severity::Info && !native::is_nameless(finding)) {
+        demote(&mut findings, native::is_nameless);
+    }
+    gpu_lines::join(files, process, judged, &mut findings);
+    if let Some(filling) = filling {
+        filling.tell(judged, findings.iter().any(|finding| finding.severity > Severity::Info));
+    }
+    findings.extend(retention::finding(process, judged, &findings));
+    let is_resident = |finding: &Finding| {
+        finding.class != LeakClass::AllocatorFragmentation
+            && finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Rss)
+    };
+    if findings.iter().any(|finding| finding.severity > Severity::Info && is_resident(finding)) {
+        judged.leave_to_resident();
+    }
+    findings.extend(resources::findings(
+        files,
+        process,
+        judged,
+        &Children::of(recording, process),
+        recording,
+    ));
+    unended::join(files, process, judged, &mut findings);
+    findings.extend(peaks::findings(files, process));
+    let is_known = findings.iter().any(|finding| finding.scope == Scope::Epoch);
+    if let Some(within) = judged.within.filter(|_| !is_known) {
+        findings.extend(within::finding(files, process, within));
+    }
+    findings.extend(training::findings(files, process));
+    findings.extend(exhausted::finding(files, process, recording, &findings));
+    findings
+}
+
+/// Is the line in a function whose results a cache is found to keep?
+fn caches(cache: &Finding, line: &Finding) -> bool {
+    let same = |(a, b): (&Site, &Site)| (&a.file, &a.function) == (&b.file, &b.function);
+    let is_cache = cache.holder_path.last().is_some_and(|kind| kind == ContainerKind::LruCache.as_str());
+    is_cache && cache.sites.first().zip(line.sites.first()).is_some_and(same)
+}
+
+/// Makes some findings mere advice.
+fn demote(findings: &mut [Finding], which: fn(&Finding) -> bool) {
+    findings
+        .iter_mut()
+        .filter(|finding| which(finding))
+        .for_each(|finding| finding.severity = Severity::Info);
+}
+
+fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding]) -> Vec<String> {
+    // A watch that was refused once is no matter where another one has seen lines.
+    let refused = |note: &Note| note.code == "trace-refused" && !process.hits.is_empty();
+    let told = process.notes.iter().filter(|note| profiler::is_told(process, note) && !refused(note));
+    let mut notes: Vec<String> = told.map(|note| note.text.clone()).collect();
+    let cannot_look = process.notes.iter().any(|note| note.code.starts_with("census-"));
+    if is_unexplained(judged, findings) && !cannot_look {
+        notes.push(unexplained(process, judged, findings));
+    }
+    notes.extend(retention::note(process, findings));
+    notes.extend(gpu::notes(process));
+    notes
+}
+
+/// Files of the user that are known to run.
+fn files_of(processes: &[Process<'_>]) -> BTreeSet<String> {
+    let ran = processes.iter().flat_map(Process::files).filter(|file| heap::is_of_user(file));
+    let scripts = processes.iter().filter_map(|process| process.hello?.argv.first()).map(String::as_str);
+    ran.chain(scripts).map(str::to_owned).collect()
+}
