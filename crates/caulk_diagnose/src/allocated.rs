@@ -4,9 +4,9 @@ use caulk_core::{Finding, Series, Severity, Site, SiteRole, State};
 
 use crate::files::Files;
 use crate::heap::{self, is_of_user};
+use crate::judged::Judged;
 use crate::native;
 use crate::process::Process;
-use crate::verdicts::Judged;
 
 /// How far a line's share of the growth may lie from the container's, as a part of that.
 const MARGIN: f64 = 0.3;

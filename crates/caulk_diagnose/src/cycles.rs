@@ -8,8 +8,8 @@ mod gradients;
 use caulk_core::Finding;
 
 use crate::files::Files;
+use crate::judged::Judged;
 use crate::process::Process;
-use crate::verdicts::Judged;
 
 pub(crate) use collectable::{until_collected, waiting};
 

@@ -5,9 +5,10 @@ use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series
 
 use crate::files::Files;
 use crate::fix;
+use crate::judged::Judged;
 use crate::native;
 use crate::process::Process;
-use crate::verdicts::{Judged, unit_name};
+use crate::units::unit_name;
 
 /// Lines that are told beside a container.
 const LINES: usize = 3;

@@ -8,9 +8,9 @@ use caulk_core::{Sampled, State};
 use caulk_growth::{Judgement, Point};
 
 use crate::baselines::Baselines;
+use crate::judged::Judged;
 use crate::process::Process;
 use crate::units::{Scale, position};
-use crate::verdicts::Judged;
 
 /// What some stacks held together at a boundary.
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use caulk_core::{Bytes, Evidence, Finding, Growth, Role, Severity, Site, SiteRole};
 
-use crate::verdicts::unit_name;
+use crate::units::unit_name;
 
 /// Joins findings of one role at one place. The first of them stays and says for how many processes it speaks: with its
 /// own figures for ranks, which may run anywhere, and with those of all for workers, whose memory is one machine's.

@@ -2,8 +2,8 @@
 
 use caulk_core::Finding;
 
+use crate::judged::Judged;
 use crate::process::Process;
-use crate::verdicts::Judged;
 
 /// What is said of one process.
 pub(crate) struct Part<'a> {

@@ -7,7 +7,7 @@ use caulk_core::{
 };
 
 use crate::native::is_suspected;
-use crate::verdicts::unit_name;
+use crate::units::unit_name;
 
 /// Suspects that are named for growth that nothing explains.
 const SUSPECTS: usize = 3;

@@ -10,13 +10,14 @@ use caulk_core::{
 
 use crate::children::Children;
 use crate::files::{Files, Sources};
+use crate::judged::Judged;
 use crate::part::Part;
 use crate::process::Process;
 use crate::unexplained::{is_unexplained, unexplained};
 use crate::{
-    allocated, cycles, exhausted, gpu, gpu_lines, gpu_rest, heap, left, merge, native, outside, page_cache,
-    patterns, peaks, profiler, ranks, resources, retention, sharing, shm_files, stored, suspect, training,
-    unended, verdicts, within, workers,
+    allocated, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left, merge, native, outside,
+    page_cache, patterns, peaks, profiler, ranks, resources, retention, sharing, shm_files, stored, suspect,
+    training, unended, verdicts, workers,
 };
 
 /// What a recording says.
@@ -110,7 +111,7 @@ fn part_of<'a>(files: &Files<'_>, process: &'a Process<'a>, recording: &Recordin
 fn of_process(
     files: &Files<'_>,
     process: &Process<'_>,
-    judged: &mut verdicts::Judged,
+    judged: &mut Judged,
     recording: &Recording,
 ) -> Vec<Finding> {
     let died =
@@ -167,7 +168,7 @@ fn of_process(
     findings.extend(peaks::findings(files, process));
     let is_known = findings.iter().any(|finding| finding.scope == Scope::Epoch);
     if let Some(within) = judged.within.filter(|_| !is_known) {
-        findings.extend(within::finding(files, process, within));
+        findings.extend(gathered::finding(files, process, within));
     }
     findings.extend(training::findings(files, process));
     findings.extend(exhausted::finding(files, process, recording, &findings));
@@ -189,7 +190,7 @@ fn demote(findings: &mut [Finding], which: fn(&Finding) -> bool) {
         .for_each(|finding| finding.severity = Severity::Info);
 }
 
-fn notes(process: &Process<'_>, judged: &verdicts::Judged, findings: &[Finding]) -> Vec<String> {
+fn notes(process: &Process<'_>, judged: &Judged, findings: &[Finding]) -> Vec<String> {
     // A watch that was refused once is no matter where another one has seen lines.
     let refused = |note: &Note| note.code == "trace-refused" && !process.hits.is_empty();
     let told = process.notes.iter().filter(|note| profiler::is_told(process, note) && !refused(note));

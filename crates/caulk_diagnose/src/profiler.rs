@@ -5,8 +5,9 @@ use caulk_core::{Confidence, Evidence, Finding, Growth, LeakClass, Series, Sever
 
 use crate::files::Files;
 use crate::fix;
+use crate::judged::Judged;
 use crate::process::Process;
-use crate::verdicts::{Judged, unit_name};
+use crate::units::unit_name;
 
 /// Notes that say whether one is on.
 const CODES: [&str; 2] = ["profiler-on", "profiler-off"];

@@ -3,7 +3,7 @@
 use caulk_core::{Bytes, Role, Series, State, Verdict};
 
 use crate::part::Part;
-use crate::verdicts::unit_name;
+use crate::units::unit_name;
 
 /// A rank that grows so many times as fast as the middle one is out of the ordinary.
 const FAR: f64 = 3.0;

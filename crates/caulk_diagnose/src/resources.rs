@@ -10,9 +10,10 @@ use caulk_core::{
 use crate::children::Children;
 use crate::files::Files;
 use crate::fix;
+use crate::judged::Judged;
 use crate::opened;
 use crate::process::Process;
-use crate::verdicts::{Judged, unit_name};
+use crate::units::unit_name;
 
 /// Open files and threads that a child process costs its parent at most: pipes and a sentinel, a feeder of a queue.
 const OF_A_CHILD: f64 = 8.0;

@@ -6,9 +6,9 @@ use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series
 
 use crate::baselines::Baselines;
 use crate::fix;
+use crate::judged::Judged;
 use crate::process::Process;
-use crate::units::{self, Scale};
-use crate::verdicts::{Judged, unit_name};
+use crate::units::{self, Scale, unit_name};
 
 /// Part of the growth of resident memory that an allocator's free blocks must account for.
 const PART: f64 = 0.5;

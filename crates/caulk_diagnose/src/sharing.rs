@@ -19,8 +19,7 @@ use crate::held::Held;
 use crate::name;
 use crate::part::Part;
 use crate::process::Process;
-use crate::units::{self, Scale, position};
-use crate::verdicts::unit_name;
+use crate::units::{self, Scale, position, unit_name};
 use crate::{fix, suspect, workers};
 
 /// Readings from which there is anything to say, and how many of the last rises must all weigh: it settles by itself

@@ -7,7 +7,7 @@ use caulk_python::{GrowKind, GrowSite, Holder};
 use crate::files::Files;
 use crate::fix;
 use crate::process::Process;
-use crate::verdicts::unit_name;
+use crate::units::unit_name;
 
 /// Lines below the one that allocates among which the one that stores is looked for.
 const NEAR: u32 = 30;

@@ -18,11 +18,11 @@ use crate::class::Signs;
 use crate::files::Files;
 use crate::growth::{Rate, counts_often, is_gone, is_made_anew};
 use crate::heap;
+use crate::judged::Judged;
 use crate::place::{self, Located, Sought, is_figure_registry, is_of_drawing};
 use crate::process::Process;
 use crate::retention;
 use crate::units::{Scale, position};
-use crate::verdicts::Judged;
 pub(crate) use fills::filling;
 pub(crate) use told::path;
 

@@ -6,10 +6,10 @@
 
 use caulk_core::{Series, State, Verdict, private_bytes};
 
+use crate::judged::Judged;
 use crate::process::Process;
 use crate::retention;
 use crate::units::Scale;
-use crate::verdicts::Judged;
 
 /// Part of the rise that what is known must account for.
 const PART: f64 = 0.5;

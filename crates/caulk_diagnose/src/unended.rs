@@ -5,9 +5,10 @@ use caulk_core::{Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakCl
 
 use crate::files::Files;
 use crate::heap::{self, Line};
+use crate::judged::Judged;
 use crate::opened;
 use crate::process::Process;
-use crate::verdicts::{Judged, unit_name};
+use crate::units::unit_name;
 
 /// Modules that note every thread and every child process, and what must be tidied up when it ends.
 const NOTING: [&str; 3] = ["threading.", "multiprocessing.", "concurrent.futures."];

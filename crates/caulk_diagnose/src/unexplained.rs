@@ -2,8 +2,8 @@
 
 use caulk_core::{Confidence, Finding, Series, Severity, State};
 
+use crate::judged::Judged;
 use crate::process::Process;
-use crate::verdicts::Judged;
 use crate::{heap, native};
 
 /// Part of the growth that is explained by what is proved, however little that is.

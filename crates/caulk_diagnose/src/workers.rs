@@ -11,8 +11,7 @@ use crate::held::Held;
 use crate::part::Part;
 use crate::process::Process;
 use crate::unended;
-use crate::units;
-use crate::verdicts::unit_name;
+use crate::units::{self, unit_name};
 
 /// Growth of a sibling that is taken for the same, as parts of what is explained.
 const ALIKE: std::ops::RangeInclusive<f64> = 0.5..=2.0;

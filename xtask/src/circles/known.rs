@@ -42,11 +42,6 @@ pub(crate) const KNOWN: &[Known] = &[
     },
     Known {
         name: "caulk_diagnose",
-        files: &["fix.rs", "heap.rs", "makers.rs", "native.rs", "place.rs", "verdicts.rs", "within.rs"],
-        reason: "claim, settle and render are being separated there now",
-    },
-    Known {
-        name: "caulk_diagnose",
         files: &[
             "suspect.rs",
             "suspect/drawn.rs",

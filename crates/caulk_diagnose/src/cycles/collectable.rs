@@ -11,9 +11,9 @@ use caulk_python::GrowSite;
 use crate::heap::is_of_user;
 use crate::files::Files;
 use crate::fix;
+use crate::judged::Judged;
 use crate::process::Process;
-use crate::units::{self, Scale};
-use crate::verdicts::{Judged, unit_name};
+use crate::units::{self, Scale, unit_name};
 
 /// Part of the open growth that must wait for the collector.
 const PART: f64 = 0.25;

@@ -7,8 +7,9 @@
 use caulk_core::{Bytes, Evidence, Finding, Growth, LeakClass, Series, Severity, SiteRole};
 
 use crate::files::Files;
+use crate::judged::Judged;
 use crate::process::Process;
-use crate::verdicts::{Judged, unit_name};
+use crate::units::unit_name;
 use crate::{fix, place};
 
 /// The backward pass that makes cycles, for growth of which so much is `open`.

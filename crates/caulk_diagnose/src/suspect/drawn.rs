@@ -6,9 +6,10 @@ use caulk_core::{Bytes, Evidence, Series, State};
 
 use super::Suspect;
 use crate::heap::{Course, is_of_user, stays};
+use crate::judged::Judged;
 use crate::place::{is_figure_registry, is_of_drawing};
 use crate::process::Process;
-use crate::verdicts::{Judged, unit_name};
+use crate::units::unit_name;
 
 /// Charges the figures that are kept with what matplotlib allocates and does not give back while the program draws.
 pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {

@@ -6,8 +6,8 @@ use caulk_python::BoundKind;
 
 use super::Suspect;
 use crate::growth::Rate;
+use crate::judged::Judged;
 use crate::place::Located;
-use crate::verdicts::Judged;
 
 /// Times a bound that was read from source from which on it evidently does not hold.
 const BEYOND: f64 = 1.1;

@@ -9,11 +9,12 @@ use caulk_core::{Bytes, Confidence, Evidence, Series, State};
 use super::{Suspect, bytes, counts_bytes, same_line};
 use crate::files::Files;
 use crate::heap::{self, Line};
+use crate::judged::Judged;
 use crate::makers::Keeper;
 use crate::native::are_native;
 use crate::process::Process;
 use crate::unended::is_noted_in;
-use crate::verdicts::{Judged, unit_name};
+use crate::units::unit_name;
 
 /// Part of the growth of the process that lines must have to matter.
 const PART: f64 = 0.25;

@@ -5,10 +5,10 @@ use caulk_core::{Confidence, State};
 
 use super::{Suspect, same_line};
 use crate::heap;
+use crate::judged::Judged;
 use crate::place::Located;
 use crate::process::Process;
 use crate::unaccounted;
-use crate::verdicts::Judged;
 
 /// Bytes of an element above which it is told what it holds.
 const TOLD: u64 = 4096;

@@ -6,8 +6,8 @@ use caulk_core::wire::Unit;
 use caulk_core::{Confidence, Severity, State};
 
 use super::Suspect;
+use crate::judged::Judged;
 use crate::units::Scale;
-use crate::verdicts::Judged;
 
 /// Bytes per epoch and per step from which a leak counts, if the run shows it with certainty.
 const PER_EPOCH: f64 = 100e3;

@@ -11,10 +11,10 @@ use super::{BORROWED, Suspect, adding, bytes, counts_bytes};
 use crate::class::value_share;
 use crate::files::Files;
 use crate::growth::counts_often;
+use crate::judged::Judged;
 use crate::place::{is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot};
 use crate::process::Process;
-use crate::units::Scale;
-use crate::verdicts::{Judged, unit_name};
+use crate::units::{Scale, unit_name};
 use crate::{fix, pinned};
 
 /// Resident bytes for one byte of its own from which on the pages are told apart.

@@ -1,0 +1,78 @@
+//! The line that gathers what rises with the steps of each epoch and is freed at its end.
+
+use caulk_core::wire::{Boundary, TraceHit};
+use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Scope, Severity, Site, SiteRole};
+use caulk_growth::Within;
+
+use crate::files::Files;
+use crate::fix;
+use crate::heap::{self, is_of_user};
+use crate::native;
+use crate::process::Process;
+use crate::within::{epochs, inside};
+
+/// Part of the rise that a line must account for.
+const PART: f64 = 0.5;
+/// What to do about it.
+const LESS: &str = "keep of each step what is needed of it (a sum, a count, `.item()`), or write it out in parts: what an epoch \
+                    gathers grows with its length";
+
+/// The line that gathers what rises, by what the heap profile has at the beginning of each epoch and at its last step.
+pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, within: Within) -> Option<Finding> {
+    let lines = heap::by_line(process);
+    let rises = lines.iter().map(|(line, ids)| (line, ids, rise(process, ids)));
+    let (_, ids, most) =
+        rises.max_by(|a, b| a.2.total_cmp(&b.2)).filter(|(.., rise)| *rise >= PART * within.rise)?;
+    let frame = heap::blamed(process.stacks[ids.first()?])?;
+    let class = LeakClass::LargeLocalKept;
+    let allocates = native::site(files, &frame.file, frame.line, &frame.function);
+    let grows = gathering(process, &frame.file, &frame.function);
+    let grown = grows.map(|(hit, _)| native::site(files, &hit.user_file, hit.user_line, &hit.user_function));
+    let holder = grows.map_or_else(String::new, |(_, expression)| expression.to_owned());
+    let what = if holder.is_empty() { "what is made here".to_owned() } else { format!("`{holder}`") };
+    let mut sites: Vec<Site> = grown.into_iter().collect();
+    if !sites.iter().any(|site| (&site.file, site.line) == (&allocates.file, allocates.line)) {
+        sites.push(Site { role: SiteRole::Allocates, ..allocates });
+    }
+    Some(Finding {
+        confidence: if holder.is_empty() { Confidence::Suspected } else { Confidence::Likely },
+        scope: Scope::Epoch,
+        severity: Severity::Warning,
+        message: format!(
+            "{what} stays until the epoch ends, {} a step: {} in each epoch, more in longer ones",
+            Bytes::signed(within.slope),
+            Bytes(within.rise as u64)
+        ),
+        sites,
+        container: holder.clone(),
+        holder,
+        process: process.reference(),
+        evidence: vec![Evidence {
+            kind: "heap-profile".into(),
+            text: format!("what is allocated here rises by {} within an epoch (sampled)", Bytes(most as u64)),
+        }],
+        fix: Some(fix::display(LESS)),
+        ..Finding::of(class)
+    })
+}
+
+/// Bytes that some stacks gain from the beginning of an epoch to its last step, on average.
+fn rise(process: &Process<'_>, ids: &[u32]) -> f64 {
+    let held = heap::held(process, ids);
+    let of_epoch = |(start, end): (&Boundary, &Boundary)| {
+        let last = inside(process, start, end).last()?;
+        let at = |boundary: &Boundary| heap::at_boundary(&held, boundary.seq);
+        Some(at(last)?.bytes - at(start)?.bytes)
+    };
+    let rises: Vec<f64> = epochs(process).into_iter().filter_map(of_epoch).collect();
+    rises.iter().sum::<f64>() / rises.len().max(1) as f64
+}
+
+/// Where a line of the program's was seen to make a container longer in the function that allocates, and what that is.
+fn gathering<'a>(process: &Process<'a>, file: &str, function: &str) -> Option<(&'a TraceHit, &'a str)> {
+    let seen = process.hits.iter().find_map(|(id, hits)| {
+        let hit = hits.iter().find(|hit| hit.user_file == file && hit.user_function == function)?;
+        Some((*hit, process.holders.get(id)?.expression.as_str()))
+    });
+    seen.filter(|(hit, _)| is_of_user(&hit.user_file))
+}
