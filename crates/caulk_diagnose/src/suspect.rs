@@ -2,6 +2,7 @@
 
 mod drawn;
 mod fills;
+mod item;
 mod kin;
 mod made;
 mod names;
@@ -24,6 +25,7 @@ use crate::process::Process;
 use crate::retention;
 use crate::units::{Scale, position};
 pub(crate) use fills::filling;
+use item::{BORROWED, Suspect, bytes, counts_bytes, holds_weakly, same_line};
 pub(crate) use told::path;
 
 /// Part of the process's growth from which on a graph may be charged with what nothing else explains.
@@ -37,8 +39,7 @@ const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
 const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
-/// A fact of tensors whose memory is an array's or another's, and what shows that they keep more of it than they show.
-const BORROWED: &str = "borrowed";
+/// What shows that tensors of arrays keep more of these than they show.
 const PART_OF_ARRAYS: &str = "tensors that show memory of arrays (`torch.from_numpy`) keep the whole of it, which they do \
                               not tell: what nothing else accounts for";
 
@@ -48,26 +49,6 @@ const MOST_PAGES: f64 = 6.0;
 const GAPS: f64 = 0.8;
 /// The same while it is open whether the resident memory goes on growing.
 const MOST_UNDECIDED: f64 = 2.0;
-
-/// Something that grows.
-pub(crate) struct Suspect<'a> {
-    holder: &'a Holder,
-    kind: ContainerKind,
-    contents: Option<&'a Contents>,
-    rate: Rate,
-    located: Option<Located>,
-    class: LeakClass,
-    severity: Severity,
-    confidence: Confidence,
-    /// The memory in which most of it lies.
-    series: Series,
-    /// What shows of bytes that were not found in its elements.
-    beside: Option<Evidence>,
-    /// Its elements keep the same things: each for itself they would keep more than there is.
-    shares: bool,
-    /// It holds so many elements at most.
-    fills: Option<u64>,
-}
 
 /// What grows in a process, and is held by the program itself or has bytes to show.
 pub(crate) fn of_process<'a>(
@@ -178,36 +159,6 @@ fn those_that<'a>(
 }
 
 impl Suspect<'_> {
-    /// The name under which a link of a chain refers to the one before it.
-    fn link(&self) -> Option<&str> {
-        self.contents?
-            .traits
-            .iter()
-            .find_map(|fact| fact.strip_prefix("link:"))
-            .filter(|name| !name.is_empty())
-    }
-
-    /// Is this a fact of its elements?
-    fn holds(&self, fact: &str) -> bool {
-        self.contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact))
-    }
-
-    /// Are its elements of a kind that one does not keep by the thousand?
-    fn is_heavy(&self) -> bool {
-        ["tensor", "graph", "array", "figure", "frame"].iter().any(|fact| self.holds(fact))
-    }
-
-    /// What grows, as its line writes it: of what is bound anew under a key, the element.
-    fn container(&self) -> String {
-        let Some(located) = &self.located else { return self.holder.expression.clone() };
-        let key = located.grow.as_ref().and_then(|grow| grow.key.as_ref());
-        let bound_anew = matches!(self.kind, ContainerKind::Graph | ContainerKind::Tensor);
-        match key.filter(|_| bound_anew) {
-            Some(key) => format!("{}[{key}]", located.container),
-            None => located.container.clone(),
-        }
-    }
-
     /// What nobody's line grows (containers of libraries) is worth one only if it weighs. Where the bytes have shown
     /// that there is nothing to fear, neither is what the source bounds, nor what was seen to gain much for a short time:
     /// it would have shown since. What fills up to its capacity never is, nor what would take for ever to weigh once the
@@ -240,12 +191,6 @@ impl Suspect<'_> {
 pub(crate) fn of_caulk(holder: &Holder) -> bool {
     let own = |name: &str| name == "caulk" || name.starts_with("caulk.");
     own(&holder.owner_type) || holder.path.iter().any(|step| own(&step.name) || own(&step.type_name))
-}
-
-/// Does it only refer to its elements, and keeps none (the cursors that a `sqlite3.Connection` knows, a `WeakSet`)?
-fn holds_weakly(contents: &Contents) -> bool {
-    let is_weak = |name: &str| name == "weakref" || name.starts_with("weakref.");
-    !contents.element_types.is_empty() && contents.element_types.iter().all(|(name, _)| is_weak(name))
 }
 
 /// Elements that do not tell what they keep. Arrays on mapped files: of those opened for copy-on-write (`mode="c"`) what was
@@ -440,41 +385,5 @@ fn cost(process: &Process<'_>, judged: &Judged, scale: Scale, groups: &[Vec<Susp
         Some(resident) if own >= 0.5 * rate.min(resident) => resident.max(own.min(rate)) / own,
         _ if rate > 0.0 && own > in_use.interval.map_or(rate, |[_, high]| high - filling) => rate / own,
         _ => 1.0,
-    }
-}
-
-/// What adds up of one line: graphs that it extends are one graph, met from several ends, and those of a container's
-/// elements are the container's matter; what only refers to elements adds none to those that others keep.
-fn adding<'a, 'b>(group: impl IntoIterator<Item = &'b Suspect<'a>>) -> Vec<&'b Suspect<'a>>
-where
-    'a: 'b,
-{
-    let (graphs, containers): (Vec<_>, Vec<_>) =
-        group.into_iter().partition(|suspect| suspect.kind == ContainerKind::Graph);
-    let (weak, keeping): (Vec<_>, Vec<_>) =
-        containers.into_iter().partition(|suspect| suspect.contents.is_some_and(holds_weakly));
-    match (keeping.is_empty(), weak.is_empty()) {
-        (false, _) => keeping,
-        (true, false) => weak,
-        (true, true) => graphs.into_iter().take(1).collect(),
-    }
-}
-
-/// Bytes of one line per unit.
-fn bytes<'a: 'b, 'b>(group: impl IntoIterator<Item = &'b Suspect<'a>>) -> f64 {
-    adding(group).iter().map(|suspect| suspect.rate.bytes_per_unit).sum()
-}
-
-/// Is the length of such a thing an amount of memory?
-fn counts_bytes(kind: ContainerKind) -> bool {
-    matches!(kind, ContainerKind::Tensor | ContainerKind::Buffer)
-}
-
-fn same_line(a: &Suspect<'_>, b: &Suspect<'_>) -> bool {
-    match (&a.located, &b.located) {
-        (Some(a), Some(b)) => a.path == b.path && a.spot.line == b.spot.line,
-        // Registries of hooks and the like: one cause, many holders.
-        (None, None) => a.class == b.class && a.holder.name == b.holder.name && !a.holder.name.is_empty(),
-        _ => false,
     }
 }

@@ -41,21 +41,6 @@ pub(crate) const KNOWN: &[Known] = &[
         reason: "this half, `Module`, is to be removed",
     },
     Known {
-        name: "caulk_diagnose",
-        files: &[
-            "suspect.rs",
-            "suspect/drawn.rs",
-            "suspect/fills.rs",
-            "suspect/kin.rs",
-            "suspect/made.rs",
-            "suspect/names.rs",
-            "suspect/opaque.rs",
-            "suspect/small_leak.rs",
-            "suspect/told.rs",
-        ],
-        reason: "claim, settle and render are being separated there now",
-    },
-    Known {
         name: "caulk_report",
         files: &["lib.rs", "lives.rs"],
         reason: "the words of findings move there now",

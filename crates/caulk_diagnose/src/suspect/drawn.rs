@@ -4,7 +4,7 @@
 use caulk_core::wire::{HeapFrame, HeapStack};
 use caulk_core::{Bytes, Evidence, Series, State};
 
-use super::Suspect;
+use super::item::Suspect;
 use crate::heap::{Course, is_of_user, stays};
 use crate::judged::Judged;
 use crate::place::{is_figure_registry, is_of_drawing};

@@ -4,7 +4,7 @@ use caulk_core::wire::{ContainerKind, Contents};
 use caulk_core::{LeakClass, Series, State, Verdict};
 use caulk_python::BoundKind;
 
-use super::Suspect;
+use super::item::Suspect;
 use crate::growth::Rate;
 use crate::judged::Judged;
 use crate::place::Located;

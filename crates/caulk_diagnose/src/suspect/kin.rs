@@ -2,7 +2,7 @@
 
 use caulk_core::Confidence;
 
-use super::Suspect;
+use super::item::Suspect;
 use crate::place::Located;
 
 /// Gives those whose line is not known the line of one that was traced, in the same attribute of the same class.

@@ -6,7 +6,7 @@
 
 use caulk_core::{Bytes, Confidence, Evidence, Series, State};
 
-use super::{Suspect, bytes, counts_bytes, same_line};
+use super::item::{Suspect, bytes, counts_bytes, same_line};
 use crate::files::Files;
 use crate::heap::{self, Line};
 use crate::judged::Judged;

@@ -2,7 +2,7 @@
 
 use caulk_python::GrowKind;
 
-use super::Suspect;
+use super::item::Suspect;
 use crate::process::Process;
 
 /// Leaves out local variables whose object has another name by which it is fed back, and else that other name.

@@ -3,7 +3,7 @@
 
 use caulk_core::{Confidence, State};
 
-use super::{Suspect, same_line};
+use super::item::{Suspect, counts_bytes, same_line};
 use crate::heap;
 use crate::judged::Judged;
 use crate::place::Located;
@@ -111,7 +111,7 @@ impl Suspect<'_> {
             let known = look.element_types.first().is_some_and(|(name, _)| of_extension(name));
             known && look.bytes_per_element < TOLD && !look.traits.iter().any(measured)
         });
-        certain && silent && self.rate.elements_per_unit > 0.0 && !super::counts_bytes(self.kind)
+        certain && silent && self.rate.elements_per_unit > 0.0 && !counts_bytes(self.kind)
     }
 
     /// May its elements hold memory that is not malloc's, as objects of a package that brings an allocator along?

@@ -5,7 +5,7 @@
 use caulk_core::wire::Unit;
 use caulk_core::{Confidence, Severity, State};
 
-use super::Suspect;
+use super::item::Suspect;
 use crate::judged::Judged;
 use crate::units::Scale;
 

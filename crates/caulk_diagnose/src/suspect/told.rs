@@ -7,7 +7,7 @@ use caulk_core::{
     Bytes, Evidence, Finding, Group, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, State,
 };
 
-use super::{BORROWED, Suspect, adding, bytes, counts_bytes};
+use super::item::{BORROWED, Suspect, adding, bytes, counts_bytes};
 use crate::class::value_share;
 use crate::files::Files;
 use crate::growth::counts_often;
