@@ -1,26 +1,10 @@
 //! One report from those of several lives: a command that was started again goes on where it was.
 
 use caulk_core::{Bytes, Finding, State, most_harmful_first};
-use serde::Serialize;
 
-use crate::{Report, words};
-
-/// One life of a command that was started again.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Life {
-    /// What was started.
-    pub command: Vec<String>,
-    /// How it ended, for people.
-    pub ended: String,
-    /// Epochs of the training process.
-    pub epochs: Option<u64>,
-    /// Its optimizer steps.
-    pub steps: Option<u64>,
-    /// From its start to its end, in seconds.
-    pub duration_s: f64,
-    /// Highest resident memory of its tree, in bytes.
-    pub peak_bytes: Option<u64>,
-}
+use crate::life::Life;
+use crate::report::Report;
+use crate::words;
 
 /// The report of a run of several lives, in order. Head and place are the first one's, the end is the last one's;
 /// memory is judged by one of them, see [`judged`].

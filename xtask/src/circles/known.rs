@@ -41,11 +41,6 @@ pub(crate) const KNOWN: &[Known] = &[
         reason: "this half, `Module`, is to be removed",
     },
     Known {
-        name: "caulk_report",
-        files: &["lib.rs", "lives.rs"],
-        reason: "the words of findings move there now",
-    },
-    Known {
         name: "caulk_agent",
         files: &[
             "census.rs",
