@@ -5,8 +5,6 @@
 //! what is looked into afterwards is kept alive first ([`Heap::keep`], [`Heap::own`]), since any call may let another
 //! thread run.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::os::raw::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -17,50 +15,23 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
 mod address_types;
+mod addresses;
 mod collector;
 mod entries;
 mod lookahead;
+mod modules;
 mod references;
 mod types;
 
 pub(crate) use address_types::AddressTypes;
+pub(crate) use addresses::{Address, AddressMap, AddressSet, read_word};
 pub(crate) use collector::{is_forked, try_lists, visit_tracked, write_no_more};
 pub(crate) use entries::Entries;
 pub(crate) use lookahead::Lookahead;
+pub(crate) use modules::{loaded, member, modules};
 pub(crate) use types::{Shape, TypeInfo};
 
 use types::KnownTypes;
-
-/// Address of an object: compared and looked up; dereferenced only before anything is called, or while it is kept alive.
-pub(crate) type Address = usize;
-
-/// Hashes addresses: they are unique and aligned, so one multiplication spreads them well enough.
-#[derive(Default)]
-pub(crate) struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        // Fibonacci hashing (Knuth, TAOCP 3, 6.4); the rotation brings the well-mixed high bits down.
-        self.0 = (self.0 ^ (value >> 4)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-}
-
-pub(crate) type AddressMap<V> = HashMap<Address, V, BuildHasherDefault<AddressHasher>>;
-pub(crate) type AddressSet = std::collections::HashSet<Address, BuildHasherDefault<AddressHasher>>;
 
 /// References of one object that are visited: the rest of a list of millions is left out.
 pub(crate) const MOST_REFERENTS: usize = 200_000;
@@ -342,26 +313,6 @@ unsafe extern "C" fn forward(object: *mut ffi::PyObject, closure: *mut c_void) -
     c_int::from(visited.is_err() || closure.left == 0)
 }
 
-/// A module that the program has loaded; never imports.
-pub(crate) fn loaded<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyAny>> {
-    // SAFETY: `PyImport_GetModuleDict` returns a borrowed reference to `sys.modules` or null.
-    let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyImport_GetModuleDict()) }?;
-    let modules = modules.cast_into::<PyDict>().ok()?;
-    modules.get_item(name).ok()?.filter(PyAnyMethods::is_instance_of::<PyModule>)
-}
-
-/// Number of modules that the program has loaded.
-pub(crate) fn modules(py: Python<'_>) -> usize {
-    // SAFETY: as above.
-    let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyImport_GetModuleDict()) };
-    modules.and_then(|modules| Some(modules.cast::<PyDict>().ok()?.len())).unwrap_or(0)
-}
-
-/// A name in a module's namespace; never runs a module's `__getattr__`.
-pub(crate) fn member<'py>(module: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny>> {
-    module.cast::<PyModule>().ok()?.dict().get_item(name).ok()?
-}
-
 /// Is the object's type this class or derived from it? Asks the types, never `__class__` or `__instancecheck__`.
 pub(crate) fn is_a(object: &Bound<'_, PyAny>, class: &Bound<'_, PyAny>) -> bool {
     // SAFETY: the type of a live object; `class` is checked to be a type.
@@ -380,11 +331,6 @@ fn item_bytes(array: Address) -> isize {
     let word = read_word(table).to_ne_bytes();
     let bytes = i32::from_ne_bytes([word[4], word[5], word[6], word[7]]);
     if TYPE_CODES.contains(&word[0]) && (1..=8).contains(&bytes) { bytes as isize } else { 1 }
-}
-
-pub(crate) fn read_word(address: Address) -> Address {
-    // SAFETY: callers pass a field of a live object or type, or follow the collector's own links.
-    unsafe { *(address as *const Address) }
 }
 
 /// The namespace of an instance, for objects on a path only: asking for it can materialise it for good.
