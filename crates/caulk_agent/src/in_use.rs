@@ -3,6 +3,7 @@
 //! Where the sampler counts what malloc hands out ([`Source::Sums`]), every boundary has a figure, for microseconds. What malloc
 //! keeps free is known to malloc alone, at a price that grows with it: that is asked now and then.
 
+mod malloc;
 mod mimalloc;
 mod source;
 mod spacing;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use caulk_wire::Unit;
 use pyo3::prelude::*;
 
+pub(crate) use self::malloc::Malloc;
 use self::mimalloc::Mimalloc;
 use self::source::Source;
 use self::spacing::{Due, Now, Spacing};
@@ -47,21 +49,6 @@ pub(crate) struct Reading {
     pub(crate) threads: u32,
     /// Open file descriptors (a count).
     pub(crate) fds: u32,
-}
-
-/// What malloc says of itself, in bytes; zeros where it cannot.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Malloc {
-    /// Handed out.
-    pub(crate) used: u64,
-    /// Kept free.
-    pub(crate) free: u64,
-    /// In heaps, used and free.
-    pub(crate) heap: u64,
-    /// Free at the end of the heap, from where it can be given back.
-    pub(crate) top: u64,
-    /// Mapped singly, for large blocks.
-    pub(crate) singly: u64,
 }
 
 impl Reading {

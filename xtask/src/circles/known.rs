@@ -92,11 +92,6 @@ pub(crate) const KNOWN: &[Known] = &[
     },
     Known {
         name: "caulk_agent",
-        files: &["in_use.rs", "in_use/mimalloc.rs"],
-        reason: "its looks become a list of probes now",
-    },
-    Known {
-        name: "caulk_agent",
         files: &["inspect.rs", "inspect/compare.rs"],
         reason: "its looks become a list of probes now",
     },

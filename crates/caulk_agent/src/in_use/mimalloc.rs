@@ -5,7 +5,8 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Malloc, find};
+use super::malloc::Malloc;
+use crate::symbols::find;
 
 /// `mi_heap_area_t` (mimalloc.h, version 2).
 #[repr(C)]
