@@ -4,9 +4,11 @@ use pyo3::prelude::*;
 
 mod compare;
 mod holding;
+mod refused;
 mod verdict;
 
-use crate::census::{self, CollectorPaused, Failure};
+use self::refused::refused;
+use crate::census::{self, CollectorPaused};
 use crate::graphs;
 use crate::heap::Heap;
 use crate::in_use::Meter;
@@ -78,15 +80,6 @@ fn trim_malloc() -> bool {
     let trim = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Trim>(function) };
     // SAFETY: takes the bytes to leave at the top of the heap; locks each arena in turn.
     unsafe { trim(0) != 0 }
-}
-
-fn refused(failure: Failure) -> PyErr {
-    let cause = match failure {
-        Failure::Unavailable => "this interpreter offers no safe way to walk its heap",
-        Failure::TooLong => "there are too many objects to be walked in time",
-        Failure::NoMemory => "there is no memory left for it",
-    };
-    pyo3::exceptions::PyRuntimeError::new_err(format!("no census could be taken: {cause}"))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -90,9 +90,4 @@ pub(crate) const KNOWN: &[Known] = &[
         ],
         reason: "its looks become a list of probes now",
     },
-    Known {
-        name: "caulk_agent",
-        files: &["inspect.rs", "inspect/compare.rs"],
-        reason: "its looks become a list of probes now",
-    },
 ];

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use super::holding::{Words, words};
-use super::refused;
+use super::refused::refused;
 use crate::census::{self, Census, CollectorPaused, PATIENCE, Seen};
 use crate::contents;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, type_address};
