@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 mod asked;
 mod entry;
+mod guard;
 mod last;
 mod left_out;
 mod looks;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use caulk_wire::{Answer, AskOutcome, Command, Standing, Uncaught};
 use pyo3::prelude::*;
 
-use super::entry::guarded;
+use super::guard::guarded;
 
 /// Between two looks for a request that is waited for.
 const LOOK: Duration = Duration::from_millis(2);

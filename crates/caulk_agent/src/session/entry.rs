@@ -1,34 +1,14 @@
 //! What Python calls: the session's side of `caulk._agent`.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use caulk_wire::{
     BackwardSite, Bye, CodePlace, Hello, LoopSite, PROTOCOL, Phase, Rank, SOCKET_VARIABLE, Unit,
 };
 use pyo3::prelude::*;
 
+use super::guard::{SESSION, disarm, guarded};
 use super::{Cut, Session, last};
-use crate::exclusive::Exclusive;
 use crate::stopwatch::monotonic;
 use crate::{board, census, clock, exhausted, frames, heap, passes, trace};
-
-static SESSION: Exclusive<Session> = Exclusive::new();
-
-/// Runs `action` on the session. A panic in it ends the session, not the program: nothing of it reaches Python.
-pub(super) fn guarded<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    let result = catch_unwind(AssertUnwindSafe(|| SESSION.with(action)));
-    result.unwrap_or_else(|_| {
-        SESSION.clear();
-        Python::attach(disarm);
-        None
-    })
-}
-
-/// Takes off whatever is armed.
-fn disarm(py: Python<'_>) {
-    drop(trace::disarm(py));
-    drop(trace::disarm_peak(py));
-}
 
 /// Connects to the supervisor and says hello; false where there is none.
 #[pyfunction]

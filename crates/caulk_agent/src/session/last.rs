@@ -7,7 +7,7 @@ use std::time::Duration;
 use caulk_wire::Unit;
 use pyo3::prelude::*;
 
-use super::entry::guarded;
+use super::guard::guarded;
 use super::{Cut, Last, Session};
 use crate::census::Census;
 use crate::heap::Heap;
