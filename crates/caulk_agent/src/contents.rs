@@ -4,17 +4,18 @@
 //! element's if every reference to it comes from the element's own objects (CPython, Modules/gcmodule.c,
 //! `subtract_refs`). Nothing is collected and nothing is changed.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use caulk_wire::Contents;
 use pyo3::prelude::*;
 
+mod counts;
 mod exported;
 mod facts;
 mod sample;
 mod whole;
 
+use counts::by_count;
 use exported::Exported;
 use facts::Facts;
 use sample::Sample;
@@ -427,11 +428,4 @@ pub(crate) fn array_bytes(array: &Bound<'_, PyAny>, torch: Option<&Torch<'_>>) -
         }
     }
     (base.as_ptr() as Address, bytes(&base), shown)
-}
-
-fn by_count(counts: HashMap<String, u32>) -> Vec<(String, u32)> {
-    let mut rows: Vec<_> = counts.into_iter().collect();
-    rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    rows.truncate(8);
-    rows
 }

@@ -7,6 +7,7 @@ use caulk_wire::ContainerKind;
 mod exit;
 mod explained;
 mod item;
+mod key;
 mod lasting;
 mod named;
 mod recount;
@@ -14,7 +15,7 @@ mod slots;
 mod traced;
 
 pub(crate) use item::Place;
-pub(crate) use named::{also_called, key_of};
+pub(crate) use key::{also_called, key_of};
 
 use item::Suspect;
 use traced::Armed;

@@ -6,7 +6,7 @@ use caulk_wire::Contents;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
-use super::by_count;
+use super::counts::by_count;
 use super::sample::Sample;
 use crate::frames::is_installed_file;
 use crate::heap::{Address, Heap, Shape, is_a, loaded, member, type_name};

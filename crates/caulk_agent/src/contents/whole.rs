@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use caulk_wire::{Contents, MadeBy};
 
-use super::by_count;
+use super::counts::by_count;
 use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape};
 use crate::heap_profile::Sampler;
 use crate::stopwatch::Stopwatch;

@@ -4,7 +4,7 @@ use caulk_wire::{Contents, StepKind};
 
 use super::Suspects;
 use super::item::Suspect;
-use super::named::key_of_list;
+use super::key::key_of_list;
 use crate::channel::Channel;
 use crate::lasting::{By, Kept, Named};
 

@@ -1,10 +1,11 @@
 //! What is followed by name, since the object itself is replaced: tensors and lists that are bound anew, kept graphs.
 
-use caulk_wire::{ContainerKind, Contents, Holder, StepKind};
+use caulk_wire::{ContainerKind, Contents, Holder};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::item::{Place, Suspect};
+use super::key::{key_of, key_of_list};
 use super::{Suspects, exit};
 use crate::chain;
 use crate::channel::Channel;
@@ -153,25 +154,6 @@ impl Suspects {
         channel.send(&holder.into());
         item
     }
-}
-
-/// What tells things that are followed by name apart.
-pub(crate) fn key_of(holder: &Holder) -> String {
-    format!("{}:{}", holder.function, holder.expression)
-}
-
-/// The fact of what is told by another name that it is the value of this local variable as well.
-pub(crate) fn also_called(variable: &Holder) -> String {
-    format!("also:{}", key_of(variable))
-}
-
-/// The same where all elements of a list are one matter.
-pub(super) fn key_of_list(holder: &Holder) -> String {
-    let mut key = key_of(holder);
-    if holder.path.last().is_some_and(|step| step.kind == StepKind::Index) {
-        key.truncate(key.rfind('[').unwrap_or(key.len()));
-    }
-    key
 }
 
 /// A local variable of the outermost running function of this name.
