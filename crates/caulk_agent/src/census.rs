@@ -9,14 +9,15 @@
 //! Bounded in what it keeps and in time, whatever the program holds: of too many containers the shortest are left out,
 //! of a container with millions of elements most are not looked at.
 
-use std::collections::TryReserveError;
 use std::time::Duration;
 
 mod depth;
+mod found;
 mod pause;
 mod tracker;
 
 pub(crate) use depth::{Costs, Depth};
+pub(crate) use found::{Census, Failure, Seen, Tally};
 pub(crate) use pause::{CollectorPaused, resume_collector_after_fork};
 pub(crate) use tracker::{Grown, HISTORY, MOST_CENSUSES, Tracker};
 
@@ -28,21 +29,6 @@ use crate::heap::{
     Address, AddressMap, AddressSet, Heap, Lookahead, Shape, TypeInfo, type_address, visit_tracked,
 };
 use crate::stopwatch::{self, Stopwatch};
-
-/// A container met in a census.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
-    pub(crate) address: Address,
-    pub(crate) shape: Shape,
-    pub(crate) len: usize,
-}
-
-/// Count and bytes of one type.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
-    pub(crate) count: u64,
-    pub(crate) bytes: u64,
-}
 
 /// Largest request that pymalloc serves, in bytes (CPython, Objects/obmalloc.c, `SMALL_REQUEST_THRESHOLD`).
 const SMALL: usize = 512;
@@ -65,37 +51,6 @@ const LATELY: usize = 256;
 const LATELY_STRIDE: usize = 32;
 /// Objects between two looks at the time.
 const OBJECTS_PER_LOOK: u64 = 1 << 14;
-
-/// What one census found. Addresses are good until something is called.
-#[derive(Default)]
-pub(crate) struct Census {
-    pub(crate) objects: u64,
-    pub(crate) types: AddressMap<Tally>,
-    /// By address.
-    pub(crate) containers: Vec<Seen>,
-    pub(crate) tensors: Vec<Address>,
-    /// Numpy arrays held by containers and instances; one may be listed more than once.
-    pub(crate) arrays: Vec<Address>,
-    /// Those of the addresses asked about that are alive, with their types.
-    pub(crate) alive: AddressMap<Address>,
-}
-
-/// Why there is no census.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// This interpreter offers no safe way.
-    Unavailable,
-    /// It took too long.
-    TooLong,
-    /// No memory for what would be noted.
-    NoMemory,
-}
-
-impl From<TryReserveError> for Failure {
-    fn from(_: TryReserveError) -> Self {
-        Self::NoMemory
-    }
-}
 
 /// Walks the heap once, for a `tracker` that knows the census before. `asked` are addresses of an older census. Nothing is
 /// made or called meanwhile.

@@ -15,6 +15,7 @@ mod guard;
 mod last;
 mod left_out;
 mod looks;
+mod predicted;
 mod trend;
 mod working;
 
@@ -221,7 +222,7 @@ impl Session {
         if self.mean_small.is_none() {
             // Once, before the first figures: a mean that changed later would look like growth.
             let _paused = CollectorPaused::new(py);
-            let cost = looks::predicted_cost(Depth::Changed, reading.small_blocks);
+            let cost = predicted::predicted_cost(Depth::Changed, reading.small_blocks);
             let worth = self.budget.allows(cost, Duration::ZERO);
             self.mean_small = Some(if worth { census::mean_small_object(&mut Heap::new(py)) } else { 64.0 });
         }

@@ -3,7 +3,7 @@
 use std::collections::TryReserveError;
 
 use super::depth::{Depth, Owners, Turns};
-use super::{Census, Seen};
+use super::found::{Census, Seen};
 use crate::heap::{Address, type_address};
 
 /// How one container has moved over the censuses.

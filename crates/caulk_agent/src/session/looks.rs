@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use caulk_wire::{TypeCount, Types, Unit};
 
+use super::predicted::predicted_cost;
 use super::{Cut, Session};
 use crate::budget::{LONGEST_PAUSE, RESERVE};
 use crate::census::{self, Census, Depth, Failure, Tally};
@@ -23,8 +24,6 @@ const EPOCHS_COME: Duration = Duration::from_secs(30);
 const FIRST_CENSUSES: usize = 5;
 /// Types reported per census: the largest, and as many of the fastest growing.
 const TYPE_ROWS: usize = 16;
-/// CPU time that a census of an unknown heap is taken to cost, per block of pymalloc.
-const CENSUS_PER_BLOCK: Duration = Duration::from_nanos(60);
 
 impl Session {
     /// What must be left of the budget for more important boundaries: where the heap is so large that few censuses can be
@@ -215,11 +214,4 @@ impl Session {
         };
         self.channel.send(&Types { boundary, rows: rows.into_iter().map(named).collect() }.into());
     }
-}
-
-/// What a first census is taken to cost, by the number of pymalloc's blocks. A guess that could not be paid would never be put
-/// right, and a census that takes too long gives itself up.
-pub(super) fn predicted_cost(depth: Depth, blocks: u64) -> Duration {
-    let whole = CENSUS_PER_BLOCK * u32::try_from(blocks).unwrap_or(u32::MAX);
-    if depth == Depth::Whole { whole } else { whole.min(LONGEST_PAUSE / 2) }
 }
