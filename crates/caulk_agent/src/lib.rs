@@ -31,6 +31,7 @@ mod in_use;
 mod inspect;
 mod label;
 mod lasting;
+mod later;
 mod opened;
 mod own;
 mod pages;

@@ -13,9 +13,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 
-use super::{code_of, stack_of};
-use crate::clock::put_off;
+use super::stack::{code_of, current, stack_of};
 use crate::exclusive::Exclusive;
+use crate::later::put_off;
 use crate::symbols;
 
 /// `CO_OPTIMIZED` of `co_flags`: the code's locals are in the frame, not in a dict (CPython, Include/cpython/code.h).
@@ -352,7 +352,7 @@ fn try_out(py: Python<'_>, layout: Layout) -> PyResult<bool> {
     let check = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<bool> {
         // A suspended generator's frame is passed; otherwise the innermost frame is the one that called.
         let (frame, expected): (Option<Bound<'_, PyAny>>, Bound<'_, PyDict>) = args.extract()?;
-        let Some(frame) = frame.or_else(|| super::current(args.py())) else { return Ok(false) };
+        let Some(frame) = frame.or_else(|| current(args.py())) else { return Ok(false) };
         if stack_of(Some(frame.clone())).count() == 0 || namespace(&frame).is_some() {
             return Ok(false);
         }
