@@ -6,150 +6,36 @@
 //! switches a native trace function on in these functions only. Never over a tracer or profiler of the program's; every
 //! failure ends it, with one reason; afterwards nothing is left behind.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use pyo3::ffi;
 use pyo3::prelude::*;
 
+mod armed;
 mod candidates;
 mod codes;
 mod engine;
 mod monitoring;
 mod peak;
 mod python;
+mod seen;
 mod source;
+mod tool;
 mod tracer;
 mod watch;
 
 pub(crate) use python::register;
+pub(crate) use seen::{Hit, Limits, PeakHit, Progress};
 pub(crate) use watch::{Target, Watch};
 
-use crate::exclusive::Exclusive;
-use crate::heap::Address;
 use crate::symbols;
+use armed::{DEAF, Mechanism, STATE, State, this_thread};
 use engine::Engine;
 use peak::Peak;
-
-/// How much an armed trace may do.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// Events that saw a watched thing grow; then it is no longer looked at.
-    pub(crate) max_hits_per_watch: u32,
-    /// Functions that are watched.
-    pub(crate) max_candidates: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_hits_per_watch: 50, max_candidates: 64 }
-    }
-}
-
-/// What an armed trace has seen.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
-    /// Per watch: events that saw it grow and charged a line with it.
-    pub(crate) hits: Vec<(u32, u32)>,
-    /// Per watch: growth that no watched line is responsible for.
-    pub(crate) unexplained: Vec<(u32, u64)>,
-    /// Events of watched functions.
-    pub(crate) events_seen: u64,
-    /// Every watch has its hits: time to disarm.
-    pub(crate) enough: bool,
-    /// A watched thing grew and not one event was seen: this way of tracing does not work here.
-    pub(crate) blind: bool,
-    /// Why it ended by itself: disarm and say so.
-    pub(crate) stopped: Option<String>,
-}
-
-/// A line that made a watched thing grow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hit {
-    /// The watch.
-    pub(crate) id: u32,
-    /// File of the line.
-    pub(crate) file: String,
-    /// Line, from 1.
-    pub(crate) line: u32,
-    /// Qualified name of the function; the bare name on 3.10.
-    pub(crate) function: String,
-    /// Innermost line of the user's own code on the stack; the same where the line is the user's, empty where there is
-    /// none.
-    pub(crate) user_file: String,
-    /// ... line, from 1; 0 where there is none,
-    pub(crate) user_line: u32,
-    /// ... function.
-    pub(crate) user_function: String,
-    /// Elements or bytes it added; for a graph, times it was extended.
-    pub(crate) growth: u64,
-    /// Events that saw it.
-    pub(crate) count: u32,
-}
-
-impl From<Hit> for caulk_wire::TraceHit {
-    fn from(hit: Hit) -> Self {
-        Self {
-            id: hit.id,
-            file: hit.file,
-            line: hit.line,
-            function: hit.function,
-            user_file: hit.user_file,
-            user_line: hit.user_line,
-            user_function: hit.user_function,
-            growth: hit.growth,
-            count: hit.count,
-        }
-    }
-}
-
-/// The highest level of the bytes in use while armed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PeakHit {
-    /// Bytes in use.
-    pub(crate) bytes: u64,
-    /// File of the user's line that had just run.
-    pub(crate) file: String,
-    /// Line, from 1.
-    pub(crate) line: u32,
-    /// Qualified name of the function.
-    pub(crate) function: String,
-    /// Its largest locals: name, type, elements (bytes of tensors and arrays).
-    pub(crate) locals: Vec<(String, String, u64)>,
-    /// Containers in the locals of the user's functions on the stack that held most, heaviest first.
-    pub(crate) full: Vec<Full>,
-}
-
-/// A container that was full at a peak.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Full {
-    /// The function and the variable; numbers are left to the caller.
-    pub(crate) holder: caulk_wire::Holder,
-    /// What was in it, likewise.
-    pub(crate) contents: caulk_wire::Contents,
-    /// Type of the container.
-    pub(crate) type_name: String,
-    /// Elements.
-    pub(crate) len: u64,
-}
+use tool::Tool;
 
 /// Functions of the user that a peak watch looks at.
 const PEAK_CANDIDATES: usize = 2000;
-
-static STATE: Exclusive<State> = Exclusive::holding(State { engine: None, mechanism: None });
-/// Nothing is done any more at events: an internal error, or a forked child.
-static DEAF: AtomicBool = AtomicBool::new(false);
-
-struct State {
-    engine: Option<Engine>,
-    mechanism: Option<Mechanism>,
-}
-
-enum Mechanism {
-    Monitoring(monitoring::Tool),
-    Tracer,
-}
 
 /// Arms a trace for these watches; answers with the number of functions that are watched.
 ///
@@ -255,7 +141,7 @@ fn install(py: Python<'_>, mut engine: Engine) -> Result<usize, String> {
     let busy = || "the trace is in use by another thread".to_owned();
     STATE.with(|state| state.engine = Some(engine)).ok_or_else(busy)?;
     let mechanism = if symbols::minor() >= Some(12) {
-        monitoring::Tool::install(py, codes).map(Mechanism::Monitoring)
+        Tool::install(py, codes).map(Mechanism::Monitoring)
     } else {
         tracer::install(py).map(|()| Mechanism::Tracer)
     };
@@ -293,32 +179,4 @@ fn take<T: Send>(py: Python<'_>, part: impl Fn(&mut State) -> Option<T> + Sync) 
     }
     DEAF.store(true, Ordering::Relaxed);
     None
-}
-
-/// The calling thread's identifier, the one that Python knows it by.
-fn this_thread() -> Address {
-    // SAFETY: no preconditions.
-    unsafe { libc::pthread_self() as Address }
-}
-
-/// Handles an event of the calling thread; called by the interpreter, so nothing may unwind out of it.
-fn on_event(action: impl FnOnce(Python<'_>, &mut Engine, Address)) {
-    if DEAF.load(Ordering::Relaxed) {
-        return;
-    }
-    // The interpreter calls with the GIL held. PyO3 has to know it: it would put off what is dropped here, errors with the
-    // objects they are about, until it is called the next time.
-    let attached = |py: Python<'_>| {
-        STATE.with(|state| {
-            if let Some(engine) = state.engine.as_mut().filter(|engine| engine.stopped.is_none()) {
-                action(py, engine, this_thread());
-            }
-        });
-        // SAFETY: the GIL is held; nothing that failed above may reach the program.
-        unsafe { ffi::PyErr_Clear() };
-    };
-    let handled = catch_unwind(AssertUnwindSafe(|| Python::try_attach(attached)));
-    if handled.is_err() {
-        DEAF.store(true, Ordering::Relaxed);
-    }
 }

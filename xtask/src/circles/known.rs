@@ -50,9 +50,4 @@ pub(crate) const KNOWN: &[Known] = &[
         files: &["suspects.rs", "suspects/exit.rs", "suspects/slots.rs", "suspects/traced.rs"],
         reason: "its looks become a list of probes now",
     },
-    Known {
-        name: "caulk_agent",
-        files: &["trace.rs", "trace/engine.rs", "trace/monitoring.rs", "trace/peak.rs", "trace/tracer.rs"],
-        reason: "its looks become a list of probes now",
-    },
 ];

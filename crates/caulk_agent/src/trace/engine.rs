@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 
 use super::candidates::Candidate;
 use super::peak::Peak;
+use super::seen::{Hit, Limits, PeakHit, Progress};
 use super::source::{Running, Source};
 use super::watch::{Known, Reading, Watch};
-use super::{Hit, Limits, PeakHit, Progress};
 use crate::frames::{self, Place};
 use crate::heap::{Address, AddressMap};
 

@@ -10,20 +10,14 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
+use super::armed::on_event;
 use super::engine::{Engine, Event};
-use super::on_event;
+use super::tool::Tool;
 use crate::heap::Address;
 
 /// Tool numbers without a designated use (`sys.monitoring` documentation).
 const FREE_TOOLS: [u8; 2] = [4, 3];
 const NAME: &str = "caulk";
-
-/// Our tool, with what it instruments.
-pub(super) struct Tool {
-    monitoring: Py<PyAny>,
-    number: u8,
-    codes: Vec<Py<PyAny>>,
-}
 
 /// A C function that receives an event's arguments.
 type Callback =

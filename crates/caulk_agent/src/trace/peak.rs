@@ -6,9 +6,9 @@ use caulk_wire::{Holder, PathStep, StepKind};
 use pyo3::prelude::*;
 
 use super::candidates::Candidate;
+use super::seen::{Full, PeakHit};
 use super::source::Running;
 use super::watch::Known;
-use super::{Full, PeakHit};
 use crate::census::CollectorPaused;
 use crate::heap::{Address, Heap, Shape, type_name};
 use crate::{contents, frames};

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::armed::on_event;
 use super::engine::{Engine, Event};
-use super::on_event;
 use crate::heap::Address;
 use crate::symbols::{self, TraceFunction};
 
