@@ -4,21 +4,25 @@ use std::time::Duration;
 
 use caulk_wire::ContainerKind;
 
+mod armed;
 mod exit;
+mod exit_watch;
 mod explained;
 mod item;
 mod key;
 mod lasting;
 mod named;
 mod recount;
+mod set_aside;
 mod slots;
 mod traced;
 
 pub(crate) use item::Place;
 pub(crate) use key::{also_called, key_of};
 
+use armed::Armed;
 use item::Suspect;
-use traced::Armed;
+use set_aside::SetAside;
 
 use crate::budget::Price;
 use crate::census::{self, Census, Grown};
@@ -30,12 +34,12 @@ use crate::peaks::Peaks;
 pub(crate) struct Suspects {
     items: Vec<Suspect>,
     by_address: AddressMap<usize>,
-    set_aside: slots::SetAside,
+    set_aside: SetAside,
     next_id: u32,
     armed: Option<Armed>,
     refused: u8,
     peaks: Peaks,
-    exit: exit::Watch,
+    exit: exit_watch::Watch,
     /// What a look that goes through all graphs is taken to cost.
     walks: Price,
 }
@@ -45,12 +49,12 @@ impl Default for Suspects {
         Self {
             items: Vec::new(),
             by_address: AddressMap::default(),
-            set_aside: slots::SetAside::default(),
+            set_aside: SetAside::default(),
             next_id: 0,
             armed: None,
             refused: 0,
             peaks: Peaks::default(),
-            exit: exit::Watch::default(),
+            exit: exit_watch::Watch::default(),
             walks: Price::new(Duration::from_millis(10)),
         }
     }

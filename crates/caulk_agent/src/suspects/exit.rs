@@ -12,13 +12,6 @@ use crate::heap::{loaded, member};
 /// Looks in a row at which there must be more of them.
 const RISES: u32 = 2;
 
-/// How many there were at the last look, and at how many looks in a row there were more.
-#[derive(Default)]
-pub(super) struct Watch {
-    last: Option<u64>,
-    rises: u32,
-}
-
 impl Suspects {
     /// Looks how many there are, and follows them once they become more.
     pub(crate) fn watch_exit(&mut self, py: Python<'_>, boundary: u32, channel: &mut Channel) {

@@ -4,8 +4,9 @@ use pyo3::ffi;
 
 use super::Suspects;
 use super::item::Suspect;
+use super::set_aside::Aside;
 use crate::census::{Grown, Seen};
-use crate::heap::{Address, AddressMap, Entries, Heap, Shape, type_address};
+use crate::heap::{Address, Entries, Heap, Shape, type_address};
 
 /// Containers followed at a time.
 const FOLLOWED: usize = 64;
@@ -23,44 +24,6 @@ const LIGHT: u64 = 128 << 10;
 /// the collector's, whatever is not looked at.
 const HEAVY: u64 = 64 << 10;
 const OBJECT: u64 = 1 << 10;
-
-/// Containers that have made room for others, by address.
-#[derive(Default)]
-pub(super) struct SetAside(AddressMap<Aside>);
-
-struct Aside {
-    object_type: Address,
-    /// Number of its item, under which it is followed again.
-    at: usize,
-    newest: u64,
-    gained: u64,
-    is_light: bool,
-}
-
-impl SetAside {
-    /// Takes in a census: what is not in it, or is shorter than it was, is not there any more.
-    pub(super) fn confirm(&mut self, containers: &[Seen]) {
-        if self.0.is_empty() {
-            return;
-        }
-        let mut alive = AddressMap::default();
-        for seen in containers {
-            if let Some(aside) = self.0.remove(&seen.address)
-                && aside.object_type == type_address(seen.address)
-                && seen.len as u64 >= aside.newest
-            {
-                alive.insert(seen.address, Aside { newest: seen.len as u64, ..aside });
-            }
-        }
-        self.0 = alive;
-    }
-
-    /// Is it known to be light, and has not gained twice as much since?
-    fn is_light(&self, grown: &Grown) -> bool {
-        let aside = self.0.get(&grown.seen.address).filter(|aside| aside.is_light);
-        aside.is_some_and(|aside| (grown.gained as u64) < aside.gained.saturating_mul(2))
-    }
-}
 
 impl Suspects {
     /// Follows these as far as there is room, what is likely to weigh most first.

@@ -6,6 +6,7 @@ use caulk_wire::{ContainerKind, Note, TraceHit, TraceState};
 use pyo3::prelude::*;
 
 use super::Suspects;
+use super::armed::Armed;
 use crate::channel::Channel;
 use crate::heap::Heap;
 use crate::stopwatch::monotonic;
@@ -17,13 +18,6 @@ const WATCHED: usize = 8;
 const TRIES: u8 = 3;
 /// Longest time that a trace is armed: a long epoch need not be traced to its end.
 const LONGEST_TRACE: Duration = Duration::from_secs(30);
-
-/// A trace that is armed.
-pub(super) struct Armed {
-    ids: Vec<u32>,
-    candidates: u32,
-    since: Duration,
-}
 
 impl Suspects {
     /// Watches for the peak of an epoch in which memory has stood far above its level now.
