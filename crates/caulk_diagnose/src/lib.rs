@@ -30,6 +30,7 @@ mod makers;
 mod merge;
 mod name;
 mod native;
+mod noted;
 mod opened;
 mod outside;
 mod page_cache;

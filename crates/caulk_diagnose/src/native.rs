@@ -14,8 +14,8 @@ use crate::fix;
 use crate::heap::{self, Line, is_of_user};
 use crate::judged::Judged;
 use crate::makers;
+use crate::noted::is_noted;
 use crate::process::Process;
-use crate::unended::is_noted;
 use crate::units::{self, Scale, unit_name};
 
 /// Part of the process's growth that must be open before lines are named for it, and part of what is open that a line

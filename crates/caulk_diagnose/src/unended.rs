@@ -6,12 +6,10 @@ use caulk_core::{Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakCl
 use crate::files::Files;
 use crate::heap::{self, Line};
 use crate::judged::Judged;
+use crate::noted::is_noted;
 use crate::opened;
 use crate::process::Process;
 use crate::units::unit_name;
-
-/// Modules that note every thread and every child process, and what must be tidied up when it ends.
-const NOTING: [&str; 3] = ["threading.", "multiprocessing.", "concurrent.futures."];
 
 /// Puts down to threads and child processes what is there because of them.
 pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut Vec<Finding>) {
@@ -35,16 +33,6 @@ pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, fi
     let theirs: Vec<Finding> = findings.iter().filter(|finding| is_theirs(finding)).cloned().collect();
     weigh(&mut findings[at], &theirs);
     findings.retain(|finding| !is_theirs(finding));
-}
-
-/// Is it what a library notes of each thread or child?
-pub(crate) fn is_noted(finding: &Finding) -> bool {
-    is_noted_in(&finding.holder)
-}
-
-/// Is this path to a holder that of such a note?
-pub(crate) fn is_noted_in(holder: &str) -> bool {
-    NOTING.iter().any(|module| holder.starts_with(module))
 }
 
 /// Lines whose memory grows, and which only such threads come to.

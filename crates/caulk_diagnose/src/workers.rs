@@ -8,9 +8,9 @@ use caulk_growth::Point;
 
 use crate::baselines::Baselines;
 use crate::held::Held;
+use crate::noted::is_noted;
 use crate::part::Part;
 use crate::process::Process;
-use crate::unended;
 use crate::units::{self, unit_name};
 
 /// Growth of a sibling that is taken for the same, as parts of what is explained.
@@ -74,7 +74,7 @@ fn judge_together(parts: &mut [Part<'_>], of: u32) {
             "rises unevenly; what all its siblings and it hold together rises without slowing".into();
         let weighs =
             |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.bytes_per_unit >= least);
-        let told = |finding: &Finding| is_kept(finding) && weighs(finding) && !unended::is_noted(finding);
+        let told = |finding: &Finding| is_kept(finding) && weighs(finding) && !is_noted(finding);
         let kept = part.findings.iter_mut().filter(|finding| told(finding));
         kept.for_each(|finding| finding.severity = finding.severity.max(Severity::Warning));
     }

@@ -8,9 +8,9 @@ use caulk_core::{
 use caulk_growth::{Judgement, Point, judge_counts};
 use caulk_python::GrowSite;
 
-use crate::heap::is_of_user;
 use crate::files::Files;
 use crate::fix;
+use crate::heap::is_of_user;
 use crate::judged::Judged;
 use crate::process::Process;
 use crate::units::{self, Scale, unit_name};

@@ -12,8 +12,8 @@ use crate::heap::{self, Line};
 use crate::judged::Judged;
 use crate::makers::Keeper;
 use crate::native::are_native;
+use crate::noted::is_noted_in;
 use crate::process::Process;
-use crate::unended::is_noted_in;
 use crate::units::unit_name;
 
 /// Part of the growth of the process that lines must have to matter.
