@@ -106,7 +106,7 @@ pub(crate) struct Meter {
     wrapped: [Unwrap; 4],
     last: Malloc,
     cost: Duration,
-    /// Where malloc alone tells what is in use.
+    /// For processes without the sums: when to ask malloc.
     spacing: Spacing,
     /// CPU time of the process from which on malloc may be asked again beside the sums.
     next: Duration,

@@ -29,7 +29,7 @@ pub(super) enum Due {
     Must,
     /// It is made where the budget allows it.
     May,
-    /// It tells nothing new.
+    /// It is left out.
     No,
 }
 

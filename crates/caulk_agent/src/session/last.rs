@@ -72,7 +72,7 @@ impl Session {
         )
     }
 
-    /// Takes in how long what is followed is, amid an epoch, where new suspects cannot be told from what comes and goes.
+    /// Takes in how long what is followed is, amid an epoch: new suspects cannot be distinguished there from what comes and goes.
     pub(super) fn compare_known(
         &mut self,
         heap: &mut Heap<'_>,
