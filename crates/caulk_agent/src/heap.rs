@@ -25,7 +25,7 @@ mod types;
 
 pub(crate) use address_types::AddressTypes;
 pub(crate) use addresses::{Address, AddressMap, AddressSet, read_word};
-pub(crate) use collector::{is_forked, try_lists, visit_tracked, write_no_more};
+pub(crate) use collector::{is_forked, try_lists, visit_in_order, visit_tracked, write_no_more};
 pub(crate) use entries::Entries;
 pub(crate) use lookahead::Lookahead;
 pub(crate) use modules::{loaded, member, modules};

@@ -47,10 +47,12 @@ const KERNELS: &str = "where inputs come in ever new shapes, torch compiles a ke
 /// most is explained.
 pub(crate) fn open(judged: &Judged, found: &[Finding], filling: f64) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
+    let grows = |series| judged.series(series).is_some_and(|verdict| verdict.state == State::Grows);
+    let become_more = grows(Series::Threads) || grows(Series::Children);
     let counts = |finding: &&Finding| {
         let weighs = finding.severity > Severity::Info && !is_nameless(finding);
         // What is noted of each thread is not why the thread holds anything.
-        (weighs || finding.confidence == Confidence::Proved) && !is_noted(finding)
+        (weighs || finding.confidence == Confidence::Proved) && !(become_more && is_noted(finding))
     };
     let weighing = found.iter().filter(counts);
     let here: Vec<(LeakClass, &Growth)> = weighing

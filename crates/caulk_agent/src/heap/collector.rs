@@ -47,6 +47,15 @@ pub(crate) fn visit_tracked(py: Python<'_>, visit: &mut dyn FnMut(Address) -> bo
     generations.visit(visit)
 }
 
+/// The same in the order in which the interpreter lists them, whichever way is taken.
+pub(crate) fn visit_in_order(py: Python<'_>, visit: &mut dyn FnMut(Address) -> bool) -> bool {
+    if symbols::gc_visit_objects().is_some() && !is_forked() {
+        return visit_tracked(py, visit);
+    }
+    let Some(generations) = Generations::find(py) else { return false };
+    generations.heads.iter().all(|head| visit_forward(*head, visit))
+}
+
 /// A walk by the interpreter's own function.
 struct Walk<'a> {
     visit: &'a mut dyn FnMut(Address) -> bool,
@@ -163,6 +172,18 @@ fn visit_list(head: Address, visit: &mut dyn FnMut(Address) -> bool) -> bool {
             return true;
         }
         (first, last) = (after, earlier);
+    }
+    true
+}
+
+/// Visits the objects of one list one after the other; false where `visit` says so or the list is torn.
+fn visit_forward(head: Address, visit: &mut dyn FnMut(Address) -> bool) -> bool {
+    let mut links = next(head);
+    while links != head {
+        if links == 0 || !visit(links + LINKS) {
+            return false;
+        }
+        links = next(links);
     }
     true
 }

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use crate::census::CollectorPaused;
 use crate::frames;
-use crate::heap::{Address, AddressMap, AddressSet, visit_tracked};
+use crate::heap::{Address, AddressMap, AddressSet, visit_in_order};
 use crate::holders::library_namespaces;
 use crate::symbols;
 
@@ -125,7 +125,7 @@ fn functions<'py>(py: Python<'py>, apart: &AddressSet) -> Vec<Bound<'py, PyAny>>
         return Vec::new();
     };
     let mut functions = Vec::new();
-    let complete = visit_tracked(py, &mut |object| {
+    let complete = visit_in_order(py, &mut |object| {
         let object = object as *mut ffi::PyObject;
         // SAFETY: the collector's list holds live objects.
         let is_function = unsafe { ffi::Py_TYPE(object) } == function_type;
