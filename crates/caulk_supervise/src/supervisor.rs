@@ -197,7 +197,7 @@ impl Supervisor<'_> {
             self.keep_guard(now);
             let ready = self.wait();
             if ready.clients.contains(&true) || ready.listener {
-                self.listen(&ready, now);
+                self.listen(&ready, clock::now_ns());
             }
             let signalled = ready.signals && self.handle_signals();
             // A signal says when it has ended; should that one be lost, the next look notices.
@@ -231,8 +231,9 @@ impl Supervisor<'_> {
         Ready { signals, clients, listener: ready.next().unwrap_or_default() }
     }
 
-    /// Takes in what the agents say; true if there was anything. `since_ns`: whoever has hung up has done so since then.
-    fn listen(&mut self, ready: &Ready, since_ns: u64) -> bool {
+    /// Takes in what the agents say; true if there was anything. `woken_ns`: when the wait for them ended. An agent that hung up
+    /// ended that wait, so its process was there until about then.
+    fn listen(&mut self, ready: &Ready, woken_ns: u64) -> bool {
         let mut heard = Vec::new();
         let news = self.clients.hear(&ready.clients, &mut heard);
         if ready.listener {
@@ -242,7 +243,7 @@ impl Supervisor<'_> {
             match item {
                 Heard::Message(pid, message) => self.hear(pid, *message),
                 Heard::HungUp(pid) => {
-                    self.tree.hung_up(pid, since_ns);
+                    self.tree.hung_up(pid, woken_ns);
                     if let Some(heaps) = &mut self.heaps {
                         heaps.hung_up(pid);
                     }
