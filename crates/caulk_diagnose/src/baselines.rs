@@ -108,24 +108,26 @@ impl Baselines {
     }
 
     /// What exact readings show for certain, where they rise by less than is asked of a series with noise: the judgement, and
-    /// the growth per unit that counts.
-    pub(crate) fn judge_small(&self, judgement: &Judgement) -> Option<(Judgement, f64)> {
-        let asked = self.least(judgement.last);
-        if judgement.state == State::Grows || judgement.slope >= asked {
+    /// the growth per unit that counts. `pins_pages`: resident memory grows beside them, so that less than a megabyte in all
+    /// counts, too.
+    pub(crate) fn judge_small(&self, judgement: &Judgement, pins_pages: bool) -> Option<(Judgement, f64)> {
+        // A rate of that size which is not judged flat is open for another reason.
+        let is_large = judgement.state != State::Flat && judgement.slope >= self.least(judgement.last);
+        if judgement.state == State::Grows || is_large {
             return None;
         }
-        let least = self.small();
+        let least = self.small(pins_pages);
         judge_certain(&self.points, least).map(|judgement| (judgement, least))
     }
 
     /// Growth per unit that counts if it is certain.
-    fn small(&self) -> f64 {
+    fn small(&self, pins_pages: bool) -> f64 {
         let span = self.span().max(1.0);
         if self.scale.unit != Unit::Epoch {
             return self.options.minimum_effect;
         }
         let [least, most] = SMALL_EPOCH;
-        let epoch = (SMALL / span).clamp(least, most);
+        let epoch = if pins_pages { least } else { (SMALL / span).clamp(least, most) };
         let numbers = self.scale.steps.map_or(0.0, |steps| (NUMBERS * steps).min(ALL_NUMBERS / span));
         if self.rises_at_few() { epoch } else { epoch.max(numbers) }
     }

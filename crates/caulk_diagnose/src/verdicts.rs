@@ -24,6 +24,10 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     let tells = process.of_unit(scale.unit).any(|boundary| boundary.malloc_bytes > 0);
     let room_left = room(recording, Series::InUse).map(|(_, left)| left);
     let mut judged = Judged { scale: Some(scale), room: room_left, ..Judged::default() };
+    let resident = |boundary: &Boundary| Some(boundary.rss_bytes as f64);
+    let pins_pages = tells
+        && Baselines::of(units::points(process, scale, &resident), scale).beside_bytes_in_use().judge().state
+            == State::Grows;
     let mut add = |series, value: &dyn Fn(&Boundary) -> Option<f64>| {
         let mut baselines = Baselines::of(units::points(process, scale, value), scale);
         if baselines.is_empty() {
@@ -38,7 +42,7 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         let mut small = None;
         if series == Series::InUse {
             judgement = loss::look_past(process, scale, &baselines, judgement);
-            if let Some((certain, least)) = baselines.judge_small(&judgement) {
+            if let Some((certain, least)) = baselines.judge_small(&judgement, pins_pages) {
                 let certain = within_epochs(process, scale, &baselines, certain);
                 small = (certain.state == State::Grows).then_some(least);
                 judgement = certain;
@@ -59,7 +63,7 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     if let Some(held) = held {
         add(Series::InUse, &|boundary| held.at(boundary));
     }
-    add(Series::Rss, &|boundary| Some(boundary.rss_bytes as f64));
+    add(Series::Rss, &resident);
     add(Series::CudaAllocated, &|boundary| Some(boundary.cuda_allocated_bytes as f64));
     if process.boundaries.iter().any(|boundary| boundary.segment_bytes > 0) {
         add(Series::Shm, &|boundary| Some(boundary.segment_bytes as f64));

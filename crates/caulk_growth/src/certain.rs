@@ -16,12 +16,15 @@ const LEVEL: f64 = 0.99;
 const FEWEST: usize = 6;
 /// Part of the rate before it that the last third must keep: what fills slows down, what leaks does not.
 const KEEPS: f64 = 0.7;
-/// Series that are cut into thirds after so many rates; of fewer, the last two are the last third.
+/// Series that are cut into thirds after so many rates; of fewer, the last two are the last third. What falls within the
+/// first third belongs to the warm-up.
 const THIRD: usize = 3;
 
 /// Whether exact readings grow by at least `effect` per unit, though by less than is asked of readings with noise; `None`
 /// where that is not certain.
 pub fn judge_certain(points: &[Point], effect: f64) -> Option<Judgement> {
+    let skipped = beginning(points);
+    let points = &points[skipped..];
     let options = Options {
         level: LEVEL,
         minimum_effect: effect,
@@ -34,6 +37,13 @@ pub fn judge_certain(points: &[Point], effect: f64) -> Option<Judgement> {
     let grows = judged.state == State::Grows && judged.boundaries >= FEWEST && sure;
     (grows && lasts(points, judged.warmup, &options))
         .then(|| Judgement { text: format!("{}, little and at an even rate", judged.text), ..judged })
+        .map(|judgement| Judgement { warmup: judgement.warmup + skipped, ..judgement })
+}
+
+/// Readings before the last fall within the first third: what a program gives back there it took to begin with.
+fn beginning(points: &[Point]) -> usize {
+    let falls = |at: &usize| points[at + 1].value < points[*at].value;
+    (0..points.len().saturating_sub(1) / THIRD).rev().find(falls).map_or(0, |at| at + 1)
 }
 
 /// Does the last third of what was judged rise as fast as what came before it, and by what is asked?

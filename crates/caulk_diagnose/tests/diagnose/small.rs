@@ -45,6 +45,23 @@ fn two_hundred_kilobytes_per_epoch_are_called_and_a_warm_up_is_not() {
     check([90; 9], false);
 }
 
+/// Less than a megabyte in all, and malloc cannot give back the pages that it lies in.
+#[test]
+fn what_pins_pages_counts_however_small() {
+    let pinned = |pages: u64| {
+        let run = Run::of("").epochs(gaining([78, 77, 85, 77, 80, 78, 85, 77, 84, 78, 80]));
+        let run = run.edit(|recording| {
+            for (epoch, event) in (0..).zip(&mut recording.events) {
+                if let Message::Boundary(boundary) = &mut event.message {
+                    boundary.rss_bytes += epoch * pages;
+                }
+            }
+        });
+        state(&run)
+    };
+    assert_eq!((pinned(4 * MB), pinned(0)), (State::Grows, State::Flat));
+}
+
 /// Folds of five epochs each.
 #[test]
 fn what_grows_once_per_fold_grows() {
