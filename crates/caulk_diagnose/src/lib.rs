@@ -25,6 +25,7 @@ mod held;
 mod judged;
 mod left;
 mod limits;
+mod loading;
 mod loss;
 mod makers;
 mod merge;

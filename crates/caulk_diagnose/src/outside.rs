@@ -5,11 +5,13 @@ use caulk_growth::Point;
 
 use crate::baselines::{Baselines, open};
 use crate::limits::room;
+use crate::loading;
 use crate::process::Process;
 use crate::units::Scale;
 
-/// Time from which growth is called that, in seconds: programs load before they work.
+/// Time from which growth is called that, in seconds, from the start and since the program has loaded.
 const SHORTEST: f64 = 20.0;
+const SHORTEST_LOADED: f64 = 10.0;
 /// Looks from which there is anything to say, and those at the end that are not taken for more than they are.
 const FEWEST: usize = 3;
 const LAST: usize = 2;
@@ -33,9 +35,11 @@ pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Optio
     if looks.len() < FEWEST || silent <= (last - first) / 2.0 {
         return None;
     }
-    let baselines = Baselines::of(looks, Scale::BY_TIME);
+    let loaded = loading::until(recording).map_or(first, |time_ns| seconds(recording, time_ns));
+    let before = looks.partition_point(|look| look.at <= loaded).min(looks.len() - FEWEST);
+    let baselines = Baselines::of(looks[before..].to_vec(), Scale::BY_TIME);
     let mut judgement = baselines.judge();
-    let missing = SHORTEST - baselines.span();
+    let missing = (SHORTEST - (last - first)).max(SHORTEST_LOADED - (last - loaded));
     if missing > 0.0 && matches!(judgement.state, State::Grows | State::Undecided) {
         let text =
             if judgement.slope > 0.0 { "rises, as programs do while they load" } else { "too short a time" };

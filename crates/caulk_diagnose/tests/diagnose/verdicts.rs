@@ -187,6 +187,25 @@ fn a_few_seconds_of_imports_are_no_leak() {
 }
 
 #[test]
+fn what_rises_while_a_slow_machine_loads_is_open() {
+    let run = Run::of("").edit(|recording| {
+        for tick in 0..100 {
+            let time_ns = (tick + 1) * 250_000_000;
+            let tree_rss_bytes = (300 + 2 * tick) * MB;
+            recording.system.push(SystemSample {
+                time_ns,
+                tree_rss_bytes,
+                processes: 1,
+                ..SystemSample::default()
+            });
+            let shared_bytes = 200 * MB + tick * (20 << 10);
+            recording.samples.push(Sample { time_ns, pid: 7, shared_bytes, ..Sample::default() });
+        }
+    });
+    assert_eq!(verdict(&run, Series::Rss).state, State::Undecided);
+}
+
+#[test]
 fn a_tree_without_agents_is_judged_from_outside() {
     let run = Run::of("").edit(|recording| {
         recording.system = (0..240)
