@@ -59,11 +59,14 @@ pub(crate) fn of_process<'a>(
 ) -> Vec<Suspect<'a>> {
     let mut suspects = those_that(Rate::grows, files, process, judged);
     names::leave_out(process, &mut suspects);
-    kin::join(&mut suspects);
+    if let Some(scale) = judged.scale {
+        kin::join(files, process, scale, &mut suspects);
+    }
     opaque::weigh(process, judged, &mut suspects);
     drawn::weigh(process, judged, &mut suspects);
     fills::leave_out(judged, &mut suspects);
     by_elimination(process, judged, &mut suspects);
+    kin::weigh_crowd(process, judged, &mut suspects);
     made::weigh(files, process, judged, &mut suspects);
     let of_line: Vec<f64> = suspects
         .iter()

@@ -26,7 +26,7 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     let mut judged = Judged { scale: Some(scale), room: room_left, ..Judged::default() };
     let resident = |boundary: &Boundary| Some(boundary.rss_bytes as f64);
     let pins_pages = tells
-        && Baselines::of(units::points(process, scale, &resident), scale).beside_bytes_in_use().judge().state
+        && Baselines::of(units::points(process, scale, resident), scale).beside_bytes_in_use().judge().state
             == State::Grows;
     let mut add = |series, value: &dyn Fn(&Boundary) -> Option<f64>| {
         let mut baselines = Baselines::of(units::points(process, scale, value), scale);

@@ -150,3 +150,35 @@ fn what_a_proved_container_s_loop_makes_is_charged_to_the_container() {
     let growth = finding.growth.expect("it grows");
     assert!((growth.bytes_per_unit / (4 * MB) as f64 - 1.0).abs() < 0.05, "{growth:?}");
 }
+
+/// Each of very many objects keeps a little more in every epoch: the agent follows some of them, then others.
+#[test]
+fn a_crowd_that_cannot_be_followed_is_charged_with_the_rest() {
+    let source = "\
+class Node:
+    def __init__(self):
+        self.marks = {}
+
+    def mark(self, epoch, value):
+        self.marks[epoch] = value
+";
+    let crowd = |count: u32| {
+        let mut run = Run::of(source).epochs(rising(300 * MB, 4 * MB, 12));
+        for id in 0..count {
+            let marks = attribute(id, &format!("nodes_{id}"), "Node", "marks");
+            let marks = Holder { file: String::new(), ..marks };
+            // Half of them are followed at first, the others to the end.
+            let epochs = if id < count / 2 { 6 } else { 12 };
+            run = run.grown(ContainerKind::Dict, marks, elements(8 << 10, &["tensor"]), rising(1, 1, epochs));
+        }
+        run.traced(0, "self.marks[epoch]", "Node.mark").diagnose()
+    };
+    let found = crowd(100).findings;
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.sites[0].line, finding.severity), (6, Severity::Error), "{finding:?}");
+    let growth = finding.growth.as_ref().expect("it grows").bytes_per_unit;
+    assert!((growth / MB as f64 - 4.0).abs() < 0.5, "{growth}");
+    // A few are no crowd: they grow by what they keep.
+    let few = crowd(10).findings;
+    assert!(few.iter().all(|finding| finding.severity < Severity::Error), "{few:?}");
+}
