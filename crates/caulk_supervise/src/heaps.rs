@@ -4,6 +4,7 @@
 //! is there after its end, however that came: of one whose agent did not say that it ends, it is read once more then.
 //! After that the slot is free for others.
 
+mod copied;
 mod in_use;
 mod losses;
 mod numbers;
@@ -13,17 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 
 use caulk_core::Counted;
-use caulk_core::wire::heap::{
-    ARENA, ARENA_BYTES, CODE_INDEX, HEADER_BYTES, MAGIC, MAX_CODES, MAX_STACKS, MEMORY_BYTES, Owner,
-    SNAPSHOT, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, Slot, Stack, TOTAL_BYTES, TOTALS, Total, header,
-};
+use caulk_core::wire::heap::{MAGIC, MEMORY_BYTES, Owner, SLOT_BYTES, SNAPSHOT, Slot, Stack, Total, header};
 use caulk_core::wire::{AT_END, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::process::{Resource, getrlimit};
 
+use copied::Copied;
 use losses::Losses;
 use numbers::{long, slots, word};
 use owners::owner;
@@ -32,6 +30,8 @@ use crate::proc::Reader;
 
 /// Stacks that are told of at a boundary: so many of those that hold most, and of those that have grown most.
 const TOLD: usize = 48;
+/// Slots that may be taken between two looks at all of them and are seen before the next.
+const NEW: usize = 8;
 /// Times that a slot is read for one that did not change meanwhile.
 const TRIES: usize = 4;
 /// After a process's end, words that its agent had said before are waited for so long, in nanoseconds.
@@ -48,8 +48,9 @@ pub(crate) struct Heaps {
     /// Owners that were found to have ended while words of their agents may be on their way, and when.
     ended: BTreeMap<Owner, u64>,
     losses: Losses,
-    /// The slot that was read last, for the next one to be read into.
-    copied: Vec<u8>,
+    /// Slots up to the last one that somebody owned at the last look at all of them. Processes take the first that is free.
+    taken: usize,
+    copied: Copied,
 }
 
 /// What is known of one process's profile.
@@ -87,7 +88,8 @@ impl Heaps {
             silent: BTreeSet::new(),
             ended: BTreeMap::new(),
             losses: Losses::default(),
-            copied: Vec::new(),
+            taken: 0,
+            copied: Copied::default(),
         })
     }
 
@@ -132,7 +134,7 @@ impl Heaps {
         let Some((slot, owner)) = self.meet(pid).filter(|_| self.open.remove(&pid)) else {
             return Vec::new();
         };
-        let failed = copy(&self.memory, slot, &mut self.copied).is_err();
+        let failed = self.copied.read(&self.memory, slot).is_err();
         if failed || self::owner(&self.memory, slot) != Some(owner) {
             return Vec::new();
         }
@@ -148,7 +150,7 @@ impl Heaps {
 
     /// What every process has in use at this moment, by its number.
     pub(crate) fn in_use(&self) -> BTreeMap<u32, Counted> {
-        in_use::of_all(&self.memory)
+        in_use::of_all(&self.memory, slots().take(self.taken + NEW))
     }
 
     /// Processes that may have something left to tell.
@@ -158,7 +160,7 @@ impl Heaps {
 
     /// What the copied slot says.
     fn tell(&mut self, pid: u32, tell: impl Fn(&mut Known, Slot<'_>) -> Vec<Message>) -> Vec<Message> {
-        let (Some(known), Some(slot)) = (self.known.get_mut(&pid), Slot::new(&self.copied)) else {
+        let (Some(known), Some(slot)) = (self.known.get_mut(&pid), self.copied.slot()) else {
             return Vec::new();
         };
         known.recognise(slot);
@@ -180,7 +182,10 @@ impl Heaps {
     /// `tell` is given what such a process held.
     pub(crate) fn release(&mut self, now_ns: u64, reader: &mut Reader, mut tell: impl FnMut(u32, Message)) {
         let all = slots().filter_map(|slot| Some((slot, owner(&self.memory, slot)?)));
-        let ended: Vec<(u64, Owner)> = all.filter(|(_, owner)| owners::has_ended(reader, *owner)).collect();
+        let all: Vec<(u64, Owner)> = all.collect();
+        self.taken = all.last().map_or(0, |(slot, _)| *slot as usize / SLOT_BYTES + 1);
+        let mut ended = all;
+        ended.retain(|(_, owner)| owners::has_ended(reader, *owner));
         self.ended.retain(|known, _| ended.iter().any(|(_, owner)| owner == known));
         for (slot, owner) in ended {
             let since = *self.ended.entry(owner).or_insert(now_ns);
@@ -238,43 +243,16 @@ impl Edition {
 }
 
 /// Copies a slot as it was at one moment: nothing was begun or ended while it was read. False where it is busy or another's.
-fn settle(memory: &File, slot: u64, owner: Owner, into: &mut Vec<u8>) -> io::Result<bool> {
+fn settle(memory: &File, slot: u64, owner: Owner, into: &mut Copied) -> io::Result<bool> {
     for _ in 0..TRIES {
         let before = Edition::read(memory, slot)?;
-        copy(memory, slot, into)?;
+        into.read(memory, slot)?;
         let is_whole = before.magic == MAGIC && before.lock % 2 == 0 && before.owner == Some(owner);
         if is_whole && Edition::read(memory, slot)? == before {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-/// Copies a slot as far as it is used, to the same places. Totals beyond are left as they were: nobody asks for them. What
-/// other stacks and codes the slot that was read before had is forgotten.
-///
-/// What a stack refers to is written before it: so the codes and the arena come last.
-fn copy(memory: &File, slot: u64, into: &mut Vec<u8>) -> io::Result<()> {
-    let mut read = |at: usize, length: usize| {
-        into.resize(into.len().max(at + length), 0);
-        memory.read_exact_at(&mut into[at..at + length], slot + at as u64)
-    };
-    read(0, HEADER_BYTES)?;
-    let stacks = word(memory, slot + header::STACKS as u64)?.min(MAX_STACKS as u32);
-    let used = stacks as usize;
-    read(TOTALS, used * TOTAL_BYTES)?;
-    read(SNAPSHOT, SNAPSHOT_HEAD + used * SNAPSHOT_ROW)?;
-    read(STACK_INDEX, used * 4)?;
-    let codes = word(memory, slot + header::CODES as u64)?.min(MAX_CODES as u32) as usize;
-    let arena = long(memory, slot + header::ARENA_USED as u64)?.min(ARENA_BYTES as u64) as usize;
-    read(CODE_INDEX, codes * 4)?;
-    read(ARENA, arena)?;
-    into[STACK_INDEX + used * 4..CODE_INDEX].fill(0);
-    into[CODE_INDEX + codes * 4..ARENA].fill(0);
-    // The header may have been read before the process became another program.
-    let told = u32::from_ne_bytes(into[header::STACKS..][..4].try_into().unwrap_or_default()).min(stacks);
-    into[header::STACKS..][..4].copy_from_slice(&told.to_ne_bytes());
-    Ok(())
 }
 
 impl Known {
@@ -372,7 +350,11 @@ fn describe(slot: Slot<'_>, id: u32, stack: &Stack, minor: u32) -> HeapStack {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use caulk_core::wire::heap::{CODE_INDEX, SLOT_BYTES, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTALS};
+    use std::os::unix::fs::FileExt;
+
+    use caulk_core::wire::heap::{
+        ARENA, CODE_INDEX, MAX_STACKS, SNAPSHOT_HEAD, SNAPSHOT_ROW, STACK_INDEX, TOTALS,
+    };
     use caulk_core::wire::{Bye, Hello};
 
     use super::*;
@@ -529,9 +511,10 @@ mod tests {
     fn nothing_of_a_slot_that_was_read_before_is_taken_for_the_next_ones() {
         let heaps = Heaps::open().unwrap();
         write(&heaps, 0, 77, 0, 5000);
-        let mut copied = vec![1; SLOT_BYTES];
-        copy(&heaps.memory, 0, &mut copied).unwrap();
-        let slot = Slot::new(&copied).unwrap();
+        let mut copied = Copied::default();
+        copied.read(&heaps.memory, SLOT_BYTES as u64).unwrap();
+        copied.read(&heaps.memory, 0).unwrap();
+        let slot = copied.slot().unwrap();
         assert!(slot.stack(0).is_some() && slot.code(0).is_some());
         assert!((1..MAX_STACKS as u32).all(|id| slot.stack(id).is_none() && slot.code(id).is_none()));
         assert_eq!(slot.snapshot().map(|(_, totals)| totals.len()), Some(1));
@@ -544,7 +527,11 @@ mod tests {
         heaps.memory.write_all_at(&0_u32.to_ne_bytes(), STACK_INDEX as u64).unwrap();
         assert_eq!(heaps.look(77).len(), 1);
         write(&heaps, 0, 77, 1, 5000);
-        assert_eq!(heaps.look(77).len(), 2);
+        // Its code was being written when the arena was read first.
+        heaps.memory.write_all_at(b"u.pyrun", ARENA as u64 + 32).unwrap();
+        let told = heaps.look(77);
+        assert!(matches!(&told[0], Message::HeapStack(stack) if stack.frames[0].file == "u.py"), "{told:?}");
+        assert_eq!(told.len(), 2);
     }
 
     #[test]

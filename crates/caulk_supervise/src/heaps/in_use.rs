@@ -9,11 +9,10 @@ use std::os::unix::fs::FileExt;
 use caulk_core::Counted;
 use caulk_core::wire::heap::{InUse, LINE_BYTES, LINES, MAGIC, MAX_LINES, Owner, header};
 
-use super::numbers::slots;
-
-/// What every process has in use that has a slot and counts, by its number: of two that had the same one, the later.
-pub(super) fn of_all(memory: &File) -> BTreeMap<u32, Counted> {
-    let mut all: Vec<(Owner, Counted)> = slots().filter_map(|slot| read(memory, slot)).collect();
+/// What every process has in use that has one of these slots and counts, by its number: of two that had the same one, the
+/// later.
+pub(super) fn of_all(memory: &File, slots: impl Iterator<Item = u64>) -> BTreeMap<u32, Counted> {
+    let mut all: Vec<(Owner, Counted)> = slots.filter_map(|slot| read(memory, slot)).collect();
     all.sort_unstable_by_key(|(owner, _)| owner.start);
     all.into_iter().map(|(owner, counted)| (owner.pid, counted)).collect()
 }
