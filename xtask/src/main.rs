@@ -20,6 +20,7 @@ mod package;
 mod process;
 mod python;
 mod runner;
+mod slowest;
 mod workspace;
 mod zoo;
 

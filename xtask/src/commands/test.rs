@@ -1,5 +1,7 @@
 //! `cargo xtask test`: everything, Rust and Python.
 
+use std::time::SystemTime;
+
 use crate::clips;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint};
@@ -9,6 +11,7 @@ use crate::libraries;
 use crate::package::Build;
 use crate::process::Cmd;
 use crate::runner::{pytest, runner, with_programs};
+use crate::slowest;
 use crate::workspace::Workspace;
 
 const MANGLED_MINUTES: &str = "15";
@@ -57,11 +60,10 @@ fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow:
             None => command,
         }
     };
-    cargo()
-        .args(runner().iter().copied())
-        .args(["--workspace"])
-        .run()
-        .or_hint("Rust tests failed", "run one alone with `cargo test --package CRATE NAME`")?;
+    let began = SystemTime::now();
+    let tested = cargo().args(runner().iter().copied()).args(["--workspace"]).run();
+    slowest::print(workspace, began);
+    tested.or_hint("Rust tests failed", "run one alone with `cargo test --package CRATE NAME`")?;
     cargo().args(["test", "--workspace", "--doc", "--quiet"]).run().or_hint(
         "examples in the documentation failed",
         "run them alone with `cargo test --package CRATE --doc`",
@@ -86,7 +88,8 @@ fn mangled(workspace: &Workspace) -> anyhow::Result<()> {
 
 fn python(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("Python tests: real trainings under caulk");
-    pytest(environment, full).arg("python/tests").folder(workspace.root()).run().or_hint(
+    let slowest = format!("--durations={}", slowest::SHOWN);
+    pytest(environment, full).args([slowest.as_str(), "python/tests"]).folder(workspace.root()).run().or_hint(
         "Python tests failed",
         "run one alone with `.venv/bin/python -m pytest python/tests -k NAME`",
     )
