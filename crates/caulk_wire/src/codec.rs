@@ -28,6 +28,9 @@ impl std::error::Error for DecodeError {}
 pub(crate) trait Field: Sized {
     fn write(&self, out: &mut Vec<u8>);
     fn read(input: &mut &[u8]) -> Result<Self, DecodeError>;
+
+    /// Calls `change` with every text in the value; numbers have none.
+    fn each_text(&mut self, _change: &mut dyn FnMut(&mut String)) {}
 }
 
 impl Field for u64 {
@@ -86,6 +89,10 @@ impl Field for String {
         *input = rest;
         Ok(String::from_utf8_lossy(head).into_owned())
     }
+
+    fn each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+        change(self);
+    }
 }
 
 impl<T: Field> Field for Vec<T> {
@@ -104,6 +111,12 @@ impl<T: Field> Field for Vec<T> {
         }
         (0..length).map(|_| T::read(input)).collect()
     }
+
+    fn each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+        for item in self {
+            item.each_text(change);
+        }
+    }
 }
 
 impl<T: Field> Field for Option<T> {
@@ -117,6 +130,12 @@ impl<T: Field> Field for Option<T> {
     fn read(input: &mut &[u8]) -> Result<Self, DecodeError> {
         bool::read(input)?.then(|| T::read(input)).transpose()
     }
+
+    fn each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+        if let Some(value) = self {
+            value.each_text(change);
+        }
+    }
 }
 
 impl<A: Field, B: Field> Field for (A, B) {
@@ -127,6 +146,11 @@ impl<A: Field, B: Field> Field for (A, B) {
 
     fn read(input: &mut &[u8]) -> Result<Self, DecodeError> {
         Ok((A::read(input)?, B::read(input)?))
+    }
+
+    fn each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+        self.0.each_text(change);
+        self.1.each_text(change);
     }
 }
 
@@ -146,6 +170,11 @@ macro_rules! records {
             fn read(input: &mut &[u8]) -> Result<Self, $crate::codec::DecodeError> {
                 let _ = &input;
                 Ok(Self { $($field: $crate::codec::Field::read(input)?,)* })
+            }
+
+            fn each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+                $($crate::codec::Field::each_text(&mut self.$field, change);)*
+                let _ = change;
             }
         }
     )*};

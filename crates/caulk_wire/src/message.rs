@@ -46,6 +46,13 @@ macro_rules! messages {
                     _ => Err(DecodeError::UnknownTag(tag)),
                 }
             }
+
+            /// Calls `change` with every text in the message, so that paths in it can be replaced.
+            pub fn each_text(&mut self, mut change: impl FnMut(&mut String)) {
+                match self {
+                    $(Self::$variant(fields) => fields.each_text(&mut change),)*
+                }
+            }
         }
 
         $(impl From<$variant> for $name {
@@ -133,6 +140,16 @@ mod tests {
         }));
         let step = PathStep { kind: StepKind::Local, name: "trainer".into(), type_name: "Trainer".into() };
         check(Message::Holder(Holder { path: vec![step], complete: true, ..Holder::default() }));
+    }
+
+    #[test]
+    fn every_text_of_a_message_can_be_replaced() {
+        let step = PathStep { kind: StepKind::Local, name: "old".into(), type_name: "old.Trainer".into() };
+        let mut message =
+            Message::Holder(Holder { path: vec![step], file: "old".into(), ..Holder::default() });
+        message.each_text(|text| *text = text.replace("old", "new"));
+        let step = PathStep { kind: StepKind::Local, name: "new".into(), type_name: "new.Trainer".into() };
+        assert_eq!(message, Holder { path: vec![step], file: "new".into(), ..Holder::default() }.into());
     }
 
     #[test]
