@@ -18,6 +18,7 @@ mod libraries;
 mod licences;
 mod package;
 mod process;
+mod programs;
 mod python;
 mod runner;
 mod slowest;
@@ -51,6 +52,7 @@ enum Task {
     GpuCheck(commands::gpu_check::GpuCheckArgs),
     Ecosystem(commands::ecosystem::EcosystemArgs),
     NewRule(commands::new_rule::NewRuleArgs),
+    Record(commands::record::RecordArgs),
 }
 
 /// Build what the wheel carries beside the agent, for whoever builds the wheel
@@ -84,5 +86,6 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::GpuCheck(args) => commands::gpu_check::run(workspace, args),
         Task::Ecosystem(args) => commands::ecosystem::run(workspace, args),
         Task::NewRule(args) => commands::new_rule::run(workspace, args),
+        Task::Record(args) => commands::record::run(workspace, args),
     }
 }

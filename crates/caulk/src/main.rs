@@ -14,6 +14,8 @@ mod places;
 mod plan;
 mod printer;
 mod recorder;
+#[cfg(test)]
+mod recordings;
 mod selftest;
 mod server;
 mod settings;

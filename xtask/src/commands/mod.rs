@@ -9,5 +9,6 @@ pub(crate) mod develop;
 pub(crate) mod ecosystem;
 pub(crate) mod gpu_check;
 pub(crate) mod new_rule;
+pub(crate) mod record;
 pub(crate) mod test;
 pub(crate) mod zoo;
