@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use caulk_wire::Contents;
+use caulk_wire::{Contents, Trait};
 use pyo3::prelude::*;
 
 mod counts;
@@ -69,14 +69,14 @@ pub(crate) fn look_together(
     contents.truncated = owned.truncated;
     let mut facts = Facts::default();
     if let Some(most) = capacity {
-        facts.add(&format!("capacity:{most}"));
+        facts.add(Trait::Capacity(most));
     }
     facts.element_types(heap, &sample.elements, &mut contents);
     facts.keys(heap, &sample, epochs);
     let mut sizes = owned.measure(heap, &standing.storages, &mut facts, &mut contents);
     facts.graphs_of(heap, &sample.elements);
     let count = sample.elements.len() as u64;
-    let whole = walk.filter(|_| facts.has("graph")).and_then(|walk| walk.over(heap, containers));
+    let whole = walk.filter(|_| facts.has(&Trait::Graph)).and_then(|walk| walk.over(heap, containers));
     if let Some(whole) = whole {
         let length: usize = containers.iter().filter_map(|container| heap.length(*container)).sum();
         let share = |bytes: u64| bytes * whole.tensors / whole.walked * count / length.max(1) as u64;
@@ -87,7 +87,7 @@ pub(crate) fn look_together(
         whole.tell(&mut contents);
     } else if sample.has_open(heap, &owned.objects) {
         // What the elements keep is kept by others too, as far as could be told: their bytes are not known.
-        facts.add("shared");
+        facts.add(Trait::Shared);
     }
     contents.bytes_per_element = (sizes.objects + sizes.storages + sizes.saved + sizes.nodes) / count;
     contents.tensor_bytes_per_element = sizes.storages / count;
@@ -331,8 +331,8 @@ impl Owned {
             sizes.objects += heap.shallow_bytes(*object).next_multiple_of(16) as u64;
             let info = heap.type_of(*object);
             match info.shape {
-                Shape::Exception => facts.add("exception"),
-                Shape::Frame => facts.add("frame"),
+                Shape::Exception => facts.add(Trait::Exception),
+                Shape::Frame => facts.add(Trait::Frame),
                 Shape::Exporter => {
                     if let Some((pointer, bytes)) = exported.of(*object)
                         && mapped.insert(pointer)
@@ -345,13 +345,13 @@ impl Owned {
                 }
                 // A subclass may have attributes of its own making.
                 Shape::Array if type_address(*object) == heap.ndarray() => {
-                    facts.add("array");
+                    facts.add(Trait::Array);
                     let (pointer, held, shown) = array_bytes(&heap.own(*object), torch.as_ref());
                     let entry = storages.entry(pointer).or_insert((held, 0));
                     entry.1 += shown;
                 }
                 Shape::Tensor => {
-                    facts.add("tensor");
+                    facts.add(Trait::Tensor);
                     let tensor = heap.own(*object);
                     let Some(torch) = torch.as_ref().filter(|torch| torch.is_plain(&tensor)) else {
                         continue;
@@ -368,15 +368,15 @@ impl Owned {
                             if storage.on_gpu {
                                 on_gpu.insert(storage.pointer as Address);
                             } else if Torch::is_borrowed(held) {
-                                facts.add("borrowed");
+                                facts.add(Trait::Borrowed);
                             }
                         }
                     }
                     if Torch::is_cuda(&tensor) {
-                        facts.add("device:cuda");
+                        facts.add(Trait::OnCuda);
                     }
                     if let Some(node) = Torch::grad_fn(&tensor) {
-                        facts.add("graph");
+                        facts.add(Trait::Graph);
                         walk.follow(torch, node, NODE_LIMIT, true);
                     }
                 }
@@ -397,7 +397,7 @@ impl Owned {
         sizes.nodes = walk.own_bytes();
         // An element may well have several tensors of one graph.
         if walk.separate() < walk.roots().min(contents.sampled as usize) {
-            facts.add("overlapping");
+            facts.add(Trait::Overlapping);
         }
         contents.graph_nodes = walk.nodes;
         contents.saved_bytes = sizes.saved;

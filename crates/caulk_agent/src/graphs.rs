@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use caulk_wire::Contents;
+use caulk_wire::{Contents, Trait};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -232,12 +232,12 @@ fn measure<'py>(
     let mut node_types: Vec<(String, u32)> = walk.node_types.into_iter().collect();
     node_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     node_types.truncate(8);
-    let mut traits = vec!["tensor".into(), "graph".into()];
+    let mut traits = vec![Trait::Tensor, Trait::Graph];
     // Where a graph has none, nothing is known of its age.
     let numbers: Option<Vec<(u64, u64)>> = numbers.into_iter().collect();
     let all = numbers.filter(|_| !walk.truncated).and_then(|all| all.into_iter().reduce(widest));
     if let Some((oldest, newest)) = all {
-        traits.push(format!("numbers:{oldest}:{newest}"));
+        traits.push(Trait::Numbers { oldest, newest });
     }
     Contents {
         sampled: 1,

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use caulk_wire::{ContainerKind, Holder};
+use caulk_wire::{ContainerKind, Holder, Trait};
 use pyo3::prelude::*;
 
 use crate::census::Tracker;
@@ -56,7 +56,7 @@ pub(crate) struct Named {
     pub(crate) type_name: String,
     pub(crate) length: u64,
     /// Facts of its elements.
-    pub(crate) traits: Vec<String>,
+    pub(crate) traits: Vec<Trait>,
 }
 
 /// What a look has found.
@@ -187,7 +187,7 @@ fn leads(
 
 fn describe(heap: &mut Heap<'_>, path: &Path, Leads { at, as_what }: &Leads, heads: &[Head]) -> Option<By> {
     let object = path.nodes[*at];
-    let mut traits = vec!["tensor".to_owned()];
+    let mut traits = vec![Trait::Tensor];
     let length = match as_what {
         Role::Followed => return Some(By::Container(object)),
         Role::Anew(_, length) => *length,
@@ -195,7 +195,7 @@ fn describe(heap: &mut Heap<'_>, path: &Path, Leads { at, as_what }: &Leads, hea
             let known = || heads.iter().find(|head| head.object == object).map(|head| head.link.clone());
             let link =
                 steps.map_or_else(|| known().unwrap_or_default(), |steps| link_name(heap, path, at + steps));
-            traits.push(format!("link:{link}"));
+            traits.push(Trait::Link(link));
             chain::length(heap, object)?
         }
     };

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use caulk_wire::ContainerKind;
+use caulk_wire::{ContainerKind, Trait};
 use pyo3::prelude::*;
 
 use crate::census::{Census, Seen, Tracker};
@@ -56,7 +56,7 @@ pub(crate) struct Replaced {
 pub(crate) struct Renewed {
     pub(crate) label: Label,
     /// The fact that a local variable refers to it as well.
-    pub(crate) also: Option<String>,
+    pub(crate) also: Option<Trait>,
     pub(crate) kind: ContainerKind,
     /// Boundary and size at every look, the newest last.
     pub(crate) sizes: Vec<(u32, u64)>,

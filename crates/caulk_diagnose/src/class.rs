@@ -1,7 +1,7 @@
 //! Which class a leak is: by how the holder is reached and what it holds, the first that fits.
 
 use caulk_core::LeakClass;
-use caulk_core::wire::{BackwardSite, ContainerKind, Contents, Holder, PathStep, StepKind};
+use caulk_core::wire::{BackwardSite, ContainerKind, Contents, Holder, PathStep, StepKind, Trait};
 use caulk_python::GrowKind;
 
 use crate::place::{Located, is_at_exit, is_hook_registry, is_of_drawing, is_of_optimizer, is_of_pyplot};
@@ -23,8 +23,8 @@ pub(crate) struct Signs<'a> {
 }
 
 impl Signs<'_> {
-    fn has(&self, fact: &str) -> bool {
-        self.contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact))
+    fn has(&self, fact: &Trait) -> bool {
+        self.contents.is_some_and(|contents| contents.traits.contains(fact))
     }
 
     fn reached_by(&self, kind: StepKind) -> bool {
@@ -42,15 +42,15 @@ impl Signs<'_> {
 
     fn by_holder(&self) -> Option<LeakClass> {
         let facts = self.located.map(|located| &located.facts);
-        let class = if self.has("optimizer") || is_of_optimizer(self.holder) {
+        let class = if self.has(&Trait::Optimizer) || is_of_optimizer(self.holder) {
             LeakClass::OptimizerRecreated
         } else if is_hook_registry(&self.holder.name) {
             LeakClass::HookNeverRemoved
-        } else if self.has("figure") || is_of_pyplot(self.holder) || is_of_drawing(self.holder) {
+        } else if self.has(&Trait::Figure) || is_of_pyplot(self.holder) || is_of_drawing(self.holder) {
             LeakClass::FigureNotClosed
-        } else if self.has("log-record") {
+        } else if self.has(&Trait::LogRecord) {
             LeakClass::LogRecordsKept
-        } else if self.has("exception") || self.stores_exception() {
+        } else if self.has(&Trait::Exception) || self.stores_exception() {
             LeakClass::ExceptionKeepsFrames
         } else if self.kind == ContainerKind::Queue || self.is_in_simple_queue() {
             LeakClass::UnboundedQueue
@@ -58,9 +58,9 @@ impl Signs<'_> {
             LeakClass::ThreadNeverEnds
         } else if self.reached_by(StepKind::Default) {
             LeakClass::MutableDefaultGrows
-        } else if self.has("function") && self.located.is_some_and(Located::registers_hook) {
+        } else if self.has(&Trait::Function) && self.located.is_some_and(Located::registers_hook) {
             LeakClass::HookNeverRemoved
-        } else if self.has("function") || is_at_exit(self.holder) {
+        } else if self.has(&Trait::Function) || is_at_exit(self.holder) {
             LeakClass::CallbackKeepsTensor
         } else if facts.is_some_and(|facts| facts.step_hook.is_some()) && self.kind != ContainerKind::Graph {
             LeakClass::StepOutputsNotCleared
@@ -87,21 +87,21 @@ impl Signs<'_> {
     fn stores_exception(&self) -> bool {
         let grow = self.located.and_then(|located| Some((&located.module, located.grow.as_ref()?)));
         let fix = grow.and_then(|(module, site)| module.traceback_fix(site));
-        !self.has("scalar") && fix.is_some_and(|fix| !fix.edits.is_empty())
+        !self.has(&Trait::Scalar) && fix.is_some_and(|fix| !fix.edits.is_empty())
     }
 
     fn by_cache(&self) -> Option<LeakClass> {
         // Numbers weigh nothing, and of what drags a graph along the graph is the matter.
         let dict_cache = self.kind == ContainerKind::Dict
             && self.located.is_some_and(|located| located.facts.cache_like())
-            && !self.has("scalar")
-            && !self.has("graph");
+            && !self.has(&Trait::Scalar)
+            && !self.has(&Trait::Graph);
         match self.kind {
-            ContainerKind::LruCache if self.has("tensor-key") => Some(LeakClass::CacheKeyedByTensor),
-            ContainerKind::LruCache if self.has("self-key") => Some(LeakClass::CachedMethod),
+            ContainerKind::LruCache if self.has(&Trait::TensorKey) => Some(LeakClass::CacheKeyedByTensor),
+            ContainerKind::LruCache if self.has(&Trait::SelfKey) => Some(LeakClass::CachedMethod),
             ContainerKind::LruCache => Some(LeakClass::UnboundedCache),
-            _ if dict_cache && self.has("tensor-key") => Some(LeakClass::CacheKeyedByTensor),
-            _ if dict_cache && self.has("epoch-key") => Some(LeakClass::AugmentationPerFold),
+            _ if dict_cache && self.has(&Trait::TensorKey) => Some(LeakClass::CacheKeyedByTensor),
+            _ if dict_cache && self.has(&Trait::EpochKey) => Some(LeakClass::AugmentationPerFold),
             _ if dict_cache => Some(LeakClass::UnboundedCache),
             _ => None,
         }
@@ -112,7 +112,7 @@ impl Signs<'_> {
         if self.kind == ContainerKind::Graph {
             return Some(self.graph_class(carried));
         }
-        if self.has("graph") {
+        if self.has(&Trait::Graph) {
             return Some(if carried {
                 LeakClass::StateNotDetached
             } else if self.retains_graphs(|site| site.retain_graph || site.create_graph) {
@@ -133,7 +133,7 @@ impl Signs<'_> {
         if self.contents.is_some_and(|contents| pins(contents) && !is_suspended(contents)) {
             return Some(LeakClass::ViewPinsStorage);
         }
-        (self.has("record") && self.kind == ContainerKind::List).then_some(LeakClass::RowsKeptUntilEnd)
+        (self.has(&Trait::Record) && self.kind == ContainerKind::List).then_some(LeakClass::RowsKeptUntilEnd)
     }
 
     fn graph_class(&self, carried: bool) -> LeakClass {

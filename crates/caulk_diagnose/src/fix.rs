@@ -1,6 +1,6 @@
 //! What to change, per class; as an edit where the source allows one.
 
-use caulk_core::wire::{ContainerKind, Contents};
+use caulk_core::wire::{ContainerKind, Contents, Trait};
 use caulk_core::{Applicability, Fix, LeakClass};
 use caulk_python::GrowKind;
 
@@ -25,9 +25,8 @@ pub(crate) fn of_kind(
 
 /// Arrays of numpy, and no tensors?
 fn holds_arrays(contents: Option<&Contents>) -> bool {
-    let holds =
-        |fact: &str| contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact));
-    holds("array") && !holds("tensor")
+    let holds = |fact: &Trait| contents.is_some_and(|contents| contents.traits.contains(fact));
+    holds(&Trait::Array) && !holds(&Trait::Tensor)
 }
 
 /// The change for a finding.

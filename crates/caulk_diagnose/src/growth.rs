@@ -1,7 +1,7 @@
 //! How fast one container or graph grows: in elements exactly, in bytes by what was found in it.
 
 use caulk_core::State;
-use caulk_core::wire::{ContainerKind, ContainerLen, Contents};
+use caulk_core::wire::{ContainerKind, ContainerLen, Contents, Trait};
 use caulk_growth::{Judgement, Point, judge_counts};
 
 use crate::process::Process;
@@ -26,10 +26,11 @@ pub(crate) fn is_gone(process: &Process<'_>, scale: Scale, id: u32) -> bool {
 /// Is it a graph that was made anew between any two looks at it, oldest node and all? It gets longer, with the sequences of
 /// a curriculum say, and reaches through no more than one step.
 pub(crate) fn is_made_anew(looks: &[&Contents]) -> bool {
-    let numbers = |look: &&Contents| -> Option<(u64, u64)> {
-        let numbers = look.traits.iter().find_map(|fact| fact.strip_prefix("numbers:"))?;
-        let (oldest, newest) = numbers.split_once(':')?;
-        Some((oldest.parse().ok()?, newest.parse().ok()?))
+    let numbers = |look: &&Contents| {
+        look.traits.iter().find_map(|fact| match fact {
+            Trait::Numbers { oldest, newest } => Some((*oldest, *newest)),
+            _ => None,
+        })
     };
     let numbers: Option<Vec<(u64, u64)>> = looks.iter().map(numbers).collect();
     let anew = |pair: &[(u64, u64)]| pair[1].0 > pair[0].1;
@@ -187,12 +188,12 @@ pub(crate) fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> 
 }
 
 fn lasts(contents: &Contents) -> bool {
-    contents.traits.iter().any(|known| known == "lasts")
+    contents.traits.contains(&Trait::Lasts)
 }
 
 /// Do elements share a graph of which this look saw what a few of them pin together?
 pub(crate) fn counts_often(contents: &Contents) -> bool {
-    contents.walked == 0 && contents.traits.iter().any(|known| known == "overlapping")
+    contents.walked == 0 && contents.traits.contains(&Trait::Overlapping)
 }
 
 /// Growth of a graph's nodes and of what they have saved for backward.

@@ -1,6 +1,6 @@
 //! Memory that is freed at the end of its phase, but whose high-water mark is needless: graphs kept in a local list.
 
-use caulk_core::wire::{ContainerKind, Contents, Holder, Peak};
+use caulk_core::wire::{ContainerKind, Contents, Holder, Peak, Trait};
 use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Scope, Severity, SiteRole};
 use caulk_python::{GrowSite, Owner};
 
@@ -24,8 +24,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
             let (Some(holder), Some(contents)) = (process.holders.get(id), process.contents.get(id)) else {
                 continue;
             };
-            let Some(contents) =
-                contents.last().filter(|contents| contents.traits.iter().any(|fact| fact == "graph"))
+            let Some(contents) = contents.last().filter(|contents| contents.traits.contains(&Trait::Graph))
             else {
                 continue;
             };

@@ -10,7 +10,7 @@ mod opaque;
 mod small_leak;
 mod told;
 
-use caulk_core::wire::{ContainerKind, Contents, Holder};
+use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
 use caulk_core::{Confidence, Evidence, Finding, LeakClass, Series, Severity, State, Verdict};
 
 use caulk_python::BoundKind;
@@ -25,7 +25,7 @@ use crate::process::Process;
 use crate::retention;
 use crate::units::{Scale, position};
 pub(crate) use fills::filling;
-use item::{BORROWED, Suspect, bytes, counts_bytes, holds_weakly, same_line};
+use item::{Suspect, bytes, counts_bytes, holds_weakly, same_line};
 pub(crate) use told::path;
 
 /// Part of the process's growth from which on a graph may be charged with what nothing else explains.
@@ -213,7 +213,7 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
     let is_open = |suspect: &Suspect<'_>, with_borrowed: bool| {
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
-        let graphs = suspect.kind != ContainerKind::Graph && suspect.holds("graph");
+        let graphs = suspect.kind != ContainerKind::Graph && suspect.holds(&Trait::Graph);
         let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind);
         // Parameters that only their optimizer knows are in its groups and in its state.
         let parameters = place::is_optimizer_state(suspect.holder);
@@ -221,8 +221,8 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
         let open = unseen
             || suspect.shares
             || parameters
-            || suspect.holds("shared")
-            || (with_borrowed && suspect.holds(BORROWED))
+            || suspect.holds(&Trait::Shared)
+            || (with_borrowed && suspect.holds(&Trait::Borrowed))
             || suspect.contents.is_some_and(are_silent)
             || (cut && part >= SMALLEST_CUT)
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
@@ -257,7 +257,7 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
         return;
     }
     if let Some(suspect) = suspects.iter_mut().find(|suspect| counts(suspect)) {
-        if suspect.holds(BORROWED) && rest > 4.0 * suspect.rate.bytes_per_unit {
+        if suspect.holds(&Trait::Borrowed) && rest > 4.0 * suspect.rate.bytes_per_unit {
             suspect.class = LeakClass::ViewPinsStorage;
             suspect.beside = Some(Evidence { kind: "contents".into(), text: PART_OF_ARRAYS.into() });
         }

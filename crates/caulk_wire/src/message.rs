@@ -5,12 +5,14 @@ mod heap;
 mod memory;
 mod program;
 mod request;
+mod traits;
 
 pub use container::*;
 pub use heap::*;
 pub use memory::*;
 pub use program::*;
 pub use request::*;
+pub use traits::Trait;
 
 use crate::codec::{DecodeError, Field};
 

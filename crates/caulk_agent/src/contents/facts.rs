@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use caulk_wire::Contents;
+use caulk_wire::{Contents, Trait};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
@@ -18,18 +18,18 @@ const COLUMNS: usize = 256;
 /// Facts about the elements that decide a leak's class.
 #[derive(Default)]
 pub(super) struct Facts {
-    pub(super) traits: Vec<String>,
+    pub(super) traits: Vec<Trait>,
 }
 
 impl Facts {
-    pub(super) fn add(&mut self, fact: &str) {
-        if !self.traits.iter().any(|known| known == fact) {
-            self.traits.push(fact.to_owned());
+    pub(super) fn add(&mut self, fact: Trait) {
+        if !self.has(&fact) {
+            self.traits.push(fact);
         }
     }
 
-    pub(super) fn has(&self, fact: &str) -> bool {
-        self.traits.iter().any(|known| known == fact)
+    pub(super) fn has(&self, fact: &Trait) -> bool {
+        self.traits.contains(fact)
     }
 
     /// Elements that are tensors with a graph. Where one is made from another, the graph of the one refers to the other,
@@ -42,8 +42,8 @@ impl Facts {
             }
             let tensor = heap.own(*element);
             if torch.is_plain(&tensor) && Torch::grad_fn(&tensor).is_some() {
-                self.add("tensor");
-                self.add("graph");
+                self.add(Trait::Tensor);
+                self.add(Trait::Graph);
             }
         }
     }
@@ -67,13 +67,13 @@ impl Facts {
             }
         }
         if scalars == elements.len() {
-            self.add("scalar");
+            self.add(Trait::Scalar);
         }
         if records == elements.len() {
-            self.add("record");
+            self.add(Trait::Record);
         }
         if installed == elements.len() {
-            self.add("installed");
+            self.add(Trait::Installed);
         }
         contents.element_types = by_count(types);
     }
@@ -87,12 +87,12 @@ impl Facts {
             found
         };
         if sample.keys.iter().any(|key| has_tensor(heap, *key)) {
-            self.add("tensor-key");
+            self.add(Trait::TensorKey);
         }
         if let Some(first) = sample.first_key
             && counts_epochs(heap, first, &sample.last_keys, epochs)
         {
-            self.add("epoch-key");
+            self.add(Trait::EpochKey);
         }
         // functools makes a key of the arguments; a method's first argument is the instance.
         let has_instance = |heap: &mut Heap<'_>, key: &Address| {
@@ -102,7 +102,7 @@ impl Facts {
             info.collected && info.shape == Shape::Plain
         };
         if !sample.keys.is_empty() && sample.keys.iter().all(|key| has_instance(heap, key)) {
-            self.add("self-key");
+            self.add(Trait::SelfKey);
         }
     }
 }
@@ -176,21 +176,25 @@ fn is_record(heap: &mut Heap<'_>, element: Address) -> bool {
 }
 
 /// What an element is, as far as that names a class.
-fn kinds(object: &Bound<'_, PyAny>) -> Vec<&'static str> {
-    const BY_CLASS: [(&str, &str, &str); 8] = [
-        ("torch.optim.optimizer", "Optimizer", "optimizer"),
-        ("torch.nn.modules.module", "Module", "module"),
-        ("matplotlib.figure", "Figure", "figure"),
-        ("matplotlib.backend_bases", "FigureManagerBase", "figure"),
-        ("logging", "LogRecord", "log-record"),
-        ("functools", "partial", "function"),
-        ("types", "FunctionType", "function"),
-        ("types", "MethodType", "function"),
+fn kinds(object: &Bound<'_, PyAny>) -> Vec<Trait> {
+    const BY_CLASS: [(&str, &str, Trait); 8] = [
+        ("torch.optim.optimizer", "Optimizer", Trait::Optimizer),
+        ("torch.nn.modules.module", "Module", Trait::Module),
+        ("matplotlib.figure", "Figure", Trait::Figure),
+        ("matplotlib.backend_bases", "FigureManagerBase", Trait::Figure),
+        ("logging", "LogRecord", Trait::LogRecord),
+        ("functools", "partial", Trait::Function),
+        ("types", "FunctionType", Trait::Function),
+        ("types", "MethodType", Trait::Function),
     ];
     let is_a = |module: &str, class: &str| {
         loaded(object.py(), module)
             .and_then(|module| member(&module, class))
             .is_some_and(|class| is_a(object, &class))
     };
-    BY_CLASS.iter().filter(|(module, class, _)| is_a(module, class)).map(|(_, _, kind)| *kind).collect()
+    BY_CLASS
+        .iter()
+        .filter(|(module, class, _)| is_a(module, class))
+        .map(|(_, _, kind)| kind.clone())
+        .collect()
 }

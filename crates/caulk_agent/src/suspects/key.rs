@@ -1,6 +1,6 @@
 //! Keys of things that are followed by name.
 
-use caulk_wire::{Holder, StepKind};
+use caulk_wire::{Holder, StepKind, Trait};
 
 /// What tells things that are followed by name apart.
 pub(crate) fn key_of(holder: &Holder) -> String {
@@ -8,8 +8,8 @@ pub(crate) fn key_of(holder: &Holder) -> String {
 }
 
 /// The fact of what is told by another name that it is the value of this local variable as well.
-pub(crate) fn also_called(variable: &Holder) -> String {
-    format!("also:{}", key_of(variable))
+pub(crate) fn also_called(variable: &Holder) -> Trait {
+    Trait::Also { function: variable.function.clone(), variable: variable.expression.clone() }
 }
 
 /// The same where all elements of a list are one matter.

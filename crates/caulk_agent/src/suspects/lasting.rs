@@ -1,6 +1,6 @@
 //! What leads to the bytes that last.
 
-use caulk_wire::{Contents, StepKind};
+use caulk_wire::{Contents, StepKind, Trait};
 
 use super::Suspects;
 use super::item::Suspect;
@@ -60,7 +60,7 @@ impl Suspects {
 }
 
 impl Suspect {
-    fn contents(&self, boundary: u32, traits: Vec<String>) -> Contents {
+    fn contents(&self, boundary: u32, traits: Vec<Trait>) -> Contents {
         Contents {
             id: self.id,
             boundary,
@@ -68,7 +68,7 @@ impl Suspect {
             element_types: vec![(self.type_name.clone(), 1)],
             bytes_per_element: self.kept_per_element,
             tensor_bytes_per_element: self.kept_per_element,
-            traits: traits.into_iter().chain([LASTS.into()]).collect(),
+            traits: traits.into_iter().chain([Trait::Lasts]).collect(),
             ..Contents::default()
         }
     }
@@ -76,15 +76,12 @@ impl Suspect {
     /// Puts what is known of an element by the bytes that last in place of what was found in it, where that is far less
     /// and was no whole look.
     pub(super) fn correct(&self, contents: &mut Contents) {
-        let open = contents.truncated || contents.traits.iter().any(|known| known == "shared");
+        let open = contents.truncated || contents.traits.contains(&Trait::Shared);
         if open && self.kept_per_element / 2 > contents.bytes_per_element {
             contents.bytes_per_element = self.kept_per_element;
             contents.tensor_bytes_per_element = self.kept_per_element;
-            contents.traits.retain(|known| known != "shared");
-            contents.traits.push(LASTS.into());
+            contents.traits.retain(|known| *known != Trait::Shared);
+            contents.traits.push(Trait::Lasts);
         }
     }
 }
-
-/// The fact that bytes were found by following what lasts.
-const LASTS: &str = "lasts";

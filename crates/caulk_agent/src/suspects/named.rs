@@ -1,6 +1,6 @@
 //! What is followed by name, since the object itself is replaced: tensors and lists that are bound anew, kept graphs.
 
-use caulk_wire::{ContainerKind, Contents, Holder};
+use caulk_wire::{ContainerKind, Contents, Holder, Trait};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -91,7 +91,7 @@ impl Suspects {
             item.key = key;
             item.bytes_per_element = if kind == ContainerKind::Tensor { 1 } else { 64 };
             if kind == ContainerKind::Tensor {
-                let traits = ["tensor".into(), "replaced".into()].into_iter().chain(also).collect();
+                let traits = [Trait::Tensor, Trait::Replaced].into_iter().chain(also).collect();
                 let id = item.id;
                 let contents = Contents {
                     id,

@@ -1,7 +1,7 @@
 //! Figures: what their elements lead to is the least of it. The buffers that they are drawn into, and what is computed for
 //! that, lie with objects of C++; the heap profile has them at the lines that draw.
 
-use caulk_core::wire::{HeapFrame, HeapStack};
+use caulk_core::wire::{HeapFrame, HeapStack, Trait};
 use caulk_core::{Bytes, Evidence, Series, State};
 
 use super::item::Suspect;
@@ -17,7 +17,7 @@ pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Susp
     let (Some(scale), Some(in_use)) = (judged.scale, grows) else { return };
     let keeps_figures = |suspect: &Suspect<'_>| {
         let is_drawn = is_figure_registry(suspect.holder) || is_of_drawing(suspect.holder);
-        suspect.located.is_some() && (is_drawn || suspect.holds("figure"))
+        suspect.located.is_some() && (is_drawn || suspect.holds(&Trait::Figure))
     };
     let rates = |figures: bool| {
         let counted = suspects.iter().filter(move |suspect| {

@@ -1,6 +1,6 @@
 //! What fills up: a container that holds no more than so many elements grows until it does, and then no more.
 
-use caulk_core::wire::{ContainerKind, Contents};
+use caulk_core::wire::{ContainerKind, Contents, Trait};
 use caulk_core::{LeakClass, Series, State, Verdict};
 use caulk_python::BoundKind;
 
@@ -22,7 +22,10 @@ const MOST_NEEDED: f64 = 1e6;
 
 /// The most elements that a container says itself that it holds.
 pub(super) fn capacity(contents: Option<&Contents>) -> Option<u64> {
-    contents?.traits.iter().find_map(|fact| fact.strip_prefix("capacity:"))?.parse().ok()
+    contents?.traits.iter().find_map(|fact| match fact {
+        Trait::Capacity(most) => Some(*most),
+        _ => None,
+    })
 }
 
 /// The same by source: the limit of a queue, or the length from which on the function that adds elements takes some out.

@@ -1,13 +1,10 @@
 //! One thing that grows, and what all of one line come to together.
 
-use caulk_core::wire::{ContainerKind, Contents, Holder};
+use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
 use caulk_core::{Confidence, Evidence, LeakClass, Series, Severity};
 
 use crate::growth::Rate;
 use crate::place::Located;
-
-/// A fact of tensors whose memory is an array's or another's.
-pub(super) const BORROWED: &str = "borrowed";
 
 /// Something that grows.
 pub(crate) struct Suspect<'a> {
@@ -32,21 +29,23 @@ pub(crate) struct Suspect<'a> {
 impl Suspect<'_> {
     /// The name under which a link of a chain refers to the one before it.
     pub(super) fn link(&self) -> Option<&str> {
-        self.contents?
-            .traits
-            .iter()
-            .find_map(|fact| fact.strip_prefix("link:"))
-            .filter(|name| !name.is_empty())
+        let links = self.contents?.traits.iter().filter_map(|fact| match fact {
+            Trait::Link(name) => Some(name.as_str()),
+            _ => None,
+        });
+        links.take(1).find(|name| !name.is_empty())
     }
 
     /// Is this a fact of its elements?
-    pub(super) fn holds(&self, fact: &str) -> bool {
-        self.contents.is_some_and(|contents| contents.traits.iter().any(|known| known == fact))
+    pub(super) fn holds(&self, fact: &Trait) -> bool {
+        self.contents.is_some_and(|contents| contents.traits.contains(fact))
     }
 
     /// Are its elements of a kind that one does not keep by the thousand?
     pub(super) fn is_heavy(&self) -> bool {
-        ["tensor", "graph", "array", "figure", "frame"].iter().any(|fact| self.holds(fact))
+        [Trait::Tensor, Trait::Graph, Trait::Array, Trait::Figure, Trait::Frame]
+            .iter()
+            .any(|fact| self.holds(fact))
     }
 
     /// What grows, as its line writes it: of what is bound anew under a key, the element.

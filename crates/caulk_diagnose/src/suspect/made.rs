@@ -4,6 +4,7 @@
 //! allocate what stays, and nothing else that was found has a loop around them, the container is charged with it, so that no
 //! line which only makes something is accused beside it.
 
+use caulk_core::wire::Trait;
 use caulk_core::{Bytes, Confidence, Evidence, Series, State};
 
 use super::item::{Suspect, bytes, counts_bytes, same_line};
@@ -76,7 +77,7 @@ impl Suspect<'_> {
     /// Was it seen to be grown at its line, and holds elements that may keep more than they tell?
     fn is_proved(&self) -> bool {
         let traced = self.located.as_ref().is_some_and(|located| located.traced.is_some());
-        let plain = counts_bytes(self.kind) || self.holds("scalar");
+        let plain = counts_bytes(self.kind) || self.holds(&Trait::Scalar);
         // What is noted of each thread holds nothing of what the thread does.
         let noted = is_noted_in(&self.holder.expression);
         traced

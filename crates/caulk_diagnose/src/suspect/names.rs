@@ -1,5 +1,6 @@
 //! Two names for one thing: what an object keeps and feeds back, a function returns as well (`trend = meter.push(loss)`).
 
+use caulk_core::wire::Trait;
 use caulk_python::GrowKind;
 
 use super::item::Suspect;
@@ -20,7 +21,8 @@ pub(super) fn leave_out(process: &Process<'_>, suspects: &mut Vec<Suspect<'_>>) 
 /// Was it seen to be the value of this local variable as well?
 fn is_value_of(process: &Process<'_>, stored: &Suspect<'_>, variable: &Suspect<'_>) -> bool {
     let looks = process.contents.get(&stored.holder.id).map_or(&[][..], Vec::as_slice);
-    let called = format!("also:{}:{}", variable.holder.function, variable.holder.expression);
+    let (function, variable_name) = (variable.holder.function.clone(), variable.holder.expression.clone());
+    let called = Trait::Also { function, variable: variable_name };
     stored.kind == variable.kind && looks.iter().any(|look| look.traits.contains(&called))
 }
 

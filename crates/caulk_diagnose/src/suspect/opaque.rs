@@ -1,6 +1,7 @@
 //! Elements that are objects of C code (compressors, parsers, database rows, tables of data): how much each holds Python
 //! cannot tell, but what the line that stores them allocates does, or the resident memory that nothing else accounts for.
 
+use caulk_core::wire::Trait;
 use caulk_core::{Confidence, State};
 
 use super::item::{Suspect, counts_bytes, same_line};
@@ -21,11 +22,10 @@ const MOST_BLOCKS: f64 = 4.0;
 /// Lengths that must be known of what is charged with it.
 const SEEN: usize = 3;
 /// Facts of elements that hold nothing beside themselves, or are measured.
-const MEASURED: [&str; 7] = ["scalar", "record", "function", "tensor", "array", "graph", "lasts"];
+const MEASURED: [Trait; 7] =
+    [Trait::Scalar, Trait::Record, Trait::Function, Trait::Tensor, Trait::Array, Trait::Graph, Trait::Lasts];
 /// Packages whose objects hold what malloc gives.
 const COUNTED: [&str; 2] = ["numpy", "torch"];
-/// Their type is of an installed package.
-const INSTALLED: &str = "installed";
 
 /// Charges them with what the line allocates that stores them, or where nothing rises that is counted with what does.
 pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
@@ -103,13 +103,12 @@ impl Suspect<'_> {
     fn is_opaque(&self, own: &[&str]) -> bool {
         let certain =
             self.located.as_ref().is_some_and(|located| located.confidence != Confidence::Suspected);
-        let measured = |fact: &String| MEASURED.contains(&fact.as_str());
         let silent = self.contents.is_some_and(|look| {
             let of_extension = |name: &str| {
                 name.split_once('.').is_some_and(|(module, _)| module != "__main__" && !own.contains(&module))
             };
             let known = look.element_types.first().is_some_and(|(name, _)| of_extension(name));
-            known && look.bytes_per_element < TOLD && !look.traits.iter().any(measured)
+            known && look.bytes_per_element < TOLD && !MEASURED.iter().any(|fact| look.traits.contains(fact))
         });
         certain && silent && self.rate.elements_per_unit > 0.0 && !counts_bytes(self.kind)
     }
@@ -119,7 +118,7 @@ impl Suspect<'_> {
         self.contents.is_some_and(|look| {
             let first = look.element_types.first();
             let package = first.and_then(|(name, _)| name.split('.').next());
-            look.traits.iter().any(|fact| fact == INSTALLED)
+            look.traits.contains(&Trait::Installed)
                 && package.is_some_and(|package| !COUNTED.contains(&package))
         })
     }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind};
+use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Trait};
 use caulk_core::{
     Bytes, Evidence, Finding, Group, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, State,
 };
 
-use super::item::{BORROWED, Suspect, adding, bytes, counts_bytes};
+use super::item::{Suspect, adding, bytes, counts_bytes};
 use crate::class::value_share;
 use crate::files::Files;
 use crate::growth::counts_often;
@@ -239,7 +239,7 @@ pub(crate) fn path(holder: &Holder, kind: ContainerKind) -> Vec<String> {
 fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Option<Pinned> {
     // What elements share is counted once, or not at all.
     let counts = |suspect: &&Suspect<'_>| {
-        let open = suspect.holds(BORROWED) && suspect.beside.is_some();
+        let open = suspect.holds(&Trait::Borrowed) && suspect.beside.is_some();
         !open && (!suspect.shares || suspect.contents.is_some_and(counts_often))
     };
     let parts = group.iter().filter(counts).filter_map(|suspect| {

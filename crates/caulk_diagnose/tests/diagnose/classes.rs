@@ -1,7 +1,7 @@
 //! Which class, which line, which change.
 
 use caulk_core::wire::{
-    BackwardSite, ContainerKind, ContainerLen, Contents, Holder, Message, PathStep, Peak, StepKind,
+    BackwardSite, ContainerKind, ContainerLen, Contents, Holder, Message, PathStep, Peak, StepKind, Trait,
 };
 use caulk_core::{Applicability, Confidence, LeakClass, Scope, Severity, State};
 
@@ -92,7 +92,7 @@ fn check(run: &Run, class: LeakClass, line: &str, container: &str) {
 
 #[test]
 fn tensors_with_graphs_in_a_list() {
-    let contents = elements(5 * MB / 2, &["tensor", "graph"]);
+    let contents = elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph]);
     let run = leak()
         .grown(ContainerKind::List, attribute(1, "trainer", "Trainer", "ious"), contents, lengths())
         .traced(1, "self.ious.append(loss)", "Trainer.validate");
@@ -110,7 +110,7 @@ fn tensors_with_graphs_in_a_list() {
 
 #[test]
 fn without_a_trace_the_only_line_that_grows_the_name_is_likely() {
-    let contents = elements(5 * MB / 2, &["tensor", "graph"]);
+    let contents = elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph]);
     let holder = attribute(1, "trainer", "Trainer", "ious");
     let run = leak().grown(ContainerKind::List, holder, contents, lengths());
     check(&run, LeakClass::GraphKeptInContainer, "self.ious.append(loss)", "self.ious");
@@ -118,7 +118,7 @@ fn without_a_trace_the_only_line_that_grows_the_name_is_likely() {
 }
 
 fn graph(nodes: u64) -> Contents {
-    let traits = vec!["tensor".into(), "graph".into()];
+    let traits = vec![Trait::Tensor, Trait::Graph];
     let saved_bytes = nodes * 100 * 1024;
     Contents { graph_nodes: nodes, saved_bytes, bytes_per_element: 100 * 1024, traits, ..Contents::default() }
 }
@@ -179,7 +179,7 @@ fn a_state_that_is_fed_back() {
 
 /// Graphs that a local variable of `main` and an attribute refer to, and where both were seen to get another one; one graph
 /// if that was seen, too.
-fn of_two_names(stored: &str, bound: &str, also: &str) -> Vec<String> {
+fn of_two_names(stored: &str, bound: &str, also: &Trait) -> Vec<String> {
     let source = format!(
         "class Meter:\n    def push(self, loss):\n        {stored}\n        return self.trend\n\n\n\
          def main():\n    for epoch in range(8):\n        {bound}\n"
@@ -188,7 +188,7 @@ fn of_two_names(stored: &str, bound: &str, also: &str) -> Vec<String> {
     for holder in [local(1, "main", "trend"), attribute(2, "meter", "Meter", "trend")] {
         let id = holder.id;
         let mut first = graph(100);
-        first.traits.extend((id == 2).then(|| also.to_owned()));
+        first.traits.extend((id == 2).then(|| also.clone()));
         run = run.grown(ContainerKind::Graph, holder, first, rising(100, 100, 8));
         for boundary in 1..8 {
             run = run.say(Contents { id, boundary, ..graph(100 + 100 * u64::from(boundary)) });
@@ -202,10 +202,10 @@ fn of_two_names(stored: &str, bound: &str, also: &str) -> Vec<String> {
 fn of_two_names_of_a_graph_that_is_blamed_by_which_it_is_fed_back() {
     let handed_on = "trend = meter.push(loss())";
     let summed = "self.trend = 0.8 * self.trend + loss";
-    let also = "also:main:trend";
+    let also = &Trait::Also { function: "main".into(), variable: "trend".into() };
     assert_eq!(of_two_names(summed, handed_on, also), ["self.trend"]);
     assert_eq!(of_two_names("self.trend = loss", "trend = meter.push(trend + loss())", also), ["trend"]);
-    let two = of_two_names(summed, "trend = 0.8 * trend + loss()", "tensor");
+    let two = of_two_names(summed, "trend = 0.8 * trend + loss()", &Trait::Tensor);
     assert_eq!(two.len(), 2, "as large as each other, and not the same: {two:?}");
 }
 
@@ -244,12 +244,12 @@ fn several_parameters_with_one_graph_are_one_finding_of_its_size() {
 
 #[test]
 fn a_dict_that_is_looked_up_is_a_cache() {
-    let contents = || elements(5 * MB / 2, &["tensor"]);
+    let contents = || elements(5 * MB / 2, &[Trait::Tensor]);
     let holder = || attribute(1, "trainer", "Trainer", "cache");
     let run = leak().grown(ContainerKind::Dict, holder(), contents(), lengths());
     check(&run, LeakClass::UnboundedCache, "self.cache[batch.key] =", "self.cache");
     let mut by_epoch = contents();
-    by_epoch.traits.push("epoch-key".into());
+    by_epoch.traits.push(Trait::EpochKey);
     let run = leak().grown(ContainerKind::Dict, holder(), by_epoch, lengths());
     check(&run, LeakClass::AugmentationPerFold, "self.cache[batch.key] =", "self.cache");
     assert_eq!(run.finding().severity, Severity::Warning);
@@ -259,31 +259,46 @@ fn a_dict_that_is_looked_up_is_a_cache() {
 fn a_functools_cache_is_blamed_at_its_decorator() {
     let mut holder = attribute(1, "trainer", "Trainer", "basis");
     holder.function = "Trainer.basis".into();
-    let cache = |traits: &[&str]| {
+    let cache = |traits: &[Trait]| {
         leak().grown(ContainerKind::LruCache, holder.clone(), elements(5 * MB / 2, traits), lengths())
     };
     let line = "@lru_cache(maxsize=None)";
-    check(&cache(&["tensor-key", "self-key", "tensor"]), LeakClass::CacheKeyedByTensor, line, "basis");
-    check(&cache(&["self-key", "tensor"]), LeakClass::CachedMethod, line, "basis");
-    check(&cache(&["tensor"]), LeakClass::UnboundedCache, line, "basis");
+    check(
+        &cache(&[Trait::TensorKey, Trait::SelfKey, Trait::Tensor]),
+        LeakClass::CacheKeyedByTensor,
+        line,
+        "basis",
+    );
+    check(&cache(&[Trait::SelfKey, Trait::Tensor]), LeakClass::CachedMethod, line, "basis");
+    check(&cache(&[Trait::Tensor]), LeakClass::UnboundedCache, line, "basis");
 }
 
 #[test]
 fn what_elements_are_names_the_class() {
-    let check_traits = |name: &str, traits: &[&str], class: LeakClass, line: &str| {
+    let check_traits = |name: &str, traits: &[Trait], class: LeakClass, line: &str| {
         let holder = attribute(1, "trainer", "Trainer", name);
         let run = leak().grown(ContainerKind::List, holder, elements(5 * MB / 2, traits), lengths());
         check(&run, class, line, &format!("self.{name}"));
     };
     let failure = "self.failures.append(exc)";
-    check_traits("failures", &["exception", "tensor", "graph"], LeakClass::ExceptionKeepsFrames, failure);
-    check_traits("failures", &["optimizer", "tensor"], LeakClass::OptimizerRecreated, failure);
-    check_traits("failures", &["log-record"], LeakClass::LogRecordsKept, failure);
+    check_traits(
+        "failures",
+        &[Trait::Exception, Trait::Tensor, Trait::Graph],
+        LeakClass::ExceptionKeepsFrames,
+        failure,
+    );
+    check_traits("failures", &[Trait::Optimizer, Trait::Tensor], LeakClass::OptimizerRecreated, failure);
+    check_traits("failures", &[Trait::LogRecord], LeakClass::LogRecordsKept, failure);
     // A tuple with the exception in it: only the source tells.
-    check_traits("failures", &["frame"], LeakClass::ExceptionKeepsFrames, failure);
+    check_traits("failures", &[Trait::Frame], LeakClass::ExceptionKeepsFrames, failure);
     let task = "self.tasks.append(lambda: loss.mean())";
-    check_traits("tasks", &["function", "tensor", "graph"], LeakClass::CallbackKeepsTensor, task);
-    check_traits("tasks", &["tensor"], LeakClass::UnboundedHistory, task);
+    check_traits(
+        "tasks",
+        &[Trait::Function, Trait::Tensor, Trait::Graph],
+        LeakClass::CallbackKeepsTensor,
+        task,
+    );
+    check_traits("tasks", &[Trait::Tensor], LeakClass::UnboundedHistory, task);
 }
 
 #[test]
@@ -291,7 +306,7 @@ fn rows_of_scalars_in_a_local_list() {
     let run = leak().grown(
         ContainerKind::List,
         local(1, "Trainer.validate", "rows"),
-        elements(5 * MB / 2, &["record"]),
+        elements(5 * MB / 2, &[Trait::Record]),
         lengths(),
     );
     check(&run, LeakClass::RowsKeptUntilEnd, "rows.append(", "rows");
@@ -300,7 +315,7 @@ fn rows_of_scalars_in_a_local_list() {
 
 #[test]
 fn a_list_of_the_module() {
-    let contents = elements(5 * MB / 2, &["tensor"]);
+    let contents = elements(5 * MB / 2, &[Trait::Tensor]);
     let run = leak().grown(ContainerKind::List, global(1, "RESULTS"), contents, lengths()).traced(
         1,
         "RESULTS.append",
@@ -311,7 +326,7 @@ fn a_list_of_the_module() {
 
 #[test]
 fn small_views_of_large_storages() {
-    let mut contents = elements(5 * MB / 2, &["tensor"]);
+    let mut contents = elements(5 * MB / 2, &[Trait::Tensor]);
     (contents.tensor_bytes_per_element, contents.viewed_bytes_per_element) = (5 * MB / 2, 4096);
     let holder = attribute(1, "trainer", "Trainer", "ious");
     let run = leak().grown(ContainerKind::List, holder, contents, lengths());
@@ -320,19 +335,22 @@ fn small_views_of_large_storages() {
 
 #[test]
 fn views_of_arrays_are_copied_and_those_of_tensors_cloned() {
-    let fixed = |fact: &str| {
+    let fixed = |fact: Trait| {
         let mut contents = elements(5 * MB / 2, &[fact]);
         (contents.tensor_bytes_per_element, contents.viewed_bytes_per_element) = (5 * MB / 2, 4096);
         let holder = attribute(1, "trainer", "Trainer", "ious");
         let finding = leak().grown(ContainerKind::List, holder, contents, lengths()).finding();
         finding.fix.expect("an edit").edits[0].content.clone()
     };
-    assert_eq!((fixed("tensor").as_str(), fixed("array").as_str()), ("loss.clone()", "loss.copy()"));
+    assert_eq!(
+        (fixed(Trait::Tensor).as_str(), fixed(Trait::Array).as_str()),
+        ("loss.clone()", "loss.copy()")
+    );
 }
 
 #[test]
 fn a_chain_is_told_by_its_end_and_by_what_links_it() {
-    let contents = elements(5 * MB / 2, &["tensor", "lasts", "link:before"]);
+    let contents = elements(5 * MB / 2, &[Trait::Tensor, Trait::Lasts, Trait::Link("before".into())]);
     let holder = attribute(1, "trainer", "Trainer", "hidden");
     let run = leak().grown(ContainerKind::Chain, holder, contents, lengths()).traced(
         1,
@@ -350,8 +368,8 @@ fn a_chain_is_told_by_its_end_and_by_what_links_it() {
 #[test]
 fn what_was_found_by_what_lasts_is_surer_than_a_look_at_the_elements() {
     let holder = attribute(1, "trainer", "Trainer", "tasks");
-    let run = leak().grown(ContainerKind::Set, holder, elements(100, &["shared"]), lengths());
-    let run = run.say(Contents { id: 1, boundary: 7, ..elements(5 * MB / 2, &["lasts"]) });
+    let run = leak().grown(ContainerKind::Set, holder, elements(100, &[Trait::Shared]), lengths());
+    let run = run.say(Contents { id: 1, boundary: 7, ..elements(5 * MB / 2, &[Trait::Lasts]) });
     let growth = run.finding().growth.expect("it grows");
     assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.01, "{growth:?}");
 }
@@ -361,7 +379,7 @@ fn a_dict_of_every_thread_tells_of_threads() {
     let mut holder = global(1, "RESULTS");
     holder.path.last_mut().expect("a global").type_name = "_thread._local".into();
     holder.path.push(PathStep { kind: StepKind::Internal, ..PathStep::default() });
-    let run = leak().grown(ContainerKind::Dict, holder, elements(5 * MB / 2, &["tensor"]), lengths());
+    let run = leak().grown(ContainerKind::Dict, holder, elements(5 * MB / 2, &[Trait::Tensor]), lengths());
     assert_eq!(run.finding().class, LeakClass::ThreadNeverEnds);
 }
 
@@ -392,7 +410,7 @@ for epoch in range(8):
 fn hooks_blame_the_registering_call() {
     let mut holder = attribute(1, "model", "Net", "_forward_hooks");
     holder.path.push(PathStep { kind: StepKind::Internal, ..PathStep::default() });
-    let contents = elements(5 * MB / 2, &["function", "tensor"]);
+    let contents = elements(5 * MB / 2, &[Trait::Function, Trait::Tensor]);
     let mut run = leak().grown(ContainerKind::Dict, holder, contents, lengths());
     let line = run.line("layer.register_forward_hook");
     run = run.say(caulk_core::wire::TraceHit {
@@ -438,7 +456,7 @@ fn graphs_in_a_local_list_are_a_matter_of_the_epoch() {
         .grown(
             ContainerKind::List,
             local(1, "Trainer.validate", "rows"),
-            elements(5 * MB / 2, &["tensor", "graph"]),
+            elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph]),
             [100],
         )
         .peak(peak);
@@ -457,7 +475,7 @@ fn the_state_of_an_optimizer_grows_by_the_line_that_adds_parameters() {
         state.owner_type = "torch.optim.adam.Adam".into();
         let run = Run::of(&source)
             .epochs(rising(400 * MB, 10 * MB, 8))
-            .grown(ContainerKind::Dict, state, elements(5 * MB, &["tensor"]), rising(8, 2, 8))
+            .grown(ContainerKind::Dict, state, elements(5 * MB, &[Trait::Tensor]), rising(8, 2, 8))
             .traced(0, "opt.step()", "train");
         run.finding()
     };
@@ -484,7 +502,7 @@ fn what_stays_of_tensors_without_their_graphs_is_told() {
             tensor_bytes_per_element: 5 * MB / 2 - saved,
             viewed_bytes_per_element: 5 * MB / 2 - saved,
             saved_bytes_per_element: saved,
-            ..elements(5 * MB / 2, &["tensor", "graph"])
+            ..elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph])
         };
         let holder = attribute(1, "trainer", "Trainer", "pages");
         leak().grown(ContainerKind::List, holder, contents, lengths())
@@ -501,11 +519,9 @@ fn what_stays_of_tensors_without_their_graphs_is_told() {
 #[test]
 fn figures_of_the_program_s_own_are_let_go_of_and_not_closed() {
     let holder = attribute(1, "trainer", "Trainer", "pages");
-    let run = leak().grown(ContainerKind::List, holder, elements(5 * MB / 2, &["figure"]), lengths()).traced(
-        1,
-        "self.pages.append(fig)",
-        "Trainer.keep",
-    );
+    let run = leak()
+        .grown(ContainerKind::List, holder, elements(5 * MB / 2, &[Trait::Figure]), lengths())
+        .traced(1, "self.pages.append(fig)", "Trainer.keep");
     check(&run, LeakClass::FigureNotClosed, "self.pages.append(fig)", "self.pages");
     assert!(!change(&run).contains("plt.close"), "{}", change(&run));
 }
@@ -551,7 +567,7 @@ fn artists() -> Holder {
 
 #[test]
 fn what_piles_up_on_one_axes_is_wiped() {
-    let contents = elements(5 * MB / 2, &["shared"]);
+    let contents = elements(5 * MB / 2, &[Trait::Shared]);
     let run = leak().grown(ContainerKind::List, artists(), contents, lengths()).traced(
         1,
         "self.ax.scatter(x, x)",
@@ -565,7 +581,7 @@ fn what_piles_up_on_one_axes_is_wiped() {
 fn a_list_that_nobody_looked_into_is_not_charged_with_what_is_drawn() {
     let names = attribute(2, "trainer", "Trainer", "pages");
     let run = leak()
-        .grown(ContainerKind::List, artists(), elements(5 * MB / 4, &["shared"]), lengths())
+        .grown(ContainerKind::List, artists(), elements(5 * MB / 4, &[Trait::Shared]), lengths())
         .traced(1, "self.ax.scatter(x, x)", "Trainer.draw")
         .grown(ContainerKind::List, names, Contents::default(), lengths())
         .traced(2, "self.pages.append(fig)", "Trainer.keep")
@@ -582,7 +598,8 @@ fn a_list_that_nobody_looked_into_is_not_charged_with_what_is_drawn() {
 #[test]
 fn what_only_refers_to_its_elements_is_not_charged_with_what_is_left() {
     let charged = |type_name: &str| {
-        let contents = Contents { element_types: vec![(type_name.into(), 8)], ..elements(64, &["shared"]) };
+        let contents =
+            Contents { element_types: vec![(type_name.into(), 8)], ..elements(64, &[Trait::Shared]) };
         let holder = attribute(1, "trainer", "Trainer", "pages");
         let run = leak().grown(ContainerKind::List, holder, contents, lengths());
         let run = run.traced(1, "self.pages.append(fig)", "Trainer.keep");
@@ -597,7 +614,7 @@ fn what_only_refers_to_its_elements_is_not_charged_with_what_is_left() {
 fn what_only_refers_to_the_elements_of_a_list_adds_none_to_them() {
     let contents = |type_name: &str| Contents {
         element_types: vec![(type_name.into(), 8)],
-        ..elements(5 * MB / 2, &["tensor"])
+        ..elements(5 * MB / 2, &[Trait::Tensor])
     };
     let line = "self.pages.append(fig)";
     let pages = attribute(1, "trainer", "Trainer", "pages");
@@ -637,7 +654,7 @@ fn a_key_is_sought_in_the_container_that_has_it() {
         holder.path.push(key_step);
         holder.name = key.into();
         let run = Run::of(CURVES).epochs(rising(400 * MB, 10 * MB, 8));
-        let run = run.grown(ContainerKind::List, holder, elements(5 * MB / 2, &["tensor"]), lengths());
+        let run = run.grown(ContainerKind::List, holder, elements(5 * MB / 2, &[Trait::Tensor]), lengths());
         let finding = run.finding();
         (finding.sites[0].line, run.line("self.curves[key]"), run.line("other['g']"))
     };
@@ -665,7 +682,7 @@ def kept():
     let mut registry = library(1, "matplotlib._pylab_helpers", "figs");
     registry.path[1].name = "Gcf".into();
     let run = Run::of(source).epochs(rising(400 * MB, 10 * MB, 8));
-    let run = run.grown(ContainerKind::Dict, registry, elements(5 * MB / 2, &["figure"]), lengths());
+    let run = run.grown(ContainerKind::Dict, registry, elements(5 * MB / 2, &[Trait::Figure]), lengths());
     let finding = run.traced(1, "second = plt", "kept").traced(1, "first = plt", "closed").finding();
     assert_eq!((finding.sites[0].line, finding.twins.len()), (10, 0), "{finding:#?}");
 }

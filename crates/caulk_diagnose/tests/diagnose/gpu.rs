@@ -1,6 +1,6 @@
 //! Memory on a GPU is judged by what its allocator counts: bytes in use say nothing of it.
 
-use caulk_core::wire::{Boundary, CodePlace, ContainerKind, Contents, GpuLine, GpuMade, Message};
+use caulk_core::wire::{Boundary, CodePlace, ContainerKind, Contents, GpuLine, GpuMade, Message, Trait};
 use caulk_core::{GpuSample, LeakClass, Limit, LimitKind, Series, Severity, Slowed, State};
 
 use crate::run::{FILE, MB, Run, elements, global, rising};
@@ -23,7 +23,7 @@ fn run(change: impl Fn(u64, &mut Boundary)) -> Run {
 
 fn kept(run: Run) -> Run {
     let contents =
-        Contents { cuda_bytes_per_element: 10 * MB, ..elements(10 * MB, &["tensor", "device:cuda"]) };
+        Contents { cuda_bytes_per_element: 10 * MB, ..elements(10 * MB, &[Trait::Tensor, Trait::OnCuda]) };
     run.grown(ContainerKind::List, global(0, "KEPT"), contents, rising(1, 1, 8)).traced(
         0,
         "KEPT.append",

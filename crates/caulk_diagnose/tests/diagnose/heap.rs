@@ -2,7 +2,7 @@
 
 use caulk_core::wire::{
     AT_END, Boundary, ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, Holder,
-    MadeBy, Message, TypeCount, Types, Unit,
+    MadeBy, Message, Trait, TypeCount, Types, Unit,
 };
 use caulk_core::{AgentEvent, LineUse, Moment, ProcessRecord, Recording, Role, VerdictUnit};
 use caulk_diagnose::CompareError;
@@ -73,7 +73,7 @@ fn stacks_are_told_from_the_outermost_frame_on_with_what_is_left_over() {
 }
 
 fn leak() -> Run {
-    let kept = elements(10 * MB, &["tensor"]);
+    let kept = elements(10 * MB, &[Trait::Tensor]);
     let mut run = profile(&[(&|epoch| 10 * epoch * MB, MB), (&|_| 5 * MB, MB)]);
     run = run.grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8));
     for boundary in [0, 4, 7] {
@@ -142,7 +142,7 @@ fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_
         node_bytes: MB,
         node_types: vec![("TanhBackward0".into(), 30), ("MulBackward0".into(), 10)],
         made_by: vec![MadeBy { stack: 1, bytes: 12 * MB }, MadeBy { stack: 9, bytes: MB }],
-        ..elements(2 * MB, &["tensor", "graph"])
+        ..elements(2 * MB, &[Trait::Tensor, Trait::Graph])
     };
     let run = profile(&[(&|_| MB, 0), (&|_| MB, 0)]);
     // Four of eight tensors were walked when the list had 8 elements; in the end it has 16.
@@ -158,7 +158,7 @@ fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_
 
 #[test]
 fn a_graph_that_many_elements_share_is_not_counted_for_each_of_them() {
-    let pinned = |traits: &[&str]| {
+    let pinned = |traits: &[Trait]| {
         let sample = Contents { saved_bytes: 5 * MB, graph_nodes: 80, ..elements(MB / 8, traits) };
         let run = profile(&[(&|_| MB, 0)]).grown(
             ContainerKind::List,
@@ -168,15 +168,15 @@ fn a_graph_that_many_elements_share_is_not_counted_for_each_of_them() {
         );
         run.finding().pinned.expect("it pins something")
     };
-    let each = pinned(&["tensor", "graph"]);
+    let each = pinned(&[Trait::Tensor, Trait::Graph]);
     assert_eq!((each.graph_nodes, each.least, each.estimated), (8000, false, true));
-    let shared = pinned(&["tensor", "graph", "overlapping"]);
+    let shared = pinned(&[Trait::Tensor, Trait::Graph, Trait::Overlapping]);
     assert_eq!((shared.graph_nodes, shared.saved_bytes, shared.least), (80, 5 * MB, true));
 }
 
 #[test]
 fn graphs_that_were_gone_through_once_tell_more_than_what_a_few_elements_share_later() {
-    let traits = &["tensor", "graph", "overlapping"];
+    let traits = &[Trait::Tensor, Trait::Graph, Trait::Overlapping];
     let sample = |boundary| Contents {
         boundary,
         sampled: 8,
@@ -348,7 +348,7 @@ fn two_moments_of_a_worker_that_is_made_anew_every_epoch_are_compared_by_names()
                 length(20, 3).into(),
                 Holder { id, ..global(0, "SEEN") }.into(),
                 Holder { id: 20, ..global(0, "FIXED") }.into(),
-                Contents { id, ..elements(MB, &["tensor"]) }.into(),
+                Contents { id, ..elements(MB, &[Trait::Tensor]) }.into(),
                 Types { boundary: 0, rows }.into(),
             ];
             let event = |message| AgentEvent { time_ns: 0, pid: 100 + epoch, message };

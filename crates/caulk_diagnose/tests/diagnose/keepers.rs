@@ -1,8 +1,8 @@
 //! What objects of libraries keep, and what keeps what a line makes.
 
 use caulk_core::wire::{
-    ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Holder, PathStep, StepKind, TraceHit, TypeCount,
-    Types,
+    ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Holder, PathStep, StepKind, TraceHit, Trait,
+    TypeCount, Types,
 };
 use caulk_core::{Confidence, LeakClass, Severity};
 
@@ -42,7 +42,7 @@ fn handlers(run: Run) -> Run {
         complete: true,
         ..Holder::default()
     };
-    run.grown(ContainerKind::List, holder, elements(10 * MB, &["tensor"]), rising(1, 1, 8))
+    run.grown(ContainerKind::List, holder, elements(10 * MB, &[Trait::Tensor]), rising(1, 1, 8))
 }
 
 fn hit(run: &Run, by_user: bool) -> TraceHit {
@@ -92,7 +92,7 @@ fn one_attribute_of_many_objects_is_one_cause() {
     let mut run = Run::of(METERS).epochs(rising(400 * MB, 6 * MB, 8));
     for id in 0..6 {
         let holder = attribute(id, &format!("meters_{id}"), "Meter", "rows");
-        let elements = elements(MB, &["tensor"]);
+        let elements = elements(MB, &[Trait::Tensor]);
         run = run.grown(ContainerKind::List, holder, elements, rising(1, 1, 8));
     }
     let finding = run.traced(2, "self.kept.append", "Meter.update").finding();
@@ -107,7 +107,7 @@ fn what_many_objects_keep_is_weighed_together() {
     let mut run = Run::of(METERS).epochs([400 * MB; 8]);
     for id in 0..20 {
         let holder = attribute(id, &format!("meters_{id}"), "Meter", "rows");
-        run = run.grown(ContainerKind::List, holder, elements(1 << 10, &["tensor"]), rising(1, 1, 8));
+        run = run.grown(ContainerKind::List, holder, elements(1 << 10, &[Trait::Tensor]), rising(1, 1, 8));
     }
     let finding = run.traced(2, "self.kept.append", "Meter.update").finding();
     assert_eq!((finding.sites[0].line, finding.severity), (3, Severity::Info));
@@ -137,7 +137,7 @@ fn made() -> Run {
             .say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() })
             .say(Types { boundary, rows: types });
     }
-    let contents = elements(MB / 400, &["tensor"]);
+    let contents = elements(MB / 400, &[Trait::Tensor]);
     run.grown(ContainerKind::List, attribute(0, "trainer", "Trainer", "outs"), contents, rising(400, 400, 8))
 }
 
@@ -169,7 +169,12 @@ class Node:
             let marks = Holder { file: String::new(), ..marks };
             // Half of them are followed at first, the others to the end.
             let epochs = if id < count / 2 { 6 } else { 12 };
-            run = run.grown(ContainerKind::Dict, marks, elements(8 << 10, &["tensor"]), rising(1, 1, epochs));
+            run = run.grown(
+                ContainerKind::Dict,
+                marks,
+                elements(8 << 10, &[Trait::Tensor]),
+                rising(1, 1, epochs),
+            );
         }
         run.traced(0, "self.marks[epoch]", "Node.mark").diagnose()
     };

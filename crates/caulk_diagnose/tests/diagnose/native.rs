@@ -1,8 +1,8 @@
 //! What native code keeps is told by the line that allocated it, unless something else accounts for the growth.
 
 use caulk_core::wire::{
-    BackwardSite, ContainerKind, ContainerLen, HeapFrame, HeapLive, HeapRow, HeapStack, Message, TypeCount,
-    Types,
+    BackwardSite, ContainerKind, ContainerLen, HeapFrame, HeapLive, HeapRow, HeapStack, Message, Trait,
+    TypeCount, Types,
 };
 use caulk_core::{Confidence, LeakClass, Severity, SiteRole};
 
@@ -93,11 +93,11 @@ fn the_way_to_a_line_is_that_by_which_most_was_allocated() {
 
 #[test]
 fn what_a_container_accounts_for_is_not_told_twice() {
-    let kept = elements(10 * MB, &["tensor"]);
+    let kept = elements(10 * MB, &[Trait::Tensor]);
     let run = leak(10).grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8));
     assert_eq!(run.finding().class, LeakClass::GlobalAccumulation);
     // Both, each with its share.
-    let kept = elements(4 * MB, &["tensor"]);
+    let kept = elements(4 * MB, &[Trait::Tensor]);
     let run = leak(6).grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8));
     let classes: Vec<LeakClass> = run.diagnose().findings.iter().map(|finding| finding.class).collect();
     assert!(classes.contains(&LeakClass::NativeGrowth) && classes.len() == 2, "{classes:?}");
@@ -105,7 +105,7 @@ fn what_a_container_accounts_for_is_not_told_twice() {
 
 #[test]
 fn a_container_without_a_line_of_its_own_is_told_by_the_line_that_allocates_as_much() {
-    let kept = || elements(10 * MB, &["tensor"]);
+    let kept = || elements(10 * MB, &[Trait::Tensor]);
     let unmentioned =
         |run: Run| run.grown(ContainerKind::List, global(0, "ELSEWHERE"), kept(), rising(1, 1, 8));
     let run = unmentioned(leak(10));
@@ -122,7 +122,7 @@ fn a_container_without_a_line_of_its_own_is_told_by_the_line_that_allocates_as_m
         assert_eq!(held.sites, []);
     }
     // Nor one that may be either's.
-    let half = || elements(5 * MB, &["tensor"]);
+    let half = || elements(5 * MB, &[Trait::Tensor]);
     let run = leak(5).grown(ContainerKind::List, global(0, "ELSEWHERE"), half(), rising(1, 1, 8)).grown(
         ContainerKind::List,
         global(1, "NOWHERE"),
@@ -165,7 +165,7 @@ for epoch in range(8):
     }
     let mut registry = library(1, "matplotlib._pylab_helpers", "figs");
     registry.path[1].name = "Gcf".into();
-    let seen = elements(17 << 10, &["figure", "installed", "lasts"]);
+    let seen = elements(17 << 10, &[Trait::Figure, Trait::Installed, Trait::Lasts]);
     let run =
         run.grown(ContainerKind::Dict, registry, seen, rising(1, 1, 8)).traced(1, "plt.subplots", "plot");
     let finding = run.finding();
@@ -203,7 +203,7 @@ def train():
         let rows = vec![row(0, MB * at), row(1, 9 * MB * at)];
         run = run.say(HeapLive { boundary, interval: 524_288, rows, ..HeapLive::default() });
     }
-    let records = elements(5 * MB, &["log-record"]);
+    let records = elements(5 * MB, &[Trait::LogRecord]);
     let run = run.grown(ContainerKind::List, library(1, "logging", "buffer"), records, rising(0, 2, 8));
     let run = run.traced(1, "zeros(2)", "train").traced(1, "1 << 20", "train");
     let finding = run.finding();
@@ -331,7 +331,7 @@ fn kernels_that_the_layers_of_torch_compile_are_but_suspected() {
 
 #[test]
 fn lines_beside_a_graph_that_pins_most_are_the_graph_s() {
-    let classes = |traits: &[&str]| -> Vec<LeakClass> {
+    let classes = |traits: &[Trait]| -> Vec<LeakClass> {
         let run =
             leak(4).grown(ContainerKind::List, global(0, "KEPT"), elements(6 * MB, traits), rising(1, 1, 8));
         // Nor does resident memory say that the container has it all.
@@ -344,8 +344,8 @@ fn lines_beside_a_graph_that_pins_most_are_the_graph_s() {
         });
         run.diagnose().findings.iter().map(|finding| finding.class).collect()
     };
-    assert_eq!(classes(&["tensor"]), [LeakClass::GlobalAccumulation, LeakClass::NativeGrowth]);
-    assert_eq!(classes(&["tensor", "graph"]).len(), 1);
+    assert_eq!(classes(&[Trait::Tensor]), [LeakClass::GlobalAccumulation, LeakClass::NativeGrowth]);
+    assert_eq!(classes(&[Trait::Tensor, Trait::Graph]).len(), 1);
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn a_line_that_only_allocates_does_not_outrank_the_container_that_keeps_what_it_
             }];
             run = run.say(Types { boundary, rows });
         }
-        let kept = elements(kept, &["tensor"]);
+        let kept = elements(kept, &[Trait::Tensor]);
         run.grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8))
             .traced(0, "KEPT.append", "train")
             .diagnose()
@@ -438,7 +438,7 @@ fn a_line_whose_growth_a_container_explains_is_not_told_again() {
     // Most of half of it is kept by the list that line 1 grows, half by nobody who is known.
     let run = lines(&[5 * MB, 5 * MB], MB / 100);
     assert_eq!(named(&run), [1, 2]);
-    let kept = elements(4 * MB, &["tensor"]);
+    let kept = elements(4 * MB, &[Trait::Tensor]);
     let run =
         run.grown(ContainerKind::List, global(0, "KEPT"), kept, rising(1, 1, 8)).traced(0, "load()", "load");
     let findings = run.diagnose().findings;

@@ -1,6 +1,8 @@
 //! What source alone shows is told with what the run saw.
 
-use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, TypeCount, Types};
+use caulk_core::wire::{
+    ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Trait, TypeCount, Types,
+};
 use caulk_core::{Confidence, LeakClass, Severity};
 
 use crate::run::{FILE, MB, Run, attribute, elements, library, rising};
@@ -49,7 +51,12 @@ fn leak() -> Run {
 fn a_line_that_was_seen_gets_its_story_and_its_twins() {
     let ious = attribute(0, "trainer", "Trainer", "ious");
     let run = leak()
-        .grown(ContainerKind::List, ious, elements(5 * MB / 2, &["tensor", "graph"]), rising(4, 4, 8))
+        .grown(
+            ContainerKind::List,
+            ious,
+            elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph]),
+            rising(4, 4, 8),
+        )
         .traced(0, "self.ious.append", "Trainer.validate");
     let (alone, joined) = (run.finding(), run.diagnose_checked().findings.remove(0));
     assert_eq!((joined.class, joined.confidence), (alone.class, Confidence::Proved));
@@ -71,7 +78,12 @@ fn of_many_twins_the_first_are_named_and_the_others_counted() {
     let ious = attribute(0, "trainer", "Trainer", "ious");
     let run = started(Run::of(&source)).epochs(rising(400 * MB, 10 * MB, 8));
     let run = run
-        .grown(ContainerKind::List, ious, elements(5 * MB / 2, &["tensor", "graph"]), rising(4, 4, 8))
+        .grown(
+            ContainerKind::List,
+            ious,
+            elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph]),
+            rising(4, 4, 8),
+        )
         .traced(0, "self.ious.append(iou)", "Trainer.validate");
     let finding = run.diagnose_checked().findings.remove(0);
     assert_eq!((finding.twins.len(), finding.more_twins), (20, 40), "{:#?}", finding.twins);
@@ -80,7 +92,7 @@ fn of_many_twins_the_first_are_named_and_the_others_counted() {
 #[test]
 fn the_only_line_that_does_it_is_named_though_nobody_watched() {
     let figures = library(0, "matplotlib._pylab_helpers", "figs");
-    let contents = elements(5 * MB / 2, &["figure"]);
+    let contents = elements(5 * MB / 2, &[Trait::Figure]);
     let run = leak().grown(ContainerKind::Dict, figures, contents, rising(4, 4, 8));
     assert_eq!(run.finding().sites, []);
     let joined = run.diagnose_checked().findings.remove(0);
@@ -101,7 +113,7 @@ fn growth_that_nothing_explains_names_the_suspects() {
 #[test]
 fn a_pattern_of_another_name_is_not_taken_for_what_grew() {
     let other = attribute(0, "other", "Other", "rows");
-    let contents = elements(5 * MB / 2, &["tensor", "graph"]);
+    let contents = elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph]);
     let run = leak().grown(ContainerKind::List, other, contents, rising(4, 4, 8));
     let findings = run.diagnose_checked().findings;
     let grew = findings.iter().find(|finding| finding.holder == "other.rows").expect("what grew");
@@ -190,15 +202,15 @@ fn what_stores_that_which_a_line_makes_is_told_by_the_source() {
 
 #[test]
 fn tensors_that_were_seen_to_have_no_graph_are_not_detached() {
-    let class = |traits: &[&str]| {
+    let class = |traits: &[Trait]| {
         let ious = attribute(0, "trainer", "Trainer", "ious");
         let run = leak().grown(ContainerKind::List, ious, elements(5 * MB / 2, traits), rising(4, 4, 8));
         let finding =
             run.traced(0, "self.ious.append", "Trainer.validate").diagnose_checked().findings.remove(0);
         (finding.class, finding.fix.map_or_else(String::new, |fix| fix.description))
     };
-    let (kept, change) = class(&["tensor", "graph"]);
+    let (kept, change) = class(&[Trait::Tensor, Trait::Graph]);
     assert!(kept == LeakClass::GraphKeptInContainer && change.contains("detach"), "{kept}: {change}");
-    let (kept, change) = class(&["tensor"]);
+    let (kept, change) = class(&[Trait::Tensor]);
     assert!(kept == LeakClass::UnboundedHistory && !change.contains("detach"), "{kept}: {change}");
 }

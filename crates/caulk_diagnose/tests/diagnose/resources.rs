@@ -1,7 +1,7 @@
 //! Threads, open files and segments that become more: what they are, and where they are made.
 
 use caulk_core::wire::{
-    CodePlace, ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Kin, LoopSite, Message, Opened,
+    CodePlace, ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Kin, LoopSite, Message, Opened, Trait,
 };
 use caulk_core::{Confidence, Finding, LeakClass, Series, Severity};
 
@@ -172,7 +172,7 @@ fn threads_hold_what_they_allocate() {
 fn what_a_library_notes_of_each_thread_is_their_matter() {
     let grown = |module| {
         let run = run_of("write", rising(400 * MB, MB, 8));
-        let contents = elements(MB, &["tensor"]);
+        let contents = elements(MB, &[Trait::Tensor]);
         let run = run.grown(ContainerKind::Dict, library(1, module, "_dangling"), contents, 1..9);
         let findings = run.traced(1, "target=write", "<module>").diagnose().findings;
         findings

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use caulk_check::{Job, Selection};
 use caulk_core::wire::{
     BackwardSite, Boundary, ContainerKind, ContainerLen, Contents, Holder, Message, PathStep, Peak, Phase,
-    StepKind, TraceHit, Unit,
+    StepKind, TraceHit, Trait, Unit,
 };
 use caulk_core::{
     AgentEvent, Comparison, Diagnostic, Finding, Limits, LineUse, ProcessRecord, Recording, Role, Sample,
@@ -266,15 +266,15 @@ pub(crate) fn library(id: u32, module: &str, name: &str) -> Holder {
 }
 
 /// Elements of so many bytes with these facts.
-pub(crate) fn elements(bytes: u64, traits: &[&str]) -> Contents {
-    let has = |fact: &str| traits.contains(&fact);
+pub(crate) fn elements(bytes: u64, traits: &[Trait]) -> Contents {
+    let has = |fact: Trait| traits.contains(&fact);
     Contents {
         bytes_per_element: bytes,
-        tensor_bytes_per_element: if has("tensor") || has("array") { bytes / 2 } else { 0 },
-        saved_bytes_per_element: if has("graph") { bytes / 2 } else { 0 },
-        viewed_bytes_per_element: if has("tensor") || has("array") { bytes / 2 } else { 0 },
-        graph_nodes: if has("graph") { 96 } else { 0 },
-        traits: traits.iter().map(|&fact| fact.to_owned()).collect(),
+        tensor_bytes_per_element: if has(Trait::Tensor) || has(Trait::Array) { bytes / 2 } else { 0 },
+        saved_bytes_per_element: if has(Trait::Graph) { bytes / 2 } else { 0 },
+        viewed_bytes_per_element: if has(Trait::Tensor) || has(Trait::Array) { bytes / 2 } else { 0 },
+        graph_nodes: if has(Trait::Graph) { 96 } else { 0 },
+        traits: traits.to_vec(),
         element_types: vec![("torch.Tensor".into(), 8)],
         ..Contents::default()
     }

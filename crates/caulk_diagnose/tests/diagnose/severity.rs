@@ -1,6 +1,6 @@
 //! What is worth a word, and how loud.
 
-use caulk_core::wire::{Boundary, ContainerKind, ContainerLen, Contents, Message, Unit};
+use caulk_core::wire::{Boundary, ContainerKind, ContainerLen, Contents, Message, Trait, Unit};
 use caulk_core::{AgentEvent, Confidence, LeakClass, Series, Severity, State, SystemSample};
 
 use crate::run::{MB, Run, attribute, elements, library, rising};
@@ -18,7 +18,7 @@ class Trainer:
 ";
 
 fn ious(run: Run, lengths: impl IntoIterator<Item = u64>) -> Run {
-    let contents = elements(5 * MB / 2, &["tensor", "graph"]);
+    let contents = elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph]);
     run.grown(ContainerKind::List, attribute(1, "trainer", "Trainer", "ious"), contents, lengths)
 }
 
@@ -48,7 +48,7 @@ fn what_would_take_for_ever_to_weigh_is_not_told_once_the_bytes_are_flat() {
     let run = Run::of(SOURCE).epochs([400 * MB; 8]).grown(
         ContainerKind::List,
         attribute(2, "trainer", "Trainer", "losses"),
-        elements(32, &["scalar"]),
+        elements(32, &[Trait::Scalar]),
         rising(1, 1, 8),
     );
     assert_eq!(run.diagnose().findings, []);
@@ -56,7 +56,7 @@ fn what_would_take_for_ever_to_weigh_is_not_told_once_the_bytes_are_flat() {
 
 #[test]
 fn one_float_per_epoch_beside_a_leak_is_not_told() {
-    let scalars = elements(32, &["scalar"]);
+    let scalars = elements(32, &[Trait::Scalar]);
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).grown(
         ContainerKind::List,
         attribute(2, "trainer", "Trainer", "losses"),
@@ -98,7 +98,7 @@ fn what_fills_up_to_a_bound_is_no_leak() {
 
 #[test]
 fn what_filled_up_fast_takes_nothing_from_a_leak() {
-    let full = elements(25 * MB, &["tensor", "capacity:64"]);
+    let full = elements(25 * MB, &[Trait::Tensor, Trait::Capacity(64)]);
     let run = filling(SOURCE).grown(
         ContainerKind::Deque,
         attribute(2, "trainer", "Trainer", "losses"),
@@ -114,7 +114,7 @@ fn what_filled_up_fast_takes_nothing_from_a_leak() {
 
 #[test]
 fn a_container_says_itself_how_much_it_holds() {
-    let contents = elements(5 * MB / 2, &["tensor", "graph", "capacity:64"]);
+    let contents = elements(5 * MB / 2, &[Trait::Tensor, Trait::Graph, Trait::Capacity(64)]);
     let ious = attribute(1, "trainer", "Trainer", "ious");
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8));
     let run = run.grown(ContainerKind::Deque, ious, contents, rising(4, 4, 8));
@@ -139,7 +139,7 @@ fn a_graph_that_is_made_anew_between_looks_is_no_state_that_is_fed_back() {
             let nodes = 100 * (1 + u64::from(boundary));
             let (oldest, newest) =
                 (u64::from(boundary) * 10_000 * renewed, u64::from(boundary) * 10_000 + nodes);
-            let traits = vec!["tensor".into(), "graph".into(), format!("numbers:{oldest}:{newest}")];
+            let traits = vec![Trait::Tensor, Trait::Graph, Trait::Numbers { oldest, newest }];
             let graph = Contents {
                 id: 1,
                 boundary,
@@ -179,7 +179,7 @@ fn what_a_library_keeps_is_not_told_unless_it_weighs() {
         let holder = library(1, "torch._dynamo", "cache");
         Run::of(SOURCE)
             .epochs(rising(400 * MB, 10 * MB, 8))
-            .grown(ContainerKind::Dict, holder, elements(bytes, &["array"]), rising(4, 4, 8))
+            .grown(ContainerKind::Dict, holder, elements(bytes, &[Trait::Array]), rising(4, 4, 8))
             .diagnose()
     };
     assert_eq!(kept(1024).findings, []);
@@ -205,7 +205,7 @@ fn before_five_epochs_exact_witnesses_only_suspect() {
 
 #[test]
 fn one_line_that_grows_several_containers_is_one_finding() {
-    let contents = || elements(MB, &["tensor", "graph"]);
+    let contents = || elements(MB, &[Trait::Tensor, Trait::Graph]);
     let mut run = Run::of(SOURCE).epochs(rising(400 * MB, 8 * MB, 8));
     for (id, name) in [(1, "train"), (2, "val")] {
         let mut holder = attribute(id, "meters", "Trainer", "ious");
@@ -227,7 +227,7 @@ fn shared_elements_do_not_outgrow_the_process() {
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).grown(
         ContainerKind::List,
         attribute(1, "trainer", "Trainer", "ious"),
-        elements(10 * MB, &["tensor", "graph"]),
+        elements(10 * MB, &[Trait::Tensor, Trait::Graph]),
         rising(4, 4, 8),
     );
     let growth = run.finding().growth.expect("it grows");
@@ -244,7 +244,7 @@ fn containers_are_followed_where_epochs_cannot_be_told() {
 }
 
 /// Epochs of ten seconds and twenty steps that gain 300 KB, of which elements of so many bytes are a part.
-fn small_run(bytes: u64, facts: &[&str]) -> Run {
+fn small_run(bytes: u64, facts: &[Trait]) -> Run {
     ious(Run::of(SOURCE).epochs(rising(400 * MB, 300_000, 10)), []).grown(
         ContainerKind::List,
         attribute(2, "trainer", "Trainer", "ious"),
@@ -255,20 +255,20 @@ fn small_run(bytes: u64, facts: &[&str]) -> Run {
 
 #[test]
 fn a_small_leak_counts_if_a_day_makes_it_large() {
-    let small = |bytes, facts: &[&str]| {
+    let small = |bytes, facts: &[Trait]| {
         let run = small_run(bytes, facts).traced(2, "self.ious.append", "Trainer.validate");
         let finding = run.finding();
         (finding.confidence, finding.severity)
     };
     // 180 KB per epoch are 1.5 GB in a day: less than what decides about the process.
-    assert_eq!(small(9_000, &["tensor", "graph"]), (Confidence::Proved, Severity::Warning));
+    assert_eq!(small(9_000, &[Trait::Tensor, Trait::Graph]), (Confidence::Proved, Severity::Warning));
     // 30 KB per epoch, but more than 1 KB a step: a twentieth of what is left of the memory.
-    assert_eq!(small(1_500, &["tensor"]).1, Severity::Warning);
-    assert_eq!(small(800, &["tensor"]).1, Severity::Info);
+    assert_eq!(small(1_500, &[Trait::Tensor]).1, Severity::Warning);
+    assert_eq!(small(800, &[Trait::Tensor]).1, Severity::Info);
     // Rows of numbers are what one keeps.
-    assert_eq!(small(9_000, &["record"]).1, Severity::Info);
+    assert_eq!(small(9_000, &[Trait::Record]).1, Severity::Info);
     // Epochs of an hour.
-    let seldom = small_run(9_000, &["tensor"]).edit(|recording| {
+    let seldom = small_run(9_000, &[Trait::Tensor]).edit(|recording| {
         for event in &mut recording.events {
             if let Message::Boundary(boundary) = &mut event.message {
                 boundary.time_ns *= 360;
@@ -280,7 +280,7 @@ fn a_small_leak_counts_if_a_day_makes_it_large() {
 
 #[test]
 fn what_is_proved_and_most_of_the_growth_is_named_whatever_it_is() {
-    let rows = |bytes| small_run(bytes, &["record"]).traced(2, "self.ious.append", "Trainer.validate");
+    let rows = |bytes| small_run(bytes, &[Trait::Record]).traced(2, "self.ious.append", "Trainer.validate");
     let told = |bytes| (rows(bytes).finding().confidence, rows(bytes).finding().severity);
     assert_eq!(told(14_000), (Confidence::Proved, Severity::Warning));
     // Three fifths of it are worth knowing, and explain it.
@@ -314,7 +314,7 @@ fn caulk_does_not_tell_on_itself() {
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).grown(
         ContainerKind::Dict,
         holder,
-        elements(5 * MB / 2, &["tensor"]),
+        elements(5 * MB / 2, &[Trait::Tensor]),
         rising(1, 1, 8),
     );
     assert_eq!(run.diagnose().findings, []);
@@ -326,7 +326,7 @@ fn elements_in_a_web_of_references_are_charged_by_elimination() {
         Run::of(SOURCE).epochs(rising(400 * MB, step, 8)).grown(
             ContainerKind::List,
             attribute(1, "trainer", "Trainer", "ious"),
-            Contents { traits: vec!["shared".into()], ..Contents::default() },
+            Contents { traits: vec![Trait::Shared], ..Contents::default() },
             rising(4, 4, 8),
         )
     };
@@ -340,7 +340,7 @@ fn elements_in_a_web_of_references_are_charged_by_elimination() {
 
 #[test]
 fn tensors_of_parts_of_arrays_are_charged_with_what_they_keep_of_them() {
-    let run = |facts: &[&str]| {
+    let run = |facts: &[Trait]| {
         Run::of(SOURCE)
             .epochs(rising(400 * MB, 10 * MB, 8))
             .grown(
@@ -351,13 +351,13 @@ fn tensors_of_parts_of_arrays_are_charged_with_what_they_keep_of_them() {
             )
             .diagnose()
     };
-    let findings = run(&["tensor", "borrowed"]).findings;
+    let findings = run(&[Trait::Tensor, Trait::Borrowed]).findings;
     let finding = findings.iter().find(|finding| finding.holder == "trainer.ious").expect("it grows");
     assert_eq!((finding.class, finding.severity), (LeakClass::ViewPinsStorage, Severity::Error));
     assert!(finding.pinned.is_none(), "{:?}", finding.pinned);
     let growth = finding.growth.as_ref().expect("it grows");
     assert!((growth.bytes_per_unit / (10.0 * MB as f64) - 1.0).abs() < 0.05, "{growth:?}");
-    let findings = run(&["tensor"]).findings;
+    let findings = run(&[Trait::Tensor]).findings;
     assert!(findings.iter().all(|finding| finding.class != LeakClass::ViewPinsStorage), "{findings:?}");
 }
 
@@ -365,7 +365,7 @@ fn tensors_of_parts_of_arrays_are_charged_with_what_they_keep_of_them() {
 fn elements_that_do_not_tell_what_they_keep_are_charged_with_what_nothing_else_keeps() {
     let charged = |type_name: &str| {
         let contents =
-            Contents { element_types: vec![(type_name.into(), 8)], ..elements(640, &["installed"]) };
+            Contents { element_types: vec![(type_name.into(), 8)], ..elements(640, &[Trait::Installed]) };
         let ious = attribute(1, "trainer", "Trainer", "ious");
         let run = Run::of(SOURCE).epochs(rising(400 * MB, 4 * MB, 8));
         let findings = run.grown(ContainerKind::List, ious, contents, rising(2, 2, 8)).diagnose().findings;
@@ -379,7 +379,7 @@ fn elements_that_do_not_tell_what_they_keep_are_charged_with_what_nothing_else_k
 
 #[test]
 fn what_a_library_notes_of_the_same_elements_does_not_stand_in_the_way() {
-    let shared = || Contents { traits: vec!["shared".into()], ..Contents::default() };
+    let shared = || Contents { traits: vec![Trait::Shared], ..Contents::default() };
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8));
     let ious = attribute(1, "trainer", "Trainer", "ious");
     let run = run.grown(ContainerKind::List, ious, shared(), rising(4, 4, 8));
@@ -399,7 +399,7 @@ fn what_is_seen_behind_a_graph_is_the_least_that_it_keeps() {
             .grown(
                 ContainerKind::List,
                 attribute(1, "trainer", "Trainer", "ious"),
-                elements(bytes, &["tensor", "graph"]),
+                elements(bytes, &[Trait::Tensor, Trait::Graph]),
                 rising(4, 4, 8),
             )
             .finding()
@@ -492,7 +492,7 @@ fn what_is_cut_when_memory_falls_is_no_leak() {
 fn elements_that_would_keep_more_than_there_is_keep_the_same() {
     // Views of one tensor: each seems to pin all of it, and 240 of them 480 MB of the 500 that are in use.
     let views = |bytes: u64| {
-        let contents = elements(bytes, &["tensor"]);
+        let contents = elements(bytes, &[Trait::Tensor]);
         Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).grown(
             ContainerKind::List,
             attribute(1, "trainer", "Trainer", "ious"),
@@ -504,7 +504,7 @@ fn elements_that_would_keep_more_than_there_is_keep_the_same() {
         views(bytes).grown(
             ContainerKind::List,
             attribute(2, "trainer", "Trainer", "losses"),
-            elements(10 * MB, &["tensor"]),
+            elements(10 * MB, &[Trait::Tensor]),
             rising(1, 1, 8),
         )
     };

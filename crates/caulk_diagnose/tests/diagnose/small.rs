@@ -1,6 +1,6 @@
 //! Small growth that exact readings show for certain: called, and as loud as what it comes to in a day.
 
-use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
+use caulk_core::wire::{ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Message, Trait};
 use caulk_core::{LeakClass, Series, Severity, State};
 
 use crate::run::{FILE, MB, Run, attribute, elements, rising};
@@ -102,7 +102,7 @@ fn rows(epoch_lasts: u64) -> Run {
     let run = Run::of(SOURCE).epochs(rising(300 * MB, 200 * KB, 10)).grown(
         ContainerKind::List,
         attribute(2, "trainer", "Trainer", "rows"),
-        elements(480, &["record"]),
+        elements(480, &[Trait::Record]),
         rising(400, 400, 10),
     );
     run.traced(2, "self.rows.append", "Trainer.log").edit(|recording| {

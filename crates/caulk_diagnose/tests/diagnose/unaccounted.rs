@@ -1,6 +1,6 @@
 //! Resident memory that rises though nothing rises that is counted.
 
-use caulk_core::wire::{Boundary, ContainerKind, Message};
+use caulk_core::wire::{Boundary, ContainerKind, Message, Trait};
 use caulk_core::{Confidence, LeakClass, Series, Severity, State};
 
 use crate::run::{MB, Run, attribute, elements, rising};
@@ -12,7 +12,7 @@ class Log:
 ";
 
 /// Twelve epochs in which resident memory rises by 8 MB, and a list of such objects gets longer. `set`: what is known.
-fn run(element_type: &str, traits: &[&str], set: impl Fn(u64, &mut Boundary)) -> Run {
+fn run(element_type: &str, traits: &[Trait], set: impl Fn(u64, &mut Boundary)) -> Run {
     let mut contents = elements(200, traits);
     contents.element_types = vec![(element_type.to_owned(), 8)];
     let level = Run::of(SOURCE).epochs([400 * MB; 12]).edit(|recording| {
@@ -32,7 +32,7 @@ const TABLE: &str = "polars.dataframe.frame.DataFrame";
 
 #[test]
 fn objects_of_a_library_that_does_not_say_what_it_holds_are_charged_with_it() {
-    let run = run(TABLE, &["installed"], |_, _| {});
+    let run = run(TABLE, &[Trait::Installed], |_, _| {});
     let found = run.finding();
     assert_eq!((found.class, found.confidence), (LeakClass::UnboundedHistory, Confidence::Likely));
     assert!(found.severity > Severity::Info && found.sites[0].line == 3, "{found:#?}");
@@ -47,7 +47,8 @@ fn objects_of_a_library_that_does_not_say_what_it_holds_are_charged_with_it() {
 
 #[test]
 fn they_are_charged_with_what_is_mapped_beside_malloc_too() {
-    let run = run(TABLE, &["installed"], |epoch, boundary| boundary.mapped_bytes = (200 + 9 * epoch) * MB);
+    let run =
+        run(TABLE, &[Trait::Installed], |epoch, boundary| boundary.mapped_bytes = (200 + 9 * epoch) * MB);
     let found = run.finding();
     assert!(found.severity > Severity::Info && found.sites[0].line == 3, "{found:#?}");
     let growth = found.growth.expect("it grows");
@@ -63,11 +64,11 @@ fn objects_that_hold_nothing_are_not() {
     };
     // What was set aside before is touched now.
     check("datetime.datetime", &[], |_, _| {});
-    check("float", &["scalar"], |_, _| {});
+    check("float", &[Trait::Scalar], |_, _| {});
     check("records.Summary", &[], |_, _| {});
-    check("torch.Size", &["installed"], |_, _| {});
+    check("torch.Size", &[Trait::Installed], |_, _| {});
     // More was handed out in the beginning than was resident.
-    check(TABLE, &["installed"], |epoch, boundary| boundary.rss_bytes = (100 + 8 * epoch) * MB);
+    check(TABLE, &[Trait::Installed], |epoch, boundary| boundary.rss_bytes = (100 + 8 * epoch) * MB);
     // The allocator accounts for it.
-    check(TABLE, &["installed"], |epoch, boundary| boundary.malloc_free_bytes = epoch * 7 * MB);
+    check(TABLE, &[Trait::Installed], |epoch, boundary| boundary.malloc_free_bytes = epoch * 7 * MB);
 }

@@ -1,7 +1,7 @@
 //! Workers: what they keep themselves, and what they copy by reading it.
 
 use caulk_core::wire::{
-    ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Message,
+    ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Message, Trait,
 };
 use caulk_core::{
     AgentEvent, Confidence, LeakClass, ProcessRecord, Recording, Role, Series, Severity, State,
@@ -56,7 +56,7 @@ fn what_a_worker_keeps_has_a_class_of_its_own() {
     let run = Run::of(SOURCE).epochs(rising(400 * MB, 8 * MB, 9)).grown(
         ContainerKind::Dict,
         attribute(1, "data", "Crops", "crops"),
-        elements(MB, &["tensor"]),
+        elements(MB, &[Trait::Tensor]),
         rising(8, 8, 9),
     );
     let finding = run.traced(1, "self.crops[index] =", "Crops.__getitem__").edit(worker(|_| 0)).finding();
@@ -186,11 +186,11 @@ fn what_slowed_down_in_the_process_that_is_looked_into_explains_its_siblings() {
         diagnosis.findings.iter().map(|finding| finding.class).collect()
     };
     assert_eq!(classes(&alone), [LeakClass::NativeGrowth]);
-    let kept = elements(MB, &["array"]);
+    let kept = elements(MB, &[Trait::Array]);
     let run = pool().grown(ContainerKind::List, global(1, "KEPT"), kept, lengths);
     // Of what no line was seen to grow, nobody knows whether it is the same.
     assert_eq!(classes(&run.edit(second).diagnose()), [LeakClass::NativeGrowth]);
-    let kept = elements(MB, &["array"]);
+    let kept = elements(MB, &[Trait::Array]);
     let run = pool().grown(ContainerKind::List, global(1, "KEPT"), kept, lengths);
     let finding = run.traced(1, "KEPT.append", "prepare").edit(second).finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::WorkerMemoryGrows, Severity::Error));
@@ -205,7 +205,7 @@ fn what_a_pool_holds_together_speaks_for_each_of_its_processes() {
     let own = [206_793, 207_452, 208_637, 209_425, 210_233, 210_668, 210_956, 211_364, 211_894, 212_292];
     let other = [206_923, 207_320, 207_716, 208_766, 209_160, 210_342, 211_786, 212_967, 214_149, 215_067];
     let lengths = own.map(|kilobytes| (kilobytes - 206_000) / 131);
-    let kept = elements(131_000, &["array"]);
+    let kept = elements(131_000, &[Trait::Array]);
     let run = Run::of(POOL).epochs(own.map(|kilobytes| kilobytes * 1000)).edit(worker(|_| 0));
     let run =
         run.grown(ContainerKind::List, global(1, "KEPT"), kept, lengths).traced(1, "KEPT.append", "prepare");

@@ -2,7 +2,7 @@
 //! one are null in the rows of the other.
 
 use arrow_schema::ArrowError;
-use caulk_core::wire::{Contents, Holder, MadeBy, Message, PathStep, StepKind};
+use caulk_core::wire::{Contents, Holder, MadeBy, Message, PathStep, StepKind, Trait};
 
 use super::event::{code, event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
@@ -39,6 +39,8 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         let texts = made.as_ref()?.iter().map(|[stack, bytes]| [stack.as_str(), bytes.as_str()]);
         Some(texts.collect::<Vec<_>>())
     });
+    let traits: Vec<Option<Vec<String>>> =
+        contents().map(|c| Some(c?.traits.iter().map(Trait::to_string).collect())).collect();
     let heads = || holders().zip(contents());
     event_columns(events.clone())
         .text("what", holders().map(|holder| if holder.is_some() { HOLDER } else { CONTENTS }))
@@ -63,7 +65,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .some_u64("saved_bytes", contents().map(|c| Some(c?.saved_bytes)))
         .some_flag("truncated", contents().map(|c| Some(c?.truncated)))
         .counts("node_types", contents().map(|c| Some(c?.node_types.as_slice())))
-        .texts("traits", contents().map(|c| Some(c?.traits.as_slice())))
+        .texts("traits", traits.iter().map(|traits| traits.as_deref()))
         .some_u64("tensors", contents().map(|c| Some(c?.tensors)))
         .some_u64("walked", contents().map(|c| Some(c?.walked)))
         .some_u64("walked_nodes", contents().map(|c| Some(c?.walked_nodes)))
@@ -150,7 +152,7 @@ fn contents(cells: Cells<'_>) -> Result<impl Fn(usize) -> Contents + '_, ArrowEr
         saved_bytes: saved_bytes(row),
         truncated: truncated(row),
         node_types: node_types(row),
-        traits: traits(row),
+        traits: traits(row).iter().map(|text| Trait::from_text(text)).collect(),
         tensors: tensors(row),
         walked: walked(row),
         walked_nodes: nodes(row),

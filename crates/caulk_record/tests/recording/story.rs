@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::{
     BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow,
     HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit,
-    TraceState, TypeCount, Types, Unit,
+    TraceState, Trait, TypeCount, Types, Unit,
 };
 use caulk_core::{
     AgentEvent, Counted, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
@@ -74,7 +74,7 @@ fn contents() -> Contents {
         saved_bytes: 1 << 40,
         truncated: true,
         node_types: vec![("MulBackward0".into(), 5)],
-        traits: vec!["graph".into(), "tensor".into()],
+        traits: vec![Trait::Graph, Trait::Tensor, Trait::Unknown("of-later".into())],
         tensors: 9,
         walked: 7,
         walked_nodes: 84,

@@ -1,6 +1,7 @@
 //! What grows: its length, what holds it, what is in it, which line grows it.
 
 use crate::codec::{codes, records};
+use crate::message::traits::Trait;
 
 codes! {
     /// What kind of thing grows.
@@ -147,10 +148,8 @@ records! {
         truncated: bool,
         /// Node types, most frequent first.
         node_types: Vec<(String, u32)>,
-        /// Facts that decide the class: `graph`, `tensor`, `exception`, `function`, `optimizer`, `module`, `figure`,
-        /// `log-record`, `record` (plain rows), `scalar`, `tensor-key`, `self-key`, `epoch-key`, `device:cuda`, ...
-        /// And `also:FUNCTION:VARIABLE`, of what that local variable refers to as well.
-        traits: Vec<String>,
+        /// Facts that decide the class.
+        traits: Vec<Trait>,
         /// Tensors with a graph in the whole container, as far as they were gone through.
         tensors: u64,
         /// ... of which so many, the youngest, were walked together for the figures that follow; 0 where none was.
