@@ -43,6 +43,8 @@ struct Client {
     /// Process id when it connected; 0 where this process cannot see it.
     pid: u32,
     frames: FrameBuffer,
+    /// It was said that it sends messages which this version does not know.
+    said_unknown: bool,
 }
 
 /// All that are connected.
@@ -58,8 +60,8 @@ pub(crate) enum Heard {
     Message(u32, Box<Message>),
     /// The agent of this process has closed the connection, as it does at the latest when the process ends.
     HungUp(u32),
-    /// A client was closed for this reason.
-    Refused(String),
+    /// For the report: why a client was closed, or that it runs another version.
+    Noted(String),
 }
 
 impl Runtime {
@@ -147,7 +149,7 @@ impl Clients {
             return;
         }
         let pid = peer.pid as u32;
-        self.clients.push(Client { stream, pid, frames: FrameBuffer::default() });
+        self.clients.push(Client { stream, pid, frames: FrameBuffer::default(), said_unknown: false });
     }
 
     /// Descriptors to wait on.
@@ -241,14 +243,23 @@ impl Client {
                     self.identify(&message);
                     heard.push(Heard::Message(self.pid, Box::new(message)));
                 }
-                Err(DecodeError::UnknownTag(_)) => {}
+                Err(error @ (DecodeError::UnknownTag(_) | DecodeError::UnknownCode(..))) => {
+                    if !std::mem::replace(&mut self.said_unknown, true) {
+                        let text = format!(
+                            "process {} runs another version of caulk ({error}): messages that this one does not know \
+                             are left out. Install the same version for the command and the program",
+                            self.pid
+                        );
+                        heard.push(Heard::Noted(text));
+                    }
+                }
                 Err(error) => {
                     let text = format!(
                         "process {} said something that no caulk says ({error}) and is not listened to any more: what \
                          happens inside it from then on is not known",
                         self.pid
                     );
-                    heard.push(Heard::Refused(text));
+                    heard.push(Heard::Noted(text));
                     return false;
                 }
             }
@@ -358,5 +369,21 @@ mod tests {
         }
         let pid = std::process::id();
         assert_eq!(heard, [Heard::Message(pid, Box::new(Bye::default().into())), Heard::HungUp(pid)]);
+    }
+
+    #[test]
+    fn an_agent_of_another_version_is_listened_to_and_noted_once() {
+        let (mut agent, stream) = UnixStream::pair().unwrap();
+        let mut clients = Clients::default();
+        clients.add(stream);
+        // A message of an unknown kind, and a `Boundary` with an unknown unit.
+        let mut bytes = vec![1, 0, 0, 0, 250, 4, 0, 0, 0, 2, 0, 0, 77];
+        Message::from(Bye::default()).encode(&mut bytes);
+        agent.write_all(&bytes).unwrap();
+        let mut heard = Vec::new();
+        clients.hear(&[true], &mut heard);
+        let [Heard::Noted(note), Heard::Message(_, message)] = &heard[..] else { panic!("{heard:?}") };
+        assert!(note.contains("another version of caulk") && note.contains("250"), "{note}");
+        assert_eq!((**message == Bye::default().into(), clients.len()), (true, 1));
     }
 }

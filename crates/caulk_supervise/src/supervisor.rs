@@ -248,7 +248,7 @@ impl Supervisor<'_> {
                         heaps.hung_up(pid);
                     }
                 }
-                Heard::Refused(reason) => self.note(reason),
+                Heard::Noted(reason) => self.note(reason),
             }
         }
         news

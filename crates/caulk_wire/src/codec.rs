@@ -8,6 +8,8 @@ pub enum DecodeError {
     Truncated,
     /// A message of a later version; the frame can be skipped.
     UnknownTag(u8),
+    /// A field holds a code of a later version: of what kind, and its number. The frame can be skipped.
+    UnknownCode(&'static str, u64),
     /// A field holds a value that its type does not have.
     Invalid(&'static str),
 }
@@ -17,6 +19,7 @@ impl std::fmt::Display for DecodeError {
         match self {
             Self::Truncated => f.write_str("message stops in the middle of a field"),
             Self::UnknownTag(tag) => write!(f, "message of unknown kind {tag}"),
+            Self::UnknownCode(kind, code) => write!(f, "message with an unknown {kind}, {code}"),
             Self::Invalid(what) => write!(f, "message holds an impossible {what}"),
         }
     }
@@ -216,7 +219,7 @@ macro_rules! codes {
             fn read(input: &mut &[u8]) -> Result<Self, $crate::codec::DecodeError> {
                 match <u64 as $crate::codec::Field>::read(input)? {
                     $($number => Ok(Self::$variant),)*
-                    _ => Err($crate::codec::DecodeError::Invalid(stringify!($name))),
+                    code => Err($crate::codec::DecodeError::UnknownCode(stringify!($name), code)),
                 }
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! Values and their bytes only: no sockets, files, clocks or threads. A message is one frame: a `u32` length,
 //! a `u8` tag, then the fields in order. A reader that knows fewer fields than were sent ignores the rest of the
-//! frame, and a tag that it does not know decodes to [`DecodeError::UnknownTag`], which is safe to skip.
+//! frame, and a tag that it does not know decodes to [`DecodeError::UnknownTag`], and a code that it
+//! does not know to [`DecodeError::UnknownCode`]: both are safe to skip. Traits are sent by name, and unknown ones are kept.
 
 pub mod board;
 mod codec;

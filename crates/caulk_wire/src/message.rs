@@ -160,6 +160,12 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_code_can_be_skipped() {
+        // `Boundary` 0 at time 0, with a unit of a later version.
+        assert_eq!(Message::decode(&[2, 0, 0, 77]), Err(DecodeError::UnknownCode("Unit", 77)));
+    }
+
+    #[test]
     fn a_foreign_stream_is_refused() {
         let mut buffer = FrameBuffer::default();
         buffer.extend(b"GET / HTTP/1.1");
