@@ -37,6 +37,15 @@ class Run:
         """Findings that claim harm."""
         return [finding for finding in self.findings if finding["severity"] in ALARMING]
 
+    @property
+    def notes(self) -> list[str]:
+        """The texts of all notes."""
+        return [note["text"] for note in self.report["notes"]]
+
+    def notes_about(self, code: str) -> list[str]:
+        """The texts of the notes with this code."""
+        return [note["text"] for note in self.report["notes"] if note["code"] == code]
+
     def verdict(self, series: str = "in_use", role: str = "main") -> dict | None:
         """The judgement on one series of the first process with that role."""
         for verdict in self.report["verdicts"]:

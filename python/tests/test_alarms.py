@@ -16,7 +16,7 @@ for epoch in range(7):
 
 
 def alarms(run) -> list[str]:
-    return [note for note in run.report["notes"] if note.startswith("alarm: ")]
+    return run.notes_about("alarm")
 
 
 def test_growth_and_slow_steps_are_told_once_and_repeated_by_the_report(run_caulk):

@@ -47,7 +47,7 @@ def test_loaders_get_what_the_plan_says_and_never_more(run_caulk, tmp_path):
     assert loaders["batches"]["num_workers"] == 2
     assert loaders["sampler"]["batch_size"] == loaders["iterable"]["batch_size"] == 32
     assert loaders["sampler"]["num_workers"] == loaders["iterable"]["num_workers"] == 2
-    notes = " ".join(run.report["notes"])
+    notes = " ".join(run.notes)
     assert "num_workers 3 -> 1" in notes and "a sampler of its own: left as it is" in notes, notes
     assert "loaders_of_all_kinds.py" in notes and "an iterable data set: left as it is" in notes, notes
     assert "refused: batch_size" in run.stderr
@@ -63,7 +63,7 @@ def test_everything_is_changed_where_the_user_wants_it(run_caulk, tmp_path):
 def test_ranks_are_left_alone(run_caulk, tmp_path):
     run, loaders = applied(run_caulk, tmp_path, WORLD_SIZE="2")
     assert loaders["training"]["num_workers"] == 3
-    assert "a rank of a distributed job: left as it is" in " ".join(run.report["notes"])
+    assert "a rank of a distributed job: left as it is" in " ".join(run.notes)
 
 
 @pytest.mark.full
@@ -77,5 +77,5 @@ def test_loaders_of_a_framework_get_what_the_plan_says(run_caulk, tmp_path, fram
     assert run.code == 0, run.told()
     # Rows in the batches that came, and steps over 64 rows.
     assert json.loads(run.stdout.splitlines()[-1]) == {"training": 8, "validation": 16, "steps": 8}, run.told()
-    told = [note for note in run.report["notes"] if note.startswith("plan for the DataLoader")]
+    told = run.notes_about("applied")
     assert len(told) == 2 and all("framework_loaders.py" in note and "workers" in note for note in told), run.told()

@@ -82,7 +82,7 @@ def test_passes_that_run_at_the_same_time_are_told_apart(run_caulk: Callable[...
 def test_it_is_said_where_lines_of_passes_may_be_taken_for_one_another(run_caulk: Callable[..., Run], name: str):
     run = run_caulk(PROGRAMS / name, str(EPOCHS), str(TAKEN_OVER))
     assert run.code == 0, run.told()
-    said = [note for note in run.report["notes"] if "while several threads ran backward" in note]
+    said = [note for note in run.notes_about("heap-profile") if "while several threads ran backward" in note]
     assert bool(said) == (name == "concurrent_passes.py"), run.told()
 
 

@@ -64,16 +64,14 @@ subprocess.run([sys.executable, "-c", {EPOCHS!r}], env=environment, stderr=subpr
 
 def test_a_sampler_that_the_loader_left_out_is_told(run_caulk):
     run = run_caulk(LEFT_OUT)
-    assert any("the heap sampler was not loaded" in note for note in run.report["notes"]), run.told()
-    assert not any("heap sampler" in note for note in run_caulk(EPOCHS).report["notes"])
+    assert run.notes_about("heap-not-loaded"), run.told()
+    assert not run_caulk(EPOCHS).notes_about("heap-not-loaded")
 
 
 @pytest.mark.parametrize(("allocator", "told"), [("debug", True), ("malloc", False), ("malloc_debug", False)])
 def test_small_objects_that_are_not_seen_are_told(run_caulk, allocator, told):
     run = run_caulk(EPOCHS, env={"PYTHONMALLOC": allocator})
-    assert any("small Python objects are not in the heap profile" in note for note in run.report["notes"]) == told, (
-        run.told()
-    )
+    assert bool(run.notes_about("heap-without-small-objects")) == told, run.told()
 
 
 def test_the_sampler_needs_the_c_library_alone():
@@ -104,4 +102,4 @@ def test_a_program_with_rights_of_its_own_runs_as_it_would_and_is_told(run_caulk
             pytest.skip(f"no rights of its own here: {alone.stdout}{alone.stderr}")
         run = run_caulk([program, elsewhere])
     assert (run.code, run.stdout) == (alone.returncode, alone.stdout), run.told()
-    assert any("rights of its own (setuid, setgid)" in note for note in run.report["notes"]), run.told()
+    assert any("rights of its own (setuid, setgid)" in note for note in run.notes), run.told()

@@ -30,7 +30,7 @@ for epoch in range({EPOCHS}):
 def runs_and_is_told(run, told: str) -> None:
     """The program is as it was, judged by its memory alone, and one line says what is not looked at."""
     assert (run.code, run.stdout.split()) == (0, [str(epoch) for epoch in range(EPOCHS)]), run.told()
-    notes = [note for note in run.report["notes"] if told in note]
+    notes = [note for note in run.notes if told in note]
     assert len(notes) == 1, run.told()
     verdict = run.verdict()
     assert verdict and verdict["state"] == "grows", run.told()
@@ -75,4 +75,4 @@ def test_a_collector_whose_lists_are_not_as_many_as_it_says_is_not_looked_throug
     if is_told:
         runs_and_is_told(run, told)
     else:
-        assert run.code == 0 and not any(told in note for note in run.report["notes"]), run.told()
+        assert run.code == 0 and not any(told in note for note in run.notes), run.told()

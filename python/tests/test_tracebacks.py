@@ -32,7 +32,7 @@ def test_what_a_handler_of_a_signal_raises_amid_a_hook_is_the_programs(run_caulk
     if sys.version_info >= (3, 11):  # The one before takes the traceback from where the error was caught.
         assert not [line for line in run.stdout.splitlines() if "/caulk/_" in line], run.told()
     # Nothing has failed: all is seen to the end, and looked into.
-    assert "14 epochs" in run.stderr and not any("failed" in note for note in run.report["notes"]), run.told()
+    assert "14 epochs" in run.stderr and not run.notes_about("hook-failed"), run.told()
     assert run.alarm_at(program.name, marked_line(program)) is not None, run.told()
 
 
@@ -43,7 +43,7 @@ def test_no_exception_of_a_handler_is_lost_whenever_it_comes(run_caulk):
     assert lines[0] == "enough" or int(lines[0]) > 50, run.told()
     if sys.version_info >= (3, 11):  # As above.
         assert lines[3] == "[]", run.told()
-    assert not any("failed" in note for note in run.report["notes"]), run.told()
+    assert not run.notes_about("hook-failed"), run.told()
 
 
 @pytest.mark.parametrize("signal", ["alarm", "Ctrl-C"])
@@ -60,7 +60,7 @@ def test_what_a_handler_raises_where_time_is_kept_is_the_programs(run_caulk, sig
     run: Run = run_caulk(PROGRAMS / "interrupted.py", f"{signal} {when}")
     expected = "KeyboardInterrupt" if signal == "Ctrl-C" else "OutOfTime"
     assert (run.code, run.stdout) == (0, told.format(expected) + f"{expected}\n"), run.told()
-    assert "ignored" not in run.stderr and not any("failed" in note for note in run.report["notes"]), run.told()
+    assert "ignored" not in run.stderr and not run.notes_about("hook-failed"), run.told()
 
 
 class Late(Exception):

@@ -148,7 +148,7 @@ def test_processes_that_came_and_went_take_no_profile_from_a_pool(run_caulk):
     finding = run.alarm_at(program.name, marked_line(program))
     assert finding is not None and finding["class"] == "native-growth", run.told()
     assert finding["process"]["role"] == "worker", run.told()
-    assert not any("heap profile" in note for note in run.report["notes"]), run.told()
+    assert not run.notes_about("heap-profile"), run.told()
 
 
 def reported(run: Run, *options: object) -> str:
@@ -209,7 +209,7 @@ def ranks(run_caulk, *leaking: str) -> tuple[Run, str]:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     run: Run = run_caulk([*launcher, PROGRAMS / "rank_leaks.py", *leaking])
     assert run.code == 0, run.told()
-    (note,) = [note for note in run.report["notes"] if "2 ranks" in note]
+    (note,) = run.notes_about("ranks")
     return run, note
 
 
@@ -229,7 +229,7 @@ def test_ranks_that_the_program_spawns_have_their_number(run_caulk, kind):
     finding = run.alarm_at(program.name, marked_line(program))
     assert finding is not None, run.told()
     assert finding["process"] == {"role": "rank", "index": 2, "count": 1}, run.told()
-    (note,) = [note for note in run.report["notes"] if "3 ranks" in note]
+    (note,) = run.notes_about("ranks")
     assert "rank 2 stands out" in note, run.told()
 
 

@@ -5,7 +5,8 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{Comparison, Finding, HeapTotal, LineUse, Recording, RunInfo, StackUse};
+use caulk_core::wire::NoteCode;
+use caulk_core::{Comparison, Finding, HeapTotal, LineUse, Note, Recording, RunInfo, StackUse};
 use caulk_diagnose::Sources;
 use caulk_report::{Excerpts, Report};
 use jiff::Timestamp;
@@ -191,7 +192,7 @@ pub(crate) fn runs(info: &RunInfo) -> bool {
 }
 
 /// Files with findings that were changed after the run began: what they say may not be what ran.
-fn edited(sources: &Disk, findings: &[Finding], info: &RunInfo) -> Vec<String> {
+fn edited(sources: &Disk, findings: &[Finding], info: &RunInfo) -> Vec<Note> {
     let Ok(began) = info.started.parse::<Timestamp>() else { return Vec::new() };
     // The start is written in whole seconds.
     let began = SystemTime::from(began) + Duration::from_secs(1);
@@ -201,7 +202,10 @@ fn edited(sources: &Disk, findings: &[Finding], info: &RunInfo) -> Vec<String> {
         let modified = fs::metadata(sources.path(file)).and_then(|found| found.modified());
         modified.is_ok_and(|modified| modified > began)
     };
-    let note = |file: &str| format!("`{file}` was changed after the run began; lines and edits may not fit");
+    let note = |file: &str| {
+        let text = format!("`{file}` was changed after the run began; lines and edits may not fit");
+        Note::new(NoteCode::SourceChanged, text)
+    };
     files.into_iter().filter(changed).map(note).collect()
 }
 

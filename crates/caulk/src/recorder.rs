@@ -3,7 +3,8 @@
 mod store;
 
 use camino::Utf8Path;
-use caulk_core::{AgentEvent, GpuSample, Limits, ProcessRecord, RunInfo, Sample, SystemSample, Target};
+use caulk_core::wire::NoteCode;
+use caulk_core::{AgentEvent, GpuSample, Limits, Note, ProcessRecord, RunInfo, Sample, SystemSample, Target};
 use caulk_record::WriteError;
 use caulk_supervise::{Outcome, RunStart, Sink};
 
@@ -61,8 +62,8 @@ impl Recorder {
         reason: &str,
     ) -> Self {
         let mut info = info(id, target);
-        info.notes
-            .push(format!("there is no recording of this run ({reason}): this report is all that stays"));
+        let text = format!("there is no recording of this run ({reason}): this report is all that stays");
+        info.notes.push(Note::new(NoteCode::RecordsLost, text));
         Self::of(Store::Memory(Box::default()), info, budget, alarms, printer)
     }
 
@@ -117,7 +118,7 @@ impl Recorder {
     fn alarm(&mut self, alarms: &[String]) {
         for text in alarms {
             self.printer.warn(text);
-            self.info.notes.push(format!("alarm: {text}"));
+            self.info.notes.push(Note::new(NoteCode::Alarm, format!("alarm: {text}")));
         }
         if !alarms.is_empty() {
             self.head();
@@ -196,9 +197,9 @@ impl Sink for Recorder {
         }
     }
 
-    fn note(&mut self, text: &str) {
-        self.info.notes.push(text.to_owned());
-        self.unsaid.push(text.to_owned());
+    fn note(&mut self, note: &Note) {
+        self.info.notes.push(note.clone());
+        self.unsaid.push(note.text.clone());
         self.head();
     }
 
@@ -206,7 +207,7 @@ impl Sink for Recorder {
         self.printer.guard(text);
         if self.acts_left > 0 {
             self.acts_left -= 1;
-            self.info.notes.push(format!("guard: {text}"));
+            self.info.notes.push(Note::new(NoteCode::Guard, format!("guard: {text}")));
             self.head();
         }
     }

@@ -52,7 +52,7 @@ fn a_report_can_go_to_a_file() {
     let ended = place.caulk(&["report", "--format", "json", "--output", "report.json"]).code(0);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", ""));
     let document: serde_json::Value = serde_json::from_str(&place.read("report.json")).expect("valid JSON");
-    assert_eq!(document["schema"], 1);
+    assert_eq!(document["schema"], 2);
 }
 
 #[test]

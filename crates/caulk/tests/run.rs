@@ -126,7 +126,7 @@ fn json_is_written_whatever_the_death() {
         let place = Place::new();
         place.caulk(&["run", "--report-json", "report.json", "sh", "-c", script]);
         let document = document(&place, "report.json");
-        assert_eq!(document["schema"], 1);
+        assert_eq!(document["schema"], 2);
         assert_eq!(document["command"], "run");
         assert_eq!(document["run"]["death"][key], value, "{script}: {document:#}");
         assert!(document["verdicts"].is_array() && document["findings"].is_array(), "{document:#}");

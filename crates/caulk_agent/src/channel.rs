@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     fn note(text: &str) -> Message {
-        Message::Note(caulk_wire::Note { code: "test".into(), text: text.into() })
+        Message::Note(caulk_wire::Note { code: caulk_wire::NoteCode::Unnamed, text: text.into() })
     }
 
     fn folder(name: &str) -> std::path::PathBuf {

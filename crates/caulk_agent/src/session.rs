@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use caulk_wire::heap::Refusal;
-use caulk_wire::{Boundary, Note, Phase, Trim, Unit};
+use caulk_wire::{Boundary, Note, NoteCode, Phase, Trim, Unit};
 use pyo3::prelude::*;
 
 mod asked;
@@ -307,7 +307,7 @@ impl Session {
         if self.meter.has_lost_sums() {
             let text = "what malloc has handed out is read less often from now on: something in the program allocates past \
                         the heap sampler and gives back through it, so that its own count does not tell";
-            self.note("sums-lost", text);
+            self.note(NoteCode::SumsLost, text);
         }
         reading
     }
@@ -328,7 +328,7 @@ impl Session {
                 Some(Recorded::TooMany) => {
                     let text = "the lines that make what stays on the GPU are not told: so many blocks are there that \
                                 looking through them would hold the program up";
-                    self.note("gpu-lines", text);
+                    self.note(NoteCode::GpuLines, text);
                 }
                 None => {}
             }
@@ -346,8 +346,8 @@ impl Session {
             return;
         }
         match self.profiler.look(py, unit <= self.tracked) {
-            Some(true) => self.note("profiler-on", kept),
-            Some(false) => self.note("profiler-off", "torch's profiler is off again"),
+            Some(true) => self.note(NoteCode::ProfilerOn, kept),
+            Some(false) => self.note(NoteCode::ProfilerOff, "torch's profiler is off again"),
             None => {}
         }
     }
@@ -407,7 +407,7 @@ impl Session {
             if heap_profile::was_left_out() {
                 let text = "memory that native code allocates is not told by line: the heap sampler was not loaded, as in \
                             programs that run with more rights than their user (setuid, capabilities of a file)";
-                self.note("heap-not-loaded", text);
+                self.note(NoteCode::HeapNotLoaded, text);
             }
             return;
         };
@@ -416,11 +416,11 @@ impl Session {
         if heap_profile::has_debug_pymalloc() {
             let text = "small Python objects are not in the heap profile: Python checks each of them (`PYTHONMALLOC=debug`, \
                         `-X dev`), in ways that allow nobody else between";
-            self.note("heap-without-small-objects", text);
+            self.note(NoteCode::HeapWithoutSmallObjects, text);
         }
         if let Some(reason) = why_no_lines(refusal) {
             let text = format!("memory that native code allocates is not told by line: {reason}");
-            self.note("heap-without-stacks", &text);
+            self.note(NoteCode::HeapWithoutStacks, &text);
         }
     }
 
@@ -434,13 +434,13 @@ impl Session {
     fn say_what_was_left_out(&mut self) {
         let known = self.meter.knows();
         if let Some(text) = self.left_out.readings(self.meter.cost()).filter(|_| known) {
-            self.note("readings-left-out", &text);
+            self.note(NoteCode::ReadingsLeftOut, &text);
         }
         let cost = self.census_costs.last().unwrap_or_default();
         if let Some(text) =
             self.left_out.censuses(cost).filter(|_| self.suspects.is_empty() && !self.too_long)
         {
-            self.note("censuses-left-out", &text);
+            self.note(NoteCode::CensusesLeftOut, &text);
         }
     }
 
@@ -450,8 +450,8 @@ impl Session {
         self.no_census = true;
     }
 
-    fn note(&mut self, code: &str, text: &str) {
-        self.channel.send(&Note { code: code.into(), text: text.into() }.into());
+    fn note(&mut self, code: NoteCode, text: &str) {
+        self.channel.send(&Note { code, text: text.into() }.into());
     }
 }
 

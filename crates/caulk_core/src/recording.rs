@@ -3,7 +3,7 @@
 use caulk_wire::Message;
 use serde::{Deserialize, Serialize};
 
-use crate::GpuSample;
+use crate::{GpuSample, Note};
 
 /// What a process is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -241,7 +241,7 @@ pub struct RunInfo {
     /// The recording was closed in an orderly way.
     pub complete: bool,
     /// Lines that the report should repeat: why something could not be looked at.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Everything that was recorded of one run.

@@ -1,6 +1,7 @@
 //! A program that ended for want of memory: the line that allocated most of what was there at the last look, however few
 //! looks there were.
 
+use caulk_core::wire::NoteCode;
 use caulk_core::{Bytes, Confidence, Finding, LeakClass, Recording, Severity};
 
 use crate::files::Files;
@@ -8,8 +9,6 @@ use crate::heap::{self, held, is_of_user};
 use crate::process::Process;
 use crate::{fix, native};
 
-/// Note of the agent's that an error for want of memory was the last one, and nobody caught it.
-const CODE: &str = "memory-error";
 /// Part of all that was sampled which the line must have.
 const MOST: f64 = 0.5;
 /// Bytes that it must have: less is not what memory ran out of.
@@ -23,7 +22,7 @@ pub(crate) fn finding(
     found: &[Finding],
 ) -> Option<Finding> {
     let failed = recording.info.death.as_ref().is_some_and(|death| death.code.is_some_and(|code| code != 0));
-    let said = process.notes.iter().any(|note| note.code == CODE);
+    let said = process.notes.iter().any(|note| note.code == NoteCode::MemoryError);
     let harms = |finding: &Finding| finding.severity > Severity::Info;
     if !failed || !said || found.iter().any(harms) {
         return None;

@@ -57,6 +57,7 @@ mod unaccounted;
 mod unended;
 mod unexplained;
 mod units;
+mod unknown;
 mod uses;
 mod verdicts;
 mod within;

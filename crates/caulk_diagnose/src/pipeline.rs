@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use caulk_core::wire::{ContainerKind, Note};
+use caulk_core::wire::{ContainerKind, Note as Said, NoteCode};
 use caulk_core::{
-    Finding, GpuUse, LeakClass, Recording, Scope, Series, Severity, Site, Verdict, most_harmful_first,
+    Finding, GpuUse, LeakClass, Note, Recording, Scope, Series, Severity, Site, Verdict, most_harmful_first,
 };
 
 use crate::children::Children;
@@ -14,6 +14,7 @@ use crate::judged::Judged;
 use crate::part::Part;
 use crate::process::Process;
 use crate::unexplained::{is_unexplained, unexplained};
+use crate::unknown;
 use crate::{
     allocated, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left, merge, native, outside,
     page_cache, patterns, peaks, profiler, ranks, resources, retention, sharing, shm_files, stored, suspect,
@@ -30,7 +31,7 @@ pub struct Diagnosis {
     /// What the run's looks at each GPU come to.
     pub gpus: Vec<GpuUse>,
     /// What could not be looked at, and what was looked at in vain; for people.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Part of the growth that cycles must account for, as far as their objects tell, before it is left open whether they are
@@ -53,7 +54,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.findings.push(finding);
         diagnosis.verdicts.extend(verdict);
     }
-    diagnosis.notes.extend(ranks::notes(&parts));
+    diagnosis.notes.extend(coded(NoteCode::Ranks, ranks::notes(&parts)));
     let known = OnceCell::new();
     let patterns = || known.get_or_init(|| sources.patterns(&files_of(&processes))).as_slice();
     for Part { process, judged, mut findings, told, .. } in parts {
@@ -63,19 +64,19 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         stored::name(&files, process, &mut findings);
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
-        diagnosis.notes.extend(gpu_rest::note(recording, process));
+        diagnosis.notes.extend(coded(NoteCode::GpuRest, gpu_rest::note(recording, process)));
         let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
         diagnosis.verdicts.extend(judged.told(within).into_iter().filter(|_| told));
         diagnosis.findings.extend(findings);
     }
     if let Some(verdict) = outside::of_tree(recording, &processes) {
-        diagnosis.notes.extend(outside::note(&verdict, &processes));
+        diagnosis.notes.extend(coded(NoteCode::GrowsOutside, outside::note(&verdict, &processes)));
         diagnosis.verdicts.push(verdict);
     }
-    diagnosis.notes.extend(page_cache::note(recording));
-    diagnosis.notes.extend(shm_files::note(recording));
+    diagnosis.notes.extend(coded(NoteCode::PageCache, page_cache::note(recording)));
+    diagnosis.notes.extend(coded(NoteCode::ShmFiles, shm_files::note(recording)));
     diagnosis.gpus = gpu::devices(recording);
-    diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
+    diagnosis.notes.extend(coded(NoteCode::GpuDevice, gpu::of_devices(&diagnosis.gpus)));
     diagnosis.findings.extend(left::findings(recording));
     if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
         let of_many_lines = |finding: &Finding| resources::are_of_several_kinds(&processes, finding);
@@ -94,6 +95,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     diagnosis.findings = merge::once(merge::by_role(diagnosis.findings));
     most_harmful_first(&mut diagnosis.findings);
     diagnosis.findings.iter_mut().for_each(Finding::cut_twins);
+    diagnosis.notes.extend(coded(NoteCode::OtherVersion, unknown::note(&processes)));
     diagnosis.notes.dedup();
     diagnosis
 }
@@ -190,17 +192,22 @@ fn demote(findings: &mut [Finding], which: fn(&Finding) -> bool) {
         .for_each(|finding| finding.severity = Severity::Info);
 }
 
-fn notes(process: &Process<'_>, judged: &Judged, findings: &[Finding]) -> Vec<String> {
+/// Notes about one thing.
+fn coded(code: NoteCode, texts: impl IntoIterator<Item = String>) -> impl Iterator<Item = Note> {
+    texts.into_iter().map(move |text| Note::new(code.clone(), text))
+}
+
+fn notes(process: &Process<'_>, judged: &Judged, findings: &[Finding]) -> Vec<Note> {
     // A watch that was refused once is no matter where another one has seen lines.
-    let refused = |note: &Note| note.code == "trace-refused" && !process.hits.is_empty();
+    let refused = |note: &Said| note.code == NoteCode::TraceRefused && !process.hits.is_empty();
     let told = process.notes.iter().filter(|note| profiler::is_told(process, note) && !refused(note));
-    let mut notes: Vec<String> = told.map(|note| note.text.clone()).collect();
-    let cannot_look = process.notes.iter().any(|note| note.code.starts_with("census-"));
+    let mut notes: Vec<Note> = told.map(|&note| note.into()).collect();
+    let cannot_look = process.notes.iter().any(|note| note.code.stops_censuses());
     if is_unexplained(judged, findings) && !cannot_look {
-        notes.push(unexplained(process, judged, findings));
+        notes.push(Note::new(NoteCode::Unexplained, unexplained(process, judged, findings)));
     }
-    notes.extend(retention::note(process, findings));
-    notes.extend(gpu::notes(process));
+    notes.extend(coded(NoteCode::AllocatorKeeps, retention::note(process, findings)));
+    notes.extend(coded(NoteCode::GpuAllocator, gpu::notes(process)));
     notes
 }
 

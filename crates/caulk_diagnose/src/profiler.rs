@@ -1,6 +1,6 @@
 //! Memory that a profiler of torch's fills, because nobody stops it.
 
-use caulk_core::wire::Note;
+use caulk_core::wire::{Note, NoteCode};
 use caulk_core::{Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole};
 
 use crate::files::Files;
@@ -10,17 +10,17 @@ use crate::process::Process;
 use crate::units::unit_name;
 
 /// Notes that say whether one is on.
-const CODES: [&str; 2] = ["profiler-on", "profiler-off"];
+const CODES: [NoteCode; 2] = [NoteCode::ProfilerOn, NoteCode::ProfilerOff];
 
 /// Is a note of the process's still true, and of use to people? Of those about a profiler the last, where it is on.
 pub(crate) fn is_told(process: &Process<'_>, note: &Note) -> bool {
-    !CODES.contains(&note.code.as_str()) || (note.code == CODES[0] && is_on(process))
+    !CODES.contains(&note.code) || (note.code == NoteCode::ProfilerOn && is_on(process))
 }
 
 /// Is it on to the end?
 fn is_on(process: &Process<'_>) -> bool {
-    let mut states = process.notes.iter().rev().filter(|note| CODES.contains(&note.code.as_str()));
-    states.next().is_some_and(|note| note.code == CODES[0])
+    let mut states = process.notes.iter().rev().filter(|note| CODES.contains(&note.code));
+    states.next().is_some_and(|note| note.code == NoteCode::ProfilerOn)
 }
 
 /// The profiler, where it is on all the time and growth of which so much is `open` is in no container.

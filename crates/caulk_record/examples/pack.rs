@@ -41,7 +41,12 @@ impl Changes {
         let target = Target { directory: directory.to_owned(), host, ..info.target.clone() };
         let mut info = RunInfo { id, target, ..info.clone() };
         let death = info.death.iter_mut().map(|death| &mut death.text);
-        let texts = info.target.command.iter_mut().chain(&mut info.notes).chain(death);
+        let texts = info
+            .target
+            .command
+            .iter_mut()
+            .chain(info.notes.iter_mut().map(|note| &mut note.text))
+            .chain(death);
         texts.for_each(|text| self.apply(text));
         info
     }

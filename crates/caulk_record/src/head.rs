@@ -111,7 +111,8 @@ fn overlay(map: Map<String, Value>, path: &Utf8Path, problems: &mut Vec<String>)
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use caulk_core::{Death, Limits, Target};
+    use caulk_core::wire::NoteCode;
+    use caulk_core::{Death, Limits, Note, Target};
 
     fn info() -> RunInfo {
         RunInfo {
@@ -127,7 +128,7 @@ mod tests {
             started: "2026-11-21T10:00:00+01:00".into(),
             limits: Limits { physical_bytes: 7, ..Limits::default() },
             death: Some(Death { code: Some(1), signal: None, kill: None, text: "exited".into() }),
-            notes: vec!["one".into()],
+            notes: vec![Note::new(NoteCode::NoAgent, "one")],
             ..RunInfo::default()
         }
     }
@@ -161,6 +162,16 @@ mod tests {
             check(|text| text.replacen('{', "{\"later\": [1],", 1).replace("\"id\": \"x\",", ""));
         assert_eq!(read, RunInfo { id: String::new(), ..info() });
         assert!(problems.is_empty(), "{problems:?}");
+    }
+
+    #[test]
+    fn notes_of_earlier_versions_are_texts() {
+        let (read, problems) = check(|text| {
+            let from = text.find("\"notes\"").unwrap();
+            format!("{}\"notes\": [\"guard: asks\", \"no numpy\"]\n}}\n", &text[..from])
+        });
+        let notes = [Note::new(NoteCode::Guard, "guard: asks"), Note::new(NoteCode::Unnamed, "no numpy")];
+        assert_eq!((read.notes, problems), (notes.to_vec(), Vec::<String>::new()));
     }
 
     #[test]

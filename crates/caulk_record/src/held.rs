@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use caulk_core::wire::Message;
-use caulk_core::{AgentEvent, GpuSample, ProcessRecord, Recording, RunInfo, Sample, SystemSample};
+use caulk_core::wire::{Message, NoteCode};
+use caulk_core::{AgentEvent, GpuSample, Note, ProcessRecord, Recording, RunInfo, Sample, SystemSample};
 
 use crate::record::{Record, Row};
 use crate::thin::Thin;
@@ -72,10 +72,11 @@ impl Held {
         self.close(u64::MAX);
         let mut info = head::cleaned(info);
         if self.lost > 0 {
-            info.notes.push(format!(
+            let text = format!(
                 "{} of the oldest messages of this run were not kept: it was recorded in memory alone",
                 self.lost
-            ));
+            );
+            info.notes.push(Note::new(NoteCode::RecordsLost, text));
         }
         let events = self.events.into_iter().map(|(_, row)| row);
         let rows = self.looks.into_iter().chain(events).chain(self.processes.into_values()).collect();
@@ -192,7 +193,7 @@ mod tests {
         let recording = held.finish(&RunInfo::default());
         assert!((60..64).contains(&recording.events.len()), "{}", recording.events.len());
         assert_eq!(recording.events.last().map(|event| event.time_ns), Some(99));
-        assert!(recording.info.notes[0].starts_with("37 of the oldest"), "{:?}", recording.info.notes);
+        assert!(recording.info.notes[0].text.starts_with("37 of the oldest"), "{:?}", recording.info.notes);
     }
 
     #[test]

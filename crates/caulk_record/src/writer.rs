@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::wire::Message;
-use caulk_core::{AgentEvent, GpuSample, ProcessRecord, RunInfo, Sample, SystemSample};
+use caulk_core::wire::{Message, NoteCode};
+use caulk_core::{AgentEvent, GpuSample, Note, ProcessRecord, RunInfo, Sample, SystemSample};
 
 use crate::finish::Unfinished;
 use crate::index::Index;
@@ -186,11 +186,12 @@ impl Writer {
         }
         let mut info = RunInfo { complete, ..head::cleaned(info) };
         if self.lost > 0 {
-            info.notes.push(format!(
+            let text = format!(
                 "{} records of this run could not be written ({}): the report rests on the others. Make room, or record \
                  elsewhere with `--output DIR`",
                 self.lost, self.reason
-            ));
+            );
+            info.notes.push(Note::new(NoteCode::RecordsLost, text));
         }
         self.write_head(&info);
         self.outcome()

@@ -1,6 +1,6 @@
-//! The report as a JSON document, by the contract of schema 1.
+//! The report as a JSON document, by the contract of schema 2.
 
-use caulk_core::{Finding, GpuUse, RunInfo, Verdict};
+use caulk_core::{Finding, GpuUse, Note, RunInfo, Verdict};
 use serde::Serialize;
 
 use crate::{Life, Report, SCHEMA, Summary, headline};
@@ -19,7 +19,7 @@ struct Document<'a> {
     /// Of a program that uses one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     gpus: &'a [GpuUse],
-    notes: &'a [String],
+    notes: &'a [Note],
     problems: Vec<Problem<'a>>,
     /// Of a command that was started again.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]

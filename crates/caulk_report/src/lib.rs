@@ -38,5 +38,5 @@ pub use report::{Report, Summary};
 pub use text::{TextOptions, text};
 pub use words::{ending, seconds, sentence_case};
 
-/// Version of the JSON document. Fields may be added under one number; their meaning never changes.
-pub const SCHEMA: u32 = 1;
+/// Version of the JSON documents of `run` and `report`. Since 2, notes are objects with a code. Fields may be added under one number; their meaning never changes.
+pub const SCHEMA: u32 = 2;

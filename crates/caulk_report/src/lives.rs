@@ -108,7 +108,8 @@ fn is_same(a: &Finding, b: &Finding) -> bool {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use caulk_core::{Confidence, Death, Growth, LeakClass, RunInfo, Series, Severity, VerdictUnit};
+    use caulk_core::wire::NoteCode;
+    use caulk_core::{Confidence, Death, Growth, LeakClass, Note, RunInfo, Series, Severity, VerdictUnit};
 
     use super::*;
     use crate::Summary;
@@ -119,7 +120,7 @@ mod tests {
         let summary =
             Summary { steps: Some(steps), duration_s: 2.0, peak_bytes: Some(steps), ..Summary::default() };
         let info = RunInfo { death: Some(death), ..RunInfo::default() };
-        Report { info, summary, notes: vec![note.into()], ..Report::default() }
+        Report { info, summary, notes: vec![Note::new(NoteCode::Alarm, note)], ..Report::default() }
     }
 
     #[test]
@@ -129,7 +130,8 @@ mod tests {
         assert_eq!((steps, peak_bytes), (Some(17), Some(9)));
         assert!((duration_s - 6.0).abs() < 1e-9);
         assert_eq!(joined.info.death.and_then(|death| death.code), Some(0));
-        assert_eq!(joined.notes, ["a", "b"]);
+        let notes: Vec<_> = joined.notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(notes, ["a", "b"]);
         let steps: Vec<_> = joined.lives.iter().map(|life| life.steps).collect();
         assert_eq!(steps, [Some(5), Some(9), Some(3)]);
         assert_eq!(joined.lives[0].text(), "5 steps in 2.0 s, peak 5 B; exited with code 1");

@@ -1,6 +1,6 @@
 //! What is shown of a run, and how large it was.
 
-use caulk_core::{Finding, GpuUse, RunInfo, Scope, Severity, Verdict};
+use caulk_core::{Finding, GpuUse, Note, RunInfo, Scope, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::excerpt::Excerpts;
@@ -47,7 +47,7 @@ pub struct Report {
     /// What the run's looks at each GPU come to; empty where it uses none.
     pub gpus: Vec<GpuUse>,
     /// What could not be looked at and why, and other lines for people.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// What could not be read: files, parts of the recording.
     pub problems: Vec<String>,
     /// How large the run was.

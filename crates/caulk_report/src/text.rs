@@ -181,7 +181,7 @@ fn more(page: &mut Page, all: usize, what: &str) {
 
 fn notes(page: &mut Page, report: &Report) {
     let problems = report.problems.iter().map(|problem| ("problem: ", Tone::Warn, problem));
-    let notes = report.notes.iter().map(|note| ("note: ", Tone::Strong, note));
+    let notes = report.notes.iter().map(|note| ("note: ", Tone::Strong, &note.text));
     let mut said: Vec<&str> = Vec::new();
     for (label, tone, text) in problems.chain(notes) {
         if said.contains(&text.as_str()) {

@@ -2,8 +2,9 @@
 
 mod samples;
 
+use caulk_core::wire::NoteCode;
 use caulk_core::{
-    Finding, Kill, LeakClass, Limit, LimitKind, ProcessRef, Scope, Series, Severity, State, Verdict,
+    Finding, Kill, LeakClass, Limit, LimitKind, Note, ProcessRef, Scope, Series, Severity, State, Verdict,
     VerdictUnit,
 };
 use caulk_report::{Excerpts, Report, TextOptions};
@@ -64,9 +65,11 @@ fn a_leak_while_it_still_runs() {
 
 #[test]
 fn growth_without_a_cause() {
-    let note =
-        "looked at 1,204 containers, 3 graphs and 2 threads: none grew in step with the epochs".to_owned();
-    check("growth_without_cause", &Report { verdicts: vec![growing()], notes: vec![note], ..run() });
+    let note = "looked at 1,204 containers, 3 graphs and 2 threads: none grew in step with the epochs";
+    check(
+        "growth_without_cause",
+        &Report { verdicts: vec![growing()], notes: vec![Note::new(NoteCode::Unexplained, note)], ..run() },
+    );
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn a_program_without_torch() {
         bytes_per_epoch: None,
         ..verdict(State::Grows)
     };
-    let note = "torch was not imported: boundaries are cut every 10 s".to_owned();
+    let note = Note::new(NoteCode::NoAgent, "torch was not imported: boundaries are cut every 10 s");
     check("no_torch", &Report { verdicts: vec![flat], notes: vec![note.clone(), note], ..run() });
 }
 
@@ -242,6 +245,6 @@ fn the_document_keeps_its_contract() {
     let empty: serde_json::Value = serde_json::from_str(&caulk_report::json(&run())).expect("valid JSON");
     assert_eq!(empty["verdicts"], serde_json::json!([]));
     assert_eq!(empty["findings"], serde_json::json!([]));
-    assert_eq!(empty["schema"], 1);
+    assert_eq!(empty["schema"], 2);
     assert_eq!(empty["problems"], serde_json::json!([]));
 }

@@ -11,7 +11,7 @@ use std::process::exit;
 use std::time::Duration;
 
 use caulk_core::wire::Message;
-use caulk_core::{AgentEvent, GpuSample, Limits, ProcessRecord, Sample, SystemSample};
+use caulk_core::{AgentEvent, GpuSample, Limits, Note, ProcessRecord, Sample, SystemSample};
 use caulk_supervise::{LaunchError, Options, Progress, RunStart, Sink};
 
 struct Log(BufWriter<File>);
@@ -66,12 +66,12 @@ impl Sink for Log {
         self.0.flush().expect("the log can be written");
     }
 
-    fn note(&mut self, text: &str) {
-        self.line(&format!("note {text}"));
+    fn note(&mut self, note: &Note) {
+        self.line(&format!("note {}", note.text));
     }
 
     fn act(&mut self, text: &str) {
-        self.note(text);
+        self.line(&format!("note {text}"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a run tells whoever started it: all that is seen while it goes on, and how it ended.
 
-use caulk_core::{AgentEvent, Death, GpuSample, Left, Limits, ProcessRecord, Sample, SystemSample};
+use caulk_core::{AgentEvent, Death, GpuSample, Left, Limits, Note, ProcessRecord, Sample, SystemSample};
 
 use crate::guard::Checkpoints;
 
@@ -49,7 +49,7 @@ pub trait Sink {
     /// often.
     fn tick(&mut self, now_ns: u64);
     /// A line that the report should repeat: why something could not be looked at. Each is said once.
-    fn note(&mut self, text: &str);
+    fn note(&mut self, note: &Note);
     /// The guard does something: to be said at once, and repeated by the report.
     fn act(&mut self, text: &str);
 }
@@ -64,7 +64,7 @@ pub struct Outcome {
     /// What the command left behind.
     pub left: Left,
     /// All that [`Sink::note`] was told.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// `CLOCK_MONOTONIC` when the command's end was seen, in nanoseconds.
     pub end_ns: u64,
     /// What the guard makes of it, where there is one.

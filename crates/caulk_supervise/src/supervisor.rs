@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use caulk_core::wire::{Command, Finish, Message, PROTOCOL};
-use caulk_core::{AgentEvent, Left, Role, Sample};
+use caulk_core::wire::{Command, Finish, Message, NoteCode, PROTOCOL};
+use caulk_core::{AgentEvent, Left, Note, Role, Sample};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::time::Timespec;
@@ -90,7 +90,7 @@ struct Supervisor<'a> {
     #[expect(dead_code, reason = "kept for its end")]
     limit: Option<Prepared>,
     silence: Silence,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     period_ns: u64,
     next_look_ns: u64,
     next_tick_ns: u64,
@@ -177,7 +177,7 @@ impl Supervisor<'_> {
         } else {
             return;
         };
-        self.note(note);
+        self.note(NoteCode::OutsideOnly, note);
         self.silence.broken();
     }
 
@@ -248,7 +248,7 @@ impl Supervisor<'_> {
                         heaps.hung_up(pid);
                     }
                 }
-                Heard::Noted(reason) => self.note(reason),
+                Heard::Noted(reason) => self.note(NoteCode::OtherVersion, reason),
             }
         }
         news
@@ -265,11 +265,12 @@ impl Supervisor<'_> {
             self.silence.broken();
             if hello.protocol != PROTOCOL {
                 let theirs = &hello.version;
-                self.note(format!(
+                let text = format!(
                     "process {pid} has another caulk inside, {theirs} with protocol {} instead of {PROTOCOL}: what it says \
                      may be misread; install one version in both environments",
                     hello.protocol
-                ));
+                );
+                self.note(NoteCode::OtherVersion, text);
             }
         }
         if let Message::Boundary(boundary) = &message
@@ -431,7 +432,7 @@ impl Supervisor<'_> {
         self.tell_changes();
         self.release_heaps(now);
         if let Some(reason) = reason {
-            self.note(reason);
+            self.note(NoteCode::NoAgent, reason);
         }
         let period = (cost * LOOK_DUTY).clamp(self.period_ns, LONGEST_PERIOD_NS.max(self.period_ns));
         // In step with the clock, unless that is behind already.
@@ -450,10 +451,11 @@ impl Supervisor<'_> {
         }
     }
 
-    fn note(&mut self, text: String) {
-        if self.notes.len() < MOST_NOTES && !self.notes.contains(&text) {
-            self.sink.note(&text);
-            self.notes.push(text);
+    fn note(&mut self, code: NoteCode, text: String) {
+        let note = Note { code, text };
+        if self.notes.len() < MOST_NOTES && !self.notes.contains(&note) {
+            self.sink.note(&note);
+            self.notes.push(note);
         }
     }
 
@@ -472,13 +474,14 @@ impl Supervisor<'_> {
         }
         let mut death = death::classify(ending, &self.surroundings.evidence());
         if let Some(reason) = self.silence.finish(end_ns) {
-            self.note(reason);
+            self.note(NoteCode::NoAgent, reason);
         }
         if let count @ 1.. = self.tree.unrecorded() {
             let seen = self.tree.seen();
-            self.note(format!(
+            let text = format!(
                 "of {seen} processes the last {count} are recorded only where caulk is inside; of the others the sums tell"
-            ));
+            );
+            self.note(NoteCode::ProcessesLeftOut, text);
         }
         if let Some(guard) = &self.guard {
             guard.see_off(&mut self.tree);
@@ -492,7 +495,7 @@ impl Supervisor<'_> {
             self.look_at_last_heap(pid);
         }
         for line in self.heaps.as_mut().map(Heaps::losses).unwrap_or_default() {
-            self.note(line);
+            self.note(NoteCode::HeapProfile, line);
         }
         self.sink.tick(clock::now_ns());
         let guarded = self.guard.map(|mut guard| {

@@ -226,7 +226,53 @@ macro_rules! codes {
     )*};
 }
 
-pub(crate) use {codes, records};
+/// Declares enums without fields that are sent by name; a name of another version is kept.
+macro_rules! names {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)* })*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$variant_meta])* $variant,)*
+            /// A name of another version.
+            Unknown(String),
+        }
+
+        impl $name {
+            /// Every value that this version knows, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Its name.
+            pub fn as_str(&self) -> &str {
+                match self { $(Self::$variant => $text,)* Self::Unknown(name) => name }
+            }
+
+            /// The value with this name.
+            pub fn from_name(name: &str) -> Self {
+                match name { $($text => Self::$variant,)* _ => Self::Unknown(name.to_owned()) }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl $crate::codec::Field for $name {
+            fn write(&self, out: &mut Vec<u8>) {
+                // As a `String`.
+                <u64 as $crate::codec::Field>::write(&(self.as_str().len() as u64), out);
+                out.extend_from_slice(self.as_str().as_bytes());
+            }
+
+            fn read(input: &mut &[u8]) -> Result<Self, $crate::codec::DecodeError> {
+                <String as $crate::codec::Field>::read(input).map(|name| Self::from_name(&name))
+            }
+        }
+    )*};
+}
+
+pub(crate) use {codes, names, records};
 
 /// Bytes received so far, cut into whole frames.
 #[derive(Debug, Default)]

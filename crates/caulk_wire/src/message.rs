@@ -1,5 +1,6 @@
 //! What agents and the supervisor say to each other: every message, and how it becomes a frame.
 
+mod codes;
 mod container;
 mod heap;
 mod memory;
@@ -7,6 +8,7 @@ mod program;
 mod request;
 mod traits;
 
+pub use codes::{NoteCode, TraceOutcome};
 pub use container::*;
 pub use heap::*;
 pub use memory::*;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use camino::Utf8Path;
-use caulk_core::wire::Message;
+use caulk_core::wire::{Message, NoteCode};
 use caulk_core::{AgentEvent, Finding, Recording, Sample, Severity};
 use caulk_report::{Report, outlook};
 use serde::Serialize;
@@ -17,7 +17,7 @@ const GONE_NS: u64 = 3_000_000_000;
 const SPEED_NS: u64 = 30_000_000_000;
 
 /// Notes of a recording that were warnings when they were said.
-const WARNED: [&str; 2] = ["alarm: ", "guard: "];
+const WARNED: [NoteCode; 2] = [NoteCode::Alarm, NoteCode::Guard];
 
 /// A run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -83,7 +83,7 @@ impl View {
         let summary = &report.summary;
         let forecasts = report.verdicts.iter().filter_map(|verdict| verdict.oom_in_s);
         let leaks = report.findings.iter().filter(|finding| finding.severity > Severity::Info);
-        let warnings = life.info.notes.iter().filter(|note| WARNED.iter().any(|kind| note.starts_with(kind)));
+        let warnings = life.info.notes.iter().filter(|note| WARNED.contains(&note.code));
         Self {
             id: report.info.id.clone(),
             command: life.info.target.command.clone(),
@@ -99,7 +99,7 @@ impl View {
             leaks: leaks.map(place).collect(),
             gpus: gpus(life),
             processes: processes(life, last.time_ns),
-            warnings: warnings.cloned().collect(),
+            warnings: warnings.map(|note| note.text.clone()).collect(),
         }
     }
 }
@@ -175,7 +175,7 @@ fn cpu(series: &[&Sample]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use caulk_core::wire::Boundary;
-    use caulk_core::{LeakClass, ProcessRecord, Role, RunInfo, SystemSample};
+    use caulk_core::{LeakClass, Note, ProcessRecord, Role, RunInfo, SystemSample};
 
     use super::*;
 
@@ -229,7 +229,11 @@ mod tests {
     #[test]
     fn a_run_is_what_its_report_would_say() {
         let finding = Finding { severity: Severity::Error, ..Finding::of(LeakClass::UnboundedHistory) };
-        let notes = vec!["alarm: hot".into(), "no numpy".into(), "guard: asks".into()];
+        let notes = vec![
+            Note::new(NoteCode::Alarm, "alarm: hot"),
+            Note::new(NoteCode::NoAgent, "no numpy"),
+            Note::new(NoteCode::Guard, "guard: asks"),
+        ];
         let life = Recording {
             info: RunInfo { notes, ..RunInfo::default() },
             system: vec![SystemSample { tree_rss_bytes: 9, ..SystemSample::default() }],

@@ -1,7 +1,7 @@
 //! What Python calls: the session's side of `caulk._agent`.
 
 use caulk_wire::{
-    BackwardSite, Bye, CodePlace, Hello, LoopSite, PROTOCOL, Phase, Rank, SOCKET_VARIABLE, Unit,
+    BackwardSite, Bye, CodePlace, Hello, LoopSite, NoteCode, PROTOCOL, Phase, Rank, SOCKET_VARIABLE, Unit,
 };
 use pyo3::prelude::*;
 
@@ -142,7 +142,7 @@ fn made_segment(py: Python<'_>, name: &str) {
 /// One line for the report.
 #[pyfunction]
 fn note(code: &str, text: &str) {
-    guarded(|session| session.note(code, text));
+    guarded(|session| session.note(NoteCode::from_name(code), text));
 }
 
 /// The process ends in an orderly way.
@@ -157,11 +157,14 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) -> PyResult<()> {
                 "{} of the agent's messages were dropped because caulk could not keep up: what they said is missing here",
                 session.channel.dropped()
             );
-            session.note("messages-dropped", &text);
+            session.note(NoteCode::MessagesDropped, &text);
         }
         session.say_what_was_left_out();
         if exhausted::for_want_of_memory(py) {
-            session.note("memory-error", "an error for want of memory ended the program: nobody caught it");
+            session.note(
+                NoteCode::MemoryError,
+                "an error for want of memory ended the program: nobody caught it",
+            );
         }
         let bye = Bye {
             steps,

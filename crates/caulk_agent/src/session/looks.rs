@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caulk_wire::{TypeCount, Types, Unit};
+use caulk_wire::{NoteCode, TypeCount, Types, Unit};
 
 use super::predicted::predicted_cost;
 use super::{Cut, Session};
@@ -98,17 +98,17 @@ impl Session {
     fn without_census(&mut self, failure: Failure) {
         let (code, text) = match failure {
             Failure::Unavailable => (
-                "census-unavailable",
+                NoteCode::CensusUnavailable,
                 "this interpreter's objects cannot be looked through safely, so that no container is named; run the \
                  program with CPython 3.10 to 3.14, as python.org, conda or Debian build it",
             ),
             Failure::TooLong => (
-                "census-too-long",
+                NoteCode::CensusTooLong,
                 "the program holds too many objects to be looked through in the time of a pause, so that containers \
                  that grow may not be named; they are compared again when the objects are fewer",
             ),
             Failure::NoMemory => (
-                "census-without-memory",
+                NoteCode::CensusWithoutMemory,
                 "there was no memory left for comparing what the program holds: no more containers are named",
             ),
         };

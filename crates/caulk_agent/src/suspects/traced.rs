@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caulk_wire::{ContainerKind, Note, TraceHit, TraceState};
+use caulk_wire::{ContainerKind, Note, NoteCode, TraceHit, TraceOutcome, TraceState};
 use pyo3::prelude::*;
 
 use super::Suspects;
@@ -70,7 +70,7 @@ impl Suspects {
                 self.refused += 1;
                 let state = TraceState {
                     ids,
-                    state: "refused".into(),
+                    state: TraceOutcome::Refused,
                     text: reason.clone(),
                     ..TraceState::default()
                 };
@@ -80,7 +80,7 @@ impl Suspects {
                         "which line makes it grow was not watched: {reason}. Lines are told from the source alone, and \
                          none of them is proved"
                     );
-                    channel.send(&Note { code: "trace-refused".into(), text }.into());
+                    channel.send(&Note { code: NoteCode::TraceRefused, text }.into());
                 }
             }
         }
@@ -114,15 +114,17 @@ impl Suspects {
             item.hit = hits.iter().any(|hit| hit.id == item.id);
         }
         let (state, text) = match progress.stopped {
-            Some(reason) => ("stopped", reason),
-            None if progress.blind => ("blind", "watched functions ran but no event was seen".to_owned()),
-            None if hits.is_empty() => ("silent", String::new()),
-            None => ("hit", String::new()),
+            Some(reason) => (TraceOutcome::Stopped, reason),
+            None if progress.blind => {
+                (TraceOutcome::Blind, "watched functions ran but no event was seen".to_owned())
+            }
+            None if hits.is_empty() => (TraceOutcome::Silent, String::new()),
+            None => (TraceOutcome::Hit, String::new()),
         };
         channel.send(
             &TraceState {
                 ids: armed.ids,
-                state: state.into(),
+                state,
                 text,
                 candidates: armed.candidates,
                 armed_ns: monotonic().saturating_sub(armed.since).as_nanos() as u64,

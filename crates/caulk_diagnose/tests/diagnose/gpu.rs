@@ -1,6 +1,8 @@
 //! Memory on a GPU is judged by what its allocator counts: bytes in use say nothing of it.
 
-use caulk_core::wire::{Boundary, CodePlace, ContainerKind, Contents, GpuLine, GpuMade, Message, Trait};
+use caulk_core::wire::{
+    Boundary, CodePlace, ContainerKind, Contents, GpuLine, GpuMade, Message, NoteCode, Trait,
+};
 use caulk_core::{GpuSample, LeakClass, Limit, LimitKind, Series, Severity, Slowed, State};
 
 use crate::run::{FILE, MB, Run, elements, global, rising};
@@ -59,8 +61,7 @@ fn what_the_allocator_suffers_from_is_told() {
             boundary.cuda_reserved_bytes = 3000 * MB;
             change(boundary);
         })
-        .diagnose()
-        .notes
+        .notes()
     };
     assert_eq!(notes(|_| ()), Vec::<String>::new());
     let gaps = notes(|boundary| boundary.cuda_inactive_bytes = 1200 * MB);
@@ -109,14 +110,12 @@ fn a_device_that_the_run_uses_is_told_with_its_part() {
     assert_eq!((gpu.hottest_celsius, gpu.busy_percent), (Some(88), Some(80)));
     assert_eq!(gpu.slowed, [(Slowed::Heat, 50)]);
     assert_eq!((gpu.processes[0].peak_bytes, gpu.processes[0].torch_reserved_bytes), (4 * GB, 3 * GB));
-    assert!(
-        told.notes.contains(
-            &"GPU 1 (NVIDIA A100): at most 30.0 GB of 40.0 GB taken, 4.00 GB of it by this run, where torch had reserved \
-              3.00 GB; at most 88 °C; busy 80 % of the time; slowed down by heat 50 % of the time"
-                .to_owned()
-        ),
-        "{:?}",
-        told.notes
+    assert_eq!(
+        run.note(&NoteCode::GpuDevice).as_deref(),
+        Some(
+            "GPU 1 (NVIDIA A100): at most 30.0 GB of 40.0 GB taken, 4.00 GB of it by this run, where torch had reserved \
+             3.00 GB; at most 88 °C; busy 80 % of the time; slowed down by heat 50 % of the time"
+        )
     );
 }
 
@@ -141,7 +140,11 @@ fn numbers_of_a_container_are_not_taken_for_those_outside() {
     let told = run.diagnose();
     assert_eq!(told.gpus.len(), 2, "nothing says which of them are used");
     assert!(told.gpus.iter().all(|gpu| gpu.processes.is_empty()));
-    assert!(told.notes.iter().any(|note| note.contains("numbers that are known here")), "{:?}", told.notes);
+    assert!(
+        told.notes.iter().any(|note| note.text.contains("numbers that are known here")),
+        "{:?}",
+        told.notes
+    );
 }
 
 /// What torch recorded: most of it made by one line.
@@ -193,7 +196,7 @@ fn what_others_than_torch_take_more_and_more_of_is_told() {
             };
             (0..8).flat_map(look).collect()
         });
-        run.diagnose().notes.into_iter().find(|note| note.contains("something else"))
+        run.note(&NoteCode::GpuRest)
     };
     assert_eq!(told(0), None);
     let note = told(100 * MB).expect("it grows");

@@ -1,8 +1,8 @@
 //! What native code keeps is told by the line that allocated it, unless something else accounts for the growth.
 
 use caulk_core::wire::{
-    BackwardSite, ContainerKind, ContainerLen, HeapFrame, HeapLive, HeapRow, HeapStack, Message, Trait,
-    TypeCount, Types,
+    BackwardSite, ContainerKind, ContainerLen, HeapFrame, HeapLive, HeapRow, HeapStack, Message, NoteCode,
+    Trait, TypeCount, Types,
 };
 use caulk_core::{Confidence, LeakClass, Severity, SiteRole};
 
@@ -135,7 +135,7 @@ fn a_container_without_a_line_of_its_own_is_told_by_the_line_that_allocates_as_m
 
 #[test]
 fn growth_that_no_stack_has_allocated_is_said_to_be_beside_the_profile() {
-    let notes = |native: u64| leak(native).diagnose().notes.join(" ");
+    let notes = |native: u64| leak(native).note(&NoteCode::Unexplained).unwrap_or_default();
     assert!(notes(0).contains("It is not in the heap profile either"), "{}", notes(0));
     assert!(!notes(10).contains("heap profile"), "{}", notes(10));
 }

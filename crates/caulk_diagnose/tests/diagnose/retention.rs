@@ -1,7 +1,7 @@
 //! Resident memory that rises while bytes in use do not, and things that are counted.
 
-use caulk_core::wire::{Kin, Message, Opened, Trim};
-use caulk_core::{LeakClass, Series, Severity, State, Verdict};
+use caulk_core::wire::{Kin, Message, NoteCode, Opened, Trim};
+use caulk_core::{LeakClass, Note, Series, Severity, State, Verdict};
 
 use crate::run::{MB, Run};
 
@@ -53,7 +53,7 @@ fn what_malloc_gives_back_when_asked_is_told_with_a_finding_or_without() {
         |boundary, after_bytes| Trim { boundary, before_bytes: 700 * MB, after_bytes, cost_ns: 2_000_000 };
     let level = run(|_, _| {}).say(trim(4, 500 * MB)).say(trim(8, 690 * MB));
     let note = "`malloc_trim(0)` took resident memory from 700 MB to 500 MB, in 2 ms: the most of 2 times that it was asked";
-    assert_eq!(level.diagnose().notes, [note]);
+    assert_eq!(level.diagnose().notes, [Note::new(NoteCode::AllocatorKeeps, note)]);
     let keeps = run(|epoch, boundary| {
         boundary.rss_bytes += epoch * 10 * MB;
         boundary.malloc_free_bytes = epoch * 9 * MB;

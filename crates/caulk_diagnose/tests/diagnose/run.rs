@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use caulk_check::{Job, Selection};
 use caulk_core::wire::{
-    BackwardSite, Boundary, ContainerKind, ContainerLen, Contents, Holder, Message, PathStep, Peak, Phase,
-    StepKind, TraceHit, Trait, Unit,
+    BackwardSite, Boundary, ContainerKind, ContainerLen, Contents, Holder, Message, NoteCode, PathStep, Peak,
+    Phase, StepKind, TraceHit, Trait, Unit,
 };
 use caulk_core::{
     AgentEvent, Comparison, Diagnostic, Finding, Limits, LineUse, ProcessRecord, Recording, Role, Sample,
@@ -153,6 +153,16 @@ impl Run {
     pub(crate) fn edit(mut self, change: impl FnOnce(&mut Recording)) -> Self {
         change(&mut self.recording);
         self
+    }
+
+    /// The texts of all notes.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.diagnose().notes.into_iter().map(|note| note.text).collect()
+    }
+
+    /// The text of the first note about something.
+    pub(crate) fn note(&self, code: &NoteCode) -> Option<String> {
+        self.diagnose().notes.into_iter().find(|note| note.code == *code).map(|note| note.text)
     }
 
     pub(crate) fn diagnose(&self) -> Diagnosis {

@@ -1,6 +1,8 @@
 //! What is worth a word, and how loud.
 
-use caulk_core::wire::{Boundary, ContainerKind, ContainerLen, Contents, Message, Trait, Unit};
+use caulk_core::wire::{
+    Boundary, ContainerKind, ContainerLen, Contents, Message, Note as Said, NoteCode, Trait, Unit,
+};
 use caulk_core::{AgentEvent, Confidence, LeakClass, Series, Severity, State, SystemSample};
 
 use crate::run::{MB, Run, attribute, elements, library, rising};
@@ -190,9 +192,10 @@ fn what_a_library_keeps_is_not_told_unless_it_weighs() {
 fn growth_without_a_cause_is_told_with_what_was_looked_at() {
     let diagnosis = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).diagnose();
     assert_eq!(diagnosis.findings, []);
-    assert!(diagnosis.notes.iter().any(|note| note.contains("looked at 8 times")), "{:?}", diagnosis.notes);
+    let unexplained = diagnosis.notes.iter().find(|note| note.code == NoteCode::Unexplained).expect("a note");
+    assert!(unexplained.text.contains("looked at 8 times"), "{unexplained:?}");
     let steady = Run::of(SOURCE).epochs([400 * MB; 8]).diagnose();
-    assert_eq!(steady.notes, Vec::<String>::new());
+    assert_eq!(steady.notes, []);
 }
 
 #[test]
@@ -285,8 +288,7 @@ fn what_is_proved_and_most_of_the_growth_is_named_whatever_it_is() {
     assert_eq!(told(14_000), (Confidence::Proved, Severity::Warning));
     // Three fifths of it are worth knowing, and explain it.
     assert_eq!(told(9_000), (Confidence::Proved, Severity::Info));
-    let accounts =
-        |bytes| !rows(bytes).diagnose().notes.join(" ").contains("nothing that was found accounts");
+    let accounts = |bytes| rows(bytes).note(&NoteCode::Unexplained).is_none();
     assert!(accounts(9_000) && !accounts(3_000));
 }
 
@@ -596,4 +598,16 @@ fn what_fills_within_the_last_epochs_explains_no_growth_of_all_of_them() {
     }
     let bytes = run.finding().growth.expect("it grows").bytes_per_unit;
     assert!(bytes < 2.0 * MB as f64, "{bytes}");
+}
+
+#[test]
+fn what_another_version_has_recorded_is_noted_once() {
+    let mut contents = elements(25 * MB, &[Trait::Tensor, Trait::Unknown("on-disk".into())]);
+    contents.id = 1;
+    let run = ious(Run::of(SOURCE).epochs(rising(400 * MB, 25 * MB, 8)), rising(4, 4, 8));
+    assert_eq!(run.note(&NoteCode::OtherVersion), None);
+    let code = NoteCode::Unknown("of-later".into());
+    let run = run.say(contents.clone()).say(contents).say(Said { code, text: "x".into() });
+    let note = run.note(&NoteCode::OtherVersion).expect("a note");
+    assert!(note.contains("`of-later`, `on-disk`"), "{note}");
 }

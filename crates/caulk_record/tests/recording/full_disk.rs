@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use camino::Utf8Path;
-use caulk_core::{Death, RunInfo};
+use caulk_core::{Death, Note, RunInfo};
 use caulk_record::{WriteError, Writer, read};
 
 use crate::story::{folder, info, seconds};
@@ -81,7 +81,7 @@ fn recorder_without_room() {
     warnings += usize::from(writer.finish(&info()).is_err());
     assert_eq!(warnings, 1);
     let notes = read(&folder).unwrap().info.notes;
-    assert!(notes.len() == 1 && notes[0].contains("could not be written"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].text.contains("could not be written"), "{notes:?}");
 }
 
 /// Not a test of its own, as above: the disk is full for a while.
@@ -112,7 +112,7 @@ fn recorder_of_a_disk_that_is_cleared() {
     writer.finish(&info()).unwrap();
     let recording = read(&folder).unwrap();
     assert!(recording.info.complete);
-    assert_eq!(recording.info.notes, Vec::<String>::new());
+    assert_eq!(recording.info.notes, Vec::<Note>::new());
     assert_eq!(recording.problems, Vec::<String>::new());
     assert!(recording.events == crate::story::events(&story));
     // What the ring could not take came thinned.

@@ -3,8 +3,8 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::{
     BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow,
-    HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, PathStep, Peak, Phase, StepKind, TraceHit,
-    TraceState, Trait, TypeCount, Types, Unit,
+    HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, NoteCode, PathStep, Peak, Phase, StepKind,
+    TraceHit, TraceOutcome, TraceState, Trait, TypeCount, Types, Unit,
 };
 use caulk_core::{
     AgentEvent, Counted, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
@@ -168,8 +168,14 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             ..TraceHit::default()
         }
         .into(),
-        TraceState { ids: vec![9, 10], state: "hit".into(), text: "x".into(), candidates: 3, armed_ns: 5 }
-            .into(),
+        TraceState {
+            ids: vec![9, 10],
+            state: TraceOutcome::Hit,
+            text: "x".into(),
+            candidates: 3,
+            armed_ns: 5,
+        }
+        .into(),
         BackwardSite {
             file: file.clone(),
             line,
@@ -181,7 +187,7 @@ pub(crate) fn one_of_each() -> Vec<Item> {
         .into(),
         Peak { boundary: 3, in_use_bytes: 9, baseline_bytes: 4, file, line, function, ids: vec![4, 5] }
             .into(),
-        Note { code: "tracer-in-use".into(), text: "a debugger is active".into() }.into(),
+        Note { code: NoteCode::TraceRefused, text: "a debugger is active".into() }.into(),
         Bye { steps: 100, epochs: 10, cost_ns: 1, longest_pause_ns: 2 }.into(),
     ];
     messages.into_iter().chain(heap_profile()).map(|message| event(1, message)).collect()

@@ -7,7 +7,10 @@ use caulk_core::{
 use serde::Serialize;
 
 use super::CheckReport;
-use crate::{Cells, SCHEMA, ascii};
+use crate::{Cells, ascii};
+
+/// Version of the JSON document of `check`.
+const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -1,6 +1,7 @@
 //! What grows: its length, what holds it, what is in it, which line grows it.
 
 use crate::codec::{codes, records};
+use crate::message::codes::TraceOutcome;
 use crate::message::traits::Trait;
 
 codes! {
@@ -200,8 +201,8 @@ records! {
     TraceState {
         /// Containers that were watched.
         ids: Vec<u32>,
-        /// `hit`, `silent`, `refused`.
-        state: String,
+        /// How it ended.
+        state: TraceOutcome,
         /// Reason, for people.
         text: String,
         /// Functions that were watched.

@@ -1,6 +1,7 @@
 //! What a program is and does: its processes, phases, loops, backward passes, its end.
 
 use crate::codec::{codes, records};
+use crate::message::codes::NoteCode;
 
 codes! {
     /// What one boundary after another counts.
@@ -140,8 +141,8 @@ records! {
 
     /// Something worth one line in the report: a hook that failed, a trace that was not armed.
     Note {
-        /// Stable key: `hook-failed`, `tracer-in-use`, `census-skipped`, ...
-        code: String,
+        /// What it is about.
+        code: NoteCode,
         /// For people.
         text: String,
     }
