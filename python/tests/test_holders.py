@@ -29,21 +29,11 @@ def test_what_grows_beside_a_million_objects_of_data_is_found_and_traced(run_cau
     assert clean.alarms == [], clean.told()
 
 
-OUT_OF_MEMORY = """\
-import resource
-import time
-
-resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
-kept = []
-while True:
-    kept.append(bytearray(4 << 20))
-    time.sleep(0.02)
-"""
-
-
 def test_the_line_at_which_memory_runs_out_is_named_after_seconds(run_caulk):
-    run = run_caulk(OUT_OF_MEMORY)
+    program = PROGRAMS / "memory_runs_out.py"
+    run = run_caulk(program)
     assert run.code == 1 and "MemoryError" in run.stderr
+    assert run.report["run"]["ending"] == {"kind": "memory-error", "type": "MemoryError"}, run.told()
     finding = run.alarms[0]
-    assert finding["sites"][0]["line"] == 7 and finding["container"] == "kept", run.told()
+    assert finding["sites"][0]["line"] == marked_line(program) and finding["container"] == "kept", run.told()
     assert "memory ran out" in finding["message"], run.told()

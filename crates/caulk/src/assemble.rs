@@ -89,6 +89,7 @@ fn judged(recording: Recording, folder: Option<&Utf8Path>) -> Report {
     notes.extend(edited(&sources, &diagnosis.findings, &recording.info));
     Report {
         command: "run".into(),
+        ending: caulk_diagnose::ending(&recording),
         running,
         folder: folder.map(short).unwrap_or_default(),
         verdicts: diagnosis.verdicts,

@@ -7,6 +7,7 @@ mod beside;
 mod bytes;
 mod comparison;
 mod diagnostic;
+mod ending;
 mod finding;
 mod gpu;
 mod leak_class;
@@ -25,6 +26,7 @@ pub use bytes::{Bytes, NotASize};
 pub use caulk_wire as wire;
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
 pub use diagnostic::Diagnostic;
+pub use ending::{Ending, EndingKind};
 pub use finding::{
     Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, MOST_TWINS, MadeAt, Pinned,
     Place, Position, Scope, Severity, Site, SiteRole, most_harmful_first,

@@ -11,6 +11,7 @@ mod class;
 mod compare;
 mod covered;
 mod cycles;
+mod ending;
 mod exhausted;
 mod files;
 mod fix;
@@ -64,6 +65,7 @@ mod within;
 mod workers;
 
 pub use crate::compare::{CompareError, compare};
+pub use crate::ending::ending;
 pub use crate::files::Sources;
 pub use crate::pipeline::{Diagnosis, diagnose};
 pub use crate::uses::{lines, stacks, totals};

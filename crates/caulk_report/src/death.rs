@@ -1,6 +1,6 @@
 //! How the run ended, where that is the first thing to say.
 
-use caulk_core::{Death, Kill};
+use caulk_core::{Bytes, Death, Ending, EndingKind, Kill};
 
 use crate::Report;
 use crate::page::Tone;
@@ -42,7 +42,7 @@ pub(crate) fn end(report: &Report) -> Option<End> {
         (_, Some(2), _) => (Tone::Warn, format!("Stopped by Ctrl-C {after}.")),
         (kill, Some(number), _) => (Tone::Bad, signal(number, kill, &after)),
         (_, None, Some(0)) => return None,
-        (_, None, Some(code)) => (Tone::Warn, format!("The program failed {after}: exit code {code}.")),
+        (_, None, Some(code)) => (Tone::Warn, failed(report.ending.as_ref(), code, &after)),
         (_, None, None) => (Tone::Warn, format!("The program ended {after}; how is not known.")),
     };
     // By what a killer was told, or a shell's way of saying that its child was killed; else the sentence has it all.
@@ -50,6 +50,28 @@ pub(crate) fn end(report: &Report) -> Option<End> {
     let detail =
         if telling && !death.text.trim().is_empty() { sentence_case(&death.text) } else { String::new() };
     Some(End { tone, sentence, detail })
+}
+
+/// The end of a program that failed by itself: by its error, where that was seen.
+fn failed(ending: Option<&Ending>, code: i32, after: &str) -> String {
+    let name = ending.and_then(|ending| ending.exception.as_deref());
+    let asked = ending.and_then(|ending| ending.asked_bytes);
+    let asked = asked.map_or_else(String::new, |bytes| format!(" as it asked for {}", Bytes(bytes)));
+    match (ending.map(|ending| ending.kind), name) {
+        (Some(EndingKind::MemoryError), Some(name)) => {
+            format!("The program ran out of memory {after}{asked}: {name}.")
+        }
+        (Some(EndingKind::CudaOutOfMemory), Some(name)) => {
+            format!(
+                "The GPU ran out of memory {after}{}: {name}.",
+                asked.replace("it asked", "the program asked")
+            )
+        }
+        (Some(EndingKind::Exception), Some(name)) => {
+            format!("The program failed {after}: {name}, exit code {code}.")
+        }
+        _ => format!("The program failed {after}: exit code {code}."),
+    }
 }
 
 fn signal(number: i32, kill: Option<Kill>, after: &str) -> String {

@@ -1,6 +1,6 @@
 //! The report as a JSON document, by the contract of schema 2.
 
-use caulk_core::{Finding, GpuUse, Note, RunInfo, Verdict};
+use caulk_core::{Ending, Finding, GpuUse, Note, RunInfo, Verdict};
 use serde::Serialize;
 
 use crate::{Life, Report, SCHEMA, Summary, headline};
@@ -36,6 +36,7 @@ struct Tool<'a> {
 struct Run<'a> {
     running: bool,
     folder: &'a str,
+    ending: Option<&'a Ending>,
     #[serde(flatten)]
     info: &'a RunInfo,
 }
@@ -61,7 +62,12 @@ pub fn json(report: &Report) -> String {
         schema: SCHEMA,
         tool: Tool { name: "caulk", version: env!("CARGO_PKG_VERSION") },
         command: if report.command.is_empty() { "run" } else { &report.command },
-        run: Run { running: report.running, folder: &report.folder, info: &report.info },
+        run: Run {
+            running: report.running,
+            folder: &report.folder,
+            ending: report.ending.as_ref(),
+            info: &report.info,
+        },
         summary: &report.summary,
         leak_found: report.leak_found(),
         outlook: Answer {

@@ -75,6 +75,7 @@ impl Report {
         self.info.death = next.info.death;
         self.info.end_ns = next.info.end_ns;
         self.info.left = next.info.left;
+        self.ending = next.ending;
         self.running = next.running;
         self.excerpts.extend(next.excerpts);
         self.problems.extend(next.problems);

@@ -1,6 +1,6 @@
 //! What is shown of a run, and how large it was.
 
-use caulk_core::{Finding, GpuUse, Note, RunInfo, Scope, Severity, Verdict};
+use caulk_core::{Ending, Finding, GpuUse, Note, RunInfo, Scope, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::excerpt::Excerpts;
@@ -36,6 +36,8 @@ pub struct Report {
     pub command: String,
     /// Head of the recording, with the way the run ended.
     pub info: RunInfo,
+    /// How it ended, where that was seen.
+    pub ending: Option<Ending>,
     /// The run is not over.
     pub running: bool,
     /// Folder of the recording as a person would type it; empty where there is none.

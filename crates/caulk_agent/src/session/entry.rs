@@ -160,6 +160,9 @@ fn bye(py: Python<'_>, steps: u64, epochs: u64) -> PyResult<()> {
             session.note(NoteCode::MessagesDropped, &text);
         }
         session.say_what_was_left_out();
+        if let Some(error) = exhausted::uncaught(py) {
+            session.channel.send(&error.into());
+        }
         if exhausted::for_want_of_memory(py) {
             session.note(
                 NoteCode::MemoryError,

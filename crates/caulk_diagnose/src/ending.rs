@@ -1,0 +1,95 @@
+//! How the program ended: by the command's end, and by the last error that an agent saw nobody catch.
+
+use caulk_core::wire::{Message, Uncaught};
+use caulk_core::{Death, Ending, EndingKind, Kill, Recording, Role};
+
+/// What torch says where the system gives its allocator for the CPU no memory.
+const REFUSED: &str = "can't allocate memory";
+
+/// How a run ended; `None` while it goes on, or where nobody saw its end.
+pub fn ending(recording: &Recording) -> Option<Ending> {
+    let death = recording.info.death.as_ref()?;
+    let error = last_error(recording).filter(|_| death.code.is_some_and(|code| code != 0));
+    Some(Ending {
+        kind: kind(death, error),
+        exception: error.and_then(|error| error.types.first().cloned()),
+        signal: death.signal,
+        asked_bytes: error.and_then(|error| asked_bytes(&error.text)),
+    })
+}
+
+/// The last one of a process that trains: what ends a helper need not end the program.
+fn last_error(recording: &Recording) -> Option<&Uncaught> {
+    let trains = |pid: u32| {
+        let record = recording.processes.iter().find(|record| record.pid == pid);
+        record.is_none_or(|record| matches!(record.role, Role::Main | Role::Rank))
+    };
+    recording.events.iter().rev().filter(|event| trains(event.pid)).find_map(|event| match &event.message {
+        Message::Uncaught(error) => Some(error),
+        _ => None,
+    })
+}
+
+fn kind(death: &Death, error: Option<&Uncaught>) -> EndingKind {
+    let is_a = |name: &str| error.is_some_and(|error| error.types.iter().any(|known| known == name));
+    match (death.kill, death.signal, death.code) {
+        (Some(Kill::Oom | Kill::ProbablyOom), ..) => EndingKind::OomKill,
+        (_, Some(_), _) => EndingKind::Signal,
+        (.., Some(0)) => EndingKind::Ok,
+        (.., None) => EndingKind::Unknown,
+        _ if is_a("OutOfMemoryError") => EndingKind::CudaOutOfMemory,
+        _ if is_a("MemoryError") || error.is_some_and(|error| error.text.contains(REFUSED)) => {
+            EndingKind::MemoryError
+        }
+        _ if error.is_some() => EndingKind::Exception,
+        _ => EndingKind::Exit,
+    }
+}
+
+/// `you tried to allocate 4096 bytes`, `Tried to allocate 2.50 GiB.`
+fn asked_bytes(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("ried to allocate ")?;
+    let mut words = rest.split_whitespace();
+    let (number, unit) = (words.next()?.parse::<f64>().ok()?, words.next()?.trim_end_matches(['.', ',']));
+    let power = ["bytes", "KiB", "MiB", "GiB", "TiB"].iter().position(|known| *known == unit)?;
+    Some((number * 1024_f64.powi(power as i32)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_core::{AgentEvent, RunInfo};
+
+    use super::*;
+
+    fn check(code: Option<i32>, error: Option<(&[&str], &str)>, kind: EndingKind, asked: Option<u64>) {
+        let death = Death { code, signal: None, kill: None, text: String::new() };
+        let info = RunInfo { death: Some(death), ..RunInfo::default() };
+        let message = |(types, text): (&[&str], &str)| {
+            let types = types.iter().map(|&name| name.to_owned()).collect();
+            AgentEvent { time_ns: 0, pid: 7, message: Uncaught { types, text: text.to_owned() }.into() }
+        };
+        let events = error.map(message).into_iter().collect();
+        let ended = ending(&Recording { info, events, ..Recording::default() }).expect("it has ended");
+        assert_eq!((ended.kind, ended.asked_bytes), (kind, asked), "{ended:?}");
+    }
+
+    #[test]
+    fn an_end_is_told_by_the_error_that_nobody_caught() {
+        check(Some(0), None, EndingKind::Ok, None);
+        check(Some(3), None, EndingKind::Exit, None);
+        check(Some(1), Some((&["KeyError", "LookupError"], "")), EndingKind::Exception, None);
+        check(Some(1), Some((&["MemoryError", "Exception"], "")), EndingKind::MemoryError, None);
+        let refused = "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 bytes. Error";
+        check(Some(1), Some((&["RuntimeError"], refused)), EndingKind::MemoryError, Some(4096));
+        let cuda = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of";
+        let types: &[&str] = &["OutOfMemoryError", "RuntimeError"];
+        check(Some(1), Some((types, cuda)), EndingKind::CudaOutOfMemory, Some(5 << 29));
+        // Of a program that ended well an error of a thread is no end.
+        check(Some(0), Some((&["KeyError"], "")), EndingKind::Ok, None);
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_no_end() {
+        assert_eq!(ending(&Recording::default()), None);
+    }
+}
