@@ -85,8 +85,8 @@ impl Signs<'_> {
 
     /// Exceptions in tuples and records, which a look at the elements themselves does not meet.
     fn stores_exception(&self) -> bool {
-        let grow = self.located.and_then(|located| Some((&located.module, located.grow.as_ref()?)));
-        let fix = grow.and_then(|(module, site)| module.traceback_fix(site));
+        let grow = self.located.and_then(|located| Some((&located.source, located.grow.as_ref()?)));
+        let fix = grow.and_then(|(source, site)| source.lines().traceback_fix(site));
         !self.has(&Trait::Scalar) && fix.is_some_and(|fix| !fix.edits.is_empty())
     }
 
@@ -161,7 +161,9 @@ impl Signs<'_> {
         let Some(located) = self.located else { return false };
         let function = &located.spot.function;
         let mut retaining = self.process.backwards.iter().filter(|site| keeps(site));
-        retaining.any(|site| site.file == located.path && located.module.function_at(site.line) == *function)
+        retaining.any(|site| {
+            site.file == located.path && located.source.lines().function_at(site.line) == *function
+        })
     }
 
     fn last_named(&self) -> Option<StepKind> {

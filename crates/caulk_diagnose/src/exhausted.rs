@@ -40,8 +40,8 @@ pub(crate) fn finding(
         .find(|frame| (frame.file.as_str(), frame.line) == (file, line));
     let site = native::site(files, file, line, function.map_or("", |frame| &frame.function));
     let kept = files
-        .module(file)
-        .and_then(|module| module.grows_at(line).into_iter().find(|site| site.kind.grows()));
+        .source(file)
+        .and_then(|source| source.lines().grows_at(line).into_iter().find(|site| site.kind.grows()));
     let class = if kept.is_some() { LeakClass::UnboundedHistory } else { LeakClass::NativeGrowth };
     let stored =
         kept.as_ref().map_or_else(String::new, |kept| format!(" and stored in `{}`", kept.container));

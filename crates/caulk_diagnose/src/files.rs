@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use caulk_core::Diagnostic;
-use caulk_python::Module;
+use caulk_python::{Analysis, FileId, Lines, Project, SourceFile};
 
 /// Where the text of the program's files comes from.
 pub trait Sources {
@@ -17,10 +17,24 @@ pub trait Sources {
     fn patterns(&self, files: &BTreeSet<String>) -> Vec<Diagnostic>;
 }
 
+/// One of the program's files, with the analysis that it is part of.
+#[derive(Clone)]
+pub(crate) struct Source {
+    analysis: Rc<Analysis>,
+    file: FileId,
+}
+
+impl Source {
+    /// Its lines, to be asked.
+    pub(crate) fn lines(&self) -> Lines<'_> {
+        self.analysis.lines(self.file)
+    }
+}
+
 /// The program's files, each parsed once.
 pub(crate) struct Files<'a> {
     sources: &'a dyn Sources,
-    parsed: RefCell<HashMap<String, Option<Rc<Module>>>>,
+    parsed: RefCell<HashMap<String, Option<Source>>>,
 }
 
 impl<'a> Files<'a> {
@@ -28,12 +42,18 @@ impl<'a> Files<'a> {
         Self { sources, parsed: RefCell::default() }
     }
 
-    pub(crate) fn module(&self, path: &str) -> Option<Rc<Module>> {
+    /// A file by the name that the program has for it; `None` where it cannot be read.
+    pub(crate) fn source(&self, path: &str) -> Option<Source> {
         let mut parsed = self.parsed.borrow_mut();
-        let entry = parsed.entry(path.to_owned());
+        parsed.entry(path.to_owned()).or_insert_with(|| self.parse(path)).clone()
+    }
+
+    fn parse(&self, path: &str) -> Option<Source> {
         // Edits carry the name that reports use.
-        let parse = || Some(Rc::new(Module::parse(&self.display(path), &self.sources.read(path)?)));
-        entry.or_insert_with(parse).clone()
+        let file = SourceFile { path: self.display(path), text: self.sources.read(path)? };
+        let project = Project::new([file]);
+        let file = project.ids().next()?;
+        Some(Source { analysis: Rc::new(Analysis::new(project)), file })
     }
 
     pub(crate) fn display(&self, path: &str) -> String {

@@ -18,7 +18,7 @@ pub(crate) fn of_kind(
     let copy = || {
         let arrays = class == LeakClass::ViewPinsStorage && holds_arrays(contents);
         let located = located.filter(|_| arrays)?;
-        located.module.copy_fix(located.grow.as_ref()?)
+        located.source.lines().copy_fix(located.grow.as_ref()?)
     };
     advice.or_else(copy).unwrap_or_else(|| of(class, located, name))
 }
@@ -77,28 +77,30 @@ pub(crate) fn display(description: &str) -> Fix {
 }
 
 fn edit(class: LeakClass, located: &Located, name: &str) -> Option<Fix> {
-    let (module, line) = (&located.module, located.spot.line);
+    let (source, line) = (&located.source, located.spot.line);
     let grow = located.grow.as_ref();
     match class {
         LeakClass::GraphKeptInContainer | LeakClass::LossKeptWithGraph | LeakClass::StateNotDetached => {
-            module.detach_fix(grow?)
+            source.lines().detach_fix(grow?)
         }
-        LeakClass::GraphRetained if grow.is_none() => module.grad_none_fix(line),
-        LeakClass::GraphRetained => module.detach_fix(grow?),
-        LeakClass::StepOutputsNotCleared => module.clear_fix(grow?),
+        LeakClass::GraphRetained if grow.is_none() => source.lines().grad_none_fix(line),
+        LeakClass::GraphRetained => source.lines().detach_fix(grow?),
+        LeakClass::StepOutputsNotCleared => source.lines().clear_fix(grow?),
         LeakClass::UnboundedHistory | LeakClass::GlobalAccumulation | LeakClass::UnboundedCache => {
-            module.bound_fix(grow?)
+            source.lines().bound_fix(grow?)
         }
         LeakClass::UnboundedQueue => {
-            let made = module.creations_of(name, &located.owner).into_iter().next();
-            module.queue_fix(made.map_or(line, |made| made.spot.line))
+            let made = source.lines().creations_of(name, &located.owner).into_iter().next();
+            source.lines().queue_fix(made.map_or(line, |made| made.spot.line))
         }
-        LeakClass::HookNeverRemoved => module.remove_handle_fix(line),
-        LeakClass::FigureNotClosed => module.close_figure_fix(line),
-        LeakClass::ExceptionKeepsFrames => module.traceback_fix(grow?),
-        LeakClass::ViewPinsStorage => module.clone_fix(grow?),
-        LeakClass::CacheKeyedByTensor | LeakClass::CachedMethod => module.uncache_fix(&located.spot.function),
-        LeakClass::GradientsNeverCleared => module.zero_grad_fix(line),
+        LeakClass::HookNeverRemoved => source.lines().remove_handle_fix(line),
+        LeakClass::FigureNotClosed => source.lines().close_figure_fix(line),
+        LeakClass::ExceptionKeepsFrames => source.lines().traceback_fix(grow?),
+        LeakClass::ViewPinsStorage => source.lines().clone_fix(grow?),
+        LeakClass::CacheKeyedByTensor | LeakClass::CachedMethod => {
+            source.lines().uncache_fix(&located.spot.function)
+        }
+        LeakClass::GradientsNeverCleared => source.lines().zero_grad_fix(line),
         _ => None,
     }
 }

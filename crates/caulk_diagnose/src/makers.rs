@@ -3,13 +3,10 @@
 //! A line that allocates is a maker of what a found container keeps where it is run in the loop that grows the container,
 //! and does not gain many times as much. Knows stacks and source, no bytes of elements.
 
-use std::rc::Rc;
-
 use caulk_core::wire::HeapFrame;
 use caulk_core::{Confidence, Finding, LeakClass, Series, Severity, Site, SiteRole};
-use caulk_python::Module;
 
-use crate::files::Files;
+use crate::files::{Files, Source};
 use crate::heap::Line;
 use crate::process::Process;
 
@@ -20,7 +17,7 @@ const MOST: f64 = 6.0;
 pub(crate) struct Keeper {
     bytes_per_unit: f64,
     site: Site,
-    places: Vec<(String, Rc<Module>, Vec<u32>)>,
+    places: Vec<(String, Source, Vec<u32>)>,
 }
 
 /// The containers found whose line is known, with the loops that reach them.
@@ -39,20 +36,20 @@ pub(crate) fn keepers(files: &Files<'_>, process: &Process<'_>, found: &[Finding
 }
 
 /// First lines of the loops around a site and around the calls of its function, file by file.
-fn places(files: &Files<'_>, process: &Process<'_>, site: &Site) -> Vec<(String, Rc<Module>, Vec<u32>)> {
+fn places(files: &Files<'_>, process: &Process<'_>, site: &Site) -> Vec<(String, Source, Vec<u32>)> {
     let function = site.function.rsplit('.').next().unwrap_or(&site.function);
     let of_file = |path: &str| {
-        let module = files.module(path)?;
+        let source = files.source(path)?;
         let here = (files.display(path) == site.file).then_some(site.line);
-        let calls = module.calls(function).into_iter().map(|call| call.spot.line);
-        let lines: Vec<u32> = here.into_iter().chain(calls).flat_map(|line| loops(&module, line)).collect();
-        (!lines.is_empty()).then(|| (path.to_owned(), module, lines))
+        let calls = source.lines().calls(function).into_iter().map(|call| call.spot.line);
+        let lines: Vec<u32> = here.into_iter().chain(calls).flat_map(|line| loops(&source, line)).collect();
+        (!lines.is_empty()).then(|| (path.to_owned(), source, lines))
     };
     process.files().into_iter().filter_map(of_file).collect()
 }
 
-fn loops(module: &Module, line: u32) -> Vec<u32> {
-    module.loops_at(line).iter().map(|found| found.spot.line).collect()
+fn loops(source: &Source, line: u32) -> Vec<u32> {
+    source.lines().loops_at(line).iter().map(|found| found.spot.line).collect()
 }
 
 impl Keeper {
@@ -73,8 +70,8 @@ impl Keeper {
     pub(crate) fn keeps(&self, line: &Line<'_>) -> bool {
         let in_loop = |frame: &HeapFrame| {
             let place = self.places.iter().find(|(path, ..)| *path == frame.file);
-            place.is_some_and(|(_, module, known)| {
-                loops(module, frame.line).iter().any(|found| known.contains(found))
+            place.is_some_and(|(_, source, known)| {
+                loops(source, frame.line).iter().any(|found| known.contains(found))
             })
         };
         line.judgement.slope <= MOST * self.bytes_per_unit

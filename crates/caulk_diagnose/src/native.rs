@@ -258,7 +258,8 @@ pub(crate) fn seen(line: &Line<'_>) -> Evidence {
 
 /// The statement at a line that allocates.
 pub(crate) fn site(files: &Files<'_>, file: &str, number: u32, function: &str) -> Site {
-    let spot = files.module(file).and_then(|module| module.statement_at(number)).map(|found| found.spot);
+    let spot =
+        files.source(file).and_then(|source| source.lines().statement_at(number)).map(|found| found.spot);
     let display = files.display(file);
     spot.map_or_else(
         || Site {
@@ -297,7 +298,7 @@ fn callers(files: &Files<'_>, process: &Process<'_>, line: &Line<'_>) -> Vec<Cha
     let at = stack.frames.iter().position(|frame| frame == line.frame).unwrap_or(0);
     let inner = stack.frames.get(at.wrapping_sub(1));
     let step = |frame: &HeapFrame, note: String| {
-        let statement = files.module(&frame.file).and_then(|module| module.statement_at(frame.line));
+        let statement = files.source(&frame.file).and_then(|source| source.lines().statement_at(frame.line));
         let text = statement.map_or_else(|| frame.function.clone(), |statement| statement.spot.text);
         ChainStep { file: files.display(&frame.file), line: frame.line, text, note }
     };

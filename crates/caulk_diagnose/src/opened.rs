@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{CodePlace, Kin, Opened};
 use caulk_core::{Evidence, Series, Site, SiteRole};
-use caulk_python::{Call, Module};
+use caulk_python::Call;
 
-use crate::files::Files;
+use crate::files::{Files, Source};
 use crate::native;
 use crate::process::Process;
 
@@ -134,10 +134,10 @@ pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site
     paths.extend((!paths.contains(&place.file.as_str())).then_some(place.file.as_str()));
     let mut sites = Vec::new();
     for path in paths {
-        let Some(module) = files.module(path) else { continue };
+        let Some(source) = files.source(path) else { continue };
         // A thread of a class of its own is begun where that is made.
-        let own = if name == "run" && !owner.is_empty() { module.calls(owner) } else { Vec::new() };
-        let named = BEGINNERS.iter().flat_map(|beginner| module.calls(beginner));
+        let own = if name == "run" && !owner.is_empty() { source.lines().calls(owner) } else { Vec::new() };
+        let named = BEGINNERS.iter().flat_map(|beginner| source.lines().calls(beginner));
         let named = named.filter(|call| names(&call.spot.text, name));
         let display = files.display(path);
         sites.extend(own.into_iter().chain(named).map(|call| call.spot.site(&display, SiteRole::Grows)));
@@ -188,12 +188,12 @@ pub(crate) fn opener(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     let (_, written) = OPENERS.iter().find(|(name, _)| kin.name.starts_with(name))?;
     let names: BTreeSet<&str> = written.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
     let names: Vec<&str> = names.into_iter().collect();
-    only(files, process, &names, |module, call| {
+    only(files, process, &names, |source, call| {
         let line = call.spot.line;
-        let again = call.spot.function != "<module>" || !module.loops_at(line).is_empty();
+        let again = call.spot.function != "<module>" || !source.lines().loops_at(line).is_empty();
         let closed = |name: &String| {
             let closes = format!("{name}.close");
-            module.calls("close").iter().any(|other| other.callee == closes)
+            source.lines().calls("close").iter().any(|other| other.callee == closes)
         };
         written.contains(&call.callee.as_str())
             && again
@@ -219,11 +219,12 @@ fn only(
     files: &Files<'_>,
     process: &Process<'_>,
     names: &[&str],
-    counts: impl Fn(&Module, &Call) -> bool,
+    counts: impl Fn(&Source, &Call) -> bool,
 ) -> Option<Site> {
     let in_file = |path: &&str| {
-        let module = files.module(path)?;
-        let calls = names.iter().flat_map(|name| module.calls(name)).filter(|call| counts(&module, call));
+        let source = files.source(path)?;
+        let calls =
+            names.iter().flat_map(|name| source.lines().calls(name)).filter(|call| counts(&source, call));
         Some(calls.map(|call| call.spot.site(&files.display(path), SiteRole::Grows)).collect::<Vec<_>>())
     };
     let paths = process.files();

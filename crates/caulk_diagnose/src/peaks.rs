@@ -52,14 +52,14 @@ fn finding(
     len: u64,
 ) -> Finding {
     let owner = Owner::Function(holder.function.clone());
-    let module = files.module(&holder.file);
+    let source = files.source(&holder.file);
     let mut sites: Vec<GrowSite> =
-        module.iter().flat_map(|module| module.grow_sites_of(&holder.name, &owner)).collect();
+        source.iter().flat_map(|source| source.lines().grow_sites_of(&holder.name, &owner)).collect();
     sites.retain(|site| site.kind.grows() && !site.element);
     let certain = sites.len() == 1;
     let class = LeakClass::GraphKeptInContainer;
-    let located = sites.into_iter().next().zip(module).map(|(site, module)| place::Located {
-        facts: module.facts_of(&holder.name, &owner),
+    let located = sites.into_iter().next().zip(source).map(|(site, source)| place::Located {
+        facts: source.lines().facts_of(&holder.name, &owner),
         spot: site.spot.clone(),
         container: site.container.clone(),
         path: holder.file.clone(),
@@ -70,7 +70,7 @@ fn finding(
         traced: None,
         also_at: Vec::new(),
         library: None,
-        module,
+        source,
     });
     let (high, base) = (Bytes(peak.in_use_bytes), Bytes(peak.baseline_bytes));
     let held = Bytes(contents.bytes_per_element * len);

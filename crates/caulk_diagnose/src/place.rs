@@ -1,12 +1,10 @@
 //! The line: what the armed trace saw, joined with the places in source that grow the name.
 
-use std::rc::Rc;
-
 use caulk_core::wire::{ContainerKind, Holder, PathStep, StepKind, TraceHit};
 use caulk_core::{ChainStep, Confidence, Place, Site, SiteRole};
-use caulk_python::{Call, Facts, GrowKind, GrowSite, Module, Owner, Spot};
+use caulk_python::{Call, Facts, GrowKind, GrowSite, Owner, Spot};
 
-use crate::files::Files;
+use crate::files::{Files, Source};
 use crate::heap;
 use crate::name::{self, Name};
 use crate::process::Process;
@@ -16,7 +14,7 @@ use crate::units::Scale;
 /// Where something grows.
 #[derive(Clone)]
 pub(crate) struct Located {
-    pub(crate) module: Rc<Module>,
+    pub(crate) source: Source,
     /// File name as the program has it.
     pub(crate) path: String,
     pub(crate) spot: Spot,
@@ -50,7 +48,7 @@ impl Located {
     /// Does the line register a hook of torch's?
     pub(crate) fn registers_hook(&self) -> bool {
         let hooks = REGISTERING.iter().filter(|name| name.ends_with("_hook"));
-        let calls = hooks.flat_map(|name| self.module.calls(name));
+        let calls = hooks.flat_map(|name| self.source.lines().calls(name));
         calls.into_iter().any(|call| self.spot.covers(call.spot.line))
     }
 
@@ -61,7 +59,7 @@ impl Located {
 
     /// Other lines that were seen to grow it, and that grow the same name, or elements of it where one grew here.
     pub(crate) fn twins(&self, files: &Files<'_>) -> Vec<Place> {
-        let sites = self.module.grow_sites_of(&self.name, &self.owner);
+        let sites = self.source.lines().grow_sites_of(&self.name, &self.owner);
         let element = self.grow.as_ref().is_some_and(|grow| grow.element);
         let others = sites
             .into_iter()
@@ -71,7 +69,7 @@ impl Located {
             others.map(|site| Place { file: file.clone(), line: site.spot.line, text: site.spot.text });
         let mut twins = self.also_at.clone();
         // A figure that is closed again where it is made was seen to be added, but it does not stay.
-        let stays = |line: u32| self.module.close_figure_fix(line).is_some();
+        let stays = |line: u32| self.source.lines().close_figure_fix(line).is_some();
         if stays(self.spot.line) {
             twins.retain(|twin| twin.file != file || stays(twin.line));
         }
@@ -88,7 +86,7 @@ impl Located {
             text: spot.text.clone(),
             note,
         };
-        let made = self.module.creations_of(&self.name, &self.owner).into_iter().next();
+        let made = self.source.lines().creations_of(&self.name, &self.owner).into_iter().next();
         let note = if self.library.is_some() { "calls what grows it" } else { "grows here" };
         let mut chain = Vec::new();
         if let Some(made) = made.filter(|made| made.spot.line != self.spot.line) {
@@ -188,7 +186,7 @@ fn by_allocation(
     let lines = heap::by_line(process);
     let allocated = |hit: &TraceHit| {
         let (path, number) = blamed(hit);
-        let statement = files.module(path).and_then(|module| module.statement_at(number));
+        let statement = files.source(path).and_then(|source| source.lines().statement_at(number));
         let is_there =
             |line: u32| statement.as_ref().map_or(line == number, |statement| statement.spot.covers(line));
         let of_statement = lines.iter().filter(|((file, line), _)| *file == path && is_there(*line));
@@ -208,7 +206,7 @@ fn elsewhere(files: &Files<'_>, hit: &TraceHit, located: &Located) -> Option<Pla
     if path == located.path && located.spot.covers(number) {
         return None;
     }
-    let spot = files.module(path)?.statement_at(number)?.spot;
+    let spot = files.source(path)?.lines().statement_at(number)?.spot;
     Some(Place { file: files.display(path), line: spot.line, text: spot.text })
 }
 
@@ -267,24 +265,24 @@ pub(crate) fn is_at_exit(holder: &Holder) -> bool {
 
 /// The line that registers what is to run at exit, time after time: in a loop, else in a function.
 fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
-    let modules = process.files().into_iter().filter_map(|path| Some((path, files.module(path)?)));
-    let modules: Vec<(&str, Rc<Module>)> = modules.collect();
-    let of = |module: &Module, name: &str| {
-        let calls = module.calls(name).into_iter();
+    let sources = process.files().into_iter().filter_map(|path| Some((path, files.source(path)?)));
+    let sources: Vec<(&str, Source)> = sources.collect();
+    let of = |source: &Source, name: &str| {
+        let calls = source.lines().calls(name).into_iter();
         calls.filter(|call| call.callee == format!("atexit.{name}")).collect::<Vec<Call>>()
     };
     // Before 3.14 what is taken out again counts on.
-    if modules.iter().any(|(_, module)| !of(module, "unregister").is_empty()) {
+    if sources.iter().any(|(_, source)| !of(source, "unregister").is_empty()) {
         return None;
     }
-    let again = |module: &Module, call: &Call| {
-        !module.loops_at(call.spot.line).is_empty() || call.spot.function != "<module>"
+    let again = |source: &Source, call: &Call| {
+        !source.lines().loops_at(call.spot.line).is_empty() || call.spot.function != "<module>"
     };
-    let mut calls = modules.iter().flat_map(|(path, module)| {
-        let calls = of(module, "register").into_iter().filter(|call| again(module, call));
-        calls.map(move |call| (*path, module.clone(), call))
+    let mut calls = sources.iter().flat_map(|(path, source)| {
+        let calls = of(source, "register").into_iter().filter(|call| again(source, call));
+        calls.map(move |call| (*path, source.clone(), call))
     });
-    let (path, module, call) = calls.next()?;
+    let (path, source, call) = calls.next()?;
     let confidence = if calls.next().is_none() { Confidence::Likely } else { Confidence::Suspected };
     Some(Located {
         spot: call.spot,
@@ -298,7 +296,7 @@ fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Locate
         traced: None,
         also_at: Vec::new(),
         library: None,
-        module,
+        source,
     })
 }
 
@@ -309,34 +307,34 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> O
     let mut traced = groups.filter(|(id, _)| process.hits.contains_key(id));
     let groups_of = |id| Sought { id, kind: ContainerKind::List, bytes_per_unit: 0.0 };
     if let Some(located) = traced.find_map(|(id, _)| locate(files, process, scale, groups_of(*id))) {
-        let mut calls = located.module.calls("add_param_group").into_iter();
+        let mut calls = located.source.lines().calls("add_param_group").into_iter();
         let call = calls.find(|call| located.spot.covers(call.spot.line));
         let container = call.map_or(located.container, |call| call.callee);
         return Some(Located { container, ..located });
     }
-    let called = |module: &Module| {
-        let call = module.calls("add_param_group").into_iter().next()?;
+    let called = |source: &Source| {
+        let call = source.lines().calls("add_param_group").into_iter().next()?;
         Some((call.spot, call.callee))
     };
-    let written = |module: &Module| {
-        let lines = (1..).map_while(|line| Some((line, module.line(line)?)));
+    let written = |source: &Source| {
+        let lines = (1..).map_while(|line| Some((line, source.lines().line(line)?)));
         let mut writes = lines.filter(|(_, text)| written_parameters(text).is_some());
         writes.find_map(|(line, _)| {
-            let spot = module.statement_at(line)?.spot;
+            let spot = source.lines().statement_at(line)?.spot;
             let container = written_parameters(&spot.text)?.to_owned();
             Some((spot, container))
         })
     };
     process.files().into_iter().find_map(|path| {
-        let module = files.module(path)?;
+        let source = files.source(path)?;
         // Groups that do not become more get other parameters.
         let found = if are_more {
-            called(&module).or_else(|| written(&module))
+            called(&source).or_else(|| written(&source))
         } else {
-            written(&module).or_else(|| called(&module))
+            written(&source).or_else(|| called(&source))
         };
         let (spot, container) = found?;
-        let grow = module.statement_at(spot.line).and_then(|statement| statement.grow);
+        let grow = source.lines().statement_at(spot.line).and_then(|statement| statement.grow);
         Some(Located {
             spot,
             path: path.to_owned(),
@@ -349,7 +347,7 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> O
             traced: None,
             also_at: Vec::new(),
             library: None,
-            module,
+            source,
         })
     })
 }
@@ -368,15 +366,15 @@ fn written_parameters(text: &str) -> Option<&str> {
 
 fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) -> Option<Located> {
     let (path, number) = blamed(hit);
-    let (module, path) = (files.module(path)?, path.to_owned());
+    let (source, path) = (files.source(path)?, path.to_owned());
     let library = Reached::behind(files, hit);
     let traced = Some((hit.growth, hit.count));
-    if let Some((site, name)) = names.iter().find_map(|name| Some((agreed(&module, number, name)?, name))) {
+    if let Some((site, name)) = names.iter().find_map(|name| Some((agreed(&source, number, name)?, name))) {
         return Some(Located {
             spot: site.spot.clone(),
             container: site.container.clone(),
             confidence: Confidence::Proved,
-            facts: module.facts_of(&name.text, &name.owner),
+            facts: source.lines().facts_of(&name.text, &name.owner),
             name: name.text.clone(),
             owner: name.owner.clone(),
             grow: Some(site),
@@ -384,12 +382,12 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
             also_at: Vec::new(),
             library,
             path,
-            module,
+            source,
         });
     }
-    let statement = module.statement_at(number)?;
-    let called = callee_at(&module, &statement.spot, &REGISTERING)
-        .or_else(|| is_of_drawing(holder).then(|| callee_at(&module, &statement.spot, &DRAWING))?);
+    let statement = source.lines().statement_at(number)?;
+    let called = callee_at(&source, &statement.spot, &REGISTERING)
+        .or_else(|| is_of_drawing(holder).then(|| callee_at(&source, &statement.spot, &DRAWING))?);
     // What the line binds or adds to is not what grew: that was grown behind the call that it makes.
     let grow = statement.grow.filter(|grow| !matches!(grow.kind, GrowKind::Assign | GrowKind::Rebind));
     let grow = grow
@@ -401,14 +399,14 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
         (None, None) => holder.expression.clone(),
     };
     // Grown inside a library by a call that source shows: the trace saw the library's line under this one, and that says so.
-    let is_its = |inside: &Module| names.iter().any(|name| agreed(inside, hit.line, name).is_some());
-    let says_so = || library.is_some() && files.module(&hit.file).is_some_and(|inside| is_its(&inside));
+    let is_its = |inside: &Source| names.iter().any(|name| agreed(inside, hit.line, name).is_some());
+    let says_so = || library.is_some() && files.source(&hit.file).is_some_and(|inside| is_its(&inside));
     let proved = registers || called.is_some() || says_so();
     let confidence = if proved { Confidence::Proved } else { Confidence::Likely };
     let Name { text, owner, .. } = &names[0];
     Some(Located {
         spot: statement.spot,
-        facts: module.facts_of(text, owner),
+        facts: source.lines().facts_of(text, owner),
         name: text.clone(),
         owner: owner.clone(),
         grow,
@@ -418,15 +416,15 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
         also_at: Vec::new(),
         library,
         path,
-        module,
+        source,
     })
 }
 
 /// The place in source that grows the name at the line that was traced. Of several on the line, what grows the container
 /// itself comes before what replaces or fills an element.
-fn agreed(module: &Module, line: u32, name: &Name) -> Option<GrowSite> {
-    let narrow = module.grow_sites_of(&name.text, &name.owner);
-    let sites = if narrow.is_empty() { module.grow_sites(&name.text) } else { narrow };
+fn agreed(source: &Source, line: u32, name: &Name) -> Option<GrowSite> {
+    let narrow = source.lines().grow_sites_of(&name.text, &name.owner);
+    let sites = if narrow.is_empty() { source.lines().grow_sites(&name.text) } else { narrow };
     let covering = sites.into_iter().filter(|site| site.spot.covers(line));
     covering.min_by_key(|site| (site.element != name.element, !site.kind.grows()))
 }
@@ -478,8 +476,8 @@ const DRAWING: [&str; 19] = [
 ];
 
 /// The call on the user's line through which a library grew something of its own.
-fn callee_at(module: &Module, spot: &Spot, names: &[&str]) -> Option<String> {
-    let calls = names.iter().flat_map(|name| module.calls(name));
+fn callee_at(source: &Source, spot: &Spot, names: &[&str]) -> Option<String> {
+    let calls = names.iter().flat_map(|name| source.lines().calls(name));
     calls.into_iter().find(|call| spot.covers(call.spot.line)).map(|call| call.callee)
 }
 
@@ -514,13 +512,13 @@ fn by_source(
         container.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name)
     };
     let replaced = matches!(kind, ContainerKind::Graph | ContainerKind::Tensor | ContainerKind::Chain);
-    let mut found: Vec<(String, Rc<Module>, GrowSite)> = Vec::new();
+    let mut found: Vec<(String, Source, GrowSite)> = Vec::new();
     for path in process.files() {
-        let Some(module) = files.module(path) else { continue };
-        for site in module.grow_sites_of(&name.text, &name.owner) {
+        let Some(source) = files.source(path) else { continue };
+        for site in source.lines().grow_sites_of(&name.text, &name.owner) {
             let fits = beside.is_none_or(|beside| mentions(&site.container, beside));
             if fits && (replaced || (site.element == name.element && site.kind.grows())) {
-                found.push((path.to_owned(), module.clone(), site));
+                found.push((path.to_owned(), source.clone(), site));
             }
         }
     }
@@ -530,12 +528,12 @@ fn by_source(
     let initial = |site: &GrowSite| site.spot.function.ends_with("__init__");
     found.retain(|(.., site)| !(replaced && initial(site)));
     let certain = found.len() == 1;
-    let (path, module, site) = found.into_iter().next()?;
+    let (path, source, site) = found.into_iter().next()?;
     let confidence = if certain { Confidence::Likely } else { Confidence::Suspected };
-    let facts = module.facts_of(&name.text, &name.owner);
+    let facts = source.lines().facts_of(&name.text, &name.owner);
     let (spot, container) = (site.spot.clone(), site.container.clone());
     Some(Located {
-        module,
+        source,
         path,
         spot,
         container,
@@ -555,8 +553,10 @@ fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Optio
     let function = if holder.function.is_empty() { holder.name.clone() } else { holder.function.clone() };
     let known = std::iter::once(holder.file.as_str()).chain(process.files());
     for path in known.filter(|path| !path.is_empty()) {
-        let Some(module) = files.module(path) else { continue };
-        let Some(found) = module.decorated(&function).or_else(|| module.decorated(&holder.name)) else {
+        let Some(source) = files.source(path) else { continue };
+        let Some(found) =
+            source.lines().decorated(&function).or_else(|| source.lines().decorated(&holder.name))
+        else {
             continue;
         };
         let owner = Owner::Any;
@@ -566,13 +566,13 @@ fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Optio
             container: holder.name.clone(),
             grow: None,
             confidence: Confidence::Proved,
-            facts: module.facts_of(&holder.name, &owner),
+            facts: source.lines().facts_of(&holder.name, &owner),
             name: holder.name.clone(),
             owner,
             traced: None,
             also_at: Vec::new(),
             library: None,
-            module,
+            source,
         });
     }
     None
@@ -582,9 +582,10 @@ fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Optio
 pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
     let sites = process.backwards.iter().filter(|site| site.create_graph);
     sites.max_by_key(|site| site.count).and_then(|site| {
-        let module = files.module(&site.file)?;
-        let statement = module.statement_at(site.line)?;
-        let called = module.calls("backward").into_iter().find(|call| statement.spot.covers(call.spot.line));
+        let source = files.source(&site.file)?;
+        let statement = source.lines().statement_at(site.line)?;
+        let called =
+            source.lines().calls("backward").into_iter().find(|call| statement.spot.covers(call.spot.line));
         Some(Located {
             container: called.map_or_else(|| "backward".into(), |call| call.callee),
             spot: statement.spot,
@@ -597,7 +598,7 @@ pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Opt
             traced: None,
             also_at: Vec::new(),
             library: None,
-            module,
+            source,
         })
     })
 }

@@ -55,9 +55,9 @@ pub(crate) fn finding(
 /// The line that makes it.
 fn maker(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     process.files().into_iter().find_map(|path| {
-        let module = files.module(path)?;
+        let source = files.source(path)?;
         let is_torch = |callee: &str| callee == "profile" || callee.ends_with("profiler.profile");
-        let call = module.calls("profile").into_iter().find(|call| is_torch(&call.callee))?;
+        let call = source.lines().calls("profile").into_iter().find(|call| is_torch(&call.callee))?;
         Some(call.spot.site(&files.display(path), SiteRole::Grows))
     })
 }

@@ -16,8 +16,8 @@ pub(crate) struct Reached {
 impl Reached {
     /// The statement of a library that grows it, where the line to look at calls it.
     pub(crate) fn behind(files: &Files<'_>, hit: &TraceHit) -> Option<Self> {
-        let module = files.module(&hit.file).filter(|_| blamed(hit).0 != hit.file)?;
-        let spot = module.statement_at(hit.line)?.spot;
+        let source = files.source(&hit.file).filter(|_| blamed(hit).0 != hit.file)?;
+        let spot = source.lines().statement_at(hit.line)?.spot;
         Some(Self { path: hit.file.clone(), spot })
     }
 

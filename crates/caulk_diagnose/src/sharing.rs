@@ -252,7 +252,7 @@ fn container<'a>(process: &'a Process<'a>) -> Option<(&'a Holder, &'a Contents, 
 fn made(files: &Files<'_>, holder: &Holder, paths: &BTreeSet<String>) -> Option<(Site, String)> {
     let owner = name::owner(holder);
     paths.iter().find_map(|path| {
-        let creation = files.module(path)?.creations_of(&holder.name, &owner).into_iter().next()?;
+        let creation = files.source(path)?.lines().creations_of(&holder.name, &owner).into_iter().next()?;
         Some((creation.spot.site(&files.display(path), SiteRole::Grows), creation.target))
     })
 }

@@ -41,30 +41,30 @@ pub(crate) fn name(files: &Files<'_>, process: &Process<'_>, findings: &mut [Fin
 fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<GrowSite> {
     let mut frames = process.stacks.values().flat_map(|stack| &stack.frames);
     let frame = frames.find(|frame| frame.line == made.line && files.display(&frame.file) == made.file)?;
-    let module = files.module(&frame.file)?;
+    let source = files.source(&frame.file)?;
     let path = made.file.clone();
-    let made = module.statement_at(made.line)?.spot;
+    let made = source.lines().statement_at(made.line)?.spot;
     if !MAKERS.iter().any(|maker| made.text.contains(maker)) {
         return None;
     }
     let bound = made.text.split_once(" = ").map(|(target, _)| target.trim().to_owned());
-    let function = module.function_at(made.line);
+    let function = source.lines().function_at(made.line);
     let is_main = |line: u32| {
         process.loops.iter().any(|found| found.line == line && files.display(&found.file) == path)
     };
-    let goes_on = |line: u32| module.loops_at(line).iter().any(|found| is_main(found.spot.line));
+    let goes_on = |line: u32| source.lines().loops_at(line).iter().any(|found| is_main(found.spot.line));
     let stores = |site: &GrowSite| {
         // A variable of the function is gone with it, unless that is the one with the loop that the program goes on in;
         // and what is written into a part of something is copied there.
         let goes_on = || site.kind != GrowKind::Rebind && goes_on(site.spot.line);
         let outlives = site.kind != GrowKind::SliceAssign && (site.holder != Holder::Local || goes_on());
-        let unbounded = || !module.facts(&site.container, &site.spot.function).bounded();
+        let unbounded = || !source.lines().facts(&site.container, &site.spot.function).bounded();
         let names_it = || {
             let names = site.value.iter().flat_map(|value| &value.names);
             bound.as_ref().is_some_and(|bound| names.into_iter().any(|name| name == bound))
         };
         // Of a number that was computed of it (`losses.append(loss.item())`) nothing could be detached.
-        let keeps_it = || module.detach_fix(site).is_some();
+        let keeps_it = || source.lines().detach_fix(site).is_some();
         site.kind.grows()
             && outlives
             && (site.spot.line == made.line || names_it())
@@ -72,7 +72,7 @@ fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<Grow
             && unbounded()
     };
     (made.line..made.line + NEAR)
-        .take_while(|number| module.line(*number).is_some())
-        .filter(|number| module.function_at(*number) == function)
-        .find_map(|number| module.grows_at(number).into_iter().find(|site| stores(site)))
+        .take_while(|number| source.lines().line(*number).is_some())
+        .filter(|number| source.lines().function_at(*number) == function)
+        .find_map(|number| source.lines().grows_at(number).into_iter().find(|site| stores(site)))
 }

@@ -18,9 +18,10 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
     stale
         .map(|site| {
             let class = LeakClass::GradientsNeverCleared;
-            let statement = files.module(&site.file).and_then(|module| Some((module.statement_at(site.line)?, module)));
-            let located = statement.map(|(statement, module)| Located {
-                container: module
+            let statement = files.source(&site.file).and_then(|source| Some((source.lines().statement_at(site.line)?, source)));
+            let located = statement.map(|(statement, source)| Located {
+                container: source
+                    .lines()
                     .calls("backward")
                     .into_iter()
                     .find(|call| statement.spot.covers(call.spot.line))
@@ -35,7 +36,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                 traced: None,
                 also_at: Vec::new(),
  library: None,
-                module,
+                source,
             });
             Finding {
                 confidence: Confidence::Proved,

@@ -26,18 +26,41 @@ use crate::flow::lifetime::{Chain, Duration, Lifetimes, Released};
 use crate::flow::run::{ClassFact, FunctionFact, Run};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Value};
-use crate::project::{Location, Project};
+use crate::indexed::Indexed;
+use crate::project::{FileId, Location, Project};
 
-/// The result of looking at a whole project.
+/// A whole project, looked at together. It is run when the first question needs that: what stands at a line does not.
 #[derive(Debug)]
 pub struct Analysis {
     project: Project,
-    problems: Vec<Problem>,
+    ran: OnceLock<Ran>,
+    growths: OnceLock<Vec<GrowthFact>>,
+    /// The lines of each file, once somebody has asked for them.
+    indexed: Vec<OnceLock<Indexed>>,
+}
+
+/// What a run leaves.
+#[derive(Debug)]
+struct Ran {
     run: Run,
     lifetimes: Lifetimes,
     /// Calls of libraries' functions: few among all events, and asked for by every rule.
     noted: Vec<(ActivationId, u32)>,
-    growths: OnceLock<Vec<GrowthFact>>,
+    problems: Vec<Problem>,
+}
+
+impl Ran {
+    fn new(project: &Project) -> Self {
+        let run = Run::new(project);
+        let lifetimes = Lifetimes::new(&run);
+        let mut problems = project.problems().to_vec();
+        if run.exhausted {
+            // Of no file: the files together are too much.
+            problems.push(Problem::of_file("", ENTANGLED));
+        }
+        let noted = noted(&run);
+        Self { run, lifetimes, noted, problems }
+    }
 }
 
 const ENTANGLED: &str =
@@ -146,17 +169,19 @@ pub enum Holder {
 }
 
 impl Analysis {
-    /// Looks at all files of a project together.
+    /// Of all files of a project together.
     pub fn new(project: Project) -> Self {
-        let run = Run::new(&project);
-        let lifetimes = Lifetimes::new(&run);
-        let mut problems = project.problems().to_vec();
-        if run.exhausted {
-            // Of no file: the files together are too much.
-            problems.push(Problem::of_file("", ENTANGLED));
-        }
-        let noted = noted(&run);
-        Self { project, problems, run, lifetimes, noted, growths: OnceLock::new() }
+        let indexed = project.ids().map(|_| OnceLock::new()).collect();
+        Self { project, ran: OnceLock::new(), growths: OnceLock::new(), indexed }
+    }
+
+    fn ran(&self) -> &Ran {
+        self.ran.get_or_init(|| Ran::new(&self.project))
+    }
+
+    /// The index of a file.
+    pub(crate) fn indexed(&self, file: FileId) -> &Indexed {
+        self.indexed[file.0 as usize].get_or_init(|| Indexed::new(self.project.file(file)))
     }
 
     /// The files.
@@ -166,17 +191,17 @@ impl Analysis {
 
     /// Files that could not be read whole, or took more than their budget.
     pub fn problems(&self) -> &[Problem] {
-        &self.problems
+        &self.ran().problems
     }
 
     /// A function.
     pub fn function(&self, id: FunctionId) -> &FunctionFact {
-        self.run.function(id)
+        self.ran().run.function(id)
     }
 
     /// The smallest function around a place.
     pub fn function_around(&self, at: Location) -> Option<&FunctionFact> {
-        self.run.functions.iter().filter(|function| at.is_in(function.at)).min_by_key(|function| {
+        self.ran().run.functions.iter().filter(|function| at.is_in(function.at)).min_by_key(|function| {
             let range: ruff_text_size::TextRange = function.at.range.into();
             range.len()
         })
@@ -184,76 +209,76 @@ impl Analysis {
 
     /// A class.
     pub fn class(&self, id: ClassId) -> &ClassFact {
-        self.run.class(id)
+        self.ran().run.class(id)
     }
 
     /// All classes.
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, &ClassFact)> {
-        self.run.classes.iter().enumerate().map(|(at, class)| (ClassId(at as u32), class))
+        self.ran().run.classes.iter().enumerate().map(|(at, class)| (ClassId(at as u32), class))
     }
 
     /// A name.
     pub fn name(&self, symbol: Symbol) -> &str {
-        self.run.symbols.name(symbol)
+        self.ran().run.symbols.name(symbol)
     }
 
     /// The symbol of a name, where the project has it.
     pub fn symbol(&self, name: &str) -> Option<Symbol> {
-        self.run.symbols.find(name)
+        self.ran().run.symbols.find(name)
     }
 
     /// An object.
     pub fn object(&self, id: ObjectId) -> &Object {
-        self.run.heap.get(id)
+        self.ran().run.heap.get(id)
     }
 
     /// A loop.
     pub fn a_loop(&self, id: LoopId) -> &Loop {
-        &self.run.loops[id.0 as usize]
+        &self.ran().run.loops[id.0 as usize]
     }
 
     /// Loops inside a place.
     pub fn loops_in(&self, place: Location) -> impl Iterator<Item = &Loop> {
-        self.run.loops.iter().filter(move |a_loop| a_loop.at.is_some_and(|at| at.is_in(place)))
+        self.ran().run.loops.iter().filter(move |a_loop| a_loop.at.is_some_and(|at| at.is_in(place)))
     }
 
     /// Loops inside a place that are a training's.
     pub fn training_loops_in(&self, place: Location) -> impl Iterator<Item = &Loop> {
-        let loops = self.run.loops.iter().enumerate();
+        let loops = self.ran().run.loops.iter().enumerate();
         let trains = loops.filter(|(at, _)| self.trains(LoopId(*at as u32))).map(|(_, a_loop)| a_loop);
         trains.filter(move |a_loop| a_loop.at.is_some_and(|at| at.is_in(place)))
     }
 
     /// A place.
     pub fn place(&self, id: PlaceId) -> Place {
-        self.run.places[id.index()]
+        self.ran().run.places[id.index()]
     }
 
     /// Where a value's graph was made, else where it comes from.
     pub fn origin(&self, value: &Value) -> Option<Location> {
-        value.origin.map(|origin| self.run.origins[origin.0 as usize])
+        value.origin.map(|origin| self.ran().run.origins[origin.0 as usize])
     }
 
     /// Whether a loop runs again and again: a training, batches, for ever.
     pub fn repeats(&self, id: LoopId) -> bool {
-        self.lifetimes.repeats(&self.run, id)
+        self.ran().lifetimes.repeats(&self.ran().run, id)
     }
 
     /// Whether a loop is a training's: a backward pass or optimizer step is in it.
     pub fn trains(&self, id: LoopId) -> bool {
-        self.lifetimes.training.contains(&id)
+        self.ran().lifetimes.training.contains(&id)
     }
 
     /// Whether a loop turns once for every step or batch.
     pub fn is_step(&self, id: LoopId) -> bool {
-        self.lifetimes.steps.contains(&id)
+        self.ran().lifetimes.steps.contains(&id)
             || matches!(self.a_loop(id).kind, LoopKind::Batches)
             || id == LoopId::SAMPLES
             || id == LoopId::CALLBACKS
     }
 
     fn events(&self) -> impl Iterator<Item = (ActivationId, &Activation, &Event)> {
-        let activations = self.run.activations.iter().enumerate();
+        let activations = self.ran().run.activations.iter().enumerate();
         activations.flat_map(|(at, activation)| {
             activation.events.iter().map(move |event| (ActivationId(at as u32), activation, event))
         })
@@ -279,9 +304,9 @@ impl Analysis {
                 how,
                 cases: Vec::new(),
             });
-            let (value, key) = (*self.run.values.get(value), *self.run.values.get(key));
+            let (value, key) = (*self.ran().run.values.get(value), *self.ran().run.values.get(key));
             let recording = event.recording;
-            for duration in self.lifetimes.of_container(&self.run, id, event, object) {
+            for duration in self.ran().lifetimes.of_container(&self.ran().run, id, event, object) {
                 let left =
                     duration.root != Root::Module && self.is_left_to_users(object, activation.function);
                 if duration.root == Root::Test || left || fact.cases.len() >= MAX_CASES {
@@ -301,7 +326,7 @@ impl Analysis {
         let mut found: BTreeMap<(Location, PlaceId), CarryFact> = BTreeMap::new();
         for (id, activation, event) in self.events() {
             let What::Carry { place, value, augmented } = event.what else { continue };
-            let state = *self.run.values.get(value);
+            let state = *self.ran().run.values.get(value);
             // Of a tuple, the part that has a graph.
             let graph = if state.carries_graph() { Some(state) } else { self.contents(&state).graph };
             let Some(value) = graph else { continue };
@@ -313,9 +338,9 @@ impl Analysis {
                 augmented,
                 cases: Vec::new(),
             });
-            for duration in self.lifetimes.of_place(&self.run, id, event, place) {
-                let left =
-                    duration.root != Root::Module && self.lifetimes.is_reset_by_users(&self.run, place, id);
+            for duration in self.ran().lifetimes.of_place(&self.ran().run, id, event, place) {
+                let left = duration.root != Root::Module
+                    && self.ran().lifetimes.is_reset_by_users(&self.ran().run, place, id);
                 if duration.root != Root::Test && !left {
                     fact.cases.push(CarryCase { value, fed: state.is_fed_from(place), duration });
                 }
@@ -329,8 +354,8 @@ impl Analysis {
         let mut found = Vec::new();
         for (id, activation, event) in self.events() {
             let What::Bind { place, value } = event.what else { continue };
-            let value = *self.run.values.get(value);
-            for way in &self.lifetimes.ways[id.0 as usize] {
+            let value = *self.ran().run.values.get(value);
+            for way in &self.ran().lifetimes.ways[id.0 as usize] {
                 let mut around = way.chain.clone();
                 around.extend(activation.loops(event));
                 found.push(BindFact {
@@ -349,37 +374,42 @@ impl Analysis {
 
     /// The loops of a function.
     pub fn loops(&self, function: FunctionId) -> impl Iterator<Item = LoopId> {
-        let loops =
-            self.run.loops.iter().enumerate().filter(move |(_, known)| known.function == Some(function));
+        let loops = self
+            .ran()
+            .run
+            .loops
+            .iter()
+            .enumerate()
+            .filter(move |(_, known)| known.function == Some(function));
         loops.map(|(at, _)| LoopId(at as u32))
     }
 
     /// Every object.
     pub fn objects(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
-        self.run.heap.ids().map(|id| (id, self.object(id)))
+        self.ran().run.heap.ids().map(|id| (id, self.object(id)))
     }
 
     /// Every time that a container gives back.
     pub fn releases(&self, object: ObjectId) -> Vec<Released> {
         match self.object(object).shape {
-            Shape::Held(_) => self.lifetimes.releases_of_held(&self.run, object),
-            _ => self.lifetimes.releases.get(&object).cloned().unwrap_or_default(),
+            Shape::Held(_) => self.ran().lifetimes.releases_of_held(&self.ran().run, object),
+            _ => self.ran().lifetimes.releases.get(&object).cloned().unwrap_or_default(),
         }
     }
 
     /// Where something is given back.
     pub fn released_at(&self, release: &Released) -> Location {
-        self.run.activations[release.activation.0 as usize].events[release.event as usize].at
+        self.ran().run.activations[release.activation.0 as usize].events[release.event as usize].at
     }
 
     /// The loops around every place at which an object begins to live.
     pub fn births(&self, object: ObjectId) -> Vec<Chain> {
-        self.lifetimes.births_of(&self.run, object)
+        self.ran().lifetimes.births_of(&self.ran().run, object)
     }
 
     /// Whether an object is made anew in every turn of a loop.
     pub fn made_in(&self, object: ObjectId, id: LoopId) -> bool {
-        match self.lifetimes.births.get(&object) {
+        match self.ran().lifetimes.births.get(&object) {
             Some(births) => births.iter().any(|birth| birth.chain.contains(&id)),
             // Nobody in the project makes it: it is there from the start.
             None => !matches!(self.object(object).shape, Shape::Instance(_)),
@@ -388,7 +418,7 @@ impl Analysis {
 
     /// Whether models are made in a loop.
     pub fn makes_models(&self, id: LoopId) -> bool {
-        self.run.modules.iter().any(|object| self.made_in(*object, id))
+        self.ran().run.modules.iter().any(|object| self.made_in(*object, id))
             || self.calls_giving(Kinds::MODULE).iter().any(|call| call.around.contains(&id))
     }
 
@@ -404,8 +434,8 @@ impl Analysis {
             {
                 return false;
             }
-            let named = self.run.holders.get(&held).into_iter().flatten().map(|(owner, _)| *owner);
-            let outer = self.run.containers.get(&held).into_iter().flatten().copied();
+            let named = self.ran().run.holders.get(&held).into_iter().flatten().map(|(owner, _)| *owner);
+            let outer = self.ran().run.containers.get(&held).into_iter().flatten().copied();
             let new: Vec<_> = named.chain(outer).filter(|owner| !seen.contains(owner)).collect();
             seen.extend(new);
         }
@@ -432,20 +462,20 @@ impl Analysis {
         if let Shape::Held(place) = self.object(object).shape {
             return self.holder_of(place);
         }
-        if !self.run.holders.contains_key(&object) && !self.run.containers.contains_key(&object) {
+        if !self.ran().run.holders.contains_key(&object) && !self.ran().run.containers.contains_key(&object) {
             return Holder::Local;
         }
         let mut best = Holder::Local;
         let mut seen = vec![object];
         let mut open = vec![object];
         while let Some(at) = open.pop() {
-            for (owner, name) in self.run.holders.get(&at).into_iter().flatten() {
+            for (owner, name) in self.ran().run.holders.get(&at).into_iter().flatten() {
                 let Some(holder) = self.field_of(*owner, *name) else { continue };
                 if rank(&holder) > rank(&best) {
                     best = holder;
                 }
             }
-            for outer in self.run.containers.get(&at).into_iter().flatten() {
+            for outer in self.ran().run.containers.get(&at).into_iter().flatten() {
                 if !seen.contains(outer) && seen.len() < 16 {
                     seen.push(*outer);
                     open.push(*outer);

@@ -3,7 +3,7 @@
 use caulk_core::{Edit, Position};
 use ruff_text_size::{TextRange, TextSize};
 
-use crate::module::Module;
+use crate::lines::Lines;
 use crate::text::Source;
 
 /// Text with edits applied; their `file` is not looked at. `None` where a position does not exist or edits overlap.
@@ -31,45 +31,45 @@ pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
 }
 
 /// Replaces a range.
-pub(crate) fn replace(module: &Module, range: TextRange, content: impl Into<String>) -> Edit {
+pub(crate) fn replace(file: &Lines<'_>, range: TextRange, content: impl Into<String>) -> Edit {
     Edit {
-        file: module.path().to_owned(),
-        start: module.source.position(range.start()),
-        end: module.source.position(range.end()),
+        file: file.path().to_owned(),
+        start: file.source.position(range.start()),
+        end: file.source.position(range.end()),
         content: content.into(),
     }
 }
 
 /// Inserts at an offset.
-pub(crate) fn insert(module: &Module, at: TextSize, content: impl Into<String>) -> Edit {
-    replace(module, TextRange::empty(at), content)
+pub(crate) fn insert(file: &Lines<'_>, at: TextSize, content: impl Into<String>) -> Edit {
+    replace(file, TextRange::empty(at), content)
 }
 
 /// A line behind a statement, indented as it is. `None` where the statement shares its lines with another.
-pub(crate) fn line_after(module: &Module, statement: TextRange, line: &str) -> Option<Edit> {
-    alone(module, statement)?;
-    let last = module.source.line_of(statement.end());
-    let indentation = module.source.indentation(statement.start());
-    let at = end_of_line(module, last)?;
-    let newline = module.source.newline();
+pub(crate) fn line_after(file: &Lines<'_>, statement: TextRange, line: &str) -> Option<Edit> {
+    alone(file, statement)?;
+    let last = file.source.line_of(statement.end());
+    let indentation = file.source.indentation(statement.start());
+    let at = end_of_line(file, last)?;
+    let newline = file.source.newline();
     let inner = line.replace('\n', &format!("{newline}{indentation}"));
-    Some(insert(module, at, format!("{newline}{indentation}{inner}")))
+    Some(insert(file, at, format!("{newline}{indentation}{inner}")))
 }
 
 /// A line in front of a statement, likewise.
-pub(crate) fn line_before(module: &Module, statement: TextRange, line: &str) -> Option<Edit> {
-    alone(module, statement)?;
-    let indentation = module.source.indentation(statement.start());
-    Some(insert(module, statement.start(), format!("{line}{}{indentation}", module.source.newline())))
+pub(crate) fn line_before(file: &Lines<'_>, statement: TextRange, line: &str) -> Option<Edit> {
+    alone(file, statement)?;
+    let indentation = file.source.indentation(statement.start());
+    Some(insert(file, statement.start(), format!("{line}{}{indentation}", file.source.newline())))
 }
 
 /// Removes the lines of something that stands alone on them.
-pub(crate) fn remove_lines(module: &Module, range: TextRange) -> Option<Edit> {
-    alone(module, range)?;
-    let (first, last) = (module.source.line_of(range.start()), module.source.line_of(range.end()));
-    module.source.line(last + 1)?;
+pub(crate) fn remove_lines(file: &Lines<'_>, range: TextRange) -> Option<Edit> {
+    alone(file, range)?;
+    let (first, last) = (file.source.line_of(range.start()), file.source.line_of(range.end()));
+    file.source.line(last + 1)?;
     Some(Edit {
-        file: module.path().to_owned(),
+        file: file.path().to_owned(),
         start: Position { line: first, column: 1 },
         end: Position { line: last + 1, column: 1 },
         content: String::new(),
@@ -77,44 +77,44 @@ pub(crate) fn remove_lines(module: &Module, range: TextRange) -> Option<Edit> {
 }
 
 /// The edit that imports something, unless the name is there already.
-pub(crate) fn import(module: &Module, name: &str, line: &str) -> Option<Edit> {
-    if module.index.imports.contains_key(name) {
+pub(crate) fn import(file: &Lines<'_>, name: &str, line: &str) -> Option<Edit> {
+    if file.index.imports.contains_key(name) {
         return None;
     }
-    let newline = module.source.newline();
-    if let Some(last) = module.index.last_import {
-        let range = module.index.statements[last].range;
-        if alone(module, range).is_some() {
-            return line_after(module, range, line);
+    let newline = file.source.newline();
+    if let Some(last) = file.index.last_import {
+        let range = file.index.statements[last].range;
+        if alone(file, range).is_some() {
+            return line_after(file, range, line);
         }
     }
     // In front of the first statement that is no docstring.
-    if let Some(docstring) = module.index.docstring.filter(|range| alone(module, *range).is_some()) {
-        return line_after(module, docstring, line);
+    if let Some(docstring) = file.index.docstring.filter(|range| alone(file, *range).is_some()) {
+        return line_after(file, docstring, line);
     }
     // Behind a `#!` line, an encoding comment and other comments at the top.
-    let first = module.index.statements.first().map_or(TextSize::default(), |first| first.range.start());
-    let at = module.source.offset(Position { line: module.source.line_of(first), column: 1 })?;
-    Some(insert(module, at, format!("{line}{newline}")))
+    let first = file.index.statements.first().map_or(TextSize::default(), |first| first.range.start());
+    let at = file.source.offset(Position { line: file.source.line_of(first), column: 1 })?;
+    Some(insert(file, at, format!("{line}{newline}")))
 }
 
-fn end_of_line(module: &Module, line: u32) -> Option<TextSize> {
-    let columns = module.source.line(line)?.chars().count() as u32;
-    module.source.offset(Position { line, column: columns + 1 })
+fn end_of_line(file: &Lines<'_>, line: u32) -> Option<TextSize> {
+    let columns = file.source.line(line)?.chars().count() as u32;
+    file.source.offset(Position { line, column: columns + 1 })
 }
 
 /// Some where a statement has its lines for itself, comments aside.
-fn alone(module: &Module, statement: TextRange) -> Option<()> {
-    starts_line(module, statement)?;
-    let end = end_of_line(module, module.source.line_of(statement.end()))?;
-    let after = module.source.slice(TextRange::new(statement.end(), end.max(statement.end()))).trim();
+fn alone(file: &Lines<'_>, statement: TextRange) -> Option<()> {
+    starts_line(file, statement)?;
+    let end = end_of_line(file, file.source.line_of(statement.end()))?;
+    let after = file.source.slice(TextRange::new(statement.end(), end.max(statement.end()))).trim();
     (after.is_empty() || after.starts_with('#')).then_some(())
 }
 
 /// Some where nothing stands before a statement on its line.
-pub(crate) fn starts_line(module: &Module, statement: TextRange) -> Option<()> {
-    let line = module.source.line_of(statement.start());
-    let start = module.source.offset(Position { line, column: 1 })?;
-    let before = module.source.slice(TextRange::new(start.min(statement.start()), statement.start()));
+pub(crate) fn starts_line(file: &Lines<'_>, statement: TextRange) -> Option<()> {
+    let line = file.source.line_of(statement.start());
+    let start = file.source.offset(Position { line, column: 1 })?;
+    let before = file.source.slice(TextRange::new(start.min(statement.start()), statement.start()));
     before.trim_start_matches('\u{feff}').trim().is_empty().then_some(())
 }

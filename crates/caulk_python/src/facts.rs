@@ -1,12 +1,12 @@
-//! What else the module says about a container: what bounds it, how it is read, what goes in.
+//! What else the file says about a container: what bounds it, how it is read, what goes in.
 
 use std::collections::HashSet;
 
 use crate::index::Base;
 use crate::index::{Action, Assignment, Nature, Op, Place};
 use crate::limit;
+use crate::lines::Lines;
 use crate::loads::mentions;
-use crate::module::Module;
 use crate::path::{Path, Root, Step};
 use crate::query::{
     answers, function_of_statement, last_name, narrowed, ops_of, owned, plain_function, spot,
@@ -41,7 +41,7 @@ pub struct Bound {
     pub kind: BoundKind,
     /// Conditions between function and statement, as in [`crate::GrowSite::conditions`].
     pub conditions: Vec<String>,
-    /// The most elements that it leaves, where the module tells the number: a capacity, or the length from which on it
+    /// The most elements that it leaves, where the file tells the number: a capacity, or the length from which on it
     /// takes elements out.
     pub most: Option<u64>,
     /// The function is called by name somewhere in this file, is called by Python or a framework, or is the one that
@@ -80,7 +80,7 @@ pub struct Window {
     pub value: String,
 }
 
-/// What the module says about one container or value.
+/// What the file says about one container or value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Read like a cache: `k in d`, `d.get(k)`, `d[k]`, `setdefault`.
@@ -113,7 +113,7 @@ impl Facts {
         self.bounds.iter().any(|bound| bound.called && bound.kind != BoundKind::LengthTest)
     }
 
-    /// It is handed to an object that is called like a module.
+    /// It is handed to an object that is called like a file.
     pub fn fed_to_module(&self) -> bool {
         self.fed.iter().any(|fed| fed.direct)
     }
@@ -125,10 +125,10 @@ impl Facts {
 }
 
 /// Whose name `name` is in a function: what the function grows under it, else what it mentions.
-pub(crate) fn owner(module: &Module, name: &str, function: &str) -> Owner {
+pub(crate) fn owner(file: &Lines<'_>, name: &str, function: &str) -> Owner {
     let (wide, name, function) = (narrowed(name, &Owner::Any), last_name(name), plain_function(function));
-    let here = |op: &&(usize, &Op, &Meaning, bool)| function_of_statement(module, op.1.place) == function;
-    let mentioned: Vec<_> = ops_of(module, name, &wide).collect();
+    let here = |op: &&(usize, &Op, &Meaning, bool)| function_of_statement(file, op.1.place) == function;
+    let mentioned: Vec<_> = ops_of(file, name, &wide).collect();
     let rank = |op: &(usize, &Op, &Meaning, bool)| match op.1.action {
         Action::Grow(kind) if kind.grows() => 0,
         Action::Grow(_) => 1,
@@ -142,27 +142,26 @@ pub(crate) fn owner(module: &Module, name: &str, function: &str) -> Owner {
     let base = match best {
         Some((_, _, meaning, _)) => meaning.base.clone(),
         None => {
-            match module.index.scopes.iter().position(|scope| scope.name == function && !function.is_empty())
-            {
-                Some(scope) => module.index.lookup(name, scope),
+            match file.index.scopes.iter().position(|scope| scope.name == function && !function.is_empty()) {
+                Some(scope) => file.index.lookup(name, scope),
                 None => return Owner::Any,
             }
         }
     };
     match base {
-        Base::Local(scope, _) => Owner::Function(module.index.function_name(scope)),
+        Base::Local(scope, _) => Owner::Function(file.index.function_name(scope)),
         Base::Global(_) => Owner::Module,
-        Base::Attribute(Some(class), _) => Owner::Class(module.index.classes[class].name.clone()),
+        Base::Attribute(Some(class), _) => Owner::Class(file.index.classes[class].name.clone()),
         Base::Attribute(None, _) => Owner::Attribute,
         Base::Other => Owner::Any,
     }
 }
 
-/// Everything that the module says about an owner's name.
-pub(crate) fn facts(module: &Module, name: &str, owner: &Owner) -> Facts {
+/// Everything that the file says about an owner's name.
+pub(crate) fn facts(file: &Lines<'_>, name: &str, owner: &Owner) -> Facts {
     let name = last_name(name);
     let ops: Vec<(&Op, bool)> =
-        unique(ops_of(module, name, owner).map(|(id, op, _, element)| (id, op, element)));
+        unique(ops_of(file, name, owner).map(|(id, op, _, element)| (id, op, element)));
     let growing = |grows: bool| {
         let of_kind =
             move |(op, _): &&(&Op, bool)| matches!(op.action, Action::Grow(kind) if kind.grows() == grows);
@@ -172,23 +171,23 @@ pub(crate) fn facts(module: &Module, name: &str, owner: &Owner) -> Facts {
     let growth: Vec<&Op> =
         if growing(true).next().is_some() { growing(true).collect() } else { growing(false).collect() };
     let mut facts = Facts {
-        bounds: bounds(module, name, owner, &ops, &growth),
-        windows: windows(module, name, owner),
-        fed: fed(module, name, owner),
-        loop_carried: loop_carried(module, &ops),
+        bounds: bounds(file, name, owner, &ops, &growth),
+        windows: windows(file, name, owner),
+        fed: fed(file, name, owner),
+        loop_carried: loop_carried(file, &ops),
         summed: ops.iter().any(|(op, _)| op.arithmetic),
-        under_no_grad: !growth.is_empty() && growth.iter().all(|op| module.index.without_grad(op.place)),
-        step_hook: growth.iter().find_map(|op| step_hook(module, op.place)),
+        under_no_grad: !growth.is_empty() && growth.iter().all(|op| file.index.without_grad(op.place)),
+        step_hook: growth.iter().find_map(|op| step_hook(file, op.place)),
         ..Facts::default()
     };
     for (op, element) in &ops {
         if op.action == Action::Lookup && !element {
-            facts.lookups.push(spot(module, op.place.statement));
+            facts.lookups.push(spot(file, op.place.statement));
         }
     }
     for op in growth {
         if let Some(key) = &op.key {
-            let names = key_names(module, &key.reads, op.place);
+            let names = key_names(file, &key.reads, op.place);
             let fact = KeyFact { text: key.text.clone(), names };
             if !facts.keys.contains(&fact) {
                 facts.keys.push(fact);
@@ -211,30 +210,29 @@ fn unique<'m>(ops: impl Iterator<Item = (usize, &'m Op, bool)>) -> Vec<(&'m Op, 
 
 /// Assignments to an owner's name.
 pub(crate) fn assignments<'m>(
-    module: &'m Module,
+    file: &'m Lines<'_>,
     name: &'m str,
     owner: &'m Owner,
 ) -> impl Iterator<Item = &'m Assignment> {
-    module.index.assignments.iter().filter(move |assignment| {
+    file.index.assignments.iter().filter(move |assignment| {
         let ends = |step: &Step| matches!(step, Step::Attr(last) | Step::Key(last) if last == name);
         let candidate = assignment.target.steps.last().map_or(assignment.target.plain() == Some(name), ends);
         candidate && {
-            let meanings =
-                module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
+            let meanings = file.resolver.meanings(file.index, &assignment.target, assignment.place, true);
             meanings
                 .iter()
-                .any(|meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner))
+                .any(|meaning| answers(meaning, name) == Some(false) && owned(file, meaning, owner))
         }
     })
 }
 
-fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growth: &[&Op]) -> Vec<Bound> {
-    let grown_in: Vec<String> = growth.iter().map(|op| function_of_statement(module, op.place)).collect();
+fn bounds(file: &Lines<'_>, name: &str, owner: &Owner, ops: &[(&Op, bool)], growth: &[&Op]) -> Vec<Bound> {
+    let grown_in: Vec<String> = growth.iter().map(|op| function_of_statement(file, op.place)).collect();
     let mut found = Vec::new();
-    for assignment in assignments(module, name, owner) {
+    for assignment in assignments(file, name, owner) {
         let Some(capacity) = &assignment.capacity else { continue };
-        let spot = spot(module, assignment.place.statement);
-        let most = limit::number(module, capacity);
+        let spot = spot(file, assignment.place.statement);
+        let most = limit::number(file, capacity);
         found.push(Bound { spot, kind: BoundKind::Capacity, conditions: Vec::new(), most, called: true });
     }
     for (op, element) in ops {
@@ -242,7 +240,7 @@ fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growt
             Action::Remove => BoundKind::Removed,
             Action::Trim => BoundKind::Trimmed,
             Action::Clear => BoundKind::Cleared,
-            Action::Reset if resets(module, op) => BoundKind::Rebound,
+            Action::Reset if resets(file, op) => BoundKind::Rebound,
             Action::LengthTest => BoundKind::LengthTest,
             _ => continue,
         };
@@ -250,15 +248,15 @@ fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growt
         if *element && kind != BoundKind::LengthTest {
             continue;
         }
-        let spot = spot(module, op.place.statement);
-        let conditions = module.index.conditions(op.place.block);
+        let spot = spot(file, op.place.statement);
+        let conditions = file.index.conditions(op.place.block);
         // Lightning's check before training clears what it gathered, once.
         let once = conditions.iter().any(|condition| condition.contains("sanity"));
-        let called = !once && (grown_in.contains(&spot.function) || is_called(module, op.place));
+        let called = !once && (grown_in.contains(&spot.function) || is_called(file, op.place));
         let takes_out = matches!(kind, BoundKind::Removed | BoundKind::Trimmed | BoundKind::Cleared);
         // What else is asked for may never come, and what another function takes out, nobody may call.
         let most = match conditions.as_slice() {
-            [test] if takes_out && grown_in.contains(&spot.function) => limit::compared(module, name, test),
+            [test] if takes_out && grown_in.contains(&spot.function) => limit::compared(file, name, test),
             _ => None,
         };
         found.push(Bound { spot, kind, conditions, most, called });
@@ -269,18 +267,18 @@ fn bounds(module: &Module, name: &str, owner: &Owner, ops: &[(&Op, bool)], growt
 }
 
 /// Whether binding to something empty is more than the first binding.
-fn resets(module: &Module, op: &Op) -> bool {
-    let in_loop = module.index.loops_around(op.place.block).next().is_some();
-    let function = function_of_statement(module, op.place);
-    let first = matches!(op.path.steps.as_slice(), []) && !declared_elsewhere(module, op)
+fn resets(file: &Lines<'_>, op: &Op) -> bool {
+    let in_loop = file.index.loops_around(op.place.block).next().is_some();
+    let function = function_of_statement(file, op.place);
+    let first = matches!(op.path.steps.as_slice(), []) && !declared_elsewhere(file, op)
         || function == "<module>"
         || function.rsplit('.').next() == Some("__init__");
     in_loop || !first
 }
 
 /// A plain name that belongs to an outer scope: `global x`.
-fn declared_elsewhere(module: &Module, op: &Op) -> bool {
-    let scope = &module.index.scopes[op.place.scope];
+fn declared_elsewhere(file: &Lines<'_>, op: &Op) -> bool {
+    let scope = &file.index.scopes[op.place.scope];
     op.path.plain().is_some_and(|name| scope.globals.contains(name) || scope.nonlocals.contains(name))
 }
 
@@ -297,9 +295,9 @@ const ONCE: &[&str] = &[
 ];
 
 /// Whether the function around a place runs again and again, as far as this file tells.
-fn is_called(module: &Module, place: Place) -> bool {
-    let Some(scope) = module.index.function_scope(place.scope) else { return true };
-    let name = module.index.scopes[scope].name.rsplit('.').next().unwrap_or("");
+fn is_called(file: &Lines<'_>, place: Place) -> bool {
+    let Some(scope) = file.index.function_scope(place.scope) else { return true };
+    let name = file.index.scopes[scope].name.rsplit('.').next().unwrap_or("");
     if ONCE.contains(&name) {
         return false;
     }
@@ -309,15 +307,15 @@ fn is_called(module: &Module, place: Place) -> bool {
         || name.ends_with("_epoch_end")
         || name.ends_with("_epoch_start")
         || matches!(name, "forward" | "run" | "emit" | "main");
-    let by_name = || module.index.calls.iter().any(|call| call.callee.last_name() == Some(name));
+    let by_name = || file.index.calls.iter().any(|call| call.callee.last_name() == Some(name));
     let handed_on = || {
-        module.index.calls.iter().any(|call| {
+        file.index.calls.iter().any(|call| {
             let ends =
                 call.callee.last_name() == Some("register") && call.callee.root_name() == Some("atexit");
             !ends && call.arguments.iter().any(|argument| argument.path.last_name() == Some(name))
         })
     };
-    by_framework || module.resolver.is_called(scope) || by_name() || handed_on()
+    by_framework || file.resolver.is_called(scope) || by_name() || handed_on()
 }
 
 /// Words of which names of limits are made.
@@ -326,28 +324,28 @@ const LIMITS: &[&str] = &["window", "max", "maxlen", "maxsize", "limit", "capaci
 const GENERIC: &[&str] =
     &["len", "length", "size", "history", "last", "n", "num", "items", "entries", "records", "buffer"];
 
-fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
+fn windows(file: &Lines<'_>, name: &str, owner: &Owner) -> Vec<Window> {
     let words = |name: &str| -> Vec<String> {
         name.to_ascii_lowercase().split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
     let about = words(name);
     let mut found: Vec<(usize, Window)> = Vec::new();
-    for assignment in &module.index.assignments {
+    for assignment in &file.index.assignments {
         let Some(limit) = assignment.target.last_name() else { continue };
         let parts = words(limit);
         let number = !matches!(assignment.nature, Nature::Definition | Nature::Caught | Nature::Part);
         let Some(value) = assignment.value.filter(|_| number) else { continue };
         if limit == name
             || !parts.iter().any(|word| LIMITS.contains(&word.as_str()))
-            || is_read(module, &assignment.target, limit)
+            || is_read(file, &assignment.target, limit)
         {
             continue;
         }
-        let meanings = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
+        let meanings = file.resolver.meanings(file.index, &assignment.target, assignment.place, true);
         let together = meanings.first().is_some_and(|meaning| match (owner, &meaning.base) {
             (_, Base::Global(_)) => true,
             (Owner::Class(_) | Owner::Attribute, Base::Attribute(..))
-            | (Owner::Function(_), Base::Local(..)) => owned(module, meaning, owner),
+            | (Owner::Function(_), Base::Local(..)) => owned(file, meaning, owner),
             _ => false,
         });
         let shared = parts.iter().filter(|word| about.contains(word)).count();
@@ -355,9 +353,9 @@ fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
             parts.iter().all(|word| LIMITS.contains(&word.as_str()) || GENERIC.contains(&word.as_str()));
         let score = shared * 2 + usize::from(generic);
         let window = Window {
-            spot: spot(module, assignment.place.statement),
-            expression: module.source.inline(assignment.target_range),
-            value: module.source.inline(value),
+            spot: spot(file, assignment.place.statement),
+            expression: file.source.inline(assignment.target_range),
+            value: file.source.inline(value),
         };
         if together && score > 0 && !found.iter().any(|(_, known)| known.expression == window.expression) {
             found.push((score, window));
@@ -368,55 +366,54 @@ fn windows(module: &Module, name: &str, owner: &Owner) -> Vec<Window> {
 }
 
 /// Whether anything reads the variable, or an attribute of that name of whatever object.
-fn is_read(module: &Module, target: &Path, name: &str) -> bool {
+fn is_read(file: &Lines<'_>, target: &Path, name: &str) -> bool {
     let attribute = !target.steps.is_empty();
     let same = |path: &Path| path.last_name() == Some(name) && path.steps.is_empty() != attribute;
-    attribute && module.index.named_reads.contains(name)
-        || module.index.reads.iter().any(|(path, _)| same(path))
+    attribute && file.index.named_reads.contains(name) || file.index.reads.iter().any(|(path, _)| same(path))
 }
 
-fn fed(module: &Module, name: &str, owner: &Owner) -> Vec<Fed> {
+fn fed(file: &Lines<'_>, name: &str, owner: &Owner) -> Vec<Fed> {
     let named = |read: &Path| {
         let part = |step: &Step| matches!(step, Step::Attr(part) | Step::Key(part) if part == name);
         let detached = matches!(read.steps.last(), Some(Step::Call));
         !detached && (read.root_name() == Some(name) || read.steps.iter().any(part))
     };
     let mine = |read: &Path, place: Place| {
-        let meanings = module.resolver.meanings(&module.index, read, place, false);
-        meanings.iter().any(|meaning| answers(meaning, name).is_some() && owned(module, meaning, owner))
+        let meanings = file.resolver.meanings(file.index, read, place, false);
+        meanings.iter().any(|meaning| answers(meaning, name).is_some() && owned(file, meaning, owner))
     };
     let mut found = Vec::new();
-    for call in &module.index.calls {
+    for call in &file.index.calls {
         let mut given = call.arguments.iter().flat_map(|argument| &argument.value.reads);
         if given.any(|read| named(read) && mine(read, call.place))
-            && let Some(direct) = foreign(module, &call.callee, call.place)
+            && let Some(direct) = foreign(file, &call.callee, call.place)
         {
-            let callee = module.source.inline(call.callee_range);
-            found.push(Fed { spot: spot(module, call.place.statement), callee, direct });
+            let callee = file.source.inline(call.callee_range);
+            found.push(Fed { spot: spot(file, call.place.statement), callee, direct });
         }
     }
     found
 }
 
-/// Whether a called object comes from elsewhere than functions, classes and imports: a module, a policy. `Some(false)`
+/// Whether a called object comes from elsewhere than functions, classes and imports: a file, a policy. `Some(false)`
 /// where one of its methods is called.
-fn foreign(module: &Module, callee: &Path, place: Place) -> Option<bool> {
+fn foreign(file: &Lines<'_>, callee: &Path, place: Place) -> Option<bool> {
     let Root::Name(root) = &callee.root else { return None };
     let name = callee.last_name()?;
-    if module.index.imports.contains_key(root)
+    if file.index.imports.contains_key(root)
         || crate::loads::growth_of(name).is_some()
-        || module.resolver.function_of(&module.index, callee, place.scope).is_some()
+        || file.resolver.function_of(file.index, callee, place.scope).is_some()
         || name.chars().next().is_some_and(char::is_uppercase)
     {
         return None;
     }
-    let base = module.index.lookup(root, place.scope);
+    let base = file.index.lookup(root, place.scope);
     if let Base::Global(_) = base {
         // A builtin, or a name from a star import.
-        let known = module.index.assignments.iter().any(|assignment| assignment.target.plain() == Some(root));
+        let known = file.index.assignments.iter().any(|assignment| assignment.target.plain() == Some(root));
         known.then_some(())?;
     }
-    let instance = module.resolver.class_of(&module.index, &callee.root, &[], place.scope).is_some();
+    let instance = file.resolver.class_of(file.index, &callee.root, &[], place.scope).is_some();
     match callee.steps.as_slice() {
         [] => Some(true),
         [Step::Attr(_), rest @ ..] if instance => {
@@ -427,26 +424,26 @@ fn foreign(module: &Module, callee: &Path, place: Place) -> Option<bool> {
 }
 
 /// Where a value is made from its predecessor.
-fn loop_carried(module: &Module, ops: &[(&Op, bool)]) -> Option<Spot> {
-    let index = &module.index;
+fn loop_carried(file: &Lines<'_>, ops: &[(&Op, bool)]) -> Option<Spot> {
+    let index = file.index;
     let in_loop = |place: Place| index.loops_around(place.block).next().is_some();
     let itself = ops.iter().map(|(op, _)| *op).find(|op| {
         matches!(op.action, Action::Grow(crate::sites::GrowKind::Rebind))
             && (!op.path.steps.is_empty() || in_loop(op.place))
     });
     if let Some(op) = itself {
-        return Some(spot(module, op.place.statement));
+        return Some(spot(file, op.place.statement));
     }
     for (op, _) in ops {
         let (Action::Grow(kind), Some(value)) = (op.action, &op.value) else { continue };
         for read in value.reads.iter().filter(|read| read.plain().is_some()) {
             if !kind.grows() {
                 // `self.hidden = hidden` after `_, hidden = net(x, self.hidden)`.
-                if made_from(module, read, &op.path, op.place, 0) {
-                    return Some(spot(module, op.place.statement));
+                if made_from(file, read, &op.path, op.place, 0) {
+                    return Some(spot(file, op.place.statement));
                 }
-            } else if let Some(update) = updated_in_loop(module, read, op.place) {
-                return Some(spot(module, update));
+            } else if let Some(update) = updated_in_loop(file, read, op.place) {
+                return Some(spot(file, update));
             }
         }
     }
@@ -454,35 +451,35 @@ fn loop_carried(module: &Module, ops: &[(&Op, bool)]) -> Option<Spot> {
 }
 
 /// Whether a variable was bound to something that reads `target`.
-fn made_from(module: &Module, variable: &Path, target: &Path, place: Place, depth: usize) -> bool {
+fn made_from(file: &Lines<'_>, variable: &Path, target: &Path, place: Place, depth: usize) -> bool {
     let Some(name) = variable.plain().filter(|_| depth < 3) else { return false };
-    let base = module.index.lookup(name, place.scope);
-    module.resolver.reaching(&module.index, &base, place).any(|assignment| {
+    let base = file.index.lookup(name, place.scope);
+    file.resolver.reaching(file.index, &base, place).any(|assignment| {
         assignment.reads.iter().any(|read| mentions(target, read))
             || assignment
                 .reads
                 .iter()
-                .any(|read| read != variable && made_from(module, read, target, assignment.place, depth + 1))
+                .any(|read| read != variable && made_from(file, read, target, assignment.place, depth + 1))
     })
 }
 
 /// The statement in a loop that binds a variable to something made from itself.
-fn updated_in_loop(module: &Module, variable: &Path, place: Place) -> Option<usize> {
+fn updated_in_loop(file: &Lines<'_>, variable: &Path, place: Place) -> Option<usize> {
     let name = variable.plain()?;
-    let base = module.index.lookup(name, place.scope);
+    let base = file.index.lookup(name, place.scope);
     matches!(base, Base::Local(..)).then_some(())?;
-    let mut reaching = module.resolver.reaching(&module.index, &base, place);
+    let mut reaching = file.resolver.reaching(file.index, &base, place);
     let update = reaching.find(|assignment| {
         matches!(assignment.nature, Nature::Itself { .. })
-            && module.index.loops_around(assignment.place.block).next().is_some()
+            && file.index.loops_around(assignment.place.block).next().is_some()
     })?;
     Some(update.place.statement)
 }
 
-fn step_hook(module: &Module, place: Place) -> Option<String> {
-    let scope = &module.index.scopes[module.index.function_scope(place.scope)?];
+fn step_hook(file: &Lines<'_>, place: Place) -> Option<String> {
+    let scope = &file.index.scopes[file.index.function_scope(place.scope)?];
     let name = scope.name.rsplit('.').next()?;
-    let class = &module.index.classes[scope.class?];
+    let class = &file.index.classes[scope.class?];
     let framework = class.bases.iter().any(|base| base.ends_with("Module") || base.ends_with("Callback"));
     let hook = matches!(name, "training_step" | "validation_step" | "test_step" | "predict_step")
         || framework && name.ends_with("_step")
@@ -491,10 +488,10 @@ fn step_hook(module: &Module, place: Place) -> Option<String> {
 }
 
 /// Variables of a key, and those of what these were bound to.
-fn key_names(module: &Module, reads: &[Path], place: Place) -> Vec<String> {
+fn key_names(file: &Lines<'_>, reads: &[Path], place: Place) -> Vec<String> {
     let variables = |reads: &[Path]| {
         let mut found = names(reads);
-        found.retain(|name| !module.index.imports.contains_key(name));
+        found.retain(|name| !file.index.imports.contains_key(name));
         found
     };
     let mut found = variables(reads);
@@ -503,8 +500,8 @@ fn key_names(module: &Module, reads: &[Path], place: Place) -> Vec<String> {
         let mut further = Vec::new();
         for (read, place) in next {
             let Some(name) = read.plain() else { continue };
-            let base = module.index.lookup(name, place.scope);
-            for assignment in module.resolver.reaching(&module.index, &base, place) {
+            let base = file.index.lookup(name, place.scope);
+            for assignment in file.resolver.reaching(file.index, &base, place) {
                 for name in variables(&assignment.reads) {
                     if !found.contains(&name) {
                         found.push(name);

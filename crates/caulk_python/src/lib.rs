@@ -1,11 +1,11 @@
 //! Python source, as far as leaks need it. Text in, values out: knows no files, processes or clocks; no input makes it panic.
 //!
-//! Two ways to look at it:
-//! - [`Module`] is one file: functions, the places where containers grow, what bounds them, and edits. `caulk run` asks it
-//!   for the lines that were seen at run time. Names are resolved by Python's rules inside that file (through `self`,
-//!   aliases, bound methods, properties and helper functions); other files are not looked at.
-//! - [`Analysis`] is a whole [`Project`], run in the abstract: calls are followed across files with the values that go in.
-//!   `caulk check` asks it, through the facts in [`program`]: what grows, in which loops, what goes in, what holds it.
+//! An [`Analysis`] runs a whole [`Project`] in the abstract: calls are followed across files with the values that go in.
+//! It answers in two ways:
+//! - The facts in [`program`] are of the whole project: what grows, in which loops, what goes in, what holds it. The rules
+//!   of `caulk check` ask for them.
+//! - [`Lines`] are of one file: which statement stands at a line, where a name grows, what bounds it, how it can be
+//!   changed. `caulk run` asks them about the lines that it saw, and rules about the place of a finding.
 
 mod analysis;
 mod bind;
@@ -17,11 +17,12 @@ mod fixes;
 mod flow;
 mod imports;
 mod index;
+mod indexed;
 mod library;
 mod likely;
 mod limit;
+mod lines;
 mod loads;
-mod module;
 mod path;
 mod project;
 mod proof;
@@ -35,7 +36,7 @@ pub use analysis::Analysis;
 pub use depth::{MAX_BYTES, Unparsed, parse, with_room};
 pub use edit::apply;
 pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
-pub use module::Module;
+pub use lines::Lines;
 pub use project::{FileId, Location, Parsed, Project, SourceFile, Span};
 pub use proof::detaches_safely;
 pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};

@@ -1,12 +1,12 @@
-//! The number that a container's length is held at, as far as the text of the module tells it.
+//! The number that a container's length is held at, as far as the text of the file tells it.
 
 use std::collections::HashSet;
 
-use crate::module::Module;
+use crate::lines::Lines;
 
-/// The number that a limit stands for: a literal, or a name that is bound to one somewhere in the module (a constant, an
+/// The number that a limit stands for: a literal, or a name that is bound to one somewhere in the file (a constant, an
 /// attribute, a default or an argument by keyword, by way of other names), the greatest of these.
-pub(crate) fn number(module: &Module, limit: &str) -> Option<u64> {
+pub(crate) fn number(file: &Lines<'_>, limit: &str) -> Option<u64> {
     let mut open = vec![limit.trim()];
     let mut met = HashSet::new();
     let mut most = None;
@@ -17,7 +17,7 @@ pub(crate) fn number(module: &Module, limit: &str) -> Option<u64> {
         }
         let name = value.rsplit('.').next().filter(|name| is_name(name));
         let Some(name) = name.filter(|name| met.insert(*name)) else { continue };
-        let lines = (1..).map_while(|line| module.line(line));
+        let lines = (1..).map_while(|line| file.line(line));
         open.extend(
             lines.filter(|line| !line.trim_start().starts_with('#')).flat_map(|line| bound_in(line, name)),
         );
@@ -26,7 +26,7 @@ pub(crate) fn number(module: &Module, limit: &str) -> Option<u64> {
 }
 
 /// The number that a condition compares the length of `name` with, where it holds only for containers that are longer.
-pub(crate) fn compared(module: &Module, name: &str, condition: &str) -> Option<u64> {
+pub(crate) fn compared(file: &Lines<'_>, name: &str, condition: &str) -> Option<u64> {
     let (_, rest) = condition.split_once("len(")?;
     let (measured, rest) = rest.split_once(')')?;
     if measured.rsplit('.').next() != Some(name) {
@@ -39,10 +39,10 @@ pub(crate) fn compared(module: &Module, name: &str, condition: &str) -> Option<u
     let alone =
         limit[end..].trim_matches([' ', ')']).is_empty() && condition.trim_start().starts_with("len(");
     // Nor may what comes after other tests.
-    let lines = (1..).map_while(|line| module.line(line).map(str::trim_start));
+    let lines = (1..).map_while(|line| file.line(line).map(str::trim_start));
     let after_others =
         lines.filter_map(|line| line.strip_prefix("elif ")).any(|test| test.starts_with(condition));
-    number(module, &limit[..end]).filter(|_| alone && !after_others)
+    number(file, &limit[..end]).filter(|_| alone && !after_others)
 }
 
 fn literal(text: &str) -> Option<u64> {
@@ -75,12 +75,20 @@ fn bound_in<'m>(line: &'m str, name: &str) -> Vec<&'m str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Analysis;
+    use crate::project::{Project, SourceFile};
+
+    fn compared_in(source: &str, condition: &str) -> Option<u64> {
+        let file = SourceFile { path: "m.py".into(), text: source.into() };
+        let analysis = Analysis::new(Project::new([file]));
+        let id = analysis.project().find("m.py")?;
+        compared(&analysis.lines(id), "rows", condition)
+    }
 
     fn check(condition: &str, most: Option<u64>) {
         let source = "LIMIT = 4_096\nSCALE = 3 * LIMIT\ndef make(self, room: int = 10, *, unknown):\n    self.most = room\n\
              make(room=30)\na = b\nb = a\n";
-        let module = Module::parse("m.py", source);
-        assert_eq!(compared(&module, "rows", condition), most, "{condition}");
+        assert_eq!(compared_in(source, condition), most, "{condition}");
     }
 
     #[test]
@@ -98,6 +106,6 @@ mod tests {
         check("full and len(rows) > 900", None);
         check("rows", None);
         let source = "if a: pass\nelif len(rows) > 9: rows.pop(0)\n";
-        assert_eq!(compared(&Module::parse("m.py", source), "rows", "len(rows) > 9"), None);
+        assert_eq!(compared_in(source, "len(rows) > 9"), None);
     }
 }

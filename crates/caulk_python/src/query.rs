@@ -5,7 +5,7 @@ use ruff_text_size::{TextRange, TextSize};
 use crate::index::Base;
 use crate::index::{Action, Nature, Op, Place, ScopeKind};
 use crate::likely::Hint;
-use crate::module::Module;
+use crate::lines::Lines;
 use crate::path::{Root, Step};
 use crate::resolve::Meaning;
 use crate::sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};
@@ -40,93 +40,93 @@ pub(crate) fn narrowed(expression: &str, owner: &Owner) -> Owner {
 }
 
 /// The spot of a statement.
-pub(crate) fn spot(module: &Module, statement: usize) -> Spot {
-    let record = &module.index.statements[statement];
-    module.source.spot(record.range, module.index.function_name(record.scope))
+pub(crate) fn spot(file: &Lines<'_>, statement: usize) -> Spot {
+    let record = &file.index.statements[statement];
+    file.source.spot(record.range, file.index.function_name(record.scope))
 }
 
-fn lines(module: &Module, range: TextRange) -> (u32, u32) {
-    (module.source.line_of(range.start()), module.source.line_of(range.end()))
+fn lines(file: &Lines<'_>, range: TextRange) -> (u32, u32) {
+    (file.source.line_of(range.start()), file.source.line_of(range.end()))
 }
 
-pub(crate) fn function_at(module: &Module, line: u32) -> String {
+pub(crate) fn function_at(file: &Lines<'_>, line: u32) -> String {
     let covers = |range| {
-        let (first, last) = lines(module, range);
+        let (first, last) = lines(file, range);
         (first..=last).contains(&line)
     };
-    let inner = (module.index.scopes.iter().enumerate())
+    let inner = (file.index.scopes.iter().enumerate())
         .filter(|(_, scope)| scope.kind == ScopeKind::Function && covers(scope.range))
         .min_by_key(|(_, scope)| scope.range.len());
     inner.map_or_else(|| "<module>".to_owned(), |(_, scope)| scope.name.clone())
 }
 
 /// Statements that cover a line, the innermost first.
-fn statements_at(module: &Module, line: u32) -> Vec<usize> {
-    let mut found: Vec<usize> = (0..module.index.statements.len())
+fn statements_at(file: &Lines<'_>, line: u32) -> Vec<usize> {
+    let mut found: Vec<usize> = (0..file.index.statements.len())
         .filter(|&id| {
-            let (first, last) = lines(module, module.index.statements[id].range);
+            let (first, last) = lines(file, file.index.statements[id].range);
             (first..=last).contains(&line)
         })
         .collect();
     // A header that shares its line with its body (`for x in xs: out.append(x)`) comes after it.
-    found.sort_by_key(|&id| (module.index.statements[id].header, id));
+    found.sort_by_key(|&id| (file.index.statements[id].header, id));
     found
 }
 
-pub(crate) fn statement_at(module: &Module, line: u32) -> Option<Statement> {
-    let covering = statements_at(module, line);
-    let sites: Vec<GrowSite> = covering.iter().flat_map(|&id| grown_by(module, id)).collect();
+pub(crate) fn statement_at(file: &Lines<'_>, line: u32) -> Option<Statement> {
+    let covering = statements_at(file, line);
+    let sites: Vec<GrowSite> = covering.iter().flat_map(|&id| grown_by(file, id)).collect();
     // Of several statements on one line, the one that grows something; of several sites, growth before binding.
     let grow = sites.iter().find(|site| site.kind.grows()).or(sites.first()).cloned();
-    let grown = grow.as_ref().map(|site| module.index.ops[site.op].place.statement);
+    let grown = grow.as_ref().map(|site| file.index.ops[site.op].place.statement);
     let id = grown.or(covering.first().copied())?;
-    Some(Statement { spot: spot(module, id), grow })
+    Some(Statement { spot: spot(file, id), grow })
 }
 
-fn grown_by(module: &Module, statement: usize) -> Vec<GrowSite> {
-    let ops = module.index.ops.iter().enumerate().filter(|(_, op)| op.place.statement == statement);
-    ops.filter_map(|(id, _)| grow_site(module, id, &module.meanings[id][0], false)).collect()
+fn grown_by(file: &Lines<'_>, statement: usize) -> Vec<GrowSite> {
+    let ops = file.index.ops.iter().enumerate().filter(|(_, op)| op.place.statement == statement);
+    ops.filter_map(|(id, _)| grow_site(file, id, &file.meanings[id][0], false)).collect()
 }
 
-pub(crate) fn grows_at(module: &Module, line: u32) -> Vec<GrowSite> {
-    statements_at(module, line).into_iter().flat_map(|id| grown_by(module, id)).collect()
+pub(crate) fn grows_at(file: &Lines<'_>, line: u32) -> Vec<GrowSite> {
+    statements_at(file, line).into_iter().flat_map(|id| grown_by(file, id)).collect()
 }
 
 /// The site of an operation, if it grows or binds.
-fn grow_site(module: &Module, id: usize, meaning: &Meaning, element: bool) -> Option<GrowSite> {
-    let op = &module.index.ops[id];
+fn grow_site(file: &Lines<'_>, id: usize, meaning: &Meaning, element: bool) -> Option<GrowSite> {
+    let op = &file.index.ops[id];
     let Action::Grow(kind) = op.action else { return None };
     Some(GrowSite {
-        spot: spot(module, op.place.statement),
-        container: module.source.inline(op.container),
+        spot: spot(file, op.place.statement),
+        container: file.source.inline(op.container),
         kind,
-        holder: holder(module, &module.meanings[id][0].base),
+        holder: holder(file, &file.meanings[id][0].base),
         value: op.value.clone(),
         key: op.key.as_ref().map(|key| key.text.clone()),
         element,
         aliased: meaning.aliased,
-        via: meaning.via.iter().map(|&statement| spot(module, statement)).collect(),
-        conditions: module.index.conditions(op.place.block),
+        via: meaning.via.iter().map(|&statement| spot(file, statement)).collect(),
+        conditions: file.index.conditions(op.place.block),
         accumulates: op.accumulates(),
-        collection: binds_collection(module, op),
-        no_grad: module.index.without_grad(op.place),
+        collection: binds_collection(file, op),
+        no_grad: file.index.without_grad(op.place),
         op: id,
     })
 }
 
 /// Is what an operation binds anew a list, tuple, set or dict?
-fn binds_collection(module: &Module, op: &Op) -> bool {
+fn binds_collection(file: &Lines<'_>, op: &Op) -> bool {
     let of_itself = matches!(op.action, Action::Grow(GrowKind::AugAdd | GrowKind::Rebind | GrowKind::Assign));
     let written = op.value.as_ref().is_some_and(|value| value.hint == Hint::Display);
-    of_itself && (written || module.resolver.is_collection(&module.index, &op.path, op.place))
+    of_itself && (written || file.resolver.is_collection(file.index, &op.path, op.place))
 }
 
-fn holder(module: &Module, base: &Base) -> Holder {
+fn holder(file: &Lines<'_>, base: &Base) -> Holder {
     match base {
         Base::Attribute(..) => Holder::Attribute,
         Base::Global(_) => Holder::Global,
         Base::Local(scope, name) => {
-            let parameters = &module.index.scopes[*scope].parameters;
+            let parameters = &file.index.scopes[*scope].parameters;
             if parameters.iter().any(|parameter| parameter.name == *name) {
                 Holder::Parameter
             } else {
@@ -151,18 +151,18 @@ pub(crate) fn answers(meaning: &Meaning, name: &str) -> Option<bool> {
 }
 
 /// Whether a meaning is the owner's.
-pub(crate) fn owned(module: &Module, meaning: &Meaning, owner: &Owner) -> bool {
+pub(crate) fn owned(file: &Lines<'_>, meaning: &Meaning, owner: &Owner) -> bool {
     // A key says nothing about who owns the dict that it is in.
     let keyed = meaning.keys.iter().any(Option::is_some);
     match (owner, &meaning.base) {
         (Owner::Any, _) | (Owner::Attribute, Base::Attribute(..)) => true,
         (Owner::Module, base) => keyed || matches!(base, Base::Global(_)),
         (Owner::Function(function), Base::Local(scope, _)) => {
-            module.index.function_name(*scope) == plain_function(function)
+            file.index.function_name(*scope) == plain_function(function)
         }
         (Owner::Class(name), Base::Attribute(class, _)) => {
-            match (class, module.resolver.class_by_name(&module.index, name)) {
-                (Some(class), Some(wanted)) => module.resolver.related(*class, wanted),
+            match (class, file.resolver.class_by_name(file.index, name)) {
+                (Some(class), Some(wanted)) => file.resolver.related(*class, wanted),
                 _ => true,
             }
         }
@@ -172,17 +172,17 @@ pub(crate) fn owned(module: &Module, meaning: &Meaning, owner: &Owner) -> bool {
 
 /// Operations on a name, each with the meaning that answers to it and whether only an element is meant.
 pub(crate) fn ops_of<'m>(
-    module: &'m Module,
+    file: &'m Lines<'_>,
     name: &'m str,
     owner: &'m Owner,
 ) -> impl Iterator<Item = (usize, &'m Op, &'m Meaning, bool)> {
     let name = last_name(name);
-    module.index.ops.iter().enumerate().flat_map(move |(id, op)| {
+    file.index.ops.iter().enumerate().flat_map(move |(id, op)| {
         let mut seen: Vec<&[usize]> = Vec::new();
         // One answer per way through callers; the most literal first.
-        module.meanings[id].iter().filter_map(move |meaning| {
+        file.meanings[id].iter().filter_map(move |meaning| {
             let element = answers(meaning, name)?;
-            if !owned(module, meaning, owner) || seen.contains(&meaning.via.as_slice()) {
+            if !owned(file, meaning, owner) || seen.contains(&meaning.via.as_slice()) {
                 return None;
             }
             seen.push(&meaning.via);
@@ -191,9 +191,9 @@ pub(crate) fn ops_of<'m>(
     })
 }
 
-pub(crate) fn grow_sites(module: &Module, name: &str, owner: &Owner) -> Vec<GrowSite> {
-    let mut found: Vec<GrowSite> = ops_of(module, name, owner)
-        .filter_map(|(id, _, meaning, element)| grow_site(module, id, meaning, element))
+pub(crate) fn grow_sites(file: &Lines<'_>, name: &str, owner: &Owner) -> Vec<GrowSite> {
+    let mut found: Vec<GrowSite> = ops_of(file, name, owner)
+        .filter_map(|(id, _, meaning, element)| grow_site(file, id, meaning, element))
         .collect();
     found.sort_by(|a, b| {
         let key = |site: &GrowSite| (site.spot.line, site.spot.column, site.op);
@@ -202,28 +202,27 @@ pub(crate) fn grow_sites(module: &Module, name: &str, owner: &Owner) -> Vec<Grow
     found
 }
 
-pub(crate) fn creations(module: &Module, name: &str, owner: &Owner) -> Vec<Creation> {
+pub(crate) fn creations(file: &Lines<'_>, name: &str, owner: &Owner) -> Vec<Creation> {
     let name = last_name(name);
     let mut found: Vec<(bool, TextSize, Creation)> = Vec::new();
-    for assignment in &module.index.assignments {
+    for assignment in &file.index.assignments {
         let made = !matches!(assignment.nature, Nature::Itself { .. } | Nature::Part | Nature::Definition);
         let Some(value) = assignment.value.filter(|_| made) else { continue };
-        let meaning = module.resolver.meanings(&module.index, &assignment.target, assignment.place, true);
-        let named =
-            |meaning: &Meaning| answers(meaning, name) == Some(false) && owned(module, meaning, owner);
+        let meaning = file.resolver.meanings(file.index, &assignment.target, assignment.place, true);
+        let named = |meaning: &Meaning| answers(meaning, name) == Some(false) && owned(file, meaning, owner);
         if !meaning.first().is_some_and(named) {
             continue;
         }
-        let place = spot(module, assignment.place.statement);
+        let place = spot(file, assignment.place.statement);
         if found.iter().any(|(_, _, known)| known.spot.function == place.function) {
             continue;
         }
-        let scope = module.index.function_scope(assignment.place.scope);
-        let initial = scope.is_none_or(|scope| module.index.scopes[scope].name.ends_with("__init__"));
+        let scope = file.index.function_scope(assignment.place.scope);
+        let initial = scope.is_none_or(|scope| file.index.scopes[scope].name.ends_with("__init__"));
         let creation = Creation {
             spot: place,
-            target: module.source.inline(assignment.target_range),
-            value: module.source.inline(value),
+            target: file.source.inline(assignment.target_range),
+            value: file.source.inline(value),
             bound: assignment.capacity.clone(),
         };
         found.push((!initial, assignment.place.offset, creation));
@@ -232,18 +231,18 @@ pub(crate) fn creations(module: &Module, name: &str, owner: &Owner) -> Vec<Creat
     found.into_iter().map(|(_, _, creation)| creation).collect()
 }
 
-pub(crate) fn calls(module: &Module, name: &str) -> Vec<Call> {
+pub(crate) fn calls(file: &Lines<'_>, name: &str) -> Vec<Call> {
     let mut found: Vec<(TextSize, Call)> = Vec::new();
-    for call in module.index.calls.iter().filter(|call| call.callee.last_name() == Some(name)) {
+    for call in file.index.calls.iter().filter(|call| call.callee.last_name() == Some(name)) {
         let mut answer = Call {
-            spot: spot(module, call.place.statement),
-            callee: module.source.inline(call.callee_range),
+            spot: spot(file, call.place.statement),
+            callee: file.source.inline(call.callee_range),
             arguments: Vec::new(),
             keywords: Vec::new(),
-            bound_to: bound_to(module, call.range),
+            bound_to: bound_to(file, call.range),
         };
         for argument in &call.arguments {
-            let text = module.source.inline(argument.value.range);
+            let text = file.source.inline(argument.value.range);
             match &argument.name {
                 Some(key) => answer.keywords.push((key.clone(), text)),
                 None => answer.arguments.push(text),
@@ -256,18 +255,18 @@ pub(crate) fn calls(module: &Module, name: &str) -> Vec<Call> {
 }
 
 /// What the value of an expression is bound to, where it is the whole of an assignment's value.
-fn bound_to(module: &Module, range: TextRange) -> Option<String> {
-    let assignment = module.index.assignments.iter().find(|assignment| assignment.value == Some(range))?;
-    Some(module.source.inline(assignment.target_range))
+fn bound_to(file: &Lines<'_>, range: TextRange) -> Option<String> {
+    let assignment = file.index.assignments.iter().find(|assignment| assignment.value == Some(range))?;
+    Some(file.source.inline(assignment.target_range))
 }
 
 /// Names of decorators that keep results for arguments.
 const CACHES: &[&str] =
     &["lru_cache", "cache", "cached", "cachedmethod", "memoize", "memoized", "alru_cache"];
 
-pub(crate) fn decorated(module: &Module, function: &str) -> Option<Decorated> {
+pub(crate) fn decorated(file: &Lines<'_>, function: &str) -> Option<Decorated> {
     let wanted = plain_function(function);
-    let functions = || module.index.scopes.iter().filter(|scope| scope.kind == ScopeKind::Function);
+    let functions = || file.index.scopes.iter().filter(|scope| scope.kind == ScopeKind::Function);
     let plain = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
     let exact = functions().filter(|scope| scope.name == wanted);
     let by_last = functions().filter(|scope| plain(&scope.name) == plain(&wanted));
@@ -279,18 +278,18 @@ pub(crate) fn decorated(module: &Module, function: &str) -> Option<Decorated> {
             });
             let root = match &decorator.path.root {
                 Root::Name(root) => {
-                    module.index.imports.get(root).map_or(root.as_str(), |from| last_name(from))
+                    file.index.imports.get(root).map_or(root.as_str(), |from| last_name(from))
                 }
                 _ => "",
             };
             CACHES.contains(&name.unwrap_or(root))
         })?;
-        let text = module.source.inline(decorator.range);
+        let text = file.source.inline(decorator.range);
         let positional = decorator.arguments.first().cloned();
         let named =
             decorator.keywords.iter().find(|(key, _)| key == "maxsize").map(|(_, value)| value.clone());
         Some(Decorated {
-            spot: module.source.spot(decorator.range, scope.name.clone()),
+            spot: file.source.spot(decorator.range, scope.name.clone()),
             decorator: text.trim_start_matches('@').trim().to_owned(),
             maxsize: named.or(positional),
             parameters: scope.parameters.iter().map(|parameter| parameter.name.clone()).collect(),
@@ -299,14 +298,14 @@ pub(crate) fn decorated(module: &Module, function: &str) -> Option<Decorated> {
     })
 }
 
-pub(crate) fn loops_at(module: &Module, line: u32) -> Vec<Loop> {
-    let function = function_at(module, line);
+pub(crate) fn loops_at(file: &Lines<'_>, line: u32) -> Vec<Loop> {
+    let function = function_at(file, line);
     let mut found: Vec<(TextSize, Loop)> = Vec::new();
-    for record in &module.index.loops {
-        let (first, last) = lines(module, record.range);
-        let scope = module.index.statements[record.statement].scope;
-        if (first..=last).contains(&line) && module.index.function_name(scope) == function {
-            let header = spot(module, record.statement);
+    for record in &file.index.loops {
+        let (first, last) = lines(file, record.range);
+        let scope = file.index.statements[record.statement].scope;
+        if (first..=last).contains(&line) && file.index.function_name(scope) == function {
+            let header = spot(file, record.statement);
             found.push((
                 record.range.len(),
                 Loop { spot: header, target: record.target.clone(), iter: record.iter.clone() },
@@ -318,6 +317,6 @@ pub(crate) fn loops_at(module: &Module, line: u32) -> Vec<Loop> {
 }
 
 /// Qualified name of the function in which a statement stands.
-pub(crate) fn function_of_statement(module: &Module, place: Place) -> String {
-    module.index.function_name(module.index.statements[place.statement].scope)
+pub(crate) fn function_of_statement(file: &Lines<'_>, place: Place) -> String {
+    file.index.function_name(file.index.statements[place.statement].scope)
 }

@@ -1,11 +1,14 @@
-//! What a module says about a container besides where it grows.
+//! What a file says about a container besides where it grows.
 
-use caulk_python::{BoundKind, Facts, Module, Owner};
+mod file;
+
+use caulk_python::{BoundKind, Facts, Owner};
+use file::File;
 
 fn facts(name: &str, function: &str, source: &str) -> Facts {
-    let module = Module::parse("train.py", source);
-    assert_eq!(module.problems(), &[], "{source}");
-    module.facts(name, function)
+    let file = File::parse("train.py", source);
+    assert_eq!(file.problems(), &[], "{source}");
+    file.lines().facts(name, function)
 }
 
 /// `line kind called` of every bound.
@@ -243,6 +246,6 @@ fn the_same_name_in_another_function_is_another_container() {
     };
     assert_eq!(of("a"), []);
     assert_eq!(of("b"), [BoundKind::Cleared]);
-    let module = Module::parse("x.py", source);
-    assert_eq!(module.facts_of("xs", &Owner::Module).bounds, []);
+    let file = File::parse("x.py", source);
+    assert_eq!(file.lines().facts_of("xs", &Owner::Module).bounds, []);
 }

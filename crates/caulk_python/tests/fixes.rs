@@ -1,15 +1,22 @@
 //! Edits: what they write, that they parse, and that a second round finds nothing more to edit.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method of `Lines` is of one lifetime, a closure of any"
+)]
+
+mod file;
 
 use caulk_core::{Applicability, Fix};
-use caulk_python::{GrowSite, Module, apply};
+use caulk_python::{GrowSite, Lines, apply};
+use file::File;
 
 /// Applies what `fix` proposes; `expected` is the changed text, or the advice where there are no edits.
-fn check(source: &str, fix: impl Fn(&Module) -> Option<Fix>, expected: &str) {
-    let module = Module::parse("train.py", source);
-    assert_eq!(module.problems(), &[], "{source}");
-    let Some(found) = fix(&module) else {
+fn check(source: &str, fix: impl Fn(&Lines<'_>) -> Option<Fix>, expected: &str) {
+    let file = File::parse("train.py", source);
+    assert_eq!(file.problems(), &[], "{source}");
+    let Some(found) = fix(&file.lines()) else {
         assert_eq!("", expected, "no fix for\n{source}");
         return;
     };
@@ -22,26 +29,28 @@ fn check(source: &str, fix: impl Fn(&Module) -> Option<Fix>, expected: &str) {
     assert!(found.edits.iter().all(|edit| edit.file == "train.py"));
     let changed = apply(source, &found.edits).unwrap();
     assert_eq!(changed, expected);
-    let again = Module::parse("train.py", &changed);
+    let again = File::parse("train.py", &changed);
     assert_eq!(again.problems(), &[], "{changed}");
-    if let Some(second) = fix(&again) {
+    if let Some(second) = fix(&again.lines()) {
         assert_eq!(second.edits, [], "not idempotent: {second:?}\n{changed}");
     }
 }
 
 /// The fix at the first growth of `xs` (else its first binding).
-fn at<'f>(fix: impl Fn(&Module, &GrowSite) -> Option<Fix> + 'f) -> impl Fn(&Module) -> Option<Fix> + 'f {
-    move |module| {
-        let sites = module.grow_sites("xs");
+fn at<'f>(
+    fix: impl Fn(&Lines<'_>, &GrowSite) -> Option<Fix> + 'f,
+) -> impl Fn(&Lines<'_>) -> Option<Fix> + 'f {
+    move |lines| {
+        let sites = lines.grow_sites("xs");
         let site = sites.iter().find(|site| site.kind.grows()).or(sites.last())?;
-        fix(module, site)
+        fix(lines, site)
     }
 }
 
 fn check_line(line: &str, expected: &str) {
     check(
         &format!("{line}\n"),
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         &if expected.is_empty() { String::new() } else { format!("{expected}\n") },
     );
 }
@@ -106,22 +115,22 @@ fn members_are_detached_where_they_hold_tensors() {
     check_line("xs.append((1, 'a'))", "");
     check(
         "xs.append((a, b))\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach what is a tensor among `a`, `b` before it is stored.",
     );
     check(
         "row = {'loss': loss}\nxs.append(row)\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach the tensors in `row` before it is stored.",
     );
     check(
         "xs.extend(losses)\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Store the elements of `losses` detached: `x.detach() for x in losses`.",
     );
     check(
         "xs = []\nxs += losses\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Store the elements of `losses` detached: `x.detach() for x in losses`.",
     );
 }
@@ -130,7 +139,7 @@ fn members_are_detached_where_they_hold_tensors() {
 fn an_iterate_that_is_differentiated_stays_differentiable() {
     check(
         "def solve(xs):\n    for _ in y:\n        (g,) = torch.autograd.grad(f(xs), xs, create_graph=True)\n        xs = xs - 0.1 * g\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "def solve(xs):\n    for _ in y:\n        (g,) = torch.autograd.grad(f(xs), xs, create_graph=True)\n        xs = (xs - 0.1 * g).detach().requires_grad_()\n",
     );
 }
@@ -139,25 +148,25 @@ fn an_iterate_that_is_differentiated_stays_differentiable() {
 fn mixed_types_get_the_guarded_form() {
     check(
         "\"\"\"Doc.\"\"\"\nclass M:\n    def update(self, value):\n        self.xs.append(value)\nm = M()\nm.update(loss)\nm.update(loss.item())\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "\"\"\"Doc.\"\"\"\nimport torch\nclass M:\n    def update(self, value):\n        self.xs.append(float(value) if isinstance(value, torch.Tensor) else value)\nm = M()\nm.update(loss)\nm.update(loss.item())\n",
     );
     check(
         "import torch as th\nxs.append(loss)\n",
-        at(Module::float_fix),
+        at(|lines, site| lines.float_fix(site)),
         "import torch as th\nxs.append(float(loss) if isinstance(loss, th.Tensor) else loss)\n",
     );
     check(
         "#!/bin/python\n# note\nxs.append(loss)\n",
-        at(Module::float_fix),
+        at(|lines, site| lines.float_fix(site)),
         "#!/bin/python\n# note\nimport torch\nxs.append(float(loss) if isinstance(loss, torch.Tensor) else loss)\n",
     );
     check(
         "xs.append(loss * n)\n",
-        at(Module::float_fix),
+        at(|lines, site| lines.float_fix(site)),
         "Store numbers: `float(x) if isinstance(x, torch.Tensor) else x` with x = `loss * n`.",
     );
-    check("xs = hidden\n", at(Module::float_fix), "");
+    check("xs = hidden\n", at(|lines, site| lines.float_fix(site)), "");
 }
 
 #[test]
@@ -169,33 +178,41 @@ fn an_unread_window_becomes_a_bound() {
     };
     let ring = class("deque(maxlen=self.window)", "")
         .replace("import torch\n", "import torch\nfrom collections import deque\n");
-    check(&class("[]", ""), at(Module::bound_fix), &ring);
-    check(&class("[]", "").replace('\n', "\r\n"), at(Module::bound_fix), &ring.replace('\n', "\r\n"));
+    check(&class("[]", ""), at(|lines, site| lines.bound_fix(site)), &ring);
+    check(
+        &class("[]", "").replace('\n', "\r\n"),
+        at(|lines, site| lines.bound_fix(site)),
+        &ring.replace('\n', "\r\n"),
+    );
     // A deque cannot be stacked or sliced: the list is cut instead.
     let stacked = "    def mean(self):\n        return torch.stack(self.xs).mean()\n";
     check(
         &class("[]", stacked),
-        at(Module::bound_fix),
+        at(|lines, site| lines.bound_fix(site)),
         &class("[]", &format!("        del self.xs[:-self.window]\n{stacked}")),
     );
     let sliced = "    def last(self):\n        return self.xs[-3:]\n";
     check(
         &class("[]", sliced),
-        at(Module::bound_fix),
+        at(|lines, site| lines.bound_fix(site)),
         &class("[]", &format!("        del self.xs[:-self.window]\n{sliced}")),
     );
     // The limit is not there yet when the list is made.
     let late = "class A:\n    def __init__(self, window):\n        self.xs = []\n        self.window = window\n    def step(self, v):\n        self.xs.append(v)  # grows\n";
     check(
         late,
-        at(Module::bound_fix),
+        at(|lines, site| lines.bound_fix(site)),
         &late.replace("# grows\n", "# grows\n        del self.xs[:-self.window]\n"),
     );
     // Bounded already, or by nothing that the code names.
-    check(&class("[]", "        self.xs = self.xs[-self.window:]\n"), at(Module::bound_fix), "");
+    check(
+        &class("[]", "        self.xs = self.xs[-self.window:]\n"),
+        at(|lines, site| lines.bound_fix(site)),
+        "",
+    );
     check(
         "xs = []\ndef f(v): xs.append(v)\n",
-        at(Module::bound_fix),
+        at(|lines, site| lines.bound_fix(site)),
         "Bound `xs`: `collections.deque(maxlen=...)`, or drop old entries.",
     );
     // A dict drops its oldest entries.
@@ -203,13 +220,13 @@ fn an_unread_window_becomes_a_bound() {
         "MAX_XS = 9\nxs = {}\ndef f(k):\n    if k not in xs:\n        xs[k] = load(k)\n    return xs[k]\n";
     check(
         cache,
-        at(Module::bound_fix),
+        at(|lines, site| lines.bound_fix(site)),
         "MAX_XS = 9\nxs = {}\ndef f(k):\n    if k not in xs:\n        xs[k] = load(k)\n        while len(xs) > MAX_XS:\n            xs.pop(next(iter(xs)))\n    return xs[k]\n",
     );
     // No line of its own: words.
     check(
         "class A:\n    def __init__(self, w):\n        self.xs = list(w)\n        self.window = w\n    def step(self, v): self.xs.append(v)\n",
-        at(Module::bound_fix),
+        at(|lines, site| lines.bound_fix(site)),
         "Keep at most `self.window` entries in `self.xs`; nothing reads that limit.",
     );
 }
@@ -221,20 +238,20 @@ fn step_outputs_are_cleared_at_the_end_of_their_hook() {
             "class Net(LightningModule):\n    def validation_step(self, batch):\n        self.xs.append(batch)\n\n    def on_validation_epoch_end(self):\n        if self.trainer.sanity_checking:\n            self.xs.clear()\n            return\n        print(len(self.xs)){end}\n\n    def other(self):\n        pass\n"
         )
     };
-    check(&class(""), at(Module::clear_fix), &class("\n        self.xs.clear()"));
+    check(&class(""), at(|lines, site| lines.clear_fix(site)), &class("\n        self.xs.clear()"));
     check(
         &class("\n        return 1"),
-        at(Module::clear_fix),
+        at(|lines, site| lines.clear_fix(site)),
         &class("\n        self.xs.clear()\n        return 1"),
     );
     check(
         &class("\n        return sum(self.xs)"),
-        at(Module::clear_fix),
+        at(|lines, site| lines.clear_fix(site)),
         "Empty it at the end of `Net.on_validation_epoch_end`: `self.xs.clear()`.",
     );
     check(
         "class Net(LightningModule):\n    def test_step(self, b):\n        self.xs.append(b)\n",
-        at(Module::clear_fix),
+        at(|lines, site| lines.clear_fix(site)),
         "Empty it at the end of `on_test_epoch_end`: `self.xs.clear()`.",
     );
 }
@@ -247,10 +264,14 @@ fn what_one_function_gathers_another_empties() {
         )
     };
     let in_loop = "for e in range(3):\n    t.flush()\n";
-    check(&source("", in_loop), at(Module::clear_fix), &source("        self.xs.clear()\n", in_loop));
+    check(
+        &source("", in_loop),
+        at(|lines, site| lines.clear_fix(site)),
+        &source("        self.xs.clear()\n", in_loop),
+    );
     check(
         &source("", "t.flush()\n"),
-        at(Module::clear_fix),
+        at(|lines, site| lines.clear_fix(site)),
         "Empty it once its contents have been used: `self.xs.clear()`.",
     );
 }
@@ -259,27 +280,31 @@ fn what_one_function_gathers_another_empties() {
 fn views_are_copied_and_tracebacks_dropped() {
     check(
         "xs.append(images[0].detach().cpu())\n",
-        at(Module::clone_fix),
+        at(|lines, site| lines.clone_fix(site)),
         "xs.append(images[0].detach().cpu().clone())\n",
     );
-    check("xs.append(np.asarray(f)[1:])\n", at(Module::clone_fix), "xs.append(np.asarray(f)[1:].copy())\n");
-    check("xs.append(1)\n", at(Module::clone_fix), "");
+    check(
+        "xs.append(np.asarray(f)[1:])\n",
+        at(|lines, site| lines.clone_fix(site)),
+        "xs.append(np.asarray(f)[1:].copy())\n",
+    );
+    check("xs.append(1)\n", at(|lines, site| lines.clone_fix(site)), "");
     check(
         "try: f()\nexcept E as exc:\n    xs.append((i, exc))\n",
-        at(Module::traceback_fix),
+        at(|lines, site| lines.traceback_fix(site)),
         "try: f()\nexcept E as exc:\n    xs.append((i, exc.with_traceback(None)))\n",
     );
     check(
         "try: f()\nexcept E as exc:\n    xs.append(wrap(exc))\n",
-        at(Module::traceback_fix),
+        at(|lines, site| lines.traceback_fix(site)),
         "Store the exception's type and text: its traceback keeps the variables of every frame.",
     );
-    check("xs.append(exc)\n", at(Module::traceback_fix), "");
+    check("xs.append(exc)\n", at(|lines, site| lines.traceback_fix(site)), "");
 }
 
 #[test]
 fn figures_are_closed_behind_their_last_use() {
-    let close = |line: u32| move |module: &Module| module.close_figure_fix(line);
+    let close = |line: u32| move |lines: &Lines<'_>| lines.close_figure_fix(line);
     check(
         "def plot():\n    plt.figure()\n    plt.plot(x)\n    plt.savefig(p)\n",
         close(2),
@@ -313,64 +338,64 @@ fn figures_are_closed_behind_their_last_use() {
 fn gradients_queues_hooks_and_caches() {
     check(
         "def step(loss):\n    loss.backward(create_graph=True)\n    for p in ps:\n        p.data.add_(p.grad)\n        p.grad.zero_()\n",
-        |module| module.grad_none_fix(2),
+        |lines| lines.grad_none_fix(2),
         "def step(loss):\n    loss.backward(create_graph=True)\n    for p in ps:\n        p.data.add_(p.grad)\n        p.grad = None\n",
     );
     check(
         "loss.backward(create_graph=True)\nopt.zero_grad(set_to_none=False)\n",
-        |module| module.grad_none_fix(1),
+        |lines| lines.grad_none_fix(1),
         "loss.backward(create_graph=True)\nopt.zero_grad(set_to_none=True)\n",
     );
-    check("loss.backward()\np.grad.zero_()\n", |module| module.grad_none_fix(1), "");
+    check("loss.backward()\np.grad.zero_()\n", |lines| lines.grad_none_fix(1), "");
     check(
         "for x in y:\n    loss.backward()\n    opt.step()\n",
-        |module| module.zero_grad_fix(2),
+        |lines| lines.zero_grad_fix(2),
         "for x in y:\n    opt.zero_grad()\n    loss.backward()\n    opt.step()\n",
     );
     // Accumulation on purpose, another optimizer, a model that clears.
     check(
         "for x in y:\n    loss.backward()\n    if x % 2: opt.step()\n",
-        |module| module.zero_grad_fix(2),
+        |lines| lines.zero_grad_fix(2),
         "Clear the gradients before each backward pass: `opt.zero_grad()`.",
     );
     check(
         "a.backward()\na_opt.step()\na_opt.zero_grad()\nb.backward()\nb_opt.step()\n",
-        |module| module.zero_grad_fix(4),
+        |lines| lines.zero_grad_fix(4),
         "a.backward()\na_opt.step()\na_opt.zero_grad()\nb_opt.zero_grad()\nb.backward()\nb_opt.step()\n",
     );
-    check("model.zero_grad()\nloss.backward()\nopt.step()\n", |module| module.zero_grad_fix(2), "");
+    check("model.zero_grad()\nloss.backward()\nopt.step()\n", |lines| lines.zero_grad_fix(2), "");
     check(
         "q = queue.Queue()\n",
-        |module| module.queue_fix(1),
+        |lines| lines.queue_fix(1),
         "Give the queue a limit, `queue.Queue(maxsize=...)`: `put` then waits for the reader, `put_nowait` raises `queue.Full`.",
     );
     check(
         "from asyncio import Queue\nq = Queue()\n",
-        |module| module.queue_fix(2),
+        |lines| lines.queue_fix(2),
         "Give the queue a limit, `Queue(maxsize=...)`: `put` then waits for the reader, `put_nowait` raises `asyncio.QueueFull`.",
     );
-    check("q = queue.Queue(5)\n", |module| module.queue_fix(1), "");
+    check("q = queue.Queue(5)\n", |lines| lines.queue_fix(1), "");
     check(
         "hs.append(layer.register_forward_hook(f))\n",
-        |module| module.remove_handle_fix(1),
+        |lines| lines.remove_handle_fix(1),
         "Remove the hooks when they are no longer needed: `for handle in hs: handle.remove()`.",
     );
     check(
         "h = layer.register_forward_hook(f)\n",
-        |module| module.remove_handle_fix(1),
+        |lines| lines.remove_handle_fix(1),
         "Remove the hook when it is no longer needed: `h.remove()`.",
     );
     check(
         "import functools\nclass A:\n    @functools.lru_cache(\n        maxsize=None)\n    def f(self, x): return x\n",
-        |module| module.uncache_fix("A.f"),
+        |lines| lines.uncache_fix("A.f"),
         "import functools\nclass A:\n    def f(self, x): return x\n",
     );
 }
 
 #[test]
 fn edits_that_overlap_or_lie_outside_are_refused() {
-    let module = Module::parse("a.py", "xs.append(loss)\n");
-    let fix = module.detach_fix(&module.grow_sites("xs")[0]).unwrap();
+    let file = File::parse("a.py", "xs.append(loss)\n");
+    let fix = file.lines().detach_fix(&file.lines().grow_sites("xs")[0]).unwrap();
     assert_eq!(apply("", &fix.edits).as_deref(), None);
     let twice = [fix.edits[0].clone(), fix.edits[0].clone()];
     assert_eq!(apply("xs.append(loss)\n", &twice), None);
@@ -400,61 +425,61 @@ fn what_is_added_to_a_container_is_detached_and_not_the_container() {
 #[test]
 fn nothing_is_called_on_what_may_be_a_container() {
     let added = "Detach the tensors that are added to `xs`: it is a container, and has no `.detach()`.";
-    check("xs = ()\nxs = xs + losses\n", at(Module::detach_fix), added);
-    check("xs = []\nfor b in c: xs = xs + run(b)\n", at(Module::detach_fix), added);
-    check("xs = None\nxs = tuple()\nxs = xs + outputs\n", at(Module::detach_fix), added);
+    check("xs = ()\nxs = xs + losses\n", at(|lines, site| lines.detach_fix(site)), added);
+    check("xs = []\nfor b in c: xs = xs + run(b)\n", at(|lines, site| lines.detach_fix(site)), added);
+    check("xs = None\nxs = tuple()\nxs = xs + outputs\n", at(|lines, site| lines.detach_fix(site)), added);
     check(
         "class A:\n    def __init__(self): self.xs = []\n    def step(self, more):\n        self.xs = self.xs + more\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach the tensors that are added to `self.xs`: it is a container, and has no `.detach()`.",
     );
     check(
         "xs = ()\nxs += outputs\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Store the elements of `outputs` detached: `x.detach() for x in outputs`.",
     );
     check(
         "xs = xs + list(outputs)\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach what is a tensor among the elements of `outputs` before it is stored.",
     );
     check(
         "xs.append(list(outputs))\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach what is a tensor among the elements of `outputs` before it is stored.",
     );
     check(
         "xs = {**xs, **outputs, 'loss': loss}\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "xs = {**xs, **outputs, 'loss': loss.detach()}\n",
     );
     check(
         "row = dict(loss=loss)\nxs.append(row)\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach the tensors in `row` before it is stored.",
     );
     check(
         "xs.append(row.copy())\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach the tensors in `row.copy()` before it is stored.",
     );
     check(
         "xs = (h, c)\nfor x in y: xs = cell(x, xs)\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach the tensors in `cell(x, xs)` before it is stored.",
     );
     check(
         "xs.append(torch.chunk(y, 2))\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach the tensors in `torch.chunk(y, 2)` before it is stored.",
     );
     check(
         "cell = nn.LSTMCell(4, 4)\nxs = fresh()\nfor x in y: xs = cell(x, xs)\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach the tensors in `cell(x, xs)` before it is stored.",
     );
-    check("xs = ()\nxs = xs + more\n", at(Module::clone_fix), "");
-    check("xs = ()\nxs += more\n", at(Module::float_fix), "");
+    check("xs = ()\nxs = xs + more\n", at(|lines, site| lines.clone_fix(site)), "");
+    check("xs = ()\nxs += more\n", at(|lines, site| lines.float_fix(site)), "");
 }
 
 #[test]
@@ -471,7 +496,7 @@ fn a_sum_is_detached_as_a_whole() {
     );
     check(
         "lstm = nn.LSTM(4, 4)\na, state = lstm(y, state)\nself.xs = state\n",
-        at(Module::detach_fix),
+        at(|lines, site| lines.detach_fix(site)),
         "Detach the tensors in `state` before it is stored.",
     );
     check_line("xs = rows[-1] + loss", "xs = (rows[-1] + loss).detach()");
@@ -498,11 +523,11 @@ class Agent:
 #[test]
 fn what_a_backward_pass_needs_is_emptied_and_not_detached() {
     let fix = |source: &str, line: &str| {
-        let module = Module::parse("a.py", source);
+        let file = File::parse("a.py", source);
         let number = source.lines().position(|text| text.trim() == line).expect("it is there") as u32 + 1;
-        let sites = module.grow_sites(if line.starts_with("self") { "log_probs" } else { "losses" });
+        let sites = file.lines().grow_sites(if line.starts_with("self") { "log_probs" } else { "losses" });
         let site = sites.iter().find(|site| site.spot.line == number).expect("it grows");
-        module.detach_fix(site).expect("there is something to change")
+        file.lines().detach_fix(site).expect("there is something to change")
     };
     let append = "self.log_probs.append(dist.log_prob(dist.sample()))";
     let needed = fix(EPISODES, append);

@@ -1,7 +1,10 @@
 //! When a value may be stored without its graph and nobody can tell.
 
+mod file;
+
 use caulk_core::{Applicability, Fix};
-use caulk_python::{Module, Project, SourceFile, detaches_safely};
+use caulk_python::{Project, SourceFile, detaches_safely};
+use file::File;
 
 const HEAD: &str = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n";
 
@@ -9,14 +12,15 @@ const HEAD: &str = "import torch\nimport torch.nn.functional as F\nfrom torch im
 fn check(code: &str, safe: bool) {
     let text = format!("{HEAD}{code}");
     let line = text.lines().position(|line| line.ends_with("# here")).expect("a line is marked") as u32 + 1;
-    let module = Module::parse("a.py", &text);
-    let fix = module.grows_at(line).iter().find_map(|site| module.detach_fix(site));
+    let file = File::parse("a.py", &text);
+    assert_eq!(file.problems(), &[], "{text}");
+    let fix = file.lines().grows_at(line).iter().find_map(|site| file.lines().detach_fix(site));
     if fix.as_ref().is_some_and(|fix| fix.description.contains("needs their graphs")) {
         assert!(!safe, "{text}");
         return;
     }
     let Some(fix @ Fix { applicability: Applicability::Unsafe, .. }) = fix else {
-        panic!("nothing to detach: {text}\n{:?}", module.grows_at(line));
+        panic!("nothing to detach: {text}\n{:?}", file.lines().grows_at(line));
     };
     let project = Project::new([SourceFile { path: "a.py".into(), text: text.clone() }]);
     assert_eq!(detaches_safely(&project, &fix), safe, "{text}");

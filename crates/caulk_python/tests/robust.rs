@@ -2,49 +2,51 @@
 
 mod mangle;
 
-use caulk_python::{GrowSite, Module, Owner, apply};
+mod file;
+
+use caulk_python::{GrowSite, Lines, Owner, apply};
+use file::File;
 use mangle::Mangler;
 
 const PROGRAMS: &[&str] = &[include_str!("programs/trainer.py"), include_str!("programs/oddities.py")];
 
 /// Asks everything about every line and every name.
 fn interrogate(text: &str) {
-    let module = Module::parse("fuzz.py", text);
-    let sound = module.problems().is_empty();
-    let lines = text.lines().count() as u32 + 2;
-    for line in 0..lines {
-        let _ =
-            (module.function_at(line), module.statement_at(line), module.loops_at(line), module.line(line));
+    let file = File::parse("fuzz.py", text);
+    let sound = file.problems().is_empty();
+    let lines = file.lines();
+    for line in 0..text.lines().count() as u32 + 2 {
+        let _ = (lines.function_at(line), lines.statement_at(line), lines.loops_at(line), lines.line(line));
         for fix in [
-            module.queue_fix(line),
-            module.close_figure_fix(line),
-            module.remove_handle_fix(line),
-            module.grad_none_fix(line),
-            module.zero_grad_fix(line),
+            lines.queue_fix(line),
+            lines.close_figure_fix(line),
+            lines.remove_handle_fix(line),
+            lines.grad_none_fix(line),
+            lines.zero_grad_fix(line),
         ] {
             check_fix(text, sound, fix.as_ref());
         }
-        for site in module.grows_at(line) {
-            check_site(&module, text, sound, &site);
+        for site in lines.grows_at(line) {
+            check_site(&lines, text, sound, &site);
         }
     }
     for name in ["xs", "self.history", "history['val']", "", "[", "a.b.", "<module>"] {
-        let _ = (module.grow_sites(name), module.creations(name), module.calls(name), module.decorated(name));
-        let _ = module.facts(name, "Trainer.step");
-        let _ = module.facts_of(name, &Owner::Class(String::new()));
-        check_fix(text, sound, module.uncache_fix(name).as_ref());
+        let _ = (lines.grow_sites(name), lines.creations(name), lines.calls(name), lines.decorated(name));
+        let _ = lines.facts(name, "Trainer.step");
+        let _ = lines.facts_of(name, &Owner::Class(String::new()));
+        check_fix(text, sound, lines.uncache_fix(name).as_ref());
     }
 }
 
-fn check_site(module: &Module, text: &str, sound: bool, site: &GrowSite) {
-    let _ = module.facts(&site.container, &site.spot.function);
+fn check_site(lines: &Lines<'_>, text: &str, sound: bool, site: &GrowSite) {
+    let _ = lines.facts(&site.container, &site.spot.function);
     for fix in [
-        module.detach_fix(site),
-        module.float_fix(site),
-        module.bound_fix(site),
-        module.clear_fix(site),
-        module.clone_fix(site),
-        module.traceback_fix(site),
+        lines.detach_fix(site),
+        lines.float_fix(site),
+        lines.bound_fix(site),
+        lines.clear_fix(site),
+        lines.clone_fix(site),
+        lines.traceback_fix(site),
     ] {
         check_fix(text, sound, fix.as_ref());
     }
@@ -55,7 +57,7 @@ fn check_fix(text: &str, sound: bool, fix: Option<&caulk_core::Fix>) {
     let changed = apply(text, &fix.edits);
     assert!(changed.is_some(), "{fix:?}");
     if let (true, Some(changed)) = (sound, changed) {
-        let again = Module::parse("fuzz.py", &changed);
+        let again = File::parse("fuzz.py", &changed);
         assert!(again.problems().is_empty(), "{:?}\n{fix:?}\n{changed}", again.problems());
         assert_ne!(text, changed, "{fix:?}");
     }
@@ -64,7 +66,7 @@ fn check_fix(text: &str, sound: bool, fix: Option<&caulk_core::Fix>) {
 #[test]
 fn whole_programs_are_interrogated() {
     for program in PROGRAMS {
-        assert_eq!(Module::parse("p.py", program).problems(), &[]);
+        assert_eq!(File::parse("p.py", program).problems(), &[]);
         interrogate(program);
         interrogate(&program.replace('\n', "\r\n"));
         interrogate(&format!("\u{feff}{program}"));
@@ -106,8 +108,9 @@ fn deep_nesting_does_not_overflow_the_stack() {
             + "a.append(1)\n",
     ];
     for program in programs {
-        let module = Module::parse("deep.py", &program);
-        let _ = (module.grow_sites("xs"), module.statement_at(1), module.facts("a", "f"));
+        let file = File::parse("deep.py", &program);
+        let lines = file.lines();
+        let _ = (lines.grow_sites("xs"), lines.statement_at(1), lines.facts("a", "f"));
     }
 }
 
@@ -127,8 +130,8 @@ fn recursion_between_names_ends() {
     }
     // Many ways to one place stay few answers.
     let calls = (0..300).map(|at| format!("put(self.xs, {at})\n")).collect::<Vec<_>>().concat();
-    let module = Module::parse("many.py", &format!("def put(store, v): store.append(v)\n{calls}"));
-    assert!(module.grow_sites("xs").len() <= 300);
+    let file = File::parse("many.py", &format!("def put(store, v): store.append(v)\n{calls}"));
+    assert!(file.lines().grow_sites("xs").len() <= 300);
 }
 
 #[test]
@@ -139,6 +142,6 @@ fn a_large_file_is_indexed_whole() {
             "class C{at}:\n    def step(self, v):\n        self.xs.append(v)\n        out = self.rows[v]\n        out.add(v)\n"
         )
     };
-    let module = Module::parse("large.py", &(0..4000).map(class).collect::<Vec<_>>().concat());
-    assert_eq!(module.grow_sites("xs").len(), 4000);
+    let file = File::parse("large.py", &(0..4000).map(class).collect::<Vec<_>>().concat());
+    assert_eq!(file.lines().grow_sites("xs").len(), 4000);
 }

@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use caulk_python::{GrowKind, Holder, Module, Owner};
+mod file;
+
+use caulk_python::{GrowKind, Holder, Owner};
+use file::File;
 
 /// `expected`: lines of `# text` that end in `#! kind`, as `line kind container`.
 fn check(name: &str, source: &str, expected: &[&str]) {
@@ -10,9 +13,10 @@ fn check(name: &str, source: &str, expected: &[&str]) {
 }
 
 fn check_of(name: &str, owner: &Owner, source: &str, expected: &[&str]) {
-    let module = Module::parse("train.py", source);
-    assert_eq!(module.problems(), &[], "{source}");
-    let found: Vec<String> = module
+    let file = File::parse("train.py", source);
+    assert_eq!(file.problems(), &[], "{source}");
+    let found: Vec<String> = file
+        .lines()
         .grow_sites_of(name, owner)
         .iter()
         .filter(|site| site.kind.grows())
@@ -133,11 +137,11 @@ class K:
         [xs.append(1) for xs in self.all]
         f = lambda xs: xs.append(1)
 ";
-    let module = |function: &str| Owner::Function(function.to_owned());
-    check_of("xs", &module("a"), source, &["4 Append xs", "6 Append xs"]);
-    check_of("xs", &module("a.<locals>.inner"), source, &[]);
-    check_of("xs", &module("b"), source, &[]);
-    check_of("xs", &module("c"), source, &["11 Append xs"]);
+    let file = |function: &str| Owner::Function(function.to_owned());
+    check_of("xs", &file("a"), source, &["4 Append xs", "6 Append xs"]);
+    check_of("xs", &file("a.<locals>.inner"), source, &[]);
+    check_of("xs", &file("b"), source, &[]);
+    check_of("xs", &file("c"), source, &["11 Append xs"]);
     check_of("xs", &Owner::Module, source, &["9 Append xs", "16 Append xs"]);
     check_of("xs", &Owner::Class("__main__.K".to_owned()), source, &["15 Append self.xs"]);
     check_of("xs", &Owner::Attribute, source, &["15 Append self.xs"]);
@@ -287,7 +291,7 @@ class R:
     check("ts", source, &["2 Append store via 17"]);
     check("ps", source, &["2 Append store via 18"]);
     check("v", source, &[]);
-    let site = &Module::parse("h.py", source).grow_sites("xs")[0];
+    let site = &File::parse("h.py", source).lines().grow_sites("xs")[0];
     assert_eq!((site.spot.function.as_str(), site.via[0].function.as_str()), ("put", "R.f"));
     assert_eq!(site.holder, Holder::Parameter);
     assert!(site.aliased);
@@ -347,8 +351,8 @@ def main(k, v):
     check("test", source, &["5 Append history.setdefault('test', [])"]);
     check("a", source, &["10 Append deep['a']['val'] element"]);
     check("n", source, &["11 AugAdd history['n']"]);
-    let module = Module::parse("k.py", source);
-    let made = module.creations("val");
+    let file = File::parse("k.py", source);
+    let made = file.lines().creations("val");
     assert_eq!((made[0].spot.line, made[0].value.as_str()), (2, "[]"));
 }
 
@@ -425,8 +429,8 @@ async def run(self, queue):
     check("rows", source, &expected.iter().map(String::as_str).collect::<Vec<_>>());
     check("queue", source, &["4 Put queue"]);
     check("others", source, &["9 Append others"]);
-    let module = Module::parse("m.py", source);
-    let conditions = |line| module.grows_at(line)[0].conditions.join(" & ");
+    let file = File::parse("m.py", source);
+    let conditions = |line| file.lines().grows_at(line)[0].conditions.join(" & ");
     assert_eq!(conditions(7), "case {'kind': kind, **rest}");
     assert_eq!(conditions(13), "except ValueError");
     assert_eq!(conditions(19), "chunk := read()");
@@ -447,8 +451,8 @@ class Trainer(pl.LightningModule):
             else:
                 self.rows.append(None)
 ";
-    let module = Module::parse("train.py", source);
-    let sites = module.grow_sites("rows");
+    let file = File::parse("train.py", source);
+    let sites = file.lines().grow_sites("rows");
     let first = &sites[0];
     assert_eq!((first.spot.line, first.spot.end_line, first.spot.column), (6, 8, 17));
     assert_eq!(first.spot.text, "self.rows.append(");
@@ -459,11 +463,11 @@ class Trainer(pl.LightningModule):
     assert_eq!((value.text.as_str(), value.start.line, value.start.column), ("(i, batch['loss'])", 7, 21));
     assert_eq!(value.names, ["i", "batch"]);
     assert_eq!(sites[1].conditions, ["not (i % 10 == 0 and debug or i)"]);
-    let cache = &module.grow_sites("cache")[0];
+    let cache = &file.lines().grow_sites("cache")[0];
     assert_eq!((cache.key.as_deref(), cache.spot.column), (Some("i, batch.key"), 21));
-    assert_eq!(module.loops_at(7)[0].iter, "enumerate(loader)");
-    assert_eq!(module.loops_at(7)[0].target, "i, batch");
-    assert_eq!(module.loops_at(2), []);
+    assert_eq!(file.lines().loops_at(7)[0].iter, "enumerate(loader)");
+    assert_eq!(file.lines().loops_at(7)[0].target, "i, batch");
+    assert_eq!(file.lines().loops_at(2), []);
 }
 
 #[test]
@@ -474,14 +478,14 @@ class Probe:
     items = []
     @functools.lru_cache(maxsize=None)
     def make(self, x):
-        def hook(module, output):
+        def hook(file, output):
             self.records.append(output)
         return hook
     def one(self): return 1
 x = 1
 
 ";
-    let module = Module::parse("p.py", source);
+    let file = File::parse("p.py", source);
     let expected = [
         (1, "<module>"),
         (2, "<module>"),
@@ -497,17 +501,17 @@ x = 1
         (99, "<module>"),
     ];
     for (line, function) in expected {
-        assert_eq!(module.function_at(line), function, "line {line}");
-        if let Some(statement) = module.statement_at(line) {
+        assert_eq!(file.lines().function_at(line), function, "line {line}");
+        if let Some(statement) = file.lines().statement_at(line) {
             assert_eq!(statement.spot.function, function, "statement of line {line}");
         }
     }
-    let cache = module.decorated("Probe.make").unwrap();
+    let cache = file.lines().decorated("Probe.make").unwrap();
     assert_eq!((cache.spot.line, cache.decorator.as_str()), (4, "functools.lru_cache(maxsize=None)"));
     assert_eq!((cache.maxsize.as_deref(), cache.method), (Some("None"), true));
     assert_eq!(cache.spot.function, "Probe.make");
-    assert_eq!(module.decorated("Probe.one"), None);
-    assert_eq!(module.decorated("make").map(|found| found.spot.line), Some(4));
+    assert_eq!(file.lines().decorated("Probe.one"), None);
+    assert_eq!(file.lines().decorated("make").map(|found| found.spot.line), Some(4));
 }
 
 #[test]
@@ -523,9 +527,9 @@ with open(p) as f, g() as h:
         1,
         2)
 ";
-    let module = Module::parse("s.py", source);
+    let file = File::parse("s.py", source);
     let at = |line: u32| {
-        let found = module.statement_at(line).unwrap();
+        let found = file.lines().statement_at(line).unwrap();
         (found.spot.line, found.spot.end_line, found.spot.column, found.grow.map(|site| site.container))
     };
     assert_eq!(at(1), (1, 1, 14, Some("out".to_owned())));
@@ -533,7 +537,7 @@ with open(p) as f, g() as h:
     assert_eq!(at(4), (3, 4, 1, None));
     assert_eq!(at(6), (6, 6, 1, Some("f".to_owned())));
     assert_eq!(at(8), (7, 9, 5, Some("y".to_owned())));
-    assert_eq!(module.statement_at(20), None);
+    assert_eq!(file.lines().statement_at(20), None);
 }
 
 #[test]
@@ -546,8 +550,8 @@ def train(loss, layer):
     fig, ax = plt.subplots(1, 2, figsize=(3, 4))
     backward = 1
 ";
-    let module = Module::parse("c.py", source);
-    let backward = module.calls("backward");
+    let file = File::parse("c.py", source);
+    let backward = file.lines().calls("backward");
     assert_eq!(backward.len(), 2);
     assert_eq!(
         (backward[0].callee.as_str(), backward[0].keyword("retain_graph")),
@@ -555,9 +559,9 @@ def train(loss, layer):
     );
     assert_eq!(backward[1].callee, "(a + b).sum().backward");
     assert_eq!(backward[1].keyword(""), Some("options"));
-    assert_eq!(module.calls("register_forward_hook")[0].bound_to.as_deref(), Some("handle"));
-    assert_eq!(module.calls("subplots")[0].arguments, ["1", "2"]);
-    assert_eq!(module.calls("figure"), []);
+    assert_eq!(file.lines().calls("register_forward_hook")[0].bound_to.as_deref(), Some("handle"));
+    assert_eq!(file.lines().calls("subplots")[0].arguments, ["1", "2"]);
+    assert_eq!(file.lines().calls("figure"), []);
 }
 
 #[test]
@@ -574,9 +578,9 @@ class A:
     def reset(self):
         self.q = queue.Queue(10)
 ";
-    let module = Module::parse("c.py", source);
+    let file = File::parse("c.py", source);
     let made = |name: &str| {
-        let found = module.creations(name);
+        let found = file.lines().creations(name);
         found.iter().map(|made| (made.spot.line, made.value.clone(), made.bound.clone())).collect::<Vec<_>>()
     };
     let line =
@@ -592,16 +596,16 @@ class A:
 #[test]
 fn columns_count_characters_and_no_byte_order_mark() {
     let source = "\u{feff}größe.append('ü', ü); 名前.append(x)\r\n\tdone\r\n";
-    let module = Module::parse("u.py", source);
-    let sites = module.grow_sites("größe");
+    let file = File::parse("u.py", source);
+    let sites = file.lines().grow_sites("größe");
     assert_eq!((sites[0].spot.line, sites[0].spot.column), (1, 1));
     let value = sites[0].value.as_ref().unwrap();
     assert_eq!((value.start.column, value.end.column), (14, 17));
-    let other = &module.grow_sites("名前")[0];
+    let other = &file.lines().grow_sites("名前")[0];
     assert_eq!(other.spot.column, 23);
     assert_eq!(other.spot.text, "größe.append('ü', ü); 名前.append(x)");
-    assert_eq!(module.line(2), Some("\tdone"));
-    assert_eq!(module.problems().len(), 1, "an unexpected indent: {:?}", module.problems());
+    assert_eq!(file.lines().line(2), Some("\tdone"));
+    assert_eq!(file.problems().len(), 1, "an unexpected indent: {:?}", file.problems());
 }
 
 #[test]
@@ -615,13 +619,13 @@ class A:
     def g(self):
         self.xs.append(
 ";
-    let module = Module::parse("broken.py", source);
-    let problem = &module.problems()[0];
+    let file = File::parse("broken.py", source);
+    let problem = &file.problems()[0];
     assert_eq!((problem.file.as_str(), problem.line), ("broken.py", Some(4)), "{problem:?}");
-    let lines: Vec<u32> = module.grow_sites("xs").iter().map(|site| site.spot.line).collect();
+    let lines: Vec<u32> = file.lines().grow_sites("xs").iter().map(|site| site.spot.line).collect();
     assert!(lines.contains(&3), "{lines:?}");
-    assert_eq!(module.function_at(3), "A.f");
-    assert_eq!(module.grow_sites("xs")[0].kind, GrowKind::Append);
+    assert_eq!(file.lines().function_at(3), "A.f");
+    assert_eq!(file.lines().grow_sites("xs")[0].kind, GrowKind::Append);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use caulk_core::{Confidence, Fix, Scope, Severity, SiteRole};
 use caulk_python::program::{Growth, Guards, Holder, Kinds, LoopKind, Traits};
-use caulk_python::{GrowSite, Module, Window};
+use caulk_python::{GrowSite, Lines, Window};
 
 use crate::claims::Claim;
 use crate::context::Context;
@@ -133,21 +133,21 @@ fn is_used_whole(cx: &Context<'_>, kept: &Claim) -> bool {
 }
 
 /// The change that the engine of fixes makes of a growth.
-pub(crate) fn fix(
-    cx: &Context<'_>,
+pub(crate) fn fix<'a>(
+    cx: &Context<'a>,
     kept: &Claim,
-    change: impl Fn(&Module, &GrowSite) -> Option<Fix>,
+    change: impl Fn(&Lines<'a>, &GrowSite) -> Option<Fix>,
 ) -> Option<Fix> {
-    fixes::of_stored(cx.project(), kept.growth.statement, kept.growth.container, change)
+    fixes::of_stored(cx.analysis, kept.growth.statement, kept.growth.container, change)
 }
 
 fn unused_window(cx: &Context<'_>, kept: &Claim) -> Option<Window> {
-    fixes::unused_window(cx.project(), kept.growth.container, cx.function(kept.growth.function))
+    fixes::unused_window(cx.analysis, kept.growth.container, cx.function(kept.growth.function))
 }
 
 /// Bounds a container by the limit that the code sets for it, else says how it could be bounded.
 pub(crate) fn bound(cx: &Context<'_>, kept: &Claim) -> Option<Fix> {
-    fix(cx, kept, Module::bound_fix)
+    fix(cx, kept, Lines::bound_fix)
 }
 
 /// Whether all that was gathered becomes one tensor, array or table once the loops are over: it is needed until then.

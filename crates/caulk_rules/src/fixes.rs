@@ -1,40 +1,43 @@
-//! What to change, as the tool's other half makes it: the edits of [`caulk_python::Module`] at the place of a pattern.
+//! What to change at the place of a pattern: the edits of [`caulk_python::Lines`].
 
 use caulk_core::{Applicability, Fix};
-use caulk_python::{GrowSite, Location, Module, Project, Window, detaches_safely};
+use caulk_python::{Analysis, GrowSite, Lines, Location, Window, detaches_safely};
 
-/// The file of a place, indexed for edits.
-pub(crate) fn module(project: &Project, at: Location) -> Module {
-    let file = project.file(at.file);
-    Module::parse(file.path(), file.text())
+/// The change at the line of a place.
+pub(crate) fn at_line<'a>(
+    analysis: &'a Analysis,
+    at: Location,
+    change: impl Fn(&Lines<'a>, u32) -> Option<Fix>,
+) -> Option<Fix> {
+    change(&analysis.lines(at.file), analysis.project().line(at))
 }
 
 /// The change of what a statement stores in, or binds to, an expression.
-pub(crate) fn of_stored(
-    project: &Project,
+pub(crate) fn of_stored<'a>(
+    analysis: &'a Analysis,
     statement: Location,
     container: Location,
-    change: impl Fn(&Module, &GrowSite) -> Option<Fix>,
+    change: impl Fn(&Lines<'a>, &GrowSite) -> Option<Fix>,
 ) -> Option<Fix> {
-    let module = module(project, container);
-    let written = project.text(container).split_whitespace().collect::<Vec<_>>().join(" ");
-    let sites = module.grows_at(project.line(statement));
+    let (project, lines) = (analysis.project(), analysis.lines(container.file));
+    let written = project.text(container);
+    let sites = lines.grows_at(project.line(statement));
     let same = |site: &&GrowSite| site.container.split_whitespace().eq(written.split_whitespace());
-    change(&module, sites.iter().find(same)?)
+    change(&lines, sites.iter().find(same)?)
 }
 
 /// What a statement stores, without its graph: safe where it is proved that nothing looks at the graph.
-pub(crate) fn detached(project: &Project, statement: Location, container: Location) -> Option<Fix> {
-    let mut fix = of_stored(project, statement, container, Module::detach_fix)?;
-    if fix.applicability == Applicability::Unsafe && detaches_safely(project, &fix) {
+pub(crate) fn detached(analysis: &Analysis, statement: Location, container: Location) -> Option<Fix> {
+    let mut fix = of_stored(analysis, statement, container, Lines::detach_fix)?;
+    if fix.applicability == Applicability::Unsafe && detaches_safely(analysis.project(), &fix) {
         fix.applicability = Applicability::Safe;
     }
     Some(fix)
 }
 
 /// A limit that the code sets for a container and never reads.
-pub(crate) fn unused_window(project: &Project, container: Location, function: &str) -> Option<Window> {
-    let facts = module(project, container).facts(project.text(container), function);
+pub(crate) fn unused_window(analysis: &Analysis, container: Location, function: &str) -> Option<Window> {
+    let facts = analysis.lines(container.file).facts(analysis.project().text(container), function);
     facts.windows.into_iter().find(names_a_limit).filter(|_| facts.bounds.iter().all(|bound| !bound.called))
 }
 

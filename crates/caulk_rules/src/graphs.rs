@@ -2,7 +2,7 @@
 
 use caulk_core::Fix;
 use caulk_python::program::Kinds;
-use caulk_python::{Location, Module};
+use caulk_python::{Lines, Location};
 
 use crate::claims::{CarryClaim, Claim};
 use crate::context::{Context, graph_severity, shortened};
@@ -37,9 +37,9 @@ pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
 /// Stores a value without its graph; as a number, where it is one already for some caller.
 fn without_graph(cx: &Context<'_>, statement: Location, container: Location, mixed: bool) -> Option<Fix> {
     if mixed {
-        return fixes::of_stored(cx.project(), statement, container, Module::float_fix);
+        return fixes::of_stored(cx.analysis, statement, container, Lines::float_fix);
     }
-    fixes::detached(cx.project(), statement, container)
+    fixes::detached(cx.analysis, statement, container)
 }
 
 /// Reports a place that is bound to something made from what it held; `does` says of it what `note` says of the line.

@@ -215,8 +215,8 @@ fn closing(files: &Files<'_>, garbage: &Garbage) -> Vec<(String, GrowSite)> {
     let of = |links: &[&CycleLink]| {
         let mut found: Vec<(String, GrowSite)> = Vec::new();
         for link in links {
-            let Some(module) = files.module(&link.file) else { continue };
-            let mut sites = module.grow_sites(&link.attribute);
+            let Some(source) = files.source(&link.file) else { continue };
+            let mut sites = source.lines().grow_sites(&link.attribute);
             sites.retain(sets_something);
             // Variables of the same name are something else.
             let is_attribute = |site: &GrowSite| site.container.contains('.');
@@ -262,14 +262,14 @@ fn is_container(type_name: &str) -> bool {
 /// The function or frame that is part of a cycle.
 fn in_code(files: &Files<'_>, garbage: &Garbage) -> Option<Site> {
     let CodePlace { file, line, .. } = garbage.places.first()?;
-    let statement = files.module(file)?.statement_at(*line)?;
+    let statement = files.source(file)?.lines().statement_at(*line)?;
     Some(statement.spot.site(&files.display(file), SiteRole::Grows))
 }
 
 /// Where the collector was switched off.
 fn switched_off(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     process.files().into_iter().find_map(|file| {
-        let calls = files.module(file)?.calls("disable");
+        let calls = files.source(file)?.lines().calls("disable");
         let call = calls.into_iter().find(|call| call.callee == "gc.disable")?;
         Some(call.spot.site(&files.display(file), SiteRole::ReleasesMissing))
     })

@@ -21,8 +21,9 @@ pub(super) fn finding(
 ) -> Option<Finding> {
     let (scale, located) = (judged.scale?, place::recorded_backward(files, process)?);
     // Those that are returned (`torch.autograd.grad`) are no parameter's `grad`: nothing closes the cycle.
-    let calls =
-        |name: &str| located.module.calls(name).iter().any(|call| located.spot.covers(call.spot.line));
+    let calls = |name: &str| {
+        located.source.lines().calls(name).iter().any(|call| located.spot.covers(call.spot.line))
+    };
     if calls("grad") && !calls("backward") {
         return None;
     }

@@ -131,7 +131,7 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
     // A figure that is made at the line is pyplot's, whoever else keeps it.
     let made_here = || {
         let located = suspect.located.as_ref();
-        located.is_some_and(|located| located.module.close_figure_fix(located.spot.line).is_some())
+        located.is_some_and(|located| located.source.lines().close_figure_fix(located.spot.line).is_some())
     };
     if is_of_optimizer(holder) {
         Some((MORE_PARAMETERS, FEWER_PARAMETERS))

@@ -66,21 +66,21 @@ impl Analysis {
 
     fn calls_that(&self, fits: impl Fn(Symbol, &Value) -> bool) -> Vec<CallFact> {
         let mut found = Vec::new();
-        for (id, number) in &self.noted {
-            let activation = &self.run.activations[id.0 as usize];
+        for (id, number) in &self.ran().noted {
+            let activation = &self.ran().run.activations[id.0 as usize];
             let event = &activation.events[*number as usize];
             let What::Library { name, receiver, argument, given, result } = event.what else { continue };
-            if !fits(name, self.run.values.get(result)) {
+            if !fits(name, self.ran().run.values.get(result)) {
                 continue;
             }
             let [receiver, argument, result] =
-                [receiver, argument, result].map(|value| *self.run.values.get(value));
+                [receiver, argument, result].map(|value| *self.ran().run.values.get(value));
             let given: Vec<_> = activation
                 .given(given)
                 .iter()
-                .map(|(name, value)| (*name, *self.run.values.get(*value)))
+                .map(|(name, value)| (*name, *self.ran().run.values.get(*value)))
                 .collect();
-            for way in &self.lifetimes.ways[id.0 as usize] {
+            for way in &self.ran().lifetimes.ways[id.0 as usize] {
                 let mut around = way.chain.clone();
                 around.extend(activation.loops(event));
                 found.push(CallFact {

@@ -30,7 +30,7 @@ impl Analysis {
         let mut found = Vec::new();
         for (id, activation, event) in self.events() {
             let What::Forward = event.what else { continue };
-            for way in &self.lifetimes.ways[id.0 as usize] {
+            for way in &self.ran().lifetimes.ways[id.0 as usize] {
                 let mut around = way.chain.clone();
                 around.extend(activation.loops(event));
                 found.push(ApplicationFact {
@@ -48,24 +48,25 @@ impl Analysis {
 
     /// Whether a function gives back tensors with their graphs, for its callers to use.
     pub fn returns_graph(&self, function: FunctionId) -> bool {
-        let activations = self.run.activations.iter().filter(|activation| activation.function == function);
+        let activations =
+            self.ran().run.activations.iter().filter(|activation| activation.function == function);
         activations.map(|activation| &activation.result).any(|result| self.contents(result).graph.is_some())
     }
 
     /// Whether an attribute of that name is emptied where it is not known whose it is.
     pub(super) fn is_emptied_elsewhere(&self, object: ObjectId) -> bool {
-        matches!(self.holder(object), Holder::Attribute(_, name) if self.run.emptied.contains(&name))
+        matches!(self.holder(object), Holder::Attribute(_, name) if self.ran().run.emptied.contains(&name))
     }
 
     /// Whether another method that nobody in the project calls, `reset` or `clear`, empties the attribute that holds an
     /// object, or what contains it there: whoever uses the class calls it in time.
     pub(super) fn is_left_to_users(&self, object: ObjectId, growing: FunctionId) -> bool {
         if let Shape::Held(_) = self.object(object).shape {
-            return self.lifetimes.is_cut_by_users(&self.run, object, growing);
+            return self.ran().lifetimes.is_cut_by_users(&self.ran().run, object, growing);
         }
-        let around = self.run.containers.get(&object).into_iter().flatten().copied();
+        let around = self.ran().run.containers.get(&object).into_iter().flatten().copied();
         let made: Vec<_> = around.chain([object]).filter_map(|object| self.object(object).at).collect();
-        let mut left = self.lifetimes.left_to_users.iter();
+        let mut left = self.ran().lifetimes.left_to_users.iter();
         matches!(self.holder(object), Holder::Attribute(..))
             && left.any(|(at, by)| made.contains(at) && *by != growing)
     }

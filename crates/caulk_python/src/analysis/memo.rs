@@ -37,7 +37,7 @@ impl Analysis {
     /// Every function that remembers its results.
     pub fn memos(&self) -> Vec<MemoFact> {
         let mut found = Vec::new();
-        for (at, function) in self.run.functions.iter().enumerate() {
+        for (at, function) in self.ran().run.functions.iter().enumerate() {
             let Some(memo) = function.memo else { continue };
             let function = FunctionId(at as u32);
             found.push(MemoFact {
@@ -52,7 +52,7 @@ impl Analysis {
 
     fn memo_calls(&self, function: FunctionId) -> Vec<MemoCall> {
         let mut calls = Vec::new();
-        for (activation, ways) in self.run.activations.iter().zip(&self.lifetimes.ways) {
+        for (activation, ways) in self.ran().run.activations.iter().zip(&self.ran().lifetimes.ways) {
             if activation.function != function {
                 continue;
             }

@@ -20,11 +20,11 @@ impl Analysis {
             }
             match event.what {
                 What::Grow { object, value, .. } => {
-                    let value = *self.run.values.get(value);
+                    let value = *self.ran().run.values.get(value);
                     self.growth_silence(&mut reasons, id, event, object, &value);
                 }
                 What::Bind { value, .. } => {
-                    let value = self.run.values.get(value);
+                    let value = self.ran().run.values.get(value);
                     if !value.carries_graph() && value.kinds.has(Kinds::TENSOR) {
                         reasons.push("the tensor that is bound here carries no autograd graph".to_owned());
                     }
@@ -74,7 +74,7 @@ impl Analysis {
         if contents.kinds.has(Kinds::UNKNOWN) {
             reasons.push(format!("nothing is known of what goes into `{container}`"));
         }
-        for duration in self.lifetimes.of_container(&self.run, id, event, object) {
+        for duration in self.ran().lifetimes.of_container(&self.ran().run, id, event, object) {
             reasons.extend(self.duration_silence(container, object, &duration));
         }
     }
@@ -86,7 +86,8 @@ impl Analysis {
         if let Some(release) = duration.released_by {
             let releases = self.releases(object);
             let released = releases.get(release)?;
-            let event = &self.run.activations[released.activation.0 as usize].events[released.event as usize];
+            let event =
+                &self.ran().run.activations[released.activation.0 as usize].events[released.event as usize];
             let how = match released.how {
                 Release::Clear => "emptied",
                 Release::Remove => "relieved of an element",

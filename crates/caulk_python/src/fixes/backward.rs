@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::facts::owner;
 use crate::index::{Action, Place};
-use crate::module::Module;
+use crate::lines::Lines;
 use crate::query::{last_name, owned};
 use crate::sites::{GrowKind, GrowSite, Owner};
 
@@ -13,27 +13,27 @@ const PLAIN: [&str; 4] = ["len", "float", "int", "range"];
 const DETACHING: [&str; 5] = ["item", "tolist", "numpy", "detach", "detach_"];
 
 /// The line at which `backward()` is called on what was computed of the container's contents, in a function that reads them.
-pub(crate) fn needs(module: &Module, site: &GrowSite) -> Option<u32> {
+pub(crate) fn needs(file: &Lines<'_>, site: &GrowSite) -> Option<u32> {
     let name = last_name(&site.container);
-    let owner = owner(module, &site.container, &site.spot.function);
+    let owner = owner(file, &site.container, &site.spot.function);
     let mut functions: Vec<Option<usize>> = Vec::new();
-    for (path, place) in module.index.reads.iter().filter(|(path, _)| path.last_name() == Some(name)) {
-        let function = module.index.function_scope(place.scope);
+    for (path, place) in file.index.reads.iter().filter(|(path, _)| path.last_name() == Some(name)) {
+        let function = file.index.function_scope(place.scope);
         let mine = || {
-            let meanings = module.resolver.meanings(&module.index, path, *place, false);
-            owner == Owner::Any || meanings.iter().any(|meaning| owned(module, meaning, &owner))
+            let meanings = file.resolver.meanings(file.index, path, *place, false);
+            owner == Owner::Any || meanings.iter().any(|meaning| owned(file, meaning, &owner))
         };
         if !functions.contains(&function) && mine() {
             functions.push(function);
         }
     }
-    functions.into_iter().find_map(|function| passes(module, function, name))
+    functions.into_iter().find_map(|function| passes(file, function, name))
 }
 
-/// Follows what is computed of a name through the assignments of one function, or of the module's own code, to a call of
+/// Follows what is computed of a name through the assignments of one function, or of the file's own code, to a call of
 /// `backward`.
-fn passes(module: &Module, function: Option<usize>, name: &str) -> Option<u32> {
-    let index = &module.index;
+fn passes(file: &Lines<'_>, function: Option<usize>, name: &str) -> Option<u32> {
+    let index = file.index;
     let here = |place: &Place| index.function_scope(place.scope) == function;
     let plain = |place: &Place| {
         let around = index.calls.iter().filter(|call| call.range.contains(place.offset));
@@ -64,5 +64,5 @@ fn passes(module: &Module, function: Option<usize>, name: &str) -> Option<u32> {
         let of_name = call.callee.root_name().is_some_and(|root| names.contains(root));
         is_pass && (of_name || statements.contains(&call.place.statement))
     });
-    passes.next().map(|call| module.source.line_of(call.range.start()))
+    passes.next().map(|call| file.source.line_of(call.range.start()))
 }

@@ -6,13 +6,13 @@ use super::{advice, backward_needs, change, clear};
 use crate::edit::{import, replace};
 use crate::index::{Action, Nature, Op};
 use crate::likely::{Hint, Likely};
-use crate::module::Module;
+use crate::lines::Lines;
 use crate::path::Step;
 use crate::sites::{GrowKind, GrowSite};
 use crate::value::{Shape, Value};
 
-fn op_of<'m>(module: &'m Module, site: &GrowSite) -> Option<&'m Op> {
-    module.index.ops.get(site.op)
+fn op_of<'m>(file: &'m Lines<'_>, site: &GrowSite) -> Option<&'m Op> {
+    file.index.ops.get(site.op)
 }
 
 /// Whether the value of this kind of growth is the thing that is kept.
@@ -20,15 +20,15 @@ fn stores_whole(kind: GrowKind) -> bool {
     !matches!(kind, GrowKind::Register | GrowKind::Write | GrowKind::Extend | GrowKind::Update)
 }
 
-pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
-    let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
-    if likely(module, op, value) == Likely::Plain {
+pub(crate) fn detach(file: &Lines<'_>, site: &GrowSite) -> Option<Fix> {
+    let (op, value) = (op_of(file, site)?, site.value.as_ref()?);
+    if likely(file, op, value) == Likely::Plain {
         return None;
     }
-    if let Some(line) = backward_needs(module, site) {
+    if let Some(line) = backward_needs(file, site) {
         let kept = &site.container;
-        let emptied = clear(module, site)
-            .or_else(|| advice(format!("Empty `{kept}` once its contents have been used.")));
+        let emptied =
+            clear(file, site).or_else(|| advice(format!("Empty `{kept}` once its contents have been used.")));
         return emptied.map(|fix| Fix {
             description: format!(
                 "{} The pass at line {line} needs their graphs: `.detach()` would end the training of what made them.",
@@ -39,11 +39,11 @@ pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
     }
     match &value.shape {
         Shape::Callable | Shape::Guarded | Shape::Spread => return None,
-        Shape::Members(members) => return members_without_graph(module, op, members),
+        Shape::Members(members) => return members_without_graph(file, op, members),
         Shape::Each(element) => {
             return match &element.shape {
-                Shape::Members(members) => members_without_graph(module, op, members),
-                _ => without_graph(module, op, element),
+                Shape::Members(members) => members_without_graph(file, op, members),
+                _ => without_graph(file, op, element),
             };
         }
         _ => {}
@@ -52,7 +52,7 @@ pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
         return None;
     }
     let elements = site.collection || !stores_whole(site.kind);
-    if elements && !matches!(likely(module, op, value), Likely::Plain | Likely::Detached) {
+    if elements && !matches!(likely(file, op, value), Likely::Plain | Likely::Detached) {
         let (named, kept) = (&value.text, &site.container);
         return advice(match site.kind {
             GrowKind::Rebind if site.accumulates => {
@@ -66,11 +66,11 @@ pub(crate) fn detach(module: &Module, site: &GrowSite) -> Option<Fix> {
             _ => format!("Store the elements of `{named}` detached: `x.detach() for x in {named}`."),
         });
     }
-    if elements { None } else { without_graph(module, op, value) }
+    if elements { None } else { without_graph(file, op, value) }
 }
 
-fn likely(module: &Module, op: &Op, value: &Value) -> Likely {
-    module.resolver.likely(&module.index, &value.hint, at(op, value), 0)
+fn likely(file: &Lines<'_>, op: &Op, value: &Value) -> Likely {
+    file.resolver.likely(file.index, &value.hint, at(op, value), 0)
 }
 
 /// The place of a value inside its statement.
@@ -78,33 +78,33 @@ fn at(op: &Op, value: &Value) -> crate::index::Place {
     crate::index::Place { offset: value.range.start(), ..op.place }
 }
 
-fn without_graph(module: &Module, op: &Op, value: &Value) -> Option<Fix> {
-    match likely(module, op, value) {
+fn without_graph(file: &Lines<'_>, op: &Op, value: &Value) -> Option<Fix> {
+    match likely(file, op, value) {
         Likely::Plain | Likely::Detached => None,
         Likely::Container => advice(format!("Detach the tensors in `{}` before it is stored.", value.text)),
-        Likely::Mixed => guarded(module, value),
+        Likely::Mixed => guarded(file, value),
         Likely::Tensor | Likely::Unknown => {
-            let again = differentiated(module, op);
+            let again = differentiated(file, op);
             let method = if again { ".detach().requires_grad_()" } else { ".detach()" };
             let content = format!("{}{method}", value.callable_text());
-            let kept = module.source.inline(op.container);
+            let kept = file.source.inline(op.container);
             let description = if again {
                 format!("Start each round from a value without history: `{content}`.")
             } else {
                 format!("Store the value without its graph: `{content}` in `{kept}`.")
             };
-            change(description, vec![replace(module, value.range, content)])
+            change(description, vec![replace(file, value.range, content)])
         }
     }
 }
 
 /// Whether gradients are taken with respect to the variable that is bound: `autograd.grad(err, q)`.
-fn differentiated(module: &Module, op: &Op) -> bool {
+fn differentiated(file: &Lines<'_>, op: &Op) -> bool {
     let Action::Grow(GrowKind::Rebind | GrowKind::Assign) = op.action else { return false };
-    let function = module.index.function_scope(op.place.scope);
-    module.index.calls.iter().any(|call| {
+    let function = file.index.function_scope(op.place.scope);
+    file.index.calls.iter().any(|call| {
         call.callee.last_name() == Some("grad")
-            && module.index.function_scope(call.place.scope) == function
+            && file.index.function_scope(call.place.scope) == function
             && call
                 .arguments
                 .iter()
@@ -124,7 +124,7 @@ fn leaves<'v>(members: &'v [Value], found: &mut Vec<&'v Value>) {
     }
 }
 
-fn members_without_graph(module: &Module, op: &Op, members: &[Value]) -> Option<Fix> {
+fn members_without_graph(file: &Lines<'_>, op: &Op, members: &[Value]) -> Option<Fix> {
     let mut all = Vec::new();
     leaves(members, &mut all);
     let (mut edits, mut detached, mut doubtful): (Vec<Edit>, Vec<String>, Vec<String>) = Default::default();
@@ -132,11 +132,11 @@ fn members_without_graph(module: &Module, op: &Op, members: &[Value]) -> Option<
     for value in
         all.into_iter().filter(|value| value.shape != Shape::Spread || value.reads != [op.path.clone()])
     {
-        match (likely(module, op, value), &value.shape) {
+        match (likely(file, op, value), &value.shape) {
             (_, Shape::Callable | Shape::Guarded) | (Likely::Plain | Likely::Detached, _) => {}
             (_, Shape::Spread) => doubtful.push(format!("the elements of `{}`", value.text)),
             (Likely::Tensor, _) => {
-                edits.push(replace(module, value.range, format!("{}.detach()", value.callable_text())));
+                edits.push(replace(file, value.range, format!("{}.detach()", value.callable_text())));
                 detached.push(format!("`{}`", value.text));
             }
             _ => doubtful.push(format!("`{}`", value.text)),
@@ -160,8 +160,8 @@ fn members_without_graph(module: &Module, op: &Op, members: &[Value]) -> Option<
     )
 }
 
-pub(crate) fn float(module: &Module, site: &GrowSite) -> Option<Fix> {
-    let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
+pub(crate) fn float(file: &Lines<'_>, site: &GrowSite) -> Option<Fix> {
+    let (op, value) = (op_of(file, site)?, site.value.as_ref()?);
     let value = match &value.shape {
         Shape::Each(element) => element,
         _ if !stores_whole(site.kind) || matches!(site.kind, GrowKind::Assign | GrowKind::Rebind) => {
@@ -170,19 +170,19 @@ pub(crate) fn float(module: &Module, site: &GrowSite) -> Option<Fix> {
         _ => value,
     };
     if site.collection
-        || matches!(likely(module, op, value), Likely::Plain | Likely::Container)
+        || matches!(likely(file, op, value), Likely::Plain | Likely::Container)
         || matches!(value.shape, Shape::Guarded | Shape::Callable)
     {
         return None;
     }
-    guarded(module, value)
+    guarded(file, value)
 }
 
 /// A number where it is a tensor, else what it is.
-fn guarded(module: &Module, value: &Value) -> Option<Fix> {
+fn guarded(file: &Lines<'_>, value: &Value) -> Option<Fix> {
     let text = &value.text;
     let from_torch =
-        module.index.imports.iter().find(|(_, from)| *from == "torch").map(|(name, _)| name.clone());
+        file.index.imports.iter().find(|(_, from)| *from == "torch").map(|(name, _)| name.clone());
     let torch = from_torch.as_deref().unwrap_or("torch");
     if value.shape != Shape::Variable {
         return advice(format!(
@@ -191,16 +191,16 @@ fn guarded(module: &Module, value: &Value) -> Option<Fix> {
     }
     let content = format!("float({text}) if isinstance({text}, {torch}.Tensor) else {text}");
     let description = format!("Store a number instead of the tensor: `{content}`.");
-    let mut edits = vec![replace(module, value.range, content)];
+    let mut edits = vec![replace(file, value.range, content)];
     if from_torch.is_none() {
-        edits.extend(import(module, "torch", "import torch"));
+        edits.extend(import(file, "torch", "import torch"));
     }
     change(description, edits)
 }
 
 /// `arrays`: what is stored is known to be arrays of numpy.
-pub(crate) fn clone(module: &Module, site: &GrowSite, arrays: bool) -> Option<Fix> {
-    let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
+pub(crate) fn clone(file: &Lines<'_>, site: &GrowSite, arrays: bool) -> Option<Fix> {
+    let (op, value) = (op_of(file, site)?, site.value.as_ref()?);
     let copies = |value: &Value| value.text.ends_with(".clone()") || value.text.ends_with(".copy()");
     match &value.shape {
         Shape::Members(_) | Shape::Each(_) => {
@@ -210,7 +210,7 @@ pub(crate) fn clone(module: &Module, site: &GrowSite, arrays: bool) -> Option<Fi
         _ if copies(value) || site.collection || !stores_whole(site.kind) => return None,
         _ => {}
     }
-    let method = match (&value.hint, likely(module, op, value)) {
+    let method = match (&value.hint, likely(file, op, value)) {
         _ if arrays => "copy",
         (Hint::Object, _) => "copy",
         (_, Likely::Plain | Likely::Container) => return None,
@@ -218,18 +218,18 @@ pub(crate) fn clone(module: &Module, site: &GrowSite, arrays: bool) -> Option<Fi
     };
     let content = format!("{}.{method}()", value.callable_text());
     let description = format!("Store a copy, so that the storage behind the view goes: `{content}`.");
-    change(description, vec![replace(module, value.range, content)])
+    change(description, vec![replace(file, value.range, content)])
 }
 
-pub(crate) fn traceback(module: &Module, site: &GrowSite) -> Option<Fix> {
-    let (op, value) = (op_of(module, site)?, site.value.as_ref()?);
+pub(crate) fn traceback(file: &Lines<'_>, site: &GrowSite) -> Option<Fix> {
+    let (op, value) = (op_of(file, site)?, site.value.as_ref()?);
     let mut all = Vec::new();
     leaves(std::slice::from_ref(value), &mut all);
     let caught = |value: &&&Value| {
         value.shape == Shape::Variable && {
             let bound = |name: &str| {
-                let base = module.index.lookup(name, op.place.scope);
-                let mut reaching = module.resolver.reaching(&module.index, &base, at(op, value));
+                let base = file.index.lookup(name, op.place.scope);
+                let mut reaching = file.resolver.reaching(file.index, &base, at(op, value));
                 reaching.any(|assignment| assignment.nature == Nature::Caught)
             };
             value.reads.first().and_then(|read| read.plain()).is_some_and(bound)
@@ -238,7 +238,7 @@ pub(crate) fn traceback(module: &Module, site: &GrowSite) -> Option<Fix> {
     let edits: Vec<Edit> = all
         .iter()
         .filter(caught)
-        .map(|value| replace(module, value.range, format!("{}.with_traceback(None)", value.text)))
+        .map(|value| replace(file, value.range, format!("{}.with_traceback(None)", value.text)))
         .collect();
     if edits.is_empty() {
         let trimmed = value.reads.iter().any(|read| {

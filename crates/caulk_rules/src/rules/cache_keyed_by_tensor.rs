@@ -4,7 +4,6 @@ use caulk_core::{LeakClass, Severity};
 
 use crate::container::{Told, report};
 use crate::context::Context;
-use crate::fixes;
 use crate::memo::remembered;
 use crate::rule::Rule;
 
@@ -40,7 +39,7 @@ fn functions(cx: &mut Context<'_>) {
             found.exposure.words()
         );
         let chain: Vec<_> = cx.through(found.exposure).into_iter().collect();
-        let fix = fixes::module(cx.project(), memo.decorator).uncache_fix(name);
+        let fix = cx.analysis.lines(memo.decorator.file).uncache_fix(name);
         let short = name.rsplit('.').next().unwrap_or(name).to_owned();
         let diagnostic = cx.report(memo.decorator, name, message);
         diagnostic.container = short;

@@ -3,7 +3,6 @@
 use caulk_core::{LeakClass, Severity};
 
 use crate::context::Context;
-use crate::fixes;
 use crate::memo::remembered;
 use crate::rule::Rule;
 
@@ -26,7 +25,7 @@ fn check(cx: &mut Context<'_>) {
             found.exposure.pace.words()
         );
         let chain: Vec<_> = cx.through(found.exposure).into_iter().collect();
-        let fix = fixes::module(cx.project(), memo.decorator).uncache_fix(name);
+        let fix = cx.analysis.lines(memo.decorator.file).uncache_fix(name);
         let diagnostic = cx.report(memo.decorator, name, message);
         diagnostic.severity = if found.tensors { Severity::Error } else { Severity::Warning };
         diagnostic.chain = chain;

@@ -1,7 +1,7 @@
 //! Exceptions that are stored with their tracebacks.
 
 use caulk_core::{LeakClass, Severity};
-use caulk_python::Module;
+use caulk_python::Lines;
 
 use crate::container::{Told, fix, report};
 use crate::context::Context;
@@ -22,7 +22,7 @@ fn check(cx: &mut Context<'_>) {
             cx.text(kept.growth.container),
             kept.exposure.words()
         );
-        let fix = fix(cx, kept, Module::traceback_fix);
+        let fix = fix(cx, kept, Lines::traceback_fix);
         Some(Told { severity: Severity::Warning, message, note: "stored with its traceback", fix })
     });
 }

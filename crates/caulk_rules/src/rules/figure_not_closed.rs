@@ -1,12 +1,13 @@
 //! Figures that pyplot keeps, and artists that pile up on one Axes.
 
 use caulk_core::{Applicability, Fix, LeakClass, Severity};
-use caulk_python::Module;
+use caulk_python::Lines;
 use caulk_python::program::{CallFact, Kinds, Literal, Root};
 
 use crate::advice::advice;
 use crate::context::{Context, severity};
 use crate::exposure::{Exposure, Pace};
+use crate::fixes;
 use crate::resource::{given_back, keep_worst, reaches};
 use crate::rule::Rule;
 use crate::source;
@@ -208,8 +209,7 @@ fn report_drawing(cx: &mut Context<'_>, drawn: &CallFact, exposure: Exposure) {
 /// `plt.close(fig)` where it is used last: safe where nothing after it looks at the figure.
 fn close(cx: &Context<'_>, made: &CallFact) -> Option<Fix> {
     let file = cx.project().file(made.at.file);
-    let module = Module::parse(file.path(), file.text());
-    let mut fix = module.close_figure_fix(cx.project().line(made.at))?;
+    let mut fix = fixes::at_line(cx.analysis, made.at, Lines::close_figure_fix)?;
     let Some(edit) = fix.edits.first() else { return Some(fix) };
     let body = source::body_around(cx.project(), made.at);
     let end = body.last().map_or(0, |last| cx.project().lines(source::located(made.at.file, last)).1);

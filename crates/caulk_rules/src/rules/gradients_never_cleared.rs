@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use caulk_core::{LeakClass, Severity, SiteRole};
+use caulk_python::Lines;
 use caulk_python::program::{CallFact, Kinds, LoopId, Value};
 
 use crate::context::Context;
@@ -121,7 +122,7 @@ fn report(cx: &mut Context<'_>, step: &CallFact, missing: &Missing<'_>) {
     );
     let header = cx.analysis.a_loop(missing.through).header;
     chain.extend(header.map(|header| cx.link(header, "nothing clears gradients in this loop")));
-    let fix = fixes::module(cx.project(), pass.at).zero_grad_fix(cx.project().line(pass.at));
+    let fix = fixes::at_line(cx.analysis, pass.at, Lines::zero_grad_fix);
     let stepping = cx.site(SiteRole::ReleasesMissing, step.at, step.function);
     let function = cx.function(pass.function).to_owned();
     let diagnostic = cx.report(pass.at, &function, message);

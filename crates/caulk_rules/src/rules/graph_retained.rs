@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use caulk_core::{LeakClass, Scope, Severity, SiteRole};
+use caulk_python::Lines;
 use caulk_python::program::{CallFact, Kinds};
 
 use crate::claims::asks_for;
@@ -71,7 +72,7 @@ fn report_gradients(cx: &mut Context<'_>, pass: &CallFact, zero: &CallFact) {
             "the values become zero, the graph stays and the next gradient is added to it",
         ),
     ];
-    let fix = fixes::module(cx.project(), zero.at).grad_none_fix(cx.project().line(zero.at));
+    let fix = fixes::at_line(cx.analysis, zero.at, Lines::grad_none_fix);
     let made = cx.site(SiteRole::Allocates, pass.at, pass.function);
     let function = cx.function(zero.function).to_owned();
     let diagnostic = cx.report(zero.at, &function, message);

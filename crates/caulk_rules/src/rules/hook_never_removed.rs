@@ -1,6 +1,7 @@
 //! Hooks that are registered again and again on a model that stays, and never removed.
 
 use caulk_core::{LeakClass, Severity};
+use caulk_python::Lines;
 use caulk_python::program::{CallFact, Guards, Kinds, Root, Traits};
 
 use crate::context::Context;
@@ -60,7 +61,7 @@ fn report(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
     );
     let mut chain = vec![cx.link(call.statement, "registered here; its handle is never told to `remove()`")];
     chain.extend(cx.through(exposure));
-    let fix = fixes::module(cx.project(), call.at).remove_handle_fix(cx.project().line(call.at));
+    let fix = fixes::at_line(cx.analysis, call.at, Lines::remove_handle_fix);
     let diagnostic =
         cx.report_due_to(Some(Cause::Called(call.name)), call.at, cx.function(call.function), message);
     diagnostic.container = registered;

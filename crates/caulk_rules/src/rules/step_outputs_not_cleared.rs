@@ -1,7 +1,7 @@
 //! Outputs of a Lightning module's steps, gathered for the end of the epoch and never cleared.
 
 use caulk_core::{LeakClass, Severity};
-use caulk_python::Module;
+use caulk_python::Lines;
 
 use crate::container::{Told, Weight, fix, report};
 use crate::context::Context;
@@ -24,7 +24,7 @@ fn check(cx: &mut Context<'_>) {
             "`{container}` gathers what steps put out and no hook empties it: it grows {}",
             kept.exposure.words()
         );
-        let fix = fix(cx, kept, Module::clear_fix);
+        let fix = fix(cx, kept, Lines::clear_fix);
         Some(Told { severity, message, note: "gathered here", fix })
     });
 }

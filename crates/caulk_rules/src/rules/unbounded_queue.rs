@@ -1,6 +1,7 @@
 //! A queue without a limit between a training loop and a reader that may be slower.
 
 use caulk_core::{LeakClass, Scope, Severity, SiteRole};
+use caulk_python::Lines;
 use caulk_python::program::{LoopId, LoopKind, Release, Root, Shape};
 
 use crate::claims::Claim;
@@ -69,7 +70,7 @@ fn report(cx: &mut Context<'_>, kept: &Claim) {
     chain.extend(cx.made(kept.case.object));
     chain.extend(cx.through(kept.exposure));
     let put = cx.site(SiteRole::Grows, kept.growth.container, kept.growth.function);
-    let fix = fixes::module(cx.project(), made).queue_fix(cx.project().line(made));
+    let fix = fixes::at_line(cx.analysis, made, Lines::queue_fix);
     let function = cx.function_around(made);
     let diagnostic = cx.report(made, &function, message);
     diagnostic.container = container;

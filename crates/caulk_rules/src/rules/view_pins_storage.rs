@@ -1,7 +1,7 @@
 //! Small parts of large tensors and arrays that are kept, and the large storage with them.
 
 use caulk_core::{LeakClass, Severity};
-use caulk_python::Module;
+use caulk_python::Lines;
 
 use crate::claims::Claim;
 use crate::container::tempered;
@@ -39,7 +39,7 @@ fn report(cx: &mut Context<'_>, claim: &Claim) {
     let mut chain = vec![cx.link(growth.statement, note)];
     chain.extend(cx.made(case.object));
     chain.extend(cx.through(*exposure));
-    let fix = fixes::of_stored(cx.project(), growth.statement, growth.container, Module::clone_fix);
+    let fix = fixes::of_stored(cx.analysis, growth.statement, growth.container, Lines::clone_fix);
     let function = cx.function(growth.function).to_owned();
     let severity = tempered(cx, claim, severity(exposure.scope));
     let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);

@@ -1,81 +1,46 @@
-//! One parsed file, and what can be asked of it.
+//! One file of a project, as lines: what stands where, and what the analysis knows of it.
 
-use caulk_core::{Fix, Problem};
-use ruff_python_ast::PySourceType;
-use ruff_python_parser::parse_unchecked_source;
-use ruff_text_size::Ranged;
+use caulk_core::Fix;
 
-use crate::collect::{self, collect};
-use crate::depth;
+use crate::analysis::Analysis;
 use crate::facts::{self, Facts};
 use crate::fixes;
 use crate::index::Index;
+use crate::indexed::Indexed;
+use crate::project::FileId;
 use crate::query;
 use crate::resolve::{Meaning, Resolver};
 use crate::sites::{Call, Creation, Decorated, GrowSite, Loop, Owner, Statement};
 use crate::text::Source;
 
-/// Problems that are told one by one.
-const MAX_PROBLEMS: usize = 20;
-
-/// A Python file, indexed.
-#[derive(Debug)]
-pub struct Module {
-    path: String,
-    problems: Vec<Problem>,
-    pub(crate) source: Source,
-    pub(crate) index: Index,
-    pub(crate) resolver: Resolver,
+/// A file, to be asked about its lines and names.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines<'a> {
+    path: &'a str,
+    pub(crate) source: &'a Source,
+    pub(crate) index: &'a Index,
+    pub(crate) resolver: &'a Resolver,
     /// What every operation's path may stand for.
-    pub(crate) meanings: Vec<Vec<Meaning>>,
+    pub(crate) meanings: &'a [Vec<Meaning>],
 }
 
-impl Module {
-    /// Parses and indexes. `path` goes into sites and edits as it is.
-    pub fn parse(path: &str, text: &str) -> Self {
-        let mut problems = Vec::new();
-        let (readable, parsed) = match depth::parse(text, PySourceType::Python) {
-            Ok(parsed) => (text, parsed),
-            Err(why) => {
-                problems.push(Problem::of_file(path, why.to_string()));
-                ("", parse_unchecked_source("", PySourceType::Python))
-            }
-        };
-        let source = Source::new(readable.to_owned());
-        problems.extend(parsed.errors().iter().take(MAX_PROBLEMS).map(|error| source.problem(path, error)));
-        let tree = parsed.into_syntax();
-        let mut index = collect(&source, &tree.body, tree.range());
-        // The tree is dropped recursively: a deep one needs stack.
-        stacker::maybe_grow(
-            collect::RED_ZONE + index.depth * 1024,
-            collect::STACK + index.depth * 1024,
-            || {
-                drop(tree);
-            },
-        );
-        let resolver = Resolver::new(&index);
-        let bound_methods = resolver.bound_methods(&index);
-        index.ops.extend(bound_methods);
-        let mut ops = std::mem::take(&mut index.ops);
-        ops.retain(|op| !resolver.is_own_method(&index, op));
-        index.ops = ops;
-        let meanings =
-            index.ops.iter().map(|op| resolver.meanings(&index, &op.path, op.place, op.anew)).collect();
-        Self { path: path.to_owned(), problems, source, index, resolver, meanings }
+impl Analysis {
+    /// The lines of a file. They are indexed when they are first asked for.
+    pub fn lines(&self, file: FileId) -> Lines<'_> {
+        let parsed = self.project().file(file);
+        let Indexed { index, resolver, meanings } = self.indexed(file);
+        Lines { path: parsed.path(), source: &parsed.source, index, resolver, meanings }
     }
+}
 
-    /// As given to [`Module::parse`].
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// What could not be parsed; everything around it is indexed all the same.
-    pub fn problems(&self) -> &[Problem] {
-        &self.problems
+impl<'a> Lines<'a> {
+    /// Path of the file, as edits name it.
+    pub fn path(&self) -> &'a str {
+        self.path
     }
 
     /// Text of a line, without its end.
-    pub fn line(&self, line: u32) -> Option<&str> {
+    pub fn line(&self, line: u32) -> Option<&'a str> {
         self.source.line(line)
     }
 
@@ -96,7 +61,7 @@ impl Module {
         query::grows_at(self, line)
     }
 
-    /// [`Module::grow_sites_of`] anybody's name.
+    /// [`Lines::grow_sites_of`] anybody's name.
     pub fn grow_sites(&self, name: &str) -> Vec<GrowSite> {
         self.grow_sites_of(name, &Owner::Any)
     }
@@ -113,7 +78,7 @@ impl Module {
         self.creations_of(name, &Owner::Any)
     }
 
-    /// As [`Module::creations`], of one owner's name.
+    /// As [`Lines::creations`], of one owner's name.
     pub fn creations_of(&self, name: &str, owner: &Owner) -> Vec<Creation> {
         query::creations(self, name, &query::narrowed(name, owner))
     }
@@ -144,14 +109,14 @@ impl Module {
         facts::facts(self, name, &query::narrowed(name, owner))
     }
 
-    /// Stores the value without its graph: `.detach()`, or the guarded form where the module shows that numbers are
+    /// Stores the value without its graph: `.detach()`, or the guarded form where the file shows that numbers are
     /// stored too. Members of a tuple, dict or constructor are detached where they are variables that hold tensors;
     /// otherwise the fix is advice without edits. `None` where there is nothing to detach.
     pub fn detach_fix(&self, site: &GrowSite) -> Option<Fix> {
         fixes::detach(self, site)
     }
 
-    /// As [`Module::detach_fix`], for values that are known to be of mixed types: `float(x) if isinstance(x,
+    /// As [`Lines::detach_fix`], for values that are known to be of mixed types: `float(x) if isinstance(x,
     /// torch.Tensor) else x`.
     pub fn float_fix(&self, site: &GrowSite) -> Option<Fix> {
         fixes::float(self, site)
@@ -175,7 +140,7 @@ impl Module {
         fixes::clone(self, site, false)
     }
 
-    /// As [`Module::clone_fix`], of what is known to be arrays of numpy.
+    /// As [`Lines::clone_fix`], of what is known to be arrays of numpy.
     pub fn copy_fix(&self, site: &GrowSite) -> Option<Fix> {
         fixes::clone(self, site, true)
     }
