@@ -5,8 +5,8 @@ use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::collect::Collector;
+use crate::hint::{Hint, hint_of, hint_of_part};
 use crate::index::{Action, Assignment, Nature, Op};
-use crate::likely::{Hint, hint_of, hint_of_part};
 use crate::path::{Path, Root, Step, names_of, path_of, reads_of};
 use crate::sites::GrowKind;
 use crate::value::Value;

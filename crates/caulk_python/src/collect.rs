@@ -7,19 +7,16 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{self as ast, ExceptHandler, Expr, Pattern, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
+use crate::depth;
+use crate::hint::hint_of;
 use crate::index::{
     Block, Class, Decorator, Index, LoopRecord, Nature, Parameter, Place, Scope, ScopeKind, Statement,
 };
-use crate::likely::hint_of;
 use crate::path::{Step, path_of};
 use crate::text::Source;
 
-/// Stack that must be left before a recursion goes deeper, in bytes.
-pub(crate) const RED_ZONE: usize = 128 * 1024;
 /// Expressions inside one another whose calls and growth are recorded.
 const MAX_DEPTH: usize = 300;
-/// Stack that is added, in bytes.
-pub(crate) const STACK: usize = 1024 * 1024;
 
 /// Walks a module's statements.
 pub(crate) fn collect(source: &Source, body: &[Stmt], range: TextRange) -> Index {
@@ -72,7 +69,7 @@ impl Collector<'_> {
     fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
         self.depth += 1;
         self.index.depth = self.index.depth.max(self.depth);
-        stacker::maybe_grow(RED_ZONE, STACK, || walk(self));
+        depth::deeper(|| walk(self));
         self.depth -= 1;
     }
 

@@ -78,6 +78,15 @@ pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(ROOM, 2 * ROOM, work)
 }
 
+/// Stack that must be left before a recursion goes one level deeper, and stack that is added, in bytes.
+const RED_ZONE: usize = 128 << 10;
+const MORE: usize = 1 << 20;
+
+/// Goes one level deeper into a tree, with more stack if little is left.
+pub(crate) fn deeper<T>(walk: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(RED_ZONE, MORE, walk)
+}
+
 /// Empties a tree that is too deep, and says so.
 pub(crate) fn bound(tree: &mut ModModule) -> bool {
     let mut levels = Levels { now: 0, most: 0 };

@@ -12,7 +12,8 @@ use crate::query::{
     answers, function_of_statement, last_name, narrowed, ops_of, owned, plain_function, spot,
 };
 use crate::resolve::Meaning;
-use crate::sites::{Owner, Spot};
+use crate::sites::Owner;
+use crate::spot::Spot;
 use crate::value::names;
 
 /// What limits a container.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use ruff_text_size::{TextRange, TextSize};
 
-use crate::likely::Hint;
+use crate::hint::Hint;
 use crate::path::Path;
 use crate::sites::GrowKind;
 use crate::value::{Shape, Value};

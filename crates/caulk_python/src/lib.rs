@@ -11,10 +11,12 @@ mod analysis;
 mod bind;
 mod collect;
 mod depth;
+mod display;
 mod edit;
 mod facts;
 mod fixes;
 mod flow;
+mod hint;
 mod imports;
 mod index;
 mod indexed;
@@ -27,8 +29,10 @@ mod path;
 mod project;
 mod proof;
 mod query;
+mod questions;
 mod resolve;
 mod sites;
+mod spot;
 mod text;
 mod value;
 
@@ -39,7 +43,8 @@ pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
 pub use lines::Lines;
 pub use project::{FileId, Location, Parsed, Project, SourceFile, Span};
 pub use proof::detaches_safely;
-pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};
+pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Statement};
+pub use spot::Spot;
 pub use value::Value;
 
 /// Facts about a whole program, as [`Analysis`] finds them.

@@ -1,16 +1,10 @@
 //! One file of a project, as lines: what stands where, and what the analysis knows of it.
 
-use caulk_core::Fix;
-
 use crate::analysis::Analysis;
-use crate::facts::{self, Facts};
-use crate::fixes;
 use crate::index::Index;
 use crate::indexed::Indexed;
 use crate::project::FileId;
-use crate::query;
 use crate::resolve::{Meaning, Resolver};
-use crate::sites::{Call, Creation, Decorated, GrowSite, Loop, Owner, Statement};
 use crate::text::Source;
 
 /// A file, to be asked about its lines and names.
@@ -42,141 +36,5 @@ impl<'a> Lines<'a> {
     /// Text of a line, without its end.
     pub fn line(&self, line: u32) -> Option<&'a str> {
         self.source.line(line)
-    }
-
-    /// Qualified name of the function around a line, `<module>` outside of one. Decorators and the `def` line belong
-    /// to their function.
-    pub fn function_at(&self, line: u32) -> String {
-        query::function_at(self, line)
-    }
-
-    /// The innermost simple statement or compound header that covers a line; of several on one line, the first that
-    /// grows something.
-    pub fn statement_at(&self, line: u32) -> Option<Statement> {
-        query::statement_at(self, line)
-    }
-
-    /// Everything that the statement at a line grows.
-    pub fn grows_at(&self, line: u32) -> Vec<GrowSite> {
-        query::grows_at(self, line)
-    }
-
-    /// [`Lines::grow_sites_of`] anybody's name.
-    pub fn grow_sites(&self, name: &str) -> Vec<GrowSite> {
-        self.grow_sites_of(name, &Owner::Any)
-    }
-
-    /// Statements that grow or rebind what is reached under a name, in order of lines: an attribute (`self.name`,
-    /// `obj.name`), a variable, a string key (`val` in `history["val"].append(x)`). Aliases and helper functions
-    /// are followed. An expression such as `self.meters["val"]` stands for its last name.
-    pub fn grow_sites_of(&self, name: &str, owner: &Owner) -> Vec<GrowSite> {
-        query::grow_sites(self, name, &query::narrowed(name, owner))
-    }
-
-    /// Where a name is first bound: once per function that binds it, `__init__` and class bodies first.
-    pub fn creations(&self, name: &str) -> Vec<Creation> {
-        self.creations_of(name, &Owner::Any)
-    }
-
-    /// As [`Lines::creations`], of one owner's name.
-    pub fn creations_of(&self, name: &str, owner: &Owner) -> Vec<Creation> {
-        query::creations(self, name, &query::narrowed(name, owner))
-    }
-
-    /// Calls of a function or method by its last name: `backward`, `register_forward_hook`, `figure`.
-    pub fn calls(&self, last_name: &str) -> Vec<Call> {
-        query::calls(self, last_name)
-    }
-
-    /// The cache decorator (`lru_cache`, `cache`, `cached`, `memoize`, ...) of a function, by qualified or plain name.
-    pub fn decorated(&self, function: &str) -> Option<Decorated> {
-        query::decorated(self, function)
-    }
-
-    /// Loops of the same function around a line, innermost first.
-    pub fn loops_at(&self, line: u32) -> Vec<Loop> {
-        query::loops_at(self, line)
-    }
-
-    /// Facts about the container that `function` calls `name`.
-    pub fn facts(&self, name: &str, function: &str) -> Facts {
-        let owner = facts::owner(self, name, function);
-        facts::facts(self, name, &owner)
-    }
-
-    /// Facts about an owner's name.
-    pub fn facts_of(&self, name: &str, owner: &Owner) -> Facts {
-        facts::facts(self, name, &query::narrowed(name, owner))
-    }
-
-    /// Stores the value without its graph: `.detach()`, or the guarded form where the file shows that numbers are
-    /// stored too. Members of a tuple, dict or constructor are detached where they are variables that hold tensors;
-    /// otherwise the fix is advice without edits. `None` where there is nothing to detach.
-    pub fn detach_fix(&self, site: &GrowSite) -> Option<Fix> {
-        fixes::detach(self, site)
-    }
-
-    /// As [`Lines::detach_fix`], for values that are known to be of mixed types: `float(x) if isinstance(x,
-    /// torch.Tensor) else x`.
-    pub fn float_fix(&self, site: &GrowSite) -> Option<Fix> {
-        fixes::float(self, site)
-    }
-
-    /// Bounds the container by the limit that the code sets and never reads: `deque(maxlen=self.window)` where the
-    /// container is only appended to and iterated, else a `del` after the growth. Display-only advice where no such
-    /// limit exists.
-    pub fn bound_fix(&self, site: &GrowSite) -> Option<Fix> {
-        fixes::bound(self, site)
-    }
-
-    /// Empties the container at the end of a function: the epoch-end hook of Lightning's step outputs, the function
-    /// that consumes them.
-    pub fn clear_fix(&self, site: &GrowSite) -> Option<Fix> {
-        fixes::clear(self, site)
-    }
-
-    /// Stores a copy of a view, so that the large storage behind it goes.
-    pub fn clone_fix(&self, site: &GrowSite) -> Option<Fix> {
-        fixes::clone(self, site, false)
-    }
-
-    /// As [`Lines::clone_fix`], of what is known to be arrays of numpy.
-    pub fn copy_fix(&self, site: &GrowSite) -> Option<Fix> {
-        fixes::clone(self, site, true)
-    }
-
-    /// Stores an exception without its traceback.
-    pub fn traceback_fix(&self, site: &GrowSite) -> Option<Fix> {
-        fixes::traceback(self, site)
-    }
-
-    /// Advice on a queue without a limit, at the line where it is made.
-    pub fn queue_fix(&self, line: u32) -> Option<Fix> {
-        fixes::queue(self, line)
-    }
-
-    /// Closes the figure that a line makes, after its last use in the same block.
-    pub fn close_figure_fix(&self, line: u32) -> Option<Fix> {
-        fixes::close_figure(self, line)
-    }
-
-    /// Advice to remove the handle of a hook that a line registers.
-    pub fn remove_handle_fix(&self, line: u32) -> Option<Fix> {
-        fixes::remove_handle(self, line)
-    }
-
-    /// `p.grad = None` instead of `p.grad.zero_()`, in the function of a `backward(create_graph=True)` at a line.
-    pub fn grad_none_fix(&self, line: u32) -> Option<Fix> {
-        fixes::grad_none(self, line)
-    }
-
-    /// `optimizer.zero_grad()` before the `backward` at a line.
-    pub fn zero_grad_fix(&self, line: u32) -> Option<Fix> {
-        fixes::zero_grad(self, line)
-    }
-
-    /// Takes the cache decorator off a function.
-    pub fn uncache_fix(&self, function: &str) -> Option<Fix> {
-        fixes::uncache(self, function)
     }
 }

@@ -3,6 +3,8 @@
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{self as ast, Expr};
 
+use crate::depth;
+
 /// Steps behind which an expression is no longer followed.
 const MAX_STEPS: usize = 48;
 
@@ -203,7 +205,7 @@ impl<'a> Visitor<'a> for Reads {
             return;
         }
         self.depth += 1;
-        stacker::maybe_grow(crate::collect::RED_ZONE, crate::collect::STACK, || self.read(expr));
+        depth::deeper(|| self.read(expr));
         self.depth -= 1;
     }
 }

@@ -2,13 +2,14 @@
 
 use ruff_text_size::{TextRange, TextSize};
 
+use crate::hint::Hint;
 use crate::index::Base;
 use crate::index::{Action, Nature, Op, Place, ScopeKind};
-use crate::likely::Hint;
 use crate::lines::Lines;
 use crate::path::{Root, Step};
 use crate::resolve::Meaning;
-use crate::sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Spot, Statement};
+use crate::sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Statement};
+use crate::spot::Spot;
 
 /// The name without what the interpreter puts into qualified names: `f.<locals>.g.<lambda>` is `f.g`.
 pub(crate) fn plain_function(name: &str) -> String {

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use ruff_text_size::TextSize;
 
+use crate::hint::Hint;
 use crate::index::{Action, Assignment, Base, CallRecord, Class, Index, Nature, Op, Place, ScopeKind};
-use crate::likely::Hint;
 use crate::loads::growth_of;
 use crate::path::{Path, Root, Step};
 use crate::sites::GrowKind;

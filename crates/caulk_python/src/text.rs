@@ -5,7 +5,7 @@ use ruff_python_parser::ParseError;
 use ruff_source_file::{LineIndex, OneIndexed};
 use ruff_text_size::{TextRange, TextSize};
 
-use crate::sites::Spot;
+use crate::spot::Spot;
 
 /// Text with an index of its lines. `\n`, `\r\n` and `\r` end a line; a byte order mark is in no column.
 #[derive(Debug)]

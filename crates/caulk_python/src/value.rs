@@ -4,7 +4,9 @@ use caulk_core::Position;
 use ruff_python_ast::{self as ast, Expr, Operator, OperatorPrecedence};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::likely::{Hint, hint_of};
+use crate::depth;
+use crate::display::{COLLECTIONS, is_collection, is_display};
+use crate::hint::{Hint, hint_of};
 use crate::path::{Path, Root, Step, path_of, reads_of};
 use crate::text::Source;
 
@@ -48,8 +50,6 @@ pub(crate) enum Shape {
 
 /// Displays inside displays that are taken apart.
 const MAX_NESTING: usize = 6;
-/// Summands among which a display is looked for.
-const MAX_SUMMANDS: usize = 24;
 
 impl Value {
     pub(crate) fn new(expr: &Expr, source: &Source) -> Self {
@@ -67,7 +67,7 @@ impl Value {
     }
 
     fn nested(expr: &Expr, source: &Source, depth: usize) -> Self {
-        stacker::maybe_grow(crate::collect::RED_ZONE, crate::collect::STACK, || {
+        depth::deeper(|| {
             let range = expr.range();
             let reads = reads_of(expr);
             Self {
@@ -167,43 +167,6 @@ fn shape(expr: &Expr, source: &Source, depth: usize) -> Shape {
         },
     }
 }
-
-/// Is it a list, tuple, set or dict by how it is written: a display, a copy, a sum with one of them?
-pub(crate) fn is_collection(expr: &Expr) -> bool {
-    let (mut left, mut levels) = (expr, 0..MAX_SUMMANDS);
-    // Of a sum what is written first is innermost.
-    while let (Expr::BinOp(binary), Some(_)) = (left, levels.next()) {
-        if !matches!(binary.op, Operator::Add | Operator::BitOr | Operator::Mult) {
-            return false;
-        }
-        let repeated = match &*binary.right {
-            Expr::BinOp(product) if product.op == Operator::Mult => &product.left,
-            _ => &binary.right,
-        };
-        if is_display(&binary.right) || is_display(repeated) {
-            return true;
-        }
-        left = &binary.left;
-    }
-    is_display(left)
-}
-
-fn is_display(expr: &Expr) -> bool {
-    match expr {
-        Expr::Call(call) => path_of(&call.func).plain().is_some_and(|name| COLLECTIONS.contains(&name)),
-        Expr::Tuple(_)
-        | Expr::List(_)
-        | Expr::Set(_)
-        | Expr::Dict(_)
-        | Expr::ListComp(_)
-        | Expr::SetComp(_)
-        | Expr::DictComp(_) => true,
-        _ => false,
-    }
-}
-
-/// What makes a collection of the elements of another.
-const COLLECTIONS: [&str; 5] = ["dict", "frozenset", "list", "set", "tuple"];
 
 /// `IKSolution(q, err)`, `dict(loss=loss)`: an object around its arguments.
 fn constructs(call: &ast::ExprCall) -> bool {

@@ -4,8 +4,9 @@ use caulk_core::{Edit, Fix};
 
 use super::{advice, backward_needs, change, clear};
 use crate::edit::{import, replace};
+use crate::hint::Hint;
 use crate::index::{Action, Nature, Op};
-use crate::likely::{Hint, Likely};
+use crate::likely::Likely;
 use crate::lines::Lines;
 use crate::path::Step;
 use crate::sites::{GrowKind, GrowSite};
