@@ -126,7 +126,7 @@ pub(crate) fn run_by_more<'a>(process: &Process<'a>) -> Option<&'a CodePlace> {
 pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
     let place = run_by_more(process)?;
     if let Some((_, makers)) = POOLS.iter().find(|(file, _)| place.file.ends_with(file)) {
-        return only(files, process, makers, |_, call| !is_managed(call));
+        return only(files, process, makers, |_, call| !call.managed);
     }
     let (owner, name) = place.function.rsplit_once('.').unwrap_or(("", &place.function));
     let owner = owner.rsplit('.').next().unwrap_or(owner);
@@ -138,7 +138,7 @@ pub(crate) fn beginning(files: &Files<'_>, process: &Process<'_>) -> Option<Site
         // A thread of a class of its own is begun where that is made.
         let own = if name == "run" && !owner.is_empty() { source.lines().calls(owner) } else { Vec::new() };
         let named = BEGINNERS.iter().flat_map(|beginner| source.lines().calls(beginner));
-        let named = named.filter(|call| names(&call.spot.text, name));
+        let named = named.filter(|call| call.mentions.iter().any(|mentioned| mentioned == name));
         let display = files.display(path);
         sites.extend(own.into_iter().chain(named).map(|call| call.spot.site(&display, SiteRole::Grows)));
     }
@@ -174,11 +174,10 @@ fn ending(name: &str) -> Option<String> {
     is_one.then(|| ending.to_owned())
 }
 
-/// Does the text of a call name a file of another kind (`"index.json"` where those opened are `shard_#.bin`)?
-fn names_another(text: &str, opened: &str) -> bool {
-    let quoted = text.split(['"', '\'']).skip(1).step_by(2);
+/// Do texts in a call name a file of another kind (`"index.json"` where those opened are `shard_#.bin`)?
+fn names_another(texts: &[String], opened: &str) -> bool {
     let of_opened = ending(opened.trim_end_matches(" (deleted)"));
-    quoted.filter_map(ending).any(|ending| of_opened.as_ref() != Some(&ending))
+    texts.iter().filter_map(|text| ending(text)).any(|ending| of_opened.as_ref() != Some(&ending))
 }
 
 /// The one call in a loop or function that opens what has become more, and after which no name is closed.
@@ -197,17 +196,11 @@ pub(crate) fn opener(files: &Files<'_>, process: &Process<'_>) -> Option<Site> {
         };
         written.contains(&call.callee.as_str())
             && again
-            && (!call.callee.ends_with("Popen") || call.spot.text.contains("PIPE"))
-            && !names_another(&call.spot.text, &kin.name)
-            && !is_managed(call)
+            && (!call.callee.ends_with("Popen") || call.mentions.iter().any(|name| name == "PIPE"))
+            && !names_another(&call.texts, &kin.name)
+            && !call.managed
             && !call.bound_to.as_ref().is_some_and(closed)
     })
-}
-
-/// Is what a call gives closed at the end of a block?
-fn is_managed(call: &Call) -> bool {
-    let text = call.spot.text.trim_start();
-    text.starts_with("with ") || text.starts_with("async with ") || text.contains("enter_context(")
 }
 
 /// The one call of these in the files that are known to run.
@@ -232,34 +225,20 @@ fn only(
     calls.next().filter(|_| calls.next().is_none())
 }
 
-/// Whether the text names it as a whole word.
-fn names(text: &str, name: &str) -> bool {
-    let word = |character: char| character.is_alphanumeric() || character == '_';
-    text.match_indices(name)
-        .any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn calls_that_name_a_file_of_another_kind_open_none_of_these() {
-        let opens = "self.index = open(os.path.join(self.folder, \"index.json\"))";
-        assert!(names_another(opens, "/data/shard_#.bin"));
-        assert!(!names_another(opens, "/data/index.json"));
-        assert!(!names_another("open(path, 'rb')", "/data/shard_#.bin"));
+        let another = |text: &str, opened: &str| names_another(&[text.to_owned()], opened);
+        assert!(another("index.json", "/data/shard_#.bin"));
+        assert!(!another("index.json", "/data/index.json"));
+        assert!(!another("rb", "/data/shard_#.bin"));
         let kinds =
             ["/run/#-loss.log", "/run/#-steps.log", "/tmp/# (deleted)", "socket:[#]", "pipe:[#]"].map(kind);
         assert_eq!(kinds, ["/log", "/log", "/", "socket", "pipe"]);
-        assert!(!names_another("open(f'{folder}/{number}.bin', \"rb\")", "/data/#.bin"));
-        assert!(names_another("logging.FileHandler('run.log')", "/tmp/# (deleted)"));
-    }
-
-    #[test]
-    fn whole_words_are_names() {
-        assert!(names("Thread(target=self.write, args=(jobs,))", "write"));
-        assert!(!names("Thread(target=overwrite)", "write"));
-        assert!(!names("Thread(target=write_all)", "write"));
+        assert!(!another("{}/{}.bin", "/data/#.bin"));
+        assert!(another("run.log", "/tmp/# (deleted)"));
     }
 }

@@ -317,13 +317,9 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> O
         Some((call.spot, call.callee))
     };
     let written = |source: &Source| {
-        let lines = (1..).map_while(|line| Some((line, source.lines().line(line)?)));
-        let mut writes = lines.filter(|(_, text)| written_parameters(text).is_some());
-        writes.find_map(|(line, _)| {
-            let spot = source.lines().statement_at(line)?.spot;
-            let container = written_parameters(&spot.text)?.to_owned();
-            Some((spot, container))
-        })
+        let sites = source.lines().grow_sites("params");
+        let site = sites.into_iter().find(|site| site.keyed && !site.element)?;
+        Some((site.spot, site.container))
     };
     process.files().into_iter().find_map(|path| {
         let source = files.source(path)?;
@@ -350,18 +346,6 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> O
             source,
         })
     })
-}
-
-/// What the text assigns or extends, where that is a group of an optimizer: `group["params"] = ...`.
-fn written_parameters(text: &str) -> Option<&str> {
-    let keys = [r#"["params"]"#, "['params']"].into_iter();
-    let mut ends = keys.flat_map(|key| text.match_indices(key).map(|(at, key)| at + key.len()));
-    let end = ends.find(|end| {
-        let rest = text[*end..].trim_start();
-        let assigned = rest.starts_with('=') && !rest.starts_with("==");
-        assigned || ["+=", ".append(", ".extend("].iter().any(|way| rest.starts_with(way))
-    });
-    Some(text[..end?].trim_start())
 }
 
 fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) -> Option<Located> {
@@ -508,15 +492,12 @@ fn by_source(
     kind: ContainerKind,
     beside: Option<&str>,
 ) -> Option<Located> {
-    let mentions = |container: &str, name: &str| {
-        container.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name)
-    };
     let replaced = matches!(kind, ContainerKind::Graph | ContainerKind::Tensor | ContainerKind::Chain);
     let mut found: Vec<(String, Source, GrowSite)> = Vec::new();
     for path in process.files() {
         let Some(source) = files.source(path) else { continue };
         for site in source.lines().grow_sites_of(&name.text, &name.owner) {
-            let fits = beside.is_none_or(|beside| mentions(&site.container, beside));
+            let fits = beside.is_none_or(|beside| site.names.iter().any(|name| name == beside));
             if fits && (replaced || (site.element == name.element && site.kind.grows())) {
                 found.push((path.to_owned(), source.clone(), site));
             }

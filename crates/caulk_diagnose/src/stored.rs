@@ -11,8 +11,10 @@ use crate::units::unit_name;
 
 /// Lines below the one that allocates among which the one that stores is looked for.
 const NEAR: u32 = 30;
-/// What statements say that make tensors and arrays. Others may make what a library has to be asked to give back.
-const MAKERS: [&str; 7] = ["torch.", "np.", "numpy.", ".clone(", ".copy(", ".cat(", ".stack("];
+/// Libraries and methods of statements that make tensors and arrays. Others may make what a library has to be asked to give
+/// back.
+const LIBRARIES: [&str; 3] = ["torch", "numpy", "np"];
+const MAKERS: [&str; 4] = ["clone", "copy", "cat", "stack"];
 
 /// Tells of each such finding what stores what its line makes, as far as the source shows it.
 pub(crate) fn name(files: &Files<'_>, process: &Process<'_>, findings: &mut [Finding]) {
@@ -42,12 +44,14 @@ fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<Grow
     let mut frames = process.stacks.values().flat_map(|stack| &stack.frames);
     let frame = frames.find(|frame| frame.line == made.line && files.display(&frame.file) == made.file)?;
     let source = files.source(&frame.file)?;
-    let path = made.file.clone();
-    let made = source.lines().statement_at(made.line)?.spot;
-    if !MAKERS.iter().any(|maker| made.text.contains(maker)) {
+    let (path, line) = (made.file.clone(), made.line);
+    let statement = source.lines().statement_at(line)?;
+    let made = statement.spot;
+    let of_library = source.lines().libraries_at(line).iter().any(|name| LIBRARIES.contains(&name.as_str()));
+    let by_maker = || source.lines().called_at(line).iter().any(|name| MAKERS.contains(&name.as_str()));
+    if !of_library && !by_maker() {
         return None;
     }
-    let bound = made.text.split_once(" = ").map(|(target, _)| target.trim().to_owned());
     let function = source.lines().function_at(made.line);
     let is_main = |line: u32| {
         process.loops.iter().any(|found| found.line == line && files.display(&found.file) == path)
@@ -60,8 +64,8 @@ fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<Grow
         let outlives = site.kind != GrowKind::SliceAssign && (site.holder != Holder::Local || goes_on());
         let unbounded = || !source.lines().facts(&site.container, &site.spot.function).bounded();
         let names_it = || {
-            let names = site.value.iter().flat_map(|value| &value.names);
-            bound.as_ref().is_some_and(|bound| names.into_iter().any(|name| name == bound))
+            let mut names = site.value.iter().flat_map(|value| &value.names);
+            names.any(|name| statement.binds.contains(name))
         };
         // Of a number that was computed of it (`losses.append(loss.item())`) nothing could be detached.
         let keeps_it = || source.lines().detach_fix(site).is_some();

@@ -230,6 +230,7 @@ impl Collector<'_> {
         let mut no_grad = false;
         for item in &with.items {
             self.visit_expr(&item.context_expr);
+            self.index.managed.push(item.context_expr.range());
             no_grad |= stops_grad(&item.context_expr);
             if let Some(target) = &item.optional_vars {
                 self.bind(target, &item.context_expr);
@@ -370,12 +371,14 @@ impl Collector<'_> {
             let name = parameter.parameter.name.to_string();
             let annotation = parameter.parameter.annotation.as_deref().and_then(annotated);
             let default = parameter.default.as_deref().map(hint_of);
+            let default_range = parameter.default.as_deref().map(Ranged::range);
             let scope = self.scope_mut();
             scope.bound.insert(name.clone());
             scope.parameters.push(Parameter {
                 name,
                 annotation,
                 default,
+                default_range,
                 keyword_only: position >= keyword_only,
             });
         }

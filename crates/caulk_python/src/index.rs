@@ -52,6 +52,8 @@ pub(crate) struct Parameter {
     /// Last name of its annotation.
     pub(crate) annotation: Option<String>,
     pub(crate) default: Option<Hint>,
+    /// Where the default is written.
+    pub(crate) default_range: Option<TextRange>,
     /// Cannot be given by position.
     pub(crate) keyword_only: bool,
 }
@@ -215,6 +217,8 @@ pub(crate) struct CallRecord {
     pub(crate) callee_range: TextRange,
     pub(crate) range: TextRange,
     pub(crate) arguments: Vec<Argument>,
+    /// Texts among the arguments.
+    pub(crate) texts: Vec<String>,
 }
 
 /// What a name means.
@@ -241,6 +245,8 @@ pub(crate) struct Index {
     pub(crate) calls: Vec<CallRecord>,
     /// Variables and attributes that are read, other than as the function of a call.
     pub(crate) reads: Vec<(Path, Place)>,
+    /// What `with` statements hold, as a whole.
+    pub(crate) managed: Vec<TextRange>,
     /// Attributes named in `getattr(x, "name")`.
     pub(crate) named_reads: HashSet<String>,
     /// Imported names and where they come from, dotted.

@@ -1,4 +1,4 @@
-//! The number that a container's length is held at, as far as the text of the file tells it.
+//! The number that a container's length is held at, as far as the file tells it.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,17 @@ use crate::lines::Lines;
 /// The number that a limit stands for: a literal, or a name that is bound to one somewhere in the file (a constant, an
 /// attribute, a default or an argument by keyword, by way of other names), the greatest of these.
 pub(crate) fn number(file: &Lines<'_>, limit: &str) -> Option<u64> {
-    let mut open = vec![limit.trim()];
+    let mut open = vec![limit.trim().to_owned()];
     let mut met = HashSet::new();
     let mut most = None;
     while let Some(value) = open.pop() {
-        if let Some(number) = literal(value) {
+        if let Some(number) = literal(&value) {
             most = most.max(Some(number));
             continue;
         }
-        let name = value.rsplit('.').next().filter(|name| is_name(name));
-        let Some(name) = name.filter(|name| met.insert(*name)) else { continue };
-        let lines = (1..).map_while(|line| file.line(line));
-        open.extend(
-            lines.filter(|line| !line.trim_start().starts_with('#')).flat_map(|line| bound_in(line, name)),
-        );
+        let name = value.rsplit('.').next().filter(|name| is_name(name)).map(str::to_owned);
+        let Some(name) = name.filter(|name| met.insert(name.clone())) else { continue };
+        open.extend(bound_to(file, &name));
     }
     most
 }
@@ -54,22 +51,19 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// What a line binds the name to, where that is a literal or another name: `name = 3`, `name: int = 3`, `f(name=3)`.
-fn bound_in<'m>(line: &'m str, name: &str) -> Vec<&'m str> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let values = line.match_indices(name).filter_map(|(at, _)| {
-        if line[..at].ends_with(is_part) {
-            return None;
-        }
-        let rest = line[at + name.len()..].trim_start();
-        let rest = rest.strip_prefix(": int").map_or(rest, str::trim_start);
-        let value = rest.strip_prefix('=').filter(|value| !value.starts_with('='))?.trim_start();
-        let end = value.find(|c: char| !is_part(c)).unwrap_or(value.len());
-        // `3 * x` and `3.5` are other numbers.
-        let whole = value[end..].trim_start().chars().next().is_none_or(|c| ",):;#".contains(c));
-        Some(&value[..end]).filter(|value| whole && !value.is_empty())
-    });
-    values.collect()
+/// What a name is bound to in the file: by an assignment to a variable or attribute, as a default, as an argument.
+fn bound_to(file: &Lines<'_>, name: &str) -> Vec<String> {
+    let index = file.index;
+    let assigned = index.assignments.iter().filter(|bound| bound.target.last_name() == Some(name));
+    let parameters = index.scopes.iter().flat_map(|scope| &scope.parameters);
+    let defaults = parameters.filter(|parameter| parameter.name == name);
+    let ranges = assigned
+        .filter_map(|bound| bound.value)
+        .chain(defaults.filter_map(|parameter| parameter.default_range));
+    let given = index.calls.iter().flat_map(|call| &call.arguments);
+    let given = given.filter(|argument| argument.name.as_deref() == Some(name));
+    let given = given.map(|argument| argument.value.text.clone());
+    ranges.map(|range| file.source.inline(range)).chain(given).collect()
 }
 
 #[cfg(test)]

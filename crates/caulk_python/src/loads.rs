@@ -5,6 +5,7 @@ use ruff_python_ast::{self as ast, CmpOp, Expr, ExprContext, Operator};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::collect::Collector;
+use crate::depth;
 use crate::index::{Action, Argument, CallRecord, Key, Nature, Op, ScopeKind};
 use crate::path::{Path, Step, path_of, reads_of};
 use crate::sites::GrowKind;
@@ -362,7 +363,8 @@ impl Collector<'_> {
             .collect();
         let place = self.place(call.range());
         let (callee_range, range) = (call.func.range(), call.range());
-        self.index.calls.push(CallRecord { place, callee, callee_range, range, arguments });
+        let texts = texts_of(&call.arguments);
+        self.index.calls.push(CallRecord { place, callee, callee_range, range, arguments, texts });
     }
 
     fn method(&mut self, attribute: &ast::ExprAttribute, arguments: &ast::Arguments) {
@@ -410,6 +412,29 @@ impl Collector<'_> {
             }
         }
     }
+}
+
+/// Texts in arguments of a call, those of calls inside it included.
+fn texts_of(arguments: &ast::Arguments) -> Vec<String> {
+    struct Texts(Vec<String>);
+    impl<'a> Visitor<'a> for Texts {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            match expr {
+                Expr::StringLiteral(text) => self.0.push(text.value.to_str().to_owned()),
+                Expr::FString(text) => self.0.push(text.value.elements().map(part).collect()),
+                _ => depth::deeper(|| visitor::walk_expr(self, expr)),
+            }
+        }
+    }
+    fn part(element: &ast::InterpolatedStringElement) -> &str {
+        match element {
+            ast::InterpolatedStringElement::Literal(text) => &text.value,
+            ast::InterpolatedStringElement::Interpolation(_) => "{}",
+        }
+    }
+    let mut texts = Texts(Vec::new());
+    texts.visit_arguments(arguments);
+    texts.0
 }
 
 /// Does a value mention `variable.get()`?

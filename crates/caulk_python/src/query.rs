@@ -4,9 +4,9 @@ use ruff_text_size::{TextRange, TextSize};
 
 use crate::hint::Hint;
 use crate::index::Base;
-use crate::index::{Action, Nature, Op, Place, ScopeKind};
+use crate::index::{Action, CallRecord, Nature, Op, Place, ScopeKind};
 use crate::lines::Lines;
-use crate::path::{Root, Step};
+use crate::path::{Path, Root, Step};
 use crate::resolve::Meaning;
 use crate::sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Statement};
 use crate::spot::Spot;
@@ -81,7 +81,42 @@ pub(crate) fn statement_at(file: &Lines<'_>, line: u32) -> Option<Statement> {
     let grow = sites.iter().find(|site| site.kind.grows()).or(sites.first()).cloned();
     let grown = grow.as_ref().map(|site| file.index.ops[site.op].place.statement);
     let id = grown.or(covering.first().copied())?;
-    Some(Statement { spot: spot(file, id), grow })
+    Some(Statement { spot: spot(file, id), grow, binds: binds(file, id) })
+}
+
+/// Names and attributes that a statement binds.
+fn binds(file: &Lines<'_>, statement: usize) -> Vec<String> {
+    let here = file.index.assignments.iter().filter(|bound| bound.place.statement == statement);
+    let whole = here.filter(|bound| {
+        !matches!(bound.nature, Nature::Definition | Nature::Caught)
+            && !matches!(bound.target.steps.last(), Some(Step::Key(_)))
+    });
+    whole.map(|bound| file.source.inline(bound.target_range)).collect()
+}
+
+/// Libraries that the statement at a line names: the first part of where the names come from.
+pub(crate) fn libraries_at(file: &Lines<'_>, line: u32) -> Vec<String> {
+    let here = statements_at(file, line);
+    let of_calls = file.index.calls.iter().map(|call| (&call.callee, &call.place));
+    let of_reads = file.index.reads.iter().map(|(path, place)| (path, place));
+    let mut found = Vec::new();
+    for (path, _) in of_calls.chain(of_reads).filter(|(_, place)| here.contains(&place.statement)) {
+        // An expression of more than one name: `torch.zeros`, `F.relu`.
+        let Some(root) = path.root_name().filter(|_| !path.steps.is_empty()) else { continue };
+        let from = file.index.imports.get(root).map_or(root, String::as_str);
+        let library = from.split('.').next().unwrap_or(from).to_owned();
+        if !found.contains(&library) {
+            found.push(library);
+        }
+    }
+    found
+}
+
+/// Last names of what the statement at a line calls.
+pub(crate) fn called_at(file: &Lines<'_>, line: u32) -> Vec<String> {
+    let here = statements_at(file, line);
+    let calls = file.index.calls.iter().filter(|call| here.contains(&call.place.statement));
+    calls.filter_map(|call| call.callee.last_name().map(str::to_owned)).collect()
 }
 
 fn grown_by(file: &Lines<'_>, statement: usize) -> Vec<GrowSite> {
@@ -107,12 +142,23 @@ fn grow_site(file: &Lines<'_>, id: usize, meaning: &Meaning, element: bool) -> O
         element,
         aliased: meaning.aliased,
         via: meaning.via.iter().map(|&statement| spot(file, statement)).collect(),
+        names: names_in(&op.path),
+        keyed: matches!(op.path.steps.last(), Some(Step::Key(_))),
         conditions: file.index.conditions(op.place.block),
         accumulates: op.accumulates(),
         collection: binds_collection(file, op),
         no_grad: file.index.without_grad(op.place),
         op: id,
     })
+}
+
+/// Names and constant keys in a path.
+fn names_in(path: &Path) -> Vec<String> {
+    let steps = path.steps.iter().filter_map(|step| match step {
+        Step::Attr(name) | Step::Key(name) => Some(name.as_str()),
+        Step::Item | Step::Slice | Step::Call => None,
+    });
+    path.root_name().into_iter().chain(steps).map(str::to_owned).collect()
 }
 
 /// Is what an operation binds anew a list, tuple, set or dict?
@@ -241,6 +287,9 @@ pub(crate) fn calls(file: &Lines<'_>, name: &str) -> Vec<Call> {
             arguments: Vec::new(),
             keywords: Vec::new(),
             bound_to: bound_to(file, call.range),
+            mentions: mentions(call),
+            texts: call.texts.clone(),
+            managed: is_managed(file, call),
         };
         for argument in &call.arguments {
             let text = file.source.inline(argument.value.range);
@@ -253,6 +302,21 @@ pub(crate) fn calls(file: &Lines<'_>, name: &str) -> Vec<Call> {
     }
     found.sort_by_key(|(offset, _)| *offset);
     found.into_iter().map(|(_, call)| call).collect()
+}
+
+/// Names and attributes in the arguments of a call.
+fn mentions(call: &CallRecord) -> Vec<String> {
+    call.arguments.iter().flat_map(|argument| &argument.value.reads).flat_map(names_in).collect()
+}
+
+/// Is what a call gives handed to a `with` statement, or to an exit stack?
+fn is_managed(file: &Lines<'_>, call: &CallRecord) -> bool {
+    let stack = |other: &&CallRecord| {
+        matches!(other.callee.last_name(), Some("enter_context" | "enter_async_context"))
+            && other.range != call.range
+    };
+    let stacks = file.index.calls.iter().filter(stack).map(|other| other.range);
+    file.index.managed.iter().copied().chain(stacks).any(|around| around.contains_range(call.range))
 }
 
 /// What the value of an expression is bound to, where it is the whole of an assignment's value.

@@ -26,6 +26,16 @@ impl Lines<'_> {
         query::grows_at(self, line)
     }
 
+    /// Libraries that the statement at a line names, `torch` for `F.relu(x)`.
+    pub fn libraries_at(&self, line: u32) -> Vec<String> {
+        query::libraries_at(self, line)
+    }
+
+    /// Last names of the functions and methods that the statement at a line calls.
+    pub fn called_at(&self, line: u32) -> Vec<String> {
+        query::called_at(self, line)
+    }
+
     /// [`Lines::grow_sites_of`] anybody's name.
     pub fn grow_sites(&self, name: &str) -> Vec<GrowSite> {
         self.grow_sites_of(name, &Owner::Any)

@@ -81,6 +81,10 @@ pub struct GrowSite {
     pub aliased: bool,
     /// Calls that hand the container to the function of [`Self::spot`], innermost first.
     pub via: Vec<Spot>,
+    /// Names and constant keys in the container's expression: `history`, `val` of `history["val"]`.
+    pub names: Vec<String>,
+    /// The container is what an entry under a constant key is: `group["params"]`.
+    pub keyed: bool,
     /// Conditions between function and statement, outermost first: tests of `if` and `while`, `not (..)` for
     /// `else`, `except X`, `case P`.
     pub conditions: Vec<String>,
@@ -127,6 +131,12 @@ pub struct Call {
     pub keywords: Vec<(String, String)>,
     /// The name or attribute that the whole result is bound to: `handle` in `handle = layer.register_hook(f)`.
     pub bound_to: Option<String>,
+    /// Names and attributes that its arguments mention: `self`, `write` of `Thread(target=self.write)`.
+    pub mentions: Vec<String>,
+    /// Texts among its arguments, `{}` for what is put into them.
+    pub texts: Vec<String>,
+    /// A `with` statement or an exit stack gives back what it gives.
+    pub managed: bool,
 }
 
 impl Call {
@@ -169,6 +179,8 @@ pub struct Statement {
     pub spot: Spot,
     /// What it grows first, if it grows something.
     pub grow: Option<GrowSite>,
+    /// Names and attributes that it binds, as written.
+    pub binds: Vec<String>,
 }
 
 /// Whose name is meant where several functions or classes use it.

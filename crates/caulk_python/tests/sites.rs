@@ -640,3 +640,41 @@ def traced(value):
 ";
     check("TRACE", source, &["2 Rebind TRACE", "3 Rebind TRACE"]);
 }
+
+#[test]
+fn calls_say_what_they_are_given_and_who_gives_it_back() {
+    let source = "\
+with open(
+    'a.bin') as f: pass
+stack.enter_context(open(f'{folder}/b.bin'))
+kept = open(
+    'c.bin', mode)
+threading.Thread(
+    target=self.write, args=(jobs,)).start()
+";
+    let file = File::parse("calls.py", source);
+    let calls = file.lines().calls("open");
+    let managed: Vec<bool> = calls.iter().map(|call| call.managed).collect();
+    assert_eq!(managed, [true, true, false]);
+    let texts: Vec<&str> = calls.iter().flat_map(|call| &call.texts).map(String::as_str).collect();
+    assert_eq!(texts, ["a.bin", "{}/b.bin", "c.bin"]);
+    assert_eq!(file.lines().calls("Thread")[0].mentions, ["self", "write", "jobs"]);
+}
+
+#[test]
+fn statements_say_what_they_bind_and_whose_functions_they_call() {
+    let source = "\
+import torch.nn.functional as F
+a, self.b = f(x)
+d['k'] = 1
+c += F.relu(x).clone()
+print(c == 1, total=c)
+";
+    let file = File::parse("binds.py", source);
+    let binds = |line| file.lines().statement_at(line).map(|found| found.binds);
+    assert_eq!(binds(2), Some(vec!["a".to_owned(), "self.b".to_owned()]));
+    assert_eq!([3, 4, 5].map(binds), [const { Some(Vec::new()) }; 3]);
+    assert_eq!(file.lines().libraries_at(4), ["torch"]);
+    assert_eq!(file.lines().called_at(4), ["relu", "clone"]);
+    assert!(file.lines().libraries_at(5).is_empty());
+}

@@ -91,10 +91,9 @@ fn stem(path: &str) -> Option<&str> {
 /// Is what a line of the same function binds a part of what is stored?
 fn makes_what_is_stored(located: &Located, line: u32) -> bool {
     let Some(statement) = located.source.lines().statement_at(line) else { return false };
-    let bound = statement.spot.text.split_once('=').map_or("", |(target, _)| target.trim());
     let stored = located.grow.as_ref().and_then(|grow| grow.value.as_ref());
     let same_function = located.source.lines().function_at(line) == located.spot.function;
-    same_function && stored.is_some_and(|value| value.names.iter().any(|name| name == bound))
+    same_function && stored.is_some_and(|value| value.names.iter().any(|name| statement.binds.contains(name)))
 }
 
 impl Suspect<'_> {

@@ -489,6 +489,7 @@ fn the_state_of_an_optimizer_grows_by_the_line_that_adds_parameters() {
         assert!(finding.message.contains("is given other parameters"), "{}", finding.message);
     }
     assert_eq!(added("print(opt.param_groups[0]['params'] == layer)").sites[0].line, 6);
+    assert_eq!(added("print('group[\"params\"] = layer')").sites[0].line, 6);
 }
 
 fn change(run: &Run) -> String {

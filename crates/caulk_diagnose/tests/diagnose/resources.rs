@@ -54,6 +54,9 @@ fn threads_are_told_by_what_they_run_and_blamed_where_they_begin() {
     let finding = of(&run("write"), LeakClass::ThreadNeverEnds);
     assert_eq!(finding.sites.iter().map(|site| site.line).collect::<Vec<_>>(), [11]);
     assert!(told(&finding).contains(&"of those more 18 run `write` (train.py:1)"), "{:?}", told(&finding));
+    let source = "def write():\n    pass\n\n\nfor epoch in range(8):\n    Thread(\n        target=write\n    ).start()\n";
+    let finding = of(&run("write").with_source(source), LeakClass::ThreadNeverEnds);
+    assert_eq!(finding.sites.iter().map(|site| site.line).collect::<Vec<_>>(), [6]);
 }
 
 #[test]
@@ -82,6 +85,11 @@ fn the_one_call_that_leaves_something_open_is_blamed() {
     let each = "for epoch in range(8):\n    ";
     assert_eq!(of_source(&format!("with open(a) as f:\n    pass\n{each}os.open(path, 0)\n")), [4]);
     assert_eq!(of_source(&format!("{each}os.open('index.json', 0)\n")), [], "a file of another name");
+    assert_eq!(
+        of_source(&format!("{each}os.open(\n        'index.json', 0)\n")),
+        [],
+        "a file of another name"
+    );
     let piped = |call: &str| {
         let run = run("write").with_source(&format!("{each}{call}\n")).edit(|recording| {
             for event in &mut recording.events {
@@ -94,6 +102,7 @@ fn the_one_call_that_leaves_something_open_is_blamed() {
     };
     assert_eq!(piped("children.append(subprocess.Popen(command, stdout=subprocess.PIPE))"), 1);
     assert_eq!(piped("children.append(subprocess.Popen(command))"), 0, "it has no pipe");
+    assert_eq!(piped("children.append(subprocess.Popen(\n        command, stdout=subprocess.PIPE))"), 1);
     let several = run("write").with_source(&format!("{each}os.open(path, 0)\n")).edit(|recording| {
         for event in &mut recording.events {
             if let Message::Opened(opened) = &mut event.message {
