@@ -9,10 +9,8 @@ pub(crate) struct Known {
 }
 
 /// Every known circle, in order of crates.
-pub(crate) const KNOWN: &[Known] = &[
-    Known {
-        name: "caulk_agent",
-        files: &["frames/locals.rs", "handlers.rs", "later.rs"],
-        reason: "reading a local may run a handler of a signal, which is recognised by its locals",
-    },
-];
+pub(crate) const KNOWN: &[Known] = &[Known {
+    name: "caulk_agent",
+    files: &["frames/locals.rs", "handlers.rs", "later.rs"],
+    reason: "reading a local may run a handler of a signal, which is recognised by its locals",
+}];
