@@ -13,12 +13,20 @@ use crate::within::{epochs, inside};
 
 /// Part of the rise that a line must account for.
 const PART: f64 = 0.5;
+/// Rise that may end a run when epochs get longer: in bytes, and as a part of what is in use.
+const MUCH: f64 = 64.0 * 1024.0 * 1024.0;
+const MUCH_OF_LEVEL: f64 = 0.1;
 /// What to do about it.
 const LESS: &str = "keep of each step what is needed of it (a sum, a count, `.item()`), or write it out in parts: what an epoch \
                     gathers grows with its length";
 
 /// The line that gathers what rises, by what the heap profile has at the beginning of each epoch and at its last step.
-pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, within: Within) -> Option<Finding> {
+pub(crate) fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    within: Within,
+    level: f64,
+) -> Option<Finding> {
     let lines = heap::by_line(process);
     let rises = lines.iter().map(|(line, ids)| (line, ids, rise(process, ids)));
     let (_, ids, most) =
@@ -34,10 +42,11 @@ pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, within: Within) 
     if !sites.iter().any(|site| (&site.file, site.line) == (&allocates.file, allocates.line)) {
         sites.push(Site { role: SiteRole::Allocates, ..allocates });
     }
+    let is_much = within.rise >= MUCH.min(MUCH_OF_LEVEL * level);
     Some(Finding {
         confidence: if holder.is_empty() { Confidence::Suspected } else { Confidence::Likely },
         scope: Scope::Epoch,
-        severity: Severity::Warning,
+        severity: if is_much { Severity::Warning } else { Severity::Info },
         message: format!(
             "{what} stays until the epoch ends, {} a step: {} in each epoch, more in longer ones",
             Bytes::signed(within.slope),

@@ -19,8 +19,8 @@ pub(crate) struct Judged {
     pub(crate) fills: bool,
     /// Bytes in use rise by what is mapped beside the allocators.
     pub(crate) is_mapped: bool,
-    /// They grow by less than is asked of readings with noise: exact ones show it for certain.
-    pub(crate) is_small: bool,
+    /// The verdict on them as on readings with noise, by which they do not grow: exact ones show small growth for certain.
+    pub(crate) with_noise: Option<Verdict>,
     /// They rise within epochs, and from one to the next they do not, or it is open whether they do.
     pub(crate) within: Option<Within>,
     /// The same of memory on GPUs.
@@ -98,6 +98,19 @@ impl Judged {
             verdict.state = State::Undecided;
             verdict.interval = None;
             verdict.text = "what a library's own allocator has in use is not in it".into();
+        }
+    }
+
+    /// Do the bytes in use grow by less than is asked of readings with noise?
+    pub(crate) fn is_small(&self) -> bool {
+        self.with_noise.is_some()
+    }
+
+    /// Takes back that memory grows, where that is little and what grows is known and harmless.
+    pub(crate) fn leave_small(&mut self) {
+        let in_use = self.verdicts.iter_mut().find(|verdict| verdict.series == Series::InUse);
+        if let Some((verdict, with_noise)) = in_use.zip(self.with_noise.take()) {
+            *verdict = with_noise;
         }
     }
 

@@ -13,7 +13,7 @@ use crate::files::{Files, Sources};
 use crate::judged::Judged;
 use crate::part::Part;
 use crate::process::Process;
-use crate::unexplained::{is_unexplained, unexplained};
+use crate::unexplained::{is_harmless, is_unexplained, unexplained};
 use crate::unknown;
 use crate::{
     allocated, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left, merge, native, outside,
@@ -170,10 +170,14 @@ fn of_process(
     findings.extend(peaks::findings(files, process));
     let is_known = findings.iter().any(|finding| finding.scope == Scope::Epoch);
     if let Some(within) = judged.within.filter(|_| !is_known) {
-        findings.extend(gathered::finding(files, process, within));
+        let level = judged.in_use().map_or(0.0, |verdict| verdict.last);
+        findings.extend(gathered::finding(files, process, within, level));
     }
     findings.extend(training::findings(files, process));
     findings.extend(exhausted::finding(files, process, recording, &findings));
+    if is_harmless(judged, &findings) {
+        judged.leave_small();
+    }
     findings
 }
 

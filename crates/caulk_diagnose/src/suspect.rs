@@ -1,5 +1,6 @@
 //! Things that grow, as findings: those with bytes to show for it, one per line and class.
 
+mod accounted;
 mod drawn;
 mod fills;
 mod item;
@@ -18,12 +19,12 @@ use caulk_python::BoundKind;
 use crate::class::Signs;
 use crate::files::Files;
 use crate::growth::{Rate, counts_often, is_gone, is_made_anew};
-use crate::heap;
 use crate::judged::Judged;
 use crate::place::{self, Located, Sought, is_figure_registry, is_of_drawing};
 use crate::process::Process;
 use crate::retention;
 use crate::units::{Scale, position};
+use accounted::accounted_for;
 pub(crate) use fills::filling;
 use item::{Suspect, bytes, counts_bytes, holds_weakly, same_line};
 pub(crate) use told::path;
@@ -266,27 +267,6 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
     }
 }
 
-/// Bytes per unit that these suspects account for: what their elements are known to keep, or what their lines allocate that
-/// stays (an image that is drawn keeps a copy beside what it was made from), whichever is more.
-fn accounted_for(process: &Process<'_>, judged: &Judged, known: &[&Suspect<'_>]) -> f64 {
-    let lines = judged.scale.map_or_else(Vec::new, |scale| heap::of_process(process, scale));
-    let allocated = |suspect: &Suspect<'_>| {
-        let located = suspect.located.as_ref();
-        let here = |line: &&heap::Line<'_>| {
-            located.is_some_and(|located| {
-                line.grows() && located.path == line.frame.file && located.spot.covers(line.frame.line)
-            })
-        };
-        lines.iter().filter(here).map(|line| line.judgement.slope).sum::<f64>()
-    };
-    let first = |at: usize| !known[..at].iter().any(|before| same_line(before, known[at]));
-    let of_line = |at: usize| {
-        let kept = known.iter().filter(|other| same_line(other, known[at]));
-        kept.map(|other| other.rate.bytes_per_unit).sum::<f64>().max(allocated(known[at]))
-    };
-    (0..known.len()).filter(|at| first(*at)).map(of_line).sum()
-}
-
 fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate) -> Confidence {
     let line = located.map_or(Confidence::Suspected, |located| located.confidence);
     let grows = verdict.is_some_and(|verdict| verdict.state == State::Grows);
@@ -307,8 +287,8 @@ fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> S
     let over_run = bytes * rate.span;
     let weighs = bytes >= judged.least_of(*series);
     match in_use.state {
-        State::Grows if weighs && !judged.is_small && rate.is_late => Severity::Warning,
-        State::Grows if weighs && !judged.is_small => full(suspect),
+        State::Grows if weighs && !judged.is_small() && rate.is_late => Severity::Warning,
+        State::Grows if weighs && !judged.is_small() => full(suspect),
         State::Grows => small_leak::severity(suspect, bytes, judged),
         // Exact witnesses may speak before the bytes are decided.
         State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {

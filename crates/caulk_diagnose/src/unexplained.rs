@@ -1,6 +1,6 @@
 //! Growth for which nothing was found, and what is said of it.
 
-use caulk_core::{Confidence, Finding, Series, Severity, State};
+use caulk_core::{Confidence, Finding, LeakClass, Series, Severity, State};
 
 use crate::judged::Judged;
 use crate::process::Process;
@@ -20,9 +20,17 @@ pub(crate) fn is_unexplained(judged: &Judged, findings: &[Finding]) -> bool {
     })
 }
 
+/// Memory grows by little, and what grows is proved to be histories of plain values, which are mere advice.
+pub(crate) fn is_harmless(judged: &Judged, findings: &[Finding]) -> bool {
+    let rate = judged.in_use().filter(|_| judged.is_small()).map(|verdict| verdict.bytes_per_unit);
+    let is_advice = findings.iter().all(|finding| finding.severity == Severity::Info);
+    let histories = findings.iter().filter(|finding| finding.class == LeakClass::UnboundedHistory);
+    rate.is_some_and(|rate| is_advice && proved(histories) >= PROVED * rate)
+}
+
 /// Bytes per unit that proved findings account for, harmful or not.
-fn proved(findings: &[Finding]) -> f64 {
-    let proved = findings.iter().filter(|finding| finding.confidence == Confidence::Proved);
+fn proved<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> f64 {
+    let proved = findings.into_iter().filter(|finding| finding.confidence == Confidence::Proved);
     let growths = proved.filter_map(|finding| finding.growth.as_ref());
     growths
         .filter(|growth| growth.series == Series::InUse)

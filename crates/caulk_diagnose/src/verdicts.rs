@@ -39,20 +39,24 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
             _ => {}
         }
         let mut judgement = within_epochs(process, scale, &baselines, baselines.judge());
-        let mut small = None;
+        let (mut small, mut with_noise) = (None, None);
         if series == Series::InUse {
             judgement = loss::look_past(process, scale, &baselines, judgement);
             if let Some((certain, least)) = baselines.judge_small(&judgement, pins_pages) {
                 let certain = within_epochs(process, scale, &baselines, certain);
-                small = (certain.state == State::Grows).then_some(least);
-                judgement = certain;
+                let grows = certain.state == State::Grows;
+                small = grows.then_some(least);
+                let before = std::mem::replace(&mut judgement, certain);
+                with_noise = grows.then_some(before);
             }
             judgement = covered::or_open(recording, process, scale, &baselines, judgement);
         }
         let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording, series));
         if judged.verdicts.is_empty() {
             judged.least = small.unwrap_or_else(|| baselines.least(verdict.last));
-            judged.is_small = small.is_some();
+            judged.with_noise = with_noise.map(|judgement| {
+                baselines.verdict(process.reference(), series, &judgement, room(recording, series))
+            });
         }
         if series == Series::CudaAllocated {
             judged.least_on_gpu = baselines.least(verdict.last);

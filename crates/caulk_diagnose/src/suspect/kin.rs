@@ -3,8 +3,8 @@
 use caulk_core::wire::{ContainerKind, Holder};
 use caulk_core::{Bytes, Confidence, Evidence, Series, State};
 
-use super::item::Suspect;
-use super::{accounted_for, bytes};
+use super::accounted::accounted_for;
+use super::item::{Suspect, bytes};
 use crate::class::Signs;
 use crate::files::Files;
 use crate::judged::Judged;

@@ -3,7 +3,7 @@
 //! Decides how loud it is by what it comes to in a day: how long a training is planned for is not known.
 
 use caulk_core::wire::Unit;
-use caulk_core::{Confidence, Severity, State};
+use caulk_core::{Confidence, LeakClass, Severity, State};
 
 use super::item::Suspect;
 use crate::judged::Judged;
@@ -20,14 +20,22 @@ const PART_OF_ROOM: f64 = 0.05;
 /// Part of the growth of the process that is what to look at, whatever it consists of.
 const LEADING: f64 = 0.75;
 
+/// Bytes gained over the run up to which a small history of plain values is as likely kept on purpose: for a plot, a table or a
+/// contact sheet at the end.
+const MEANT: f64 = 4.0 * 1024.0 * 1024.0;
+
 /// Severity of a thing that grows by so many bytes per unit, which is less than what the process's growth is judged by.
 pub(super) fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> Severity {
-    let counts = |scale: &Scale| counts(bytes, *scale) || (judged.is_small && bytes >= judged.least);
+    let is_history = suspect.class == LeakClass::UnboundedHistory;
+    if judged.is_small() && is_history && bytes * suspect.rate.span < MEANT {
+        return Severity::Info;
+    }
+    let counts = |scale: &Scale| counts(bytes, *scale) || (judged.is_small() && bytes >= judged.least);
     let Some(scale) = judged.scale.filter(counts) else { return Severity::Info };
     let sure = suspect.confidence != Confidence::Suspected && !suspect.rate.is_late;
     let leads = suspect.confidence == Confidence::Proved && is_most(bytes, suspect, judged);
     // Bytes that grow for certain speak for what is light each, too.
-    let certain = sure && (judged.is_small || suspect.is_heavy() || leads);
+    let certain = sure && (judged.is_small() || suspect.is_heavy() || leads);
     let in_a_day =
         scale.seconds.filter(|seconds| *seconds > 0.0).map_or(0.0, |seconds| bytes / seconds * DAY);
     let much = judged.room.map_or(MUCH, |room| MUCH.min(PART_OF_ROOM * room));

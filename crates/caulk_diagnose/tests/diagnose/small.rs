@@ -121,3 +121,26 @@ fn it_is_as_loud_as_what_it_comes_to_in_a_day() {
     assert_eq!((severity(10), severity(1_200)), (Severity::Warning, Severity::Info));
     assert_eq!(state(&rows(1_200)), State::Grows);
 }
+
+/// Thumbnails for a contact sheet at the end: a sound program keeps as much.
+#[test]
+fn a_small_history_of_plain_values_is_named_and_no_leak() {
+    let kept = |kilobytes: u64, traits: &[Trait]| {
+        Run::of(SOURCE)
+            .epochs(rising(300 * MB, kilobytes * KB, 9))
+            .grown(
+                ContainerKind::List,
+                attribute(2, "trainer", "Trainer", "rows"),
+                elements(kilobytes * KB / 5, traits),
+                rising(5, 5, 9),
+            )
+            .traced(2, "self.rows.append", "Trainer.log")
+    };
+    let meant = kept(200, &[Trait::Tensor]);
+    assert_eq!((meant.finding().severity, state(&meant)), (Severity::Info, State::Flat));
+    // What pins a graph is meant by nobody, and much is much.
+    let graphs = kept(200, &[Trait::Tensor, Trait::Graph]);
+    assert_eq!((graphs.finding().severity, state(&graphs)), (Severity::Warning, State::Grows));
+    let much = kept(2_000, &[Trait::Tensor]);
+    assert_eq!((much.finding().severity, state(&much)), (Severity::Error, State::Grows));
+}

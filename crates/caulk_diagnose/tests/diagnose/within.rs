@@ -53,6 +53,15 @@ fn in_use(run: &Run) -> Verdict {
 }
 
 #[test]
+fn what_is_a_small_part_of_the_memory_is_worth_knowing_at_most() {
+    let run = epochs(5, |_, step| step * MB / 3);
+    let found = run.diagnose().findings;
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.class, finding.severity), (LeakClass::LargeLocalKept, Severity::Info));
+    assert_eq!(in_use(&run).state, State::GrowsWithinEpoch);
+}
+
+#[test]
 fn a_megabyte_a_step_that_is_freed_at_the_epochs_end_is_named_with_its_line() {
     for count in [3, 5, 9] {
         let run = epochs(count, |_, step| step * MB);
