@@ -19,9 +19,11 @@ mod licences;
 mod package;
 mod process;
 mod programs;
+mod prose;
 mod python;
 mod runner;
 mod slowest;
+mod tokens;
 mod workspace;
 mod zoo;
 

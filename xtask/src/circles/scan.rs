@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
 
+use crate::tokens::{after_attribute, is_mark, is_the};
+
 /// One module, as its source says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scanned {
@@ -149,26 +151,6 @@ impl Scanned {
 /// Keywords whose next word is the name of what they define.
 const DEFINES: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static"];
 
-/// Where the item begins that follows an attribute, or ends where it is there for tests alone.
-fn after_attribute(tokens: &[TokenTree], at: usize) -> usize {
-    let Some(TokenTree::Group(attribute)) = tokens.get(at + 1) else {
-        // `#![...]`
-        return at + if is_mark(tokens, at + 1, '!') { 3 } else { 1 };
-    };
-    if !is_for_tests(&attribute.stream()) {
-        return at + 2;
-    }
-    let body =
-        |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
-    let length = tokens[at..].iter().position(|token| is_the(token, ';') || body(token));
-    length.map_or(tokens.len(), |length| at + length + 1)
-}
-
-fn is_for_tests(attribute: &TokenStream) -> bool {
-    let text: String = attribute.to_string().split_whitespace().collect();
-    text == "test" || text.starts_with("cfg(test") || text.starts_with("cfg(all(test")
-}
-
 /// The names that a `use` brings in, with their paths.
 fn use_tree(tokens: &[TokenTree], before: &[String]) -> Vec<(Option<String>, Vec<String>)> {
     let mut path = before.to_vec();
@@ -211,14 +193,6 @@ fn name_at(tokens: &[TokenTree], at: usize) -> Option<String> {
 
 fn is_word(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident == word)
-}
-
-fn is_the(token: &TokenTree, mark: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
-}
-
-fn is_mark(tokens: &[TokenTree], at: usize, mark: char) -> bool {
-    tokens.get(at).is_some_and(|token| is_the(token, mark))
 }
 
 /// Whether the colon before a token is the second of `::`.

@@ -1,4 +1,4 @@
-//! `cargo xtask check`: format, lints, types, dependency direction, circles of files, licences.
+//! `cargo xtask check`: format, lints, types, dependency direction, circles of files, prose, licences.
 
 use crate::circles;
 use crate::clips;
@@ -7,9 +7,10 @@ use crate::environment::Tools;
 use crate::layers;
 use crate::licences;
 use crate::process::Cmd;
+use crate::prose;
 use crate::workspace::Workspace;
 
-/// Check format, lints, types, dependency direction, circles of files and licences
+/// Check format, lints, types, dependency direction, circles of files, prose and licences
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Put right what can be put right without a person: format and imports
@@ -30,6 +31,8 @@ pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()>
     layers::check(workspace)?;
     console::step("circles of files");
     circles::check(workspace)?;
+    console::step("prose");
+    prose::check(workspace)?;
     licences::dependencies(workspace, "Cargo.toml")?;
     console::step("all checks passed");
     Ok(())
