@@ -13,7 +13,7 @@ const REFUSED: &str = "can't allocate memory";
 /// What torch calls the error where a GPU has no more memory.
 const ON_GPU: &str = "OutOfMemoryError";
 
-/// The last error that nobody caught: the names of its types, and its text where it is for want of memory.
+/// The last error that nobody caught: the names of its types, and its text if memory ran out.
 pub(crate) fn uncaught(py: Python<'_>) -> Option<Uncaught> {
     let error = last(py)?;
     let types: Vec<String> = error

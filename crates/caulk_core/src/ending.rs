@@ -14,11 +14,11 @@ pub enum EndingKind {
     Signal,
     /// By an exception that nobody caught.
     Exception,
-    /// By a `MemoryError`, or what torch says where the system gives it no memory.
+    /// By a `MemoryError`, or the message of torch if the system gives it no memory.
     MemoryError,
     /// Because a GPU had no more memory.
     CudaOutOfMemory,
-    /// The kernel killed it because memory ran out, as far as that can be told.
+    /// The kernel killed it because memory ran out: the likeliest reason of such a SIGKILL.
     OomKill,
     /// How is not known.
     Unknown,

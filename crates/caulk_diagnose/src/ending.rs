@@ -3,10 +3,10 @@
 use caulk_core::wire::{Message, Uncaught};
 use caulk_core::{Death, Ending, EndingKind, Kill, Recording, Role};
 
-/// What torch says where the system gives its allocator for the CPU no memory.
+/// The message of torch if the system gives its CPU allocator no memory.
 const REFUSED: &str = "can't allocate memory";
 
-/// How a run ended; `None` while it goes on, or where nobody saw its end.
+/// How a run ended; `None` while it runs, or if nobody saw its end.
 pub fn ending(recording: &Recording) -> Option<Ending> {
     let death = recording.info.death.as_ref()?;
     let error = last_error(recording).filter(|_| death.code.is_some_and(|code| code != 0));

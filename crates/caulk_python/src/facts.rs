@@ -158,7 +158,7 @@ pub(crate) fn owner(file: &Lines<'_>, name: &str, function: &str) -> Owner {
     }
 }
 
-/// Everything that the file says about an owner's name.
+/// Everything in the file about an owner's name.
 pub(crate) fn facts(file: &Lines<'_>, name: &str, owner: &Owner) -> Facts {
     let name = last_name(name);
     let ops: Vec<(&Op, bool)> =

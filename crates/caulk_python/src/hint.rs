@@ -1,4 +1,4 @@
-//! What an expression's own text says of its type.
+//! The type of an expression by its own text.
 //!
 //! Not type inference: answers only where text is evidence, `Unknown` elsewhere.
 
@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, Operator};
 use crate::display::is_collection;
 use crate::path::{Path, Root, Step, path_of};
 
-/// What an expression's own text says of its type.
+/// The type of an expression by its own text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hint {
     /// A number.
