@@ -53,7 +53,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks `path` in `folder`. The report stays in `output`, what is said on stderr beside it.
+    /// Checks `path` in `folder`. The report stays in `output`, messages on stderr in a file beside it.
     pub(crate) fn check(
         &self,
         folder: &Path,

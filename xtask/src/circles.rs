@@ -45,7 +45,7 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<()> {
     }
     Err(failure(
         format!("files of a crate import from each other in a circle:\n  {}", wrong.join("\n  ")),
-        "move what both need into a file of its own, below both",
+        "move what both need into its own file, below both",
     ))
 }
 
@@ -120,7 +120,7 @@ fn imports(files: &Files, edges: &[Edge], circle: &BTreeSet<usize>) -> Vec<Strin
     pairs.into_iter().map(line).collect()
 }
 
-/// Sets of files of which each leads to each.
+/// Sets of files that all lead to each other.
 fn components(count: usize, edges: &[Edge]) -> Vec<BTreeSet<usize>> {
     let mut reach: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); count];
     for edge in edges {

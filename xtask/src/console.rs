@@ -1,4 +1,4 @@
-//! What xtask says: progress and errors to stderr, tables to stdout.
+//! Output of xtask: progress and errors to stderr, tables to stdout.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -15,7 +15,7 @@ pub(crate) fn step(text: impl Display) {
     anstream::eprintln!("{STRONG}==> {text}{STRONG:#}");
 }
 
-/// Says something about the work at hand.
+/// Prints a note about the work at hand.
 pub(crate) fn note(text: impl Display) {
     anstream::eprintln!("    {text}");
 }
@@ -46,7 +46,7 @@ pub(crate) fn failure(message: impl Into<String>, hint: impl Into<String>) -> an
 
 /// Adds a message and a remedy to what went wrong.
 pub(crate) trait OrHint<T> {
-    /// The error becomes the cause of one that says `message` and how to help it.
+    /// The error becomes the cause of one with this message and remedy.
     fn or_hint(self, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Result<T>;
 }
 

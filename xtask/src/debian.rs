@@ -1,4 +1,4 @@
-//! Sources as Debian keeps them, each told by its checksum.
+//! Sources as Debian keeps them, each verified by its checksum.
 
 use std::fs;
 use std::path::{Path, PathBuf};

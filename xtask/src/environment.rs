@@ -17,7 +17,7 @@ const CHECKERS: &str = ".cache/checkers";
 const LINTERS: &str = ".cache/linters";
 const VENV: &str = ".venv";
 const CONSTRAINTS: &str = "python/constraints.txt";
-const INSTALL_HINT: &str = "look at what the installer says above; it needs the Python package index and room on the \
+const INSTALL_HINT: &str = "see the message of the installer above; it needs the Python package index and room on the \
     disk (`df -h .`). Run the same command again when that is mended: what has been downloaded is kept";
 
 /// A group of packages in `.venv`.
@@ -25,7 +25,7 @@ const INSTALL_HINT: &str = "look at what the installer says above; it needs the 
 pub(crate) enum Packages {
     /// Torch, numpy, matplotlib, pytest.
     Dev,
-    /// What makes and decodes the videos that clips are tested on.
+    /// Packages that make and decode the videos of the tests of clips.
     Clips,
     /// Frameworks and tables.
     Full,
@@ -66,7 +66,7 @@ impl Packages {
     }
 }
 
-/// Programs of an environment of their own: uv and maturin, or linters.
+/// Programs in a separate environment: uv and maturin, or linters.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     folder: PathBuf,

@@ -17,7 +17,7 @@ pub(crate) struct Report {
     pub(crate) verdicts: Vec<Verdict>,
     /// Leaks, most harmful first.
     pub(crate) findings: Vec<Finding>,
-    /// Reasons why something could not be looked at.
+    /// Reasons why something was not inspected.
     #[serde(default)]
     pub(crate) notes: Vec<String>,
     /// What could not be read.
@@ -94,7 +94,7 @@ pub(crate) struct Finding {
     /// One sentence.
     #[serde(default)]
     pub(crate) message: String,
-    /// Where; the first is the line to blame.
+    /// Where; the first is the reported line.
     #[serde(default)]
     pub(crate) sites: Vec<Site>,
     /// The container as the first site writes it.

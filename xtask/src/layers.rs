@@ -103,11 +103,11 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<()> {
     }
     Err(failure(
         format!("dependencies point the wrong way:\n  {}", wrong.join("\n  ")),
-        "ARCHITECTURE.md says which layer may use which; the table is in xtask/src/layers.rs",
+        "ARCHITECTURE.md lists which layer may use which; the table is in xtask/src/layers.rs",
     ))
 }
 
-/// What the manifests of both workspaces say.
+/// The dependencies in the manifests of both workspaces.
 pub(crate) fn uses(workspace: &Workspace) -> anyhow::Result<Uses> {
     let mut uses = uses_in(workspace, "Cargo.toml")?;
     uses.extend(uses_in(workspace, "caulk-clips/Cargo.toml")?);

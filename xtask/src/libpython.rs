@@ -26,7 +26,7 @@ struct Library {
     multiarch: String,
 }
 
-/// Makes sure that the library is there; returns its folder if the dynamic linker has to be told of it.
+/// Makes sure that the library is there; returns its folder if the dynamic linker needs it.
 pub(crate) fn prepare() -> anyhow::Result<Option<PathBuf>> {
     let Some(library) = NAMES.iter().find_map(|name| probe(name)) else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! What tests need beside Rust and Python: other allocators and OpenMP runtimes, which the heap sampler stands beside, compilers
-//! and programs that it is run in and under, a browser. What is missing is installed where that is possible.
+//! Requirements of tests beside Rust and Python: allocators and OpenMP runtimes that the heap sampler must get along with,
+//! compilers, programs to run it in and under, a browser. Missing ones are installed if possible.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const PROGRAMS: [(&str, &str); 4] =
 /// The same for what is large.
 const LARGE: [(&str, &str); 1] = [("chromium", "chromium")];
 
-/// Tries to have them all; `full`: also what is large. The tests say what they had to leave out.
+/// Tries to have them all; `full`: also what is large. The tests report what they left out.
 pub(crate) fn prepare(full: bool) {
     let known = Cmd::new(loader_cache()).arg("-p").read().unwrap_or_default();
     let path = env::var_os("PATH").unwrap_or_default();

@@ -17,5 +17,5 @@ pub(crate) fn dependencies(workspace: &Workspace, manifest: &str) -> anyhow::Res
         .args(deny.into_iter().chain(["bans", "licenses", "sources"]))
         .folder(workspace.root())
         .run()
-        .or_hint("a dependency is not allowed", "see deny.toml, which says why")
+        .or_hint("a dependency is not allowed", "see deny.toml for the reason")
 }

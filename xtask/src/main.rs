@@ -57,7 +57,7 @@ enum Task {
     Record(commands::record::RecordArgs),
 }
 
-/// Build what the wheel carries beside the agent, for whoever builds the wheel
+/// Build the parts of the wheel beside the agent, for the build of the wheel
 #[derive(Debug, clap::Args)]
 struct PackageArgs {
     /// For the wheel of caulk-clips: the worker with FFmpeg

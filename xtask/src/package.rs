@@ -18,7 +18,7 @@ const SCRIPTS: &str = "target/package/caulk.data/scripts";
 const PACKAGE: &str = "target/package/caulk.data/platlib/caulk";
 const SAMPLER: &str = "libcaulk_preload.so";
 /// What to do if something cannot be built.
-pub(crate) const BUILD_HINT: &str = "the compiler's message above says what is wrong; caulk needs the rustc that `rust-version` \
+pub(crate) const BUILD_HINT: &str = "see the compiler's message above; caulk needs the rustc that `rust-version` \
     in Cargo.toml names, or newer, and a C linker (Debian: `apt-get install gcc libc6-dev`)";
 
 /// How much the compiler does.
@@ -122,7 +122,7 @@ impl Wheel {
         if build == Build::Release && bytes > self.most {
             return Err(failure(
                 format!("`{}` has {bytes} bytes; it may have {}", wheel.display(), self.most),
-                "look for what it grew by, or say in xtask/src/package.rs why it may",
+                "find what it grew by, or give the reason in xtask/src/package.rs",
             ));
         }
         Ok(wheel)

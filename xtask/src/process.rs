@@ -94,7 +94,7 @@ impl Cmd {
         }
     }
 
-    /// Whether the command can be started and succeeds; says nothing.
+    /// Whether the command can be started and succeeds; prints nothing.
     pub(crate) fn works(&self) -> bool {
         self.read().is_ok()
     }

@@ -44,7 +44,7 @@ fn programs() -> String {
     PROGRAMS.to_owned()
 }
 
-/// A run of a program of which a recording is kept.
+/// A run of a program whose recording is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
     /// Name of the recording: the program's, and what the run adds to it.

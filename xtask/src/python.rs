@@ -1,4 +1,4 @@
-//! Finds a Python interpreter to build the environment on, and says what to install where there is none.
+//! Finds a Python interpreter to build the environment on, or names what to install if there is none.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Python {
         self.implementation == "CPython" && (OLDEST..=NEWEST).contains(&self.version)
     }
 
-    /// Debian splits `ensurepip` off into a package of its own, named after the version.
+    /// Debian splits `ensurepip` off into a separate package, named after the version.
     fn debian_package(&self) -> String {
         let (major, minor) = self.version;
         format!("python{major}.{minor}-venv")
@@ -108,7 +108,7 @@ fn with_venv(python: Python) -> anyhow::Result<Python> {
     ))
 }
 
-/// Installs Debian packages, which takes root; otherwise says which ones to install.
+/// Installs Debian packages, which takes root; otherwise names those to install.
 pub(crate) fn installed_by_apt(packages: &[&str]) -> anyhow::Result<()> {
     let list = packages.join(" ");
     if !(Cmd::new("apt-get").arg("--version").works() && is_root()) {

@@ -3,8 +3,8 @@
 use crate::environment::Environment;
 use crate::process::Cmd;
 
-/// As many Python tests at a time as there are cores, each of which is a process that imports torch, within bounds of
-/// memory; a worker that has done its own takes over others'.
+/// At most one Python test per core, and at most four because of memory: each is a process that imports torch. An idle worker
+/// takes over tests of others.
 const AT_A_TIME: [&str; 6] = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "worksteal"];
 
 /// Words for Cargo that run tests: by nextest where that is installed.

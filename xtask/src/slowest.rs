@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 
 /// As many as are shown, of Rust's tests and of Python's.
 pub(crate) const SHOWN: usize = 10;
-/// Where nextest writes, below Cargo's target folder; `.config/nextest.toml` says so.
+/// Where nextest writes, below Cargo's target folder; set in `.config/nextest.toml`.
 const JUNIT: &str = "nextest/default/junit.xml";
 
 /// Prints the slowest tests of a run of nextest that began at this time; of another runner nothing is known.

@@ -11,7 +11,7 @@ const MEMORY: f64 = 15.0;
 const PART: f64 = 1.0 / 3.0;
 
 /// A line for each goal that this benchmark can judge. The first series is the plain program's. `kept`: the same where malloc
-/// gives no page back, so that what is held is all that differs.
+/// gives no page back, so that only live memory differs.
 pub(crate) fn render(series: &[Series], kept: &[Series]) -> String {
     let Some((plain, others)) = series.split_first() else {
         return String::new();

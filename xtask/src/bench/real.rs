@@ -1,4 +1,4 @@
-//! Real trainings with known leaks: what is known of them, what a report says, and the table. Pure, but for reading files.
+//! Real trainings with known leaks: the known facts, the result of a report, and the table. Pure, except that it reads files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -140,7 +140,7 @@ fn leads(leak: &Leak, finding: &Finding, file: &str, line: u32) -> bool {
 /// Judges the report on a clean run.
 pub(crate) fn judge_clean(report: &Report) -> Judged {
     let claims = report.alarms().map(Finding::told);
-    let verdict = grows(report).then(|| "memory is said to grow".to_owned());
+    let verdict = grows(report).then(|| "memory is reported to grow".to_owned());
     Judged::Clean(claims.chain(verdict).collect())
 }
 
@@ -396,7 +396,7 @@ kfold       ALARM                                                8/8 epochs     
 
 gan:second: grows over 8 boundaries; error graph-kept-in-container at real/gan.py:9; error graph-kept-in-container at real/gan.py:7
 gan:third: undecided over 8 boundaries; info graph-kept-in-container at real/gan.py:7
-kfold: memory is said to grow
+kfold: memory is reported to grow
 
 leaks: 3   called: 2   line first: 1   holder: 2   class: 2
 clean: 2   quiet: 1   failed: 0";

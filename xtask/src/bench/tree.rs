@@ -15,7 +15,7 @@ pub(crate) fn resident(root: u32) -> u64 {
     all.into_iter().map(bytes).sum()
 }
 
-/// Every thread has children of its own.
+/// Every thread has its own children.
 fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(process(pid).join("task")).into_iter().flatten().filter_map(Result::ok);
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());

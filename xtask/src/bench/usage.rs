@@ -43,7 +43,7 @@ pub(crate) fn measure(command: &Cmd, log: &Path, limit: Duration) -> anyhow::Res
     Ok(Some(usage))
 }
 
-/// As [`measure`], says nothing and leaves it to the caller what a status means.
+/// As [`measure`], prints nothing and leaves the meaning of a status to the caller.
 pub(crate) fn watch(
     command: &Cmd,
     stdout: &Path,

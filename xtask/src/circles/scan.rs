@@ -9,7 +9,7 @@ use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
 
 use crate::tokens::{after_attribute, is_mark, is_the};
 
-/// One module, as its source says.
+/// One module, as written in its source.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scanned {
     /// Modules that it declares: `mod name;`, or with what is between the braces.
@@ -61,7 +61,7 @@ impl Scanned {
         }
     }
 
-    /// Reads what begins at a token, and says where the next begins.
+    /// Reads what begins at a token, and returns the position after it.
     fn step(&mut self, tokens: &[TokenTree], at: usize, top: bool) -> usize {
         match &tokens[at] {
             TokenTree::Punct(mark) if mark.as_char() == '#' => after_attribute(tokens, at),

@@ -1,4 +1,4 @@
-//! dav1d, which decodes AV1 for FFmpeg: built first, and put into FFmpeg's own library, so that whoever links that has both.
+//! dav1d, which decodes AV1 for FFmpeg: built first, and put into FFmpeg's own library, so that linking that brings both.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(crate) const OPTIONS: [&str; 7] = [
 ];
 const HINT: &str = "see above";
 
-/// Builds it in a folder and says where it lies.
+/// Builds it in a folder and returns the path.
 pub(crate) fn build(folder: &Path) -> anyhow::Result<PathBuf> {
     let source = SOURCE.unpacked(folder)?;
     let result = folder.join("dav1d-result");

@@ -1,8 +1,8 @@
 //! FFmpeg as the worker `caulk-clip` links it: one pinned version, built with what decoding video needs and nothing else.
 //!
-//! The sources are Debian's, told by their checksums. What has been built lies in the user's cache under a key of all that goes
-//! into it, so that every checkout on a machine shares it; `.cache/ffmpeg` leads there, and `caulk-clips/.cargo/config.toml`
-//! says so to the bindings.
+//! The sources are Debian's, checked by their checksums. The build is in the user's cache under a key of all its inputs,
+//! so that every checkout on a machine shares it; `.cache/ffmpeg` leads there, and `caulk-clips/.cargo/config.toml`
+//! points the bindings to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ fn build(built: &Path) -> anyhow::Result<()> {
         .env("PKG_CONFIG_LIBDIR", av1.join("lib/pkgconfig"))
         .folder(&source)
         .run()
-        .or_hint("FFmpeg cannot be configured", "its `ffbuild/config.log` would say more")?;
+        .or_hint("FFmpeg cannot be configured", "see its `ffbuild/config.log`")?;
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     Cmd::new("make")
         .args(["--silent".into(), format!("--jobs={jobs}"), "install".into()])

@@ -41,7 +41,7 @@ pub(crate) fn check(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
         .args(["--", "--deny", "warnings"])
         .run()
         .or_hint(
-            "clippy has something to say",
+            "clippy found problems",
             "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
         )?;
     licences::dependencies(workspace, "caulk-clips/Cargo.toml")

@@ -53,15 +53,15 @@ enum What {
 /// Frames of videos: time, memory and which frames come, against other readers and full decoding
 #[derive(Debug, clap::Args)]
 struct ClipsArgs {
-    /// Rounds, each of which runs every reader once
+    /// Rounds; each runs every reader once
     #[arg(long, default_value_t = 5, value_name = "N")]
     rounds: u32,
 }
 
-/// A kinematics library inside training, as people write it and mended: peak, time, and what caulk says
+/// A kinematics library inside training, as people write it, and mended: peak, time, and the report
 #[derive(Debug, clap::Args)]
 struct KinematicsArgs {
-    /// Rounds, each of which runs every variant once
+    /// Rounds; each runs every variant once
     #[arg(long, default_value_t = 3, value_name = "N")]
     rounds: u32,
     /// Epochs of the example program
@@ -95,7 +95,7 @@ struct ReadingsArgs {
 /// Paired ratios of time, memory and page faults against no profiler, tracemalloc, memray, Fil, memory-profiler and scalene
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// Rounds, each of which runs every contender once
+    /// Rounds; each runs every contender once
     #[arg(long, default_value_t = 3, value_name = "N")]
     rounds: u32,
     /// Epochs of the example program; 22 take about a minute without a profiler
@@ -104,7 +104,7 @@ struct RunArgs {
     /// A transformer that two workers feed, instead of the detector; 22 epochs take about a minute, too
     #[arg(long)]
     workers: bool,
-    /// Steps of an epoch; 200 of the detector, 20 of the transformer, which are dearer
+    /// Steps of an epoch; 200 of the detector, 20 of the transformer, which take longer
     #[arg(long, value_name = "N")]
     steps: Option<u32>,
     /// Only these contenders, beside the plain program, by the beginning of their names
@@ -145,7 +145,7 @@ fn heap(workspace: &Workspace, args: &HeapArgs) -> anyhow::Result<()> {
         .env("CAULK_ACCURACY_RUNS", args.runs.to_string())
         .folder(workspace.root())
         .run()
-        .or_hint("estimates are not as sure as they are said to be", "the table above shows which")
+        .or_hint("estimates are less certain than they claim", "the table above shows which")
 }
 
 /// What it costs to know the bytes in use: readings by the sums and by `mallinfo2`, pairs with and without the sums.
@@ -225,7 +225,7 @@ fn kinematics(workspace: &Workspace, args: &KinematicsArgs) -> anyhow::Result<()
         args.rounds
     ));
     console::data(ratio::render(&series, limit));
-    console::step("what caulk says of it as it is written");
+    console::step("the report on it as it is written");
     let folder = workspace.path("target/bench/told");
     CAULK
         .command(&bench.environment, &folder, &program)

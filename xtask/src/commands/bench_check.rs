@@ -27,7 +27,7 @@ const FILE_ROUNDS: u32 = 5;
 /// Time and memory of `caulk check` beside ruff, pylint and TorchFix
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchCheckArgs {
-    /// Rounds, each of which runs every linter once; slow ones run in the first alone
+    /// Rounds; each runs every linter once, slow ones only in the first
     #[arg(long, default_value_t = 5, value_name = "N")]
     rounds: u32,
     /// Leave the slow ones out, which take minutes
@@ -58,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchCheckArgs, machine: &str) -
     Ok(())
 }
 
-/// One file of a package in a folder of its own.
+/// One file of a package in a separate folder.
 fn alone(workspace: &Workspace, package: &Path) -> anyhow::Result<std::path::PathBuf> {
     let folder = workspace.path("target/bench-check");
     fs::create_dir_all(&folder).with_context(|| format!("failed to make `{}`", folder.display()))?;

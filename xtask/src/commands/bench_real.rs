@@ -38,7 +38,7 @@ pub(crate) struct BenchRealArgs {
     /// Python that runs the programs, with all they need [default: .venv with everything]
     #[arg(long, value_name = "PATH", requires = "caulk")]
     python: Option<PathBuf>,
-    /// Command to measure [default: the one of .venv, built anew]
+    /// Command to measure [default: the one of .venv, built first]
     #[arg(long, value_name = "PATH", requires = "python")]
     caulk: Option<PathBuf>,
 }

@@ -43,10 +43,8 @@ fn rust(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
     let format: &[&str] = if fix { &["fmt", "--all"] } else { &["fmt", "--all", "--check"] };
     cargo(workspace, format).or_hint("some files are not formatted", "run `cargo fmt --all`")?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
-    cargo(workspace, &clippy).or_hint(
-        "clippy has something to say",
-        "see above; `#[expect(lint, reason = \"...\")]` where it is wrong",
-    )
+    cargo(workspace, &clippy)
+        .or_hint("clippy found problems", "see above; `#[expect(lint, reason = \"...\")]` where it is wrong")
 }
 
 fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
@@ -63,7 +61,7 @@ fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
     };
     let (format, lint): (&[&str], &[&str]) =
         if fix { (&["format"], &["check", "--fix"]) } else { (&["format", "--check"], &["check"]) };
-    ruff(lint).or_hint("ruff has something to say", "`cargo xtask check --fix` mends some of it")?;
+    ruff(lint).or_hint("ruff found problems", "`cargo xtask check --fix` mends some of it")?;
     ruff(format).or_hint("some Python files are not formatted", "run `cargo xtask check --fix`")?;
     console::step("Python: types of what `import caulk` gives");
     tools
@@ -71,7 +69,7 @@ fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
         .args(["--cache-dir", "/dev/null", "--no-error-summary"])
         .folder(workspace.root())
         .run()
-        .or_hint("mypy has something to say", "see above; what it checks is in pyproject.toml")
+        .or_hint("mypy found problems", "see above; what it checks is in pyproject.toml")
 }
 
 fn cargo(workspace: &Workspace, words: &[&str]) -> anyhow::Result<()> {

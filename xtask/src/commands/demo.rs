@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: a real training that leaks, and what caulk says about it.
+//! `cargo xtask demo`: a real training that leaks, and the report on it.
 
 use std::fs;
 
@@ -59,7 +59,7 @@ fn verify(workspace: &Workspace, report: &Report) -> anyhow::Result<()> {
         }
         None => Err(failure(
             format!("the leak at {PROGRAM}:{line} was not found"),
-            "target/demo/report.json says what was found instead; its `notes` and `verdicts` say why",
+            "target/demo/report.json lists what was found instead; its `notes` and `verdicts` explain why",
         )),
     }
 }

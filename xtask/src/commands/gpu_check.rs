@@ -57,7 +57,7 @@ pub(crate) fn run(workspace: &Workspace, args: &GpuCheckArgs) -> anyhow::Result<
     judge(workspace, args, &folder.join("results"), &scenarios)
 }
 
-/// Judges, says so, and writes it down where it was a GPU and all scenarios.
+/// Judges, reports, and records the result if it covers a GPU and all scenarios.
 fn judge(
     workspace: &Workspace,
     args: &GpuCheckArgs,
@@ -72,7 +72,7 @@ fn judge(
         let page = fs::read_to_string(&path).with_context(|| format!("failed to read {PAGE}"))?;
         let page = record::into_page(&page, &run.machine, &results)?;
         fs::write(&path, page).with_context(|| format!("failed to write {PAGE}"))?;
-        console::note(format!("{PAGE} says so now"));
+        console::note(format!("{PAGE} is updated"));
     }
     let wrong = results.iter().filter(|(_, result)| matches!(result, Judgement::Wrong(_))).count();
     if wrong == 0 {

@@ -37,7 +37,7 @@ pub(crate) struct RecordArgs {
     /// Python that runs the programs [default: .venv]
     #[arg(long, value_name = "PATH", requires = "caulk")]
     python: Option<PathBuf>,
-    /// Command that records, with its package in that Python [default: the one of .venv, built anew]
+    /// Command that records, with its package in that Python [default: the one of .venv, built first]
     #[arg(long, value_name = "PATH", requires = "python")]
     caulk: Option<PathBuf>,
 }
@@ -63,7 +63,7 @@ pub(crate) fn run(workspace: &Workspace, args: &RecordArgs) -> anyhow::Result<()
         .env("INSTA_UPDATE", "always")
         .folder(workspace.root())
         .run()
-        .or_hint("the reports are not as the index says", "look at the difference with `git diff`")
+        .or_hint("the reports differ from the index", "look at the difference with `git diff`")
 }
 
 /// What runs the programs and packs the recordings.
@@ -216,7 +216,7 @@ fn wait(command: &Cmd, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes the shared memory that the program has left behind, as its recording says.
+/// Removes the shared memory that the program has left behind, according to its recording.
 fn remove_segments(run: &Path) {
     let head =
         fs::read(run.join("run.json")).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
@@ -249,7 +249,7 @@ fn has_room(folder: &Path) -> anyhow::Result<()> {
     }
     Err(failure(
         format!("the recordings take {bytes} bytes, more than {ROOM}"),
-        "make programs shorter, or say in the index why one is not recorded",
+        "make programs shorter, or give the reason in the index why one is not recorded",
     ))
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct ZooArgs {
     /// Python that runs the programs, with all they need [default: .venv with everything]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// Command to measure, with its package in that Python [default: the one of .venv, built anew]
+    /// Command to measure, with its package in that Python [default: the one of .venv, built first]
     #[arg(long, value_name = "PATH", requires = "python")]
     caulk: Option<PathBuf>,
     /// Also write the results as JSON

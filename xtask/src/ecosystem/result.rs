@@ -13,7 +13,7 @@ use crate::checker::Checked;
 use crate::ecosystem::packages::{Package, Size};
 use crate::findings::{ChainStep, Finding, Severity};
 
-/// Lines shown around the line to blame.
+/// Lines shown around the reported line.
 const BEFORE: u32 = 8;
 const AFTER: u32 = 4;
 
@@ -35,7 +35,7 @@ pub(crate) struct Measured {
     pub(crate) peak_megabytes: f64,
     /// Why there is nothing to count: a crash, a hang.
     pub(crate) failure: Option<String>,
-    /// Files that were not looked at whole.
+    /// Files that were not read as a whole.
     pub(crate) problems: Vec<String>,
     pub(crate) findings: Vec<Noted>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Noted {
     pub(crate) file: String,
     pub(crate) line: u32,
     pub(crate) function: String,
-    /// The line to blame.
+    /// The reported line.
     pub(crate) text: String,
     /// Lines around it, each with its number.
     pub(crate) excerpt: String,

@@ -108,7 +108,7 @@ fn entry(package: &Measured, finding: &Noted) -> String {
     text + "\n```python\n" + excerpt + "```\n\n"
 }
 
-/// What is found that was not, and what no longer is.
+/// New and missing findings.
 pub(crate) fn difference(before: &Outcome, after: &Outcome) -> String {
     let (gone, new) = (missing(before, after), missing(after, before));
     let side = |title: &str, outcome: &Outcome| {

@@ -14,7 +14,7 @@ pub(crate) const NO_GPU: u8 = 3;
 /// Device of a driver of NVIDIA's.
 const DRIVER: &str = "/dev/nvidiactl";
 
-/// There is none on this machine. The message says what to do.
+/// There is none on this machine. The message has the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("no GPU of NVIDIA's on this machine: nothing was run on one")]
 pub(crate) struct NoGpu {
@@ -27,7 +27,7 @@ pub(crate) fn is_here() -> bool {
     Path::new(DRIVER).exists()
 }
 
-/// Says what to do where there is none.
+/// Prints what to do if there is none.
 pub(crate) fn missing(packed: &Path) -> anyhow::Error {
     let packed = packed.display();
     console::note(format!("`{packed}` holds all that a machine with one needs, beside Python with torch"));

@@ -23,7 +23,7 @@ struct Packed<'a> {
     steps: u32,
 }
 
-/// Makes the folder anew.
+/// Makes the folder again.
 pub(crate) fn write(folder: &Path, wheel: &Path, scenarios: &[Truth]) -> anyhow::Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| format!("failed to clear `{}`", folder.display()))?;

@@ -1,4 +1,4 @@
-//! The part of `docs/gpu.md` that says what was run on which device, and when. Pure: text in, text out.
+//! The part of `docs/gpu.md` that lists the runs on each device, with dates. Pure: text in, text out.
 
 use crate::console::failure;
 use crate::gpu::results::{Judgement, Machine};
@@ -6,7 +6,7 @@ use crate::gpu::results::{Judgement, Machine};
 const BEGIN: &str = "<!-- cargo xtask gpu-check: begin -->\n";
 const END: &str = "<!-- cargo xtask gpu-check: end -->";
 
-/// The page with what came of this run in place of what it says now.
+/// The page, with the results of this run in place of the old ones.
 pub(crate) fn into_page(
     page: &str,
     machine: &Machine,
@@ -19,7 +19,7 @@ pub(crate) fn into_page(
     Ok(format!("{before}{BEGIN}{}{END}{after}", section(machine, results)))
 }
 
-/// The results for people: what was looked at, then every program.
+/// The results for people: the device, then every program.
 pub(crate) fn section(machine: &Machine, results: &[(String, Judgement)]) -> String {
     let count = |is: fn(&Judgement) -> bool| results.iter().filter(|(_, result)| is(result)).count();
     let (right, wrong) =

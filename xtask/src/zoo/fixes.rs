@@ -130,7 +130,7 @@ fn offers(finding: &Finding, applicability: &str) -> bool {
     finding.fix.as_ref().is_some_and(|fix| fix.applicability == applicability && !fix.edits.is_empty())
 }
 
-/// Edits move lines: what is told is of the same container in the same function.
+/// Edits move lines: a finding is the same if its container and function are.
 fn is_same(one: &Finding, other: &Finding) -> bool {
     let place =
         |finding: &Finding| finding.sites.first().map(|site| (site.file.clone(), site.function.clone()));

@@ -1,8 +1,8 @@
-//! How many epochs caulk needs to name a leak: shorter and shorter runs, until one says too little.
+//! How many epochs caulk needs to name a leak: shorter and shorter runs, until one reports too little.
 
 use serde::Serialize;
 
-/// Fewer tell nothing of growth.
+/// Fewer epochs show no growth.
 const LEAST: u32 = 2;
 
 /// What came of the shorter runs.

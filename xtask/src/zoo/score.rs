@@ -36,9 +36,9 @@ pub(crate) struct LeakScore {
     pub(crate) growth_ratio: Option<f64>,
     /// The claimed growth is right, or there is nothing to compare.
     pub(crate) growth: bool,
-    /// False friends that were blamed.
+    /// False friends that were reported.
     pub(crate) friends_blamed: Vec<String>,
-    /// What the report says where something is missing.
+    /// The report, if something is missing.
     pub(crate) why: String,
 }
 
@@ -156,7 +156,7 @@ fn bytes_per_epoch(growth: &Growth, units: Option<f64>) -> Option<f64> {
     growth.bytes_per_epoch.or_else(|| Some(growth.bytes_per_unit * units?))
 }
 
-/// False friends that a report blames.
+/// False friends that a report names as leaks.
 pub(crate) fn friends(truth: &Truth, side: &str, report: &Report) -> Vec<String> {
     let here = truth.false_friends.iter().filter(|friend| friend.file.starts_with(side));
     let blamed = here.filter(|friend| report.findings.iter().any(|finding| blames(finding, friend)));
@@ -181,7 +181,7 @@ fn missed(truth: &Truth, report: &Report) -> LeakScore {
     }
 }
 
-/// What the report itself says: verdict, findings, notes, problems.
+/// The content of the report: verdict, findings, notes, problems.
 fn reason(report: &Report) -> String {
     let verdict = main_verdict(report).map_or_else(
         || "no verdict on the main process".into(),

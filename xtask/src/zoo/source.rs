@@ -1,4 +1,4 @@
-//! What `caulk check` says of the zoo's sources, compared with what is known. Pure: values in, values out.
+//! Results of `caulk check` on the zoo's sources, compared with the known leaks. Pure: values in, values out.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub(crate) struct SourceScore {
     pub(crate) class: bool,
     /// The class named.
     pub(crate) claimed_class: String,
-    /// False friends that were blamed.
+    /// False friends that were reported.
     pub(crate) friends_blamed: Vec<String>,
     /// Warnings and errors that are neither at the leak nor at a false friend.
     pub(crate) elsewhere: Vec<String>,
@@ -55,7 +55,7 @@ impl SourceRow {
         }
     }
 
-    /// Found where it is due, no false friend blamed, silence on clean.
+    /// Found where it is due, no false friend reported, silence on clean.
     pub(crate) fn passed(&self) -> bool {
         let leaky = self.leaky.as_ref().is_none_or(|result| {
             result.as_ref().is_ok_and(|score| (score.found || !self.due) && score.friends_blamed.is_empty())
@@ -95,7 +95,7 @@ fn leads(truth: &Truth, finding: &Finding) -> bool {
     finding.sites.first().is_some_and(|first| primary.any(|site| first.is_at(&site.file, site.line)))
 }
 
-/// What is false on a clean program: everything but advice, and what blames a false friend.
+/// What is false on a clean program: everything but advice, and findings at a false friend.
 fn clean(truth: &Truth, report: &Report) -> Vec<String> {
     let friends = score::friends(truth, Side::Clean.folder(), report);
     report.alarms().map(Finding::told).chain(friends).collect()

@@ -30,10 +30,10 @@ pub(crate) struct Truth {
     pub(crate) default_epochs: u32,
     /// Arguments of the program.
     pub(crate) default_steps: u32,
-    /// Lines any of which explains the leak.
+    /// Lines that explain the leak; one is enough.
     #[serde(default)]
     pub(crate) leak_sites: Vec<LeakSite>,
-    /// Lines that must not be blamed.
+    /// Lines that must not be reported.
     #[serde(default)]
     pub(crate) false_friends: Vec<FalseFriend>,
     /// What was measured without caulk.
