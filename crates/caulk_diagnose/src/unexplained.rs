@@ -20,8 +20,12 @@ pub(crate) fn is_unexplained(judged: &Judged, findings: &[Finding]) -> bool {
     })
 }
 
-/// Memory grows by little, and what grows is proved to be histories of plain values, which are mere advice.
+/// Memory grows by little, and what grows is proved to be histories of plain values, which are mere advice. If resident memory
+/// grows as well, they pin the pages that they lie in, and the run ends by these.
 pub(crate) fn is_harmless(judged: &Judged, findings: &[Finding]) -> bool {
+    if judged.series(Series::Rss).is_some_and(|verdict| verdict.state == State::Grows) {
+        return false;
+    }
     let rate = judged.in_use().filter(|_| judged.is_small()).map(|verdict| verdict.bytes_per_unit);
     let is_advice = findings.iter().all(|finding| finding.severity == Severity::Info);
     let histories = findings.iter().filter(|finding| finding.class == LeakClass::UnboundedHistory);

@@ -138,6 +138,14 @@ fn a_small_history_of_plain_values_is_named_and_no_leak() {
     };
     let meant = kept(200, &[Trait::Tensor]);
     assert_eq!((meant.finding().severity, state(&meant)), (Severity::Info, State::Flat));
+    let pinning = kept(200, &[Trait::Tensor]).edit(|recording| {
+        for (epoch, event) in (0..).zip(&mut recording.events) {
+            if let Message::Boundary(boundary) = &mut event.message {
+                boundary.rss_bytes += epoch * 4 * MB;
+            }
+        }
+    });
+    assert_eq!(state(&pinning), State::Grows, "the pages around it stay as well");
     // What pins a graph is meant by nobody, and much is much.
     let graphs = kept(200, &[Trait::Tensor, Trait::Graph]);
     assert_eq!((graphs.finding().severity, state(&graphs)), (Severity::Warning, State::Grows));
