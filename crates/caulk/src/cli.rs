@@ -133,6 +133,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<Utf8PathBuf>,
 
+    /// Write every finding in full, with its flow and its evidence
+    #[arg(long)]
+    pub(crate) full: bool,
+
     /// Write the report as JSON to this file, however the command ends
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) report_json: Option<Utf8PathBuf>,
@@ -249,6 +253,12 @@ pub(crate) struct ReportArgs {
     /// --to the one by which the report judges memory]
     #[arg(long, value_name = "N")]
     pub(crate) life: Option<usize>,
+
+    /// Write every finding in full, with its flow and its evidence
+    ///
+    /// Without it, the first finding takes at most 20 lines, the second 12, and ten more a line each; JSON has all.
+    #[arg(long, conflicts_with_all = ["lines", "flame", "from", "to"])]
+    pub(crate) full: bool,
 
     /// Format of the report
     #[arg(long, value_enum, default_value_t)]

@@ -126,7 +126,7 @@ impl Printer {
 
     /// How to write a report to standard error.
     pub(crate) fn options(self) -> TextOptions {
-        TextOptions { color: self.color, width: width(&io::stderr()) }
+        TextOptions { color: self.color, width: width(&io::stderr()), full: false }
     }
 
     fn paint(self, color: AnsiColor, text: &str) -> String {
@@ -183,12 +183,12 @@ pub(crate) fn redraw(page: &str) -> io::Result<()> {
 
 /// How to write a report to standard output.
 pub(crate) fn data_options() -> TextOptions {
-    TextOptions { color: color(&io::stdout()), width: width(&io::stdout()) }
+    TextOptions { color: color(&io::stdout()), width: width(&io::stdout()), full: false }
 }
 
 /// How to write a report into a file.
 pub(crate) fn file_options() -> TextOptions {
-    TextOptions { color: false, width: DEFAULT_WIDTH }
+    TextOptions { color: false, width: DEFAULT_WIDTH, full: false }
 }
 
 /// Writing to the terminal from the background stops the whole job where the terminal is set so.

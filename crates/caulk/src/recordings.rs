@@ -26,6 +26,9 @@ struct Program {
     not_recorded: Option<String>,
 }
 
+/// Lines of a report that is not written in full.
+const MOST_LINES: usize = 60;
+
 const PROGRAMS: &str = "python/tests/programs";
 const RECORDINGS: &str = "python/tests/recordings";
 /// Recordings that earlier versions made, `old-COMMIT-PROGRAM`: they are never made anew.
@@ -74,14 +77,17 @@ fn check(name: &str) -> Value {
         let text = text.replace(root().as_str(), "[ROOT]");
         text.replace(&format!(": \"{}\"", env!("CARGO_PKG_VERSION")), ": \"[VERSION]\"")
     };
-    let text = anywhere(caulk_report::text(&report, &TextOptions::default()));
+    let usual = anywhere(caulk_report::text(&report, &TextOptions::default()));
+    let full = anywhere(caulk_report::text(&report, &TextOptions { full: true, ..TextOptions::default() }));
+    assert!(usual.lines().count() <= MOST_LINES, "{usual}");
     let json = anywhere(caulk_report::json(&report));
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(root().join(RECORDINGS));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| {
-        insta::assert_snapshot!(format!("{name}.txt"), text);
+        insta::assert_snapshot!(format!("{name}.txt"), usual);
+        insta::assert_snapshot!(format!("{name}.full.txt"), full);
         insta::assert_snapshot!(format!("{name}.json"), json);
     });
     serde_json::from_str(&json).expect("valid JSON")

@@ -39,8 +39,8 @@ pub use places::{first_places, rank};
 pub use problem::Problem;
 pub use quote::{git_name, is_command, no_command, shown_name, steers, without_marks, written_out};
 pub use recording::{
-    AgentEvent, Counted, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessRecord, Recording, Role,
-    RunInfo, Sample, SystemSample, Target,
+    AgentEvent, Counted, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessLimits, ProcessRecord,
+    Recording, Role, RunInfo, Sample, SystemSample, Target,
 };
 pub use sampled::Sampled;
 pub use verdict::{Limit, LimitKind, ProcessRef, Series, State, Verdict, VerdictUnit};

@@ -75,6 +75,10 @@ pub struct Sample {
     pub cpu_ns: Option<u64>,
     /// What it has in use, where that is counted.
     pub counted: Option<Counted>,
+    /// Address space, in bytes, where [`ProcessLimits::address_space_bytes`] limits it.
+    pub address_space_bytes: Option<u64>,
+    /// Private writable mappings, in bytes, where [`ProcessLimits::data_bytes`] limits them.
+    pub data_bytes: Option<u64>,
 }
 
 /// One look at what surrounds the processes.
@@ -139,6 +143,26 @@ pub struct Limits {
     pub physical_bytes: u64,
     /// `--budget`.
     pub budget_bytes: Option<u64>,
+    /// Of each process.
+    #[serde(default, flatten)]
+    pub each: ProcessLimits,
+    /// Size of `/dev/shm`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shm_bytes: Option<u64>,
+}
+
+/// Soft limits that each process of the run has for itself, as `getrlimit(2)` names them; `None` if there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessLimits {
+    /// `RLIMIT_AS`: address space, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address_space_bytes: Option<u64>,
+    /// `RLIMIT_DATA`: private writable mappings, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_bytes: Option<u64>,
+    /// `RLIMIT_NOFILE`: open file descriptors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
 }
 
 /// Who killed it.

@@ -101,6 +101,14 @@ pub enum LimitKind {
     Budget,
     /// Memory of the GPU.
     Gpu,
+    /// `RLIMIT_AS`: the address space of each process.
+    RlimitAs,
+    /// `RLIMIT_DATA`: the private writable memory of each process.
+    RlimitData,
+    /// Size of `/dev/shm`.
+    Shm,
+    /// `RLIMIT_NOFILE`: the open file descriptors of each process. [`Limit::bytes`] is their number.
+    Fds,
 }
 
 /// The limit that is nearest.
@@ -108,7 +116,7 @@ pub enum LimitKind {
 pub struct Limit {
     /// What sets it.
     pub kind: LimitKind,
-    /// Where it is, in bytes.
+    /// Where it is, in bytes; of open files their number.
     pub bytes: u64,
 }
 

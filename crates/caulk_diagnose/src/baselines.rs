@@ -20,6 +20,8 @@ const NUMBERS: f64 = 256.0;
 const ALL_NUMBERS: f64 = 64.0 * 1_048_576.0;
 /// Part of the mean rise of an epoch below which the usual one lies where memory rises at few of them.
 const AT_FEW: f64 = 0.2;
+/// Forecasts of open files beyond so many times the time that was judged are left out.
+const FAR: f64 = 10.0;
 /// Things that must have become more, where they are counted at steps or seconds.
 const HANDFUL: f64 = 8.0;
 
@@ -141,6 +143,12 @@ impl Baselines {
         units::median(rates.collect()).is_some_and(|usual| usual < AT_FEW * mean)
     }
 
+    /// Does the limit that is reached then end the program? Open files may take years to reach theirs.
+    fn ends(&self, series: Series, [early_s, _]: [f64; 2]) -> bool {
+        let span_s = self.scale.seconds.map_or(0.0, |seconds| seconds * self.span());
+        fills_memory(series) || series == Series::Fds && early_s <= FAR * span_s
+    }
+
     /// A judgement as a verdict on a series of a process.
     pub(crate) fn verdict(
         &self,
@@ -169,7 +177,7 @@ impl Baselines {
             unit_steps: scale.steps,
             unit_seconds: scale.seconds,
             limit: room.map(|(limit, _)| limit),
-            oom_in_s: oom_in_s.filter(|_| judgement.state == State::Grows && fills_memory(series)),
+            oom_in_s: oom_in_s.filter(|until| judgement.state == State::Grows && self.ends(series, *until)),
             text: judgement.text.clone(),
         }
     }

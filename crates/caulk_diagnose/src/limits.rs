@@ -1,6 +1,6 @@
 //! What memory runs into: the nearest of the limits that were in force.
 
-use caulk_core::{Limit, LimitKind, Recording, Series, SystemSample};
+use caulk_core::{Limit, LimitKind, Recording, Sample, Series, SystemSample};
 
 use crate::gpu;
 
@@ -8,17 +8,65 @@ use crate::gpu;
 /// nanoseconds.
 const ENDING_NS: u64 = 2_000_000_000;
 
-/// The limit that this series runs into, and the bytes that are left below it at the end of the recording.
-pub(crate) fn room(recording: &Recording, series: Series) -> Option<(Limit, f64)> {
+/// A limit, where it is, and what is left below it: in bytes, of open files their number.
+type Room = (LimitKind, u64, u64);
+
+/// The limit that this series of a process runs into first, and what is left below it at the end of the recording; without
+/// a process, of the whole tree.
+pub(crate) fn room(recording: &Recording, pid: Option<u32>, series: Series) -> Option<(Limit, f64)> {
     let nearest = match series {
         Series::CudaAllocated => gpu::room(recording),
-        _ => host(recording),
+        Series::InUse | Series::Rss | Series::Pss => {
+            let own = pid.into_iter().flat_map(|pid| own(recording, pid));
+            own.chain(host(recording)).min_by_key(|(_, _, room)| *room)
+        }
+        Series::Shm => shm(recording).into_iter().chain(host(recording)).min_by_key(|(_, _, room)| *room),
+        Series::Fds => open_files(recording, pid?),
+        Series::MappedFiles | Series::Threads | Series::Children => None,
     };
     nearest.map(|(kind, bytes, room)| (Limit { kind, bytes }, room as f64))
 }
 
+/// Whether each process has this limit for itself, and does not share it with others.
+pub(crate) const fn of_each_process(kind: LimitKind) -> bool {
+    matches!(kind, LimitKind::RlimitAs | LimitKind::RlimitData | LimitKind::Fds)
+}
+
+/// The limits that a process has for itself.
+fn own(recording: &Recording, pid: u32) -> impl Iterator<Item = Room> {
+    let limits = recording.info.limits.each;
+    let room = move |kind, limit: Option<u64>, used: fn(&Sample) -> Option<u64>| {
+        let used = last(recording, pid, used)?;
+        limit.map(|limit| (kind, limit, limit.saturating_sub(used)))
+    };
+    let address = room(LimitKind::RlimitAs, limits.address_space_bytes, |look| look.address_space_bytes);
+    let data = room(LimitKind::RlimitData, limits.data_bytes, |look| look.data_bytes);
+    address.into_iter().chain(data)
+}
+
+fn open_files(recording: &Recording, pid: u32) -> Option<Room> {
+    let limit = recording.info.limits.each.open_files?;
+    let used = last(recording, pid, |look| look.fds.map(u64::from))?;
+    Some((LimitKind::Fds, limit, limit.saturating_sub(used)))
+}
+
+fn shm(recording: &Recording) -> Option<Room> {
+    let limit = recording.info.limits.shm_bytes.filter(|limit| *limit > 0)?;
+    let used = recording.system.iter().rev().find_map(|look| look.shm_used_bytes)?;
+    Some((LimitKind::Shm, limit, limit.saturating_sub(used)))
+}
+
+/// The highest of a process's last looks.
+fn last(recording: &Recording, pid: u32, used: fn(&Sample) -> Option<u64>) -> Option<u64> {
+    let mut looks = recording.samples.iter().rev().filter(|look| look.pid == pid);
+    let looks = looks.by_ref().filter_map(|look| Some((look.time_ns, used(look)?)));
+    let mut end_ns = None;
+    let looks = looks.take_while(|(time_ns, _)| *time_ns + ENDING_NS >= *end_ns.get_or_insert(*time_ns));
+    looks.map(|(_, used)| used).max()
+}
+
 /// The nearest limit of the host's memory, with the limit and what is left below it, in bytes.
-fn host(recording: &Recording) -> Option<(LimitKind, u64, u64)> {
+fn host(recording: &Recording) -> Option<Room> {
     let (limits, last) = (&recording.info.limits, before_the_end(&recording.system)?);
     // What the kernel gives back before it kills takes no room. It is not read at every look.
     let cache = recording.system.iter().rev().find_map(|look| look.cgroup_cache_bytes).unwrap_or(0);
@@ -59,8 +107,30 @@ mod tests {
     fn check(looks: Vec<SystemSample>, left: f64) {
         let mut recording = Recording { system: looks, ..Recording::default() };
         recording.info.limits.physical_bytes = 1000;
-        let found = room(&recording, Series::Rss).map(|(_, left)| left);
+        let found = room(&recording, None, Series::Rss).map(|(_, left)| left);
         assert_eq!(found, Some(left));
+    }
+
+    #[test]
+    fn a_process_runs_into_limits_of_its_own_first() {
+        let sample = |second: u64, address: u64, fds| Sample {
+            time_ns: second * 1_000_000_000,
+            pid: 7,
+            address_space_bytes: Some(address),
+            fds,
+            ..Sample::default()
+        };
+        let samples = vec![sample(1, 500, Some(9)), sample(10, 700, Some(12)), sample(11, 20, None)];
+        let mut recording = Recording { system: vec![look(1, 300)], samples, ..Recording::default() };
+        recording.info.limits.physical_bytes = 1000;
+        recording.info.limits.each.address_space_bytes = Some(800);
+        recording.info.limits.each.open_files = Some(16);
+        let found =
+            |pid, series| room(&recording, pid, series).map(|(limit, left)| (limit.kind, limit.bytes, left));
+        assert_eq!(found(Some(7), Series::InUse), Some((LimitKind::RlimitAs, 800, 100.0)));
+        assert_eq!(found(Some(7), Series::Fds), Some((LimitKind::Fds, 16, 4.0)));
+        assert_eq!(found(Some(8), Series::Fds), None);
+        assert_eq!(found(None, Series::Rss), Some((LimitKind::Physical, 1000, 700.0)));
     }
 
     #[test]

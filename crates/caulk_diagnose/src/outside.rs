@@ -1,5 +1,6 @@
 //! The whole tree, seen from outside: for programs that no agent could look into, or that never gave it the occasion.
 
+use caulk_core::wire::{Boundary, Unit};
 use caulk_core::{ProcessRef, Recording, Series, State, Verdict};
 use caulk_growth::Point;
 
@@ -46,13 +47,19 @@ pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Optio
         judgement = open(&judgement, baselines.count_of(missing), text);
     }
     let tree = ProcessRef { role: "tree".into(), index: 0, count: recording.processes.len().max(1) as u32 };
-    Some(baselines.verdict(tree, Series::Rss, &judgement, room(recording, Series::Rss)))
+    Some(baselines.verdict(tree, Series::Rss, &judgement, room(recording, None, Series::Rss)))
 }
 
 /// Why there is nothing but that, and what would change it.
 pub(crate) fn note(verdict: &Verdict, processes: &[Process<'_>]) -> Option<String> {
     let open = matches!(verdict.state, State::Grows | State::Undecided);
     let inside = processes.iter().any(|process| process.hello.is_some());
+    let unit = |boundary: &&Boundary| matches!(boundary.unit, Unit::Epoch | Unit::Steps);
+    if open && inside && processes.iter().any(|process| process.boundaries.iter().any(unit)) {
+        let few = "memory was judged from outside alone, so that no line can be named: too few of the program's steps and epochs were \
+                   read";
+        return Some(few.into());
+    }
     (open && inside).then(|| {
         "memory was seen from outside alone, so that no line can be named: no optimizer stepped, no backward pass ran, \
          and what tells the time in other programs, Python's collector and the heap sampler, ran too rarely. With `import caulk` and `caulk.step()` in \

@@ -9,7 +9,7 @@ use crate::children::Children;
 use crate::covered;
 use crate::held::Held;
 use crate::judged::Judged;
-use crate::limits::room;
+use crate::limits::{of_each_process, room};
 use crate::loss;
 use crate::process::Process;
 use crate::units::{self, Scale};
@@ -22,7 +22,7 @@ const MOSTLY_IN_USE: f64 = 0.5;
 pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged {
     let Some(scale) = Scale::of(process) else { return Judged::default() };
     let tells = process.of_unit(scale.unit).any(|boundary| boundary.malloc_bytes > 0);
-    let room_left = room(recording, Series::InUse).map(|(_, left)| left);
+    let room_left = room(recording, Some(process.record.pid), Series::InUse).map(|(_, left)| left);
     let mut judged = Judged { scale: Some(scale), room: room_left, ..Judged::default() };
     let resident = |boundary: &Boundary| Some(boundary.rss_bytes as f64);
     let pins_pages = tells
@@ -51,11 +51,21 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
             }
             judgement = covered::or_open(recording, process, scale, &baselines, judgement);
         }
-        let verdict = baselines.verdict(process.reference(), series, &judgement, room(recording, series));
+        let verdict = baselines.verdict(
+            process.reference(),
+            series,
+            &judgement,
+            room(recording, Some(process.record.pid), series),
+        );
         if judged.verdicts.is_empty() {
             judged.least = small.unwrap_or_else(|| baselines.least(verdict.last));
             judged.with_noise = with_noise.map(|judgement| {
-                baselines.verdict(process.reference(), series, &judgement, room(recording, series))
+                baselines.verdict(
+                    process.reference(),
+                    series,
+                    &judgement,
+                    room(recording, Some(process.record.pid), series),
+                )
             });
         }
         if series == Series::CudaAllocated {
@@ -140,7 +150,8 @@ fn hasten(verdicts: &mut [Verdict]) {
 pub(crate) fn share_the_room(all: &mut [&mut Judged]) {
     let until = |judged: &Judged| {
         let verdict = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
-        verdict.oom_in_s.filter(|[low, high]| *low > 0.0 && high.is_finite())
+        let shared = verdict.limit.is_none_or(|limit| !of_each_process(limit.kind));
+        verdict.oom_in_s.filter(|[low, high]| shared && *low > 0.0 && high.is_finite())
     };
     let spans: Vec<[f64; 2]> = all.iter().filter_map(|judged| until(judged)).collect();
     let together = |bound: usize| 1.0 / spans.iter().map(|span| 1.0 / span[bound]).sum::<f64>();

@@ -46,7 +46,8 @@ impl Row {
                 let sizes = [s.pss_bytes, s.private_dirty_bytes, s.swap_bytes];
                 let counted = s.counted.map(|c| [c.malloc_bytes, c.blocks, c.arena_bytes].map(Some));
                 let counted = counted.unwrap_or_default();
-                put_all(&mut out, &[fixed.as_slice(), &sizes, &counts, &counted].concat());
+                let limited = [s.address_space_bytes, s.data_bytes];
+                put_all(&mut out, &[fixed.as_slice(), &sizes, &counts, &counted, &limited].concat());
             }
             Record::System(s) => {
                 out.push(1);
@@ -108,9 +109,23 @@ pub(crate) fn decode_message(bytes: &[u8]) -> Result<Message, String> {
     })
 }
 
-fn sample(fields: [Option<u64>; 13]) -> Option<Sample> {
-    let [time_ns, pid, rss, shared, pss, private_dirty, swap, threads, fds, cpu_ns, malloc, blocks, arenas] =
-        fields;
+fn sample(fields: [Option<u64>; 15]) -> Option<Sample> {
+    let [
+        time_ns,
+        pid,
+        rss,
+        shared,
+        pss,
+        private_dirty,
+        swap,
+        threads,
+        fds,
+        cpu_ns,
+        counted @ ..,
+        address,
+        data,
+    ] = fields;
+    let [malloc, blocks, arenas] = counted;
     let counted = malloc.zip(blocks).zip(arenas).map(|((malloc_bytes, blocks), arena_bytes)| Counted {
         malloc_bytes,
         blocks,
@@ -128,6 +143,8 @@ fn sample(fields: [Option<u64>; 13]) -> Option<Sample> {
         fds: fds.and_then(|count| count.try_into().ok()),
         cpu_ns,
         counted,
+        address_space_bytes: address,
+        data_bytes: data,
     })
 }
 

@@ -233,7 +233,7 @@ mod tests {
         };
         let mut excerpts = Excerpts::default();
         excerpts.insert("train.py", 3, "    iou = box_iou(model(images), boxes)");
-        let options = TextOptions { color: false, width: 100 };
+        let options = TextOptions { color: false, width: 100, full: false };
         insta::assert_snapshot!(comparison_text(std::slice::from_ref(&comparison), &excerpts, &options));
         assert!(comparison_json(&[comparison]).contains("\"counted_at\""));
     }

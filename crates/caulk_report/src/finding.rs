@@ -20,19 +20,32 @@ const HUNK_LINES: usize = 12;
 /// Evidence and twins shown; the JSON report has more.
 const MOST: usize = 6;
 
+/// Columns of source within a sentence.
+const CODE: usize = 60;
+
+/// Twins named on one line.
+const NAMED: usize = 3;
+
 /// Share of the saved bytes from which on the nodes' own are told as well, and share of them that is touched where the
 /// rest is told apart.
 const NODES_MATTER: u64 = 20;
 const TOUCHED: f64 = 0.95;
 
-/// Writes one finding in full.
-pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
+/// How much of a finding is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Detail {
+    /// The line, the growth, the holder and the change.
+    Brief,
+    /// The line between its neighbours and what is pinned as well.
+    Usual,
+    /// The flow, the evidence and the twins as well.
+    Full,
+}
+
+/// Writes one finding.
+pub(crate) fn finding(page: &mut Page, finding: &Finding, excerpts: &Excerpts, detail: Detail) {
     title(page, &Title::from(finding));
-    for (index, site) in finding.sites.iter().enumerate() {
-        let container = if index == 0 { finding.container.as_str() } else { "" };
-        excerpt(page, &place(site), site, container, excerpts, &Cells::default());
-    }
-    page.gap();
+    sites(page, finding, excerpts, detail);
     let mut rows = Rows::new(page);
     if let Some(growth) = &finding.growth {
         rows.text("grows", &rate(growth, noun(finding)));
@@ -40,42 +53,117 @@ pub(crate) fn full(page: &mut Page, finding: &Finding, excerpts: &Excerpts) {
     if let Some(owner) = words::owner(&finding.process) {
         rows.text("process", &owner);
     }
-    if !finding.holder.is_empty() {
-        rows.strong("held by", &finding.holder);
-        if finding.holder_path.len() > 1 {
-            rows.chain("", &finding.holder_path, " → ");
-        }
-    } else if !finding.holder_path.is_empty() {
-        rows.chain("held by", &finding.holder_path, " → ");
-    }
-    if let Some(pinned) = pinned(finding) {
+    held_by(&mut rows, finding, detail);
+    if detail >= Detail::Usual
+        && let Some(pinned) = pinned(finding)
+    {
         rows.text("pins", &pinned);
     }
+    if detail == Detail::Full {
+        reasons(&mut rows, finding);
+    }
+    if let Some(fix) = &finding.fix {
+        rows.strong("change", &sentence_case(&fix.description));
+        self::fix(page, fix, excerpts, &Cells::default());
+    }
+    twins(&mut Rows::new(page), finding, detail);
+}
+
+/// The lines to look at.
+fn sites(page: &mut Page, finding: &Finding, excerpts: &Excerpts, detail: Detail) {
+    for (index, site) in finding.sites.iter().enumerate() {
+        if detail == Detail::Brief || (detail == Detail::Usual && index > 0) {
+            site_line(page, site);
+        } else {
+            let container = if index == 0 { finding.container.as_str() } else { "" };
+            excerpt(page, &place(site), site, container, excerpts, &Cells::default());
+        }
+    }
+    if detail > Detail::Brief {
+        page.gap();
+    }
+}
+
+/// A place and its source on one line.
+fn site_line(page: &mut Page, site: &Site) {
+    let place = place(site);
+    page.line(&[
+        (Tone::Quiet, "  --> "),
+        (Tone::Plain, &place),
+        (Tone::Quiet, "  "),
+        (Tone::Plain, &site.text),
+    ]);
+}
+
+/// What keeps the memory alive, and the path of references that leads there.
+fn held_by(rows: &mut Rows<'_>, finding: &Finding, detail: Detail) {
+    let path = &finding.holder_path;
+    match (finding.holder.as_str(), detail) {
+        ("", _) if path.is_empty() => {}
+        ("", _) => rows.chain("held by", path, " → "),
+        (holder, _) => {
+            rows.strong("held by", holder);
+            if path.len() > 1 && detail > Detail::Brief {
+                rows.chain("", path, " → ");
+            }
+        }
+    }
+}
+
+/// Why the memory is kept, and what that was seen by.
+fn reasons(rows: &mut Rows<'_>, finding: &Finding) {
     if let Some(lines) = made_at(finding) {
         rows.text("made at", &lines);
     }
     for (index, link) in finding.chain.iter().enumerate() {
         let label = if index == 0 { "flow" } else { "" };
-        let text = link.text.trim().trim_end_matches(':');
+        let text = cut(link.text.trim().trim_end_matches(':'), CODE);
         rows.text(label, &format!("{}:{} {text}: {}", link.file, link.line, link.note));
     }
     for (index, evidence) in finding.evidence.iter().take(MOST).enumerate() {
         let kind = evidence.kind.replace('-', " ");
         rows.text(if index == 0 { "seen" } else { "" }, &format!("{kind}: {}", evidence.text));
     }
-    if let Some(fix) = &finding.fix {
-        rows.strong("change", &sentence_case(&fix.description));
-        self::fix(page, fix, excerpts, &Cells::default());
+}
+
+/// Other places with the same cause.
+fn twins(rows: &mut Rows<'_>, finding: &Finding, detail: Detail) {
+    let twins = &finding.twins;
+    if detail < Detail::Full {
+        let mut named: Vec<String> =
+            twins.iter().take(NAMED).map(|twin| format!("{}:{}", twin.file, twin.line)).collect();
+        let more = twins.len().saturating_sub(NAMED) + finding.more_twins;
+        if more > 0 {
+            named.push(format!("{more} more"));
+        }
+        if !named.is_empty() {
+            rows.text("also at", &named.join(", "));
+        }
+        return;
     }
-    let mut rows = Rows::new(page);
-    for (index, twin) in finding.twins.iter().take(MOST).enumerate() {
+    for (index, twin) in twins.iter().take(MOST).enumerate() {
         let label = if index == 0 { "also at" } else { "" };
         rows.text(label, &format!("{}:{}  {}", twin.file, twin.line, twin.text.trim()));
     }
-    let more = finding.twins.len().saturating_sub(MOST) + finding.more_twins;
+    let more = twins.len().saturating_sub(MOST) + finding.more_twins;
     if more > 0 {
         rows.text("", &format!("and {more} more"));
     }
+}
+
+/// Writes a finding on one line.
+pub(crate) fn line(page: &mut Page, finding: &Finding) {
+    let (tone, severity) = severity(finding.severity);
+    let place = match finding.sites.first() {
+        Some(site) => format!("{}:{}", site.file, site.line),
+        None => finding.holder.clone(),
+    };
+    let place = if place.is_empty() { place } else { format!("{place}  ") };
+    page.line(&[
+        (tone, &format!("{severity}[{}]: ", finding.class)),
+        (Tone::Plain, &place),
+        (Tone::Quiet, message(finding.class, &finding.message)),
+    ]);
 }
 
 /// Writes advice in a few lines.
@@ -85,13 +173,7 @@ pub(crate) fn short(page: &mut Page, finding: &Finding) {
         page.line(&[(Tone::Quiet, "  process "), (Tone::Plain, &owner)]);
     }
     if let Some(site) = finding.sites.first() {
-        let place = place(site);
-        page.line(&[
-            (Tone::Quiet, "  --> "),
-            (Tone::Plain, &place),
-            (Tone::Quiet, "  "),
-            (Tone::Plain, &site.text),
-        ]);
+        site_line(page, site);
     } else if !finding.holder.is_empty() {
         page.line(&[(Tone::Quiet, "  held by "), (Tone::Plain, &finding.holder)]);
     }
@@ -116,16 +198,8 @@ impl<'a> From<&'a Finding> for Title<'a> {
 }
 
 pub(crate) fn title(page: &mut Page, finding: &Title<'_>) {
-    let (tone, severity) = match finding.severity {
-        Severity::Error => (Tone::Bad, "error"),
-        Severity::Warning => (Tone::Warn, "warning"),
-        Severity::Info => (Tone::Quiet, "info"),
-    };
-    let message = if finding.message.is_empty() {
-        finding.class.summary()
-    } else {
-        finding.message.trim_end_matches('.')
-    };
+    let (tone, severity) = severity(finding.severity);
+    let message = message(finding.class, finding.message);
     let sure = match finding.confidence {
         Confidence::Proved => "proved",
         Confidence::Likely => "likely",
@@ -146,6 +220,19 @@ pub(crate) fn title(page: &mut Page, finding: &Title<'_>) {
         page.line(&[(tone, head.trim_end())]);
         page.prose((Tone::Plain, "  "), strong, &text);
     }
+}
+
+const fn severity(severity: Severity) -> (Tone, &'static str) {
+    match severity {
+        Severity::Error => (Tone::Bad, "error"),
+        Severity::Warning => (Tone::Warn, "warning"),
+        Severity::Info => (Tone::Quiet, "info"),
+    }
+}
+
+/// What is wrong: in the finding's own words, else in those of its class.
+fn message(class: LeakClass, message: &str) -> &str {
+    if message.is_empty() { class.summary() } else { message.trim_end_matches('.') }
 }
 
 fn place(site: &Site) -> String {
@@ -260,8 +347,10 @@ fn rate(growth: &Growth, noun: &str) -> String {
             .filter(|interval| *interval != rate)
             .map_or(String::new(), |interval| format!(" ({interval})"));
         let own = growth.in_use_per_unit.map(|own| words::bytes(own * per.factor));
-        let own = own.map_or(String::new(), |own| format!(" of resident memory, {own} of it in use"));
-        parts.push(format!("{rate} per {}{interval}{own}", per.name));
+        parts.push(match own {
+            None => format!("{rate} per {}{interval}", per.name),
+            Some(own) => format!("{own} per {} in use, {rate}{interval} of resident memory", per.name),
+        });
     }
     if growth.elements_per_unit > 0.0 {
         let rate = words::mean(growth.elements_per_unit * per.factor);
@@ -352,8 +441,12 @@ fn lines(page: &mut Page, hunk: &Hunk, margin: usize) {
     let numbered = hunk.removed.iter().map(|text| (Tone::Removed, '-', text));
     let numbered = numbered.zip(hunk.line..).map(|((tone, sign, text), number)| (tone, sign, text, number));
     let added = hunk.added.iter().zip(hunk.line..).map(|(text, number)| (Tone::Added, '+', text, number));
+    let same = before_the_change(hunk, page.room(margin + 14));
     for (tone, sign, text, number) in numbered.chain(added).take(HUNK_LINES) {
-        let text = text.chars().skip(indent).collect::<String>();
+        let text: String = match same {
+            0 => text.chars().skip(indent).collect(),
+            same => "…".chars().chain(text.chars().skip(same)).collect(),
+        };
         page.line(&[
             (Tone::Quiet, &format!("           {number:>margin$} ")),
             (tone, &format!("{sign} {text}")),
@@ -363,6 +456,16 @@ fn lines(page: &mut Page, hunk: &Hunk, margin: usize) {
     if hidden > 0 {
         page.line(&[(Tone::Quiet, &format!("           ... {} more", words::count(hidden as u64, "line")))]);
     }
+}
+
+/// Characters at the beginning of a changed line to leave out, so that the change itself has room.
+fn before_the_change(hunk: &Hunk, room: usize) -> usize {
+    let ([removed], [added]) = (hunk.removed.as_slice(), hunk.added.as_slice()) else { return 0 };
+    if removed.width().max(added.width()) <= room {
+        return 0;
+    }
+    let same = removed.chars().zip(added.chars()).take_while(|(a, b)| a == b).count();
+    same.saturating_sub(room / 3)
 }
 
 #[cfg(test)]
@@ -433,6 +536,14 @@ mod tests {
     fn without_a_container_the_statement_is_marked() {
         check("  plt.figure()  ", "", "  ^^^^^^^^^^^^");
         check("plt.figure()", "fig", "^^^^^^^^^^^^");
+    }
+
+    #[test]
+    fn a_change_far_to_the_right_is_brought_into_view() {
+        let line = |end: &str| vec![format!("{}{end}", "a".repeat(80))];
+        let hunk = |end| Hunk { file: String::new(), line: 1, removed: line(""), added: line(end) };
+        assert_eq!(before_the_change(&hunk(".detach()"), 60), 60);
+        assert_eq!(before_the_change(&hunk(".detach()"), 100), 0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use caulk_core::{Ending, Finding, GpuUse, Note, RunInfo, Verdict};
 use serde::Serialize;
 
+use crate::outlook::outlook;
 use crate::{Life, Report, SCHEMA, Summary, headline};
 
 #[derive(Serialize)]
@@ -57,7 +58,7 @@ struct Problem<'a> {
 /// The whole report as one indented JSON document that ends with a line break.
 #[expect(clippy::missing_panics_doc, reason = "plain data is always valid JSON")]
 pub fn json(report: &Report) -> String {
-    let outlook = headline::outlook(&report.verdicts);
+    let outlook = outlook(&report.verdicts);
     let document = Document {
         schema: SCHEMA,
         tool: Tool { name: "caulk", version: env!("CARGO_PKG_VERSION") },

@@ -216,7 +216,7 @@ mod tests {
         excerpts
     }
 
-    const OPTIONS: TextOptions = TextOptions { color: false, width: 100 };
+    const OPTIONS: TextOptions = TextOptions { color: false, width: 100, full: false };
 
     #[test]
     fn lines_stand_beside_their_source() {

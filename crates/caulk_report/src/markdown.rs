@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn paragraphs_are_wrapped_and_code_is_not() {
         let text = "# name\n\n## What\n\nSome words that\nare wrapped.\n- one\n- two\n  more\n\n```python\nx = 1\n\ny = 2\n```\n";
-        let shown = markdown(text, &TextOptions { color: false, width: 40 });
+        let shown = markdown(text, &TextOptions { color: false, width: 40, full: false });
         assert_eq!(
             shown,
             "name\n\nWhat\n\nSome words that are wrapped.\n- one\n- two more\n\n    x = 1\n\n    y = 2\n\n"

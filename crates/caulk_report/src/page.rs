@@ -56,6 +56,22 @@ impl Page {
         self.out.split_inclusive('\n').map(no_command).collect()
     }
 
+    /// An empty page of the same width and colour, for a part whose length is to be known before it is added.
+    pub(crate) fn part(&self) -> Self {
+        Self { out: String::new(), color: self.color, width: self.width }
+    }
+
+    /// Lines so far.
+    pub(crate) fn lines(&self) -> usize {
+        self.out.lines().count()
+    }
+
+    /// Adds at most `most` lines of a part; whether that was all of it.
+    pub(crate) fn add(&mut self, part: &Self, most: usize) -> bool {
+        self.out.extend(part.out.split_inclusive('\n').take(most));
+        part.lines() <= most
+    }
+
     /// An empty line, never two in a row and none at the top.
     pub(crate) fn gap(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {

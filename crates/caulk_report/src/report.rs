@@ -4,8 +4,8 @@ use caulk_core::{Ending, Finding, GpuUse, Note, RunInfo, Scope, Severity, Verdic
 use serde::{Deserialize, Serialize};
 
 use crate::excerpt::Excerpts;
-use crate::headline::{Outlook, outlook};
 use crate::life::Life;
+use crate::outlook::{Outlook, outlook};
 
 /// How large the run was.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

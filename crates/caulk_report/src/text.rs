@@ -1,13 +1,17 @@
 //! The report as text for a terminal: how it ended, whether memory grows, what to change, in this order.
 
-use caulk_core::{Bytes, Finding, Series, Severity, State, Verdict};
+use std::collections::BTreeSet;
 
-use crate::headline::{self, Outlook};
+use caulk_core::{Bytes, Series, Severity, State, Verdict};
+
+use crate::outlook::{Outlook, outlook};
 use crate::page::{Page, Tone};
-use crate::{Report, death, finding, words};
+use crate::{Report, death, findings, headline, words};
 
-/// Findings shown in full, and pieces of advice shown in short; the JSON report has all.
-const MOST: usize = 8;
+/// Further series that grow.
+const SERIES: usize = 4;
+/// Lines of a report that is not written in full.
+const LINES: usize = 60;
 /// Resident memory that grows so many times as fast as the bytes in use is told beside them.
 const FASTER: f64 = 1.1;
 
@@ -18,11 +22,13 @@ pub struct TextOptions {
     pub color: bool,
     /// Columns of a line; kept between 40 and 160.
     pub width: usize,
+    /// Write every finding with its flow and its evidence, and every note.
+    pub full: bool,
 }
 
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { color: false, width: 100 }
+        Self { color: false, width: 100, full: false }
     }
 }
 
@@ -35,9 +41,13 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     others(&mut page, report);
     pages_so_far(&mut page, report);
     places(&mut page, report);
-    findings(&mut page, report);
-    notes(&mut page, report);
-    footer(&mut page, report);
+    findings::write(&mut page, report, options.full);
+    let mut end = page.part();
+    footer(&mut end, report, options.full);
+    let room = if options.full { usize::MAX } else { LINES.saturating_sub(page.lines() + 1 + end.lines()) };
+    notes(&mut page, report, room);
+    page.gap();
+    page.add(&end, usize::MAX);
     page.finish()
 }
 
@@ -67,7 +77,7 @@ fn answer(page: &mut Page, report: &Report) {
         }
     }
     let over = !report.running;
-    let decided = headline::outlook(&report.verdicts);
+    let decided = outlook(&report.verdicts);
     let head = headline::headline(decided, over, died_of_memory, &report.findings);
     page.prose((Tone::Plain, ""), head.tone, &head.sentence);
     for detail in head.details.iter().filter(|detail| !detail.is_empty()) {
@@ -77,7 +87,7 @@ fn answer(page: &mut Page, report: &Report) {
 
 /// Other series that grow: workers, the GPU, open files.
 fn others(page: &mut Page, report: &Report) {
-    let decided = headline::outlook(&report.verdicts);
+    let decided = outlook(&report.verdicts);
     let shown = match decided {
         Outlook::Unknown => None,
         Outlook::Grows(verdict)
@@ -87,6 +97,9 @@ fn others(page: &mut Page, report: &Report) {
         | Outlook::Undecided(verdict)
         | Outlook::Steady(verdict) => Some(verdict),
     };
+    if shown.is_some_and(|shown| shown.series == Series::Fds) {
+        memory(page, report);
+    }
     let grows = |verdict: &&Verdict| verdict.state == State::Grows && Some(*verdict) != shown;
     // What the process says of bytes in use is not repeated with the pages that they lie on, unless these grow faster.
     let told = |verdict: &&Verdict| {
@@ -96,7 +109,7 @@ fn others(page: &mut Page, report: &Report) {
         matches!(verdict.series, Series::Rss | Series::Pss)
             && matches!(decided, Outlook::Grows(shown) if !faster(shown))
     };
-    for verdict in report.verdicts.iter().filter(grows).filter(|verdict| !told(verdict)).take(MOST) {
+    for verdict in report.verdicts.iter().filter(grows).filter(|verdict| !told(verdict)).take(SERIES) {
         let per = words::Per::of(verdict.unit);
         let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
         let subject = words::subject(&verdict.process, verdict.series);
@@ -111,18 +124,30 @@ fn others(page: &mut Page, report: &Report) {
             Tone::Plain,
             &format!("{subject} grows by {rate} per {}{why}.", per.name),
         );
-        // A GPU has an end of its own, which may come first.
-        let own_end =
-            (verdict.series == Series::CudaAllocated).then(|| headline::forecast(verdict, !report.running));
-        if let Some(forecast) = own_end.flatten() {
+        // The GPU and open files have other limits.
+        let limit = |verdict: &Verdict| verdict.limit.map(|limit| limit.kind);
+        let own_end = shown.is_none_or(|shown| limit(shown) != limit(verdict));
+        if let Some(forecast) = headline::forecast(verdict, !report.running).filter(|_| own_end) {
             page.prose((Tone::Plain, "  "), Tone::Plain, &forecast);
         }
     }
 }
 
+/// What memory does while something else ends the program first.
+fn memory(page: &mut Page, report: &Report) {
+    let of_memory = |verdict: &&Verdict| verdict.series != Series::Fds;
+    let verdicts: Vec<Verdict> = report.verdicts.iter().filter(of_memory).cloned().collect();
+    let decided = outlook(&verdicts);
+    // Memory that grows is listed with the other series.
+    if !matches!(decided, Outlook::Grows(_) | Outlook::Unknown) {
+        let head = headline::headline(decided, !report.running, false, &[]);
+        page.prose((Tone::Plain, "  "), Tone::Plain, &head.sentence);
+    }
+}
+
 /// Pages that are taken faster than bytes in use grow, and of which it is open whether they are taken for good.
 fn pages_so_far(page: &mut Page, report: &Report) {
-    let Outlook::Grows(shown) = headline::outlook(&report.verdicts) else { return };
+    let Outlook::Grows(shown) = outlook(&report.verdicts) else { return };
     let faster = |verdict: &&Verdict| {
         verdict.series == Series::Rss
             && verdict.state == State::Undecided
@@ -143,7 +168,14 @@ fn pages_so_far(page: &mut Page, report: &Report) {
 
 /// How many places there are to look at.
 fn places(page: &mut Page, report: &Report) {
-    let suspects = report.findings.iter().filter(|finding| finding.severity > Severity::Info).count();
+    let suspects = report.findings.iter().filter(|finding| finding.severity > Severity::Info);
+    let suspects: BTreeSet<_> = suspects
+        .map(|finding| match finding.sites.first() {
+            Some(site) => (site.file.as_str(), site.line),
+            None => (finding.holder.as_str(), 0),
+        })
+        .collect();
+    let suspects = suspects.len();
     let advice = match (suspects, death::out_of_memory(report.info.death.as_ref())) {
         (0, true) => "No container or line is known that held the memory when it died.".to_owned(),
         (1, true) => "What held memory when it died:".to_owned(),
@@ -154,48 +186,38 @@ fn places(page: &mut Page, report: &Report) {
     page.prose((Tone::Plain, ""), Tone::Plain, &advice);
 }
 
-fn findings(page: &mut Page, report: &Report) {
-    let (advice, leaks): (Vec<&Finding>, Vec<&Finding>) =
-        report.findings.iter().partition(|finding| finding.severity == Severity::Info);
-    for leak in leaks.iter().take(MOST) {
-        page.gap();
-        finding::full(page, leak, &report.excerpts);
-    }
-    more(page, leaks.len(), "finding");
-    for advice in advice.iter().take(MOST) {
-        page.gap();
-        finding::short(page, advice);
-    }
-    more(page, advice.len(), "piece of advice");
-}
-
-fn more(page: &mut Page, all: usize, what: &str) {
-    if all > MOST {
-        page.gap();
-        page.line(&[(
-            Tone::Quiet,
-            &format!("... and {} more ({what}); see them with --format json", all - MOST),
-        )]);
-    }
-}
-
-fn notes(page: &mut Page, report: &Report) {
+/// Writes the problems and the notes for which there is room, in lines.
+fn notes(page: &mut Page, report: &Report, room: usize) {
     let problems = report.problems.iter().map(|problem| ("problem: ", Tone::Warn, problem));
     let notes = report.notes.iter().map(|note| ("note: ", Tone::Strong, &note.text));
-    let mut said: Vec<&str> = Vec::new();
+    let mut shown: Vec<&str> = Vec::new();
+    let mut left_out = 0;
+    let mut part = page.part();
     for (label, tone, text) in problems.chain(notes) {
-        if said.contains(&text.as_str()) {
+        if shown.contains(&text.as_str()) {
             continue;
         }
-        if said.is_empty() {
-            page.gap();
+        shown.push(text);
+        let mut note = page.part();
+        note.prose((tone, label), Tone::Plain, text);
+        // One line is left for the gap, and one for how many are left out.
+        if left_out > 0 || part.lines() + note.lines() + 2 > room {
+            left_out += 1;
+        } else {
+            part.add(&note, usize::MAX);
         }
-        page.prose((tone, label), Tone::Plain, text);
-        said.push(text);
+    }
+    if left_out > 0 {
+        let noun = if part.lines() == 0 { "note" } else { "more note" };
+        part.line(&[(Tone::Quiet, &words::count(left_out, noun))]);
+    }
+    if part.lines() > 0 {
+        page.gap();
+        page.add(&part, usize::MAX);
     }
 }
 
-fn footer(page: &mut Page, report: &Report) {
+fn footer(page: &mut Page, report: &Report, full: bool) {
     let summary = &report.summary;
     let epochs = summary.epochs.filter(|epochs| *epochs > 0).map(|epochs| words::count(epochs, "epoch"));
     let steps = summary.steps.filter(|steps| *steps > 0).map(|steps| words::count(steps, "step"));
@@ -206,7 +228,10 @@ fn footer(page: &mut Page, report: &Report) {
         passed => format!("{} in {duration}", passed.join(", ")),
     }];
     let shared = if summary.processes > 1 { " (pages that processes share counted in each)" } else { "" };
-    let peak = summary.peak_bytes.map(|peak| format!("peak {} resident{shared}", Bytes(peak)));
+    let above = |peak: u64| report.info.limits.budget_bytes.is_some_and(|budget| peak > budget);
+    let files =
+        |peak| if above(peak) { ", with pages of files, which the budget does not count" } else { "" };
+    let peak = summary.peak_bytes.map(|peak| format!("peak {} resident{shared}{}", Bytes(peak), files(peak)));
     let tree = (summary.processes > 0).then(|| processes(summary.processes));
     let last = if report.running { "now" } else { "at the end" };
     let in_use = summary.in_use_at_end_bytes.map(|bytes| format!("{} in use {last}", Bytes(bytes)));
@@ -218,10 +243,14 @@ fn footer(page: &mut Page, report: &Report) {
         parts.push(format!("caulk took {} of CPU time in the program{pause}", words::seconds(cost_s)));
     }
     let line = parts.join("; ");
-    page.gap();
     page.prose((Tone::Plain, ""), Tone::Quiet, &line);
     if !report.folder.is_empty() {
         page.prose((Tone::Plain, ""), Tone::Quiet, &format!("recording: {}", report.folder));
+        let more = !report.findings.is_empty() || !report.notes.is_empty();
+        if more && !full {
+            let command = format!("flow and evidence of all findings: caulk report {} --full", report.folder);
+            page.prose((Tone::Plain, ""), Tone::Quiet, &command);
+        }
     }
 }
 

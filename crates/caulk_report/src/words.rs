@@ -2,6 +2,12 @@
 
 use caulk_core::{Bytes, Death, Kill, Limit, LimitKind, ProcessRef, RunInfo, Series, VerdictUnit};
 
+/// A forecast shows its early end alone if the late one is so many times later.
+pub(crate) const WIDE: u64 = 20;
+
+/// Follows the early end of a forecast whose late end is not known, or too far to be of use.
+const EARLIEST: &str = " at the earliest";
+
 /// A duration in at most two units: `40 ms`, `0.4 s`, `41 s`, `1 min 5 s`, `1 h 26 min`, `2 days 3 h`.
 pub fn seconds(duration_s: f64) -> String {
     if !duration_s.is_finite() {
@@ -29,10 +35,19 @@ pub fn seconds(duration_s: f64) -> String {
     }
 }
 
+/// A forecast as a time from now or from the end: `21 to 23 h more`, `26 min more at the earliest`.
+pub(crate) fn more(span_s: [f64; 2]) -> String {
+    let span = span(span_s);
+    match span.strip_suffix(EARLIEST) {
+        Some(early) => format!("{early} more{EARLIEST}"),
+        None => format!("{span} more"),
+    }
+}
+
 /// A forecast as a range in one unit, no finer than it can be: `21 to 23 h`.
 pub(crate) fn span([early_s, late_s]: [f64; 2]) -> String {
     if !late_s.is_finite() {
-        return format!("{} at the earliest", seconds(early_s));
+        return format!("{}{EARLIEST}", seconds(early_s));
     }
     let (unit_s, name) = match early_s {
         ..120.0 => (1.0, "s"),
@@ -42,8 +57,8 @@ pub(crate) fn span([early_s, late_s]: [f64; 2]) -> String {
     };
     // The early end is rounded down: it is the one to act by.
     let (early, late) = ((early_s / unit_s).floor(), (late_s / unit_s).ceil());
-    if late > 20.0 * early.max(1.0) {
-        return format!("{} to {}", seconds(early_s), seconds(late_s));
+    if late > WIDE as f64 * early.max(1.0) {
+        return format!("{}{EARLIEST}", seconds(early_s));
     }
     if early + 1.0 >= late {
         format!("about {late:.0} {name}")
@@ -122,7 +137,7 @@ impl Per {
     /// So many more: `2 more epochs are`, `1 more step is`, `8.0 s more are`.
     pub(crate) fn more(self, number: f64) -> String {
         match self.unit {
-            VerdictUnit::Seconds => format!("{} more are", seconds(number.ceil())),
+            VerdictUnit::Seconds => format!("{} more are", seconds(number.ceil().max(1.0))),
             _ if number.ceil() <= 1.0 => format!("1 more {} is", self.name),
             _ => format!("{:.0} more {}s are", number.ceil(), self.name),
         }
@@ -206,15 +221,16 @@ pub(crate) fn measure(series: Series) -> &'static str {
 
 /// `the cgroup limit of 64.0 GB`.
 pub(crate) fn limit(limit: Limit) -> String {
-    let name = match limit.kind {
-        LimitKind::Cgroup => "the cgroup limit",
-        LimitKind::Physical => "the end of this machine's memory",
-        LimitKind::Budget => "the budget",
-        LimitKind::Gpu => "the end of the GPU's memory",
-    };
+    let bytes = Bytes(limit.bytes);
     match limit.kind {
-        LimitKind::Cgroup | LimitKind::Budget => format!("{name} of {}", Bytes(limit.bytes)),
-        LimitKind::Physical | LimitKind::Gpu => format!("{name} ({})", Bytes(limit.bytes)),
+        LimitKind::Cgroup => format!("the cgroup limit of {bytes}"),
+        LimitKind::Physical => format!("the end of this machine's memory ({bytes})"),
+        LimitKind::Budget => format!("the budget of {bytes}"),
+        LimitKind::Gpu => format!("the end of the GPU's memory ({bytes})"),
+        LimitKind::RlimitAs => format!("the limit of a process's address space (`ulimit -v`, {bytes})"),
+        LimitKind::RlimitData => format!("the limit of a process's data (`ulimit -d`, {bytes})"),
+        LimitKind::Shm => format!("the end of /dev/shm ({bytes})"),
+        LimitKind::Fds => format!("the limit of {} open files (`ulimit -n`)", limit.bytes),
     }
 }
 
@@ -281,7 +297,7 @@ mod tests {
         assert_eq!(span([5200.0, 6100.0]), "86 to 102 min");
         assert_eq!(span([3650.0, 3700.0]), "60 to 62 min");
         assert_eq!(span([90.2, 90.8]), "about 91 s");
-        assert_eq!(span([30.0, 7200.0]), "30 s to 2 h");
+        assert_eq!(span([30.0, 7200.0]), "30 s at the earliest");
         assert_eq!(span([30.0, f64::INFINITY]), "30 s at the earliest");
     }
 

@@ -122,7 +122,7 @@ fn report() -> CheckReport {
     report
 }
 
-const PLAIN: TextOptions = TextOptions { color: false, width: 100 };
+const PLAIN: TextOptions = TextOptions { color: false, width: 100, full: false };
 
 #[test]
 fn text() {

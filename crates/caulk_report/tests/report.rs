@@ -36,14 +36,17 @@ fn a_gpu_has_an_end_of_its_own() {
         caulk_report::text(&report, &TextOptions { width: 160, ..TextOptions::default() })
     };
     let told = text(gpu.clone());
-    assert!(told.contains("GPU memory grows by 16.5 MB per epoch."), "{told}");
+    // It comes before the host's: the report leads with it.
+    assert!(told.contains("GPU memory grows by 16.5 MB per epoch, and nothing"), "{told}");
     assert!(told.contains("it would have reached the end of the GPU's memory (40.0 GB) after"), "{told}");
+    assert!(told.contains("  Memory grows by 16.5 MB per epoch."), "{told}");
+    assert!(told.contains("it would have reached the cgroup limit of 64.0 GB after"), "{told}");
     assert!(!text(Verdict { limit: None, oom_in_s: None, ..gpu }).contains("the GPU's memory"));
 }
 
 #[test]
 fn a_leak_on_a_narrow_terminal() {
-    let text = caulk_report::text(&leak(), &TextOptions { width: 60, color: false });
+    let text = caulk_report::text(&leak(), &TextOptions { width: 60, ..TextOptions::default() });
     insta::assert_snapshot!("leak_narrow", text);
     assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
 }

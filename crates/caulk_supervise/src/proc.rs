@@ -7,11 +7,15 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Resident and shared pages of `statm`, in bytes.
+/// What of `statm` is used, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Statm {
+    /// Address space.
+    pub(crate) size: u64,
     pub(crate) resident: u64,
     pub(crate) shared: u64,
+    /// Private writable mappings.
+    pub(crate) data: u64,
 }
 
 /// What of `stat` is used.
@@ -98,11 +102,13 @@ impl Reader {
 impl Statm {
     /// Parses `statm`; `None` where all is zero, as it is for a process that has ended and was not waited for.
     pub(crate) fn parse(bytes: &[u8], page: u64) -> Option<Self> {
+        // `size resident shared text lib data dt`, in pages.
         let mut numbers = bytes.split(u8::is_ascii_whitespace).map(number);
-        let size = numbers.next()??;
-        let resident = numbers.next()??;
-        let shared = numbers.next()??;
-        (size > 0).then_some(Self { resident: resident * page, shared: shared * page })
+        let size = numbers.next()?? * page;
+        let resident = numbers.next()?? * page;
+        let shared = numbers.next()?? * page;
+        let data = numbers.nth(2)?? * page;
+        (size > 0).then_some(Self { size, resident, shared, data })
     }
 }
 
@@ -187,7 +193,10 @@ mod tests {
 
     #[test]
     fn a_process_that_has_ended_has_no_memory() {
-        assert_eq!(Statm::parse(b"10 4 2 1 0 3 0\n", 4096), Some(Statm { resident: 16384, shared: 8192 }));
+        assert_eq!(
+            Statm::parse(b"10 4 2 1 0 3 0\n", 4096),
+            Some(Statm { size: 40960, resident: 16384, shared: 8192, data: 12288 })
+        );
         assert_eq!(Statm::parse(b"0 0 0 0 0 0 0\n", 4096), None);
         assert_eq!(Statm::parse(b"", 4096), None);
     }

@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use caulk_core::Sample;
+use caulk_core::{ProcessLimits, Sample};
 
 use crate::clock;
 use crate::proc::{Rollup, Statm, kilobytes};
@@ -36,6 +36,7 @@ pub(crate) struct Sampler {
     /// The last known cost of `smaps_rollup`, over all processes.
     rollup_rate: f64,
     rollup_cost_ns: u64,
+    limits: ProcessLimits,
     samples: Vec<Sample>,
 }
 
@@ -47,15 +48,19 @@ impl Sampler {
             next_rollup_ns: 0,
             rollup_rate: ROLLUP_NS_PER_BYTE,
             rollup_cost_ns: 0,
+            limits: ProcessLimits::default(),
             samples: Vec::new(),
         }
     }
 
     /// One look at every process, the new ones included. The known ones come first: a number that one of them had
     /// is free for a new one when it has ended.
-    pub(crate) fn look(&mut self, tree: &mut Tree, now_ns: u64) -> &[Sample] {
+    ///
+    /// `limits`: those of each process; what they limit is recorded.
+    pub(crate) fn look(&mut self, tree: &mut Tree, limits: ProcessLimits, now_ns: u64) -> &[Sample] {
         self.samples.clear();
         self.rollup_cost_ns = 0;
+        self.limits = limits;
         for pid in tree.living().collect::<Vec<_>>() {
             self.take_or_end(tree, pid, now_ns);
         }
@@ -105,6 +110,8 @@ impl Sampler {
             pid,
             rss_bytes: statm.resident,
             shared_bytes: statm.shared,
+            address_space_bytes: self.limits.address_space_bytes.map(|_| statm.size),
+            data_bytes: self.limits.data_bytes.map(|_| statm.data),
             ..Sample::default()
         };
         if process.looks.next_slow_ns <= now_ns {
@@ -222,11 +229,16 @@ mod tests {
         let mut tree = Tree::new("mark");
         tree.plant(pid, 1);
         let mut sampler = Sampler::new();
-        let samples = sampler.look(&mut tree, 2_000_000_000).to_vec();
+        let samples = sampler.look(&mut tree, ProcessLimits::default(), 2_000_000_000).to_vec();
         let sample = samples.iter().find(|sample| sample.pid == pid).expect("it is alive");
         assert!(sample.rss_bytes > sample.shared_bytes && sample.pss_bytes.is_some());
         assert!(sample.threads >= Some(1) && sample.fds >= Some(3) && sample.cpu_ns.is_some());
-        assert!(sampler.look(&mut tree, 2_250_000_000).iter().all(|sample| sample.threads.is_none()));
+        assert!(
+            sampler
+                .look(&mut tree, ProcessLimits::default(), 2_250_000_000)
+                .iter()
+                .all(|sample| sample.threads.is_none())
+        );
     }
 
     #[test]
@@ -243,9 +255,9 @@ mod tests {
         let mut tree = Tree::new("mark");
         tree.plant(u32::MAX, 7);
         tree.changes.clear();
-        assert!(Sampler::new().look(&mut tree, 8).is_empty());
+        assert!(Sampler::new().look(&mut tree, ProcessLimits::default(), 8).is_empty());
         assert_eq!((tree.living().count(), tree.processes.len()), (0, 1));
-        Sampler::new().look(&mut tree, 9_000_000_000);
+        Sampler::new().look(&mut tree, ProcessLimits::default(), 9_000_000_000);
         assert!(tree.processes.is_empty());
         assert_eq!(tree.changes.len(), 1);
     }

@@ -411,7 +411,8 @@ impl Supervisor<'_> {
             self.sink.limited(&limits);
         }
         let in_use = self.heaps.as_ref().map(Heaps::in_use).unwrap_or_default();
-        for sample in self.sampler.look(&mut self.tree, now) {
+        let limits = self.surroundings.limits().each;
+        for sample in self.sampler.look(&mut self.tree, limits, now) {
             let counted = in_use.get(&sample.pid).copied();
             self.sink.sample(&Sample { counted, ..*sample });
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_core::{Limits, SystemSample};
+use caulk_core::{Limits, ProcessLimits, SystemSample};
 
 use crate::cgroup::Cgroup;
 use crate::death::{Evidence, Filled, Kills, Level};
@@ -21,6 +21,9 @@ const CACHE_NS: u64 = 10_000_000_000;
 /// Files here are memory, though no process need have mapped them.
 const SHM: &str = "/dev/shm";
 
+/// Looks between two readings of the limits that a process has for itself.
+const LOOKS_PER_LIMITS: u32 = 8;
+
 /// Everything around the run.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
@@ -33,6 +36,8 @@ pub(crate) struct Surroundings {
     cgroup_root: Utf8PathBuf,
     reader: Reader,
     limits: Limits,
+    /// The process whose own limits were read last, and in how many looks they are read again.
+    limited: Option<(u32, u32)>,
     machine_kills_before: Option<u64>,
     levels: VecDeque<Look>,
     next_cache_ns: u64,
@@ -66,6 +71,12 @@ struct Look {
     machine: Option<(u64, u64)>,
 }
 
+/// Size of a file system, in bytes.
+fn size(path: &str) -> Option<u64> {
+    let found = rustix::fs::statvfs(path).ok()?;
+    Some(found.f_blocks * found.f_frsize)
+}
+
 /// Bytes taken in a file system.
 fn taken(path: &str) -> Option<u64> {
     let found = rustix::fs::statvfs(path).ok()?;
@@ -87,23 +98,52 @@ impl Surroundings {
             proc_root: proc_root.to_owned(),
             cgroup_root: cgroup_root.to_owned(),
             reader,
-            limits: Limits { physical_bytes, budget_bytes: budget, ..Limits::default() },
+            limits: Limits {
+                physical_bytes,
+                budget_bytes: budget,
+                shm_bytes: size(SHM),
+                ..Limits::default()
+            },
+            limited: None,
             machine_kills_before,
             levels: VecDeque::new(),
             next_cache_ns: 0,
             resident: 0,
         };
         surroundings.measure();
+        surroundings.read_limits_of(std::process::id());
         surroundings
     }
 
     /// Goes after a process into its control group: what starts the program may put it into one of its own
-    /// (`systemd-run`, `cgexec`, a batch system). The limits if they are others now.
+    /// (`systemd-run`, `cgexec`, a batch system), and reads the limits that it has for itself (`ulimit`). The limits if
+    /// they are others now.
     pub(crate) fn follow(&mut self, pid: u32) -> Option<Limits> {
-        let table = self.reader.process(pid, "cgroup").ok().filter(|table| *table != self.table)?.to_vec();
         let before = self.limits;
-        self.enter(table);
+        let table = self.reader.process(pid, "cgroup").ok().filter(|table| *table != self.table);
+        if let Some(table) = table.map(<[u8]>::to_vec) {
+            self.enter(table);
+        }
+        self.read_limits_of(pid);
         (self.limits != before).then_some(self.limits)
+    }
+
+    /// Limits that a process has for itself, now and then: it may set others.
+    fn read_limits_of(&mut self, pid: u32) {
+        let wait = self.limited.filter(|(known, _)| *known == pid).map_or(0, |(_, wait)| wait);
+        if wait > 0 {
+            self.limited = Some((pid, wait - 1));
+            return;
+        }
+        self.limited = Some((pid, LOOKS_PER_LIMITS));
+        // A process that has ended has none to read.
+        if let Ok(limits) = self.reader.process(pid, "limits") {
+            self.limits.each = ProcessLimits {
+                address_space_bytes: line(limits, "Max address space"),
+                data_bytes: line(limits, "Max data size"),
+                open_files: line(limits, "Max open files"),
+            };
+        }
     }
 
     fn enter(&mut self, table: Vec<u8>) {

@@ -28,6 +28,7 @@ pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
     }
     let life = folder.as_deref().unwrap_or(&run);
     let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
+    let options = TextOptions { full: args.full, ..options };
     let text = if let Some(file) = &args.lines {
         by_line(life, Some(file.as_str()).filter(|file| !file.is_empty()), args.format, &options)?
     } else if args.from.is_some() || args.to.is_some() {

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_report::Report;
+use caulk_report::{Report, TextOptions};
 use caulk_supervise::Outcome;
 
 use super::live::live;
@@ -117,10 +117,11 @@ fn deliver(
     if let Some(path) = &args.report_json {
         results.push(files::write(path, &json));
     }
-    let show = || printer.say(&caulk_report::text(report, &printer.options()));
+    let text = |options| caulk_report::text(report, &TextOptions { full: args.full, ..options });
+    let show = || printer.say(&text(printer.options()));
     match &args.report {
         Some(path) => {
-            let written = files::write(path, caulk_report::text(report, &printer::file_options()));
+            let written = files::write(path, text(printer::file_options()));
             results.push(written.inspect_err(|_| show()));
         }
         None => show(),

@@ -95,7 +95,8 @@ fn without_graphs(suspect: &Suspect<'_>, growth: &Growth) -> Option<String> {
     let share = value_share(contents);
     let stays = suspect.kind != ContainerKind::Graph && share >= MUCH_STAYS;
     stays.then(|| {
-        let (rate, unit) = (Bytes::signed(share * growth.bytes_per_unit), unit_name(growth.unit));
+        let all = growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit);
+        let (rate, unit) = (Bytes::signed(share * all), unit_name(growth.unit));
         format!("the values themselves stay, {rate} per {unit}: keep fewer of them, or less of each, as well")
     })
 }
@@ -163,9 +164,7 @@ fn message(
         0 => container,
         others => format!("{container} (in {} places)", others + 1),
     };
-    let own = growth.in_use_per_unit.map(|own| Bytes(own as u64));
-    let pages = own.map_or_else(String::new, |own| format!(" of resident memory ({own} in use)"));
-    let rate = Bytes::signed(growth.bytes_per_unit);
+    let rate = Bytes::signed(growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit));
     let count = |noun: &str| counted(growth.elements_per_unit, noun);
     let what = match suspect.kind {
         ContainerKind::Graph => {
@@ -190,7 +189,7 @@ fn message(
     };
     let why = beyond_class(suspect).map(|(why, _)| why).or(end);
     let why = why.unwrap_or_else(|| suspect.class.summary());
-    format!("{what}, {rate} per {unit}{pages}: {why}")
+    format!("{what}, {rate} per {unit}: {why}")
 }
 
 /// `1 element`, `2.5 elements`, `0.02 elements`, with as many digits as the number means.

@@ -27,6 +27,8 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .some_u64("malloc_bytes", each().map(|s| Some(s.counted?.malloc_bytes)))
         .some_u64("malloc_blocks", each().map(|s| Some(s.counted?.blocks)))
         .some_u64("arena_bytes", each().map(|s| Some(s.counted?.arena_bytes)))
+        .some_u64("address_space_bytes", each().map(|s| s.address_space_bytes))
+        .some_u64("data_bytes", each().map(|s| s.data_bytes))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -38,6 +40,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let cpu_ns = cells.some_u64("cpu_ns")?;
     let (malloc, blocks) = (cells.some_u64("malloc_bytes")?, cells.u64("malloc_blocks")?);
     let arenas = cells.u64("arena_bytes")?;
+    let (address, data) = (cells.some_u64("address_space_bytes")?, cells.some_u64("data_bytes")?);
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let sample = Sample {
             time_ns: time_ns(row),
@@ -55,6 +58,8 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
                 blocks: blocks(row),
                 arena_bytes: arenas(row),
             }),
+            address_space_bytes: address(row),
+            data_bytes: data(row),
         };
         Row { order: order(row), record: Record::Sample(sample) }
     }));

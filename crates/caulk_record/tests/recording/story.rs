@@ -290,6 +290,7 @@ pub(crate) fn looks(second: u64, pid: u32) -> impl Iterator<Item = Item> {
                 blocks: 1_000_000 + noise(n) % 50_000,
                 arena_bytes: 90_000_000,
             }),
+            ..Sample::default()
         };
         let system = SystemSample {
             time_ns: time_ns + 1,
