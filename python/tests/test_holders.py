@@ -33,7 +33,9 @@ def test_the_line_at_which_memory_runs_out_is_named_after_seconds(run_caulk):
     program = PROGRAMS / "memory_runs_out.py"
     run = run_caulk(program)
     assert run.code == 1 and "MemoryError" in run.stderr
-    assert run.report["run"]["ending"] == {"kind": "memory-error", "type": "MemoryError"}, run.told()
+    ending = run.report["run"]["ending"]
+    limit = {"kind": "rlimit_as", "bytes": 700 << 20}
+    assert ending == {"kind": "memory-error", "type": "MemoryError", "limit": limit}, run.told()
     finding = run.alarms[0]
     assert finding["sites"][0]["line"] == marked_line(program) and finding["container"] == "kept", run.told()
     assert "memory ran out" in finding["message"], run.told()

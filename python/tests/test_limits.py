@@ -26,6 +26,15 @@ for _ in range(12):
     caulk.epoch()
 """
 
+REFUSED = """\
+import resource, time
+import torch
+
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+time.sleep(3)
+torch.ones(3 << 30)
+"""
+
 
 def test_memory_runs_into_the_limit_of_the_address_space(run_caulk):
     run = run_caulk(GROWS.format(name="RLIMIT_AS"))
@@ -50,3 +59,15 @@ def test_open_files_lead_where_their_limit_is_reached_first(run_caulk):
     assert run.report["outlook"]["sentence"].startswith("The number of open files grows by 2 per epoch"), run.told()
     assert "the limit of 120 open files (`ulimit -n`)" in " ".join(run.stderr.split()), run.told()
     assert run.alarms[0]["class"] == "file-handles-grow", run.told()
+
+
+def test_a_program_that_is_refused_memory_has_run_out_of_it(run_caulk):
+    run = run_caulk(REFUSED)
+    assert run.report["run"]["ending"] == {
+        "kind": "memory-error",
+        "type": "RuntimeError",
+        "asked_bytes": 12 << 30,
+        "limit": {"kind": "rlimit_as", "bytes": 8 << 30},
+    }, run.told()
+    first = " ".join(run.stderr.split())
+    assert "as it asked for 12.0 GB, at the limit of a process's address space (`ulimit -v`, 8.00 GB)" in first

@@ -46,7 +46,8 @@ fn says_so(error: &Bound<'_, PyAny>) -> bool {
 
 /// The first of its arguments, if that is a text.
 fn text(error: &Bound<'_, PyAny>) -> Option<String> {
-    let arguments = member(error.py().get_type::<PyBaseException>().as_any(), "args")?;
+    // The descriptor of `BaseException` itself: a class of the program's may have its own `args`.
+    let arguments = error.py().get_type::<PyBaseException>().getattr("args").ok()?;
     let arguments = arguments.call_method1("__get__", (error,)).ok()?.cast_into::<PyTuple>().ok()?;
     let first = arguments.get_item(0).ok()?.cast_into::<PyString>().ok()?;
     Some(first.to_string_lossy().into_owned())

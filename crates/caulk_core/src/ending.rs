@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::Limit;
+
 /// The kinds of ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -38,4 +40,7 @@ pub struct Ending {
     /// Bytes that were asked for and not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_bytes: Option<u64>,
+    /// The limit that memory ran into, if it ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
 }

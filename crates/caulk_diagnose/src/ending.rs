@@ -1,7 +1,9 @@
 //! How the program ended: by the command's end, and by the last error that an agent saw nobody catch.
 
 use caulk_core::wire::{Message, Uncaught};
-use caulk_core::{Death, Ending, EndingKind, Kill, Recording, Role};
+use caulk_core::{Death, Ending, EndingKind, Kill, Limit, Recording, Role, Series};
+
+use crate::limits;
 
 /// The message of torch if the system gives its CPU allocator no memory.
 const REFUSED: &str = "can't allocate memory";
@@ -9,23 +11,40 @@ const REFUSED: &str = "can't allocate memory";
 /// How a run ended; `None` while it runs, or if nobody saw its end.
 pub fn ending(recording: &Recording) -> Option<Ending> {
     let death = recording.info.death.as_ref()?;
-    let error = last_error(recording).filter(|_| death.code.is_some_and(|code| code != 0));
+    let failed = death.code.is_some_and(|code| code != 0);
+    let (pid, error) = last_error(recording).filter(|_| failed).unzip();
+    let kind = kind(death, error);
+    let asked_bytes = error.and_then(|error| asked_bytes(&error.text));
     Some(Ending {
-        kind: kind(death, error),
+        kind,
         exception: error.and_then(|error| error.types.first().cloned()),
         signal: death.signal,
-        asked_bytes: error.and_then(|error| asked_bytes(&error.text)),
+        asked_bytes,
+        limit: reached(recording, kind, pid, asked_bytes.unwrap_or(0)),
     })
 }
 
+/// The limit that memory ran into. A process is refused memory at the limits that it has for itself, and killed at those
+/// of the machine and the control group.
+fn reached(recording: &Recording, kind: EndingKind, pid: Option<u32>, asked_bytes: u64) -> Option<Limit> {
+    match kind {
+        EndingKind::MemoryError => limits::refused(recording, pid?, asked_bytes),
+        EndingKind::CudaOutOfMemory => {
+            limits::room(recording, pid, Series::CudaAllocated).map(|(limit, _)| limit)
+        }
+        EndingKind::OomKill => limits::killed(recording),
+        _ => None,
+    }
+}
+
 /// The last one of a process that trains: what ends a helper need not end the program.
-fn last_error(recording: &Recording) -> Option<&Uncaught> {
+fn last_error(recording: &Recording) -> Option<(u32, &Uncaught)> {
     let trains = |pid: u32| {
         let record = recording.processes.iter().find(|record| record.pid == pid);
         record.is_none_or(|record| matches!(record.role, Role::Main | Role::Rank))
     };
     recording.events.iter().rev().filter(|event| trains(event.pid)).find_map(|event| match &event.message {
-        Message::Uncaught(error) => Some(error),
+        Message::Uncaught(error) => Some((event.pid, error)),
         _ => None,
     })
 }

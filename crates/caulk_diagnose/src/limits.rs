@@ -8,6 +8,9 @@ use crate::gpu;
 /// nanoseconds.
 const ENDING_NS: u64 = 2_000_000_000;
 
+/// Part of a limit within which a process is near it.
+const NEAR: f64 = 0.05;
+
 /// A limit, where it is, and what is left below it: in bytes, of open files their number.
 type Room = (LimitKind, u64, u64);
 
@@ -30,6 +33,19 @@ pub(crate) fn room(recording: &Recording, pid: Option<u32>, series: Series) -> O
 /// Whether each process has this limit for itself, and does not share it with others.
 pub(crate) const fn of_each_process(kind: LimitKind) -> bool {
     matches!(kind, LimitKind::RlimitAs | LimitKind::RlimitData | LimitKind::Fds)
+}
+
+/// The limit at which a process was refused so many bytes: the nearest that it has for itself, if it was near it.
+pub(crate) fn refused(recording: &Recording, pid: u32, asked_bytes: u64) -> Option<Limit> {
+    let (kind, bytes, room) = own(recording, pid).min_by_key(|(_, _, room)| *room)?;
+    let near = asked_bytes.max((NEAR * bytes as f64) as u64);
+    (room <= near).then_some(Limit { kind, bytes })
+}
+
+/// The limit at which the kernel killed: the nearest of the host's that is not a budget.
+pub(crate) fn killed(recording: &Recording) -> Option<Limit> {
+    let nearest = of_kernel(recording)?.into_iter().flatten().min_by_key(|(_, _, room)| *room);
+    nearest.map(|(kind, bytes, _)| Limit { kind, bytes })
 }
 
 /// The limits that a process has for itself.
@@ -68,19 +84,25 @@ fn last(recording: &Recording, pid: u32, used: fn(&Sample) -> Option<u64>) -> Op
 /// The nearest limit of the host's memory, with the limit and what is left below it, in bytes.
 fn host(recording: &Recording) -> Option<Room> {
     let (limits, last) = (&recording.info.limits, before_the_end(&recording.system)?);
+    let budget = limits
+        .budget_bytes
+        .map(|limit| (LimitKind::Budget, limit, limit.saturating_sub(last.tree_rss_bytes)));
+    of_kernel(recording)?.into_iter().chain([budget]).flatten().min_by_key(|(_, _, room)| *room)
+}
+
+/// The limits that the kernel keeps: of the control group and of the machine.
+fn of_kernel(recording: &Recording) -> Option<[Option<Room>; 2]> {
+    let (limits, last) = (&recording.info.limits, before_the_end(&recording.system)?);
     // What the kernel gives back before it kills takes no room. It is not read at every look.
     let cache = recording.system.iter().rev().find_map(|look| look.cgroup_cache_bytes).unwrap_or(0);
     let cgroup = limits
         .cgroup_bytes
         .zip(last.cgroup_bytes)
         .map(|(limit, used)| (LimitKind::Cgroup, limit, limit.saturating_sub(used.saturating_sub(cache))));
-    let budget = limits
-        .budget_bytes
-        .map(|limit| (LimitKind::Budget, limit, limit.saturating_sub(last.tree_rss_bytes)));
     // Not known where the head of a recording is damaged.
     let physical = Some((LimitKind::Physical, limits.physical_bytes, last.available_bytes));
     let physical = physical.filter(|(_, limit, _)| *limit > 0);
-    [cgroup, budget, physical].into_iter().flatten().min_by_key(|(_, _, room)| *room)
+    Some([cgroup, physical])
 }
 
 /// The fullest of the last looks: a later one may have met processes that were just going.

@@ -59,7 +59,9 @@ fn failed(ending: Option<&Ending>, code: i32, after: &str) -> String {
     let asked = asked.map_or_else(String::new, |bytes| format!(" as it asked for {}", Bytes(bytes)));
     match (ending.map(|ending| ending.kind), name) {
         (Some(EndingKind::MemoryError), Some(name)) => {
-            format!("The program ran out of memory {after}{asked}: {name}.")
+            let limit = ending.and_then(|ending| ending.limit);
+            let limit = limit.map_or_else(String::new, |limit| format!(", at {}", words::limit(limit)));
+            format!("The program ran out of memory {after}{asked}{limit}: {name}.")
         }
         (Some(EndingKind::CudaOutOfMemory), Some(name)) => {
             format!(
@@ -85,6 +87,9 @@ fn signal(number: i32, kill: Option<Kill>, after: &str) -> String {
 }
 
 /// Whether memory running out ended it.
-pub(crate) fn out_of_memory(death: Option<&Death>) -> bool {
-    matches!(death, Some(Death { kill: Some(Kill::Oom | Kill::ProbablyOom), .. }))
+pub(crate) fn out_of_memory(report: &Report) -> bool {
+    let killed = matches!(report.info.death, Some(Death { kill: Some(Kill::Oom | Kill::ProbablyOom), .. }));
+    let refused =
+        |ending: &Ending| matches!(ending.kind, EndingKind::MemoryError | EndingKind::CudaOutOfMemory);
+    killed || report.ending.as_ref().is_some_and(refused)
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{Bytes, Series, Severity, State, Verdict};
+use caulk_core::wire::NoteCode;
+use caulk_core::{Bytes, Note, Series, Severity, State, Verdict};
 
 use crate::outlook::{Outlook, outlook};
 use crate::page::{Page, Tone};
@@ -69,7 +70,7 @@ fn lives(page: &mut Page, report: &Report) {
 
 fn answer(page: &mut Page, report: &Report) {
     let end = death::end(report);
-    let died_of_memory = death::out_of_memory(report.info.death.as_ref());
+    let died_of_memory = death::out_of_memory(report);
     if let Some(end) = &end {
         page.prose((Tone::Plain, ""), end.tone, &end.sentence);
         if !end.detail.is_empty() {
@@ -176,7 +177,7 @@ fn places(page: &mut Page, report: &Report) {
         })
         .collect();
     let suspects = suspects.len();
-    let advice = match (suspects, death::out_of_memory(report.info.death.as_ref())) {
+    let advice = match (suspects, death::out_of_memory(report)) {
         (0, true) => "No container or line is known that held the memory when it died.".to_owned(),
         (1, true) => "What held memory when it died:".to_owned(),
         (_, true) => "What held memory when it died, the most harmful first:".to_owned(),
@@ -189,7 +190,10 @@ fn places(page: &mut Page, report: &Report) {
 /// Writes the problems and the notes for which there is room, in lines.
 fn notes(page: &mut Page, report: &Report, room: usize) {
     let problems = report.problems.iter().map(|problem| ("problem: ", Tone::Warn, problem));
-    let notes = report.notes.iter().map(|note| ("note: ", Tone::Strong, &note.text));
+    // The first line says it.
+    let known = |note: &&Note| note.code == NoteCode::MemoryError && death::out_of_memory(report);
+    let notes = report.notes.iter().filter(|note| !known(note));
+    let notes = notes.map(|note| ("note: ", Tone::Strong, &note.text));
     let mut shown: Vec<&str> = Vec::new();
     let mut left_out = 0;
     let mut part = page.part();
