@@ -16,6 +16,7 @@ mod layers;
 mod libpython;
 mod libraries;
 mod licences;
+mod names;
 mod package;
 mod process;
 mod programs;

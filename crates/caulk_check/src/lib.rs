@@ -1,6 +1,6 @@
 //! Checking a project: what a linter does around its rules.
 //!
-//! Texts and settings in, an [`Outcome`] out. Which rules are on, what comments suppress, what a baseline already
+//! Texts and settings in, an [`CheckOutcome`] out. Which rules are on, what comments suppress, what a baseline already
 //! knows, and which fixes are applied together. Knows no files, terminals or formats.
 
 mod baseline;
@@ -13,5 +13,5 @@ mod suppress;
 pub use baseline::{Baseline, Entry};
 pub use fix::{Applied, Fixed, MAX_ROUNDS, Refused, Texts, fix};
 pub use nearest::nearest;
-pub use outcome::{Job, Outcome, check, outcome};
+pub use outcome::{CheckOutcome, Job, check, outcome};
 pub use selection::{Selection, UnknownRule};

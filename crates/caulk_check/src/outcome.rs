@@ -36,7 +36,7 @@ impl<'a> Job<'a> {
 
 /// What was found in the files that were asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct CheckOutcome {
     /// Leak patterns, in order of files and lines.
     pub diagnostics: Vec<Diagnostic>,
     /// Suppressions that silence nothing, or name no rule.
@@ -48,7 +48,7 @@ pub struct Outcome {
 }
 
 /// Analyses a project and reports on the files that were asked for.
-pub fn check(mut job: Job<'_>) -> Outcome {
+pub fn check(mut job: Job<'_>) -> CheckOutcome {
     let suppressions = suppressions(&job);
     // Sources of a large project are not held twice.
     let project = Project::new(std::mem::take(&mut job.sources));
@@ -56,7 +56,7 @@ pub fn check(mut job: Job<'_>) -> Outcome {
 }
 
 /// Reports on an analysis of the job's sources.
-pub fn outcome(job: &Job<'_>, analysis: &Analysis) -> Outcome {
+pub fn outcome(job: &Job<'_>, analysis: &Analysis) -> CheckOutcome {
     report(job, suppressions(job), analysis)
 }
 
@@ -65,8 +65,12 @@ fn suppressions(job: &Job<'_>) -> BTreeMap<String, Suppressions> {
     sources.map(|source| (source.path.clone(), Suppressions::new(&source.path, &source.text))).collect()
 }
 
-fn report(job: &Job<'_>, mut suppressions: BTreeMap<String, Suppressions>, analysis: &Analysis) -> Outcome {
-    let mut outcome = Outcome::default();
+fn report(
+    job: &Job<'_>,
+    mut suppressions: BTreeMap<String, Suppressions>,
+    analysis: &Analysis,
+) -> CheckOutcome {
+    let mut outcome = CheckOutcome::default();
     for mut diagnostic in caulk_rules::check(analysis, &job.selection.rules()) {
         let Some(file) = diagnostic.sites.first().map(|site| site.file.as_str()) else { continue };
         let Some(comments) = suppressions.get_mut(file) else { continue };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_check::{Fixed, Job, Outcome, Selection, Texts, check, fix};
+use caulk_check::{CheckOutcome, Fixed, Job, Selection, Texts, check, fix};
 use caulk_core::Applicability;
 use caulk_python::SourceFile;
 use caulk_rules::RULES;
@@ -15,7 +15,7 @@ fn programs() -> impl Iterator<Item = String> {
     fenced.filter_map(|block| block.strip_prefix("python")?.split_once('\n').map(|(_, code)| code.to_owned()))
 }
 
-fn fixed(text: &str) -> Fixed<Outcome> {
+fn fixed(text: &str) -> Fixed<CheckOutcome> {
     let mut selection = Selection::none();
     assert_eq!(selection.add(&["all".to_owned()]), Ok(()));
     let look = |texts: &Texts| {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 
 pub use error::CleanError;
-pub use plan::{Kept, LATELY, Old, Plan, plan};
+pub use plan::{Cleanup, Kept, LATELY, Old, plan};
 pub use remove::{Removed, remove};
 
 /// What is asked for.

@@ -36,7 +36,7 @@ pub struct Kept {
 
 /// What [`crate::remove`] would do.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct Cleanup {
     /// The project's root, without links.
     pub root: Utf8PathBuf,
     /// Folders that were gone through, relative to the root: those asked for that are there, without any inside another.
@@ -49,7 +49,7 @@ pub struct Plan {
     pub kept: Vec<Kept>,
 }
 
-impl Plan {
+impl Cleanup {
     /// Bytes that removing everything frees.
     pub fn bytes(&self) -> u64 {
         self.old.iter().map(|old| old.bytes).sum()
@@ -75,7 +75,7 @@ impl Plan {
 ///
 /// # Errors
 /// If a folder lies outside the project or is a link, or git cannot say what it tracks.
-pub fn plan(request: &Request) -> Result<Plan, CleanError> {
+pub fn plan(request: &Request) -> Result<Cleanup, CleanError> {
     let unreadable = |cause| CleanError::Root { root: request.root.clone(), cause };
     let root = request.root.canonicalize_utf8().map_err(unreadable)?;
     let mut folders = Vec::new();
@@ -90,7 +90,7 @@ pub fn plan(request: &Request) -> Result<Plan, CleanError> {
         keep: patterns(&root, &request.keep)?,
         now: SystemTime::now(),
         older_than: request.older_than,
-        plan: Plan { root, ..Plan::default() },
+        plan: Cleanup { root, ..Cleanup::default() },
     };
     Ok(walk.run(&folders))
 }
@@ -132,11 +132,11 @@ struct Walk {
     keep: Gitignore,
     now: SystemTime,
     older_than: Duration,
-    plan: Plan,
+    plan: Cleanup,
 }
 
 impl Walk {
-    fn run(mut self, folders: &[Utf8PathBuf]) -> Plan {
+    fn run(mut self, folders: &[Utf8PathBuf]) -> Cleanup {
         for folder in folders {
             // A folder inside another one was gone through with it.
             let inside = |other: &Utf8PathBuf| other != folder && folder.starts_with(other);

@@ -5,7 +5,7 @@ use std::io;
 
 use camino::Utf8Path;
 
-use crate::Plan;
+use crate::Cleanup;
 
 /// What was removed.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub struct Removed {
 }
 
 /// Removes what a plan lists; goes on where one file cannot be removed.
-pub fn remove(plan: &Plan) -> Removed {
+pub fn remove(plan: &Cleanup) -> Removed {
     let mut removed = Removed::default();
     for old in &plan.old {
         match remove_file(&plan.root, &old.path) {

@@ -2,7 +2,7 @@
 
 use caulk_core::wire::Unit;
 use caulk_core::{Limit, ProcessRef, Series, State, Verdict};
-use caulk_growth::{Judgement, Options, Point, Stretches, forecast, judge, judge_certain};
+use caulk_growth::{JudgeOptions, Judgement, Point, Stretches, forecast, judge, judge_certain};
 
 use crate::units::{self, Scale};
 
@@ -31,22 +31,25 @@ pub(crate) struct Baselines {
     points: Vec<Point>,
     /// Units that one of them stands for.
     length: f64,
-    options: Options,
+    options: JudgeOptions,
 }
 
 impl Baselines {
     pub(crate) fn of(readings: Vec<Point>, scale: Scale) -> Self {
         if scale.unit == Unit::Epoch {
-            let options = Options::default();
+            let options = JudgeOptions::default();
             let length = scale.spacing;
             let (effect, share) = (options.minimum_effect / length, options.relative_effect / length);
-            let options = Options { minimum_effect: effect, relative_effect: share, ..options };
+            let options = JudgeOptions { minimum_effect: effect, relative_effect: share, ..options };
             return Self { scale, points: readings, length, options };
         }
         let stretches = Stretches::of(&readings);
         let span = stretches.span().max(1.0);
-        let options =
-            if scale.unit == Unit::Steps { Options::for_steps(span) } else { Options::for_seconds(span) };
+        let options = if scale.unit == Unit::Steps {
+            JudgeOptions::for_steps(span)
+        } else {
+            JudgeOptions::for_seconds(span)
+        };
         Self { scale, points: stretches.baselines, length: stretches.length, options }
     }
 

@@ -2,7 +2,7 @@
 
 use caulk_core::wire::{Boundary, Unit};
 use caulk_core::{Recording, Series, State, Verdict};
-use caulk_growth::{Judgement, Options};
+use caulk_growth::{JudgeOptions, Judgement};
 
 use crate::baselines::{Baselines, open};
 use crate::children::Children;
@@ -117,7 +117,7 @@ fn within_epochs(
         Unit::Steps => between(|boundary| boundary.steps as f64),
         _ => between(|boundary| boundary.time_ns as f64 / 1e9),
     };
-    let missing = Options::default().minimum_boundaries.saturating_sub(epochs.len()) as f64;
+    let missing = JudgeOptions::default().minimum_boundaries.saturating_sub(epochs.len()) as f64;
     open(&judgement, baselines.count_of(missing * length), "rises within its first epochs; their ends decide")
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CheckState {
     /// As it should be.
     Good,
     /// It could not be found out.
@@ -22,7 +22,7 @@ pub struct Check {
     /// Stable name: `memory`, `swap`, `shared-memory`.
     pub name: &'static str,
     /// How it came out.
-    pub state: State,
+    pub state: CheckState,
     /// What was found, with figures.
     pub text: String,
     /// What to do; empty where there is nothing to do.
@@ -32,7 +32,7 @@ pub struct Check {
 impl Check {
     pub(crate) fn new(
         name: &'static str,
-        state: State,
+        state: CheckState,
         text: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
@@ -40,6 +40,6 @@ impl Check {
     }
 
     pub(crate) fn good(name: &'static str, text: impl Into<String>) -> Self {
-        Self::new(name, State::Good, text, "")
+        Self::new(name, CheckState::Good, text, "")
     }
 }

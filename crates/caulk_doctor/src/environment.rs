@@ -1,13 +1,13 @@
 //! Variables that change how memory is handled.
 
-use crate::Machine;
-use crate::check::{Check, State};
+use crate::HostFacts;
+use crate::check::{Check, CheckState};
 
 /// A variable, the values that do harm (none: any), how bad that is, and what it does.
 struct Known {
     name: &'static str,
     values: &'static [&'static str],
-    state: State,
+    state: CheckState,
     harm: &'static str,
 }
 
@@ -17,43 +17,43 @@ const KNOWN: [Known; 7] = [
     Known {
         name: "PYTORCH_NO_CUDA_MEMORY_CACHING",
         values: &["1"],
-        state: State::Problem,
+        state: CheckState::Problem,
         harm: "every GPU tensor asks the driver for its memory: very slow, for debugging alone",
     },
     Known {
         name: "CUDA_LAUNCH_BLOCKING",
         values: &["1"],
-        state: State::Advice,
+        state: CheckState::Advice,
         harm: "every GPU operation waits for its end: slow, for debugging alone",
     },
     Known {
         name: "PYTHONMALLOC",
         values: &["debug", "malloc_debug", "pymalloc_debug"],
-        state: State::Advice,
+        state: CheckState::Advice,
         harm: "every small object takes tens of bytes more",
     },
     Known {
         name: "PYTHONDEVMODE",
         values: &["1"],
-        state: State::Advice,
+        state: CheckState::Advice,
         harm: "debug hooks around every allocation",
     },
     Known {
         name: "PYTHONTRACEMALLOC",
         values: &[],
-        state: State::Advice,
+        state: CheckState::Advice,
         harm: "every allocation is traced: twice the time, and memory of its own",
     },
     Known {
         name: "MALLOC_CHECK_",
         values: &["1", "2", "3"],
-        state: State::Advice,
+        state: CheckState::Advice,
         harm: "malloc checks itself: slow",
     },
     Known {
         name: "MALLOC_PERTURB_",
         values: &[],
-        state: State::Advice,
+        state: CheckState::Advice,
         harm: "malloc fills every block: memory that would only be reserved becomes resident",
     },
 ];
@@ -63,7 +63,7 @@ pub fn variables() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().map(|known| known.name)
 }
 
-pub(crate) fn checks(machine: &Machine) -> Vec<Check> {
+pub(crate) fn checks(machine: &HostFacts) -> Vec<Check> {
     let harmful = KNOWN.iter().filter_map(|known| {
         let value = machine.variables.get(known.name)?;
         let bad = known.values.is_empty() || known.values.contains(&value.as_str());
@@ -92,8 +92,8 @@ mod tests {
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let found: Vec<_> =
-            checks(&Machine { variables, ..Machine::default() }).iter().map(|c| c.state).collect();
-        assert_eq!(found, [State::Problem, State::Advice]);
-        assert_eq!(checks(&Machine::default())[0].state, State::Good);
+            checks(&HostFacts { variables, ..HostFacts::default() }).iter().map(|c| c.state).collect();
+        assert_eq!(found, [CheckState::Problem, CheckState::Advice]);
+        assert_eq!(checks(&HostFacts::default())[0].state, CheckState::Good);
     }
 }

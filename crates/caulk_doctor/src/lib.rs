@@ -1,6 +1,6 @@
 //! Is this machine fit for a training? Figures in, advice out.
 //!
-//! Knows no files and starts nothing: [`Machine`] says what was read, [`checks`] what follows from it. [`slurm`] reads the
+//! Knows no files and starts nothing: [`HostFacts`] says what was read, [`checks`] what follows from it. [`slurm`] reads the
 //! account of a job, [`logs`] finds out-of-memory messages.
 
 mod check;
@@ -12,12 +12,12 @@ mod machine;
 mod memory;
 pub mod slurm;
 
-pub use check::{Check, State};
+pub use check::{Check, CheckState};
 pub use environment::variables;
-pub use machine::{Gpu, Machine, Python, Space};
+pub use machine::{GpuFacts, HostFacts, Python, Space};
 
 /// Everything that can be said of a machine, in an order in which people ask.
-pub fn checks(machine: &Machine) -> Vec<Check> {
+pub fn checks(machine: &HostFacts) -> Vec<Check> {
     let mut checks = memory::checks(machine);
     checks.extend(limits::checks(machine));
     checks.extend(gpu::checks(machine));

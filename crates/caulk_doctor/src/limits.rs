@@ -2,21 +2,21 @@
 
 use caulk_core::Bytes;
 
-use crate::Machine;
-use crate::check::{Check, State};
+use crate::HostFacts;
+use crate::check::{Check, CheckState};
 
 /// Open files that a training with workers gets by with.
 const FILES: u64 = 4096;
 /// Processes and threads of a user.
 const PROCESSES: u64 = 4096;
 
-pub(crate) fn checks(machine: &Machine) -> Vec<Check> {
+pub(crate) fn checks(machine: &HostFacts) -> Vec<Check> {
     let mut checks = Vec::new();
     let limit = |name: &str| machine.limits.get(name).copied();
     checks.push(match limit("nofile") {
         Some(files) if files < FILES => Check::new(
             "open-files",
-            State::Advice,
+            CheckState::Advice,
             format!("{files} at most"),
             "each batch from a worker may take open files (`Too many open files`): `ulimit -n 65536`, or \
              `torch.multiprocessing.set_sharing_strategy('file_system')`",
@@ -27,7 +27,7 @@ pub(crate) fn checks(machine: &Machine) -> Vec<Check> {
     if let Some(processes) = limit("nproc").filter(|processes| *processes < PROCESSES) {
         checks.push(Check::new(
             "processes",
-            State::Advice,
+            CheckState::Advice,
             format!("{processes} processes and threads at most"),
             "workers and their threads count: `ulimit -u`, or fewer of them",
         ));
@@ -36,7 +36,7 @@ pub(crate) fn checks(machine: &Machine) -> Vec<Check> {
         if let Some(bytes) = limit(name) {
             checks.push(Check::new(
                 "ulimit",
-                State::Problem,
+                CheckState::Problem,
                 format!("the {what} is limited to {}", Bytes(bytes)),
                 "CUDA and memory maps reserve far more than they use: lift it (`ulimit -v unlimited`, `ulimit -d unlimited`) \
                  and limit memory by a control group",
@@ -46,7 +46,7 @@ pub(crate) fn checks(machine: &Machine) -> Vec<Check> {
     if let Some(quota) = machine.quota.filter(|quota| *quota + 0.5 < machine.processors as f64) {
         checks.push(Check::new(
             "processors",
-            State::Advice,
+            CheckState::Advice,
             format!("{} are seen, but the control group grants the time of {quota:.1}", machine.processors),
             format!(
                 "threads and workers would be throttled: `OMP_NUM_THREADS={}`, and as many workers at most",
@@ -65,20 +65,20 @@ mod tests {
 
     #[test]
     fn limits_that_stop_trainings() {
-        let machine = Machine {
+        let machine = HostFacts {
             limits: [("nofile", 1024), ("nproc", 100), ("as", 8 << 30)]
                 .map(|(name, limit)| (name.to_owned(), limit))
                 .into(),
             processors: 64,
             quota: Some(4.0),
-            ..Machine::default()
+            ..HostFacts::default()
         };
         let found: Vec<_> = checks(&machine).iter().map(|check| (check.name, check.state)).collect();
         let expected = [
-            ("open-files", State::Advice),
-            ("processes", State::Advice),
-            ("ulimit", State::Problem),
-            ("processors", State::Advice),
+            ("open-files", CheckState::Advice),
+            ("processes", CheckState::Advice),
+            ("ulimit", CheckState::Problem),
+            ("processors", CheckState::Advice),
         ];
         assert_eq!(found, expected);
     }

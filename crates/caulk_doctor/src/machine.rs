@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A machine, as the process sees it that a training would be started from. Sizes in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Machine {
+pub struct HostFacts {
     /// Physical memory, and how much of it can be had without swapping.
     pub memory: Option<Space>,
     /// Swap, and how much of it is free.
@@ -60,12 +60,12 @@ pub struct Python {
     /// Threads that torch would use for one operation.
     pub threads: Option<usize>,
     /// The GPUs that torch sees.
-    pub gpus: Vec<Gpu>,
+    pub gpus: Vec<GpuFacts>,
 }
 
 /// A GPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gpu {
+pub struct GpuFacts {
     /// `NVIDIA GeForce GTX 1650`.
     pub name: String,
     /// Memory, in bytes.

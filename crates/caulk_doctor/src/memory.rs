@@ -2,7 +2,7 @@
 
 use caulk_core::Bytes;
 
-use crate::{Check, Machine, Space, State};
+use crate::{Check, CheckState, HostFacts, Space};
 
 /// Free memory below which hardly any training of torch's fits, in bytes: torch alone takes a half of it.
 const LITTLE: u64 = 2 << 30;
@@ -15,7 +15,7 @@ const CONTAINER: u64 = 64 << 20;
 /// Room on a disk below which checkpoints are likely to fail, in bytes.
 const DISK: u64 = 5 << 30;
 
-pub(crate) fn checks(machine: &Machine) -> Vec<Check> {
+pub(crate) fn checks(machine: &HostFacts) -> Vec<Check> {
     let mut checks = vec![memory(machine.memory), swap(machine)];
     checks.extend(machine.cgroup.map(|limit| cgroup(limit, machine.memory)));
     checks.push(shared(machine.shared_memory));
@@ -23,7 +23,7 @@ pub(crate) fn checks(machine: &Machine) -> Vec<Check> {
     checks.extend(machine.overcommit.filter(|mode| *mode == 2).map(|_| {
         Check::new(
             "overcommit",
-            State::Advice,
+            CheckState::Advice,
             "the kernel grants no more memory than there is (vm.overcommit_memory = 2)",
             "forking workers of a large process may fail; start them by `spawn` or `forkserver`, or use 0",
         )
@@ -38,12 +38,12 @@ fn of(space: Space) -> String {
 fn memory(space: Option<Space>) -> Check {
     let name = "memory";
     let Some(space) = space else {
-        return Check::new(name, State::Unknown, "/proc/meminfo cannot be read", "");
+        return Check::new(name, CheckState::Unknown, "/proc/meminfo cannot be read", "");
     };
     if space.free < LITTLE {
         return Check::new(
             name,
-            State::Problem,
+            CheckState::Problem,
             of(space),
             "end what is not needed, or train elsewhere: importing torch and a small model takes a gigabyte",
         );
@@ -51,7 +51,7 @@ fn memory(space: Option<Space>) -> Check {
     if (space.free as f64) < TAKEN * space.total as f64 {
         return Check::new(
             name,
-            State::Advice,
+            CheckState::Advice,
             of(space),
             "other programs hold more than half: `ps aux --sort -rss | head`",
         );
@@ -59,9 +59,9 @@ fn memory(space: Option<Space>) -> Check {
     Check::good(name, of(space))
 }
 
-fn swap(machine: &Machine) -> Check {
+fn swap(machine: &HostFacts) -> Check {
     let name = "swap";
-    let Some(space) = machine.swap else { return Check::new(name, State::Unknown, "not known", "") };
+    let Some(space) = machine.swap else { return Check::new(name, CheckState::Unknown, "not known", "") };
     if space.total == 0 {
         // Whoever has a limit of a control group is killed there whatever swap there is.
         return Check::good(name, "none: at the end of memory the kernel kills at once");
@@ -69,7 +69,7 @@ fn swap(machine: &Machine) -> Check {
     if space.free < space.total / 2 {
         return Check::new(
             name,
-            State::Advice,
+            CheckState::Advice,
             of(space),
             "memory has run out before: what is swapped makes training many times slower; find out what took it",
         );
@@ -83,7 +83,7 @@ fn cgroup(limit: Space, memory: Option<Space>) -> Check {
         format!("{} left below the control group's limit of {}{all}", Bytes(limit.free), Bytes(limit.total));
     if limit.free < LITTLE {
         let advice = "ask the scheduler or the container for more (`--mem`, `--memory`), or begin with less";
-        return Check::new("cgroup", State::Problem, text, advice);
+        return Check::new("cgroup", CheckState::Problem, text, advice);
     }
     Check::good("cgroup", text)
 }
@@ -93,7 +93,7 @@ fn shared(space: Option<Space>) -> Check {
     let Some(space) = space else {
         return Check::new(
             name,
-            State::Problem,
+            CheckState::Problem,
             "there is no /dev/shm",
             "`DataLoader` workers hand batches over through it: mount it, or use `num_workers=0`",
         );
@@ -101,8 +101,8 @@ fn shared(space: Option<Space>) -> Check {
     let advice = "batches of `DataLoader` workers lie there; give the container more (`docker run --shm-size=8g` or \
                   `--ipc=host`), remove what others left in /dev/shm, or use fewer workers";
     let state = match space.free {
-        free if free <= CONTAINER => State::Problem,
-        free if free < SHARED => State::Advice,
+        free if free <= CONTAINER => CheckState::Problem,
+        free if free < SHARED => CheckState::Advice,
         _ => return Check::good(name, of(space)),
     };
     Check::new(name, state, of(space), advice)
@@ -113,7 +113,7 @@ fn disk(path: &str, space: Space) -> Check {
     if space.free >= DISK {
         return Check::good("disk", text);
     }
-    let state = if space.free < DISK / 10 { State::Problem } else { State::Advice };
+    let state = if space.free < DISK / 10 { CheckState::Problem } else { CheckState::Advice };
     Check::new(
         "disk",
         state,
@@ -126,43 +126,44 @@ fn disk(path: &str, space: Space) -> Check {
 mod tests {
     use super::*;
 
-    fn state(machine: &Machine, name: &str) -> Option<State> {
+    fn state(machine: &HostFacts, name: &str) -> Option<CheckState> {
         checks(machine).iter().find(|check| check.name == name).map(|check| check.state)
     }
 
     #[test]
     fn a_container_with_its_usual_shared_memory_is_a_problem_for_workers() {
         for (free, expected) in
-            [(64 << 20, State::Problem), (512 << 20, State::Advice), (8 << 30, State::Good)]
+            [(64 << 20, CheckState::Problem), (512 << 20, CheckState::Advice), (8 << 30, CheckState::Good)]
         {
-            let machine = Machine { shared_memory: Some(Space { total: free, free }), ..Machine::default() };
+            let machine =
+                HostFacts { shared_memory: Some(Space { total: free, free }), ..HostFacts::default() };
             assert_eq!(state(&machine, "shared-memory"), Some(expected), "{free}");
         }
-        assert_eq!(state(&Machine::default(), "shared-memory"), Some(State::Problem));
+        assert_eq!(state(&HostFacts::default(), "shared-memory"), Some(CheckState::Problem));
     }
 
     #[test]
     fn the_nearest_limit_counts() {
-        let machine = Machine {
+        let machine = HostFacts {
             memory: Some(Space { total: 256 << 30, free: 200 << 30 }),
             cgroup: Some(Space { total: 8 << 30, free: 1 << 30 }),
-            ..Machine::default()
+            ..HostFacts::default()
         };
-        assert_eq!(state(&machine, "memory"), Some(State::Good));
-        assert_eq!(state(&machine, "cgroup"), Some(State::Problem));
-        assert_eq!(state(&Machine::default(), "memory"), Some(State::Unknown));
+        assert_eq!(state(&machine, "memory"), Some(CheckState::Good));
+        assert_eq!(state(&machine, "cgroup"), Some(CheckState::Problem));
+        assert_eq!(state(&HostFacts::default(), "memory"), Some(CheckState::Unknown));
     }
 
     #[test]
     fn disks_and_swap_that_are_nearly_full() {
-        let machine = Machine {
+        let machine = HostFacts {
             swap: Some(Space { total: 4 << 30, free: 1 << 30 }),
             disks: [("/data".to_owned(), Space { total: 100 << 30, free: 1 << 30 })].into(),
             overcommit: Some(2),
-            ..Machine::default()
+            ..HostFacts::default()
         };
         for name in ["swap", "disk", "overcommit"] {
-            assert_eq!(state(&machine, name), Some(State::Advice), "{name}");
+            assert_eq!(state(&machine, name), Some(CheckState::Advice), "{name}");
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Fields that are asked for, in this order (sacct(1), "Job Accounting Fields"); the name is last: it may contain
 /// `|` and line ends.
-pub const FIELDS: &str = "JobID,State,ExitCode,Elapsed,ReqMem,MaxRSS,MaxVMSize,AllocTRES,JobName";
+pub const FIELDS: &str = "JobID,CheckState,ExitCode,Elapsed,ReqMem,MaxRSS,MaxVMSize,AllocTRES,JobName";
 
 /// One job or one of its steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

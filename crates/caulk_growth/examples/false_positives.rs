@@ -10,7 +10,7 @@
 mod generators;
 
 use caulk_core::State;
-use caulk_growth::{Options, Point, judge, judge_certain};
+use caulk_growth::{JudgeOptions, Point, judge, judge_certain};
 use generators::{EXACT_KINDS, KINDS, Kind, Random};
 
 /// Bytes per epoch that exact readings must show.
@@ -21,7 +21,7 @@ const LENGTHS: [u32; 5] = [5, 8, 12, 16, 30];
 fn main() {
     let series = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1000_u32);
     println!("{series} series of each kind; shares by number of boundaries");
-    let judged = |points: &[Point]| judge(points, &Options::default()).state;
+    let judged = |points: &[Point]| judge(points, &JudgeOptions::default()).state;
     let level = |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus);
     table("judged `grows`", KINDS, series, |points| judged(points) == State::Grows);
     table("judged not to grow", KINDS, series, |points| level(judged(points)));

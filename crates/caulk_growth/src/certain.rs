@@ -8,7 +8,7 @@ use caulk_core::State;
 
 use crate::judge::judge;
 use crate::series::Series;
-use crate::{Judgement, Options, Point};
+use crate::{JudgeOptions, Judgement, Point};
 
 /// Certainty that is asked of a trend this small.
 const LEVEL: f64 = 0.99;
@@ -25,7 +25,7 @@ const THIRD: usize = 3;
 pub fn judge_certain(points: &[Point], effect: f64) -> Option<Judgement> {
     let skipped = beginning(points);
     let points = &points[skipped..];
-    let options = Options {
+    let options = JudgeOptions {
         level: LEVEL,
         minimum_effect: effect,
         relative_effect: 0.0,
@@ -47,7 +47,7 @@ fn beginning(points: &[Point]) -> usize {
 }
 
 /// Does the last third of what was judged rise as fast as what came before it, and by what is asked?
-fn lasts(points: &[Point], warmup: usize, options: &Options) -> bool {
+fn lasts(points: &[Point], warmup: usize, options: &JudgeOptions) -> bool {
     let series = Series::new(points, options);
     let start = ((warmup as f64 / series.per_entry).round() as usize).min(series.len().saturating_sub(1));
     let (times, values) = (&series.times[start..], &series.values[start..]);

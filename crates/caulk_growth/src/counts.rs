@@ -3,12 +3,12 @@
 use caulk_core::State;
 
 use crate::series::Series;
-use crate::{Judgement, Options, Point, judge, shape};
+use crate::{JudgeOptions, Judgement, Point, judge, shape};
 
 /// Judges a length, or another exact count, at boundaries: `grows` where it rose at most of them and did so lately,
 /// `plateaus` where it rose and stopped (a buffer that filled). Three readings are enough.
 pub fn judge_counts(points: &[Point]) -> Judgement {
-    let options = Options { minimum_effect: 0.0, relative_effect: 0.0, ..Options::default() };
+    let options = JudgeOptions { minimum_effect: 0.0, relative_effect: 0.0, ..JudgeOptions::default() };
     let series = Series::new(points, &options);
     let base = judge(points, &options);
     let verdict =

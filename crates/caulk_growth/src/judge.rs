@@ -4,7 +4,7 @@ use caulk_core::State;
 
 use crate::series::Series;
 use crate::shape::{self, STOPPED};
-use crate::{Judgement, Options, Point, rank};
+use crate::{JudgeOptions, Judgement, Point, rank};
 
 /// Readings that must remain after the warm-up: three rates show a steady rise, two do not.
 const FEWEST_JUDGED: usize = 4;
@@ -26,7 +26,7 @@ const TREAD: f64 = 0.05;
 /// Judges baselines in order of their time.
 ///
 /// Readings that are not finite are ignored, and of several at the same time the last counts.
-pub fn judge(points: &[Point], options: &Options) -> Judgement {
+pub fn judge(points: &[Point], options: &JudgeOptions) -> Judgement {
     let options = sane(options);
     let series = Series::new(points, &options);
     let direct = judge_series(&series, &options);
@@ -87,10 +87,10 @@ pub fn forecast(judgement: &Judgement, current: f64, limit: f64) -> Option<[f64;
     Some([(left / high).min(f64::MAX), (left / low).min(f64::MAX)])
 }
 
-fn sane(options: &Options) -> Options {
+fn sane(options: &JudgeOptions) -> JudgeOptions {
     let level = if options.level.is_finite() { options.level.clamp(0.5, 0.9999) } else { 0.95 };
     let effect = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
-    Options {
+    JudgeOptions {
         level,
         minimum_effect: effect(options.minimum_effect),
         relative_effect: effect(options.relative_effect),
@@ -112,7 +112,7 @@ struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    fn new(series: &'a Series, start: usize, options: &Options) -> Self {
+    fn new(series: &'a Series, start: usize, options: &JudgeOptions) -> Self {
         let (times, values) = (&series.times[start..], &series.values[start..]);
         let (slope, interval) = rank::theil_sen(times, values, options.level);
         let rates = series.rates().split_off(start.min(series.len().saturating_sub(1)));
@@ -167,7 +167,7 @@ impl<'a> Judged<'a> {
     }
 }
 
-fn judge_series(series: &Series, options: &Options) -> Judgement {
+fn judge_series(series: &Series, options: &JudgeOptions) -> Judgement {
     if series.len() < options.minimum_boundaries {
         let judged = Judged::new(series, 0, options);
         let more = (options.minimum_boundaries - series.len()) as u32;

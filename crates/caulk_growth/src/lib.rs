@@ -21,7 +21,7 @@ mod within;
 pub use certain::judge_certain;
 pub use counts::judge_counts;
 pub use judge::{forecast, judge};
-pub use options::Options;
+pub use options::JudgeOptions;
 pub use stretches::Stretches;
 pub use within::{Epoch, Within, judge_within};
 

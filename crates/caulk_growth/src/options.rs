@@ -5,7 +5,7 @@ const MIB: f64 = 1024.0 * KIB;
 
 /// What is asked of a series before it `grows`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct JudgeOptions {
     /// Confidence level of the test for a trend and of the interval.
     pub level: f64,
     /// Growth per unit below which nothing is said, in the unit of the values.
@@ -19,7 +19,7 @@ pub struct Options {
     pub equal_phases: bool,
 }
 
-impl Default for Options {
+impl Default for JudgeOptions {
     /// For bytes at the ends of epochs: 95 %, 256 KiB or 0.05 % per epoch, five epochs.
     fn default() -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl JudgeOptions {
     /// For bytes read within `span` optimizer steps: 1 MiB or 0.2 % over all of them together, and six readings, since
     /// steps begin with what settles.
     ///

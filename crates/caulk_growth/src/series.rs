@@ -1,6 +1,6 @@
 //! Readings put in order and made dimensionless, so that nothing after it can overflow.
 
-use crate::{Options, Point, rank};
+use crate::{JudgeOptions, Point, rank};
 
 /// More readings than this are thinned: the tests look at pairs.
 const MOST: usize = 96;
@@ -30,7 +30,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    pub(crate) fn new(points: &[Point], options: &Options) -> Self {
+    pub(crate) fn new(points: &[Point], options: &JudgeOptions) -> Self {
         let ordered = ordered(points);
         let readings = ordered.len();
         let thinned = thin(&ordered);

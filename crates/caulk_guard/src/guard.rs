@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::ladder::{Fullest, Heights, Ladder, Rung};
-use crate::{Limit, Room};
+use crate::{GuardLimit, Room};
 
 /// What the program is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,7 +267,7 @@ impl Guard {
             return fullest.room.is_full().then(|| self.too_early(now_ns, standing));
         }
         // Time is needed for a checkpoint that is asked for. What lies on a GPU grows in leaps, that tell no rate.
-        let no_time = !self.can_save || fullest.room.limit == Limit::Gpu;
+        let no_time = !self.can_save || fullest.room.limit == GuardLimit::Gpu;
         let needed = if no_time { 0.0 } else { self.saving_s };
         let rung = fullest.rung(&self.ladder, needed, pressure);
         let has_just_saved = rung >= Rung::Checkpoint && !self.can_save && self.has_young_checkpoint(now_ns);

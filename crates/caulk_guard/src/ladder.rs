@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::growth::Growth;
-use crate::{Limit, Room};
+use crate::{GuardLimit, Room};
 
 /// How far it has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +80,7 @@ impl Ladder {
 /// Where memory stands against each limit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Heights {
-    all: BTreeMap<Limit, Height>,
+    all: BTreeMap<GuardLimit, Height>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn check(share: f64, seconds: Option<f64>, pressure: Option<f64>, expected: Rung) {
-        let room = Room { limit: Limit::Budget, used: 0, most: 1 };
+        let room = Room { limit: GuardLimit::Budget, used: 0, most: 1 };
         let fullest = Fullest { room, share, headroom: 1, seconds };
         assert_eq!(fullest.rung(&Ladder::USUAL, 5.0, pressure), expected, "{share} {seconds:?} {pressure:?}");
     }
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn what_the_training_needs_anyway_is_no_headroom() {
         let mut heights = Heights::default();
-        let room = |used| [Room { limit: Limit::Budget, used, most: 1000 }];
+        let room = |used| [Room { limit: GuardLimit::Budget, used, most: 1000 }];
         heights.read(1, &room(950), true);
         heights.read(2, &room(900), true);
         heights.read(3, &room(930), false);

@@ -17,12 +17,12 @@ pub use agreement::{Agreement, Move};
 pub use checkpoint::{Checkpoint, choose};
 pub use guard::{Action, Answer, Guard, Standing, Wish};
 pub use ladder::{Ladder, Rung};
-pub use lives::{Decision, End, Life, Lives, is_out_of_memory};
+pub use lives::{Decision, End, EndedLife, Lives, is_out_of_memory};
 pub use resume::{Resume, ResumeError};
 
 /// What limits the memory of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Limit {
+pub enum GuardLimit {
     /// `--budget`: the anonymous and shared memory of the process tree.
     Budget,
     /// `--gpu-budget`: what torch has reserved on GPUs.
@@ -35,7 +35,7 @@ pub enum Limit {
     AddressSpace,
 }
 
-impl Limit {
+impl GuardLimit {
     /// For people.
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// What limits it.
-    pub limit: Limit,
+    pub limit: GuardLimit,
     /// In use.
     pub used: u64,
     /// The most that may be.

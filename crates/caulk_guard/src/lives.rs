@@ -23,7 +23,7 @@ pub enum End {
 
 /// One life, over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Life {
+pub struct EndedLife {
     /// How it ended.
     pub end: End,
     /// It made a newer checkpoint, or passed the end of an epoch where no checkpoints are known.
@@ -72,7 +72,7 @@ impl Lives {
     }
 
     /// What follows a life.
-    pub fn after(&mut self, life: Life) -> Decision {
+    pub fn after(&mut self, life: EndedLife) -> Decision {
         // A life that fails before its first step may have been given a broken checkpoint.
         let unborn = !life.stepped && life.has_older;
         let again = match life.end {
@@ -122,10 +122,10 @@ pub fn is_out_of_memory(types: &[String], text: &str) -> bool {
 mod tests {
     use super::*;
 
-    const LIFE: Life =
-        Life { end: End::Stopped, progressed: true, stepped: true, has_older: false, resumable: true };
+    const LIFE: EndedLife =
+        EndedLife { end: End::Stopped, progressed: true, stepped: true, has_older: false, resumable: true };
 
-    fn check(life: Life, expected: Decision) {
+    fn check(life: EndedLife, expected: Decision) {
         assert_eq!(Lives::new(3).after(life), expected, "{life:?}");
     }
 
@@ -136,32 +136,33 @@ mod tests {
     #[test]
     fn ends_for_want_of_memory_are_followed_by_another_life() {
         for end in [End::Stopped, End::Killed, End::OutOfMemory] {
-            check(Life { end, ..LIFE }, restart(0, false));
-            check(Life { end, resumable: false, ..LIFE }, Decision::NothingToResume);
+            check(EndedLife { end, ..LIFE }, restart(0, false));
+            check(EndedLife { end, resumable: false, ..LIFE }, Decision::NothingToResume);
         }
     }
 
     #[test]
     fn other_ends_are_final() {
         for end in [End::Finished, End::DoesNotFit, End::Told, End::Failed] {
-            check(Life { end, ..LIFE }, Decision::Over);
-            check(Life { end, progressed: false, ..LIFE }, Decision::Over);
+            check(EndedLife { end, ..LIFE }, Decision::Over);
+            check(EndedLife { end, progressed: false, ..LIFE }, Decision::Over);
         }
     }
 
     #[test]
     fn a_checkpoint_that_does_not_load_is_passed_over() {
-        let unborn = Life { end: End::Failed, progressed: false, stepped: false, has_older: true, ..LIFE };
+        let unborn =
+            EndedLife { end: End::Failed, progressed: false, stepped: false, has_older: true, ..LIFE };
         check(unborn, restart(1, true));
-        check(Life { end: End::Killed, ..unborn }, restart(1, true));
-        check(Life { end: End::Told, ..unborn }, Decision::Over);
-        check(Life { has_older: false, ..unborn }, Decision::Over);
+        check(EndedLife { end: End::Killed, ..unborn }, restart(1, true));
+        check(EndedLife { end: End::Told, ..unborn }, Decision::Over);
+        check(EndedLife { has_older: false, ..unborn }, Decision::Over);
     }
 
     #[test]
     fn restarts_without_progress_are_counted_and_come_later_and_later() {
         let mut lives = Lives::new(3);
-        let wasted = Life { progressed: false, ..LIFE };
+        let wasted = EndedLife { progressed: false, ..LIFE };
         assert_eq!([1, 2, 3].map(|_| lives.after(wasted)), [1, 2, 4].map(|seconds| restart(seconds, false)));
         assert_eq!(lives.clone().after(wasted), Decision::GiveUp(3));
         assert_eq!(lives.after(LIFE), restart(0, false));

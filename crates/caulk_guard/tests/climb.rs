@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caulk_guard::{Action, Answer, Guard, Ladder, Limit, Room, Wish};
+use caulk_guard::{Action, Answer, Guard, GuardLimit, Ladder, Room, Wish};
 
 const MB: u64 = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
@@ -52,7 +52,7 @@ fn play(program: Program, seconds: u64) -> Vec<(&'static str, u64)> {
             let answer = if wish == Wish::Cleanup { Answer::Freed(program.frees) } else { Answer::Saved };
             guard.answered(now, wish, answer);
         }
-        let room = Room { limit: Limit::Budget, used, most: 1000 * MB };
+        let room = Room { limit: GuardLimit::Budget, used, most: 1000 * MB };
         for action in guard.read(now, &[room], None) {
             if let Action::Ask(wish, _) = action {
                 asked = Some((now, wish));
@@ -157,7 +157,7 @@ fn loading_is_no_leak() {
         if second > 90 {
             guard.stepped(now, second * 10);
         }
-        let room = Room { limit: Limit::Budget, used: 10 * MB * second.min(90), most: 1000 * MB };
+        let room = Room { limit: GuardLimit::Budget, used: 10 * MB * second.min(90), most: 1000 * MB };
         done.extend(guard.read(now, &[room], None).into_iter().map(word));
     }
     assert_eq!(done, [""; 0]);
@@ -185,7 +185,7 @@ fn a_program_that_saves_by_itself_is_ended_when_it_has() {
     guard.can(false, true);
     guard.stepped(0, 30);
     let read = |guard: &mut Guard, second: u64, used: u64| {
-        let room = Room { limit: Limit::Budget, used: used * MB, most: 1000 * MB };
+        let room = Room { limit: GuardLimit::Budget, used: used * MB, most: 1000 * MB };
         guard.read(second * SECOND, &[room], None).into_iter().map(word).collect::<Vec<_>>()
     };
     assert_eq!(read(&mut guard, 0, 0), [""; 0]);
@@ -203,7 +203,7 @@ fn after_a_word_from_outside_nothing_is_asked_for() {
     let mut guard = Guard::new(Ladder::USUAL, Duration::from_secs(10), 0);
     guard.can(true, true);
     guard.stepped(0, 30);
-    let room = |used| [Room { limit: Limit::Budget, used: used * MB, most: 1000 * MB }];
+    let room = |used| [Room { limit: GuardLimit::Budget, used: used * MB, most: 1000 * MB }];
     guard.read(SECOND, &room(100), None);
     guard.told_to_end(2 * SECOND);
     assert_eq!(guard.read(3 * SECOND, &room(1200), None), []);

@@ -21,7 +21,7 @@ const MOST_PROCESSES: usize = 1 << 14;
 
 /// A recording that is made in memory alone.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct RecordingInMemory {
     thin: Thin,
     next_order: u64,
     now_ns: u64,
@@ -32,7 +32,7 @@ pub struct Held {
     lost: u64,
 }
 
-impl Held {
+impl RecordingInMemory {
     /// Takes a look at a process.
     pub fn sample(&mut self, sample: &Sample) {
         self.take(Record::Sample(*sample));
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_long_run_is_thinned_evenly_and_keeps_its_beginning_and_end() {
-        let mut held = Held::default();
+        let mut held = RecordingInMemory::default();
         let seconds = 200_000_u64;
         for second in 0..seconds {
             for pid in [1, 2] {
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_agents_say_is_bounded_too() {
-        let mut held = Held::default();
+        let mut held = RecordingInMemory::default();
         let hello = caulk_core::wire::Hello { executable: "x".repeat(1 << 20), ..Default::default() };
         for time_ns in 0..100 {
             held.event(&AgentEvent { time_ns, pid: 1, message: Message::from(hello.clone()) });
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_last_record_of_a_process_counts() {
-        let mut held = Held::default();
+        let mut held = RecordingInMemory::default();
         let process = |pid, last_ns| ProcessRecord { pid, last_ns, ..ProcessRecord::default() };
         for record in [process(1, 5), process(2, 6), process(1, 9)] {
             held.process(&record);

@@ -17,7 +17,7 @@
 //!
 //! The ring is written, not mapped: a store into a mapped page of a full disk is a SIGBUS, a `write` an error.
 //!
-//! Where no disk has room, [`Held`] keeps a recording in memory until its report is made.
+//! Where no disk has room, [`RecordingInMemory`] keeps a recording in memory until its report is made.
 //!
 //! Nothing is synced: a recording survives the death of any process, not that of the machine.
 //!
@@ -48,7 +48,7 @@ mod writer;
 
 pub use entry::RunEntry;
 pub use error::{Candidate, HomeError, ReadError, WriteError};
-pub use held::Held;
+pub use held::RecordingInMemory;
 pub use home::{HOME_VARIABLE, home, list, make_home, new_run_folder, resolve, run_name};
 pub use private::{refuse_foreign, write_file};
 pub use reader::{read, read_info};

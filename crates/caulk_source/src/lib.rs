@@ -1,6 +1,6 @@
 //! Python sources on disk: which files belong to a project, what they say, and writing them back.
 //!
-//! A file named on the command line belongs to a project ([`Root`]), and the whole project is read: what is kept alive
+//! A file named on the command line belongs to a project ([`ProjectRoot`]), and the whole project is read: what is kept alive
 //! is decided by callers and callees in other files. Knows nothing of rules or findings.
 
 mod encoding;
@@ -18,5 +18,5 @@ pub use excluded::Excludes;
 pub use names::{Names, absolute};
 pub use plain::{PlainError, read as read_plain};
 pub use read::{Document, read};
-pub use roots::{Extent, Group, MissingPath, Root, group};
+pub use roots::{Extent, MissingPath, ProjectPaths, ProjectRoot, group};
 pub use walk::files;

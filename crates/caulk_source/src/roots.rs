@@ -13,7 +13,7 @@ const MARKERS: [&str; 5] = ["pyproject.toml", "setup.cfg", "setup.py", ".git", "
 
 /// Where a project begins, and how much of that folder is the project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Root {
+pub struct ProjectRoot {
     /// Absolute path of the folder from which imports of the project start.
     pub folder: Utf8PathBuf,
     /// What of it belongs to the project.
@@ -35,9 +35,9 @@ pub enum Extent {
 
 /// Paths that the user named, with the project around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct ProjectPaths {
     /// The project.
-    pub root: Root,
+    pub root: ProjectRoot,
     /// Absolute paths of the files and folders that were named in it.
     pub named: Vec<Utf8PathBuf>,
 }
@@ -51,19 +51,19 @@ pub struct MissingPath(pub Utf8PathBuf);
 ///
 /// # Errors
 /// [`MissingPath`] for the first path that is not there.
-pub fn group(directory: &Utf8Path, paths: &[Utf8PathBuf]) -> Result<Vec<Group>, MissingPath> {
-    let mut groups: BTreeMap<Root, Vec<Utf8PathBuf>> = BTreeMap::new();
+pub fn group(directory: &Utf8Path, paths: &[Utf8PathBuf]) -> Result<Vec<ProjectPaths>, MissingPath> {
+    let mut groups: BTreeMap<ProjectRoot, Vec<Utf8PathBuf>> = BTreeMap::new();
     for path in paths {
         let named = absolute(directory, path);
         if !named.exists() {
             return Err(MissingPath(path.clone()));
         }
-        groups.entry(Root::of(directory, &named)).or_default().push(named);
+        groups.entry(ProjectRoot::of(directory, &named)).or_default().push(named);
     }
-    Ok(groups.into_iter().map(|(root, named)| Group { root, named }).collect())
+    Ok(groups.into_iter().map(|(root, named)| ProjectPaths { root, named }).collect())
 }
 
-impl Root {
+impl ProjectRoot {
     /// The project of a file or folder. Inside the working directory's project it is that project, so that naming one
     /// file of it and naming all of it mean the same.
     pub fn of(directory: &Utf8Path, named: &Utf8Path) -> Self {
@@ -127,7 +127,7 @@ mod tests {
 
     fn check(files: &[&str], directory: &str, named: &str, folder: &str, extent: &Extent) {
         let (_guard, top) = tree(files);
-        let root = Root::of(&absolute(&top, directory.into()), &top.join(named));
+        let root = ProjectRoot::of(&absolute(&top, directory.into()), &top.join(named));
         assert_eq!(root.folder.strip_prefix(&top).unwrap(), folder, "{named}");
         let extent = match extent {
             Extent::Package(name) => Extent::Package(top.join(name)),

@@ -9,10 +9,10 @@ use caulk_core::Problem;
 
 use crate::excluded::{self, Excludes};
 use crate::ignored::Rules;
-use crate::roots::{Extent, Root};
+use crate::roots::{Extent, ProjectRoot};
 
 /// Absolute paths of a project's Python files and notebooks, sorted; folders that cannot be read are problems.
-pub fn files(root: &Root, excludes: &Excludes) -> (Vec<Utf8PathBuf>, Vec<Problem>) {
+pub fn files(root: &ProjectRoot, excludes: &Excludes) -> (Vec<Utf8PathBuf>, Vec<Problem>) {
     let mut found = Found::default();
     match &root.extent {
         Extent::Folder => found.walk(&root.folder, excludes),
@@ -131,7 +131,7 @@ mod tests {
         }
         let patterns: Vec<String> = excludes.iter().map(ToString::to_string).collect();
         let excludes = Excludes::new(&top, &patterns).unwrap();
-        let (files, problems) = files(&Root { folder: top.clone(), extent }, &excludes);
+        let (files, problems) = files(&ProjectRoot { folder: top.clone(), extent }, &excludes);
         let names: Vec<_> = files.iter().map(|file| file.strip_prefix(&top).unwrap().as_str()).collect();
         assert_eq!(names, expected);
         assert_eq!(problems, []);

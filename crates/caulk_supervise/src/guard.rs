@@ -13,7 +13,7 @@ use std::thread;
 use camino::Utf8Path;
 use caulk_core::wire::{self, Command, Finish, Message, Standing};
 use caulk_core::{Death, Kill, Role};
-use caulk_guard::{Action, Answer, Checkpoint, End, Guard, Ladder, Limit, Room, Wish, is_out_of_memory};
+use caulk_guard::{Action, Answer, Checkpoint, End, Guard, GuardLimit, Ladder, Room, Wish, is_out_of_memory};
 use rustix::process::Signal;
 
 use self::asks::{Asks, Way, send};
@@ -159,11 +159,11 @@ impl Watch {
 
     fn rooms(&mut self, now_ns: u64, tree: &mut Tree, around: &mut Surroundings) -> Vec<Room> {
         let levels = self.meter.look(tree, now_ns);
-        let budget = Room { limit: Limit::Budget, used: levels.tree, most: self.settings.budget };
-        let group = around.room_in_group().map(|(used, most)| Room { limit: Limit::Cgroup, used, most });
+        let budget = Room { limit: GuardLimit::Budget, used: levels.tree, most: self.settings.budget };
+        let group = around.room_in_group().map(|(used, most)| Room { limit: GuardLimit::Cgroup, used, most });
         let used = self.standings.values().map(|standing| standing.cuda_reserved_bytes).sum();
         let gpu = self.settings.gpu_budget.and_then(|budget| budget.of(self.gpu_total));
-        let gpu = gpu.map(|most| Room { limit: Limit::Gpu, used, most });
+        let gpu = gpu.map(|most| Room { limit: GuardLimit::Gpu, used, most });
         [budget].into_iter().chain(group).chain(gpu).chain(fullest_of_each(levels.rooms)).collect()
     }
 
@@ -387,7 +387,7 @@ impl Watch {
 
 /// Of limits that each process has for itself, the one that is nearest to being reached.
 fn fullest_of_each(rooms: Vec<Room>) -> impl Iterator<Item = Room> {
-    let mut fullest: BTreeMap<Limit, Room> = BTreeMap::new();
+    let mut fullest: BTreeMap<GuardLimit, Room> = BTreeMap::new();
     for room in rooms {
         let known = fullest.entry(room.limit).or_insert(room);
         if room.most.saturating_sub(room.used) < known.most.saturating_sub(known.used) {

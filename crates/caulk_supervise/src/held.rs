@@ -10,11 +10,11 @@ use crate::signals;
 
 /// They wait in threads that are started while this lives, too.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldSignals {
     file: File,
 }
 
-impl Held {
+impl HeldSignals {
     /// Holds back those that would end or stop the caller. One that is ignored stays so.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Held {
     }
 }
 
-impl AsFd for Held {
+impl AsFd for HeldSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

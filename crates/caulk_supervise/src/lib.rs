@@ -43,7 +43,7 @@ pub use cgroup::room as cgroup_room;
 pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE, LaunchError};
 pub use guard::Checkpoints;
 pub use hard::{HardLimit, Means, NoHardLimit};
-pub use held::Held;
+pub use held::HeldSignals;
 pub use options::{GpuBudget, Guarding, Options, Progress, Restarts};
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 pub use sink::{Guarded, Outcome, RunStart, Sink};

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write as _};
 
 use caulk_core::wire::{Boundary, Phase, Unit};
 use caulk_core::{Beside, Bytes, State};
-use caulk_growth::{Judgement, Options, Point, Stretches, forecast, judge};
+use caulk_growth::{JudgeOptions, Judgement, Point, Stretches, forecast, judge};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
@@ -163,9 +163,9 @@ fn gained(first: Option<Beside>, boundary: &Boundary) -> f64 {
 fn line(series: &Series, boundary: &Boundary, rooms: &[Room]) -> String {
     let points: Vec<Point> = series.points.iter().map(|&(_, point)| point).collect();
     let judged = match boundary.unit {
-        Unit::Epoch => judge(&points, &Options::default()),
-        Unit::Steps => judge_stretches(&points, Options::for_steps),
-        Unit::Seconds => judge_stretches(&points, Options::for_seconds),
+        Unit::Epoch => judge(&points, &JudgeOptions::default()),
+        Unit::Steps => judge_stretches(&points, JudgeOptions::for_steps),
+        Unit::Seconds => judge_stretches(&points, JudgeOptions::for_seconds),
     };
     let (name, per, scale) = match boundary.unit {
         Unit::Epoch => (format!("epoch {}", boundary.index + 1), "epoch", 1.0),
@@ -215,7 +215,7 @@ fn time_left(series: &Series, judged: &Judgement, rooms: &[Room]) -> Option<f64>
 }
 
 /// Steps and seconds are read in the middle of work.
-fn judge_stretches(points: &[Point], options: fn(f64) -> Options) -> Judgement {
+fn judge_stretches(points: &[Point], options: fn(f64) -> JudgeOptions) -> Judgement {
     let stretches = Stretches::of(points);
     judge(&stretches.baselines, &options(stretches.span().max(1.0)))
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask check`: format, lints, types, dependency direction, circles of files, prose, licences.
+//! `cargo xtask check`: format, lints, types, dependency direction, circles of files, names of types, prose, licences.
 
 use crate::circles;
 use crate::clips;
@@ -6,11 +6,12 @@ use crate::console::{self, OrHint};
 use crate::environment::Tools;
 use crate::layers;
 use crate::licences;
+use crate::names;
 use crate::process::Cmd;
 use crate::prose;
 use crate::workspace::Workspace;
 
-/// Check format, lints, types, dependency direction, circles of files, prose and licences
+/// Check format, lints, types, dependency direction, circles of files, names of types, prose and licences
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Put right what can be put right without a person: format and imports
@@ -31,6 +32,8 @@ pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()>
     layers::check(workspace)?;
     console::step("circles of files");
     circles::check(workspace)?;
+    console::step("names of types");
+    names::check(workspace)?;
     console::step("prose");
     prose::check(workspace)?;
     licences::dependencies(workspace, "Cargo.toml")?;

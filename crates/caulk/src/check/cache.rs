@@ -10,7 +10,7 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_check::{Job, Outcome};
+use caulk_check::{CheckOutcome, Job};
 use caulk_source::read_plain;
 
 use crate::files;
@@ -46,7 +46,7 @@ impl Cache {
     }
 
     /// What was found for the same job, else what `look` finds now.
-    pub(crate) fn get(&self, job: Job<'_>, look: impl FnOnce(Job<'_>) -> Outcome) -> Outcome {
+    pub(crate) fn get(&self, job: Job<'_>, look: impl FnOnce(Job<'_>) -> CheckOutcome) -> CheckOutcome {
         let Some(key) = key(&job) else { return look(job) };
         let path = self.folder.join(format!("{key}.json"));
         let kept = read_plain(&path, LONGEST).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -58,7 +58,7 @@ impl Cache {
     }
 
     /// A cache is a help: one that cannot be written is none.
-    fn keep(&self, path: &Utf8Path, outcome: &Outcome) {
+    fn keep(&self, path: &Utf8Path, outcome: &CheckOutcome) {
         // Recordings go there, too: a new home folder is kept out of repositories as a whole.
         if caulk_record::make_home(&self.home).is_err() || fs::create_dir_all(&self.folder).is_err() {
             return;
@@ -170,6 +170,6 @@ mod tests {
         let selection = Selection::standard();
         let job = Job::of_text("a.py", "x = 1", &selection);
         let outcome = Cache::new("/proc/none".into()).get(job, caulk_check::check);
-        assert_eq!(outcome, Outcome::default());
+        assert_eq!(outcome, CheckOutcome::default());
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_check::{Job, Outcome};
+use caulk_check::{CheckOutcome, Job};
 use caulk_core::{LeakClass, Problem};
 use caulk_python::SourceFile;
-use caulk_source::{Document, Extent, Group, Names};
+use caulk_source::{Document, Extent, Names, ProjectPaths};
 
 use super::Settings;
 use super::baseline::Known;
@@ -19,7 +19,7 @@ pub(crate) type Buffers = BTreeMap<Utf8PathBuf, Vec<u8>>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     /// What is new.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: CheckOutcome,
     /// Findings that the baseline knows.
     pub(crate) known: usize,
 }
@@ -43,7 +43,12 @@ pub(crate) struct Project {
 
 impl Project {
     /// Reads the project of some paths.
-    pub(crate) fn load(directory: &Utf8Path, group: &Group, settings: Settings, buffers: &Buffers) -> Self {
+    pub(crate) fn load(
+        directory: &Utf8Path,
+        group: &ProjectPaths,
+        settings: Settings,
+        buffers: &Buffers,
+    ) -> Self {
         let names = Names::new(directory, &group.root.folder);
         let (mut files, mut problems) = caulk_source::files(&group.root, &settings.excludes);
         let wanted = |file: &Utf8Path| group.named.iter().any(|named| file.starts_with(named));
@@ -115,7 +120,7 @@ impl Project {
         self.found(cache.get(self.job(), caulk_check::check), known)
     }
 
-    fn found(&self, mut outcome: Outcome, known: Option<&Known>) -> Found {
+    fn found(&self, mut outcome: CheckOutcome, known: Option<&Known>) -> Found {
         let on_disk = |file: &str| self.names.on_disk(file);
         let known = known.map_or(0, |known| known.take_out(&mut outcome.diagnostics, on_disk));
         Found { outcome, known }

@@ -1,7 +1,7 @@
 //! What is to be checked: paths, standard input, unsaved buffers of an editor.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_source::{Extent, Group, Root, absolute};
+use caulk_source::{Extent, ProjectPaths, ProjectRoot, absolute};
 
 use super::{Buffers, Project, Settings};
 use crate::cli::{FileArgs, RuleArgs};
@@ -33,18 +33,18 @@ pub(crate) fn targets(
 }
 
 /// The project of a file that is not on disk: its folder decides.
-fn of_buffer(directory: &Utf8Path, path: &Utf8Path) -> Group {
+fn of_buffer(directory: &Utf8Path, path: &Utf8Path) -> ProjectPaths {
     let folder = absolute(directory, path.parent().unwrap_or(directory));
     let root = if path.file_name() == Some(STDIN) {
         // Nothing is known of it, so nothing around it is looked at.
-        Root { folder, extent: Extent::Nothing }
+        ProjectRoot { folder, extent: Extent::Nothing }
     } else {
-        match Root::of(directory, &folder) {
-            Root { folder: top, extent: Extent::Folder } if top == folder => {
-                Root { folder, extent: Extent::Scripts }
+        match ProjectRoot::of(directory, &folder) {
+            ProjectRoot { folder: top, extent: Extent::Folder } if top == folder => {
+                ProjectRoot { folder, extent: Extent::Scripts }
             }
             root => root,
         }
     };
-    Group { root, named: vec![path.to_owned()] }
+    ProjectPaths { root, named: vec![path.to_owned()] }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_clean::{Plan, Removed, Request};
+use caulk_clean::{Cleanup, Removed, Request};
 use caulk_core::Bytes;
 use caulk_source::read_plain;
 use serde::Deserialize;
@@ -98,7 +98,7 @@ fn settings(root: &Utf8Path) -> anyhow::Result<Settings> {
     own.clone().try_into().with_context(|| format!("`[tool.caulk.clean]` in `{path}` cannot be used"))
 }
 
-fn table(plan: &Plan, removed: Option<&Removed>) -> String {
+fn table(plan: &Cleanup, removed: Option<&Removed>) -> String {
     let mut lines = Vec::new();
     for folder in &plan.asked {
         let (count, bytes) = plan.of_folder(folder);
@@ -154,7 +154,7 @@ fn files(count: usize) -> String {
     if count == 1 { "1 file".into() } else { format!("{count} files") }
 }
 
-fn document(plan: &Plan, removed: Option<&Removed>) -> Value {
+fn document(plan: &Cleanup, removed: Option<&Removed>) -> Value {
     let old = plan.old.iter().map(|old| json!({ "path": old.path, "bytes": old.bytes })).collect::<Vec<_>>();
     let kept = plan.kept.iter().map(|kept| json!({ "path": kept.path, "why": kept.why })).collect::<Vec<_>>();
     let removed = removed.map(|removed| {

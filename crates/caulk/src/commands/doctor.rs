@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::Bytes;
 use caulk_doctor::logs::{Hit, Kind, scan};
 use caulk_doctor::slurm::Step;
-use caulk_doctor::{Check, State, checks};
+use caulk_doctor::{Check, CheckState, checks};
 use serde_json::json;
 
 use crate::cli::{DoctorArgs, Format};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DoctorArgs, printer: Printer) -> anyhow::Result<i32> {
         let mut machine = doctor::machine();
         machine.python = Some(doctor::python(args.python.as_deref().map(Utf8Path::as_str)));
         let checks = checks(&machine);
-        let found = checks.iter().any(|check| check.state == State::Problem);
+        let found = checks.iter().any(|check| check.state == CheckState::Problem);
         let json = || format!("{:#}\n", json!({ "schema": 1, "checks": checks, "machine": machine }));
         (if args.format == Format::Json { json() } else { table(&checks) }, found)
     };
@@ -56,10 +56,10 @@ pub(crate) fn table(checks: &[Check]) -> String {
     let mut lines = Vec::new();
     for check in checks {
         let state = match check.state {
-            State::Good => "good",
-            State::Unknown => "unknown",
-            State::Advice => "advice",
-            State::Problem => "problem",
+            CheckState::Good => "good",
+            CheckState::Unknown => "unknown",
+            CheckState::Advice => "advice",
+            CheckState::Problem => "problem",
         };
         lines.push(format!("{state:>8}  {:<14} {}", check.name, check.text));
         if !check.advice.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use camino::Utf8Path;
 use caulk_core::Bytes;
-use caulk_guard::{Checkpoint, Decision, End, Life, Lives, Resume, choose};
+use caulk_guard::{Checkpoint, Decision, End, EndedLife, Lives, Resume, choose};
 use caulk_supervise::{Checkpoints, GpuBudget, Guarded, Guarding, HardLimit, Options, Outcome, Restarts};
 
 use super::live::live;
@@ -143,11 +143,11 @@ impl<'a> Series<'a> {
     }
 
     /// What the next life depends on, with the checkpoints that there are now.
-    fn life(&self, guarded: &Guarded, found: &[Checkpoint]) -> Life {
+    fn life(&self, guarded: &Guarded, found: &[Checkpoint]) -> EndedLife {
         let newest = choose(found, None);
         let newer = newest.is_some_and(|newest| Some(newest) != self.before.as_ref());
         let used = self.used.as_ref();
-        Life {
+        EndedLife {
             end: guarded.end,
             progressed: if self.guarding.checkpoints.are_known() { newer } else { guarded.epochs > 0 },
             stepped: guarded.stepped,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use camino::Utf8Path;
-use caulk_doctor::State;
+use caulk_doctor::CheckState;
 use serde_json::json;
 
 use super::doctor::table;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &SelftestArgs, printer: Printer) -> anyhow::Result<i32> 
         python,
     };
     let checks = checks(&found, &seen);
-    let works = checks.iter().all(|check| check.state != State::Problem);
+    let works = checks.iter().all(|check| check.state != CheckState::Problem);
     let text = match args.format {
         Format::Json => format!("{:#}\n", json!({ "schema": 1, "works": works, "checks": checks })),
         Format::Text => {

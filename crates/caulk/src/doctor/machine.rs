@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::thread::available_parallelism;
 
-use caulk_doctor::{Machine, Space, variables};
+use caulk_doctor::{HostFacts, Space, variables};
 use caulk_supervise::Options;
 use rustix::process::{Resource, getrlimit};
 
 /// Everything but the interpreter.
-pub(crate) fn machine() -> Machine {
+pub(crate) fn machine() -> HostFacts {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let space = |total: &str, free: &str| {
         Some(Space { total: kilobytes(&memory, total)?, free: kilobytes(&memory, free)? })
     };
     let limit = caulk_supervise::cgroup_room(&Options::new(Vec::new()));
-    Machine {
+    HostFacts {
         memory: space("MemTotal:", "MemAvailable:"),
         swap: space("SwapTotal:", "SwapFree:"),
         cgroup: limit.map(|(total, free)| Space { total, free }),

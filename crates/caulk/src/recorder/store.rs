@@ -6,12 +6,12 @@ use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::{AgentEvent, GpuSample, ProcessRecord, Recording, RunInfo, Sample, SystemSample};
-use caulk_record::{Held, WriteError, Writer};
+use caulk_record::{RecordingInMemory, WriteError, Writer};
 
 /// A recording that is being made.
 pub(super) enum Store {
     Folder { writer: Box<Writer>, folder: Utf8PathBuf, before: HashSet<OsString> },
-    Memory(Box<Held>),
+    Memory(Box<RecordingInMemory>),
 }
 
 /// One that was made.

@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 use caulk_core::Bytes;
-use caulk_doctor::{Check, Machine, Python, State};
+use caulk_doctor::{Check, CheckState, HostFacts, Python};
 use serde_json::Value;
 
 use super::Seen;
@@ -16,7 +16,7 @@ pub(crate) struct Found {
     /// The interpreter.
     pub(crate) python: Python,
     /// The machine.
-    pub(crate) machine: Machine,
+    pub(crate) machine: HostFacts,
     /// Can the kernel say how long programs wait for memory?
     pub(crate) pressure: bool,
     /// Lines of the program that leak.
@@ -47,19 +47,19 @@ fn report(seen: &[Seen], leak: bool, heap: bool) -> Option<&Value> {
     one.report.as_ref().ok()
 }
 
-fn check(name: &'static str, state: State, text: impl Into<String>, advice: &str) -> Check {
+fn check(name: &'static str, state: CheckState, text: impl Into<String>, advice: &str) -> Check {
     Check { name, state, text: text.into(), advice: advice.into() }
 }
 
 fn good(name: &'static str, text: impl Into<String>) -> Check {
-    check(name, State::Good, text, "")
+    check(name, CheckState::Good, text, "")
 }
 
 fn failed(seen: &Seen) -> Option<Check> {
     let cause = seen.report.as_ref().err()?;
     let heap = if seen.trial.heap { "with" } else { "without" };
     let text = format!("{heap} the heap sampler: {cause}");
-    Some(check("run", State::Problem, text, "`caulk selftest --output DIR` keeps what it said"))
+    Some(check("run", CheckState::Problem, text, "`caulk selftest --output DIR` keeps what it said"))
 }
 
 /// The judgement on the program's memory in use, which only the agent reads.
@@ -68,7 +68,7 @@ fn in_use(report: &Value) -> Option<&Value> {
 }
 
 fn agent(report: Option<&Value>) -> Check {
-    let Some(report) = report else { return check("agent", State::Unknown, "no run to tell by", "") };
+    let Some(report) = report else { return check("agent", CheckState::Unknown, "no run to tell by", "") };
     match in_use(report) {
         Some(verdict) => {
             let text =
@@ -77,7 +77,7 @@ fn agent(report: Option<&Value>) -> Check {
         }
         None => check(
             "agent",
-            State::Problem,
+            CheckState::Problem,
             notes(report),
             "programs are seen from outside alone: no line, no container",
         ),
@@ -94,23 +94,28 @@ fn notes(report: &Value) -> String {
 fn hooks(found: &Found, report: Option<&Value>) -> Check {
     let name = "torch-hooks";
     let Some(torch) = &found.python.torch else {
-        return check(name, State::Unknown, "torch is not installed: the program said its epochs itself", "");
+        return check(
+            name,
+            CheckState::Unknown,
+            "torch is not installed: the program said its epochs itself",
+            "",
+        );
     };
     match report.and_then(in_use).map(|verdict| verdict["unit"].as_str().unwrap_or_default()) {
         Some("epoch") => good(name, format!("torch {torch}: epochs found")),
         Some(_) => check(
             name,
-            State::Problem,
+            CheckState::Problem,
             format!("torch {torch}: no epochs found"),
             "tell them in your loops: `caulk.step()`, `caulk.epoch()`",
         ),
-        None => check(name, State::Unknown, "no run to tell by", ""),
+        None => check(name, CheckState::Unknown, "no run to tell by", ""),
     }
 }
 
 /// Was the leak named with its line?
 fn line(name: &'static str, how: &str, expected: &[u64], report: Option<&Value>) -> Check {
-    let Some(report) = report else { return check(name, State::Unknown, "no run to tell by", "") };
+    let Some(report) = report else { return check(name, CheckState::Unknown, "no run to tell by", "") };
     let found = alarms(report);
     let blamed = found
         .iter()
@@ -122,8 +127,10 @@ fn line(name: &'static str, how: &str, expected: &[u64], report: Option<&Value>)
             let holder = finding["holder"].as_str().unwrap_or("no holder");
             good(name, format!("{how}: the leak was found at its line ({class}, held by `{holder}`)"))
         }
-        (None, Some(_)) => check(name, State::Problem, format!("{how}: another line was blamed"), advice),
-        (None, None) => check(name, State::Problem, format!("{how}: the leak was not found"), advice),
+        (None, Some(_)) => {
+            check(name, CheckState::Problem, format!("{how}: another line was blamed"), advice)
+        }
+        (None, None) => check(name, CheckState::Problem, format!("{how}: the leak was not found"), advice),
     }
 }
 
@@ -134,7 +141,7 @@ fn alarms(report: &Value) -> Vec<&Value> {
 }
 
 fn clean(name: &'static str, how: &str, report: Option<&Value>) -> Check {
-    let Some(report) = report else { return check(name, State::Unknown, "no run to tell by", "") };
+    let Some(report) = report else { return check(name, CheckState::Unknown, "no run to tell by", "") };
     match alarms(report).first() {
         None => good(name, format!("{how}: nothing was found where nothing leaks")),
         Some(finding) => {
@@ -142,7 +149,7 @@ fn clean(name: &'static str, how: &str, report: Option<&Value>) -> Check {
             let text = format!("{how}: {class} was found where nothing leaks");
             check(
                 name,
-                State::Problem,
+                CheckState::Problem,
                 text,
                 "please report it, with what `caulk selftest --output DIR` leaves",
             )
@@ -155,7 +162,7 @@ fn sampler(found: &Found, seen: &[Seen]) -> Check {
     let Some(library) = &found.sampler else {
         return check(
             name,
-            State::Problem,
+            CheckState::Problem,
             "it is not installed",
             "what native code allocates is not told by line",
         );
@@ -166,7 +173,7 @@ fn sampler(found: &Found, seen: &[Seen]) -> Check {
     }
     let why = report(seen, true, true).map_or_else(String::new, |report| format!(": {}", notes(report)));
     let advice = "what native code allocates is not told by line; `--no-heap` leaves it out";
-    check(name, State::Problem, format!("`{library}` sampled nothing{why}"), advice)
+    check(name, CheckState::Problem, format!("`{library}` sampled nothing{why}"), advice)
 }
 
 fn surroundings(found: &Found) -> Vec<Check> {
@@ -181,14 +188,14 @@ fn surroundings(found: &Found) -> Vec<Check> {
     } else {
         check(
             "pressure",
-            State::Unknown,
+            CheckState::Unknown,
             "/proc/pressure/memory cannot be read",
             "levels and forecasts tell without it",
         )
     };
     let gpus: Vec<&str> = found.python.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let gpu = if gpus.is_empty() {
-        check("gpu", State::Unknown, "torch sees none here", "")
+        check("gpu", CheckState::Unknown, "torch sees none here", "")
     } else {
         good("gpu", gpus.join(", "))
     };
@@ -207,7 +214,7 @@ mod tests {
             package: "/caulk".into(),
             sampler: Some("/caulk/sampler.so".into()),
             python: Python { torch: Some("2.11".into()), ..Python::default() },
-            machine: Machine::default(),
+            machine: HostFacts::default(),
             pressure: true,
             leaking: vec![29, 43],
         }
@@ -225,8 +232,11 @@ mod tests {
 
     fn check(seen: &[Seen], problems: &[&str]) {
         let checks = checks(&found(), seen);
-        let bad: Vec<_> =
-            checks.iter().filter(|check| check.state == State::Problem).map(|check| check.name).collect();
+        let bad: Vec<_> = checks
+            .iter()
+            .filter(|check| check.state == CheckState::Problem)
+            .map(|check| check.name)
+            .collect();
         assert_eq!(bad, problems, "{checks:#?}");
     }
 

@@ -7,7 +7,7 @@ use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use caulk_supervise::{EXIT_SIGNAL_BASE, Held};
+use caulk_supervise::{EXIT_SIGNAL_BASE, HeldSignals};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, getpgrp};
 use rustix::stdio::stdin;
@@ -28,7 +28,7 @@ pub(crate) fn listen() -> Option<Keys> {
     if !rustix::termios::isatty(stdin()) {
         return None;
     }
-    let held = Held::back().ok()?;
+    let held = HeldSignals::back().ok()?;
     let keyboard = Arc::new(Mutex::new(Keyboard { before: None, closed: false }));
     lock(&keyboard).take();
     let keys = Keys(Arc::clone(&keyboard));
@@ -49,7 +49,7 @@ fn lock(keyboard: &Mutex<Keyboard>) -> MutexGuard<'_, Keyboard> {
 }
 
 /// Until somebody ends it.
-fn wait(mut held: Held, keyboard: &Mutex<Keyboard>) {
+fn wait(mut held: HeldSignals, keyboard: &Mutex<Keyboard>) {
     loop {
         let listens = lock(keyboard).take();
         let mut files = [PollFd::new(&held, PollFlags::IN), PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];

@@ -1,6 +1,6 @@
 //! The verdict on readings that a program took of itself.
 
-use caulk_growth::{Options, Point, Stretches, judge};
+use caulk_growth::{JudgeOptions, Point, Stretches, judge};
 use pyo3::prelude::*;
 
 /// Readings from which on the lowest of each stretch of steps stand for all of them.
@@ -23,7 +23,7 @@ pub(super) fn judge_bytes(readings: Vec<(f64, f64)>) -> Verdict {
         let span = ends.map_or(1.0, |(first, last)| last.at - first.at);
         (points, span)
     };
-    let judgement = judge(&points, &Options::for_steps(span.max(1.0)));
+    let judgement = judge(&points, &JudgeOptions::for_steps(span.max(1.0)));
     let interval = judgement.interval.map(|[low, high]| (low, high));
     (judgement.state.as_str(), judgement.slope, interval, judgement.more_needed, judgement.text)
 }

@@ -2,7 +2,7 @@
 
 use crate::generators::{EXACT_KINDS, Random};
 use caulk_core::State;
-use caulk_growth::{Options, Point, judge, judge_certain};
+use caulk_growth::{JudgeOptions, Point, judge, judge_certain};
 
 const KB: f64 = 1024.0;
 const EFFECT: f64 = 100e3;
@@ -20,7 +20,7 @@ fn points(rates: &[f64]) -> Vec<Point> {
 
 fn check(rates: &[f64], grows: bool) {
     let points = points(rates);
-    assert_ne!(judge(&points, &Options::default()).state, State::Grows, "{rates:?}");
+    assert_ne!(judge(&points, &JudgeOptions::default()).state, State::Grows, "{rates:?}");
     let got = judge_certain(&points, EFFECT);
     assert_eq!(got.is_some(), grows, "{rates:?}: {got:?}");
     assert!(got.is_none_or(|got| got.state == State::Grows && got.interval.is_some()));

@@ -5,7 +5,7 @@ mod generators;
 mod within;
 
 use caulk_core::State;
-use caulk_growth::{Judgement, Options, Point, forecast, judge, judge_counts};
+use caulk_growth::{JudgeOptions, Judgement, Point, forecast, judge, judge_counts};
 use generators::{KINDS, Random};
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn points(values: &[f64], scale: f64) -> Vec<Point> {
 
 fn judged(mb: &[f64]) -> Judgement {
     let above_base: Vec<f64> = mb.iter().map(|mb| 600.0 + mb).collect();
-    judge(&points(&above_base, MB), &Options::default())
+    judge(&points(&above_base, MB), &JudgeOptions::default())
 }
 
 fn check(mb: &[f64], state: State) {
@@ -187,13 +187,14 @@ fn between_readings_of_any_phase_coming_back_excludes_nothing() {
     let noise = [0.0, 16.0, 8.0, 8.0, 16.0, 0.0, 8.0, 16.0, 0.0, 8.0, 16.0, 8.0, 0.0, 8.0];
     let leak: Vec<f64> =
         noise.iter().enumerate().map(|(at, noise)| 180.0 + noise + 0.8 * at as f64).collect();
-    let by_seconds = |mb: &[f64]| judge(&points(mb, MB), &Options::for_seconds(mb.len() as f64));
+    let by_seconds = |mb: &[f64]| judge(&points(mb, MB), &JudgeOptions::for_seconds(mb.len() as f64));
     let open = by_seconds(&leak);
     assert_eq!(open.state, State::Undecided, "{open:?}");
     assert!(open.text.contains("exclude") && open.more_needed.is_some_and(|more| more > 2), "{open:?}");
     // In equal phases it would be a saw-tooth.
     assert_eq!(
-        judge(&points(&leak, MB), &Options { equal_phases: true, ..Options::for_seconds(14.0) }).state,
+        judge(&points(&leak, MB), &JudgeOptions { equal_phases: true, ..JudgeOptions::for_seconds(14.0) })
+            .state,
         State::Sawtooth
     );
     let still: Vec<f64> = noise.iter().map(|noise| 180.0 + noise / 8.0).collect();
@@ -241,7 +242,7 @@ fn leaks_are_hardly_ever_said_not_to_grow() {
             let mut random = Random::new(length as u64);
             let level = |state| matches!(state, State::Flat | State::Sawtooth | State::Plateaus);
             let wrong = (0..100)
-                .filter(|_| level(judge(&(kind.make)(length, &mut random), &Options::default()).state));
+                .filter(|_| level(judge(&(kind.make)(length, &mut random), &JudgeOptions::default()).state));
             let wrong = wrong.count();
             assert!(wrong <= 1, "{} over {length} boundaries: {wrong} of 100", kind.name);
         }
@@ -254,7 +255,7 @@ fn rates_of_error_stay_where_they_were_measured() {
     for kind in KINDS {
         for (length, fewest) in [(8, 0.5), (12, 0.85)] {
             let mut random = Random::new(length as u64);
-            let options = Options::default();
+            let options = JudgeOptions::default();
             let grows =
                 (0..60).filter(|_| judge(&(kind.make)(length, &mut random), &options).state == State::Grows);
             let share = grows.count() as f64 / 60.0;
@@ -270,8 +271,8 @@ fn rates_of_error_stay_where_they_were_measured() {
 fn by_the_second_a_rate_may_fall_by_a_fifth() {
     let rate = |at: i32| 10.0 - 0.15 * f64::from(at);
     let leak: Vec<f64> = (0..24).map(|count| (0..count).map(rate).sum()).collect();
-    let by_seconds = Options { equal_phases: false, ..Options::default() };
-    assert_eq!(judge(&points(&leak, MB), &Options::default()).state, State::Undecided);
+    let by_seconds = JudgeOptions { equal_phases: false, ..JudgeOptions::default() };
+    assert_eq!(judge(&points(&leak, MB), &JudgeOptions::default()).state, State::Undecided);
     assert_eq!(judge(&points(&leak, MB), &by_seconds).state, State::Grows);
     for kind in KINDS.iter().filter(|kind| !kind.leak) {
         let mut random = Random::new(24);
@@ -295,7 +296,7 @@ fn whole(values: std::ops::Range<i64>) -> impl Strategy<Value = Vec<f64>> {
     proptest::collection::vec(values.prop_map(|value| value as f64), 0..30)
 }
 
-const EXACT: Options = Options {
+const EXACT: JudgeOptions = JudgeOptions {
     level: 0.95,
     minimum_effect: 16.0,
     relative_effect: 0.0,
@@ -309,8 +310,8 @@ proptest! {
     #[test]
     fn any_input_gives_finite_answers(series in numbers(), level in proptest::num::f64::ANY, effect in proptest::num::f64::ANY) {
         let series: Vec<Point> = series.into_iter().map(|(at, value)| Point { at, value }).collect();
-        let options = Options { level, minimum_effect: effect, ..Options::default() };
-        for got in [judge(&series, &options), judge(&series, &Options::default()), judge_counts(&series)] {
+        let options = JudgeOptions { level, minimum_effect: effect, ..JudgeOptions::default() };
+        for got in [judge(&series, &options), judge(&series, &JudgeOptions::default()), judge_counts(&series)] {
             prop_assert!(got.slope.is_finite() && got.last.is_finite());
             prop_assert!((0.0..=1.0).contains(&got.p_value));
             if let Some([low, high]) = got.interval {
@@ -342,7 +343,7 @@ proptest! {
     #[test]
     fn scaling_values_and_effect_scales_the_slope(values in whole(0..1000), power in -8_i32..24) {
         let factor = f64::from(power).exp2();
-        let options = Options { minimum_effect: EXACT.minimum_effect * factor, ..EXACT };
+        let options = JudgeOptions { minimum_effect: EXACT.minimum_effect * factor, ..EXACT };
         let (base, scaled) = (judge(&points(&values, 1.0), &EXACT), judge(&points(&values, factor), &options));
         prop_assert_eq!(base.state, scaled.state);
         prop_assert_eq!((base.slope * factor).to_bits(), scaled.slope.to_bits());
@@ -351,7 +352,7 @@ proptest! {
     #[test]
     fn the_unit_of_time_does_not_matter(values in whole(0..1000), power in -4_i32..16) {
         let factor = f64::from(power).exp2();
-        let options = Options { minimum_effect: EXACT.minimum_effect / factor, ..EXACT };
+        let options = JudgeOptions { minimum_effect: EXACT.minimum_effect / factor, ..EXACT };
         let base = judge(&points(&values, 1.0), &EXACT);
         let stretched: Vec<Point> =
             points(&values, 1.0).iter().map(|point| Point { at: point.at * factor + 64.0, ..*point }).collect();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::File;
 
-use caulk_guard::{Limit, Room};
+use caulk_guard::{GuardLimit, Room};
 
 use crate::proc::{Reader, kilobytes, line};
 use crate::process::Private;
@@ -131,9 +131,9 @@ impl Seen {
     }
 
     fn rooms(&self, line: Line) -> impl Iterator<Item = Room> {
-        let data = self.data_limit.map(|most| Room { limit: Limit::Data, used: line.data, most });
+        let data = self.data_limit.map(|most| Room { limit: GuardLimit::Data, used: line.data, most });
         let address =
-            self.address_limit.map(|most| Room { limit: Limit::AddressSpace, used: line.size, most });
+            self.address_limit.map(|most| Room { limit: GuardLimit::AddressSpace, used: line.size, most });
         data.into_iter().chain(address)
     }
 }
