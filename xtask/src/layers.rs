@@ -76,12 +76,15 @@ impl Layer {
     /// Whether it may use a crate from outside.
     fn may_bring_in(self, name: &str) -> bool {
         match self {
-            Self::Core => name == "serde",
+            // `schemars`: an optional feature that describes the JSON report, and no product is built with it.
+            Self::Core => matches!(name, "schemars" | "serde"),
             Self::Engine => {
                 // `stacker`: room for recursion over deeply nested source. `toml`: models and tables, as text.
                 // `sha2`: what random numbers are keyed by.
-                matches!(name, "rustc-hash" | "serde" | "sha2" | "stacker" | "thiserror" | "toml")
-                    || name.starts_with("ruff_")
+                matches!(
+                    name,
+                    "rustc-hash" | "schemars" | "serde" | "sha2" | "stacker" | "thiserror" | "toml"
+                ) || name.starts_with("ruff_")
                     || name.starts_with("salsa")
             }
             // `dlmalloc`: a heap of its own, so that the host's stays as it would be.

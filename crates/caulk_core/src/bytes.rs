@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of memory, printed with binary prefixes (1 KB = 1024 bytes), as `free -h` and `nvidia-smi` count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 

@@ -6,6 +6,7 @@ use crate::{ProcessRef, Sampled, VerdictUnit};
 
 /// A moment at which a process was looked at from inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moment {
     /// What `number` counts.
     pub unit: VerdictUnit,
@@ -16,6 +17,7 @@ pub struct Moment {
 /// The difference between two moments of one process, or of two workers, one of which followed the other: their containers are
 /// known again by their names. Pairs are earlier and later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Which process.
     pub process: ProcessRef,
@@ -41,6 +43,7 @@ pub struct Comparison {
 
 /// Live objects of a type. A type is counted where it is one of the largest or fastest growing: `None` where not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TypeChange {
     /// Qualified name, with module.
     pub name: String,
@@ -52,6 +55,7 @@ pub struct TypeChange {
 
 /// A container, graph or buffer that was followed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContainerChange {
     /// The path to it as a person would type it; empty where none was found.
     pub holder: String,
@@ -65,6 +69,7 @@ pub struct ContainerChange {
 
 /// What was allocated at a line and not given back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineChange {
     /// File, as in [`crate::Site::file`].
     pub file: String,

@@ -6,6 +6,7 @@ use crate::{ChainStep, Confidence, Fix, LeakClass, Place, Scope, Severity, Site}
 
 /// One pattern at one place, with why it was found and what to change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnostic {
     /// The pattern.
     pub class: LeakClass,

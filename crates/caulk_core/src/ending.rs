@@ -6,6 +6,7 @@ use crate::Limit;
 
 /// The kinds of ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndingKind {
     /// With exit code 0.
@@ -28,6 +29,7 @@ pub enum EndingKind {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ending {
     /// In which way.
     pub kind: EndingKind,

@@ -10,6 +10,7 @@ pub const MOST_TWINS: usize = 20;
 
 /// How sure a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// Seen growing at run time and found in source at the same line.
@@ -22,6 +23,7 @@ pub enum Confidence {
 
 /// How harmful a finding is. Ordered from harmless to harmful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; never changes an exit code.
@@ -34,6 +36,7 @@ pub enum Severity {
 
 /// For how long the memory is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// For ever.
@@ -46,6 +49,7 @@ pub enum Scope {
 
 /// What a site does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SiteRole {
     /// Makes the container grow.
@@ -60,6 +64,7 @@ pub enum SiteRole {
 
 /// A place in source. Lines and columns are 1-based, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Site {
     /// What it does.
     pub role: SiteRole,
@@ -82,6 +87,7 @@ pub struct Site {
 
 /// One link of the chain from what makes a value to why it lives on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainStep {
     /// Path, as in [`Site::file`].
     pub file: String,
@@ -95,6 +101,7 @@ pub struct ChainStep {
 
 /// How fast it grows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Growth {
     /// What the rates are per.
     pub unit: VerdictUnit,
@@ -138,6 +145,7 @@ impl Growth {
 
 /// What the container keeps alive beyond its own elements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pinned {
     /// Autograd nodes.
     pub graph_nodes: u64,
@@ -172,6 +180,7 @@ pub struct Pinned {
 
 /// A line that made what is pinned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MadeAt {
     /// File, as in [`Site::file`].
     pub file: String,
@@ -185,6 +194,7 @@ pub struct MadeAt {
 
 /// A fact on which a finding rests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// `armed-trace`, `census`, `holder-path`, `source`, `bytes-in-use`, `autograd-walk`, ...
     pub kind: String,
@@ -194,6 +204,7 @@ pub struct Evidence {
 
 /// Whether an edit can be applied without thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Applicability {
     /// Behaviour is provably unchanged.
@@ -206,6 +217,7 @@ pub enum Applicability {
 
 /// Line and column, 1-based, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
     /// Line.
     pub line: u32,
@@ -215,6 +227,7 @@ pub struct Position {
 
 /// Replaces the text from `start` up to, not including, `end`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Edit {
     /// Path, as in [`Site::file`].
     pub file: String,
@@ -228,6 +241,7 @@ pub struct Edit {
 
 /// What to change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fix {
     /// Whether it can be applied without thinking.
     pub applicability: Applicability,
@@ -239,6 +253,7 @@ pub struct Fix {
 
 /// Another place with the same pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// Path, as in [`Site::file`].
     pub file: String,
@@ -250,6 +265,7 @@ pub struct Place {
 
 /// One leak that was observed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The pattern.
     pub class: LeakClass,

@@ -6,6 +6,7 @@ use crate::ProcessRef;
 
 /// Why a GPU works slower than it could, the gravest reason first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Slowed {
     /// It is too hot.
@@ -37,6 +38,7 @@ impl Slowed {
 
 /// One look at a GPU, or at what a process of the tree has of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuSample {
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     pub time_ns: u64,
@@ -60,6 +62,7 @@ pub struct GpuSample {
 
 /// What a process had of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuPart {
     /// Whose.
     pub process: ProcessRef,
@@ -73,6 +76,7 @@ pub struct GpuPart {
 
 /// What a run's looks at one device come to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuUse {
     /// Number of the device, as `nvidia-smi` counts.
     pub device: u32,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a group of classes has in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
     /// An autograd graph is kept alive.
@@ -60,6 +61,7 @@ macro_rules! classes {
     ($($group:ident { $($variant:ident $name:literal $summary:literal,)* })*) => {
         /// A pattern of memory that is kept, by its effect.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum LeakClass { $($(#[doc = concat!("`", $name, "`: see [`Self::summary`].")] #[serde(rename = $name)] $variant,)*)* }
 
         impl LeakClass {

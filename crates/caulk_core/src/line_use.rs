@@ -6,6 +6,7 @@ use crate::{ProcessRef, Sampled, VerdictUnit};
 
 /// Memory that was allocated at a line and not given back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineUse {
     /// Whose memory.
     pub process: ProcessRef,
@@ -33,6 +34,7 @@ pub struct LineUse {
 
 /// What a process has allocated and not given back, over all lines and stacks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapTotal {
     /// Whose memory.
     pub process: ProcessRef,

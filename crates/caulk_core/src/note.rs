@@ -5,10 +5,12 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// A note: what it is about, and the line for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!from))]
 #[serde(from = "Written")]
 pub struct Note {
     /// What it is about.
     #[serde(serialize_with = "name")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub code: NoteCode,
     /// For people.
     pub text: String,

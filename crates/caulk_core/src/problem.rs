@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A file that could not be read or parsed, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// Path, as in [`crate::Site::file`].
     pub file: String,

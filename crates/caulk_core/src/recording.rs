@@ -7,6 +7,7 @@ use crate::{GpuSample, Note};
 
 /// What a process is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The training process: what the command became, or the first process below it that trains.
@@ -34,6 +35,7 @@ impl Role {
 
 /// What a process has in use, as its sampler counts it at every allocation. Without the program's help.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counted {
     /// Bytes that malloc has handed out, with the heads of their blocks.
     pub malloc_bytes: u64,
@@ -102,6 +104,7 @@ pub struct SystemSample {
 
 /// One process of the tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRecord {
     /// Process id.
     pub pid: u32,
@@ -134,6 +137,7 @@ pub struct AgentEvent {
 
 /// Limits in force when the run began, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// `memory.max` of the nearest cgroup that has one.
     pub cgroup_bytes: Option<u64>,
@@ -153,6 +157,7 @@ pub struct Limits {
 
 /// Soft limits that each process of the run has for itself, as `getrlimit(2)` names them; `None` if there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessLimits {
     /// `RLIMIT_AS`: address space, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,6 +172,7 @@ pub struct ProcessLimits {
 
 /// Who killed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kill {
     /// The kernel counted an OOM kill while the program died.
@@ -181,6 +187,7 @@ pub enum Kill {
 
 /// How the command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Death {
     /// Exit code, if it exited.
     pub code: Option<i32>,
@@ -194,6 +201,7 @@ pub struct Death {
 
 /// A process of the tree that lives on although the command has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftProcess {
     /// Process id.
     pub pid: u32,
@@ -205,6 +213,7 @@ pub struct LeftProcess {
 
 /// A segment of shared memory that the tree has made and that is there although the command has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftSegment {
     /// Name below `/dev/shm`.
     pub name: String,
@@ -214,6 +223,7 @@ pub struct LeftSegment {
 
 /// What the command left behind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
     /// Processes.
     pub processes: Vec<LeftProcess>,
@@ -223,6 +233,7 @@ pub struct Left {
 
 /// What was run and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// Command and arguments, secrets redacted.
     pub command: Vec<String>,
@@ -236,6 +247,7 @@ pub struct Target {
 
 /// `run.json`: the recording's head.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunInfo {
     /// Version of the layout of the recording; readers refuse a newer major one.
     pub schema: u32,

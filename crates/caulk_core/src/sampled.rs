@@ -7,6 +7,7 @@ const NORMAL_95: f64 = 1.96;
 
 /// Bytes, estimated from a sample of the blocks that they consist of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
     /// The estimate, in bytes.
     pub bytes: f64,

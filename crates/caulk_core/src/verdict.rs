@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A process as reports name it: its role, which of them, and how many shared that role.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRef {
     /// `main`, `worker`, `rank`, `other`, or `tree` for the sum.
     pub role: String,
@@ -22,6 +23,7 @@ impl ProcessRef {
 
 /// What was measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Series {
     /// Bytes in use, as the process's allocators count them.
@@ -47,6 +49,7 @@ pub enum Series {
 
 /// What a series does over its boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Rises with every boundary and shows no sign of stopping.
@@ -79,6 +82,7 @@ impl State {
 
 /// What `bytes_per_unit` is per.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictUnit {
     /// An epoch, or another loop around the steps.
@@ -91,6 +95,7 @@ pub enum VerdictUnit {
 
 /// What memory runs into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
     /// `memory.max` of the nearest cgroup that has one.
@@ -113,6 +118,7 @@ pub enum LimitKind {
 
 /// The limit that is nearest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
     /// What sets it.
     pub kind: LimitKind,
@@ -122,6 +128,7 @@ pub struct Limit {
 
 /// The judgement on one series of one process (or of the tree).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// Whose memory.
     pub process: ProcessRef,

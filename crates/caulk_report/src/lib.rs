@@ -32,6 +32,8 @@ pub use comparison::{comparison_json, comparison_text};
 pub use excerpt::Excerpts;
 pub use flame::flame_html;
 pub use json::json;
+#[cfg(feature = "schema")]
+pub use json::schema;
 pub use life::Life;
 pub use lines::{lines_json, lines_text};
 pub use lives::{join, judged};

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// One life of a command that was started again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Life {
     /// What was started.
     pub command: Vec<String>,

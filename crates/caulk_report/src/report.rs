@@ -9,6 +9,7 @@ use crate::outlook::{Outlook, outlook};
 
 /// How large the run was.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Epochs of the training process; `None` where none could be told.
     pub epochs: Option<u64>,
