@@ -220,7 +220,7 @@ fn short(folder: &Utf8Path) -> String {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
-    use caulk_core::{LeakClass, Site, SiteRole, Target};
+    use caulk_core::{LeakClass, Settled, Site, SiteRole, Target};
 
     use super::*;
 
@@ -235,7 +235,7 @@ mod tests {
             text: String::new(),
             cell: None,
         };
-        Finding { sites: vec![site], ..Finding::of(LeakClass::UnboundedHistory) }
+        Finding::new(Settled { sites: vec![site], ..Settled::of(LeakClass::UnboundedHistory) })
     }
 
     #[test]

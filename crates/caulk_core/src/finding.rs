@@ -1,8 +1,10 @@
 //! One leak: where, what, why it lives, how fast it grows, what to change. Serialises to the JSON contract.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{LeakClass, ProcessRef, Series, VerdictUnit};
+use crate::{Cause, Evidence, LeakClass, MadeAt, ProcessRef, Series, VerdictUnit};
 
 /// Places that share a cause are listed at each of them: more of them would be of no more use, and make a report as long as
 /// the square of their number.
@@ -178,30 +180,6 @@ pub struct Pinned {
     pub estimated: bool,
 }
 
-/// A line that made what is pinned.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MadeAt {
-    /// File, as in [`Site::file`].
-    pub file: String,
-    /// Line, from 1.
-    pub line: u32,
-    /// Qualified name of the function; before Python 3.11 its name.
-    pub function: String,
-    /// Bytes, estimated from samples.
-    pub bytes: u64,
-}
-
-/// A fact on which a finding rests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Evidence {
-    /// `armed-trace`, `census`, `holder-path`, `source`, `bytes-in-use`, `autograd-walk`, ...
-    pub kind: String,
-    /// For people.
-    pub text: String,
-}
-
 /// Whether an edit can be applied without thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -263,10 +241,9 @@ pub struct Place {
     pub text: String,
 }
 
-/// One leak that was observed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Finding {
+/// What a finding consists of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settled {
     /// The pattern.
     pub class: LeakClass,
     /// How sure.
@@ -275,9 +252,9 @@ pub struct Finding {
     pub scope: Scope,
     /// How harmful.
     pub severity: Severity,
-    /// One sentence.
-    pub message: String,
-    /// Where; the first is the line to blame. Empty where no line is known.
+    /// Why memory grows: the facts of the message.
+    pub cause: Cause,
+    /// Where; the first is the line that the report names. Empty if no line is known.
     pub sites: Vec<Site>,
     /// The container as the first site writes it.
     pub container: String,
@@ -286,7 +263,6 @@ pub struct Finding {
     /// From a root to the container.
     pub holder_path: Vec<String>,
     /// From what makes the value to why it outlives the step.
-    #[serde(default)]
     pub chain: Vec<ChainStep>,
     /// Whose memory.
     pub process: ProcessRef,
@@ -301,19 +277,18 @@ pub struct Finding {
     /// Other places with the same pattern, [`MOST_TWINS`] at most in a diagnosis.
     pub twins: Vec<Place>,
     /// So many more of them are left out.
-    #[serde(default)]
     pub more_twins: usize,
 }
 
-impl Finding {
-    /// A finding of which the class alone is known: advice about the main process, suspected for the whole run.
+impl Settled {
+    /// A finding with nothing but a class: advice about the main process, suspected for the whole run.
     pub fn of(class: LeakClass) -> Self {
         Self {
             class,
             confidence: Confidence::Suspected,
             scope: Scope::Run,
             severity: Severity::Info,
-            message: String::new(),
+            cause: Cause::Class,
             sites: Vec::new(),
             container: String::new(),
             holder: String::new(),
@@ -328,24 +303,64 @@ impl Finding {
             more_twins: 0,
         }
     }
+}
 
-    /// Leaves out twins beyond [`MOST_TWINS`], and counts them.
-    pub fn cut_twins(&mut self) {
-        self.more_twins += self.twins.len().saturating_sub(MOST_TWINS);
-        self.twins.truncate(MOST_TWINS);
+/// One leak that was observed. It can be read, and not changed: `caulk_diagnose` makes it in one place (`settle.rs`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding(Settled);
+
+impl Finding {
+    /// The finding, with at most [`MOST_TWINS`] twins; the others are counted.
+    pub fn new(mut settled: Settled) -> Self {
+        settled.more_twins += settled.twins.len().saturating_sub(MOST_TWINS);
+        settled.twins.truncate(MOST_TWINS);
+        Self(settled)
     }
 }
 
-/// Puts findings into the order of reports: by severity, what grows all through the run before what lasts an epoch, a line
-/// that only allocates after what is known to keep memory, by bytes, and the surer ones first.
+impl std::ops::Deref for Finding {
+    type Target = Settled;
+
+    fn deref(&self) -> &Settled {
+        &self.0
+    }
+}
+
+/// By what reports order findings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Harm {
+    /// How harmful.
+    pub severity: Severity,
+    /// For how long memory is kept.
+    pub scope: Scope,
+    /// The pattern.
+    pub class: LeakClass,
+    /// How sure.
+    pub confidence: Confidence,
+    /// Bytes that it gains.
+    pub bytes_per_unit: f64,
+}
+
+impl Harm {
+    /// The order of reports: by severity, growth of the whole run before that of an epoch, a line that only allocates after
+    /// a known holder, by bytes, and the surer ones first.
+    pub fn in_order(&self, other: &Self) -> Ordering {
+        let keeps =
+            |one: &Self| one.class != LeakClass::NativeGrowth || one.confidence != Confidence::Suspected;
+        let key = |one: &Self| (one.severity, one.scope == Scope::Run, keeps(one));
+        let by_bytes = other.bytes_per_unit.total_cmp(&self.bytes_per_unit);
+        key(other).cmp(&key(self)).then(by_bytes).then(self.confidence.cmp(&other.confidence))
+    }
+}
+
+/// Puts findings into the order of reports.
 pub fn most_harmful_first(findings: &mut [Finding]) {
-    let own = |finding: &Finding| finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
-    findings.sort_by(|a, b| {
-        let keeps = |finding: &Finding| {
-            finding.class != LeakClass::NativeGrowth || finding.confidence != Confidence::Suspected
-        };
-        let key = |finding: &Finding| (finding.severity, finding.scope == Scope::Run, keeps(finding));
-        let by_bytes = own(b).total_cmp(&own(a));
-        key(b).cmp(&key(a)).then(by_bytes).then(a.confidence.cmp(&b.confidence))
-    });
+    let harm = |finding: &Finding| Harm {
+        severity: finding.severity,
+        scope: finding.scope,
+        class: finding.class,
+        confidence: finding.confidence,
+        bytes_per_unit: finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit),
+    };
+    findings.sort_by(|a, b| harm(a).in_order(&harm(b)));
 }

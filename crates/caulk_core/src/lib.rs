@@ -5,9 +5,11 @@
 
 mod beside;
 mod bytes;
+mod cause;
 mod comparison;
 mod diagnostic;
 mod ending;
+mod evidence;
 mod finding;
 mod gpu;
 mod leak_class;
@@ -24,12 +26,14 @@ mod verdict;
 pub use beside::{Beside, private_bytes};
 pub use bytes::{Bytes, NotASize};
 pub use caulk_wire as wire;
+pub use cause::{Between, Cause, Collector, Countable, Grower, Grows, Why};
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
 pub use diagnostic::Diagnostic;
 pub use ending::{Ending, EndingKind};
+pub use evidence::{ElementFacts, Evidence, Kind, MadeAt, Rate};
 pub use finding::{
-    Applicability, ChainStep, Confidence, Edit, Evidence, Finding, Fix, Growth, MOST_TWINS, MadeAt, Pinned,
-    Place, Position, Scope, Severity, Site, SiteRole, most_harmful_first,
+    Applicability, ChainStep, Confidence, Edit, Finding, Fix, Growth, Harm, MOST_TWINS, Pinned, Place,
+    Position, Scope, Settled, Severity, Site, SiteRole, most_harmful_first,
 };
 pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};

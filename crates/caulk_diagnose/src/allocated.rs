@@ -1,7 +1,8 @@
 //! Lines of what grows without one: where the program allocates as much as a container gains, by the heap profile.
 
-use caulk_core::{Finding, Series, Severity, Site, SiteRole, State};
+use caulk_core::{Series, Site, SiteRole, State};
 
+use crate::claim::Claim;
 use crate::files::Files;
 use crate::heap::{self, is_of_user};
 use crate::judged::Judged;
@@ -15,17 +16,17 @@ const ERRORS: f64 = 2.0;
 
 /// Gives a site to findings that have none, in a process whose growth the findings account for: where one line of the
 /// program's has the container's share of it, and no other container's.
-pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut [Finding]) {
+pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut [Claim]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
     let Some(scale) = judged.scale else { return };
     // What containers gain may be told in resident memory: shares are of the same.
-    let gained = |finding: &Finding| {
+    let gained = |finding: &Claim| {
         let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse);
-        growth.filter(|_| finding.severity > Severity::Info).map_or(0.0, |growth| growth.bytes_per_unit)
+        growth.filter(|_| finding.weighs()).map_or(0.0, |growth| growth.bytes_per_unit)
     };
     let whole: f64 = findings.iter().map(gained).sum();
     let shares: Vec<f64> = findings.iter().map(|finding| gained(finding) / whole.max(1.0)).collect();
-    let lacks = |finding: &Finding| finding.sites.is_empty() && !native::is_nameless(finding);
+    let lacks = |finding: &Claim| finding.sites.is_empty() && !native::is_nameless(finding);
     if !findings.iter().zip(&shares).any(|(finding, share)| lacks(finding) && *share > 0.0) {
         return;
     }

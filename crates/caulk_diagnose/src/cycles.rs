@@ -5,8 +5,9 @@
 mod collectable;
 mod gradients;
 
-use caulk_core::Finding;
+use caulk_core::Evidence;
 
+use crate::claim::Claim;
 use crate::files::Files;
 use crate::judged::Judged;
 use crate::process::Process;
@@ -14,17 +15,12 @@ use crate::process::Process;
 pub(crate) use collectable::{until_collected, waiting};
 
 /// Is it about cycles that the collector would free?
-pub(crate) fn is_collectable(finding: &Finding) -> bool {
-    finding.evidence.iter().any(|evidence| evidence.kind == "garbage")
+pub(crate) fn is_collectable(finding: &Claim) -> bool {
+    finding.evidence.iter().any(|evidence| matches!(evidence, Evidence::Garbage { .. }))
 }
 
 /// The cycles that make a process grow, of whose growth so much is `open`.
-pub(crate) fn finding(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    judged: &Judged,
-    open: f64,
-) -> Option<Finding> {
+pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Option<Claim> {
     collectable::finding(files, process, judged, open)
         .or_else(|| gradients::finding(files, process, judged, open))
 }

@@ -2,8 +2,9 @@
 //! looks there were.
 
 use caulk_core::wire::NoteCode;
-use caulk_core::{Bytes, Confidence, Finding, LeakClass, Recording, Severity};
+use caulk_core::{Cause, LeakClass, Recording};
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::heap::{self, held, is_of_user};
 use crate::process::Process;
@@ -19,11 +20,11 @@ pub(crate) fn finding(
     files: &Files<'_>,
     process: &Process<'_>,
     recording: &Recording,
-    found: &[Finding],
-) -> Option<Finding> {
+    found: &[Claim],
+) -> Option<Claim> {
     let failed = recording.info.death.as_ref().is_some_and(|death| death.code.is_some_and(|code| code != 0));
     let said = process.notes.iter().any(|note| note.code == NoteCode::MemoryError);
-    let harms = |finding: &Finding| finding.severity > Severity::Info;
+    let harms = |finding: &Claim| finding.weighs();
     if !failed || !said || found.iter().any(harms) {
         return None;
     }
@@ -43,20 +44,18 @@ pub(crate) fn finding(
         .source(file)
         .and_then(|source| source.lines().grows_at(line).into_iter().find(|site| site.kind.grows()));
     let class = if kept.is_some() { LeakClass::UnboundedHistory } else { LeakClass::NativeGrowth };
-    let stored =
-        kept.as_ref().map_or_else(String::new, |kept| format!(" and stored in `{}`", kept.container));
-    Some(Finding {
-        confidence: Confidence::Likely,
-        severity: Severity::Error,
-        message: format!(
-            "memory ran out, and {} of the {} that were in use at the last look had been allocated here{stored}",
-            Bytes(bytes as u64),
-            Bytes(whole as u64)
-        ),
+    Some(Claim {
+        witness: Witness::HeapLine,
+        standing: Standing::Whole,
+        cause: Cause::Exhausted {
+            bytes: bytes as u64,
+            whole: whole as u64,
+            stored: kept.as_ref().map(|kept| kept.container.clone()),
+        },
         container: kept.map_or_else(|| site.text.clone(), |kept| kept.container),
         sites: vec![site],
         process: process.reference(),
         fix: Some(fix::of(class, None, "")),
-        ..Finding::of(class)
+        ..Claim::of(class)
     })
 }

@@ -1,9 +1,10 @@
 //! The line that gathers what rises with the steps of each epoch and is freed at its end.
 
 use caulk_core::wire::{Boundary, TraceHit};
-use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Scope, Severity, Site, SiteRole};
+use caulk_core::{Cause, Evidence, LeakClass, Scope, Site, SiteRole};
 use caulk_growth::Within;
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::heap::{self, is_of_user};
@@ -21,12 +22,7 @@ const LESS: &str = "keep of each step what is needed of it (a sum, a count, `.it
                     gathers grows with its length";
 
 /// The line that gathers what rises, by what the heap profile has at the beginning of each epoch and at its last step.
-pub(crate) fn finding(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    within: Within,
-    level: f64,
-) -> Option<Finding> {
+pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, within: Within, level: f64) -> Option<Claim> {
     let lines = heap::by_line(process);
     let rises = lines.iter().map(|(line, ids)| (line, ids, rise(process, ids)));
     let (_, ids, most) =
@@ -37,31 +33,23 @@ pub(crate) fn finding(
     let grows = gathering(process, &frame.file, &frame.function);
     let grown = grows.map(|(hit, _)| native::site(files, &hit.user_file, hit.user_line, &hit.user_function));
     let holder = grows.map_or_else(String::new, |(_, expression)| expression.to_owned());
-    let what = if holder.is_empty() { "what is made here".to_owned() } else { format!("`{holder}`") };
     let mut sites: Vec<Site> = grown.into_iter().collect();
     if !sites.iter().any(|site| (&site.file, site.line) == (&allocates.file, allocates.line)) {
         sites.push(Site { role: SiteRole::Allocates, ..allocates });
     }
     let is_much = within.rise >= MUCH.min(MUCH_OF_LEVEL * level);
-    Some(Finding {
-        confidence: if holder.is_empty() { Confidence::Suspected } else { Confidence::Likely },
+    Some(Claim {
+        witness: if holder.is_empty() { Witness::Signs } else { Witness::OnlyLine },
         scope: Scope::Epoch,
-        severity: if is_much { Severity::Warning } else { Severity::Info },
-        message: format!(
-            "{what} stays until the epoch ends, {} a step: {} in each epoch, more in longer ones",
-            Bytes::signed(within.slope),
-            Bytes(within.rise as u64)
-        ),
+        standing: if is_much { Standing::Partial } else { Standing::Light },
+        cause: Cause::Gathered { holder: holder.clone(), per_step: within.slope, rise: within.rise as u64 },
         sites,
         container: holder.clone(),
         holder,
         process: process.reference(),
-        evidence: vec![Evidence {
-            kind: "heap-profile".into(),
-            text: format!("what is allocated here rises by {} within an epoch (sampled)", Bytes(most as u64)),
-        }],
+        evidence: vec![Evidence::RiseWithinEpoch { bytes: most as u64 }],
         fix: Some(fix::display(LESS)),
-        ..Finding::of(class)
+        ..Claim::of(class)
     })
 }
 

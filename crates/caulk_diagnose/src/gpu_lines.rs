@@ -1,14 +1,14 @@
 //! Lines that make what stays on a GPU, by torch's own record: beside what keeps it, or alone where nothing was found.
 
 use caulk_core::wire::{CodePlace, GpuLine, GpuMade};
-use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, State, Verdict};
+use caulk_core::{Cause, Evidence, Growth, LeakClass, MadeAt, Rate, Series, State, Verdict};
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::judged::Judged;
 use crate::native;
 use crate::process::Process;
-use crate::units::unit_name;
 
 /// Lines that are told beside a container.
 const LINES: usize = 3;
@@ -16,14 +16,13 @@ const LINES: usize = 3;
 const PART: f64 = 0.25;
 
 /// Tells where the elements of what grows on a GPU are made, and names those lines where nothing that grows was found.
-pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut Vec<Finding>) {
+pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut Vec<Claim>) {
     let grows = |verdict: &&Verdict| verdict.state == State::Grows;
     let verdict = judged.series(Series::CudaAllocated).filter(grows);
     let (Some(made), Some(verdict)) = (process.on_gpu.filter(|made| made.bytes > 0), verdict) else { return };
-    let on_gpu = |finding: &&mut Finding| {
+    let on_gpu = |finding: &&mut Claim| {
         let growth = finding.growth.as_ref();
-        finding.severity > Severity::Info
-            && growth.is_some_and(|growth| growth.series == Series::CudaAllocated)
+        finding.weighs() && growth.is_some_and(|growth| growth.series == Series::CudaAllocated)
     };
     let mut kept = findings.iter_mut().filter(on_gpu).peekable();
     if kept.peek().is_none() {
@@ -31,7 +30,7 @@ pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, fi
         findings.extend(blamed.map(|line| finding(files, process, verdict, line, made)));
         return;
     }
-    let evidence = Evidence { kind: "gpu-record".into(), text: told(files, made) };
+    let evidence = record(files, made);
     kept.for_each(|finding| finding.evidence.push(evidence.clone()));
 }
 
@@ -39,17 +38,14 @@ fn share(line: &GpuLine, made: &GpuMade) -> f64 {
     line.bytes as f64 / made.bytes as f64
 }
 
-fn told(files: &Files<'_>, made: &GpuMade) -> String {
-    let line = |line: &GpuLine| {
-        let CodePlace { file, line: number, function } = &line.place;
-        format!("{} at {}:{number} in `{function}`", Bytes(line.bytes), files.display(file))
+fn record(files: &Files<'_>, made: &GpuMade) -> Evidence {
+    let line = |line: &GpuLine| MadeAt {
+        file: files.display(&line.place.file),
+        line: line.place.line,
+        function: line.place.function.clone(),
+        bytes: line.bytes,
     };
-    let lines: Vec<String> = made.lines.iter().take(LINES).map(line).collect();
-    format!(
-        "of {} that were made on the GPU while torch recorded and stayed: {}",
-        Bytes(made.bytes),
-        lines.join(", ")
-    )
+    Evidence::GpuRecord { bytes: made.bytes, lines: made.lines.iter().take(LINES).map(line).collect() }
 }
 
 fn finding(
@@ -58,7 +54,7 @@ fn finding(
     verdict: &Verdict,
     line: &GpuLine,
     made: &GpuMade,
-) -> Finding {
+) -> Claim {
     let class = LeakClass::NativeGrowth;
     let CodePlace { file, line: number, function } = &line.place;
     let site = native::site(files, file, *number, function);
@@ -74,20 +70,16 @@ fn finding(
         interval: verdict.interval.map(|bounds| bounds.map(|bound| bound * share)),
         elements: 0,
     };
-    Finding {
-        confidence: Confidence::Likely,
-        severity: Severity::Error,
-        message: format!(
-            "memory on the GPU that is allocated here stays, {} per {}, and nothing was found that holds it",
-            Bytes::signed(growth.bytes_per_unit),
-            unit_name(verdict.unit)
-        ),
+    Claim {
+        witness: Witness::HeapLine,
+        standing: Standing::Whole,
+        cause: Cause::RetainedOnGpu(Rate::new(growth.bytes_per_unit, verdict.unit)),
         container: site.text.clone(),
         sites: vec![site],
         process: process.reference(),
         growth: Some(growth),
-        evidence: vec![Evidence { kind: "gpu-record".into(), text: told(files, made) }],
+        evidence: vec![record(files, made)],
         fix: Some(fix::of(class, None, "")),
-        ..Finding::of(class)
+        ..Claim::of(class)
     }
 }

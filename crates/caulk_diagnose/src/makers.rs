@@ -4,8 +4,9 @@
 //! and does not gain many times as much. Knows stacks and source, no bytes of elements.
 
 use caulk_core::wire::HeapFrame;
-use caulk_core::{Confidence, Finding, LeakClass, Series, Severity, Site, SiteRole};
+use caulk_core::{LeakClass, Series, Site, SiteRole};
 
+use crate::claim::{Claim, Witness};
 use crate::files::{Files, Source};
 use crate::heap::Line;
 use crate::process::Process;
@@ -21,13 +22,13 @@ pub(crate) struct Keeper {
 }
 
 /// The containers found whose line is known, with the loops that reach them.
-pub(crate) fn keepers(files: &Files<'_>, process: &Process<'_>, found: &[Finding]) -> Vec<Keeper> {
-    let holds = |finding: &&Finding| {
-        finding.severity > Severity::Info
-            && finding.confidence != Confidence::Suspected
+pub(crate) fn keepers(files: &Files<'_>, process: &Process<'_>, found: &[Claim]) -> Vec<Keeper> {
+    let holds = |finding: &&Claim| {
+        finding.weighs()
+            && finding.witness < Witness::SourcePattern
             && finding.class != LeakClass::NativeGrowth
     };
-    let keeper = |finding: &Finding| {
+    let keeper = |finding: &Claim| {
         let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse)?;
         let site = finding.sites.first().filter(|site| site.role == SiteRole::Grows)?;
         Some(Keeper::new(files, process, growth.bytes_per_unit, site.clone()))

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{Bytes, Evidence, Finding, Growth, Role, Severity, Site, SiteRole};
+use caulk_core::{Evidence, Growth, Rate, Role, Site, SiteRole};
 
-use crate::units::unit_name;
+use crate::claim::Claim;
 
 /// Joins findings of one role at one place. The first of them stays and says for how many processes it speaks: with its
 /// own figures for ranks, which may run anywhere, and with those of all for workers, whose memory is one machine's.
-pub(crate) fn by_role(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut merged: Vec<(Finding, BTreeSet<u32>)> = Vec::new();
+pub(crate) fn by_role(findings: Vec<Claim>) -> Vec<Claim> {
+    let mut merged: Vec<(Claim, BTreeSet<u32>)> = Vec::new();
     for finding in findings {
         let index = finding.process.index;
         match merged.iter_mut().find(|(first, _)| is_same(first, &finding)) {
@@ -25,34 +25,31 @@ pub(crate) fn by_role(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// Leaves out advice that says what a finding before it says: the same of the same line.
-pub(crate) fn once(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut told: Vec<Finding> = Vec::new();
+pub(crate) fn once(findings: Vec<Claim>) -> Vec<Claim> {
+    let mut told: Vec<Claim> = Vec::new();
     for finding in findings {
-        let again = |first: &Finding| first.severity > Severity::Info && is_same_line(first, &finding);
-        if finding.severity > Severity::Info || !told.iter().any(again) {
+        let again = |first: &Claim| first.weighs() && is_same_line(first, &finding);
+        if finding.weighs() || !told.iter().any(again) {
             told.push(finding);
         }
     }
     told
 }
 
-fn counted(mut finding: Finding, count: usize) -> Finding {
+fn counted(mut finding: Claim, count: usize) -> Claim {
     finding.process.count = finding.process.count.max(count as u32);
     if count > 1
         && finding.process.role == Role::Worker.as_str()
         && let Some(growth) = &finding.growth
     {
-        let (rate, unit) = (Bytes::signed(growth.bytes_per_unit), unit_name(growth.unit));
-        let text =
-            format!("what follows is of one of {count} workers; together they grow by {rate} per {unit}");
-        finding.evidence.insert(0, Evidence { kind: "workers".into(), text });
-        finding.message = format!("in one of {count} workers that do so, {}", finding.message);
+        let rate = Rate::new(growth.bytes_per_unit, growth.unit);
+        finding.evidence.insert(0, Evidence::Workers { count, rate });
     }
     finding
 }
 
 /// Adds the growth of another process.
-fn add(finding: &mut Finding, other: &Finding) {
+fn add(finding: &mut Claim, other: &Claim) {
     let (Some(sum), Some(growth)) = (&mut finding.growth, &other.growth) else { return };
     let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
     sum.in_use_per_unit = sum.in_use_per_unit.or(growth.in_use_per_unit).map(|_| {
@@ -67,16 +64,16 @@ fn add(finding: &mut Finding, other: &Finding) {
     sum.interval = sum.interval.zip(growth.interval).map(|(a, b)| [a[0] + b[0], a[1] + b[1]]);
 }
 
-fn is_same(a: &Finding, b: &Finding) -> bool {
+fn is_same(a: &Claim, b: &Claim) -> bool {
     (a.class, &a.process.role, &a.holder) == (b.class, &b.process.role, &b.holder) && place(a) == place(b)
 }
 
-fn is_same_line(a: &Finding, b: &Finding) -> bool {
+fn is_same_line(a: &Claim, b: &Claim) -> bool {
     (a.class, &a.process.role) == (b.class, &b.process.role) && place(a).is_some() && place(a) == place(b)
 }
 
 /// Where it is grown: which line allocates is known by sampling, in one process and not in the next.
-fn place(finding: &Finding) -> Option<(&str, u32)> {
+fn place(finding: &Claim) -> Option<(&str, u32)> {
     finding
         .sites
         .first()
@@ -88,14 +85,16 @@ fn place(finding: &Finding) -> Option<(&str, u32)> {
 mod tests {
     use caulk_core::{LeakClass, ProcessRef};
 
+    use crate::claim::Standing;
+
     use super::*;
 
-    fn finding(role: &str, index: u32, holder: &str) -> Finding {
-        Finding {
+    fn finding(role: &str, index: u32, holder: &str) -> Claim {
+        Claim {
             container: holder.into(),
             holder: holder.into(),
             process: ProcessRef { role: role.into(), index, count: 1 },
-            ..Finding::of(LeakClass::GlobalAccumulation)
+            ..Claim::of(LeakClass::GlobalAccumulation)
         }
     }
 
@@ -121,23 +120,23 @@ mod tests {
             text: String::new(),
             cell: None,
         };
-        let of = |class, severity, line| Finding { severity, sites: vec![site(line)], ..Finding::of(class) };
+        let of = |class, standing, line| Claim { standing, sites: vec![site(line)], ..Claim::of(class) };
         let (files, global) = (LeakClass::FileHandlesGrow, LeakClass::GlobalAccumulation);
         let all = vec![
-            of(files, Severity::Warning, 9),
-            of(files, Severity::Info, 9),
-            of(files, Severity::Info, 8),
-            of(global, Severity::Info, 9),
-            of(files, Severity::Warning, 9),
+            of(files, Standing::Partial, 9),
+            of(files, Standing::Light, 9),
+            of(files, Standing::Light, 8),
+            of(global, Standing::Light, 9),
+            of(files, Standing::Partial, 9),
         ];
-        let told: Vec<_> = once(all).iter().map(|one| (one.class, one.severity, one.sites[0].line)).collect();
+        let told: Vec<_> = once(all).iter().map(|one| (one.class, one.standing, one.sites[0].line)).collect();
         assert_eq!(
             told,
             [
-                (files, Severity::Warning, 9),
-                (files, Severity::Info, 8),
-                (global, Severity::Info, 9),
-                (files, Severity::Warning, 9)
+                (files, Standing::Partial, 9),
+                (files, Standing::Light, 8),
+                (global, Standing::Light, 9),
+                (files, Standing::Partial, 9)
             ]
         );
     }

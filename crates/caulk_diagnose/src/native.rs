@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use caulk_core::wire::{HeapFrame, HeapStack};
 use caulk_core::{
-    Bytes, ChainStep, Confidence, Evidence, Finding, Group, Growth, LeakClass, Series, Severity, Site,
-    SiteRole, State, first_places, rank,
+    Cause, ChainStep, Evidence, Group, Growth, LeakClass, Rate, Series, Site, SiteRole, State, first_places,
+    rank,
 };
 use caulk_growth::Judgement;
+use caulk_python::{GrowKind, GrowSite};
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::heap::{self, Line, is_of_user};
@@ -16,7 +18,7 @@ use crate::judged::Judged;
 use crate::makers;
 use crate::noted::is_noted;
 use crate::process::Process;
-use crate::units::{self, Scale, unit_name};
+use crate::units::{self, Scale};
 
 /// Part of the process's growth that must be open before lines are named for it, and part of what is open that a line
 /// must account for.
@@ -45,14 +47,14 @@ const KERNELS: &str = "where inputs come in ever new shapes, torch compiles a ke
 
 /// Growth of a process, in bytes per unit, that `found` and what fills up leave open; `None` where it does not grow, or
 /// most is explained.
-pub(crate) fn open(judged: &Judged, found: &[Finding], filling: f64) -> Option<f64> {
+pub(crate) fn open(judged: &Judged, found: &[Claim], filling: f64) -> Option<f64> {
     let in_use = judged.in_use().filter(|verdict| verdict.state == State::Grows)?;
     let grows = |series| judged.series(series).is_some_and(|verdict| verdict.state == State::Grows);
     let become_more = grows(Series::Threads) || grows(Series::Children);
-    let counts = |finding: &&Finding| {
-        let weighs = finding.severity > Severity::Info && !is_nameless(finding);
+    let counts = |finding: &&Claim| {
+        let weighs = finding.weighs() && !is_nameless(finding);
         // What is noted of each thread is not why the thread holds anything.
-        (weighs || finding.confidence == Confidence::Proved) && !(become_more && is_noted(finding))
+        (weighs || finding.witness <= Witness::TracedLine) && !(become_more && is_noted(finding))
     };
     let weighing = found.iter().filter(counts);
     let here: Vec<(LeakClass, &Growth)> = weighing
@@ -68,7 +70,7 @@ pub(crate) fn open(judged: &Judged, found: &[Finding], filling: f64) -> Option<f
 }
 
 /// A container that neither a name nor a line leads to: the buffer within a stream, say. It explains nothing to anybody.
-pub(crate) fn is_nameless(finding: &Finding) -> bool {
+pub(crate) fn is_nameless(finding: &Claim) -> bool {
     finding.sites.is_empty() && finding.holder.is_empty()
 }
 
@@ -78,8 +80,8 @@ pub(crate) fn findings(
     process: &Process<'_>,
     judged: &Judged,
     open: f64,
-    found: &[Finding],
-) -> Vec<Finding> {
+    found: &[Claim],
+) -> Vec<Claim> {
     let (Some(scale), Some(in_use)) = (judged.scale, judged.in_use()) else { return Vec::new() };
     let nothing_else = open >= in_use.bytes_per_unit;
     let mut lines = heap::of_process(process, scale);
@@ -92,7 +94,7 @@ pub(crate) fn findings(
             let bytes = finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
             let at =
                 |site: &Site| site.line == line.frame.line && files.display(&line.frame.file) == site.file;
-            finding.severity > Severity::Info && MOST * bytes >= slope && finding.sites.iter().any(at)
+            finding.weighs() && MOST * bytes >= slope && finding.sites.iter().any(at)
         });
         grows && fits && !is_told && slope >= OPEN * open
     });
@@ -105,7 +107,7 @@ pub(crate) fn findings(
         let fastest = fastest(lines, LINES);
         let told = |line: &Line<'_>| {
             let found = finding(files, process, scale, line);
-            if is_of_layers(line) { suspected(found, scale, KERNELS) } else { found }
+            if is_of_layers(line) { suspected(found, KERNELS) } else { found }
         };
         return fastest.iter().map(told).collect();
     }
@@ -115,29 +117,27 @@ pub(crate) fn findings(
     let fastest = fastest(lines, 1);
     let told = |line: &Line<'_>| {
         let found = finding(files, process, scale, line);
-        lengthened(line, &found, scale).unwrap_or_else(|| suspected(found, scale, LOOK))
+        lengthened(files, line, &found).unwrap_or_else(|| suspected(found, LOOK))
     };
     fastest.iter().map(told).collect()
 }
 
 /// What a line `text += more` allocates and what stays, though its blocks do not become more, is its target: a string that
 /// gets longer. What is extended where it stands is a container, which would have been seen.
-fn lengthened(line: &Line<'_>, found: &Finding, scale: Scale) -> Option<Finding> {
-    let (target, _) = found.sites.first()?.text.split_once(" += ")?;
-    let is_name = target.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
-    if !is_name || line.blocks_per_unit > ONE_BLOCK {
+fn lengthened(files: &Files<'_>, line: &Line<'_>, found: &Claim) -> Option<Claim> {
+    let HeapFrame { file, line: number, .. } = line.frame;
+    let source = files.source(file)?;
+    let lengthens = |site: &GrowSite| site.kind == GrowKind::AugAdd && !site.container.contains('[');
+    let target = source.lines().grows_at(*number).into_iter().find(lengthens)?.container;
+    if line.blocks_per_unit > ONE_BLOCK {
         return None;
     }
-    let class = LeakClass::UnboundedHistory;
-    let rate = Bytes::signed(found.growth.as_ref()?.bytes_per_unit);
-    Some(Finding {
-        class,
-        message: format!(
-            "`{target}` gets longer and longer, {rate} per {}: {}",
-            unit_name(scale.verdict_unit()),
-            class.summary()
-        ),
-        container: target.to_owned(),
+    let growth = found.growth.as_ref()?;
+    let rate = Rate::new(growth.bytes_per_unit, growth.unit);
+    Some(Claim {
+        class: LeakClass::UnboundedHistory,
+        cause: Cause::Lengthened { target: target.clone(), rate },
+        container: target,
         fix: Some(fix::display(PARTS)),
         ..found.clone()
     })
@@ -160,24 +160,19 @@ fn fastest(lines: Vec<Line<'_>>, most: usize) -> Vec<Line<'_>> {
 }
 
 /// The line that allocates, where what holds it may be objects that Python knows, or what fills up.
-fn suspected(found: Finding, scale: Scale, advice: &str) -> Finding {
-    let rate = found.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
-    Finding {
-        confidence: Confidence::Suspected,
-        severity: Severity::Warning,
-        message: format!(
-            "memory that is allocated here stays, {} per {}, and what holds it was not found",
-            Bytes::signed(rate),
-            unit_name(scale.verdict_unit())
-        ),
+fn suspected(found: Claim, advice: &str) -> Claim {
+    let rate = found.growth.as_ref().map(|growth| Rate::new(growth.bytes_per_unit, growth.unit));
+    Claim {
+        witness: Witness::Signs,
+        cause: rate.map_or(Cause::Class, Cause::Retained),
         fix: Some(fix::display(advice)),
         ..found
     }
 }
 
 /// Is it but the line that allocates, without what holds the memory?
-pub(crate) fn is_suspected(finding: &Finding) -> bool {
-    finding.class == LeakClass::NativeGrowth && finding.confidence == Confidence::Suspected
+pub(crate) fn is_suspected(finding: &Claim) -> bool {
+    finding.class == LeakClass::NativeGrowth && finding.witness >= Witness::SourcePattern
 }
 
 /// Objects of the type of which most more are alive per unit, by the censuses. Blocks that are as many are theirs: what
@@ -208,12 +203,11 @@ pub(crate) fn are_native(process: &Process<'_>, scale: Scale, lines: &[Line<'_>]
     lines.iter().any(|line| line.blocks_per_unit > MORE * objects)
 }
 
-fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Finding {
+fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Claim {
     let class = LeakClass::NativeGrowth;
     let Judgement { slope, .. } = line.judgement;
     // Of what grows; sampling alone would leave room below zero.
     let interval = line.growth.interval().map(|bound| bound.max(0.0));
-    let unit = unit_name(scale.verdict_unit());
     let HeapFrame { file, line: number, function } = line.frame;
     let site = site(files, file, *number, function);
     let growth = Growth {
@@ -227,13 +221,10 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         interval: Some(interval),
         elements: 0,
     };
-    Finding {
-        confidence: Confidence::Likely,
-        severity: Severity::Error,
-        message: format!(
-            "memory that is allocated here is never given back, {} per {unit}, and no container was found that holds it",
-            Bytes::signed(slope)
-        ),
+    Claim {
+        witness: Witness::HeapLine,
+        standing: Standing::Whole,
+        cause: Cause::NeverFreed(Rate::new(slope, scale.verdict_unit())),
         container: site.text.clone(),
         sites: std::iter::once(site).chain(inner_site(files, process, line)).collect(),
         chain: callers(files, process, line),
@@ -241,19 +232,13 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         growth: Some(growth),
         evidence: vec![seen(line)],
         fix: Some(fix::of(class, None, "")),
-        ..Finding::of(class)
+        ..Claim::of(class)
     }
 }
 
 /// What the heap profile has of a line.
 pub(crate) fn seen(line: &Line<'_>) -> Evidence {
-    let sampled = match line.live.margin() as u64 {
-        0 => String::new(),
-        margin => format!(", give or take {} (sampled)", Bytes(margin)),
-    };
-    let text =
-        format!("{} allocated by this line live at the last look{sampled}", Bytes(line.live.bytes as u64));
-    Evidence { kind: "heap-profile".into(), text }
+    Evidence::HeapProfile { live_bytes: line.live.bytes as u64, margin_bytes: line.live.margin() as u64 }
 }
 
 /// The statement at a line that allocates.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{CodePlace, Kin, Opened};
-use caulk_core::{Evidence, Series, Site, SiteRole};
+use caulk_core::{Evidence, Kind, Series, Site, SiteRole};
 use caulk_python::Call;
 
 use crate::files::{Files, Source};
@@ -84,22 +84,24 @@ fn more<'a>(process: &Process<'a>, of: fn(&'a Opened) -> &'a [Kin]) -> Vec<(&'a 
 
 /// What is known of the things that this series counts.
 pub(crate) fn evidence(files: &Files<'_>, process: &Process<'_>, series: Series) -> Option<Evidence> {
-    let (kind, more, verb) = match series {
-        Series::Threads => ("threads", more(process, |opened| &opened.threads), "run"),
-        Series::Fds => ("files", more(process, |opened| &opened.files), "are"),
+    let more = match series {
+        Series::Threads => more(process, |opened| &opened.threads),
+        Series::Fds => more(process, |opened| &opened.files),
         _ => return None,
     };
-    let told = |(kin, count): &(&Kin, u32)| {
-        let place = &kin.place;
-        if kin.name.is_empty() {
-            format!("{count} {verb} `{}` ({}:{})", place.function, files.display(&place.file), place.line)
-        } else {
-            format!("{count} {verb} `{}`", kin.name)
-        }
+    let kind = |(kin, count): &(&Kin, u32)| Kind {
+        count: *count,
+        name: kin.name.clone(),
+        function: kin.place.function.clone(),
+        file: files.display(&kin.place.file),
+        line: kin.place.line,
     };
-    let told: Vec<String> = more.iter().take(KINDS).map(told).collect();
-    (!told.is_empty())
-        .then(|| Evidence { kind: kind.into(), text: format!("of those more {}", told.join(", ")) })
+    let kinds: Vec<Kind> = more.iter().take(KINDS).map(kind).collect();
+    let evidence = match series {
+        Series::Threads => Evidence::Threads { kinds },
+        _ => Evidence::Files { kinds },
+    };
+    (!more.is_empty()).then_some(evidence)
 }
 
 /// Are most of the open files that are more now segments of shared memory?

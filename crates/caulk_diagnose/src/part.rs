@@ -1,7 +1,6 @@
 //! One process's part of a diagnosis, before the parts are joined.
 
-use caulk_core::Finding;
-
+use crate::claim::Claim;
 use crate::judged::Judged;
 use crate::process::Process;
 
@@ -9,9 +8,9 @@ use crate::process::Process;
 pub(crate) struct Part<'a> {
     pub(crate) process: &'a Process<'a>,
     pub(crate) judged: Judged,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<Claim>,
     /// Of a process that works for another: what a line was seen to grow in it, found to be a leak or not.
-    pub(crate) traced: Vec<Finding>,
+    pub(crate) traced: Vec<Claim>,
     /// Its verdicts are told.
     pub(crate) told: bool,
 }

@@ -2,33 +2,30 @@
 //! where nobody saw it; and suspects where nothing was found.
 
 use caulk_core::{
-    Bytes, ChainStep, Confidence, Diagnostic, Evidence, Finding, Fix, Group, LeakClass, Place, Scope,
-    Severity, Site, SiteRole,
+    Cause, ChainStep, Diagnostic, Evidence, Fix, Group, LeakClass, Place, Rate, Scope, Severity, Site,
+    SiteRole, Why,
 };
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::native::is_suspected;
-use crate::units::unit_name;
 
 /// Suspects that are named for growth that nothing explains.
 const SUSPECTS: usize = 3;
 
 /// Lines that allocate what stays, and of which nothing else is known, are what the source shows them to be: an array that is
 /// replaced by a longer one holds what the line that makes it allocates.
-pub(crate) fn adopt(findings: &mut [Finding], patterns: &[Diagnostic]) {
+pub(crate) fn adopt(findings: &mut [Claim], patterns: &[Diagnostic]) {
     for finding in findings.iter_mut().filter(|finding| is_suspected(finding)) {
         let Some(pattern) = at_line(finding, patterns).filter(|pattern| pattern.scope == Scope::Run) else {
             continue;
         };
-        let growth = finding.growth.as_ref().map_or(String::new(), |growth| {
-            let (rate, unit) = (Bytes::signed(growth.bytes_per_unit), unit_name(growth.unit));
-            format!("; {rate} per {unit} of what is allocated here stay")
-        });
-        let text = "the source shows this pattern at the line that allocates what stays";
-        finding.evidence.push(Evidence { kind: "source".into(), text: text.into() });
+        let rate = finding.growth.as_ref().map(|growth| Rate::new(growth.bytes_per_unit, growth.unit));
+        finding.evidence.push(Evidence::PatternAtLine);
         finding.class = pattern.class;
-        finding.severity = Severity::Error;
-        finding.confidence = Confidence::Likely;
-        finding.message = format!("{}{growth}", pattern.message);
+        finding.standing = Standing::Whole;
+        finding.yields = false;
+        finding.witness = Witness::HeapLine;
+        finding.cause = Cause::Pattern { message: pattern.message.clone(), rate };
         finding.container.clone_from(&pattern.container);
         finding.fix.clone_from(&pattern.fix);
     }
@@ -36,11 +33,7 @@ pub(crate) fn adopt(findings: &mut [Finding], patterns: &[Diagnostic]) {
 
 /// Tells of each finding what the patterns know of it: that at its line, or the only one of its class, but for those that are
 /// `of_many_lines`.
-pub(crate) fn join(
-    findings: &mut [Finding],
-    patterns: &[Diagnostic],
-    of_many_lines: impl Fn(&Finding) -> bool,
-) {
+pub(crate) fn join(findings: &mut [Claim], patterns: &[Diagnostic], of_many_lines: impl Fn(&Claim) -> bool) {
     for finding in findings {
         let anywhere = || only_one(finding, patterns).filter(|_| !of_many_lines(finding));
         let Some(pattern) = at_line(finding, patterns).or_else(anywhere) else { continue };
@@ -48,7 +41,11 @@ pub(crate) fn join(
             locate(finding, pattern);
         }
         // What its elements pin the run has looked at: with a graph, it would not be of this class.
-        let whole = |seen: &Evidence| seen.kind == "contents" && !seen.text.starts_with("at least");
+        let whole = |seen: &Evidence| match seen {
+            Evidence::Contents(facts) => !facts.truncated,
+            Evidence::Graph { truncated, .. } => !truncated,
+            _ => false,
+        };
         let pins = pattern.class == LeakClass::ViewPinsStorage || pattern.class.group() == Group::Graph;
         let refuted = pins && finding.evidence.iter().any(whole);
         if finding.class == LeakClass::UnboundedHistory && pattern.container == finding.container && !refuted
@@ -63,7 +60,7 @@ pub(crate) fn join(
 }
 
 /// Patterns that could explain growth for which nothing was found, as suspects.
-pub(crate) fn suspected(findings: &[Finding], patterns: &[Diagnostic]) -> Vec<Finding> {
+pub(crate) fn suspected(findings: &[Claim], patterns: &[Diagnostic]) -> Vec<Claim> {
     let told = |pattern: &Diagnostic| {
         let sites = findings.iter().filter_map(|finding| finding.sites.first());
         sites.into_iter().any(|site| overlaps(site, &pattern.sites[0]))
@@ -73,36 +70,33 @@ pub(crate) fn suspected(findings: &[Finding], patterns: &[Diagnostic]) -> Vec<Fi
     open.take(SUSPECTS).map(suspect).collect()
 }
 
-fn suspect(pattern: &Diagnostic) -> Finding {
-    let text = "the source shows this pattern; the run did not see it grow";
-    Finding {
-        severity: Severity::Warning,
-        message: format!(
-            "nothing that was looked at explains the growth; this line may: {}",
-            pattern.message
-        ),
+fn suspect(pattern: &Diagnostic) -> Claim {
+    Claim {
+        witness: Witness::SourcePattern,
+        standing: Standing::Whole,
+        cause: Cause::MayExplain { message: pattern.message.clone() },
         sites: pattern.sites.clone(),
         container: pattern.container.clone(),
         chain: pattern.chain.clone(),
-        evidence: vec![Evidence { kind: "source".into(), text: text.into() }],
+        evidence: vec![Evidence::PatternUnseen],
         fix: pattern.fix.clone(),
         twins: pattern.twins.clone(),
         more_twins: pattern.more_twins,
-        ..Finding::of(pattern.class)
+        ..Claim::of(pattern.class)
     }
 }
 
 /// The pattern at the line to blame, that of the same class first.
-fn at_line<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
+fn at_line<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
     let site = finding.sites.first().filter(|site| site.role != SiteRole::Allocates)?;
     let here = patterns.iter().filter(|pattern| overlaps(site, &pattern.sites[0]));
     here.min_by_key(|pattern| pattern.class != finding.class)
 }
 
 /// The one pattern of the class in all of the source, for what was seen to grow by a line that nobody saw.
-fn only_one<'a>(finding: &Finding, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
+fn only_one<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
     let grown_at = |site: &Site| site.role != SiteRole::Allocates;
-    let open = !finding.sites.iter().any(grown_at) || finding.confidence == Confidence::Suspected;
+    let open = !finding.sites.iter().any(grown_at) || finding.witness >= Witness::SourcePattern;
     let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class);
     let names_it = |pattern: &&Diagnostic| {
         finding.holder.is_empty()
@@ -133,24 +127,27 @@ fn of_library(class: LeakClass) -> bool {
     )
 }
 
-fn locate(finding: &mut Finding, pattern: &Diagnostic) {
+fn locate(finding: &mut Claim, pattern: &Diagnostic) {
     finding.sites.clone_from(&pattern.sites);
     finding.container.clone_from(&pattern.container);
-    if finding.severity > Severity::Info {
-        finding.confidence = finding.confidence.min(Confidence::Likely);
+    if finding.weighs() {
+        finding.witness = finding.witness.min(Witness::OnlyLine);
     }
-    let text = "the one place in source that does what was seen; nobody watched the line itself";
-    finding.evidence.push(Evidence { kind: "source".into(), text: text.into() });
+    finding.evidence.push(Evidence::OnlyPlace { opens: false });
 }
 
 /// What grows without a bound is what the source knows by a closer name: step outputs, say.
-fn reclass(finding: &mut Finding, pattern: &Diagnostic) {
-    finding.message = finding.message.replace(finding.class.summary(), pattern.class.summary());
+fn reclass(finding: &mut Claim, pattern: &Diagnostic) {
+    if let Cause::Grows(grows) = &mut finding.cause
+        && grows.why == Why::Class(finding.class)
+    {
+        grows.why = Why::Class(pattern.class);
+    }
     finding.class = pattern.class;
     finding.fix.clone_from(&pattern.fix);
 }
 
-fn tell(finding: &mut Finding, pattern: &Diagnostic) {
+fn tell(finding: &mut Claim, pattern: &Diagnostic) {
     let seen = std::mem::replace(&mut finding.chain, pattern.chain.clone());
     let new = |place: &ChainStep| {
         !pattern.chain.iter().any(|step| (&step.file, step.line) == (&place.file, place.line))
@@ -163,7 +160,7 @@ fn tell(finding: &mut Finding, pattern: &Diagnostic) {
 }
 
 /// Other places with the same pattern.
-fn twins(finding: &mut Finding, pattern: &Diagnostic, patterns: &[Diagnostic]) {
+fn twins(finding: &mut Claim, pattern: &Diagnostic, patterns: &[Diagnostic]) {
     let others = patterns.iter().filter(|other| other.class == pattern.class && *other != pattern);
     for site in others.map(|other| &other.sites[0]) {
         let known = |twin: &Place| (&twin.file, twin.line) == (&site.file, site.line);

@@ -1,9 +1,10 @@
 //! Memory that is freed at the end of its phase, but whose high-water mark is needless: graphs kept in a local list.
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, Peak, Trait};
-use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Scope, Severity, SiteRole};
+use caulk_core::{Cause, Evidence, LeakClass, Scope, SiteRole};
 use caulk_python::{GrowSite, Owner};
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::process::Process;
 use crate::{fix, pinned, place, suspect};
@@ -13,8 +14,8 @@ const RISE: u64 = 64 << 20;
 const SHARE: u64 = 4;
 
 /// Containers with graphs that were full at a peak, one finding for each.
-pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
+pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Claim> {
+    let mut findings: Vec<Claim> = Vec::new();
     for peak in &process.peaks {
         let rise = peak.in_use_bytes.saturating_sub(peak.baseline_bytes);
         if rise < RISE || rise < peak.baseline_bytes / SHARE {
@@ -34,7 +35,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Finding>
                 continue;
             }
             let found = finding(files, process, peak, holder, contents, len);
-            let known = |other: &Finding| other.holder == found.holder && other.sites == found.sites;
+            let known = |other: &Claim| other.holder == found.holder && other.sites == found.sites;
             if !findings.iter().any(known) {
                 findings.push(found);
             }
@@ -50,7 +51,7 @@ fn finding(
     holder: &Holder,
     contents: &Contents,
     len: u64,
-) -> Finding {
+) -> Claim {
     let owner = Owner::Function(holder.function.clone());
     let source = files.source(&holder.file);
     let mut sites: Vec<GrowSite> =
@@ -64,7 +65,7 @@ fn finding(
         container: site.container.clone(),
         path: holder.file.clone(),
         grow: Some(site),
-        confidence: Confidence::Likely,
+        witness: Witness::OnlyLine,
         name: holder.name.clone(),
         owner,
         traced: None,
@@ -72,20 +73,21 @@ fn finding(
         library: None,
         source,
     });
-    let (high, base) = (Bytes(peak.in_use_bytes), Bytes(peak.baseline_bytes));
-    let held = Bytes(contents.bytes_per_element * len);
+    let held = contents.bytes_per_element * len;
     let container =
         located.as_ref().map_or_else(|| holder.expression.clone(), |located| located.container.clone());
-    Finding {
-        class,
-        confidence: if certain { Confidence::Likely } else { Confidence::Suspected },
+    Claim {
+        witness: if certain { Witness::OnlyLine } else { Witness::Signs },
         scope: Scope::Epoch,
-        severity: Severity::Warning,
-        message: format!(
-            "`{container}` holds {held} in {len} elements when memory is highest ({high}, {base} at the boundary): it is \
-             freed when `{}` returns, but every entry keeps its autograd graph until then",
-            holder.function
-        ),
+        standing: Standing::Whole,
+        cause: Cause::Peak {
+            container: container.clone(),
+            held,
+            elements: len,
+            high: peak.in_use_bytes,
+            base: peak.baseline_bytes,
+            function: holder.function.clone(),
+        },
         sites: located
             .iter()
             .map(|located| located.spot.site(&files.display(&located.path), SiteRole::Grows))
@@ -95,19 +97,14 @@ fn finding(
         holder_path: suspect::path(holder, ContainerKind::List),
         chain: located.as_ref().map_or_else(Vec::new, |located| located.chain(files)),
         process: process.reference(),
-        growth: None,
         pinned: Some(pinned::by_sample(contents, len)),
-        evidence: vec![Evidence {
-            kind: "peak".into(),
-            text: format!(
-                "{high} in use at {}:{} in `{}`",
-                files.display(&peak.file),
-                peak.line,
-                peak.function
-            ),
+        evidence: vec![Evidence::Peak {
+            bytes: peak.in_use_bytes,
+            file: files.display(&peak.file),
+            line: peak.line,
+            function: peak.function.clone(),
         }],
         fix: Some(fix::of(class, located.as_ref(), &holder.name)),
-        twins: Vec::new(),
-        more_twins: 0,
+        ..Claim::of(class)
     }
 }

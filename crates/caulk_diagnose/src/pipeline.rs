@@ -4,11 +4,10 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use caulk_core::wire::{ContainerKind, Note as Said, NoteCode};
-use caulk_core::{
-    Finding, GpuUse, LeakClass, Note, Recording, Scope, Series, Severity, Site, Verdict, most_harmful_first,
-};
+use caulk_core::{Finding, GpuUse, LeakClass, Note, Recording, Scope, Series, Site, Verdict};
 
 use crate::children::Children;
+use crate::claim::Claim;
 use crate::files::{Files, Sources};
 use crate::judged::Judged;
 use crate::part::Part;
@@ -16,9 +15,9 @@ use crate::process::Process;
 use crate::unexplained::{is_harmless, is_unexplained, unexplained};
 use crate::unknown;
 use crate::{
-    allocated, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left, merge, native, outside,
-    page_cache, patterns, peaks, profiler, ranks, resources, retention, sharing, shm_files, stored, suspect,
-    training, unended, verdicts, workers,
+    allocated, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left, native, outside,
+    page_cache, patterns, peaks, profiler, ranks, resources, retention, settle, sharing, shm_files, stored,
+    suspect, training, unended, verdicts, workers,
 };
 
 /// What a recording says.
@@ -50,8 +49,9 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     let end_ns = parts.iter().filter_map(|part| part.process.seen_until()).max().unwrap_or(0);
     let last = parts.iter_mut().filter(|part| part.process.lives_at(end_ns));
     verdicts::share_the_room(&mut last.map(|part| &mut part.judged).collect::<Vec<_>>());
-    for (finding, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
-        diagnosis.findings.push(finding);
+    let mut claims: Vec<Claim> = Vec::new();
+    for (claim, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
+        claims.push(claim);
         diagnosis.verdicts.extend(verdict);
     }
     diagnosis.notes.extend(coded(NoteCode::Ranks, ranks::notes(&parts)));
@@ -67,7 +67,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         diagnosis.notes.extend(coded(NoteCode::GpuRest, gpu_rest::note(recording, process)));
         let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
         diagnosis.verdicts.extend(judged.told(within).into_iter().filter(|_| told));
-        diagnosis.findings.extend(findings);
+        claims.extend(findings);
     }
     if let Some(verdict) = outside::of_tree(recording, &processes) {
         diagnosis.notes.extend(coded(NoteCode::GrowsOutside, outside::note(&verdict, &processes)));
@@ -77,24 +77,21 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     diagnosis.notes.extend(coded(NoteCode::ShmFiles, shm_files::note(recording)));
     diagnosis.gpus = gpu::devices(recording);
     diagnosis.notes.extend(coded(NoteCode::GpuDevice, gpu::of_devices(&diagnosis.gpus)));
-    diagnosis.findings.extend(left::findings(recording));
-    if unexplained || diagnosis.findings.iter().any(|finding| finding.severity > Severity::Info) {
-        let of_many_lines = |finding: &Finding| resources::are_of_several_kinds(&processes, finding);
-        patterns::join(&mut diagnosis.findings, patterns(), of_many_lines);
-        resources::locate(&files, &processes, &mut diagnosis.findings);
+    claims.extend(left::findings(recording));
+    if unexplained || claims.iter().any(Claim::weighs) {
+        let of_many_lines = |claim: &Claim| resources::are_of_several_kinds(&processes, claim);
+        patterns::join(&mut claims, patterns(), of_many_lines);
+        resources::locate(&files, &processes, &mut claims);
         if unexplained {
-            let suspected = patterns::suspected(&diagnosis.findings, patterns());
+            let suspected = patterns::suspected(&claims, patterns());
             if !suspected.is_empty() {
                 // Source that shows what keeps it is a better lead than the line that allocates.
-                demote(&mut diagnosis.findings, native::is_suspected);
+                demote(&mut claims, native::is_suspected);
             }
-            diagnosis.findings.extend(suspected);
+            claims.extend(suspected);
         }
     }
-    most_harmful_first(&mut diagnosis.findings);
-    diagnosis.findings = merge::once(merge::by_role(diagnosis.findings));
-    most_harmful_first(&mut diagnosis.findings);
-    diagnosis.findings.iter_mut().for_each(Finding::cut_twins);
+    diagnosis.findings = settle::findings(claims);
     diagnosis.notes.extend(coded(NoteCode::OtherVersion, unknown::note(&processes)));
     diagnosis.notes.dedup();
     diagnosis
@@ -115,7 +112,7 @@ fn of_process(
     process: &Process<'_>,
     judged: &mut Judged,
     recording: &Recording,
-) -> Vec<Finding> {
+) -> Vec<Claim> {
     let died =
         recording.info.death.as_ref().is_none_or(|death| death.signal.is_some() || death.kill.is_some());
     let suspects = suspect::of_process(files, process, judged, died);
@@ -128,12 +125,12 @@ fn of_process(
             .map_or_else(|| native::findings(files, process, judged, open, &findings), |known| vec![known]);
         lines.retain(|line| !findings.iter().any(|finding| caches(finding, line)));
         let rate = judged.in_use().map_or(0.0, |verdict| verdict.bytes_per_unit);
-        let much = |line: &Finding| {
+        let much = |line: &Claim| {
             let bytes = line.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
             cycles::is_collectable(line) && bytes >= MUCH * rate
         };
         if lines.iter().any(much)
-            && findings.iter().all(|finding| finding.severity == Severity::Info)
+            && findings.iter().all(|finding| !finding.weighs())
             && let Some(more) = cycles::until_collected(process, judged)
         {
             judged.postpone(more, "rises by objects in cycles, for which the collector has not come by yet");
@@ -144,19 +141,19 @@ fn of_process(
         allocated::locate(files, process, judged, &mut findings);
         findings.extend(cycles::waiting(files, process, judged));
     }
-    if findings.iter().any(|finding| finding.severity > Severity::Info && !native::is_nameless(finding)) {
+    if findings.iter().any(|finding| finding.weighs() && !native::is_nameless(finding)) {
         demote(&mut findings, native::is_nameless);
     }
     gpu_lines::join(files, process, judged, &mut findings);
     if let Some(filling) = filling {
-        filling.tell(judged, findings.iter().any(|finding| finding.severity > Severity::Info));
+        filling.tell(judged, findings.iter().any(Claim::weighs));
     }
     findings.extend(retention::finding(process, judged, &findings));
-    let is_resident = |finding: &Finding| {
+    let is_resident = |finding: &Claim| {
         finding.class != LeakClass::AllocatorFragmentation
             && finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Rss)
     };
-    if findings.iter().any(|finding| finding.severity > Severity::Info && is_resident(finding)) {
+    if findings.iter().any(|finding| finding.weighs() && is_resident(finding)) {
         judged.leave_to_resident();
     }
     findings.extend(resources::findings(
@@ -182,18 +179,15 @@ fn of_process(
 }
 
 /// Is the line in a function whose results a cache is found to keep?
-fn caches(cache: &Finding, line: &Finding) -> bool {
+fn caches(cache: &Claim, line: &Claim) -> bool {
     let same = |(a, b): (&Site, &Site)| (&a.file, &a.function) == (&b.file, &b.function);
     let is_cache = cache.holder_path.last().is_some_and(|kind| kind == ContainerKind::LruCache.as_str());
     is_cache && cache.sites.first().zip(line.sites.first()).is_some_and(same)
 }
 
 /// Makes some findings mere advice.
-fn demote(findings: &mut [Finding], which: fn(&Finding) -> bool) {
-    findings
-        .iter_mut()
-        .filter(|finding| which(finding))
-        .for_each(|finding| finding.severity = Severity::Info);
+fn demote(findings: &mut [Claim], which: fn(&Claim) -> bool) {
+    findings.iter_mut().filter(|finding| which(finding)).for_each(|finding| finding.yields = true);
 }
 
 /// Notes about one thing.
@@ -201,7 +195,7 @@ fn coded(code: NoteCode, texts: impl IntoIterator<Item = String>) -> impl Iterat
     texts.into_iter().map(move |text| Note::new(code.clone(), text))
 }
 
-fn notes(process: &Process<'_>, judged: &Judged, findings: &[Finding]) -> Vec<Note> {
+fn notes(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> Vec<Note> {
     // A watch that was refused once is no matter where another one has seen lines.
     let refused = |note: &Said| note.code == NoteCode::TraceRefused && !process.hits.is_empty();
     let told = process.notes.iter().filter(|note| profiler::is_told(process, note) && !refused(note));

@@ -1,9 +1,10 @@
 //! The line: what the armed trace saw, joined with the places in source that grow the name.
 
 use caulk_core::wire::{ContainerKind, Holder, PathStep, StepKind, TraceHit};
-use caulk_core::{ChainStep, Confidence, Place, Site, SiteRole};
+use caulk_core::{ChainStep, Place, Site, SiteRole};
 use caulk_python::{Call, Facts, GrowKind, GrowSite, Owner, Spot};
 
+use crate::claim::Witness;
 use crate::files::{Files, Source};
 use crate::heap;
 use crate::name::{self, Name};
@@ -21,7 +22,7 @@ pub(crate) struct Located {
     /// The container as the line writes it.
     pub(crate) container: String,
     pub(crate) grow: Option<GrowSite>,
-    pub(crate) confidence: Confidence,
+    pub(crate) witness: Witness,
     pub(crate) facts: Facts,
     /// Name under which the source was searched, and whose it is.
     pub(crate) name: String,
@@ -283,13 +284,13 @@ fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Locate
         calls.map(move |call| (*path, source.clone(), call))
     });
     let (path, source, call) = calls.next()?;
-    let confidence = if calls.next().is_none() { Confidence::Likely } else { Confidence::Suspected };
+    let witness = if calls.next().is_none() { Witness::OnlyLine } else { Witness::Signs };
     Some(Located {
         spot: call.spot,
         path: path.to_owned(),
         container: call.callee,
         grow: None,
-        confidence,
+        witness,
         facts: Facts::default(),
         name: String::new(),
         owner: Owner::Any,
@@ -336,7 +337,7 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> O
             path: path.to_owned(),
             container,
             grow,
-            confidence: Confidence::Likely,
+            witness: Witness::OnlyLine,
             facts: Facts::default(),
             name: String::new(),
             owner: Owner::Any,
@@ -357,7 +358,7 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
         return Some(Located {
             spot: site.spot.clone(),
             container: site.container.clone(),
-            confidence: Confidence::Proved,
+            witness: Witness::TracedLine,
             facts: source.lines().facts_of(&name.text, &name.owner),
             name: name.text.clone(),
             owner: name.owner.clone(),
@@ -386,7 +387,7 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
     let is_its = |inside: &Source| names.iter().any(|name| agreed(inside, hit.line, name).is_some());
     let says_so = || library.is_some() && files.source(&hit.file).is_some_and(|inside| is_its(&inside));
     let proved = registers || called.is_some() || says_so();
-    let confidence = if proved { Confidence::Proved } else { Confidence::Likely };
+    let witness = if proved { Witness::TracedLine } else { Witness::OnlyLine };
     let Name { text, owner, .. } = &names[0];
     Some(Located {
         spot: statement.spot,
@@ -395,7 +396,7 @@ fn at_hit(files: &Files<'_>, hit: &TraceHit, holder: &Holder, names: &[Name]) ->
         owner: owner.clone(),
         grow,
         container,
-        confidence,
+        witness,
         traced,
         also_at: Vec::new(),
         library,
@@ -510,7 +511,7 @@ fn by_source(
     found.retain(|(.., site)| !(replaced && initial(site)));
     let certain = found.len() == 1;
     let (path, source, site) = found.into_iter().next()?;
-    let confidence = if certain { Confidence::Likely } else { Confidence::Suspected };
+    let witness = if certain { Witness::OnlyLine } else { Witness::Signs };
     let facts = source.lines().facts_of(&name.text, &name.owner);
     let (spot, container) = (site.spot.clone(), site.container.clone());
     Some(Located {
@@ -519,7 +520,7 @@ fn by_source(
         spot,
         container,
         grow: Some(site),
-        confidence,
+        witness,
         facts,
         name: name.text.clone(),
         owner: name.owner.clone(),
@@ -546,7 +547,7 @@ fn decorator(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Optio
             path: path.to_owned(),
             container: holder.name.clone(),
             grow: None,
-            confidence: Confidence::Proved,
+            witness: Witness::Exact,
             facts: source.lines().facts_of(&holder.name, &owner),
             name: holder.name.clone(),
             owner,
@@ -572,7 +573,7 @@ pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Opt
             spot: statement.spot,
             path: site.file.clone(),
             grow: None,
-            confidence: Confidence::Proved,
+            witness: Witness::Exact,
             facts: Facts::default(),
             name: String::new(),
             owner: Owner::Any,

@@ -1,13 +1,13 @@
 //! Memory that a profiler of torch's fills, because nobody stops it.
 
 use caulk_core::wire::{Note, NoteCode};
-use caulk_core::{Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, Site, SiteRole};
+use caulk_core::{Cause, Evidence, Growth, LeakClass, Rate, Series, Site, SiteRole};
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::judged::Judged;
 use crate::process::Process;
-use crate::units::unit_name;
 
 /// Notes that say whether one is on.
 const CODES: [NoteCode; 2] = [NoteCode::ProfilerOn, NoteCode::ProfilerOff];
@@ -24,31 +24,22 @@ fn is_on(process: &Process<'_>) -> bool {
 }
 
 /// The profiler, where it is on all the time and growth of which so much is `open` is in no container.
-pub(crate) fn finding(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    judged: &Judged,
-    open: f64,
-) -> Option<Finding> {
+pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Option<Claim> {
     let (scale, class) = (judged.scale?, LeakClass::ProfilerLeftOn);
     if !is_on(process) {
         return None;
     }
     let unit = scale.verdict_unit();
-    let rate = caulk_core::Bytes::signed(open);
-    Some(Finding {
-        confidence: Confidence::Likely,
-        severity: Severity::Error,
-        message: format!("{rate} per {} of events: {}", unit_name(unit), class.summary()),
+    Some(Claim {
+        witness: Witness::OnlyLine,
+        standing: Standing::Whole,
+        cause: Cause::Profiler(Rate::new(open, unit)),
         sites: maker(files, process).into_iter().collect(),
         process: process.reference(),
         growth: Some(Growth::of_bytes(unit, Series::InUse, open, scale.per_epoch(open))),
-        evidence: vec![Evidence {
-            kind: "profiler".into(),
-            text: "torch's profiler was on to the last look, and no container accounts for the growth".into(),
-        }],
+        evidence: vec![Evidence::Profiler],
         fix: Some(fix::of(class, None, "")),
-        ..Finding::of(class)
+        ..Claim::of(class)
     })
 }
 

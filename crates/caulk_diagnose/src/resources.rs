@@ -4,16 +4,16 @@
 //! such; of threads, that which begins what they were seen to run.
 
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Fix, Growth, LeakClass, Recording, Series, Severity, State, Verdict,
+    Cause, Countable, Evidence, Fix, Growth, LeakClass, Rate, Recording, Series, State, Verdict,
 };
 
 use crate::children::Children;
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::judged::Judged;
 use crate::opened;
 use crate::process::Process;
-use crate::units::unit_name;
 
 /// Open files and threads that a child process costs its parent at most: pipes and a sentinel, a feeder of a queue.
 const OF_A_CHILD: f64 = 8.0;
@@ -25,7 +25,7 @@ pub(crate) fn findings(
     judged: &Judged,
     children: &Children<'_>,
     recording: &Recording,
-) -> Vec<Finding> {
+) -> Vec<Claim> {
     let grows = |series| judged.series(series).filter(|verdict| verdict.state == State::Grows);
     let more = grows(Series::Children);
     let (class, makers): (_, &[&str]) = if children.are_workers() {
@@ -34,27 +34,27 @@ pub(crate) fn findings(
         (LeakClass::OrphanProcess, &["Pool", "ProcessPoolExecutor", "Process", "Popen"])
     };
     let processes = more.map(|verdict| {
-        let found = finding(process, verdict, class, "child processes");
+        let found = finding(process, verdict, class, Countable::Children);
         let last = process.boundaries.last().map_or(0, |boundary| boundary.time_ns);
         let sites = opened::only_call(files, process, makers).into_iter().collect();
         let kept = keeper_of_loaders(process).filter(|_| class == LeakClass::LoaderPerEpoch);
         let fix = kept.map(kept_loaders).or_else(|| found.fix.clone());
-        weighed(Finding { sites, fix, ..found }, children.own_bytes_at(last, recording))
+        weighed(Claim { sites, fix, ..found }, children.own_bytes_at(last, recording))
     });
     let theirs = more.map_or(0.0, |verdict| OF_A_CHILD * verdict.bytes_per_unit);
     let beside = [
-        (Series::Fds, LeakClass::FileHandlesGrow, "open file descriptors"),
-        (Series::Threads, LeakClass::ThreadNeverEnds, "threads"),
+        (Series::Fds, LeakClass::FileHandlesGrow, Countable::Files),
+        (Series::Threads, LeakClass::ThreadNeverEnds, Countable::Threads),
     ];
-    let own = beside.into_iter().filter_map(|(series, class, noun)| {
+    let own = beside.into_iter().filter_map(|(series, class, counted)| {
         let verdict = grows(series).filter(|verdict| verdict.bytes_per_unit > theirs)?;
-        let mut finding = finding(process, verdict, class, noun);
+        let mut finding = finding(process, verdict, class, counted);
         finding.evidence.extend(opened::evidence(files, process, series));
         if series == Series::Threads {
             finding.sites.extend(opened::beginning(files, process));
         } else if opened::are_shared_memory(process) {
             // What keeps the memory keeps its descriptors: one matter, not two.
-            finding.severity = Severity::Info;
+            finding.standing = Standing::Light;
             finding.fix = Some(fix::display(SHARED_MEMORY));
         }
         Some(finding)
@@ -86,60 +86,51 @@ fn kept_loaders(keeper: &str) -> Fix {
 }
 
 /// Where no pattern told where files are opened: the one call that does.
-pub(crate) fn locate(files: &Files<'_>, processes: &[Process<'_>], findings: &mut [Finding]) {
-    let open = |finding: &&mut Finding| {
-        finding.class == LeakClass::FileHandlesGrow
-            && finding.sites.is_empty()
-            && finding.severity > Severity::Info
+pub(crate) fn locate(files: &Files<'_>, processes: &[Process<'_>], findings: &mut [Claim]) {
+    let open = |finding: &&mut Claim| {
+        finding.class == LeakClass::FileHandlesGrow && finding.sites.is_empty() && finding.weighs()
     };
     for finding in findings.iter_mut().filter(open) {
         let process = processes.iter().find(|process| process.reference() == finding.process);
         if let Some(site) = process.and_then(|process| opened::opener(files, process)) {
             finding.sites.push(site);
-            let text = "the one place in source that opens such; nobody watched the line itself";
-            finding.evidence.push(Evidence { kind: "source".into(), text: text.into() });
+            finding.evidence.push(Evidence::OnlyPlace { opens: true });
         }
     }
 }
 
 /// Are these open files of several kinds, which no one line has opened all of?
-pub(crate) fn are_of_several_kinds(processes: &[Process<'_>], finding: &Finding) -> bool {
+pub(crate) fn are_of_several_kinds(processes: &[Process<'_>], finding: &Claim) -> bool {
     let process = processes.iter().find(|process| process.reference() == finding.process);
     finding.class == LeakClass::FileHandlesGrow && process.is_some_and(opened::are_of_several_kinds)
 }
 
 /// With the memory that each child process holds.
-fn weighed(mut finding: Finding, each: Option<f64>) -> Finding {
+fn weighed(mut finding: Claim, each: Option<f64>) -> Claim {
     if let (Some(growth), Some(each)) = (&mut finding.growth, each) {
         growth.bytes_per_unit = each * growth.elements_per_unit;
         growth.bytes_per_epoch = growth.elements_per_epoch.map(|count| count * each);
-        let text = format!("each holds {} of its own at the last reading, their median", Bytes(each as u64));
-        finding.evidence.push(Evidence { kind: "children".into(), text });
+        finding.evidence.push(Evidence::Children { bytes_each: each as u64 });
     }
     finding
 }
 
 /// Segments that nobody unlinks, mapped or not.
-fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: &Verdict) -> Finding {
+fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: &Verdict) -> Claim {
     let class = LeakClass::SharedMemoryLeft;
-    let (unit, rate) = (unit_name(verdict.unit), verdict.bytes_per_unit);
+    let rate = verdict.bytes_per_unit;
     // Where they are mapped too, what keeps them comes first.
     let kept = judged.in_use_state() == Some(State::Grows);
-    Finding {
-        confidence: Confidence::Proved,
-        severity: if kept { Severity::Warning } else { Severity::Error },
-        message: format!(
-            "{} more of shared memory per {unit} that nobody unlinks, {} at the last look: {}",
-            Bytes(rate as u64),
-            Bytes(verdict.last.max(0.0) as u64),
-            class.summary()
-        ),
+    Claim {
+        witness: Witness::Exact,
+        standing: if kept { Standing::Partial } else { Standing::Whole },
+        cause: Cause::Segments { rate: Rate::new(rate, verdict.unit), last: verdict.last.max(0.0) as u64 },
         process: process.reference(),
         sites: opened::makers(files, process),
         growth: Some(Growth::of_bytes(verdict.unit, verdict.series, rate, verdict.bytes_per_epoch)),
-        evidence: vec![Evidence { kind: "count".into(), text: verdict.text.clone() }],
+        evidence: vec![Evidence::Count { judgement: verdict.text.clone() }],
         fix: Some(fix::of(class, None, "")),
-        ..Finding::of(class)
+        ..Claim::of(class)
     }
 }
 
@@ -147,15 +138,11 @@ fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: 
 const SHARED_MEMORY: &str =
     "each belongs to a tensor or segment in shared memory and is closed with it: let go of what keeps those";
 
-fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &str) -> Finding {
-    let (unit, rate) = (unit_name(verdict.unit), verdict.bytes_per_unit);
-    Finding {
-        severity: Severity::Warning,
-        message: format!(
-            "{rate:.1} more {noun} per {unit}, {:.0} at the last look: {}",
-            verdict.last,
-            class.summary()
-        ),
+fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, counted: Countable) -> Claim {
+    let rate = verdict.bytes_per_unit;
+    Claim {
+        standing: Standing::Whole,
+        cause: Cause::Counts { counted, per_unit: rate, unit: verdict.unit, last: verdict.last },
         process: process.reference(),
         growth: Some(Growth {
             unit: verdict.unit,
@@ -168,8 +155,8 @@ fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, noun: &st
             interval: None,
             elements: verdict.last.max(0.0) as u64,
         }),
-        evidence: vec![Evidence { kind: "count".into(), text: verdict.text.clone() }],
+        evidence: vec![Evidence::Count { judgement: verdict.text.clone() }],
         fix: Some(fix::of(class, None, "")),
-        ..Finding::of(class)
+        ..Claim::of(class)
     }
 }

@@ -2,13 +2,14 @@
 //! Where a little stays for certain and it is open whether it goes on, that is what keeps far more: the heap is in pieces.
 
 use caulk_core::wire::{Boundary, Trim};
-use caulk_core::{Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity, State};
+use caulk_core::{Between, Bytes, Cause, Evidence, Growth, LeakClass, Rate, Series, State};
 
 use crate::baselines::Baselines;
+use crate::claim::{Claim, Standing, Witness};
 use crate::fix;
 use crate::judged::Judged;
 use crate::process::Process;
-use crate::units::{self, Scale, unit_name};
+use crate::units::{self, Scale};
 
 /// Part of the growth of resident memory that an allocator's free blocks must account for.
 const PART: f64 = 0.5;
@@ -40,7 +41,7 @@ const KEEPERS: [Keeper; 2] = [
 
 /// What the allocators keep, where it grows though the bytes in use do not, or surely rise by far less. `found`: what was
 /// found to grow.
-pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Finding]) -> Option<Finding> {
+pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Claim]) -> Option<Claim> {
     let scale = judged.scale?;
     let resident = judged.series(Series::Rss).filter(|verdict| verdict.state == State::Grows)?;
     let in_use = judged.in_use()?;
@@ -54,38 +55,36 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Finding])
     if is_open || rate < PART * resident.bytes_per_unit {
         return None;
     }
-    let unit = unit_name(scale.verdict_unit());
     let class = LeakClass::AllocatorFragmentation;
     let cause = found.iter().filter(|_| stays).filter(|finding| !finding.sites.is_empty());
     let cause = cause.max_by(|a, b| bytes(a).total_cmp(&bytes(b))).filter(|finding| bytes(finding) > 0.0);
-    let why = match cause {
-        Some(cause) => format!("what `{}` keeps lies in between", cause.container),
-        None if stays => "what stays lies in between".to_owned(),
-        None => class.summary().to_owned(),
+    let between = match cause {
+        Some(cause) => Between::Container(cause.container.clone()),
+        None if stays => Between::Blocks,
+        None => Between::Class,
     };
-    let is_told = found.iter().any(|finding| finding.severity > Severity::Info);
-    Some(Finding {
-        confidence: Confidence::Proved,
-        severity: if stays && !is_told { Severity::Warning } else { Severity::Info },
-        message: format!(
-            "{} keeps {} more per {unit} that the program has freed{}: {why}",
-            keeper.name,
-            Bytes(rate as u64),
-            share(process, &keeper),
-        ),
+    let is_told = found.iter().any(Claim::weighs);
+    Some(Claim {
+        witness: Witness::Exact,
+        standing: if stays && !is_told { Standing::Whole } else { Standing::Light },
+        cause: Cause::KeptPages {
+            allocator: keeper.name,
+            rate: Rate::new(rate, scale.verdict_unit()),
+            free_of: free_of(process, &keeper),
+            between,
+        },
         sites: cause.map_or_else(Vec::new, |cause| cause.sites.clone()),
         process: process.reference(),
         growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, rate, scale.per_epoch(rate))),
         evidence: evidence(process),
         fix: Some(keeper.remedy.map_or_else(|| fix::of(class, None, ""), fix::display)),
-        ..Finding::of(class)
+        ..Claim::of(class)
     })
 }
 
-/// Bytes in use that a finding gains per unit.
-fn bytes(finding: &Finding) -> f64 {
-    let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse);
-    growth.map_or(0.0, |growth| growth.bytes_per_unit)
+/// Bytes in use that a claim gains per unit.
+fn bytes(claim: &Claim) -> f64 {
+    claim.bytes_in(Series::InUse)
 }
 
 /// Growth per unit of what the allocators keep free.
@@ -110,38 +109,32 @@ fn last<'a>(process: &Process<'a>, has: fn(&Boundary) -> u64) -> Option<&'a Boun
     process.boundaries.iter().rev().find(|boundary| has(boundary) > 0).copied()
 }
 
-fn share(process: &Process<'_>, keeper: &Keeper) -> String {
-    last(process, keeper.has).map_or_else(String::new, |last| {
-        let (free, has) = (Bytes((keeper.free)(last)), Bytes((keeper.has)(last)));
-        format!(" ({free} of {has} at the last look)")
-    })
+/// Free bytes and all bytes of an allocator at the last reading.
+fn free_of(process: &Process<'_>, keeper: &Keeper) -> Option<[u64; 2]> {
+    last(process, keeper.has).map(|last| [(keeper.free)(last), (keeper.has)(last)])
 }
 
 fn evidence(process: &Process<'_>) -> Vec<Evidence> {
-    let mut evidence = Vec::new();
-    let mut add = |text: String| evidence.push(Evidence { kind: "malloc".into(), text });
-    if let Some(last) = last(process, |boundary| boundary.malloc_heap_bytes) {
-        let (heap, free) = (Bytes(last.malloc_heap_bytes), Bytes(last.malloc_free_bytes));
-        let (top, threads) = (Bytes(last.malloc_top_bytes), last.threads);
-        add(format!(
-            "of {heap} in malloc's heaps {free} are free, and of these {top} at the end of the heap, where they could be \
-             given back; {threads} threads share the heaps"
-        ));
-    }
-    if let Some(last) = last(process, |boundary| boundary.arena_bytes) {
-        let (arenas, small) = (Bytes(last.arena_bytes), Bytes(last.small_bytes));
-        add(format!(
-            "pymalloc has mapped {arenas} for small objects, and {} of them take about {small}: one that stays keeps the \
-             arena around it",
-            last.small_blocks
-        ));
-    }
-    if let Some(last) = process.trims.last() {
-        add(trimmed(last));
-    }
-    evidence
+    let malloc = last(process, |boundary| boundary.malloc_heap_bytes).map(|last| Evidence::Malloc {
+        heap_bytes: last.malloc_heap_bytes,
+        free_bytes: last.malloc_free_bytes,
+        top_bytes: last.malloc_top_bytes,
+        threads: last.threads,
+    });
+    let arenas = last(process, |boundary| boundary.arena_bytes).map(|last| Evidence::Arenas {
+        arena_bytes: last.arena_bytes,
+        small_bytes: last.small_bytes,
+        blocks: last.small_blocks,
+    });
+    let trimmed = process.trims.last().map(|trim| Evidence::Trimmed {
+        before_bytes: trim.before_bytes,
+        after_bytes: trim.after_bytes,
+        milliseconds: trim.cost_ns as f64 / 1e6,
+    });
+    malloc.into_iter().chain(arenas).chain(trimmed).collect()
 }
 
+/// For the note on what malloc could give back.
 fn trimmed(trim: &Trim) -> String {
     let (before, after) = (Bytes(trim.before_bytes), Bytes(trim.after_bytes));
     let milliseconds = trim.cost_ns as f64 / 1e6;
@@ -149,8 +142,8 @@ fn trimmed(trim: &Trim) -> String {
 }
 
 /// What came of asking malloc for what it can give back, where no finding tells it.
-pub(crate) fn note(process: &Process<'_>, findings: &[Finding]) -> Option<String> {
-    let is_told = |finding: &Finding| finding.class == LeakClass::AllocatorFragmentation;
+pub(crate) fn note(process: &Process<'_>, findings: &[Claim]) -> Option<String> {
+    let is_told = |finding: &Claim| finding.class == LeakClass::AllocatorFragmentation;
     if findings.iter().any(is_told) {
         return None;
     }

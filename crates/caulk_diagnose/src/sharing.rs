@@ -8,18 +8,18 @@ use std::collections::BTreeSet;
 
 use caulk_core::wire::{Boundary, Contents, Holder};
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, ProcessRef, Scope, Series, Severity, Site,
-    SiteRole, State, Verdict,
+    Cause, Evidence, Growth, LeakClass, ProcessRef, Rate, Series, Site, SiteRole, State, Verdict,
 };
 use caulk_growth::{Judgement, Point};
 
 use crate::baselines::Baselines;
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::held::Held;
 use crate::name;
 use crate::part::Part;
 use crate::process::Process;
-use crate::units::{self, Scale, position, unit_name};
+use crate::units::{self, Scale, position};
 use crate::{fix, suspect, workers};
 
 /// Readings from which there is anything to say, and how many of the last rises must all weigh: it settles by itself
@@ -55,7 +55,7 @@ pub(crate) fn findings(
     files: &Files<'_>,
     parts: &[Part<'_>],
     paths: &BTreeSet<String>,
-) -> Vec<(Finding, Option<Verdict>)> {
+) -> Vec<(Claim, Option<Verdict>)> {
     let mut told: BTreeSet<u32> = BTreeSet::new();
     let copies = parts.iter().filter_map(|part| Copies::of(part, parts));
     let mut copies: Vec<Copies<'_>> = copies.collect();
@@ -161,30 +161,22 @@ impl<'a> Copies<'a> {
         })
     }
 
-    fn finding(&self, files: &Files<'_>, paths: &BTreeSet<String>) -> Finding {
+    fn finding(&self, files: &Files<'_>, paths: &BTreeSet<String>) -> Claim {
         let class = LeakClass::WorkerCopyOnWrite;
         let container = container(self.looked_into);
         let made = container.and_then(|(holder, ..)| made(files, holder, paths));
-        let unit = unit_name(self.scale.verdict_unit());
-        let rate = Bytes::signed(self.rate());
         let expression = container.map_or("", |(holder, ..)| holder.expression.as_str());
         let written = made.as_ref().map_or(expression, |(_, target)| target.as_str()).to_owned();
-        let what = match container {
-            Some((.., len)) => format!("`{written}` ({len} elements) is copied by the workers that read it"),
-            None => "what the workers share with the main process is copied as they read it".into(),
-        };
-        let much = match self.ended {
-            Some(copied) if self.count == 1 => format!("{} by now", Bytes(copied as u64)),
-            Some(copied) => format!("{} in each of {} by now", Bytes(copied as u64), self.count),
-            None => format!("{rate} per {unit}"),
-        };
         let weighs = self.ended.is_none() && container.is_some();
-        Finding {
-            class,
-            confidence: if made.is_some() { Confidence::Proved } else { Confidence::Likely },
-            scope: Scope::Run,
-            severity: if weighs { Severity::Warning } else { Severity::Info },
-            message: format!("{what}, {much}: {}", class.summary()),
+        Claim {
+            witness: if made.is_some() { Witness::Exact } else { Witness::OnlyLine },
+            standing: if weighs { Standing::Whole } else { Standing::Light },
+            cause: Cause::Copied {
+                container: container.map(|(.., len)| (written.clone(), len)),
+                ended: self.ended.map(|copied| copied as u64),
+                workers: self.count,
+                rate: Rate::new(self.rate(), self.scale.verdict_unit()),
+            },
             sites: made.into_iter().map(|(site, _)| site).collect(),
             container: written,
             holder: expression.to_owned(),
@@ -193,7 +185,6 @@ impl<'a> Copies<'a> {
                 let kind = lengths.last().map_or_else(Default::default, |len| len.kind);
                 suspect::path(holder, kind)
             }),
-            chain: Vec::new(),
             process: self.reference(),
             growth: self.ended.is_none().then(|| Growth {
                 series: Series::Pss,
@@ -206,36 +197,26 @@ impl<'a> Copies<'a> {
                 interval: self.interval(),
                 elements: container.map_or(0, |(.., len)| len),
             }),
-            pinned: None,
-            evidence: self.evidence(container, unit),
+            evidence: self.evidence(container),
             fix: Some(fix::of(class, None, "")),
-            twins: Vec::new(),
-            more_twins: 0,
+            ..Claim::of(class)
         }
     }
 
-    fn evidence(&self, container: Option<(&Holder, &Contents, u64)>, unit: &str) -> Vec<Evidence> {
-        let private = Bytes(self.private);
-        let owner =
-            if self.count == 1 { "the worker".into() } else { format!("each of {} workers", self.count) };
-        let turned = match self.ended {
-            Some(copied) => format!("{} of what it shared have", Bytes(copied as u64)),
-            None => format!("{} per {unit} of what it shared", Bytes(self.judgement.slope as u64)),
-        };
-        let mut evidence = vec![Evidence {
-            kind: "private-memory".into(),
-            text: format!(
-                "in {owner} {turned} turned its own, over {:.0} {unit}s, {private} by then; it holds nothing more",
-                self.units
-            ),
+    fn evidence(&self, container: Option<(&Holder, &Contents, u64)>) -> Vec<Evidence> {
+        let mut evidence = vec![Evidence::PrivateMemory {
+            workers: self.count,
+            copied_bytes: self.ended.map(|copied| copied as u64),
+            rate: Rate::new(self.judgement.slope, self.scale.verdict_unit()),
+            units: self.units,
+            private_bytes: self.private,
         }];
-        if let Some((_, contents, _)) = container {
-            let text = format!(
-                "{} of {} elements looked at lie in pages that the worker has copied",
-                contents.copied, contents.sampled
-            );
-            evidence.push(Evidence { kind: "pages".into(), text });
-        }
+        evidence.extend(
+            container.map(|(_, contents, _)| Evidence::Pages {
+                copied: contents.copied,
+                sampled: contents.sampled,
+            }),
+        );
         evidence
     }
 }

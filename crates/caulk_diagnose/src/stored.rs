@@ -1,13 +1,13 @@
 //! Where the source stores what a line makes, for lines that allocate what stays and whose container the run did not find:
 //! entries that longer ones replace, dicts in a thousand places.
 
-use caulk_core::{Bytes, Confidence, Evidence, Finding, LeakClass, Severity, Site};
+use caulk_core::{Cause, Evidence, LeakClass, Rate, Site};
 use caulk_python::{GrowKind, GrowSite, Holder};
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::process::Process;
-use crate::units::unit_name;
 
 /// Lines below the one that allocates among which the one that stores is looked for.
 const NEAR: u32 = 30;
@@ -17,23 +17,19 @@ const LIBRARIES: [&str; 3] = ["torch", "numpy", "np"];
 const MAKERS: [&str; 4] = ["clone", "copy", "cat", "stack"];
 
 /// Tells of each such finding what stores what its line makes, as far as the source shows it.
-pub(crate) fn name(files: &Files<'_>, process: &Process<'_>, findings: &mut [Finding]) {
+pub(crate) fn name(files: &Files<'_>, process: &Process<'_>, findings: &mut [Claim]) {
     for finding in findings.iter_mut().filter(|finding| finding.class == LeakClass::NativeGrowth) {
         let (Some(made), Some(growth)) = (finding.sites.first(), &finding.growth) else { continue };
         let Some(site) = storing(files, process, made) else { continue };
-        let (rate, unit) = (Bytes::signed(growth.bytes_per_unit), unit_name(growth.unit));
+        let rate = Rate::new(growth.bytes_per_unit, growth.unit);
         let (kept, number) = (&site.container, site.spot.line);
-        let how = if number == made.line {
-            format!("it is stored in `{kept}` at once")
-        } else {
-            format!("`{}` (line {number}) stores it in `{kept}`", site.spot.text)
-        };
-        finding.message = format!("what is made here stays, {rate} per {unit}: {how}");
+        let by = (number != made.line).then(|| (site.spot.text.clone(), number));
+        finding.cause = Cause::Stored { container: kept.clone(), rate, by };
         finding.class = LeakClass::UnboundedHistory;
-        (finding.severity, finding.confidence) = (Severity::Error, Confidence::Likely);
+        (finding.standing, finding.witness, finding.yields) = (Standing::Whole, Witness::HeapLine, false);
         finding.container.clone_from(kept);
-        let text = format!("`{}` stores in `{kept}` what this line makes", site.spot.text);
-        finding.evidence.push(Evidence { kind: "source".into(), text });
+        let statement = site.spot.text.clone();
+        finding.evidence.push(Evidence::StoresInSource { statement, container: kept.clone() });
         finding.fix = Some(fix::display(&format!(
             "keep less in `{kept}`, or drop what is old: what is made here stays there"
         )));

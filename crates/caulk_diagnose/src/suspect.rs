@@ -12,10 +12,11 @@ mod small_leak;
 mod told;
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
-use caulk_core::{Confidence, Evidence, Finding, LeakClass, Series, Severity, State, Verdict};
+use caulk_core::{Evidence, LeakClass, Series, State, Verdict};
 
 use caulk_python::BoundKind;
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::class::Signs;
 use crate::files::Files;
 use crate::growth::{Rate, counts_often, is_gone, is_made_anew};
@@ -39,10 +40,6 @@ const WEIGHTLESS: f64 = 64.0;
 const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
 const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
-
-/// What shows that tensors of arrays keep more of these than they show.
-const PART_OF_ARRAYS: &str = "tensors that show memory of arrays (`torch.from_numpy`) keep the whole of it, which they do \
-                              not tell: what nothing else accounts for";
 
 /// Resident bytes for one byte that stays, at most.
 const MOST_PAGES: f64 = 6.0;
@@ -81,7 +78,7 @@ pub(crate) fn of_process<'a>(
     let mut worth = Vec::new();
     for (suspect, of_line) in suspects.iter_mut().zip(of_line) {
         let bytes = of_line.max(suspect.rate.bytes_per_unit);
-        suspect.severity = severity(suspect, bytes, judged, died);
+        suspect.standing = standing(suspect, bytes, judged, died);
         worth.push(suspect.worth_a_word(bytes, judged));
     }
     let mut worth = worth.into_iter();
@@ -141,8 +138,8 @@ fn those_that<'a>(
         }
         let fills = capacity.or_else(|| fills::bound(kind, located.as_ref(), &rate));
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
-        let confidence = confidence(located.as_ref(), judged.series(series), &rate);
-        let severity = Severity::Info;
+        let witness = witness(located.as_ref(), judged.series(series), &rate);
+        let standing = Standing::Light;
         let beside = None;
         Some(Suspect {
             holder,
@@ -151,8 +148,8 @@ fn those_that<'a>(
             rate,
             located,
             class,
-            severity,
-            confidence,
+            standing,
+            witness,
             series,
             beside,
             shares,
@@ -168,7 +165,7 @@ impl Suspect<'_> {
     /// it would have shown since. What fills up to its capacity never is, nor what would take for ever to weigh once the
     /// bytes are decided. `bytes`: what grows by the same line, per unit.
     fn worth_a_word(&self, bytes: f64, judged: &Judged) -> bool {
-        let Some(located) = &self.located else { return self.severity > Severity::Info };
+        let Some(located) = &self.located else { return self.standing > Standing::Light };
         let verdict = judged.series(self.series);
         let state = verdict.map(|verdict| verdict.state);
         let settled = matches!(state, Some(State::Flat | State::Plateaus | State::Sawtooth));
@@ -186,7 +183,7 @@ impl Suspect<'_> {
         let weak = ["weakref.Weak", "_weakrefset.Weak", "torch.utils.weak.Weak"]
             .iter()
             .any(|name| self.holder.owner_type.starts_with(name));
-        self.severity > Severity::Info
+        self.standing > Standing::Light
             || !(full || weak || weightless || settled && refuted || open && bounded)
     }
 }
@@ -229,7 +226,7 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
             || (graphs && (SMALLEST_PART..0.5).contains(&part));
         let here = suspect.series == Series::InUse && !suspect.rate.is_late && suspect.fills.is_none();
         let open = open && !suspect.contents.is_some_and(holds_weakly);
-        open && here && suspect.located.is_some() && suspect.confidence != Confidence::Suspected
+        open && here && suspect.located.is_some() && suspect.witness != Witness::Signs
     };
     // Most tensors of arrays show all of them: they come after what is surely open.
     let with_borrowed = !suspects.iter().any(|suspect| is_open(suspect, false));
@@ -260,56 +257,44 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
     if let Some(suspect) = suspects.iter_mut().find(|suspect| counts(suspect)) {
         if suspect.holds(&Trait::Borrowed) && rest > 4.0 * suspect.rate.bytes_per_unit {
             suspect.class = LeakClass::ViewPinsStorage;
-            suspect.beside = Some(Evidence { kind: "contents".into(), text: PART_OF_ARRAYS.into() });
+            suspect.beside = Some(Evidence::PartOfArrays);
         }
         suspect.rate.bytes_per_unit = suspect.rate.bytes_per_unit.max(rest);
         suspect.rate.interval = None;
     }
 }
 
-fn confidence(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate) -> Confidence {
-    let line = located.map_or(Confidence::Suspected, |located| located.confidence);
+fn witness(located: Option<&Located>, verdict: Option<&Verdict>, rate: &Rate) -> Witness {
+    let line = located.map_or(Witness::Signs, |located| located.witness);
     let grows = verdict.is_some_and(|verdict| verdict.state == State::Grows);
     // What was seen for less than one epoch may be empty at its end.
     let seen =
         rate.span >= 1.0 && (rate.points >= 3 || located.is_some_and(|located| located.traced.is_some()));
-    if !grows || !seen { line.max(Confidence::Suspected) } else { line }
+    if !grows || !seen { line.max(Witness::Signs) } else { line }
 }
 
 /// Bytes decide: a thing that grows while the bytes in use do not, where it lies, is worth knowing at most. `bytes`: what
 /// grows by the same line, per unit; the lists of a dict are one matter.
-fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> Severity {
+fn standing(suspect: &Suspect<'_>, bytes: f64, judged: &Judged, died: bool) -> Standing {
     let Suspect { rate, series, .. } = suspect;
     if suspect.units_to_fill().is_some() {
-        return Severity::Info;
+        return Standing::Light;
     }
-    let Some(in_use) = judged.series(*series) else { return Severity::Info };
+    let Some(in_use) = judged.series(*series) else { return Standing::Light };
     let over_run = bytes * rate.span;
     let weighs = bytes >= judged.least_of(*series);
     match in_use.state {
-        State::Grows if weighs && !judged.is_small() && rate.is_late => Severity::Warning,
-        State::Grows if weighs && !judged.is_small() => full(suspect),
-        State::Grows => small_leak::severity(suspect, bytes, judged),
+        State::Grows if weighs && !judged.is_small() && rate.is_late => Standing::Partial,
+        State::Grows if weighs && !judged.is_small() => Standing::Whole,
+        State::Grows => small_leak::standing(suspect, bytes, judged),
         // Exact witnesses may speak before the bytes are decided.
         State::Undecided if (in_use.boundaries as usize) < YOUNG || died => {
             let share = in_use.bytes_per_unit > 0.0 && bytes >= 0.2 * in_use.bytes_per_unit;
             let worth = over_run >= SUSPICIOUS && share && rate.points >= 3;
-            if worth { Severity::Warning } else { Severity::Info }
+            if worth { Standing::Partial } else { Standing::Light }
         }
-        _ => Severity::Info,
+        _ => Standing::Light,
     }
-}
-
-/// Severity of something that grows for the whole run and weighs.
-fn full(suspect: &Suspect<'_>) -> Severity {
-    match suspect.class {
-        LeakClass::RowsKeptUntilEnd | LeakClass::AugmentationPerFold => return Severity::Warning,
-        LeakClass::OptimizerRecreated | LeakClass::FigureNotClosed | LeakClass::HookNeverRemoved => {
-            return Severity::Error;
-        }
-        _ => {}
-    }
-    if suspect.contents.is_none() || suspect.is_heavy() { Severity::Error } else { Severity::Warning }
 }
 
 /// Findings, one for each line and class.
@@ -318,7 +303,7 @@ pub(crate) fn findings(
     process: &Process<'_>,
     judged: &Judged,
     mut suspects: Vec<Suspect<'_>>,
-) -> Vec<Finding> {
+) -> Vec<Claim> {
     let Some(scale) = judged.scale else { return Vec::new() };
     suspects.sort_by(|a, b| b.rate.bytes_per_unit.total_cmp(&a.rate.bytes_per_unit));
     let mut groups: Vec<Vec<Suspect<'_>>> = Vec::new();
@@ -342,7 +327,7 @@ pub(crate) fn findings(
 fn cost(process: &Process<'_>, judged: &Judged, scale: Scale, groups: &[Vec<Suspect<'_>>]) -> f64 {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return 1.0 };
     let weighing =
-        groups.iter().filter(|group| group.iter().any(|suspect| suspect.severity > Severity::Info));
+        groups.iter().filter(|group| group.iter().any(|suspect| suspect.standing > Standing::Light));
     let own: f64 = weighing.map(bytes).sum();
     if own <= 0.0 {
         return 1.0;

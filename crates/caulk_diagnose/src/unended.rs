@@ -1,36 +1,36 @@
 //! Memory that comes with threads and child processes that never end: what they hold, and what libraries note of each.
 
 use caulk_core::wire::HeapStack;
-use caulk_core::{Bytes, ChainStep, Confidence, Evidence, Finding, Growth, LeakClass, Series, Severity};
+use caulk_core::{ChainStep, Evidence, Growth, LeakClass, Rate, Series};
 
+use crate::claim::{Claim, Witness};
 use crate::files::Files;
 use crate::heap::{self, Line};
 use crate::judged::Judged;
 use crate::noted::is_noted;
 use crate::opened;
 use crate::process::Process;
-use crate::units::unit_name;
 
 /// Puts down to threads and child processes what is there because of them.
-pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut Vec<Finding>) {
-    let are_more = |finding: &Finding| {
+pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut Vec<Claim>) {
+    let are_more = |finding: &Claim| {
         let counted = finding.growth.as_ref().map(|growth| growth.series);
         matches!(counted, Some(Series::Threads | Series::Children)) && !finding.sites.is_empty()
     };
     if findings.iter().any(are_more) {
         let noted = findings.iter_mut().filter(|finding| is_noted(finding));
-        noted.for_each(|finding| finding.severity = Severity::Info);
+        noted.for_each(|finding| finding.yields = true);
     }
-    let threads = |finding: &Finding| finding.class == LeakClass::ThreadNeverEnds && are_more(finding);
+    let threads = |finding: &Claim| finding.class == LeakClass::ThreadNeverEnds && are_more(finding);
     let Some(at) = findings.iter().position(threads) else { return };
     let held = held(process, judged);
-    let is_theirs = |finding: &Finding| {
+    let is_theirs = |finding: &Claim| {
         let native = finding.class == LeakClass::NativeGrowth;
         let site = finding.sites.first().filter(|_| native).map(|site| (&site.file, site.line));
         site.is_some()
             && held.iter().any(|line| site == Some((&files.display(&line.frame.file), line.frame.line)))
     };
-    let theirs: Vec<Finding> = findings.iter().filter(|finding| is_theirs(finding)).cloned().collect();
+    let theirs: Vec<Claim> = findings.iter().filter(|finding| is_theirs(finding)).cloned().collect();
     weigh(&mut findings[at], &theirs);
     findings.retain(|finding| !is_theirs(finding));
 }
@@ -49,7 +49,7 @@ fn held<'a>(process: &'a Process<'_>, judged: &Judged) -> Vec<Line<'a>> {
 }
 
 /// The threads, with the memory that they hold by lines of theirs.
-fn weigh(threads: &mut Finding, lines: &[Finding]) {
+fn weigh(threads: &mut Claim, lines: &[Claim]) {
     let held: Vec<&Growth> = lines.iter().filter_map(|line| line.growth.as_ref()).collect();
     let (Some(first), Some(growth)) = (held.first(), &mut threads.growth) else { return };
     growth.bytes_per_unit = held.iter().map(|line| line.bytes_per_unit).sum();
@@ -62,12 +62,8 @@ fn weigh(threads: &mut Finding, lines: &[Finding]) {
             Some([low + more_low, high + more_high])
         })
         .flatten();
-    threads.confidence = Confidence::Likely;
-    let (more, unit) = (Bytes(growth.bytes_per_unit as u64), unit_name(first.unit));
-    threads.evidence.push(Evidence {
-        kind: "heap-profile".into(),
-        text: format!("they hold what they allocate, {more} more per {unit}"),
-    });
+    threads.witness = Witness::HeapLine;
+    threads.evidence.push(Evidence::MadeByThreads { rate: Rate::new(growth.bytes_per_unit, first.unit) });
     threads.chain.extend(lines.iter().filter_map(|line| line.sites.first()).map(|site| ChainStep {
         file: site.file.clone(),
         line: site.line,

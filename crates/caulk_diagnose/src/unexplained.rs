@@ -1,7 +1,8 @@
 //! Growth for which nothing was found, and what is said of it.
 
-use caulk_core::{Confidence, Finding, LeakClass, Series, Severity, State};
+use caulk_core::{LeakClass, Series, State};
 
+use crate::claim::{Claim, Witness};
 use crate::judged::Judged;
 use crate::process::Process;
 use crate::{heap, native};
@@ -12,8 +13,8 @@ const PROVED: f64 = 0.5;
 const FEWEST_LOOKS: usize = 4;
 
 /// Memory grows, and nothing was found that accounts for it.
-pub(crate) fn is_unexplained(judged: &Judged, findings: &[Finding]) -> bool {
-    let explains = |finding: &Finding| finding.severity > Severity::Info && !native::is_suspected(finding);
+pub(crate) fn is_unexplained(judged: &Judged, findings: &[Claim]) -> bool {
+    let explains = |finding: &Claim| finding.weighs() && !native::is_suspected(finding);
     let grows = judged.in_use().filter(|verdict| verdict.state == State::Grows);
     grows.is_some_and(|verdict| {
         !findings.iter().any(explains) && proved(findings) < PROVED * verdict.bytes_per_unit
@@ -22,19 +23,19 @@ pub(crate) fn is_unexplained(judged: &Judged, findings: &[Finding]) -> bool {
 
 /// Memory grows by little, and what grows is proved to be histories of plain values, which are mere advice. If resident memory
 /// grows as well, they pin the pages that they lie in, and the run ends by these.
-pub(crate) fn is_harmless(judged: &Judged, findings: &[Finding]) -> bool {
+pub(crate) fn is_harmless(judged: &Judged, findings: &[Claim]) -> bool {
     if judged.series(Series::Rss).is_some_and(|verdict| verdict.state == State::Grows) {
         return false;
     }
     let rate = judged.in_use().filter(|_| judged.is_small()).map(|verdict| verdict.bytes_per_unit);
-    let is_advice = findings.iter().all(|finding| finding.severity == Severity::Info);
+    let is_advice = findings.iter().all(|finding| !finding.weighs());
     let histories = findings.iter().filter(|finding| finding.class == LeakClass::UnboundedHistory);
     rate.is_some_and(|rate| is_advice && proved(histories) >= PROVED * rate)
 }
 
 /// Bytes per unit that proved findings account for, harmful or not.
-fn proved<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> f64 {
-    let proved = findings.into_iter().filter(|finding| finding.confidence == Confidence::Proved);
+fn proved<'a>(findings: impl IntoIterator<Item = &'a Claim>) -> f64 {
+    let proved = findings.into_iter().filter(|finding| finding.witness <= Witness::TracedLine);
     let growths = proved.filter_map(|finding| finding.growth.as_ref());
     growths
         .filter(|growth| growth.series == Series::InUse)
@@ -43,7 +44,7 @@ fn proved<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> f64 {
 }
 
 /// What to make of growth for which nothing was found.
-pub(crate) fn unexplained(process: &Process<'_>, judged: &Judged, findings: &[Finding]) -> String {
+pub(crate) fn unexplained(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> String {
     let (looks, followed) = (process.censuses(), process.ids().len());
     let times = match looks {
         0 => "not at all".to_owned(),

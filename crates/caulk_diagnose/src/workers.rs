@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_core::{Bytes, Evidence, Finding, LeakClass, Role, Series, Severity, State};
+use caulk_core::{Cause, Evidence, LeakClass, Rate, Role, Series, State};
 use caulk_growth::Point;
 
 use crate::baselines::Baselines;
+use crate::claim::{Claim, Standing};
 use crate::held::Held;
 use crate::noted::is_noted;
 use crate::part::Part;
 use crate::process::Process;
-use crate::units::{self, unit_name};
+use crate::units;
 
 /// Growth of a sibling that is taken for the same, as parts of what is explained.
 const ALIKE: std::ops::RangeInclusive<f64> = 0.5..=2.0;
@@ -73,74 +74,76 @@ fn judge_together(parts: &mut [Part<'_>], of: u32) {
         verdict.text =
             "rises unevenly; what all its siblings and it hold together rises without slowing".into();
         let weighs =
-            |finding: &Finding| finding.growth.as_ref().is_some_and(|growth| growth.bytes_per_unit >= least);
-        let told = |finding: &Finding| is_kept(finding) && weighs(finding) && !is_noted(finding);
+            |finding: &Claim| finding.growth.as_ref().is_some_and(|growth| growth.bytes_per_unit >= least);
+        let told = |finding: &Claim| is_kept(finding) && weighs(finding) && !is_noted(finding);
         let kept = part.findings.iter_mut().filter(|finding| told(finding));
-        kept.for_each(|finding| finding.severity = finding.severity.max(Severity::Warning));
+        kept.for_each(|finding| finding.standing = finding.standing.max(Standing::Partial));
     }
 }
 
 /// Something that Python holds, at its line or under its name.
-fn is_kept(finding: &Finding) -> bool {
+fn is_kept(finding: &Claim) -> bool {
     finding.growth.is_some() && !finding.holder.is_empty() && !is_open(finding)
 }
 
 /// Growth of which no container is known.
-fn is_open(finding: &Finding) -> bool {
+fn is_open(finding: &Claim) -> bool {
     matches!(finding.class, LeakClass::NativeGrowth | LeakClass::ReferenceCycle)
 }
 
-fn reclass(finding: &mut Finding) {
-    let text = format!("{}: {}", finding.class, finding.class.summary());
-    finding.evidence.push(Evidence { kind: "pattern".into(), text });
+fn reclass(finding: &mut Claim) {
+    finding.evidence.push(Evidence::Pattern { class: finding.class });
     finding.class = LeakClass::WorkerMemoryGrows;
 }
 
 /// What explains the growth of a worker in which no container was found, from one that grows alike.
-fn explained_by_sibling(parts: &[Part<'_>], index: usize) -> Option<Vec<Finding>> {
+fn explained_by_sibling(parts: &[Part<'_>], index: usize) -> Option<Vec<Claim>> {
     let own = &parts[index];
     let master = master(own.process)?;
-    let weighs = |finding: &&Finding| finding.severity > Severity::Info && is_kept(finding);
+    let weighs = |finding: &&Claim| finding.weighs() && is_kept(finding);
     let rate = own.rate().filter(|_| !own.findings.iter().any(|finding| weighs(&finding)))?;
     let siblings = || parts.iter().filter(|other| self::master(other.process) == Some(master));
     let alike = siblings().find_map(|other| {
         let share = rate / other.rate()?;
-        let found: Vec<Finding> = other.findings.iter().filter(weighs).cloned().collect();
+        let found: Vec<Claim> = other.findings.iter().filter(weighs).cloned().collect();
         let alike = !found.is_empty() && ALIKE.contains(&share);
         alike.then(|| found.into_iter().map(|finding| scaled(finding, own.process, share)).collect())
     });
     alike.or_else(|| {
         let open = own.findings.iter().find(|finding| is_open(finding))?;
-        let same = |finding: &&Finding| is_kept(finding) && function(finding) == function(open);
+        let same = |finding: &&Claim| is_kept(finding) && function(finding) == function(open);
         let found = siblings().find_map(|other| other.findings.iter().chain(&other.traced).find(same))?;
         Some(vec![of_same_function(found, open, own.process)?])
     })
 }
 
 /// The function that a finding blames, and its file.
-fn function(finding: &Finding) -> Option<(&str, &str)> {
+fn function(finding: &Claim) -> Option<(&str, &str)> {
     finding.sites.first().map(|site| (site.file.as_str(), site.function.as_str()))
 }
 
 /// What a sibling's container says of growth that begins in the same function. A pool hands out its tasks as it comes:
 /// one process may have done many times the work of another, and the one that is looked into, which pauses, does less and
 /// less: its container has grown, but need not be found to go on.
-fn of_same_function(found: &Finding, open: &Finding, process: &Process<'_>) -> Option<Finding> {
+fn of_same_function(found: &Claim, open: &Claim, process: &Process<'_>) -> Option<Claim> {
     let there = found.growth.as_ref().map(|growth| growth.bytes_per_unit).filter(|bytes| *bytes > 0.0)?;
     let share = open.growth.as_ref()?.bytes_per_unit / there;
     let mut finding = scaled(found.clone(), process, share);
-    finding.severity = finding.severity.max(open.severity);
-    finding.confidence = finding.confidence.min(open.confidence);
+    finding.standing = finding.standing.max(open.standing);
+    finding.heavy |= open.heavy;
+    finding.witness = finding.witness.min(open.witness);
     // Its message told the sibling's share.
     if let Some(growth) = &finding.growth {
-        let (container, unit) = (&finding.container, unit_name(growth.unit));
-        let rate = Bytes::signed(growth.bytes_per_unit);
-        finding.message = format!("`{container}` grows, {rate} per {unit}: {}", finding.class.summary());
+        finding.cause = Cause::LikeSibling {
+            container: finding.container.clone(),
+            rate: Rate::new(growth.bytes_per_unit, growth.unit),
+            class: finding.class,
+        };
     }
     Some(finding)
 }
 
-fn scaled(mut finding: Finding, process: &Process<'_>, share: f64) -> Finding {
+fn scaled(mut finding: Claim, process: &Process<'_>, share: f64) -> Claim {
     finding.process = process.reference();
     if let Some(growth) = &mut finding.growth {
         growth.bytes_per_unit *= share;

@@ -9,6 +9,8 @@ use caulk_core::{
 use unicode_width::UnicodeWidthStr;
 
 use crate::change::{self, Hunk};
+use crate::evidence::evidence_text;
+use crate::message::message;
 use crate::page::{Page, Tone, cut, harmless};
 use crate::rows::Rows;
 use crate::words::{self, Per, sentence_case};
@@ -121,8 +123,8 @@ fn reasons(rows: &mut Rows<'_>, finding: &Finding) {
         rows.text(label, &format!("{}:{} {text}: {}", link.file, link.line, link.note));
     }
     for (index, evidence) in finding.evidence.iter().take(MOST).enumerate() {
-        let kind = evidence.kind.replace('-', " ");
-        rows.text(if index == 0 { "seen" } else { "" }, &format!("{kind}: {}", evidence.text));
+        let (kind, text) = (evidence.kind().replace('-', " "), evidence_text(evidence));
+        rows.text(if index == 0 { "seen" } else { "" }, &format!("{kind}: {text}"));
     }
 }
 
@@ -162,7 +164,7 @@ pub(crate) fn line(page: &mut Page, finding: &Finding) {
     page.line(&[
         (tone, &format!("{severity}[{}]: ", finding.class)),
         (Tone::Plain, &place),
-        (Tone::Quiet, message(finding.class, &finding.message)),
+        (Tone::Quiet, or_summary(finding.class, &message(finding))),
     ]);
 }
 
@@ -186,20 +188,24 @@ pub(crate) fn short(page: &mut Page, finding: &Finding) {
 pub(crate) struct Title<'a> {
     pub(crate) severity: Severity,
     pub(crate) class: LeakClass,
-    pub(crate) message: &'a str,
+    pub(crate) message: Cow<'a, str>,
     pub(crate) confidence: Confidence,
 }
 
 impl<'a> From<&'a Finding> for Title<'a> {
     fn from(finding: &'a Finding) -> Self {
-        let Finding { severity, class, confidence, .. } = *finding;
-        Self { severity, class, message: &finding.message, confidence }
+        Self {
+            severity: finding.severity,
+            class: finding.class,
+            message: message(finding).into(),
+            confidence: finding.confidence,
+        }
     }
 }
 
 pub(crate) fn title(page: &mut Page, finding: &Title<'_>) {
     let (tone, severity) = severity(finding.severity);
-    let message = message(finding.class, finding.message);
+    let message = or_summary(finding.class, &finding.message);
     let sure = match finding.confidence {
         Confidence::Proved => "proved",
         Confidence::Likely => "likely",
@@ -231,7 +237,7 @@ const fn severity(severity: Severity) -> (Tone, &'static str) {
 }
 
 /// What is wrong: in the finding's own words, else in those of its class.
-fn message(class: LeakClass, message: &str) -> &str {
+fn or_summary<'a>(class: LeakClass, message: &'a str) -> &'a str {
     if message.is_empty() { class.summary() } else { message.trim_end_matches('.') }
 }
 

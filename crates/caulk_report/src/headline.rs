@@ -259,7 +259,7 @@ pub(crate) fn forecast(verdict: &Verdict, over: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Growth, Site, SiteRole, VerdictUnit};
+    use caulk_core::{Growth, Settled, Site, SiteRole, VerdictUnit};
 
     use super::*;
     use crate::outlook::tests::verdict;
@@ -284,21 +284,22 @@ mod tests {
             text: String::new(),
             cell: None,
         };
-        let finding = Finding {
+        let finding = Settled {
             severity: Severity::Info,
             confidence: Confidence::Proved,
             process: ProcessRef { role: "main".into(), index: 0, count: 1 },
             sites: vec![site],
             growth: Some(growth(20.0 * 1024.0)),
-            ..Finding::of(LeakClass::LossKeptWithGraph)
+            ..Settled::of(LeakClass::LossKeptWithGraph)
         };
-        let told = |finding: &Finding| {
-            blame(&verdict("main", Series::InUse, State::Grows), &[], std::slice::from_ref(finding))
+        let told = |finding: &Settled| {
+            let findings = [Finding::new(finding.clone())];
+            blame(&verdict("main", Series::InUse, State::Grows), &[], &findings)
         };
         assert_eq!(told(&finding), "; a.py:9 adds 20.0 KB of that");
-        let suspected = Finding { confidence: Confidence::Suspected, ..finding.clone() };
+        let suspected = Settled { confidence: Confidence::Suspected, ..finding.clone() };
         assert_eq!(told(&suspected), ", and nothing was found that explains it");
-        let elsewhere = Finding { process: ProcessRef::default(), ..finding };
+        let elsewhere = Settled { process: ProcessRef::default(), ..finding };
         assert_eq!(told(&elsewhere), ", and nothing was found that explains it");
     }
 }

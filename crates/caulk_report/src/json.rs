@@ -1,9 +1,10 @@
 //! The report as a JSON document, by the contract of schema 2.
 
-use caulk_core::{Ending, Finding, GpuUse, Note, RunInfo, Verdict};
+use caulk_core::{Ending, GpuUse, Note, RunInfo, Verdict};
 use serde::Serialize;
 
 use crate::outlook::outlook;
+use crate::shown::Shown;
 use crate::{Life, Report, SCHEMA, Summary, headline};
 
 /// The JSON report of `caulk run` and `caulk report`. Sizes are in bytes, times in seconds, unless a name gives another unit.
@@ -27,7 +28,7 @@ struct Document<'a> {
     /// A judgement on each series of each process.
     verdicts: &'a [Verdict],
     /// Leaks and advice, the most harmful first.
-    findings: &'a [Finding],
+    findings: Vec<Shown<'a>>,
     /// Memory of each GPU; left out if the program uses none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     gpus: &'a [GpuUse],
@@ -114,7 +115,7 @@ pub fn json(report: &Report) -> String {
             sentence: headline::headline(outlook, !report.running, false, &report.findings).sentence,
         },
         verdicts: &report.verdicts,
-        findings: &report.findings,
+        findings: report.findings.iter().map(Shown::of).collect(),
         gpus: &report.gpus,
         notes: &report.notes,
         problems: report.problems.iter().map(|message| Problem { message }).collect(),

@@ -110,7 +110,9 @@ fn is_same(a: &Finding, b: &Finding) -> bool {
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
     use caulk_core::wire::NoteCode;
-    use caulk_core::{Confidence, Death, Growth, LeakClass, Note, RunInfo, Series, Severity, VerdictUnit};
+    use caulk_core::{
+        Confidence, Death, Growth, LeakClass, Note, RunInfo, Series, Settled, Severity, VerdictUnit,
+    };
 
     use super::*;
     use crate::Summary;
@@ -146,11 +148,13 @@ mod tests {
     }
     #[test]
     fn what_grows_most_comes_first_however_sure_it_is() {
-        let finding = |severity, confidence, bytes| Finding {
-            severity,
-            confidence,
-            growth: Some(Growth::of_bytes(VerdictUnit::Epoch, Series::InUse, bytes, Some(bytes))),
-            ..Finding::of(LeakClass::UnboundedHistory)
+        let finding = |severity, confidence, bytes| {
+            Finding::new(Settled {
+                severity,
+                confidence,
+                growth: Some(Growth::of_bytes(VerdictUnit::Epoch, Series::InUse, bytes, Some(bytes))),
+                ..Settled::of(LeakClass::UnboundedHistory)
+            })
         };
         let findings = vec![
             finding(Severity::Warning, Confidence::Proved, 9e6),

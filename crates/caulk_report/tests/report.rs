@@ -4,8 +4,8 @@ mod samples;
 
 use caulk_core::wire::NoteCode;
 use caulk_core::{
-    Finding, Kill, LeakClass, Limit, LimitKind, Note, ProcessRef, Scope, Series, Severity, State, Verdict,
-    VerdictUnit,
+    Finding, Kill, LeakClass, Limit, LimitKind, Note, ProcessRef, Scope, Series, Settled, Severity, State,
+    Verdict, VerdictUnit,
 };
 use caulk_report::{Excerpts, Report, TextOptions};
 use samples::{death, graph_in_list, growing, run, scalar_per_epoch, verdict};
@@ -15,7 +15,11 @@ fn check(name: &str, report: &Report) {
 }
 
 fn leak() -> Report {
-    Report { verdicts: vec![growing()], findings: vec![graph_in_list(), scalar_per_epoch()], ..run() }
+    Report {
+        verdicts: vec![growing()],
+        findings: [graph_in_list(), scalar_per_epoch()].map(Finding::new).into(),
+        ..run()
+    }
 }
 
 #[test]
@@ -80,7 +84,11 @@ fn memory_that_does_not_grow() {
     check("flat", &Report { verdicts: vec![verdict(State::Flat)], ..run() });
     check(
         "plateau",
-        &Report { verdicts: vec![verdict(State::Plateaus)], findings: vec![scalar_per_epoch()], ..run() },
+        &Report {
+            verdicts: vec![verdict(State::Plateaus)],
+            findings: vec![Finding::new(scalar_per_epoch())],
+            ..run()
+        },
     );
 }
 
@@ -178,8 +186,8 @@ fn retention_is_no_leak() {
     let report = Report { verdicts: vec![verdict(State::Flat), rss], ..run() };
     assert!(!report.leak_found());
     check("resident", &report);
-    let gaps = Finding { severity: Severity::Info, ..Finding::of(LeakClass::AllocatorFragmentation) };
-    check("retention", &Report { findings: vec![gaps], ..report });
+    let gaps = Settled::of(LeakClass::AllocatorFragmentation);
+    check("retention", &Report { findings: vec![Finding::new(gaps)], ..report });
 }
 
 #[test]
@@ -221,8 +229,10 @@ fn a_statement_over_several_lines_is_shown_whole() {
     for (number, text) in (79..).zip(lines) {
         report.excerpts.insert("leaky/main.py", number, &format!("        {text}"));
     }
-    report.findings[0].sites[0].end_line = 82;
-    report.findings[0].sites[0].text = lines[0].into();
+    let mut finding = graph_in_list();
+    finding.sites[0].end_line = 82;
+    finding.sites[0].text = lines[0].into();
+    report.findings = vec![Finding::new(finding)];
     let text = caulk_report::text(&report, &TextOptions::default());
     let shown = " 81 |     into=self.all_st_ious,\n    |          ^^^^^^^^^^^^^^^^\n 82 | )\n";
     assert!(text.contains(shown), "{text}");
@@ -230,14 +240,14 @@ fn a_statement_over_several_lines_is_shown_whole() {
 
 #[test]
 fn a_peak_is_no_leak() {
-    let mut report =
-        Report { verdicts: vec![verdict(State::Flat)], findings: vec![graph_in_list()], ..run() };
-    assert!(report.leak_found());
-    report.findings[0].scope = Scope::Peak;
-    assert!(!report.leak_found());
-    report.findings[0].scope = Scope::Run;
-    report.findings[0].severity = Severity::Info;
-    assert!(!report.leak_found());
+    let report = |change: fn(&mut Settled)| {
+        let mut finding = graph_in_list();
+        change(&mut finding);
+        Report { verdicts: vec![verdict(State::Flat)], findings: vec![Finding::new(finding)], ..run() }
+    };
+    assert!(report(|_| ()).leak_found());
+    assert!(!report(|finding| finding.scope = Scope::Peak).leak_found());
+    assert!(!report(|finding| finding.severity = Severity::Info).leak_found());
 }
 
 #[test]

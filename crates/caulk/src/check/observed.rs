@@ -82,52 +82,36 @@ impl Observed {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Growth, LeakClass, ProcessRef, Series, VerdictUnit};
+    use caulk_core::{Growth, LeakClass, Series, Settled, VerdictUnit};
 
     use super::*;
     use crate::check::found_in;
 
     const LEAKY: &str = "from functools import cache; run = lambda loader: [(A().f(), A().g()) for batch in loader]\nclass A:\n    @cache\n    def f(self): pass\n    @cache\n    def g(self): pass\n";
 
-    fn seen(pattern: &Diagnostic) -> Finding {
-        Finding {
-            class: pattern.class,
+    fn seen(pattern: &Diagnostic) -> Settled {
+        Settled {
             confidence: pattern.confidence,
             scope: pattern.scope,
             severity: Severity::Error,
-            message: String::new(),
             sites: pattern.sites.clone(),
             container: pattern.container.clone(),
             holder: "a.f".into(),
-            holder_path: Vec::new(),
-            chain: Vec::new(),
-            process: ProcessRef::main(),
-            growth: Some(Growth {
-                unit: VerdictUnit::Epoch,
-                series: Series::InUse,
-                bytes_per_epoch: Some(2e6),
-                bytes_per_unit: 2e6,
-                in_use_per_unit: None,
-                elements_per_epoch: None,
-                elements_per_unit: 0.0,
-                interval: None,
-                elements: 0,
-            }),
-            pinned: None,
-            evidence: Vec::new(),
-            fix: None,
-            twins: Vec::new(),
-            more_twins: 0,
+            growth: Some(Growth::of_bytes(VerdictUnit::Epoch, Series::InUse, 2e6, Some(2e6))),
+            ..Settled::of(pattern.class)
         }
     }
 
     /// What the second of two patterns is ranked, once the run saw it as `change` says.
-    fn check(change: impl Fn(&mut Finding), first: &str, notices: usize) {
+    fn check(change: impl Fn(&mut Settled), first: &str, notices: usize) {
         let mut report = CheckReport { findings: found_in("a.py", LEAKY), ..CheckReport::default() };
         let mut finding = seen(&report.findings[1]);
         change(&mut finding);
-        let observed =
-            Observed { folder: "run".into(), directory: "/elsewhere/job".into(), findings: vec![finding] };
+        let observed = Observed {
+            folder: "run".into(),
+            directory: "/elsewhere/job".into(),
+            findings: vec![Finding::new(finding)],
+        };
         observed.join(&mut report, "/elsewhere/job".into());
         report.sort();
         assert_eq!(report.findings[0].sites[0].function, first);
@@ -149,7 +133,7 @@ mod tests {
     fn what_is_of_another_place_is_told() {
         check(|finding| finding.sites[0].file = "b.py".into(), "A.f", 1);
         check(|finding| finding.sites.clear(), "A.f", 1);
-        let other = |finding: &mut Finding| {
+        let other = |finding: &mut Settled| {
             finding.sites[0].function = "B.h".into();
             finding.sites[0].text = "x".into();
             finding.class = LeakClass::NativeGrowth;

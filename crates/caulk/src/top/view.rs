@@ -175,7 +175,7 @@ fn cpu(series: &[&Sample]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use caulk_core::wire::Boundary;
-    use caulk_core::{LeakClass, Note, ProcessRecord, Role, RunInfo, SystemSample};
+    use caulk_core::{LeakClass, Note, ProcessRecord, Role, RunInfo, Settled, SystemSample};
 
     use super::*;
 
@@ -228,7 +228,8 @@ mod tests {
 
     #[test]
     fn a_run_is_what_its_report_would_say() {
-        let finding = Finding { severity: Severity::Error, ..Finding::of(LeakClass::UnboundedHistory) };
+        let finding =
+            Finding::new(Settled { severity: Severity::Error, ..Settled::of(LeakClass::UnboundedHistory) });
         let notes = vec![
             Note::new(NoteCode::Alarm, "alarm: hot"),
             Note::new(NoteCode::NoAgent, "no numpy"),

@@ -3,17 +3,18 @@
 
 use caulk_core::wire::{CodePlace, CycleLink, Garbage};
 use caulk_core::{
-    Bytes, Confidence, Evidence, Finding, Growth, LeakClass, Pinned, Series, Severity, Site, SiteRole, State,
+    Cause, Collector, Evidence, Growth, LeakClass, Pinned, Rate, Series, Site, SiteRole, State,
 };
 use caulk_growth::{Judgement, Point, judge_counts};
 use caulk_python::GrowSite;
 
+use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::heap::is_of_user;
 use crate::judged::Judged;
 use crate::process::Process;
-use crate::units::{self, Scale, unit_name};
+use crate::units::{self, Scale};
 
 /// Part of the open growth that must wait for the collector.
 const PART: f64 = 0.25;
@@ -34,12 +35,7 @@ const LATE: f64 = 1.5;
 const TYPES: usize = 4;
 
 /// Cycles that account for a good part of growth of which so much is `open`.
-pub(super) fn finding(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    judged: &Judged,
-    open: f64,
-) -> Option<Finding> {
+pub(super) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Option<Claim> {
     let scale = judged.scale?;
     let (judgement, slope) = growth_of(process, scale, |garbage| garbage.bytes)?;
     let last = process.garbage.last()?;
@@ -60,14 +56,9 @@ pub(super) fn finding(
         interval: None,
         elements: last.objects,
     };
-    let unit = unit_name(scale.verdict_unit());
-    let severity = if last.tensor_bytes > 0 { Severity::Error } else { Severity::Warning };
-    let message = format!(
-        "{} per {unit} are held by objects that refer to each other and wait for the collector, {}",
-        Bytes::signed(bytes),
-        collector(last)
-    );
-    Some(Finding { growth: Some(growth), severity, ..about(files, process, last, message) })
+    let standing = if last.tensor_bytes > 0 { Standing::Whole } else { Standing::Partial };
+    let cause = Cause::Cycles { rate: Rate::new(bytes, scale.verdict_unit()), collector: collector(last) };
+    Some(Claim { growth: Some(growth), standing, ..about(files, process, last, cause) })
 }
 
 /// Boundaries until the collector comes by, where it will before what waits for it weighs much; `None` where it is
@@ -87,19 +78,14 @@ pub(crate) fn until_collected(process: &Process<'_>, judged: &Judged) -> Option<
 }
 
 /// Much that waits for the collector at every look, in a process that does not grow.
-pub(crate) fn waiting(files: &Files<'_>, process: &Process<'_>, judged: &Judged) -> Option<Finding> {
+pub(crate) fn waiting(files: &Files<'_>, process: &Process<'_>, judged: &Judged) -> Option<Claim> {
     let in_use = judged.in_use()?;
     let most = process.garbage.iter().max_by_key(|garbage| garbage.bytes)?;
     let looks = process.garbage.iter().filter(|garbage| garbage.bytes > MUCH).count();
     if looks < 2 || (most.bytes as f64) < SHARE * in_use.last {
         return None;
     }
-    let message = format!(
-        "up to {} wait for the collector at the ends of phases, in objects that refer to each other: without the cycle they \
-         would be free at once",
-        Bytes(most.bytes)
-    );
-    Some(about(files, process, most, message))
+    Some(about(files, process, most, Cause::Waiting { bytes: most.bytes }))
 }
 
 /// How the garbage moves from census to census.
@@ -126,7 +112,7 @@ fn growth_of(
 }
 
 /// What is known of the cycles, without how they grow.
-fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, message: String) -> Finding {
+fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, cause: Cause) -> Claim {
     let made_by_torch = |link: &CycleLink| link.owner_type.starts_with("torch.autograd.function.");
     let class = match garbage.links.first() {
         // `ctx` of a `torch.autograd.Function` is the graph's node.
@@ -147,10 +133,9 @@ fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, message: S
     if !garbage.enabled {
         sites.extend(switched_off(files, process));
     }
-    Finding {
-        confidence: if certain { Confidence::Proved } else { Confidence::Likely },
-        severity: Severity::Info,
-        message,
+    Claim {
+        witness: if certain { Witness::Exact } else { Witness::OnlyLine },
+        cause,
         sites,
         container: if container.is_empty() { holder.clone() } else { container },
         holder,
@@ -159,7 +144,7 @@ fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, message: S
             .then(|| Pinned { tensor_bytes: garbage.tensor_bytes, ..Pinned::default() }),
         evidence: evidence(garbage),
         fix: Some(if garbage.frozen > 0 { fix::display(FROZEN) } else { fix::of(class, None, "") }),
-        ..Finding::of(class)
+        ..Claim::of(class)
     }
 }
 
@@ -168,41 +153,30 @@ const FROZEN: &str = "refer back through `weakref.ref(...)`, so that the objects
                       `gc.freeze()` once, before the training, right after `gc.collect()`: what is frozen is never collected";
 
 /// Why the collector does not come by.
-fn collector(garbage: &Garbage) -> String {
-    if !garbage.enabled {
-        return "which is switched off".into();
+fn collector(garbage: &Garbage) -> Collector {
+    match garbage.threshold {
+        _ if !garbage.enabled => Collector::Off,
+        1..=SELDOM => Collector::CountsObjects,
+        threshold => Collector::Seldom(threshold),
     }
-    if garbage.threshold == 0 || garbage.threshold > SELDOM {
-        return format!("which was told to come seldom (`gc.set_threshold({}, ...)`)", garbage.threshold);
-    }
-    "which counts objects, not bytes: old ones are looked at when a quarter more of them have been made"
-        .into()
 }
 
 fn evidence(garbage: &Garbage) -> Vec<Evidence> {
-    let mut evidence = Vec::new();
-    let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
-    let types: Vec<String> =
-        garbage.types.iter().take(TYPES).map(|row| format!("{} {}", row.count, row.name)).collect();
-    let (about, bytes) = (if garbage.truncated { "about " } else { "" }, Bytes(garbage.bytes));
-    add(
-        "garbage",
-        format!(
-            "a collection at the end of the phase would have freed {about}{} objects and {bytes}, {} of it in tensors and \
-             arrays ({}); nothing was collected to tell this",
-            garbage.objects,
-            Bytes(garbage.tensor_bytes),
-            types.join(", ")
-        ),
-    );
-    for CycleLink { owner_type, attribute, target_type, .. } in garbage.links.iter().take(TYPES) {
-        add("cycle", format!("`{attribute}` of {owner_type} is a {target_type} that leads back to it"));
-    }
+    let types = garbage.types.iter().take(TYPES).map(|row| (row.name.clone(), row.count)).collect();
+    let mut evidence = vec![Evidence::Garbage {
+        objects: garbage.objects,
+        bytes: garbage.bytes,
+        tensor_bytes: garbage.tensor_bytes,
+        types,
+        truncated: garbage.truncated,
+    }];
+    evidence.extend(garbage.links.iter().take(TYPES).map(|link| Evidence::Cycle {
+        attribute: link.attribute.clone(),
+        owner_type: link.owner_type.clone(),
+        target_type: link.target_type.clone(),
+    }));
     if garbage.frozen > 0 {
-        add(
-            "collector",
-            format!("{} objects are frozen (`gc.freeze()`): they are never looked at", garbage.frozen),
-        );
+        evidence.push(Evidence::Collector { frozen: garbage.frozen });
     }
     evidence
 }

@@ -4,21 +4,16 @@
 //! the gradient: a cycle in C++, where neither a census nor the garbage collector sees it (torch's documentation of
 //! `torch.Tensor.backward`, `create_graph`).
 
-use caulk_core::{Bytes, Evidence, Finding, Growth, LeakClass, Series, Severity, SiteRole};
+use caulk_core::{Cause, Evidence, Growth, LeakClass, Rate, Series, SiteRole};
 
+use crate::claim::{Claim, Standing};
 use crate::files::Files;
 use crate::judged::Judged;
 use crate::process::Process;
-use crate::units::unit_name;
 use crate::{fix, place};
 
 /// The backward pass that makes cycles, for growth of which so much is `open`.
-pub(super) fn finding(
-    files: &Files<'_>,
-    process: &Process<'_>,
-    judged: &Judged,
-    open: f64,
-) -> Option<Finding> {
+pub(super) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Option<Claim> {
     let (scale, located) = (judged.scale?, place::recorded_backward(files, process)?);
     // Those that are returned (`torch.autograd.grad`) are no parameter's `grad`: nothing closes the cycle.
     let calls = |name: &str| {
@@ -28,24 +23,19 @@ pub(super) fn finding(
         return None;
     }
     let class = LeakClass::GraphRetained;
-    let unit = unit_name(scale.verdict_unit());
     let growth = Growth::of_bytes(scale.verdict_unit(), Series::InUse, open, scale.per_epoch(open));
-    let text = "`create_graph=True` was given here; gradients and the graphs that made them hold each other, where the \
-                garbage collector does not see it";
-    Some(Finding {
-        severity: Severity::Warning,
-        message: format!(
-            "memory grows by {} per {unit} that no container holds, and `{}` records its own graph: {}",
-            Bytes::signed(open),
-            located.container,
-            class.summary()
-        ),
+    Some(Claim {
+        standing: Standing::Whole,
+        cause: Cause::RecordedBackward {
+            rate: Rate::new(open, scale.verdict_unit()),
+            call: located.container.clone(),
+        },
         sites: vec![located.spot.site(&files.display(&located.path), SiteRole::Grows)],
         container: located.container.clone(),
         process: process.reference(),
         growth: Some(growth),
-        evidence: vec![Evidence { kind: "backward".into(), text: text.into() }],
+        evidence: vec![Evidence::Backward],
         fix: Some(fix::of(class, Some(&located), "grad")),
-        ..Finding::of(class)
+        ..Claim::of(class)
     })
 }

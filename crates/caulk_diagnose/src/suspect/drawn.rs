@@ -2,14 +2,13 @@
 //! that, lie with objects of C++; the heap profile has them at the lines that draw.
 
 use caulk_core::wire::{HeapFrame, HeapStack, Trait};
-use caulk_core::{Bytes, Evidence, Series, State};
+use caulk_core::{Evidence, Rate, Series, State};
 
 use super::item::Suspect;
 use crate::heap::{Course, is_of_user, stays};
 use crate::judged::Judged;
 use crate::place::{is_figure_registry, is_of_drawing};
 use crate::process::Process;
-use crate::units::unit_name;
 
 /// Charges the figures that are kept with what matplotlib allocates and does not give back while the program draws.
 pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
@@ -39,13 +38,7 @@ pub(super) fn weigh(process: &Process<'_>, judged: &Judged, suspects: &mut [Susp
     let Some(keeper) = keeper.filter(|_| stays(&judgement) && bytes > figures) else { return };
     keeper.rate.bytes_per_unit = bytes;
     keeper.rate.interval = Some(course.growth(&judgement).interval().map(|bound| bound.clamp(0.0, most)));
-    let (rate, unit) = (Bytes::signed(judgement.slope), unit_name(scale.verdict_unit()));
-    keeper.beside = Some(Evidence {
-        kind: "heap-profile".into(),
-        text: format!(
-            "what matplotlib allocates to draw and does not give back grows by {rate} per {unit} (sampled)"
-        ),
-    });
+    keeper.beside = Some(Evidence::MadeByDrawing { rate: Rate::new(judgement.slope, scale.verdict_unit()) });
 }
 
 /// Parts of matplotlib that draw: what others of it allocate (images that are read, colours) is handed to the program.

@@ -1,8 +1,9 @@
 //! One thing that grows, and what all of one line come to together.
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
-use caulk_core::{Confidence, Evidence, LeakClass, Series, Severity};
+use caulk_core::{Evidence, LeakClass, Series};
 
+use crate::claim::{Standing, Witness};
 use crate::growth::Rate;
 use crate::place::Located;
 
@@ -14,8 +15,8 @@ pub(crate) struct Suspect<'a> {
     pub(super) rate: Rate,
     pub(super) located: Option<Located>,
     pub(super) class: LeakClass,
-    pub(super) severity: Severity,
-    pub(super) confidence: Confidence,
+    pub(super) standing: Standing,
+    pub(super) witness: Witness,
     /// The memory in which most of it lies.
     pub(super) series: Series,
     /// What shows of bytes that were not found in its elements.

@@ -1,16 +1,17 @@
 //! Containers that many objects of one class have, each its own: what one of them is seen to be grown by grows the others.
 
 use caulk_core::wire::{ContainerKind, Holder};
-use caulk_core::{Bytes, Confidence, Evidence, Series, State};
+use caulk_core::{Evidence, Rate, Series, State};
 
 use super::accounted::accounted_for;
 use super::item::{Suspect, bytes};
+use crate::claim::Witness;
 use crate::class::Signs;
 use crate::files::Files;
 use crate::judged::Judged;
 use crate::place::{self, Located, Sought};
 use crate::process::Process;
-use crate::units::{Scale, unit_name};
+use crate::units::Scale;
 
 /// Of so many containers of one attribute only a part was followed: the agent follows as many at a time.
 const CROWD: usize = 64;
@@ -22,8 +23,7 @@ const SAMPLE: f64 = 0.05;
 pub(super) fn join(files: &Files<'_>, process: &Process<'_>, scale: Scale, suspects: &mut [Suspect<'_>]) {
     for at in 0..suspects.len() {
         let suspect = &suspects[at];
-        let is_known =
-            suspect.located.as_ref().is_some_and(|located| located.confidence != Confidence::Suspected);
+        let is_known = suspect.located.as_ref().is_some_and(|located| located.witness != Witness::Signs);
         if is_known || suspect.holder.owner_type.is_empty() {
             continue;
         }
@@ -34,11 +34,11 @@ pub(super) fn join(files: &Files<'_>, process: &Process<'_>, scale: Scale, suspe
             .or_else(|| traced_before(files, process, scale, suspect));
         let Some(located) = located else { continue };
         // It was not this one that was watched.
-        let located = Located { confidence: Confidence::Likely, traced: None, ..located };
+        let located = Located { witness: Witness::OnlyLine, traced: None, ..located };
         let suspect = &mut suspects[at];
         let Suspect { holder, kind, contents, .. } = *suspect;
         suspect.class = Signs { process, holder, kind, contents, located: Some(&located) }.class();
-        suspect.confidence = located.confidence.max(suspect.confidence.min(Confidence::Likely));
+        suspect.witness = located.witness.max(suspect.witness.min(Witness::OnlyLine));
         suspect.located = Some(located);
     }
 }
@@ -88,15 +88,11 @@ pub(super) fn weigh_crowd(process: &Process<'_>, judged: &Judged, suspects: &mut
     if own < SAMPLE * in_use.bytes_per_unit || whole <= own {
         return;
     }
-    let (rate, unit) = (Bytes::signed(own), unit_name(scale.verdict_unit()));
+    let rate = Rate::new(own, scale.verdict_unit());
     for (suspect, _) in suspects.iter_mut().zip(is_member).filter(|(_, member)| *member) {
         suspect.rate.bytes_per_unit *= whole / own;
         suspect.rate.interval = None;
-        let text = format!(
-            "{count} containers of this attribute were followed, a part of them: the last ones grow by {rate} per {unit}, and \
-             nothing else accounts for the rest of the growth"
-        );
-        suspect.beside = Some(Evidence { kind: "contents".into(), text });
+        suspect.beside = Some(Evidence::SampleOfMany { followed: count, rate });
     }
 }
 

@@ -5,9 +5,10 @@
 //! line which only makes something is accused beside it.
 
 use caulk_core::wire::Trait;
-use caulk_core::{Bytes, Confidence, Evidence, Series, State};
+use caulk_core::{Evidence, Rate, Series, State};
 
 use super::item::{Suspect, bytes, counts_bytes, same_line};
+use crate::claim::Witness;
 use crate::files::Files;
 use crate::heap::{self, Line};
 use crate::judged::Judged;
@@ -15,7 +16,6 @@ use crate::makers::Keeper;
 use crate::native::are_native;
 use crate::noted::is_noted_in;
 use crate::process::Process;
-use crate::units::unit_name;
 
 /// Part of the growth of the process that lines must have to matter.
 const PART: f64 = 0.25;
@@ -58,14 +58,10 @@ pub(super) fn weigh(files: &Files<'_>, process: &Process<'_>, judged: &Judged, s
         if charged <= 0.0 || most <= suspects[at].rate.bytes_per_unit {
             continue;
         }
-        let (rate, unit) = (Bytes::signed(charged), unit_name(scale.verdict_unit()));
         let suspect = &mut suspects[at];
         suspect.rate.bytes_per_unit = most;
         suspect.rate.interval = None;
-        let text = format!(
-            "what the loop around this line allocates and keeps grows by {rate} per {unit} (sampled)"
-        );
-        suspect.beside = Some(Evidence { kind: "heap-profile".into(), text });
+        suspect.beside = Some(Evidence::MadeInLoop { rate: Rate::new(charged, scale.verdict_unit()) });
     }
 }
 
@@ -85,7 +81,7 @@ impl Suspect<'_> {
             && !noted
             && !self.rate.is_late
             && self.fills.is_none()
-            && self.confidence != Confidence::Suspected
+            && self.witness != Witness::Signs
             && self.series == Series::InUse
     }
 }

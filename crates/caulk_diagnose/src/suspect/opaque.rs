@@ -1,10 +1,11 @@
 //! Elements that are objects of C code (compressors, parsers, database rows, tables of data): how much each holds Python
 //! cannot tell, but what the line that stores them allocates does, or the resident memory that nothing else accounts for.
 
+use caulk_core::State;
 use caulk_core::wire::Trait;
-use caulk_core::{Confidence, State};
 
 use super::item::{Suspect, counts_bytes, same_line};
+use crate::claim::Witness;
 use crate::heap;
 use crate::judged::Judged;
 use crate::place::Located;
@@ -56,7 +57,7 @@ fn weigh_by_rise(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect
         suspect.series = rise.series;
         suspect.rate.bytes_per_unit = rise.bytes_per_unit / count;
         suspect.rate.interval = rise.interval.map(|bounds| bounds.map(|bound| bound / count));
-        suspect.confidence = Confidence::Likely;
+        suspect.witness = Witness::OnlyLine;
     }
 }
 
@@ -65,8 +66,7 @@ fn weigh_by_line(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect
     let (Some(scale), Some(in_use)) = (judged.scale, grows) else { return };
     let mut lines = heap::of_process(process, scale);
     lines.retain(|line| line.grows() && line.judgement.slope >= PART * in_use.bytes_per_unit);
-    let certain =
-        |suspect: &Suspect<'_>| suspect.is_opaque(own) && suspect.confidence != Confidence::Suspected;
+    let certain = |suspect: &Suspect<'_>| suspect.is_opaque(own) && suspect.witness != Witness::Signs;
     for suspect in suspects.iter_mut().filter(|suspect| certain(suspect)) {
         let Some(located) = &suspect.located else { continue };
         let here = |line: &heap::Line<'_>| located.spot.covers(line.frame.line);
@@ -78,7 +78,7 @@ fn weigh_by_line(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect
         if let Some(line) = stores {
             suspect.rate.bytes_per_unit = suspect.rate.bytes_per_unit.max(line.judgement.slope);
             suspect.rate.interval = line.judgement.interval;
-            suspect.confidence = suspect.confidence.max(Confidence::Likely);
+            suspect.witness = suspect.witness.max(Witness::OnlyLine);
         }
     }
 }
@@ -100,8 +100,7 @@ impl Suspect<'_> {
     /// Are its elements of a type of an extension's, as neither built-in ones are nor those of the program's `own`
     /// modules?
     fn is_opaque(&self, own: &[&str]) -> bool {
-        let certain =
-            self.located.as_ref().is_some_and(|located| located.confidence != Confidence::Suspected);
+        let certain = self.located.as_ref().is_some_and(|located| located.witness != Witness::Signs);
         let silent = self.contents.is_some_and(|look| {
             let of_extension = |name: &str| {
                 name.split_once('.').is_some_and(|(module, _)| module != "__main__" && !own.contains(&module))

@@ -3,9 +3,10 @@
 //! Decides how loud it is by what it comes to in a day: how long a training is planned for is not known.
 
 use caulk_core::wire::Unit;
-use caulk_core::{Confidence, LeakClass, Severity, State};
+use caulk_core::{LeakClass, State};
 
 use super::item::Suspect;
+use crate::claim::{Standing, Witness};
 use crate::judged::Judged;
 use crate::units::Scale;
 
@@ -24,22 +25,22 @@ const LEADING: f64 = 0.75;
 /// contact sheet at the end.
 const MEANT: f64 = 4.0 * 1024.0 * 1024.0;
 
-/// Severity of a thing that grows by so many bytes per unit, which is less than what the process's growth is judged by.
-pub(super) fn severity(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> Severity {
+/// Standing of a thing that grows by so many bytes per unit, which is less than what the process's growth is judged by.
+pub(super) fn standing(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> Standing {
     let is_history = suspect.class == LeakClass::UnboundedHistory;
     if judged.is_small() && is_history && bytes * suspect.rate.span < MEANT {
-        return Severity::Info;
+        return Standing::Light;
     }
     let counts = |scale: &Scale| counts(bytes, *scale) || (judged.is_small() && bytes >= judged.least);
-    let Some(scale) = judged.scale.filter(counts) else { return Severity::Info };
-    let sure = suspect.confidence != Confidence::Suspected && !suspect.rate.is_late;
-    let leads = suspect.confidence == Confidence::Proved && is_most(bytes, suspect, judged);
+    let Some(scale) = judged.scale.filter(counts) else { return Standing::Light };
+    let sure = suspect.witness != Witness::Signs && !suspect.rate.is_late;
+    let leads = suspect.witness == Witness::TracedLine && is_most(bytes, suspect, judged);
     // Bytes that grow for certain speak for what is light each, too.
     let certain = sure && (judged.is_small() || suspect.is_heavy() || leads);
     let in_a_day =
         scale.seconds.filter(|seconds| *seconds > 0.0).map_or(0.0, |seconds| bytes / seconds * DAY);
     let much = judged.room.map_or(MUCH, |room| MUCH.min(PART_OF_ROOM * room));
-    if certain && in_a_day >= much { Severity::Warning } else { Severity::Info }
+    if certain && in_a_day >= much { Standing::Partial } else { Standing::Light }
 }
 
 /// Is it most of what the process gains?

@@ -1,13 +1,13 @@
 //! Something that grows, in words: the message, what shows it, what it pins, what to change.
 
-use std::fmt::Write as _;
-
 use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Trait};
 use caulk_core::{
-    Bytes, Evidence, Finding, Group, Growth, LeakClass, Pinned, Scope, Series, Severity, Site, State,
+    Bytes, Cause, ElementFacts, Evidence, Group, Grower, Grows, Growth, LeakClass, Pinned, Rate as PerUnit,
+    Series, Site, State, Why,
 };
 
 use super::item::{Suspect, adding, bytes, counts_bytes};
+use crate::claim::{Claim, Standing};
 use crate::class::value_share;
 use crate::files::Files;
 use crate::growth::counts_often;
@@ -28,7 +28,7 @@ pub(super) fn finding(
     scale: Scale,
     group: &[Suspect<'_>],
     cost: f64,
-) -> Finding {
+) -> Claim {
     let adding = adding(group);
     let first = adding[0];
     let own = bytes(group);
@@ -57,7 +57,8 @@ pub(super) fn finding(
     let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files));
     let all_fill = group.iter().all(|suspect| suspect.units_to_fill().is_some());
     let end = ends(first).filter(|_| all_fill);
-    let mut fix = match (beyond_class(first), &end) {
+    let why = beyond_class(first).map(|(why, _)| why).or(end).unwrap_or(Why::Class(first.class));
+    let mut fix = match (beyond_class(first), end) {
         (Some((_, change)), _) => fix::display(change),
         (None, Some(_)) if first.class.group() != Group::Graph => fix::display(ROOM),
         (None, _) => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
@@ -65,12 +66,11 @@ pub(super) fn finding(
     if let Some(rest) = without_graphs(first, &growth) {
         fix.description = format!("{}; {rest}", fix.description.trim_end_matches('.'));
     }
-    Finding {
-        class: first.class,
-        confidence: first.confidence,
-        scope: Scope::Run,
-        severity: group.iter().map(|suspect| suspect.severity).max().unwrap_or(Severity::Info),
-        message: message(first, &container, adding.len() - 1, &growth, end.as_deref()),
+    Claim {
+        witness: first.witness,
+        standing: group.iter().map(|suspect| suspect.standing).max().unwrap_or(Standing::Light),
+        heavy: group.iter().any(|suspect| suspect.contents.is_none() || suspect.is_heavy()),
+        cause: Cause::Grows(cause(first, &container, adding.len() - 1, &growth, why)),
         sites,
         container,
         holder: first.holder.expression.clone(),
@@ -81,8 +81,8 @@ pub(super) fn finding(
         evidence: evidence(judged, group, &growth),
         fix: Some(fix),
         twins,
-        more_twins: 0,
         growth: Some(growth),
+        ..Claim::of(first.class)
     }
 }
 
@@ -101,12 +101,7 @@ fn without_graphs(suspect: &Suspect<'_>, growth: &Growth) -> Option<String> {
     })
 }
 
-/// Why figures stay that pyplot does not keep, and why one figure grows.
-const MORE_FIGURES: &str = "figures are drawn and kept";
-const MORE_ARTISTS: &str = "what was drawn on the same Axes before stays, and is drawn again";
-/// Why an optimizer that is not made again grows, and what to do about it.
-const MORE_PARAMETERS: &str =
-    "an optimizer is given other parameters, and keeps its state for each that it ever had";
+/// What to do about an optimizer that is not made again and grows.
 const FEWER_PARAMETERS: &str = "take out what is not trained any more with its state (`del optimizer.state[parameter]`, and its \
                                 group), or make a new optimizer and drop the old one";
 
@@ -118,16 +113,12 @@ const FEWER_AT_EXIT: &str = "register one function, before the loop, or take it 
 const ROOM: &str = "nothing, where there is room for it; else bound it at less";
 
 /// Where its growth ends.
-fn ends(suspect: &Suspect<'_>) -> Option<String> {
-    let most = suspect.fills?;
-    let bytes = suspect
-        .bytes_when_full()
-        .map_or_else(String::new, |bytes| format!(" and keeps {}", Bytes(bytes as u64)));
-    Some(format!("it fills up, and is full when it has {most}{bytes}"))
+fn ends(suspect: &Suspect<'_>) -> Option<Why> {
+    Some(Why::Fills { most: suspect.fills?, bytes: suspect.bytes_when_full().map(|bytes| bytes as u64) })
 }
 
 /// Why it grows, and what to do about it, where the class says something else of others.
-fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
+fn beyond_class(suspect: &Suspect<'_>) -> Option<(Why, &'static str)> {
     let (holder, class) = (suspect.holder, suspect.class);
     // A figure that is made at the line is pyplot's, whoever else keeps it.
     let made_here = || {
@@ -135,72 +126,41 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(&'static str, &'static str)> {
         located.is_some_and(|located| located.source.lines().close_figure_fix(located.spot.line).is_some())
     };
     if is_of_optimizer(holder) {
-        Some((MORE_PARAMETERS, FEWER_PARAMETERS))
+        Some((Why::MoreParameters, FEWER_PARAMETERS))
     } else if is_at_exit(holder) {
-        Some((class.summary(), FEWER_AT_EXIT))
+        Some((Why::Class(class), FEWER_AT_EXIT))
     } else if class != LeakClass::FigureNotClosed {
         None
     } else if is_of_drawing(holder) {
-        Some((MORE_ARTISTS, fix::PILED_ARTISTS))
+        Some((Why::MoreArtists, fix::PILED_ARTISTS))
     } else if !is_of_pyplot(holder) && !made_here() {
-        Some((MORE_FIGURES, fix::KEPT_FIGURES))
+        Some((Why::MoreFigures, fix::KEPT_FIGURES))
     } else {
         None
     }
 }
 
 /// `others`: containers that the same line grows.
-fn message(
-    suspect: &Suspect<'_>,
-    container: &str,
-    others: usize,
-    growth: &Growth,
-    end: Option<&str>,
-) -> String {
-    let unit = unit_name(growth.unit);
-    let container =
-        if container.is_empty() { "a container held from C".into() } else { format!("`{container}`") };
-    let container = match others {
-        0 => container,
-        others => format!("{container} (in {} places)", others + 1),
+fn cause(suspect: &Suspect<'_>, container: &str, others: usize, growth: &Growth, why: Why) -> Grows {
+    let grower = match suspect.kind {
+        ContainerKind::Graph
+        | ContainerKind::Tensor
+        | ContainerKind::Buffer
+        | ContainerKind::LruCache
+        | ContainerKind::Chain => Grower::Kind(suspect.kind),
+        _ if is_of_drawing(suspect.holder) && suspect.located.is_some() => Grower::Drawn,
+        _ if is_at_exit(suspect.holder) => Grower::AtExit,
+        kind => Grower::Kind(kind),
     };
-    let rate = Bytes::signed(growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit));
-    let count = |noun: &str| counted(growth.elements_per_unit, noun);
-    let what = match suspect.kind {
-        ContainerKind::Graph => {
-            format!("the autograd graph behind {container} grows by {} per {unit}", count("node"))
-        }
-        ContainerKind::Tensor => format!("{container} is replaced by a larger one again and again"),
-        ContainerKind::Buffer => format!("{container} gets longer and longer"),
-        ContainerKind::LruCache => {
-            format!("the cache of {container} grows by {} per {unit}", count("result"))
-        }
-        ContainerKind::Chain => {
-            let link = suspect.link().map_or_else(String::new, |link| format!(" through `{link}`"));
-            format!("{container} is the end of a chain{link} that grows by {} per {unit}", count("object"))
-        }
-        _ if is_of_drawing(suspect.holder) && suspect.located.is_some() => {
-            format!("{container} adds {} per {unit} to what is drawn", count("element"))
-        }
-        _ if is_at_exit(suspect.holder) => {
-            format!("what is to run at exit grows by {} per {unit}", count("function"))
-        }
-        _ => format!("{container} grows by {} per {unit}", count("element")),
-    };
-    let why = beyond_class(suspect).map(|(why, _)| why).or(end);
-    let why = why.unwrap_or_else(|| suspect.class.summary());
-    format!("{what}, {rate} per {unit}: {why}")
-}
-
-/// `1 element`, `2.5 elements`, `0.02 elements`, with as many digits as the number means.
-fn counted(number: f64, noun: &str) -> String {
-    let whole = number >= 10.0 || (number - number.round()).abs() < 0.05;
-    let digits = match number {
-        0.001..0.05 => (-number.log10()).ceil() as usize,
-        _ => usize::from(!whole),
-    };
-    let plural = if (number - 1.0).abs() < 0.05 { "" } else { "s" };
-    format!("{number:.digits$} {noun}{plural}")
+    Grows {
+        grower,
+        container: container.to_owned(),
+        link: suspect.link().filter(|_| suspect.kind == ContainerKind::Chain).map(str::to_owned),
+        others,
+        rate: PerUnit::new(growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit), growth.unit),
+        elements: growth.elements_per_unit,
+        why,
+    }
 }
 
 /// The holder path in words, as the JSON contract shows it.
@@ -257,93 +217,66 @@ fn pinned(files: &Files<'_>, process: &Process<'_>, group: &[Suspect<'_>]) -> Op
 
 fn evidence(judged: &Judged, group: &[Suspect<'_>], growth: &Growth) -> Vec<Evidence> {
     let first = &group[0];
-    let unit = unit_name(growth.unit);
+    let per_unit = |bytes: f64| PerUnit::new(bytes, growth.unit);
     let mut evidence = Vec::new();
-    let mut add = |kind: &str, text: String| evidence.push(Evidence { kind: kind.into(), text });
     if let Some(verdict) = judged.series(first.series).filter(|verdict| verdict.state == State::Grows) {
-        let (kind, what) = match first.series {
-            Series::CudaAllocated => ("bytes-in-use", "bytes allocated on the GPU"),
-            Series::Rss => {
-                ("resident", "resident bytes, which no allocator that tells what it has in use accounts for,")
-            }
-            _ => ("bytes-in-use", "bytes in use"),
-        };
-        let text = format!("{what} grow by {} per {unit}", Bytes::signed(verdict.bytes_per_unit));
-        let over = f64::from(verdict.boundaries) * verdict.boundary_units;
-        add(kind, format!("{text} over {over:.0} {unit}s"));
+        let rate = per_unit(verdict.bytes_per_unit);
+        let units = f64::from(verdict.boundaries) * verdict.boundary_units;
+        evidence.push(match first.series {
+            Series::Rss => Evidence::Resident { rate, units },
+            series => Evidence::BytesInUse { series, rate, units },
+        });
     }
-    if let Some(own) = growth.in_use_per_unit {
-        let own = Bytes::signed(own);
-        add(
-            "resident",
-            format!("{own} per {unit} are its own bytes; the rest is what the allocator keeps around them"),
-        );
-    }
-    for other in &group[1..] {
-        let text = format!("the same line grows `{}`", other.holder.expression);
-        add("holder-path", format!("{text}: {} per {unit}", Bytes::signed(other.rate.bytes_per_unit)));
-    }
-    let rate = &first.rate;
-    let length = |number: u64| {
-        if counts_bytes(first.kind) { Bytes(number).to_string() } else { number.to_string() }
-    };
-    let (before, after) = (length(rate.first), length(rate.elements));
-    add("census", format!("{before} -> {after} over {} boundaries: {}", rate.points, rate.judgement.text));
-    if let Some((gained, count)) = first.located.as_ref().and_then(|located| located.traced) {
-        let count = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        let gained = length(gained);
-        add("armed-trace", format!("seen growing at this line {count} while traced (+{gained})"));
-    }
-    if let Some(located) = first.located.as_ref().filter(|located| located.grow.is_some()) {
-        add("source", format!("`{}` grows `{}`", located.spot.text, located.container));
-    }
-    // In a web of references nothing dies with an element: then there is nothing to tell of it.
+    evidence.extend(growth.in_use_per_unit.map(|own| Evidence::OwnBytes { own: per_unit(own) }));
+    evidence.extend(group[1..].iter().map(|other| Evidence::HolderPath {
+        holder: other.holder.expression.clone(),
+        rate: per_unit(other.rate.bytes_per_unit),
+    }));
+    let (rate, in_bytes) = (&first.rate, counts_bytes(first.kind));
+    evidence.push(Evidence::Census {
+        first: rate.first,
+        last: rate.elements,
+        in_bytes,
+        boundaries: rate.points,
+        judgement: rate.judgement.text.clone(),
+    });
+    let located = first.located.as_ref();
+    evidence.extend(located.and_then(|located| located.traced).map(|(gained, times)| Evidence::ArmedTrace {
+        gained,
+        in_bytes,
+        times: u64::from(times),
+    }));
+    evidence.extend(located.filter(|located| located.grow.is_some()).map(|located| {
+        Evidence::GrowsInSource { statement: located.spot.text.clone(), container: located.container.clone() }
+    }));
+    // In a web of references nothing dies with an element: then its bytes show nothing.
     let told = |contents: &&Contents| {
-        first.kind == ContainerKind::Graph || (contents.bytes_per_element > 0 && !counts_bytes(first.kind))
+        first.kind == ContainerKind::Graph || (contents.bytes_per_element > 0 && !in_bytes)
     };
-    if let Some(contents) = first.contents.filter(told) {
-        add("contents", contents_text(first.kind, contents));
-    }
-    for Evidence { kind, text } in first.beside.iter().cloned() {
-        add(&kind, text);
-    }
+    evidence.extend(first.contents.filter(told).map(|contents| contents_of(first.kind, contents)));
+    evidence.extend(first.beside.clone());
     evidence
 }
 
-fn contents_text(kind: ContainerKind, contents: &Contents) -> String {
-    let least = if contents.truncated { "at least " } else { "" };
-    let nodes: Vec<String> =
-        contents.node_types.iter().take(4).map(|(name, count)| format!("{count} {name}")).collect();
+fn contents_of(kind: ContainerKind, contents: &Contents) -> Evidence {
+    let nodes: Vec<(String, u32)> = contents.node_types.iter().take(4).cloned().collect();
     if kind == ContainerKind::Graph {
-        let saved = Bytes(contents.saved_bytes);
-        return format!(
-            "{least}{} nodes, {saved} saved for backward ({})",
-            contents.graph_nodes,
-            nodes.join(", ")
-        );
+        return Evidence::Graph {
+            nodes: contents.graph_nodes,
+            saved_bytes: contents.saved_bytes,
+            types: nodes,
+            truncated: contents.truncated,
+        };
     }
-    let types: Vec<String> = contents.element_types.iter().take(3).map(|(name, _)| name.clone()).collect();
-    let (each, types) = (contents.bytes_per_element, types.join(", "));
-    let (mut text, saved, whose) = if counts_often(contents) {
-        let (sampled, all) = (contents.sampled, Bytes(each * u64::from(contents.sampled)));
-        let text = format!("{sampled} elements of type {types} keep {least}{all} together");
-        (text, contents.saved_bytes, "the graph that they share")
-    } else {
-        let text = format!("{least}{} per element of type {types}", Bytes(each));
-        (text, contents.saved_bytes_per_element, "its graph")
-    };
-    if saved > 0 {
-        _ = write!(text, ", of which {} are saved by {whose}", Bytes(saved));
-        if !nodes.is_empty() {
-            _ = write!(text, " ({})", nodes.join(", "));
-        }
-    }
-    if contents.tensor_bytes_per_element > 2 * contents.viewed_bytes_per_element
-        && contents.viewed_bytes_per_element > 0
-    {
-        let (shown, held) =
-            (Bytes(contents.viewed_bytes_per_element), Bytes(contents.tensor_bytes_per_element));
-        _ = write!(text, "; views of {shown} pin storages of {held}");
-    }
-    text
+    let shares = counts_often(contents);
+    let (shown, held) = (contents.viewed_bytes_per_element, contents.tensor_bytes_per_element);
+    Evidence::Contents(ElementFacts {
+        types: contents.element_types.iter().take(3).map(|(name, _)| name.clone()).collect(),
+        bytes_per_element: contents.bytes_per_element,
+        sharing: shares.then_some(contents.sampled),
+        truncated: contents.truncated,
+        saved_bytes: if shares { contents.saved_bytes } else { contents.saved_bytes_per_element },
+        nodes,
+        view: (shown > 0 && held > 2 * shown).then_some([shown, held]),
+    })
 }

@@ -3,7 +3,7 @@
 use caulk_core::wire::{CodePlace, CycleLink, Garbage, TypeCount};
 use caulk_core::{Confidence, LeakClass, Series, Severity, SiteRole, State};
 
-use crate::run::{FILE, MB, Run, rising};
+use crate::run::{FILE, MB, Run, message, rising};
 
 const TREE: &str = "\
 import gc
@@ -65,9 +65,9 @@ fn the_line_is_the_one_that_refers_back() {
         (run.line("child.parent = self"), Confidence::Proved)
     );
     assert_eq!((finding.sites[1].line, finding.sites[1].role), (3, SiteRole::ReleasesMissing));
-    let growth = finding.growth.expect("it grows");
+    let growth = finding.growth.clone().expect("it grows");
     assert!((growth.bytes_per_unit / (10 * MB) as f64 - 1.0).abs() < 0.05, "{growth:?}");
-    assert!(finding.message.contains("switched off"), "{}", finding.message);
+    assert!(message(&finding).contains("switched off"), "{}", message(&finding));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use caulk_core::wire::{
 };
 use caulk_core::{GpuSample, LeakClass, Limit, LimitKind, Series, Severity, Slowed, State};
 
-use crate::run::{FILE, MB, Run, elements, global, rising};
+use crate::run::{FILE, MB, Run, elements, facts, global, rising};
 
 const PROGRAM: &str =
     "KEPT = []\n\n\ndef train():\n    for epoch in range(8):\n        KEPT.append(step())\n";
@@ -38,7 +38,7 @@ fn tensors_that_are_kept_on_a_gpu_are_a_leak_although_the_host_is_level() {
     let run = kept(run(|epoch, boundary| boundary.cuda_allocated_bytes = (1000 + 10 * epoch) * MB));
     let finding = run.finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::GlobalAccumulation, Severity::Error));
-    let growth = finding.growth.expect("it grows");
+    let growth = finding.growth.clone().expect("it grows");
     assert_eq!(growth.series, Series::CudaAllocated);
     assert!((growth.bytes_per_unit / (10 * MB) as f64 - 1.0).abs() < 0.01, "{growth:?}");
     let states: Vec<(Series, State)> =
@@ -164,9 +164,8 @@ fn where_it_was_made_is_told_beside_what_keeps_it() {
     let made = recorded(&run);
     let finding = run.say(made).finding();
     assert_eq!(finding.class, LeakClass::GlobalAccumulation);
-    let told =
-        finding.evidence.iter().find(|evidence| evidence.kind == "gpu-record").expect("it was recorded");
-    assert!(told.text.contains("10.0 MB at train.py:6 in `train`"), "{}", told.text);
+    let told = facts(&finding).into_iter().find(|fact| fact.0 == "gpu-record").expect("it was recorded");
+    assert!(told.1.contains("10.0 MB at train.py:6 in `train`"), "{}", told.1);
 }
 
 #[test]
@@ -179,7 +178,7 @@ fn growth_on_a_gpu_that_nothing_is_known_to_hold_has_its_line() {
     let finding = grows(11).finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::NativeGrowth, Severity::Error));
     assert_eq!(finding.sites[0].line, 6);
-    let growth = finding.growth.expect("it grows");
+    let growth = finding.growth.clone().expect("it grows");
     assert_eq!(growth.series, Series::CudaAllocated);
     assert!((growth.bytes_per_unit / (10 * MB) as f64 - 1.0).abs() < 0.01, "{growth:?}");
     assert!(grows(0).diagnose().findings.is_empty(), "what is level is made anew and freed");

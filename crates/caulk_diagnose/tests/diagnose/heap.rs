@@ -7,7 +7,7 @@ use caulk_core::wire::{
 use caulk_core::{AgentEvent, LineUse, Moment, ProcessRecord, Recording, Role, VerdictUnit};
 use caulk_diagnose::CompareError;
 
-use crate::run::{FILE, MB, Run, elements, global, rising};
+use crate::run::{FILE, MB, Run, elements, facts, global, rising};
 
 const PROGRAM: &str = "a()\nb()\nc()\nd()\n";
 
@@ -147,7 +147,7 @@ fn what_a_container_pins_is_counted_over_all_of_it_and_told_with_the_lines_that_
     let run = profile(&[(&|_| MB, 0), (&|_| MB, 0)]);
     // Four of eight tensors were walked when the list had 8 elements; in the end it has 16.
     let run = run.grown(ContainerKind::List, global(0, "KEPT"), walked, rising(2, 2, 8));
-    let pinned = run.finding().pinned.expect("it pins something");
+    let pinned = run.finding().pinned.clone().expect("it pins something");
     assert_eq!((pinned.graph_nodes, pinned.storages, pinned.saved_bytes), (160, 32, 64 * MB));
     assert_eq!((pinned.node_types[0].0.as_str(), pinned.node_types[0].1), ("TanhBackward0", 0.75));
     assert_eq!((pinned.touched_bytes, pinned.node_bytes), (24 * MB, 4 * MB));
@@ -166,7 +166,7 @@ fn a_graph_that_many_elements_share_is_not_counted_for_each_of_them() {
             sample,
             rising(100, 100, 8),
         );
-        run.finding().pinned.expect("it pins something")
+        run.finding().pinned.clone().expect("it pins something")
     };
     let each = pinned(&[Trait::Tensor, Trait::Graph]);
     assert_eq!((each.graph_nodes, each.least, each.estimated), (8000, false, true));
@@ -191,8 +191,8 @@ fn graphs_that_were_gone_through_once_tell_more_than_what_a_few_elements_share_l
     };
     let told = |run: &Run| {
         let finding = run.finding();
-        let text = finding.evidence.iter().find(|evidence| evidence.kind == "contents");
-        (finding.pinned.expect("it pins something"), text.expect("it was looked into").text.clone())
+        let text = facts(&finding).into_iter().find(|fact| fact.0 == "contents");
+        (finding.pinned.clone().expect("it pins something"), text.expect("it was looked into").1)
     };
     // Each for itself the elements would keep more than there is.
     let (pinned, text) = told(&run());

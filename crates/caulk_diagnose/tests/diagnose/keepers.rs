@@ -6,7 +6,7 @@ use caulk_core::wire::{
 };
 use caulk_core::{Confidence, LeakClass, Severity};
 
-use crate::run::{FILE, MB, Run, attribute, elements, rising};
+use crate::run::{FILE, MB, Run, attribute, elements, message, rising};
 
 const ENGINE: &str = "/env/lib/python3.11/site-packages/engines/engine.py";
 const LIBRARY: &str = "\
@@ -97,7 +97,7 @@ fn one_attribute_of_many_objects_is_one_cause() {
     }
     let finding = run.traced(2, "self.kept.append", "Meter.update").finding();
     assert_eq!(finding.sites[0].line, 3);
-    let growth = finding.growth.expect("it grows");
+    let growth = finding.growth.clone().expect("it grows");
     assert!((growth.bytes_per_unit / (6 * MB) as f64 - 1.0).abs() < 0.05, "{growth:?}");
 }
 
@@ -111,7 +111,7 @@ fn what_many_objects_keep_is_weighed_together() {
     }
     let finding = run.traced(2, "self.kept.append", "Meter.update").finding();
     assert_eq!((finding.sites[0].line, finding.severity), (3, Severity::Info));
-    assert!(finding.message.contains("in 20 places"), "{}", finding.message);
+    assert!(message(&finding).contains("in 20 places"), "{}", message(&finding));
 }
 
 const LOOP: &str = "\
@@ -147,7 +147,7 @@ fn what_a_proved_container_s_loop_makes_is_charged_to_the_container() {
     let finding = run.finding();
     assert_eq!(finding.sites[0].line, run.line("self.outs.append"));
     assert_eq!((finding.class, finding.severity), (LeakClass::UnboundedHistory, Severity::Error));
-    let growth = finding.growth.expect("it grows");
+    let growth = finding.growth.clone().expect("it grows");
     assert!((growth.bytes_per_unit / (4 * MB) as f64 - 1.0).abs() < 0.05, "{growth:?}");
 }
 

@@ -5,7 +5,7 @@ use caulk_core::wire::{
 };
 use caulk_core::{Confidence, LeakClass, Severity};
 
-use crate::run::{FILE, MB, Run, attribute, elements, library, rising};
+use crate::run::{FILE, MB, Run, attribute, elements, library, message, rising};
 
 const TRAINER: &str = "\
 import matplotlib.pyplot as plt
@@ -152,7 +152,11 @@ for epoch in range(10):
     let finding = run.diagnose_checked().findings.remove(0);
     assert_eq!((finding.class, finding.sites[0].line), (LeakClass::UnboundedHistory, line));
     assert_eq!((finding.severity, finding.confidence), (Severity::Error, Confidence::Likely));
-    assert!(finding.message.contains("+9.00 MB per epoch of what is allocated here"), "{}", finding.message);
+    assert!(
+        message(&finding).contains("+9.00 MB per epoch of what is allocated here"),
+        "{}",
+        message(&finding)
+    );
 }
 
 /// Entries of a dict that longer ones replace: no container gets longer.
@@ -196,7 +200,7 @@ fn what_stores_that_which_a_line_makes_is_told_by_the_source() {
     let kept = told("torch.cat");
     assert_eq!((kept.class, kept.container.as_str()), (LeakClass::UnboundedHistory, "self.rows"));
     assert_eq!((kept.severity, kept.confidence), (Severity::Error, Confidence::Likely));
-    assert!(kept.message.contains("`self.rows[label] = rows` (line 11)"), "{}", kept.message);
+    assert!(message(&kept).contains("`self.rows[label] = rows` (line 11)"), "{}", message(&kept));
     assert_eq!(told("torch.stack").class, LeakClass::NativeGrowth, "what is stored is a number");
 }
 
@@ -207,7 +211,7 @@ fn tensors_that_were_seen_to_have_no_graph_are_not_detached() {
         let run = leak().grown(ContainerKind::List, ious, elements(5 * MB / 2, traits), rising(4, 4, 8));
         let finding =
             run.traced(0, "self.ious.append", "Trainer.validate").diagnose_checked().findings.remove(0);
-        (finding.class, finding.fix.map_or_else(String::new, |fix| fix.description))
+        (finding.class, finding.fix.clone().map_or_else(String::new, |fix| fix.description))
     };
     let (kept, change) = class(&[Trait::Tensor, Trait::Graph]);
     assert!(kept == LeakClass::GraphKeptInContainer && change.contains("detach"), "{kept}: {change}");

@@ -8,8 +8,8 @@ use caulk_core::wire::{
     Phase, StepKind, TraceHit, Trait, Unit,
 };
 use caulk_core::{
-    AgentEvent, Comparison, Diagnostic, Finding, Limits, LineUse, ProcessRecord, Recording, Role, Sample,
-    StackUse, SystemSample,
+    AgentEvent, Comparison, Diagnostic, Evidence, Finding, Limits, LineUse, ProcessRecord, Recording, Role,
+    Sample, StackUse, SystemSample,
 };
 use caulk_diagnose::{CompareError, Diagnosis, Sources, diagnose};
 
@@ -209,6 +209,17 @@ impl Run {
         assert_eq!(diagnosis.findings.len(), 1, "{diagnosis:#?}");
         diagnosis.findings.into_iter().next().expect("there is one")
     }
+}
+
+/// The message of a finding.
+pub(crate) fn message(finding: &Finding) -> String {
+    caulk_report::message(finding)
+}
+
+/// The facts of a finding in words, each with its kind.
+pub(crate) fn facts(finding: &Finding) -> Vec<(&'static str, String)> {
+    let fact = |evidence| (Evidence::kind(evidence), caulk_report::evidence_text(evidence));
+    finding.evidence.iter().map(fact).collect()
 }
 
 fn step(kind: StepKind, name: &str, type_name: &str) -> PathStep {

@@ -36,7 +36,7 @@ fn objects_of_a_library_that_does_not_say_what_it_holds_are_charged_with_it() {
     let found = run.finding();
     assert_eq!((found.class, found.confidence), (LeakClass::UnboundedHistory, Confidence::Likely));
     assert!(found.severity > Severity::Info && found.sites[0].line == 3, "{found:#?}");
-    let growth = found.growth.expect("it grows");
+    let growth = found.growth.clone().expect("it grows");
     assert_eq!(growth.series, Series::Rss);
     assert!((growth.bytes_per_unit / MB as f64 - 8.0).abs() < 0.1, "{}", growth.bytes_per_unit);
     // Resident memory decides then.
@@ -51,7 +51,7 @@ fn they_are_charged_with_what_is_mapped_beside_malloc_too() {
         run(TABLE, &[Trait::Installed], |epoch, boundary| boundary.mapped_bytes = (200 + 9 * epoch) * MB);
     let found = run.finding();
     assert!(found.severity > Severity::Info && found.sites[0].line == 3, "{found:#?}");
-    let growth = found.growth.expect("it grows");
+    let growth = found.growth.clone().expect("it grows");
     assert_eq!(growth.series, Series::InUse);
     assert!((growth.bytes_per_unit / MB as f64 - 8.0).abs() < 0.1, "{}", growth.bytes_per_unit);
 }

@@ -8,7 +8,7 @@ use caulk_core::{
 };
 use caulk_diagnose::Diagnosis;
 
-use super::run::{FILE, MB, Run, attribute, elements, global, rising};
+use super::run::{FILE, MB, Run, attribute, elements, facts, global, message, rising};
 
 const SOURCE: &str = "\
 class Crops:
@@ -100,10 +100,8 @@ fn two_moments_tell_what_is_private() {
 fn copying_that_ends_is_worth_a_word_at_most_and_a_jump_none() {
     let finding = indexed(|epoch: u64| 20 * MB * epoch.min(3)).finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::WorkerCopyOnWrite, Severity::Info));
-    assert!(finding.message.contains("60.0 MB by now") && finding.growth.is_none(), "{finding:?}");
-    assert!(
-        finding.evidence[0].text.contains("60.0 MB of what it shared have turned its own, over 8 epochs")
-    );
+    assert!(message(&finding).contains("60.0 MB by now") && finding.growth.is_none(), "{finding:?}");
+    assert!(facts(&finding)[0].1.contains("60.0 MB of what it shared have turned its own, over 8 epochs"));
     for copies in [|epoch: u64| 5 * MB * epoch.min(3), |epoch: u64| if epoch < 5 { 0 } else { 80 * MB }] {
         assert_eq!(indexed(copies).diagnose().findings, []);
     }
@@ -129,7 +127,7 @@ fn a_worker_that_copies_no_more_does_not_speak_for_one_that_does() {
     let finding = run.finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::WorkerCopyOnWrite, Severity::Warning));
     assert_eq!((finding.process.count, finding.container.as_str()), (2, "self.rows"));
-    assert!(finding.message.contains("+20.0 MB per epoch"), "{}", finding.message);
+    assert!(message(&finding).contains("+20.0 MB per epoch"), "{}", message(&finding));
 }
 
 #[test]
@@ -196,7 +194,7 @@ fn what_slowed_down_in_the_process_that_is_looked_into_explains_its_siblings() {
     assert_eq!((finding.class, finding.severity), (LeakClass::WorkerMemoryGrows, Severity::Error));
     assert_eq!((finding.sites[0].line, finding.process.index), (6, 1));
     assert_eq!(finding.confidence, Confidence::Likely);
-    assert!(finding.message.starts_with("`KEPT` grows, +8.00 MB per epoch"), "{}", finding.message);
+    assert!(message(&finding).starts_with("`KEPT` grows, +8.00 MB per epoch"), "{}", message(&finding));
 }
 
 #[test]
@@ -284,7 +282,7 @@ fn workers_live_as_long_as_the_loaders_that_a_list_keeps() {
         let run = Run::of(STAGES).epochs([400 * MB; 9]).grown(ContainerKind::List, list, loaders, lengths);
         let findings = run.edit(more_workers).diagnose().findings;
         let found = findings.into_iter().find(|finding| finding.class == LeakClass::LoaderPerEpoch);
-        found.and_then(|finding| finding.fix).expect("workers become more").description
+        found.and_then(|finding| finding.fix.clone()).expect("workers become more").description
     };
     let kept = advice([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert!(kept.contains("stages` keeps every loader"), "{kept}");

@@ -1,12 +1,13 @@
 //! Findings of a check as a JSON document, by the contract of schema 1.
 
 use caulk_core::{
-    ChainStep, Confidence, Diagnostic, Edit, Evidence, Finding, Fix, Growth, LeakClass, Pinned, Place,
-    Position, Problem, ProcessRef, Scope, Severity, Site, Verdict,
+    ChainStep, Confidence, Diagnostic, Edit, Finding, Fix, Growth, LeakClass, Pinned, Place, Position,
+    Problem, ProcessRef, Scope, Severity, Site, Verdict,
 };
 use serde::Serialize;
 
 use super::CheckReport;
+use crate::shown::{Fact, facts};
 use crate::{Cells, ascii};
 
 /// Version of the JSON document of `check`.
@@ -60,7 +61,7 @@ struct Found<'a> {
     process: Option<&'a ProcessRef>,
     growth: Option<&'a Growth>,
     pinned: Option<Pinned>,
-    evidence: &'a [Evidence],
+    evidence: Vec<Fact<'a>>,
     fix: Option<Change<'a>>,
     twins: Vec<InCell<Place>>,
     more_twins: usize,
@@ -133,7 +134,7 @@ fn found<'a>(diagnostic: &'a Diagnostic, seen: Option<&'a Finding>, cells: &Cell
         process: seen.map(|seen| &seen.process),
         growth: seen.and_then(|seen| seen.growth.as_ref()),
         pinned: seen.and_then(|seen| seen.pinned.clone()),
-        evidence: seen.map_or(&[], |seen| &seen.evidence),
+        evidence: seen.map_or_else(Vec::new, facts),
         fix: diagnostic.fix.as_ref().map(|fix| change(fix, cells)),
         twins: diagnostic.twins.iter().map(|twin| self::twin(twin, cells)).collect(),
         more_twins: diagnostic.more_twins,

@@ -49,7 +49,10 @@ pub fn summary(report: &CheckReport, options: &TextOptions) -> String {
 
 fn full(page: &mut Page, report: &CheckReport, diagnostic: &Diagnostic, seen: Option<&Finding>) {
     let Diagnostic { severity, class, confidence, .. } = *diagnostic;
-    finding::title(page, &finding::Title { severity, class, message: &diagnostic.message, confidence });
+    finding::title(
+        page,
+        &finding::Title { severity, class, message: (&diagnostic.message).into(), confidence },
+    );
     for (index, site) in diagnostic.sites.iter().enumerate() {
         let function = match site.function.as_str() {
             "" | "<module>" => String::new(),

@@ -1,8 +1,8 @@
 //! Reports as real runs leave them, with fixed figures.
 
 use caulk_core::{
-    Applicability, Confidence, Death, Edit, Evidence, Finding, Fix, Growth, LeakClass, Left, Limit,
-    LimitKind, Limits, MadeAt, Pinned, Place, Position, ProcessRef, RunInfo, Scope, Series, Severity, Site,
+    Applicability, Cause, Confidence, Death, Edit, Evidence, Fix, Growth, LeakClass, Left, Limit, LimitKind,
+    Limits, MadeAt, Pinned, Place, Position, ProcessRef, RunInfo, Scope, Series, Settled, Severity, Site,
     SiteRole, State, Target, Verdict, VerdictUnit,
 };
 use caulk_report::{Excerpts, Report, Summary};
@@ -52,15 +52,20 @@ pub(crate) fn growing() -> Verdict {
     }
 }
 
+/// A cause with this message.
+fn said(message: &str) -> Cause {
+    Cause::Pattern { message: message.into(), rate: None }
+}
+
 /// A list of tensors with their graphs.
-pub(crate) fn graph_in_list() -> Finding {
+pub(crate) fn graph_in_list() -> Settled {
     let file = "leaky/main.py".to_owned();
-    Finding {
+    Settled {
         class: LeakClass::GraphKeptInContainer,
         confidence: Confidence::Proved,
         scope: Scope::Run,
         severity: Severity::Error,
-        message: "`self.all_st_ious` stores tensors together with their autograd graphs".into(),
+        cause: said("`self.all_st_ious` stores tensors together with their autograd graphs"),
         sites: vec![Site {
             role: SiteRole::Grows,
             file: file.clone(),
@@ -104,13 +109,10 @@ pub(crate) fn graph_in_list() -> Finding {
             ..Pinned::default()
         }),
         evidence: vec![
-            Evidence {
-                kind: "armed-trace".into(),
-                text: "this line added 24 of 24 elements while watched".into(),
-            },
-            Evidence {
-                kind: "source".into(),
-                text: "`append` to `self.all_st_ious`, never cleared in the file".into(),
+            Evidence::ArmedTrace { gained: 24, in_bytes: false, times: 24 },
+            Evidence::GrowsInSource {
+                statement: "self.all_st_ious.append(spatial_iou)".into(),
+                container: "self.all_st_ious".into(),
             },
         ],
         fix: Some(Fix {
@@ -129,13 +131,13 @@ pub(crate) fn graph_in_list() -> Finding {
 }
 
 /// A few bytes per epoch: worth knowing.
-pub(crate) fn scalar_per_epoch() -> Finding {
-    Finding {
+pub(crate) fn scalar_per_epoch() -> Settled {
+    Settled {
         class: LeakClass::UnboundedHistory,
         confidence: Confidence::Likely,
         scope: Scope::Run,
         severity: Severity::Info,
-        message: "`self.history` gets one number per epoch".into(),
+        cause: said("`self.history` gets one number per epoch"),
         sites: vec![Site {
             line: 102,
             end_line: 102,

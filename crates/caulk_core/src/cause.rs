@@ -1,0 +1,250 @@
+//! Why memory grows: the typed facts from which `caulk_report` makes the message of a finding.
+
+use caulk_wire::ContainerKind;
+
+use crate::{LeakClass, Rate, VerdictUnit};
+
+/// The last words of a message on something that grows: why it does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Why {
+    /// The summary of a class.
+    Class(LeakClass),
+    /// An optimizer gets other parameters and keeps the state of each.
+    MoreParameters,
+    /// Figures are kept outside pyplot.
+    MoreFigures,
+    /// Artists pile up on one Axes.
+    MoreArtists,
+    /// It is full at so many elements.
+    Fills {
+        /// The elements.
+        most: u64,
+        /// Bytes that it keeps then, if known.
+        bytes: Option<u64>,
+    },
+}
+
+/// What grows, by the words for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grower {
+    /// A container of Python's, or a graph, tensor, buffer, cache or chain.
+    Kind(ContainerKind),
+    /// The elements that are drawn on a figure.
+    Drawn,
+    /// The functions that run at exit.
+    AtExit,
+}
+
+/// Facts of something that grows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grows {
+    /// What it is.
+    pub grower: Grower,
+    /// Its name as its line writes it; empty if it is held from C.
+    pub container: String,
+    /// Name under which a link of a chain refers to the one before it.
+    pub link: Option<String>,
+    /// Other containers that the same line grows.
+    pub others: usize,
+    /// How fast, without the pages around it.
+    pub rate: Rate,
+    /// Elements per unit.
+    pub elements: f64,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why the garbage collector does not free cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collector {
+    /// It is switched off.
+    Off,
+    /// Its threshold is this high.
+    Seldom(u64),
+    /// It counts objects, not bytes.
+    CountsObjects,
+}
+
+/// Things that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Countable {
+    /// Child processes.
+    Children,
+    /// Open file descriptors.
+    Files,
+    /// Threads.
+    Threads,
+}
+
+/// Why an allocator cannot return pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Between {
+    /// Elements of this container lie in between.
+    Container(String),
+    /// Retained blocks lie in between.
+    Blocks,
+    /// Nothing is known but the class.
+    Class,
+}
+
+/// The cause of a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cause {
+    /// Nothing is known but the class.
+    Class,
+    /// Something grows.
+    Grows(Grows),
+    /// A container of a sibling process explains this growth.
+    LikeSibling {
+        /// The container as its line writes it.
+        container: String,
+        /// How fast it grows here.
+        rate: Rate,
+        /// The class that names the reason.
+        class: LeakClass,
+    },
+    /// Native memory that a line allocates is never freed.
+    NeverFreed(Rate),
+    /// Memory that a line allocates is retained by an unknown holder.
+    Retained(Rate),
+    /// A string gets longer.
+    Lengthened {
+        /// Its name.
+        target: String,
+        /// How fast.
+        rate: Rate,
+    },
+    /// The value that a line makes is stored.
+    Stored {
+        /// In which container.
+        container: String,
+        /// How fast it grows.
+        rate: Rate,
+        /// The statement that stores it and its line; `None` for the same line.
+        by: Option<(String, u32)>,
+    },
+    /// `check` finds a pattern at the line that allocates.
+    Pattern {
+        /// The message of `check`.
+        message: String,
+        /// Retained allocations of the line.
+        rate: Option<Rate>,
+    },
+    /// `check` finds a pattern that may explain the growth.
+    MayExplain {
+        /// The message of `check`.
+        message: String,
+    },
+    /// Objects in cycles wait for the collector, and more of them do.
+    Cycles {
+        /// How fast.
+        rate: Rate,
+        /// Why it does not free them.
+        collector: Collector,
+    },
+    /// Objects in cycles wait for the collector.
+    Waiting {
+        /// Bytes at most.
+        bytes: u64,
+    },
+    /// A backward pass records its own graph.
+    RecordedBackward {
+        /// How fast memory grows.
+        rate: Rate,
+        /// The call.
+        call: String,
+    },
+    /// A profiler collects events.
+    Profiler(Rate),
+    /// An allocator keeps freed pages.
+    KeptPages {
+        /// Its name.
+        allocator: &'static str,
+        /// How fast.
+        rate: Rate,
+        /// Free bytes and all bytes that it had last.
+        free_of: Option<[u64; 2]>,
+        /// Why.
+        between: Between,
+    },
+    /// Things outside the heap become more.
+    Counts {
+        /// Which.
+        counted: Countable,
+        /// How many in each unit.
+        per_unit: f64,
+        /// The unit.
+        unit: VerdictUnit,
+        /// How many there were last.
+        last: f64,
+    },
+    /// Segments of shared memory become more.
+    Segments {
+        /// How fast.
+        rate: Rate,
+        /// Their bytes at the last reading.
+        last: u64,
+    },
+    /// Processes outlive the program.
+    ProcessesLeft {
+        /// How many.
+        count: usize,
+        /// Their resident bytes.
+        bytes: u64,
+    },
+    /// Segments of shared memory outlive the program.
+    SegmentsLeft {
+        /// How many.
+        count: usize,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// A container with graphs is full when memory is highest.
+    Peak {
+        /// The container.
+        container: String,
+        /// Its bytes.
+        held: u64,
+        /// Its elements.
+        elements: u64,
+        /// Bytes in use at the peak.
+        high: u64,
+        /// Bytes in use at the boundary.
+        base: u64,
+        /// The function at whose end it is freed.
+        function: String,
+    },
+    /// Memory is gathered within each epoch.
+    Gathered {
+        /// The container, if known.
+        holder: String,
+        /// Bytes per step.
+        per_step: f64,
+        /// Bytes in each epoch.
+        rise: u64,
+    },
+    /// Gradients are never cleared.
+    StaleGradients,
+    /// Memory ran out.
+    Exhausted {
+        /// Bytes that the line had allocated.
+        bytes: u64,
+        /// Bytes in use.
+        whole: u64,
+        /// The container that stores them, if known.
+        stored: Option<String>,
+    },
+    /// Memory on a GPU that a line allocates is retained.
+    RetainedOnGpu(Rate),
+    /// Workers copy shared memory.
+    Copied {
+        /// The container and its elements, if known.
+        container: Option<(String, u64)>,
+        /// Bytes copied in each worker, if copying has ended.
+        ended: Option<u64>,
+        /// Workers that do the same.
+        workers: usize,
+        /// How fast all of them copy.
+        rate: Rate,
+    },
+}
