@@ -248,3 +248,38 @@ pub enum Cause {
         rate: Rate,
     },
 }
+
+impl Cause {
+    /// Takes a part of its growth.
+    pub fn scale(&mut self, part: f64) {
+        match self {
+            Self::Grows(grows) => {
+                grows.rate.bytes *= part;
+                grows.elements *= part;
+            }
+            Self::NeverFreed(rate)
+            | Self::Retained(rate)
+            | Self::Profiler(rate)
+            | Self::RetainedOnGpu(rate)
+            | Self::LikeSibling { rate, .. }
+            | Self::Lengthened { rate, .. }
+            | Self::Stored { rate, .. }
+            | Self::Cycles { rate, .. }
+            | Self::RecordedBackward { rate, .. }
+            | Self::KeptPages { rate, .. }
+            | Self::Segments { rate, .. }
+            | Self::Copied { rate, .. } => rate.bytes *= part,
+            Self::Pattern { rate, .. } => *rate = rate.map(|rate| Rate::new(rate.bytes * part, rate.unit)),
+            Self::Counts { per_unit, .. } => *per_unit *= part,
+            Self::Class
+            | Self::MayExplain { .. }
+            | Self::Waiting { .. }
+            | Self::ProcessesLeft { .. }
+            | Self::SegmentsLeft { .. }
+            | Self::Peak { .. }
+            | Self::Gathered { .. }
+            | Self::StaleGradients
+            | Self::Exhausted { .. } => {}
+        }
+    }
+}

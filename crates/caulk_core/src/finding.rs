@@ -143,6 +143,16 @@ impl Growth {
             elements: 0,
         }
     }
+
+    /// Takes a part of it.
+    pub fn scale(&mut self, part: f64) {
+        self.bytes_per_unit *= part;
+        self.bytes_per_epoch = self.bytes_per_epoch.map(|rate| rate * part);
+        self.in_use_per_unit = self.in_use_per_unit.map(|rate| rate * part);
+        self.elements_per_unit *= part;
+        self.elements_per_epoch = self.elements_per_epoch.map(|rate| rate * part);
+        self.interval = self.interval.map(|bounds| bounds.map(|bound| bound * part));
+    }
 }
 
 /// What the container keeps alive beyond its own elements.

@@ -32,6 +32,19 @@ pub(crate) enum Standing {
     Whole,
 }
 
+/// What a claim has of the growth of its series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// The series was not judged to grow.
+    Open,
+    /// A fifth or more, alone or with others that are small.
+    Leading,
+    /// From a twentieth to a fifth.
+    Some,
+    /// Less.
+    Little,
+}
+
 /// A claim that something grows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Claim {
@@ -45,6 +58,8 @@ pub(crate) struct Claim {
     pub(crate) standing: Standing,
     /// Its elements are large each, or were never measured.
     pub(crate) heavy: bool,
+    /// Its share of the growth.
+    pub(crate) share: Share,
     /// Another claim explains the same memory better.
     pub(crate) yields: bool,
     /// For how long memory is kept.
@@ -84,6 +99,7 @@ impl Claim {
             witness: Witness::Signs,
             standing: Standing::Light,
             heavy: true,
+            share: Share::Open,
             yields: false,
             scope: Scope::Run,
             sites: Vec::new(),
@@ -99,6 +115,14 @@ impl Claim {
             twins: Vec::new(),
             more_twins: 0,
         }
+    }
+
+    /// Reduces it to a part of its growth.
+    pub(crate) fn cut(&mut self, part: f64) {
+        if let Some(growth) = &mut self.growth {
+            growth.scale(part);
+        }
+        self.cause.scale(part);
     }
 
     /// Its growth in this series.

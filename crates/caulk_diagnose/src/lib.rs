@@ -50,6 +50,7 @@ mod reached;
 mod resources;
 mod retention;
 mod settle;
+mod share;
 mod sharing;
 mod shm_files;
 mod small;

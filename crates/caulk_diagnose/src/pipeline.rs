@@ -16,8 +16,8 @@ use crate::unexplained::{is_harmless, is_unexplained, unexplained};
 use crate::unknown;
 use crate::{
     allocated, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left, native, outside,
-    page_cache, patterns, peaks, profiler, ranks, resources, retention, settle, sharing, shm_files, stored,
-    suspect, training, unended, verdicts, workers,
+    page_cache, patterns, peaks, profiler, ranks, resources, retention, settle, share, sharing, shm_files,
+    stored, suspect, training, unended, verdicts, workers,
 };
 
 /// What a recording says.
@@ -62,6 +62,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
             patterns::adopt(&mut findings, patterns());
         }
         stored::name(&files, process, &mut findings);
+        share::share_out(&judged, &mut findings);
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
         diagnosis.notes.extend(coded(NoteCode::GpuRest, gpu_rest::note(recording, process)));

@@ -41,6 +41,8 @@ const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
 const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
+/// Times the growth of the host that a graph in its memory does not gain.
+const TOO_LARGE: f64 = 4.0;
 /// Resident bytes for one byte that stays, at most.
 const MOST_PAGES: f64 = 6.0;
 /// Part of the resident bytes beyond those in use that an allocator must have free where they are more than that.
@@ -107,7 +109,9 @@ fn those_that<'a>(
             return None;
         }
         let contents = looks.iter().rev().find(|look| !counts_often(look)).or(looks.last()).copied();
-        let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2);
+        let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
+        let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2)
+            || (kind == ContainerKind::Graph && only_a_gpu_has_room(&rate, judged));
         let series = if on_gpu { Series::CudaAllocated } else { Series::InUse };
         let grows = judged.series(series).filter(|verdict| verdict.state == State::Grows);
         let ceiling = match grows {
@@ -117,7 +121,6 @@ fn those_that<'a>(
         if let (Some(verdict), Some(last)) = (grows, process.of_unit(scale.unit).last()) {
             rate.spread_since(position(last) - f64::from(verdict.boundaries) * verdict.boundary_units);
         }
-        let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
         let has_elements = kind != ContainerKind::Graph && !counts_bytes(kind);
         let there_is = judged.series(series).map_or(f64::INFINITY, |verdict| verdict.last);
         let shares = has_elements && rate.kept() > there_is;
@@ -157,6 +160,15 @@ fn those_that<'a>(
         })
     };
     process.ids().into_iter().filter_map(suspect).collect()
+}
+
+/// Does a graph gain many times the bytes that the host gains, and a GPU enough for it? The agent does not measure where the
+/// tensors of a graph lie.
+fn only_a_gpu_has_room(rate: &Rate, judged: &Judged) -> bool {
+    let host = judged.ceiling().unwrap_or(0.0).max(judged.least);
+    let gpu = judged.series(Series::CudaAllocated).filter(|verdict| verdict.state == State::Grows);
+    let room = gpu.map_or(0.0, |verdict| verdict.bytes_per_unit);
+    rate.bytes_per_unit > TOO_LARGE * host && room > TOO_LARGE * host
 }
 
 impl Suspect<'_> {

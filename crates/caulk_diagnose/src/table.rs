@@ -2,7 +2,7 @@
 
 use caulk_core::{Cause, Confidence, LeakClass, Severity};
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Claim, Share, Standing, Witness};
 
 impl Claim {
     /// How harmful it is.
@@ -30,13 +30,18 @@ fn confidence(witness: Witness) -> Confidence {
     }
 }
 
-/// How harmful a claim is by itself.
+/// How harmful a claim is: by its standing, its cause or class, and its share of the growth.
 fn severity(claim: &Claim) -> Severity {
-    match claim.standing {
+    let own = match claim.standing {
         _ if claim.yields => Severity::Info,
         Standing::Light => Severity::Info,
         Standing::Partial => Severity::Warning,
         Standing::Whole => of_cause(&claim.cause).unwrap_or_else(|| of_class(claim.class, claim.heavy)),
+    };
+    match claim.share {
+        Share::Open | Share::Leading => own,
+        Share::Some => own.min(Severity::Warning),
+        Share::Little => Severity::Info,
     }
 }
 

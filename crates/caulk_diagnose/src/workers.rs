@@ -145,13 +145,7 @@ fn of_same_function(found: &Claim, open: &Claim, process: &Process<'_>) -> Optio
 
 fn scaled(mut finding: Claim, process: &Process<'_>, share: f64) -> Claim {
     finding.process = process.reference();
-    if let Some(growth) = &mut finding.growth {
-        growth.bytes_per_unit *= share;
-        growth.bytes_per_epoch = growth.bytes_per_epoch.map(|rate| rate * share);
-        growth.elements_per_unit *= share;
-        growth.elements_per_epoch = growth.elements_per_epoch.map(|rate| rate * share);
-        growth.interval = growth.interval.map(|bounds| bounds.map(|bound| bound * share));
-    }
+    finding.cut(share);
     finding
 }
 

@@ -237,7 +237,7 @@ const fn severity(severity: Severity) -> (Tone, &'static str) {
 }
 
 /// What is wrong: in the finding's own words, else in those of its class.
-fn or_summary<'a>(class: LeakClass, message: &'a str) -> &'a str {
+fn or_summary(class: LeakClass, message: &str) -> &str {
     if message.is_empty() { class.summary() } else { message.trim_end_matches('.') }
 }
 

@@ -11,6 +11,7 @@ mod resources;
 mod retention;
 mod run;
 mod severity;
+mod shares;
 mod small;
 mod unaccounted;
 mod verdicts;
