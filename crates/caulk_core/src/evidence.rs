@@ -61,7 +61,7 @@ pub struct ElementFacts {
 /// Things that have become more: threads by their function, files by their name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Kind {
+pub struct KindCount {
     /// How many more there are.
     pub count: u32,
     /// Their name; empty if a function is known instead.
@@ -364,12 +364,12 @@ pub enum Evidence {
     /// Functions that the new threads run.
     Threads {
         /// The most frequent.
-        kinds: Vec<Kind>,
+        kinds: Vec<KindCount>,
     },
     /// Names of the new open files.
     Files {
         /// The most frequent.
-        kinds: Vec<Kind>,
+        kinds: Vec<KindCount>,
     },
 }
 

@@ -30,7 +30,7 @@ pub use cause::{Between, Cause, Collector, Countable, Grower, Grows, Why};
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
 pub use diagnostic::Diagnostic;
 pub use ending::{Ending, EndingKind};
-pub use evidence::{ElementFacts, Evidence, Kind, MadeAt, Rate};
+pub use evidence::{ElementFacts, Evidence, KindCount, MadeAt, Rate};
 pub use finding::{
     Applicability, ChainStep, Confidence, Edit, Finding, Fix, Growth, Harm, MOST_TWINS, Pinned, Place,
     Position, Scope, Settled, Severity, Site, SiteRole, most_harmful_first,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_core::wire::{CodePlace, Kin, Opened};
-use caulk_core::{Evidence, Kind, Series, Site, SiteRole};
+use caulk_core::{Evidence, KindCount, Series, Site, SiteRole};
 use caulk_python::Call;
 
 use crate::files::{Files, Source};
@@ -89,14 +89,14 @@ pub(crate) fn evidence(files: &Files<'_>, process: &Process<'_>, series: Series)
         Series::Fds => more(process, |opened| &opened.files),
         _ => return None,
     };
-    let kind = |(kin, count): &(&Kin, u32)| Kind {
+    let kind = |(kin, count): &(&Kin, u32)| KindCount {
         count: *count,
         name: kin.name.clone(),
         function: kin.place.function.clone(),
         file: files.display(&kin.place.file),
         line: kin.place.line,
     };
-    let kinds: Vec<Kind> = more.iter().take(KINDS).map(kind).collect();
+    let kinds: Vec<KindCount> = more.iter().take(KINDS).map(kind).collect();
     let evidence = match series {
         Series::Threads => Evidence::Threads { kinds },
         _ => Evidence::Files { kinds },

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use caulk_core::{Bytes, ElementFacts, Evidence, Kind, MadeAt, Series};
+use caulk_core::{Bytes, ElementFacts, Evidence, KindCount, MadeAt, Series};
 
 use crate::message::{per_unit, unit_name};
 
@@ -232,9 +232,9 @@ fn of_processes(evidence: &Evidence) -> String {
     }
 }
 
-fn of_kinds(kinds: &[Kind], verb: &str) -> String {
-    let text = |kind: &Kind| {
-        let Kind { count, name, function, file, line } = kind;
+fn of_kinds(kinds: &[KindCount], verb: &str) -> String {
+    let text = |kind: &KindCount| {
+        let KindCount { count, name, function, file, line } = kind;
         if name.is_empty() {
             format!("{count} {verb} `{function}` ({file}:{line})")
         } else {

@@ -82,12 +82,22 @@ struct Problem<'a> {
     message: &'a str,
 }
 
+/// Facts of several forms may have one kind, and match more than one of them.
+#[cfg(feature = "schema")]
+fn any_of(schema: &mut schemars::Schema) {
+    if let Some(alternatives) = schema.remove("oneOf") {
+        schema.insert("anyOf".into(), alternatives);
+    }
+    schemars::transform::transform_subschemas(&mut any_of, schema);
+}
+
 /// The JSON Schema of [`json`]'s document, ending with a line break: `docs/schema.json`.
 #[cfg(feature = "schema")]
 #[expect(clippy::missing_panics_doc, reason = "a schema is plain data")]
 pub fn schema() -> String {
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
-    let schema = settings.into_generator().into_root_schema_for::<Document<'_>>();
+    let mut schema = settings.into_generator().into_root_schema_for::<Document<'_>>();
+    schemars::transform::transform_subschemas(&mut any_of, &mut schema);
     let mut text = serde_json::to_string_pretty(&schema).expect("plain data");
     text.push('\n');
     text
