@@ -196,19 +196,29 @@ mod tests {
         assert_eq!(fallen(&files, &told(1, 0)), Vec::<String>::new());
     }
 
-    #[test]
-    fn the_glossary_names_what_is_there() {
+    /// Fails if a page names code, as "`name` in `file`", that is not there. How many it names.
+    fn check_code_of(page: &str) -> usize {
         let workspace = Workspace::here();
-        let glossary = fs::read_to_string(workspace.path("docs/glossary.md")).unwrap();
-        let named: Vec<_> = glossary.lines().filter_map(|line| line.split_once("` in `")).collect();
-        assert!(named.len() > 40, "{} terms have a place in the code", named.len());
-        for (before, after) in named {
-            let name = before.rsplit('`').next().unwrap();
-            let file = after.split('`').next().unwrap();
+        let text = fs::read_to_string(workspace.path(page)).unwrap();
+        let pieces: Vec<&str> = text.split("` in `").collect();
+        for pair in pieces.windows(2) {
+            let name = pair[0].rsplit('`').next().unwrap();
+            let file = pair[1].split('`').next().unwrap();
             let source = fs::read_to_string(workspace.path(file)).unwrap_or_default();
             let mut words = source.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-            assert!(words.any(|word| word == name), "docs/glossary.md: `{name}` is not in `{file}`");
+            assert!(words.any(|word| word == name), "{page}: `{name}` is not in `{file}`");
         }
+        let is_file = |piece: &&str| piece.starts_with("crates/") && !piece.contains(char::is_whitespace);
+        for file in text.split('`').filter(is_file) {
+            assert!(workspace.path(file).exists(), "{page}: there is no `{file}`");
+        }
+        pieces.len() - 1
+    }
+
+    #[test]
+    fn pages_name_code_that_is_there() {
+        assert!(check_code_of("docs/glossary.md") > 40);
+        assert!(check_code_of("docs/life.md") > 30);
     }
 
     #[test]
