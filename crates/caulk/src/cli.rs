@@ -18,12 +18,10 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub(crate) use self::alarms::AlarmArgs;
-pub(crate) use self::check::{
-    CheckArgs, FileArgs, OutputFormat, RuleArgs, RulePageArgs, RulesArgs, ServerArgs,
-};
+pub(crate) use self::check::{CheckArgs, FileArgs, RuleArgs, RulePageArgs, RulesArgs, ServerArgs};
 pub(crate) use self::clean::CleanArgs;
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::format::Format;
+pub(crate) use self::format::{Format, ReportFormat};
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision, Progress as PlanProgress};
 pub(crate) use self::selftest::SelftestArgs;
@@ -136,6 +134,17 @@ pub(crate) struct RunArgs {
     /// Write every finding in full, with its flow and its evidence
     #[arg(long)]
     pub(crate) full: bool,
+
+    /// Format of the report that --report writes
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        alias = "output-format",
+        requires = "report"
+    )]
+    pub(crate) format: ReportFormat,
 
     /// Write the report as JSON to this file, however the command ends
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
@@ -260,9 +269,9 @@ pub(crate) struct ReportArgs {
     #[arg(long, conflicts_with_all = ["lines", "flame", "from", "to"])]
     pub(crate) full: bool,
 
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    /// Format of the report; --lines, --from and --to have `text` and `json` alone
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", alias = "output-format")]
+    pub(crate) format: ReportFormat,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]

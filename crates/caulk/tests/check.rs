@@ -155,8 +155,11 @@ fn every_format_is_written() {
         ("sarif", "\"ruleId\": \"cached-method\""),
         ("github", "::warning title=caulk (cached-method),file=a.py,line=3"),
         ("gitlab", "\"check_name\": \"cached-method\""),
+        ("markdown", "- **warning** `cached-method` `a.py:3:5`: "),
     ] {
-        place.caulk(&["check", "--output-format", format]).code(1).prints(part);
+        for option in ["--format", "--output-format"] {
+            place.caulk(&["check", option, format]).code(1).prints(part);
+        }
     }
     place.caulk(&["check", "--statistics"]).code(1).prints("1  warning  cached-method");
 }

@@ -56,6 +56,31 @@ fn a_report_can_go_to_a_file() {
 }
 
 #[test]
+fn every_format_of_a_check_is_one_of_a_run() {
+    let place = Place::new();
+    let formats = [
+        ("text", "── caulk "),
+        ("concise", "Nothing can be said about memory"),
+        ("json", "\"schema\": 2"),
+        ("sarif", "\"version\": \"2.1.0\""),
+        ("github", ""),
+        ("gitlab", "[]"),
+        ("markdown", "### caulk"),
+    ];
+    for (format, part) in formats {
+        place.caulk(&["run", "--report", format, "--format", format, "true"]).code(0);
+        let written = place.read(format);
+        assert!(written.contains(part), "{format}: {written}");
+        for option in ["--format", "--output-format"] {
+            let shown = place.caulk(&["report", option, format]).code(0);
+            assert!(shown.out.contains(part), "{format}: {shown:?}");
+        }
+    }
+    place.caulk(&["run", "--format", "sarif", "true"]).code(2).says("--report <FILE>");
+    place.caulk(&["report", "--lines", "--format", "sarif"]).code(125).says("hint: give `--format text`");
+}
+
+#[test]
 fn a_flame_graph_is_a_page_whose_name_is_printed() {
     let place = two_runs();
     let standard = format!("{}.flame.html", name(&place, 1));

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::outlook::outlook;
 use crate::shown::Shown;
-use crate::{Life, Report, SCHEMA, Summary, headline};
+use crate::{Life, Report, SCHEMA, Summary};
 
 /// The JSON report of `caulk run` and `caulk report`. Sizes are in bytes, times in seconds, unless a name gives another unit.
 #[derive(Serialize)]
@@ -119,11 +119,7 @@ pub fn json(report: &Report) -> String {
         },
         summary: &report.summary,
         leak_found: report.leak_found(),
-        outlook: Answer {
-            state: outlook.as_str(),
-            brief: outlook.brief(),
-            sentence: headline::headline(outlook, !report.running, false, &report.findings).sentence,
-        },
+        outlook: Answer { state: outlook.as_str(), brief: outlook.brief(), sentence: report.sentence() },
         verdicts: &report.verdicts,
         findings: report.findings.iter().map(Shown::of).collect(),
         gpus: &report.gpus,

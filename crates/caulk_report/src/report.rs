@@ -4,6 +4,7 @@ use caulk_core::{Ending, Finding, GpuUse, Note, RunInfo, Scope, Severity, Verdic
 use serde::{Deserialize, Serialize};
 
 use crate::excerpt::Excerpts;
+use crate::headline::headline;
 use crate::life::Life;
 use crate::outlook::{Outlook, outlook};
 
@@ -62,6 +63,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// The answer in one sentence.
+    pub(crate) fn sentence(&self) -> String {
+        headline(outlook(&self.verdicts), !self.running, false, &self.findings).sentence
+    }
+
     /// Whether a leak was observed: memory grows, or a finding that is more than advice says why it will.
     /// Peaks are findings, but no leaks.
     pub fn leak_found(&self) -> bool {

@@ -5,8 +5,8 @@ use caulk_core::{
     Applicability, ChainStep, Confidence, Diagnostic, Edit, Fix, LeakClass, Place, Position, Problem, Scope,
     Severity, Site, SiteRole,
 };
-use caulk_report::TextOptions;
 use caulk_report::check::{self, CheckReport, FixSummary};
+use caulk_report::{Format, TextOptions, check_in};
 
 const SOURCE: [(u32, &str); 6] = [
     (76, "        for images, target in self.loader:"),
@@ -203,4 +203,15 @@ fn summaries() {
         &report,
         "Fixed 2 findings (2 figure-not-closed).\nNo leak patterns in 3 files.\nNot shown: 1 known to the baseline.",
     );
+}
+
+#[test]
+fn markdown() {
+    let formatted = check_in(&report(), Format::Markdown, &PLAIN, false);
+    insta::assert_snapshot!("check_markdown", formatted);
+    let mut steering = graph_in_list();
+    steering.message = "a <img src=x> for @everybody `a < b`".into();
+    let steering = CheckReport { findings: vec![steering], ..CheckReport::default() };
+    let text = check_in(&steering, Format::Markdown, &PLAIN, false);
+    assert!(text.contains("a &lt;img src=x> for &#64;everybody `a < b`"), "{text}");
 }

@@ -7,7 +7,7 @@ use caulk_core::{
     Finding, Kill, LeakClass, Limit, LimitKind, Note, ProcessRef, Scope, Series, Settled, Severity, State,
     Verdict, VerdictUnit,
 };
-use caulk_report::{Excerpts, Report, TextOptions};
+use caulk_report::{Excerpts, Format, Report, TextOptions, run_in};
 use samples::{death, graph_in_list, growing, run, scalar_per_epoch, verdict};
 
 fn check(name: &str, report: &Report) {
@@ -260,4 +260,35 @@ fn the_document_keeps_its_contract() {
     assert_eq!(empty["findings"], serde_json::json!([]));
     assert_eq!(empty["schema"], 2);
     assert_eq!(empty["problems"], serde_json::json!([]));
+}
+
+#[test]
+fn the_formats_that_services_read() {
+    // One finding with a line, one without: it stands at the script.
+    let mut nameless = scalar_per_epoch();
+    nameless.sites.clear();
+    let findings = [graph_in_list(), nameless].map(Finding::new).into();
+    let report = Report { findings, problems: vec!["a file cannot be read".into()], ..leak() };
+    let mut settings = insta::Settings::clone_current();
+    settings
+        .add_filter(&format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION")), "\"version\": \"[version]\"");
+    settings.bind(|| {
+        for (name, format) in [
+            ("concise", Format::Concise),
+            ("github", Format::Github),
+            ("gitlab", Format::Gitlab),
+            ("markdown", Format::Markdown),
+        ] {
+            let text = run_in(&report, format, &TextOptions::default());
+            insta::assert_snapshot!(format!("run_{name}"), text);
+        }
+    });
+    let text = run_in(&report, Format::Sarif, &TextOptions::default());
+    let sarif: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
+    let place = |index: usize| {
+        let place = &sarif["runs"][0]["results"][index]["locations"][0]["physicalLocation"];
+        (place["artifactLocation"]["uri"].clone(), place["region"]["startLine"].clone())
+    };
+    assert_eq!(place(0), ("leaky/main.py".into(), 79.into()));
+    assert_eq!(place(1), ("leaky/main.py".into(), 1.into()));
 }

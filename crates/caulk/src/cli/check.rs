@@ -2,9 +2,9 @@
 
 use camino::Utf8PathBuf;
 use caulk_core::Applicability;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
-use super::format::Format;
+use super::format::{Format, ReportFormat};
 use crate::check::spot::Spot;
 
 const CHECK_HELP: &str = "\
@@ -62,8 +62,8 @@ pub(crate) struct CheckArgs {
     pub(crate) paths: Vec<Utf8PathBuf>,
 
     /// Format of the findings
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) output_format: OutputFormat,
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", alias = "output-format")]
+    pub(crate) format: ReportFormat,
 
     /// Count findings by rule instead of listing them
     #[arg(long)]
@@ -74,7 +74,7 @@ pub(crate) struct CheckArgs {
     pub(crate) quiet: bool,
 
     /// Say why a line is not reported; for a notebook `FILE:CELL:LINE`
-    #[arg(long, value_name = "FILE:LINE", conflicts_with_all = ["paths", "statistics", "output_format"])]
+    #[arg(long, value_name = "FILE:LINE", conflicts_with_all = ["paths", "statistics", "format"])]
     pub(crate) explain_silence: Option<Spot>,
 
     /// Rank findings by what a recorded run saw: a folder, a name, or a part of a name
@@ -183,24 +183,6 @@ pub(crate) struct FileArgs {
     /// Name of the file that comes from standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) stdin_filename: Option<Utf8PathBuf>,
-}
-
-/// How to print findings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// With source lines, reasons and changes
-    #[default]
-    Text,
-    /// One line each
-    Concise,
-    /// For programs; schema 1, as `caulk run --report-json`
-    Json,
-    /// Code scanning services
-    Sarif,
-    /// Annotations of GitHub Actions
-    Github,
-    /// Code quality of GitLab
-    Gitlab,
 }
 
 /// Explain a rule, or a class of leaks that only `caulk run` finds

@@ -16,7 +16,7 @@ use crate::check::silence;
 use crate::check::spot::Spot;
 use crate::check::watch::Watch;
 use crate::check::{Buffers, Changes, Collected, Project, STDIN, targets};
-use crate::cli::{CheckArgs, OutputFormat};
+use crate::cli::{CheckArgs, ReportFormat};
 use crate::exit;
 use crate::places::Places;
 use crate::printer::{self, Printer};
@@ -100,7 +100,7 @@ fn find(args: &CheckArgs, directory: &Utf8Path, projects: &[Project]) -> anyhow:
         return Ok(if report.incomplete { exit::UNUSABLE } else { exit::SUCCESS });
     }
     data(&render(&report, args))?;
-    if args.statistics || args.output_format == OutputFormat::Gitlab {
+    if args.statistics || args.format == ReportFormat::Gitlab {
         say_unread(&report);
     }
     Ok(code(&report))
@@ -219,15 +219,10 @@ fn data(text: &str) -> anyhow::Result<()> {
 
 fn render(report: &CheckReport, args: &CheckArgs) -> String {
     let options = printer::data_options();
-    match args.output_format {
-        OutputFormat::Json if args.statistics => formats::statistics_json(report),
+    match args.format {
+        ReportFormat::Json if args.statistics => formats::statistics_json(report),
         _ if args.statistics => formats::statistics(report),
-        OutputFormat::Text => formats::text(report, &options, args.quiet),
-        OutputFormat::Concise => formats::concise(report, &options, args.quiet),
-        OutputFormat::Json => formats::json(report),
-        OutputFormat::Sarif => formats::sarif(report),
-        OutputFormat::Github => formats::github(report),
-        OutputFormat::Gitlab => formats::gitlab(report),
+        format => caulk_report::check_in(report, format.into(), &options, args.quiet),
     }
 }
 

@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_report::TextOptions;
 
 use crate::assemble::ByLine;
-use crate::cli::{Format, ReportArgs};
+use crate::cli::{Format, ReportArgs, ReportFormat};
 use crate::places::Places;
 use crate::printer::{self, Printer};
 use crate::{assemble, exit, files, lives};
@@ -30,7 +30,12 @@ pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
     let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
     let options = TextOptions { full: args.full, ..options };
     let text = if let Some(file) = &args.lines {
-        by_line(life, Some(file.as_str()).filter(|file| !file.is_empty()), args.format, &options)?
+        by_line(
+            life,
+            Some(file.as_str()).filter(|file| !file.is_empty()),
+            args.format.of_figures()?,
+            &options,
+        )?
     } else if args.from.is_some() || args.to.is_some() {
         compared(life, args, &options)?
     } else {
@@ -63,20 +68,17 @@ fn life(run: &Utf8Path, args: &ReportArgs, printer: Printer) -> anyhow::Result<O
 fn whole(
     run: &Utf8Path,
     life: Option<&Utf8Path>,
-    format: Format,
+    format: ReportFormat,
     options: &TextOptions,
 ) -> anyhow::Result<String> {
     let report = life.map_or_else(|| assemble::report(run), assemble::life)?;
-    Ok(match format {
-        Format::Text => caulk_report::text(&report, options),
-        Format::Json => caulk_report::json(&report),
-    })
+    Ok(caulk_report::run_in(&report, format.into(), options))
 }
 
 /// What has changed between two moments.
 fn compared(folder: &Utf8Path, args: &ReportArgs, options: &TextOptions) -> anyhow::Result<String> {
     let (comparisons, excerpts) = assemble::comparison(folder, args.from, args.to)?;
-    Ok(match args.format {
+    Ok(match args.format.of_figures()? {
         Format::Text => caulk_report::comparison_text(&comparisons, &excerpts, options),
         Format::Json => caulk_report::comparison_json(&comparisons),
     })

@@ -118,11 +118,15 @@ fn deliver(
         results.push(files::write(path, &json));
     }
     let text = |options| caulk_report::text(report, &TextOptions { full: args.full, ..options });
+    let written = |options| {
+        let options = TextOptions { full: args.full, ..options };
+        caulk_report::run_in(report, args.format.into(), &options)
+    };
     let show = || printer.say(&text(printer.options()));
     match &args.report {
         Some(path) => {
-            let written = files::write(path, text(printer::file_options()));
-            results.push(written.inspect_err(|_| show()));
+            let result = files::write(path, written(printer::file_options()));
+            results.push(result.inspect_err(|_| show()));
         }
         None => show(),
     }

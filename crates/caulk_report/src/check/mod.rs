@@ -4,6 +4,7 @@ mod concise;
 mod github;
 mod gitlab;
 mod json;
+mod markdown;
 mod place;
 mod sarif;
 mod statistics;
@@ -15,8 +16,10 @@ pub use concise::concise;
 pub use github::github;
 pub use gitlab::gitlab;
 pub use json::json;
+pub use markdown::markdown;
 pub use sarif::sarif;
 pub use statistics::{statistics, statistics_json};
+pub(crate) use text::summary_lines;
 pub use text::{summary, text};
 
 use crate::page::harmless;

@@ -104,7 +104,7 @@ fn observed(seen: &Finding) -> String {
 }
 
 /// What was found, what can be fixed, and what was left out.
-pub(super) fn summary_lines(report: &CheckReport) -> Vec<String> {
+pub(crate) fn summary_lines(report: &CheckReport) -> Vec<String> {
     let mut lines = Vec::new();
     let files = match report.unread.len() {
         0 => count(report.files as u64, "file"),
