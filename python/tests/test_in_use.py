@@ -128,7 +128,7 @@ def test_every_epoch_of_a_program_with_a_fragmented_heap_has_a_figure(
         # Nobody counts: malloc itself tells, at its price, which is paid for the first epochs and those at growing distances.
         assert in_use["unit"] == "epoch" and in_use["boundaries"] >= 10, run.told()
         assert in_use["state"] == "grows" and 9.5 * MB < in_use["bytes_per_unit"] < 10.5 * MB, run.told()
-        left_out = [note for note in run.notes if "ends of epochs: malloc takes" in note]
+        left_out = run.notes_about("readings-left-out")
         assert len(left_out) == (in_use["boundaries"] < 40), run.told()
         return
     assert in_use["unit"] == "epoch" and in_use["boundaries"] >= 40, run.told()

@@ -93,7 +93,7 @@ pub(crate) fn evidence(files: &Files<'_>, process: &Process<'_>, series: Series)
         count: *count,
         name: kin.name.clone(),
         function: kin.place.function.clone(),
-        file: files.display(&kin.place.file),
+        file: if kin.place.file.is_empty() { String::new() } else { files.display(&kin.place.file) },
         line: kin.place.line,
     };
     let kinds: Vec<KindCount> = more.iter().take(KINDS).map(kind).collect();
