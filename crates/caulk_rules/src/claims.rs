@@ -4,15 +4,18 @@
 //! first, then what is kept: graphs, tensors on an accelerator, views. Graphs that somebody differentiates later, or
 //! that a function hands to its caller, are meant to be kept.
 
-use caulk_core::{LeakClass, Scope};
-use caulk_python::Analysis;
+use std::collections::BTreeSet;
+
+use caulk_core::{Group, LeakClass, Scope};
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, Duration, FunctionId, Growth, GrowthCase, GrowthFact, Holder,
     Literal, LoopId, LoopKind, Root, Shape, Value,
 };
+use caulk_python::{Analysis, FileId};
 
 use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
 use crate::exposure::{Exposure, Pace};
+use crate::source::is_of_another_framework;
 use crate::tables::TABLES;
 
 /// Calls that differentiate: graphs are there for them.
@@ -59,8 +62,18 @@ impl Claims {
         };
         let mut growths: Vec<Claim> =
             analysis.growths().iter().filter_map(|growth| judge.growth(growth)).collect();
-        let carries: Vec<CarryClaim> =
+        let mut carries: Vec<CarryClaim> =
             analysis.carries().into_iter().filter_map(|carry| judge.carry(carry)).collect();
+        // Tensors of another framework carry no graph of torch's.
+        let foreign: BTreeSet<FileId> = analysis
+            .project()
+            .ids()
+            .filter(|file| is_of_another_framework(analysis.project(), *file))
+            .collect();
+        carries.retain(|claim| !foreign.contains(&claim.carry.target.file));
+        growths.retain(|claim| {
+            claim.class.group() != Group::Graph || !foreign.contains(&claim.growth.container.file)
+        });
         // `x = torch.cat([x, y])` grows and takes its graph along, which is the worse.
         growths.retain(|claim| !carries.iter().any(|carry| carry.carry.target == claim.growth.container));
         Self { growths, carries }

@@ -91,6 +91,8 @@ impl Exposure {
         let local = local || gathers && duration.growing.iter().all(|id| ends(analysis, *id));
         // A variable dies with its function, which goes through the batches of an evaluation, or of one epoch.
         let passes_once = through == inner && matches!(analysis.a_loop(inner).kind, LoopKind::Batches);
+        // What is made or emptied before each of a few passes is gone when the last is done with.
+        let local = local || passes_once && start > 0;
         let scope = match local {
             true if !trains => Scope::Peak,
             true if passes_once => Scope::Epoch,

@@ -218,3 +218,43 @@ pub(crate) fn never_left(stmt: &Stmt) -> bool {
     };
     forever && !leaves(&repeated.body)
 }
+
+/// Whether a file imports another framework for training, and not torch.
+pub(crate) fn is_of_another_framework(project: &Project, file: FileId) -> bool {
+    const OTHERS: [&str; 7] = ["flax", "jax", "keras", "mindspore", "mxnet", "paddle", "tensorflow"];
+    const TORCH: [&str; 8] = [
+        "accelerate",
+        "ignite",
+        "lightning",
+        "pytorch_lightning",
+        "timm",
+        "torch",
+        "torchvision",
+        "transformers",
+    ];
+    struct Imports {
+        others: bool,
+        torch: bool,
+    }
+    impl Imports {
+        fn meet(&mut self, module: &str) {
+            let root = module.split('.').next().unwrap_or_default();
+            self.others |= OTHERS.contains(&root);
+            self.torch |= TORCH.contains(&root);
+        }
+    }
+    impl<'a> Visitor<'a> for Imports {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            match stmt {
+                Stmt::Import(import) => import.names.iter().for_each(|alias| self.meet(&alias.name)),
+                Stmt::ImportFrom(import) => self.meet(import.module.as_deref().unwrap_or_default()),
+                _ => {}
+            }
+            visitor::walk_stmt(self, stmt);
+        }
+        fn visit_expr(&mut self, _: &'a Expr) {}
+    }
+    let mut imports = Imports { others: false, torch: false };
+    imports.visit_body(&project.file(file).tree().body);
+    imports.others && !imports.torch
+}

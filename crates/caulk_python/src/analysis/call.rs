@@ -134,7 +134,8 @@ impl Analysis {
         let shared = |other: &[LoopId]| {
             made.around.iter().zip(other).take_while(|(mine, theirs)| mine == theirs).count()
         };
-        let start = given_back.map(|chain| shared(&chain)).fold(made.once, usize::max).min(made.around.len());
+        let once = if made.guards.once() { made.around.len() } else { made.once };
+        let start = given_back.map(|chain| shared(&chain)).fold(once, usize::max).min(made.around.len());
         Duration {
             growing: made.around[start..].to_vec(),
             around: made.around.clone(),

@@ -182,6 +182,8 @@ pub(crate) struct Activation {
     pub function: FunctionId,
     pub root: Option<Root>,
     pub receiver: Option<ObjectId>,
+    /// Graphs are recorded when it begins.
+    pub(crate) recording: bool,
     /// Values of its parameters, in order, where it has a decorator.
     pub parameters: Vec<Value>,
     pub events: Vec<Event>,

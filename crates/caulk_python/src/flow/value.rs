@@ -144,6 +144,10 @@ bits! { Traits:
     DRAWN,
     /// A part of something larger, copied: somebody chose what is worth keeping.
     EXCERPT,
+    /// Several tensors at once, each with its own storage: values and indices of `x.max(1)`.
+    PIECES,
+    /// Has one dimension: one element of an array is a number, and no view.
+    FLAT,
 }
 
 impl Kinds {

@@ -26,6 +26,13 @@ const MODELS: &[&str] = &[
 /// Words in names of what gives batches.
 const LOADERS: &[&str] =
     &["loader", "dataloader", "loaders", "dataloaders", "batches", "dl", "data_iter", "batch_iter"];
+/// Last words in names of what belongs to a loader and gives no batches: `loader_names`, `dataloader_kwargs`.
+const OF_A_LOADER: &[&str] = &[
+    "name", "names", "key", "keys", "kwargs", "args", "config", "configs", "cfg", "cfgs", "option",
+    "options", "param", "params", "setting", "settings", "size", "sizes", "length", "lengths", "worker",
+    "workers", "class", "classes", "cls", "type", "types", "path", "paths", "dir", "dirs", "id", "ids",
+    "index", "seed", "fn", "spec", "specs",
+];
 /// Words in names of optimizers.
 const OPTIMIZERS: &[&str] = &["optim", "optimizer", "optimizers", "opt", "adam", "sgd"];
 /// Words in names of what counts epochs.
@@ -263,7 +270,8 @@ pub(crate) fn applies(method: &str) -> bool {
 pub(crate) fn is_loader(name: &str) -> bool {
     const END: &str = "loader";
     let end = name.len().checked_sub(END.len()).and_then(|start| name.get(start..));
-    any_word(name, LOADERS) || end.is_some_and(|end| end.eq_ignore_ascii_case(END))
+    let describes = words(name).next_back_word().is_some_and(|last| is_any(last, OF_A_LOADER));
+    !describes && (any_word(name, LOADERS) || end.is_some_and(|end| end.eq_ignore_ascii_case(END)))
 }
 
 /// Is something of this name an optimizer?

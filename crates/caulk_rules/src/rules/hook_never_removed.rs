@@ -3,12 +3,13 @@
 use caulk_core::{LeakClass, Severity};
 use caulk_python::Lines;
 use caulk_python::program::{CallFact, Guards, Kinds, Root, Traits};
+use ruff_python_ast::{Expr, Stmt};
 
 use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::fixes;
 use crate::rule::Rule;
-use crate::source::callee;
+use crate::source::{body_around, callee, expression_at, last_name};
 use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
@@ -37,11 +38,36 @@ fn check(cx: &mut Context<'_>) {
 fn goes_with_its_model(cx: &Context<'_>, call: &CallFact, exposure: Exposure) -> bool {
     let receiver = &call.receiver;
     if receiver.kinds.has(Kinds::TENSOR) && !receiver.kinds.has(Kinds::MODULE) {
-        return !receiver.traits.has(Traits::LEAF);
+        return !receiver.traits.has(Traits::LEAF) || is_made_here(cx, call);
     }
     match receiver.objects.iter().next() {
         Some(_) => receiver.objects.iter().all(|object| cx.analysis.made_in(object, exposure.through)),
         None => cx.analysis.makes_models(exposure.through),
+    }
+}
+
+/// A leaf that the same call of the function has made is another one each time: `loss.detach().requires_grad_()`.
+fn is_made_here(cx: &Context<'_>, call: &CallFact) -> bool {
+    let Some(Expr::Call(registers)) = expression_at(cx.project(), call.at) else { return false };
+    let Expr::Attribute(method) = &*registers.func else { return false };
+    let Expr::Name(name) = &*method.value else { return makes_a_leaf(&method.value) };
+    body_around(cx.project(), call.at).iter().any(|stmt| match stmt {
+        Stmt::Assign(assign) => {
+            let bound = |target: &Expr| target.as_name_expr().is_some_and(|target| target.id == name.id);
+            assign.targets.iter().any(bound) && makes_a_leaf(&assign.value)
+        }
+        _ => false,
+    })
+}
+
+/// A chain of calls that copies a tensor, or cuts it off its graph.
+fn makes_a_leaf(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call(call) => {
+            matches!(last_name(&call.func), Some("detach" | "clone")) || makes_a_leaf(&call.func)
+        }
+        Expr::Attribute(attribute) => makes_a_leaf(&attribute.value),
+        _ => false,
     }
 }
 

@@ -3,12 +3,15 @@
 use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::Location;
 use caulk_python::program::{
-    CallFact, GrowthFact, Kinds, Literal, LoopKind, Object, ObjectId, Root, Shape, Symbol, Value,
+    CallFact, ClassId, GrowthFact, Kinds, Literal, LoopKind, Object, ObjectId, Root, Shape, Symbol, Value,
 };
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 
 use crate::advice::advice;
 use crate::context::Context;
 use crate::rule::Rule;
+use crate::source::last_name;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::WorkerCopyOnWrite,
@@ -57,13 +60,14 @@ fn large_containers(
     loader: &CallFact,
 ) -> Vec<Shared> {
     let owner = cx.analysis.object(data);
-    if !matches!(owner.shape, Shape::Instance(_)) {
-        return Vec::new();
-    }
+    let Shape::Instance(class) = owner.shape else { return Vec::new() };
     let mut fields: Vec<(Symbol, Value)> = owner.fields.iter().map(|(name, value)| (*name, *value)).collect();
     fields.sort_by_key(|(name, _)| *name);
     let mut found = Vec::new();
     for (name, value) in fields {
+        if !is_asked_by_sample(cx, class, cx.analysis.name(name)) {
+            continue;
+        }
         for id in value.objects.iter() {
             let object = cx.analysis.object(id);
             if !matches!(object.shape, Shape::List | Shape::Dict | Shape::Set)
@@ -78,6 +82,77 @@ fn large_containers(
         }
     }
     found
+}
+
+/// Methods of a class and of its bases are searched, this deep.
+const DEEPEST: usize = 8;
+
+/// Whether an attribute has an element for each sample: `__len__` gives its length, or it is asked with the index of
+/// `__getitem__` itself. A table of classes, or of files of many samples each, has few.
+fn is_asked_by_sample(cx: &Context<'_>, class: ClassId, attribute: &str) -> bool {
+    let mut classes = vec![class];
+    for _ in 0..DEEPEST {
+        let Some(class) = classes.pop() else { break };
+        let fact = cx.analysis.class(class);
+        let asks = fact.methods.values().any(|method| {
+            let at = cx.analysis.function(*method).at;
+            let Some(Stmt::FunctionDef(method)) = crate::source::statement_at(cx.project(), at) else {
+                return false;
+            };
+            let mut asks = Asks {
+                attribute,
+                measures: method.name.as_str() == "__len__",
+                index: index_of(method),
+                found: false,
+            };
+            asks.visit_body(&method.body);
+            asks.found
+        });
+        if asks {
+            return true;
+        }
+        classes.extend(&fact.bases);
+    }
+    false
+}
+
+/// The parameter after `self` of `__getitem__`.
+fn index_of(method: &StmtFunctionDef) -> Option<&str> {
+    let is_it = matches!(method.name.as_str(), "__getitem__" | "__getitems__");
+    method.parameters.iter().nth(1).filter(|_| is_it).map(|parameter| parameter.name().as_str())
+}
+
+/// Looks for `len(self.x)` and `self.x[index]`.
+struct Asks<'n> {
+    attribute: &'n str,
+    /// This is `__len__`.
+    measures: bool,
+    index: Option<&'n str>,
+    found: bool,
+}
+
+impl Asks<'_> {
+    fn is_it(&self, expr: &Expr) -> bool {
+        matches!(expr, Expr::Attribute(attribute) if attribute.attr.as_str() == self.attribute)
+    }
+}
+
+impl<'a> Visitor<'a> for Asks<'_> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        self.found |= match expr {
+            Expr::Call(call) => {
+                self.measures
+                    && last_name(&call.func) == Some("len")
+                    && call.arguments.args.first().is_some_and(|arg| self.is_it(arg))
+            }
+            Expr::Subscript(subscript) => {
+                let index = subscript.slice.as_name_expr().map(|name| name.id.as_str());
+                self.is_it(&subscript.value) && index.is_some() && index == self.index
+            }
+            _ => false,
+        };
+        visitor::walk_expr(self, expr);
+    }
 }
 
 /// Text, numbers, tuples, dicts: each with a reference count that reading it writes.
@@ -95,6 +170,9 @@ fn filled_in_a_loop(
 ) -> Option<Location> {
     let long = |kind: LoopKind| !matches!(kind, LoopKind::Times(_) | LoopKind::Parts | LoopKind::Folds);
     let made = object.at?;
+    if lists_a_folder(cx, made) {
+        return None;
+    }
     if matches!(crate::source::expression_at(cx.project(), made), Some(expr) if is_comprehension(expr))
         && cx.analysis.loops_in(made).all(|inner| long(inner.kind))
     {
@@ -112,6 +190,13 @@ fn filled_in_a_loop(
         });
         grown.then_some(growth.container)
     })
+}
+
+/// Names of the files of one folder: one short text for each, and no more than a folder has.
+fn lists_a_folder(cx: &Context<'_>, made: Location) -> bool {
+    let Some(Expr::ListComp(names)) = crate::source::expression_at(cx.project(), made) else { return false };
+    let [only] = &*names.generators else { return false };
+    matches!(&only.iter, Expr::Call(call) if matches!(last_name(&call.func), Some("listdir" | "scandir" | "iterdir")))
 }
 
 fn is_comprehension(expr: &ruff_python_ast::Expr) -> bool {

@@ -1,5 +1,6 @@
 //! Every rule against its page: what the page says is what the rule does.
 
+mod caution;
 mod examine;
 mod fixes;
 #[path = "../../../caulk_python/tests/mangle/mod.rs"]

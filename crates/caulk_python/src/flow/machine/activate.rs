@@ -1,6 +1,6 @@
 //! Running a function with certain values, once for each combination of them.
 
-use crate::flow::event::{Activation, Root, What};
+use crate::flow::event::{Activation, Guards, Root, What};
 use crate::flow::heap::Shape;
 use crate::flow::ids::{ActivationId, FunctionId};
 use crate::flow::machine::frame::Frame;
@@ -44,9 +44,14 @@ impl Machine<'_> {
             None => MAX_ACTIVATIONS,
         };
         if let Some(before) = before.filter(|before| before.len() >= most) {
-            // What one more combination would teach, an earlier one of the same receiver most likely did.
-            let same = before.iter().rev().find(|id| self.activations[id.0 as usize].receiver == receiver);
-            return Some(*same.unwrap_or(&before[0]));
+            // What one more combination would teach, an earlier one of the same receiver most likely did. Without
+            // recording nothing is as it was with it.
+            let alike = |id: &&ActivationId| self.activations[id.0 as usize].recording == recording;
+            let same = |id: &&ActivationId| self.activations[id.0 as usize].receiver == receiver;
+            let known = before.iter().rev().filter(alike).find(same).or_else(|| before.iter().find(alike));
+            if let Some(known) = known {
+                return Some(*known);
+            }
         }
         if self.depth >= MAX_DEPTH || self.steps > self.budget {
             self.exhausted |= self.steps > self.budget;
@@ -57,6 +62,7 @@ impl Machine<'_> {
             function,
             root,
             receiver,
+            recording,
             parameters: if self.is_decorated(function) { given.clone() } else { Vec::new() },
             events: Vec::new(),
             loops: Vec::new(),
@@ -66,6 +72,9 @@ impl Machine<'_> {
         self.memo.insert(key, id);
         self.per_function.entry(function).or_default().push(id);
         let mut frame = Frame::new(self, callee);
+        if self.is_remembered(function) {
+            frame.guards = Guards::ONCE;
+        }
         frame.bind_parameters(self, &given);
         let applied = self.scopes.function(function).name == self.names.forward;
         if applied && matches!(root, Some(Root::Framework(_))) {
@@ -132,6 +141,14 @@ impl Machine<'_> {
         } else if frame.live {
             frame.result = frame.result.join(&Value::of(Kinds::NONE));
         }
+    }
+
+    /// Decorated so that it runs once for each object, and its result stays: `functools.cached_property`.
+    fn is_remembered(&self, function: FunctionId) -> bool {
+        const DECORATORS: [&str; 3] = ["cached_property", "lazy_property", "reify"];
+        let Some(definition) = self.scopes.function(function).definition() else { return false };
+        let names = definition.decorator_list.iter().filter_map(|decorator| last_name(&decorator.expression));
+        names.into_iter().any(|name| DECORATORS.contains(&name))
     }
 
     /// Decorated with `no_grad` or `inference_mode`.

@@ -52,7 +52,7 @@ impl<'p> Machine<'p> {
                     Value::of(Kinds::NUMBER)
                 }
                 // `T`, `real`, `values` of a pair, `logits` of an output.
-                _ => *owner,
+                _ => owner.without(Traits::PIECES),
             };
         }
         if owner.kinds.has(Kinds::ARRAY) {

@@ -160,7 +160,13 @@ impl<'p> Machine<'p> {
             found = found.join(&value);
         }
         let kinds = owner.kinds.without(Kinds::OBJECT);
-        if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
+        let one = !matches!(
+            &*subscript.slice,
+            Expr::Slice(_) | Expr::Tuple(_) | Expr::List(_) | Expr::NoneLiteral(_)
+        ) && !key.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY));
+        if kinds == Kinds::ARRAY && owner.traits.has(Traits::FLAT) && one {
+            found = found.join(&inherit(Value::of(Kinds::NUMBER), owner.traits));
+        } else if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
             let mut part = Value { objects: Value::NOTHING.objects, literal: Literal::Any, ..owner };
             part.kinds = kinds;
             part = part.without(Traits::LEAF.with(Traits::WHOLE));
@@ -169,9 +175,11 @@ impl<'p> Machine<'p> {
             }
             // Indices of a mask make a copy. Of a batch that may be a list of tensors, an element is whole.
             let indices = key.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY));
-            if !kinds.has(Kinds::UNKNOWN) && !indices && cuts(&subscript.slice) {
+            let whole = owner.traits.has(Traits::PIECES);
+            if !kinds.has(Kinds::UNKNOWN) && !indices && !whole && cuts(&subscript.slice) {
                 part = part.with(Traits::VIEW);
             }
+            part = part.without(Traits::PIECES);
             found = found.join(&part);
         } else if kinds.has(Kinds::TEXT) {
             found = found.join(&Value::of(Kinds::TEXT));

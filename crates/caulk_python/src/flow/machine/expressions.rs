@@ -8,6 +8,7 @@ use crate::flow::heap::Shape;
 use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
+use crate::flow::machine::narrowing::without_asked;
 use crate::flow::scopes::{Body, located};
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 
@@ -78,7 +79,7 @@ impl<'p> Machine<'p> {
                 let narrowed = self.narrow(f, &choice.test, false);
                 let orelse = self.eval(f, &choice.orelse);
                 f.widen(narrowed);
-                body.join(&orelse)
+                body.join(&without_asked(&choice.test, &choice.orelse, orelse))
             }
             Expr::Lambda(lambda) => self.function_object(f, lambda).map_or(Value::UNKNOWN, Value::object),
             Expr::ListComp(comp) => self.comprehension(f, Shape::List, &comp.elt, &comp.generators, expr),
@@ -335,7 +336,12 @@ impl<'p> Machine<'p> {
     pub(crate) fn differentiable(&mut self, f: &Frame, inputs: &[Value], node: &impl Ranged) -> Value {
         let mut result = Value::of(Kinds::TENSOR);
         for input in inputs {
-            let kept = input.traits.without(Traits::VIEW.with(Traits::OF_VIDEO).with(Traits::DEVICE));
+            let lost = Traits::VIEW
+                .with(Traits::OF_VIDEO)
+                .with(Traits::DEVICE)
+                .with(Traits::PIECES)
+                .with(Traits::FLAT);
+            let kept = input.traits.without(lost);
             result.traits = result.traits.with(kept);
             for place in input.carried.iter() {
                 result.carried.insert(place);

@@ -91,12 +91,23 @@ pub(super) fn is_latched(test: &Expr, holds: bool, body: &[Stmt], raised: &impl 
     }
 }
 
+/// Whether an expression makes something, which counts as true: `if not self.figure:` over `self.figure = plt.figure()`.
+fn makes(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call(_) => true,
+        Expr::List(list) => !list.elts.is_empty(),
+        Expr::Dict(dict) => !dict.items.is_empty(),
+        Expr::StringLiteral(text) => !text.value.is_empty(),
+        _ => false,
+    }
+}
+
 /// Whether statements raise a flag, whatever else happens in them.
 fn raises(body: &[Stmt], flag: &Expr) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Assign(assign) => {
             let same = |target: &Expr| ComparableExpr::from(target) == ComparableExpr::from(flag);
-            is_true(&assign.value) && assign.targets.iter().any(same)
+            (is_true(&assign.value) || makes(&assign.value)) && assign.targets.iter().any(same)
         }
         Stmt::With(with) => raises(&with.body, flag),
         Stmt::Try(guarded) => raises(&guarded.body, flag) || raises(&guarded.finalbody, flag),

@@ -1,5 +1,6 @@
 //! What a condition says of the kind of a variable, where it holds and where it does not.
 
+use ruff_python_ast::comparable::ComparableExpr;
 use ruff_python_ast::{self as ast, Expr};
 
 use crate::flow::machine::Machine;
@@ -32,9 +33,22 @@ impl Machine<'_> {
     }
 }
 
+/// A value that a condition rules out to be of a kind: `x["mse"].item() if hasattr(x["mse"], "item") else x["mse"]`.
+pub(super) fn without_asked(test: &Expr, other: &Expr, value: Value) -> Value {
+    let Expr::Call(call) = test else { return value };
+    let Some((asked, kind)) = asked_of(call) else { return value };
+    if ComparableExpr::from(asked) == ComparableExpr::from(other) { without(&value, kind) } else { value }
+}
+
 /// The variable whose kind a call asks for: `isinstance(x, torch.Tensor)`, `torch.is_tensor(x)`, `hasattr(x, "item")`.
 fn asked(call: &ast::ExprCall) -> Option<(&str, Kinds)> {
-    let [Expr::Name(name), rest @ ..] = &*call.arguments.args else { return None };
+    let (asked, kind) = asked_of(call)?;
+    Some((asked.as_name_expr()?.id.as_str(), kind))
+}
+
+/// The expression whose kind a call asks for.
+fn asked_of(call: &ast::ExprCall) -> Option<(&Expr, Kinds)> {
+    let [asked, rest @ ..] = &*call.arguments.args else { return None };
     let kind = match (last_name(&call.func)?, rest) {
         ("is_tensor", []) => Kinds::TENSOR,
         ("isinstance", [Expr::Tuple(classes)]) => {
@@ -49,7 +63,7 @@ fn asked(call: &ast::ExprCall) -> Option<(&str, Kinds)> {
         },
         _ => return None,
     };
-    Some((name.id.as_str(), kind))
+    Some((asked, kind))
 }
 
 fn class(expr: &Expr) -> Option<Kinds> {

@@ -129,6 +129,8 @@ impl<'p> Machine<'p> {
                     value.detached()
                 } else if applies(name) {
                     value.fed()
+                } else if gives_pieces(name, given) {
+                    value.with(Traits::PIECES)
                 } else {
                     value
                 }
@@ -178,7 +180,9 @@ impl<'p> Machine<'p> {
             Gives::Array => {
                 let array = inherit(Value::of(Kinds::ARRAY), inherited);
                 let shares = name == "torch.Tensor.numpy" || name.ends_with(".asarray");
-                if shares && subject.traits.has(Traits::VIEW) { array.with(Traits::VIEW) } else { array }
+                let kept = if shares { Traits::VIEW.with(Traits::FLAT) } else { Traits::NONE_OF_ALL };
+                let array = array.with(subject.traits.without(subject.traits.without(kept)));
+                if makes_a_row(name, given) { array.with(Traits::FLAT) } else { array }
             }
             Gives::Distribution => {
                 let graph = inherited.has(Traits::GRAPH.with(Traits::LEAF));
@@ -333,7 +337,7 @@ impl<'p> Machine<'p> {
         name: &str,
         call: &ast::ExprCall,
     ) -> Value {
-        let mut value = subject;
+        let mut value = reshaped(subject, name, given);
         if name == "torch.Tensor.cuda" {
             value = value.with(Traits::DEVICE);
         } else if name == "torch.Tensor.cpu" {
@@ -456,6 +460,44 @@ const TYPES: &[&str] = &[
 fn applies(name: &str) -> bool {
     const STEPS: &[&str] = &["matmul", "mm", "bmm", "mv", "addmm", "einsum", "linear", "bilinear", "grad"];
     name.rsplit('.').next().is_some_and(|last| STEPS.contains(&last))
+}
+
+/// Whether a call gives several tensors, each with its own storage: `x.max(1)`, `torch.topk(x, 5)`.
+fn gives_pieces(name: &str, given: &Given) -> bool {
+    const ALWAYS: &[&str] =
+        &["topk", "sort", "svd", "qr", "eigh", "slogdet", "var_mean", "std_mean", "kthvalue", "mode"];
+    const BY_DIMENSION: &[&str] = &["max", "min", "median", "nanmedian", "cummax", "cummin"];
+    let Some((owner, function)) = name.rsplit_once('.') else { return false };
+    let number = |value: &&Value| value.only(Kinds::NUMBER);
+    match owner {
+        "torch" | "torch.Tensor" if ALWAYS.contains(&function) => true,
+        "torch" | "torch.Tensor" if BY_DIMENSION.contains(&function) => {
+            given.all().any(|value| number(&value))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a call makes an array of one dimension: `np.zeros(4)`.
+fn makes_a_row(name: &str, given: &Given) -> bool {
+    let made = name.strip_prefix("numpy.");
+    let sized = made.is_some_and(|made| ["zeros", "ones", "empty", "full"].contains(&made));
+    sized && given.first().only(Kinds::NUMBER) || matches!(made, Some("arange" | "linspace"))
+}
+
+/// What a change of shape leaves: `x.reshape(1)`, `x.view(-1)` and `x.flatten()` have one dimension.
+fn reshaped(value: Value, name: &str, given: &Given) -> Value {
+    let Some(method) = name.strip_prefix("torch.Tensor.") else { return value };
+    match method {
+        "reshape" | "view" => {
+            let one = given.named.is_empty()
+                && matches!(&*given.positional, [only] if matches!(only.literal, Literal::Int(_)));
+            if one { value.with(Traits::FLAT) } else { value.without(Traits::FLAT) }
+        }
+        "flatten" | "ravel" if given.all().next().is_none() => value.with(Traits::FLAT),
+        "unsqueeze" | "expand" | "repeat" | "unflatten" => value.without(Traits::FLAT),
+        _ => value,
+    }
 }
 
 /// What `numpy` computes from numbers alone, or from what may be one.

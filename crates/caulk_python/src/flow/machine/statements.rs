@@ -71,6 +71,7 @@ impl<'p> Machine<'p> {
             Stmt::ImportFrom(import) => self.import_from(f, import),
             Stmt::Expr(stmt) => {
                 self.eval(f, &stmt.value);
+                self.enter_context(f, &stmt.value);
             }
             Stmt::Break(_) => {
                 if let Some(breaks) = f.breaks.last_mut() {
@@ -98,12 +99,17 @@ impl<'p> Machine<'p> {
         let mut otherwise = f.slots.clone();
         let mut ends: Vec<(Vec<Value>, bool)> = Vec::new();
         let mut falls_through = true;
+        let recording = f.recording;
+        let (under, beside) = recording_asked(&stmt.test, recording);
         f.guards = outer.with(guard(&stmt.test)).with(self.latch(&stmt.test, true, &stmt.body));
         self.narrow(f, &stmt.test, true);
-        f.live = !self.is_switched_off(f, &stmt.test, &test);
+        f.live = !self.is_switched(f, &stmt.test, &test, false);
+        f.recording = under;
         self.suite(f, &stmt.body);
         ends.push((std::mem::replace(&mut f.slots, otherwise.clone()), f.live));
-        f.live = true;
+        let comes_by = !self.is_switched(f, &stmt.test, &test, true);
+        f.live = comes_by;
+        f.recording = beside;
         self.narrow(f, &stmt.test, false);
         otherwise.clone_from(&f.slots);
         for clause in &stmt.elif_else_clauses {
@@ -119,7 +125,7 @@ impl<'p> Machine<'p> {
             }
             self.suite(f, &clause.body);
             ends.push((std::mem::replace(&mut f.slots, otherwise.clone()), f.live));
-            f.live = true;
+            f.live = comes_by;
             if let Some(test) = &clause.test {
                 self.narrow(f, test, false);
                 otherwise.clone_from(&f.slots);
@@ -132,7 +138,9 @@ impl<'p> Machine<'p> {
         if left {
             f.guards = f.guards.with(self.latch(&stmt.test, false, rest));
         }
-        f.live = falls_through && !is_main_guard(&stmt.test);
+        // What follows an `if torch.is_grad_enabled(): ... return` records nothing.
+        f.recording = if left { beside } else { recording };
+        f.live = falls_through && comes_by && !is_main_guard(&stmt.test);
         for (slots, live) in ends {
             f.join(&slots, live);
         }
@@ -145,11 +153,11 @@ impl<'p> Machine<'p> {
         if is_latched(test, holds, body, &raised) { Guards::ONCE } else { Guards::default() }
     }
 
-    /// A parameter that is `False` in this call: `plot(x, show=False)`.
-    fn is_switched_off(&self, f: &Frame, test: &Expr, value: &Value) -> bool {
+    /// A parameter that is `on` in this call: `plot(x, show=False)`.
+    fn is_switched(&self, f: &Frame, test: &Expr, value: &Value, on: bool) -> bool {
         let Expr::Name(name) = test else { return false };
         let parameters = self.scopes.function(f.function).parameters();
-        value.literal == Literal::Bool(false)
+        value.literal == Literal::Bool(on)
             && value.only(Kinds::NUMBER)
             && parameters.is_some_and(|parameters| parameters.includes(&name.id))
     }
@@ -190,6 +198,16 @@ impl<'p> Machine<'p> {
             self.call_method(f, object, self.names.exit, &[class, raised, raised], expr);
         }
         f.recording = recording;
+    }
+
+    /// `stack.enter_context(torch.no_grad())`: until the stack's own `with` ends.
+    fn enter_context(&mut self, f: &mut Frame, expr: &'p Expr) {
+        let Expr::Call(call) = expr else { return };
+        if let (Some("enter_context"), [context]) = (last_name(&call.func), &*call.arguments.args)
+            && let Some(on) = self.recording_switch(f, context)
+        {
+            f.recording = on;
+        }
     }
 
     /// Whether a context switches the recording of graphs on or off.
@@ -300,5 +318,17 @@ impl<'p> Machine<'p> {
             self.suite(f, &stmt.finalbody);
             f.live &= live;
         }
+    }
+}
+
+/// Whether graphs are recorded where a condition holds and where it does not: `torch.is_grad_enabled()` is asked.
+fn recording_asked(test: &Expr, recording: bool) -> (bool, bool) {
+    match test {
+        Expr::UnaryOp(not) if not.op == ast::UnaryOp::Not => {
+            let (under, beside) = recording_asked(&not.operand, recording);
+            (beside, under)
+        }
+        Expr::Call(call) if last_name(&call.func) == Some("is_grad_enabled") => (recording, false),
+        _ => (recording, recording),
     }
 }

@@ -1,0 +1,350 @@
+//! Programs that look like leaks and are none, each beside one that is: caution must not cost what is found.
+
+use caulk_core::{LeakClass, Severity};
+use caulk_python::{Analysis, Project, SourceFile};
+use caulk_rules::{RULES, check};
+
+/// Classes of the findings that claim harm.
+fn alarms(text: &str) -> Vec<LeakClass> {
+    let file = SourceFile { path: "a.py".into(), text: text.into() };
+    let analysis = Analysis::new(Project::new([file]));
+    assert!(analysis.problems().is_empty(), "{:?}", analysis.problems());
+    let found = check(&analysis, RULES).into_iter().filter(|found| found.severity > Severity::Info);
+    found.map(|found| found.class).collect()
+}
+
+fn check_pair(text: &str, quiet: &str, leaks: &str, class: LeakClass) {
+    assert!(text.contains('@'), "a place for what differs");
+    assert_eq!(alarms(&text.replace('@', quiet)), [], "{quiet}");
+    assert!(alarms(&text.replace('@', leaks)).contains(&class), "{leaks}");
+}
+
+#[test]
+fn names_of_loaders_are_no_loaders() {
+    let text = "\
+from torch.utils.tensorboard import SummaryWriter
+
+def main(loader_names, train_loader):
+    boards = []
+    for one in @:
+        boards.append(SummaryWriter(f\"runs/{one}\"))
+    return boards
+";
+    check_pair(text, "loader_names", "train_loader", LeakClass::FileHandlesGrow);
+}
+
+#[test]
+fn a_figure_that_is_made_when_it_is_first_asked_for() {
+    let text = "\
+import matplotlib.pyplot as plt
+
+class Monitor:
+    def __init__(self):
+        self.canvas = None
+
+    def show(self, picture):
+        if @:
+            self.canvas = plt.figure()
+        plt.imshow(picture)
+
+def main(camera):
+    monitor = Monitor()
+    while True:
+        monitor.show(camera.read())
+";
+    check_pair(text, "not self.canvas", "picture", LeakClass::FigureNotClosed);
+}
+
+#[test]
+fn a_cached_property_makes_one_writer() {
+    let text = "\
+from functools import cached_property
+from torch.utils.tensorboard import SummaryWriter
+
+class Log:
+    def __init__(self, place):
+        self.place = place
+
+    @
+    def board(self):
+        return SummaryWriter(self.place)
+
+    def put(self, step, value):
+        self.board.add_scalar(\"loss\", value, step)
+
+def main(model, loader, optimizer):
+    log = Log(\"runs\")
+    for epoch in range(20):
+        for step, (x, y) in enumerate(loader):
+            loss = (model(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            log.put(step, loss.item())
+";
+    let property = text.replace("    @\n", "    %\n");
+    assert_eq!(alarms(&property.replace('%', "@cached_property")), []);
+    assert!(alarms(&property.replace('%', "@property")).contains(&LeakClass::FileHandlesGrow));
+}
+
+#[test]
+fn recording_is_off_where_a_stack_of_contexts_says_so() {
+    let text = "\
+import torch
+from contextlib import ExitStack
+
+def judge(model, loader):
+    kept = []
+    with ExitStack() as contexts:
+        @
+        for x, _ in loader:
+            kept.append(model(x))
+    return kept
+
+def main(model, loader, test_loader, optimizer):
+    model = torch.nn.Linear(4, 4)
+    history = []
+    for epoch in range(20):
+        for x, y in loader:
+            loss = (model(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        history.append(judge(model, test_loader))
+";
+    let of = |context: &str| alarms(&text.replace('@', context));
+    let leaks = of("contexts.enter_context(open('log.txt'))");
+    assert!(leaks.contains(&LeakClass::GraphKeptInContainer), "{leaks:?}");
+    let quiet = of("contexts.enter_context(torch.inference_mode())");
+    assert!(!quiet.contains(&LeakClass::GraphKeptInContainer), "{quiet:?}");
+}
+
+#[test]
+fn what_a_switch_of_this_call_detaches_has_no_graph() {
+    let text = "\
+import torch
+from torch import nn
+
+def pieces(net, x, learn):
+    found = []
+    for start in range(0, len(x), 8):
+        part = net(x[start : start + 8]).mean()
+        if learn:
+            part.backward()
+            part = part.detach()
+        found.append(part)
+    return found
+
+def main(loader, optimizer):
+    net = nn.Linear(4, 1)
+    totals = []
+    for epoch in range(10):
+        for x in loader:
+            optimizer.zero_grad()
+            totals.append(pieces(net, x, @))
+            optimizer.step()
+";
+    let of = |on: &str| alarms(&text.replace('@', on)).contains(&LeakClass::GraphKeptInContainer);
+    assert!(!of("True") && of("False"));
+}
+
+#[test]
+fn a_part_that_asks_whether_gradients_are_on_records_none_otherwise() {
+    let text = "\
+import torch
+from torch import nn
+
+class Probe:
+    def __init__(self):
+        self.net = nn.Linear(4, 1)
+        self.seen = []
+
+    def look(self, x):
+        if @:
+            return
+        self.seen.append(self.net(x))
+
+def main(loader, optimizer):
+    probe = Probe()
+    for epoch in range(10):
+        for x in loader:
+            loss = probe.net(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            probe.look(x)
+";
+    let of = |test: &str| alarms(&text.replace('@', test)).contains(&LeakClass::GraphKeptInContainer);
+    assert!(!of("torch.is_grad_enabled()") && of("not torch.is_grad_enabled()"));
+}
+
+#[test]
+fn values_of_a_reduction_are_no_views() {
+    let text = "\
+import torch
+
+tops = []
+
+def main():
+    while True:
+        images = torch.rand(64, 3, 56, 56)
+        tops.append(@)
+";
+    let of = |part: &str| alarms(&text.replace('@', part)).contains(&LeakClass::ViewPinsStorage);
+    assert!(!of("images.max(1)[0]") && !of("torch.topk(images, 5)[1]"));
+    assert!(of("images[0]") && of("images.sort(dim=2).values[0]"));
+}
+
+#[test]
+fn one_number_of_a_row_is_no_view() {
+    let text = "\
+import numpy as np
+
+kept = []
+
+def main():
+    while True:
+        table = np.zeros(@)
+        kept.append(table[0])
+";
+    let of = |shape: &str| alarms(&text.replace('@', shape)).contains(&LeakClass::ViewPinsStorage);
+    assert!(!of("5000") && of("(5000, 5000)"));
+}
+
+#[test]
+fn a_hook_on_a_tensor_of_the_same_call_goes_with_it() {
+    let text = "\
+import torch
+
+def again(grad):
+    return grad
+
+class Late(torch.nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+        self.scale = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        loss = self.net(x).mean()
+        loss.backward()
+        loss = loss.detach().requires_grad_()
+        @.register_hook(again)
+        return loss
+
+def main(net, loader, optimizer):
+    late = Late(net)
+    for epoch in range(10):
+        for x in loader:
+            optimizer.zero_grad()
+            late(x).backward()
+            optimizer.step()
+";
+    check_pair(text, "loss", "self.scale", LeakClass::HookNeverRemoved);
+}
+
+#[test]
+fn a_table_with_an_entry_for_each_class_is_small() {
+    let text = "\
+from torch.utils.data import DataLoader, Dataset
+
+class Pictures(Dataset):
+    def __init__(self, rows, kinds):
+        self.rows = rows
+        self.table = {}
+        for number, kind in enumerate(kinds):
+            self.table[kind] = number
+
+    def __len__(self):
+        return len(self.@)
+
+    def __getitem__(self, index):
+        return self.table[self.rows.label(index)]
+
+def main(rows, kinds):
+    return DataLoader(Pictures(rows, kinds), num_workers=4)
+";
+    check_pair(text, "rows", "table", LeakClass::WorkerCopyOnWrite);
+}
+
+#[test]
+fn tensors_of_another_framework_have_no_graph_of_torch() {
+    let text = "\
+@
+
+def run(net, loader, trainer, criterion):
+    total = 0
+    for x, y in loader:
+        loss = criterion(net(x), y).mean()
+        loss.backward()
+        total += loss
+        trainer.step(1)
+    return total
+
+def main(net, loader, trainer, criterion, epochs):
+    for epoch in range(epochs):
+        print(run(net, loader, trainer, criterion))
+";
+    check_pair(text, "import mxnet as mx", "import torch", LeakClass::LossKeptWithGraph);
+}
+
+#[test]
+fn the_other_side_of_a_question_for_item_is_no_tensor() {
+    let text = "\
+from torch import nn
+
+def main(model, loader, optimizer, extra):
+    for epoch in range(10):
+        total = 0
+        for x, y in loader:
+            parts = {\"a\": nn.functional.mse_loss(model(x), y)}
+            optimizer.zero_grad()
+            parts[\"a\"].backward()
+            optimizer.step()
+            total += @
+        print(total)
+";
+    let quiet = "parts[\"a\"].item() if hasattr(parts[\"a\"], \"item\") else parts[\"a\"]";
+    check_pair(text, quiet, "parts[\"a\"]", LeakClass::LossKeptWithGraph);
+}
+
+#[test]
+fn a_state_that_is_made_without_recording_is_no_chain() {
+    let cell = "\
+import torch
+from torch import nn
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(4, 4)
+
+    def forward(self, x, state):
+        out, state = self.cell(x, state)
+        return out, state
+
+def main(loader, optimizer):
+    cell = Cell()
+    state = (torch.zeros(1, 1, 4), torch.zeros(1, 1, 4))
+    for epoch in range(10):
+        for x in loader:
+            start = (state[0].clone(), state[1].clone())
+            @
+            out, _ = cell(x, start)
+            loss = out.mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+";
+    let off = "with torch.no_grad():\n                out, state = cell(x, state)";
+    let found = alarms(&cell.replace('@', off));
+    assert!(
+        !found.contains(&LeakClass::StateNotDetached) && !found.contains(&LeakClass::LossKeptWithGraph),
+        "{found:?}"
+    );
+    let found = alarms(&cell.replace('@', "out, state = cell(x, state)"));
+    assert!(
+        found.contains(&LeakClass::StateNotDetached) || found.contains(&LeakClass::LossKeptWithGraph),
+        "{found:?}"
+    );
+}
