@@ -1,7 +1,6 @@
 //! No circle of files inside a crate: of two files one alone imports from the other, directly or through others.
 
 mod files;
-mod known;
 mod scan;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use cargo_metadata::{MetadataCommand, TargetKind};
 
-use crate::console::{self, failure};
+use crate::console::failure;
 use crate::workspace::Workspace;
 use files::{Edge, Files};
-use known::{KNOWN, Known};
 
 /// Files of a crate that import from each other, all from all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,18 +31,14 @@ impl fmt::Display for Circle {
     }
 }
 
-/// Reads the sources of both workspaces and fails with every circle that is not known.
+/// Reads the sources of both workspaces and fails with every circle.
 pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<()> {
-    let found = circles(workspace)?;
-    let wrong = wrong(&found, KNOWN);
-    if wrong.is_empty() {
-        for Known { name, files, reason } in KNOWN {
-            console::note(format_args!("a circle of {} files is left in {name}: {reason}", files.len()));
-        }
+    let found: Vec<String> = circles(workspace)?.iter().map(ToString::to_string).collect();
+    if found.is_empty() {
         return Ok(());
     }
     Err(failure(
-        format!("files of a crate import from each other in a circle:\n  {}", wrong.join("\n  ")),
+        format!("files of a crate import from each other in a circle:\n  {}", found.join("\n  ")),
         "move what both need into its own file, below both",
     ))
 }
@@ -58,25 +52,6 @@ pub(crate) fn circles(workspace: &Workspace) -> anyhow::Result<Vec<Circle>> {
         }
     }
     Ok(found)
-}
-
-/// One text for each circle that is not known, and for each file that is known to be in a circle and is in none.
-fn wrong(found: &[Circle], known: &[Known]) -> Vec<String> {
-    let is_of = |known: &Known, circle: &Circle| {
-        known.name == circle.name && circle.files.iter().all(|file| known.files.contains(&file.as_str()))
-    };
-    let new = found.iter().filter(|circle| !known.iter().any(|known| is_of(known, circle)));
-    let new = new.map(ToString::to_string);
-    let untied = known.iter().flat_map(|known| {
-        let of: Vec<_> = found.iter().filter(|circle| is_of(known, circle)).collect();
-        let is_in =
-            move |file: &&&str| of.iter().any(|circle| circle.files.iter().any(|other| other == *file));
-        let files = known.files.iter().filter(move |file| !is_in(file));
-        files.map(|file| {
-            format!("{}: {file} is in no circle now: take it off the list in known.rs", known.name)
-        })
-    });
-    new.chain(untied).collect()
 }
 
 /// Every crate's name with the file that it begins with.
@@ -194,21 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn known_circles_may_only_shrink() {
-        let found = |files: &[&str]| Circle {
-            name: "x".into(),
-            files: files.iter().map(ToString::to_string).collect(),
-            imports: vec![],
-        };
-        let known = [Known { name: "x", files: &["a.rs", "b.rs", "c.rs"], reason: "" }];
-        assert!(wrong(&[found(&["a.rs", "b.rs", "c.rs"])], &known).is_empty());
-        assert_eq!(wrong(&[found(&["a.rs", "b.rs"])], &known).len(), 1);
-        assert_eq!(wrong(&[], &known).len(), 3);
-        assert_eq!(wrong(&[found(&["a.rs", "b.rs", "c.rs", "d.rs"])], &known).len(), 4);
-    }
-
-    #[test]
-    fn this_workspace_has_no_circles_but_those_that_are_known() {
-        assert_eq!(wrong(&circles(&Workspace::here()).unwrap(), KNOWN), Vec::<String>::new());
+    fn this_workspace_has_no_circles() {
+        assert_eq!(circles(&Workspace::here()).unwrap(), Vec::new());
     }
 }

@@ -15,7 +15,7 @@ mod locals;
 mod stack;
 mod user_files;
 
-pub(crate) use locals::{for_each_local, local, usable};
+pub(crate) use locals::{for_each_local, local, set_error_action, usable};
 pub(crate) use stack::{
     Place, caller_of, code_of, constants, current, file_of, function_of, line_of, place, stack_of,
 };

@@ -76,7 +76,7 @@ pub(crate) fn raise_later(py: Python<'_>, error: PyErr) -> bool {
 }
 
 /// Puts off what a handler of a signal has raised amid something that runs no other code: on the main thread alone.
-pub(crate) fn put_off(py: Python<'_>, error: PyErr) {
+fn put_off(py: Python<'_>, error: PyErr) {
     if is_main_thread() {
         raise_later(py, error);
     }
@@ -126,6 +126,7 @@ pub(crate) fn after_fork() {
 
 /// Adds what Python calls.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    frames::set_error_action(put_off);
     module.add_function(wrap_pyfunction!(is_main_interpreter, module)?)?;
     module.add_function(wrap_pyfunction!(py_raise_later, module)?)
 }

@@ -15,7 +15,6 @@ use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 
 use super::stack::{code_of, current, stack_of};
 use crate::exclusive::Exclusive;
-use crate::later::put_off;
 use crate::symbols;
 
 /// `CO_OPTIMIZED` of `co_flags`: the code's locals are in the frame, not in a dict (CPython, Include/cpython/code.h).
@@ -47,8 +46,16 @@ mod offsets_310 {
     pub(super) const VALUES: usize = 352;
 }
 
+/// Where errors of reading a variable go.
+static ON_ERROR: OnceLock<fn(Python<'_>, PyErr)> = OnceLock::new();
+
 /// 0: not tried yet; 1: being tried; 2: works; 3: does not.
 static CHECKED: AtomicU8 = AtomicU8::new(0);
+
+/// Passes the errors of reading a variable to `action` from now on: a signal handler may have raised them.
+pub(crate) fn set_error_action(action: fn(Python<'_>, PyErr)) {
+    ON_ERROR.get_or_init(|| action);
+}
 
 /// Can locals be read on this interpreter? Tried out at the first call.
 pub(crate) fn usable(py: Python<'_>) -> bool {
@@ -211,7 +218,7 @@ fn read_by_function<'py>(
     // SAFETY: as above; the conversion takes the exception.
     let value = unsafe { Bound::from_owned_ptr_or_err(frame.py(), value) };
     // For what it has to say of an unbound variable the interpreter runs handlers of signals (`PyObject_Repr`).
-    value.map_err(|error| put_off(frame.py(), error)).ok()
+    value.map_err(|error| ON_ERROR.get().map(|action| action(frame.py(), error))).ok()
 }
 
 fn read_all<'py>(
