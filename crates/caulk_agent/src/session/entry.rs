@@ -5,8 +5,9 @@ use caulk_wire::{
 };
 use pyo3::prelude::*;
 
+use super::cut::Cut;
 use super::guard::{SESSION, disarm, guarded};
-use super::{Cut, Session, last};
+use super::{Session, last};
 use crate::stopwatch::monotonic;
 use crate::{board, census, clock, exhausted, frames, heap, passes, trace};
 

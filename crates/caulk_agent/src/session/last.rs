@@ -7,8 +7,9 @@ use std::time::Duration;
 use caulk_wire::Unit;
 use pyo3::prelude::*;
 
+use super::Session;
+use super::cut::{Cut, Last};
 use super::guard::guarded;
-use super::{Cut, Last, Session};
 use crate::census::Census;
 use crate::heap::Heap;
 use crate::holders::Scope;

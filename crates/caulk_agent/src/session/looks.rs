@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use caulk_wire::{NoteCode, TypeCount, Types, Unit};
+use pyo3::prelude::*;
 
+use super::Session;
+use super::cut::Cut;
 use super::predicted::predicted_cost;
-use super::{Cut, Session};
+use super::probe::{Held, Scene};
 use crate::budget::{LONGEST_PAUSE, RESERVE};
 use crate::census::{self, Census, Depth, Failure, Tally};
 use crate::heap::{Address, Heap};
-use crate::holders::Scope;
-use crate::lasting;
 use crate::stopwatch::{Stopwatch, monotonic};
 use crate::torch::Torch;
 
+/// CPU time that a census of a process with torch is taken to cost before there was one.
+const TYPICAL_CENSUS: Duration = Duration::from_millis(40);
 /// Longest pause for a census at the end of an epoch.
 const LONGEST_CENSUS: Duration = LONGEST_PAUSE.saturating_mul(2);
 /// Censuses that steps leave to the epochs ...
@@ -35,6 +38,36 @@ impl Session {
         let comes = self.epochs > 1 || monotonic().saturating_sub(self.began) < EPOCHS_COME;
         let census = self.census_costs.last().unwrap_or_default().min(LONGEST_PAUSE);
         if comes { RESERVE.max(census * KEPT_CENSUSES) } else { RESERVE }
+    }
+
+    /// Censuses by seconds, steps and epochs are compared each with their own kind, the coarsest phase that the program
+    /// has: within an epoch many lists grow and are freed.
+    pub(super) fn track(&mut self, unit: Unit) {
+        if unit < self.tracked {
+            self.track_anew(unit);
+        }
+    }
+
+    pub(super) fn track_anew(&mut self, unit: Unit) {
+        self.tracked = unit;
+        self.tracker = census::Tracker::default();
+        self.censuses.clear();
+    }
+
+    /// Is a census worth its cost at this boundary?
+    pub(super) fn wants_census(&mut self, py: Python<'_>, cut: Cut, level: u64, blocks: u64) -> bool {
+        let Cut { unit, of, with_census, last, .. } = cut;
+        // Programs with torch are likely to have steps, which are better to be looked at, and have not made one yet.
+        let early = unit == Unit::Seconds && crate::heap::loaded(py, "torch").is_some();
+        self.budget.hold(if early { RESERVE } else { Duration::ZERO });
+        let sparing = early || of != 0;
+        let expected = self.census_costs.expected(self.tracker.depth(), blocks);
+        let cost = expected.unwrap_or(TYPICAL_CENSUS);
+        let trend = &mut self.trends[unit as usize];
+        last.is_some()
+            || with_census
+                && unit <= self.tracked
+                && trend.take(unit, level, cost, crate::heap::modules(py), sparing)
     }
 
     /// What a census is taken to cost.
@@ -122,18 +155,18 @@ impl Session {
         self.no_census |= failure != Failure::TooLong;
     }
 
+    /// Compares a census with those before, and has the probes look at what grows.
     pub(super) fn compare(&mut self, heap: &mut Heap<'_>, census: Census, seq: u32, collects: bool) {
         self.censuses.insert(0, seq);
         self.censuses.truncate(census::MOST_CENSUSES);
         // First of all: what is kept alive from here on would seem to be in use.
         let (nursery, sampler) = (&mut self.nursery, self.sampler);
-        let paths = self.prices.paths.expected();
-        let waiting = self.suspects.waiting(paths, !self.budget.affords(paths, RESERVE));
-        let garbage = nursery.pay(&self.budget, waiting, |nursery| nursery.look(heap, sampler)).flatten();
+        let reserved = self.probes.reserved(&self.suspects, &self.budget);
+        let garbage = nursery.pay(&self.budget, reserved, |nursery| nursery.look(heap, sampler)).flatten();
         // The census's addresses are good until something is called. What is looked into is kept alive before that: any
         // call may let another thread run, which lets go of what it held.
         let tensors = heap.hold(census.tensors.iter().copied().filter(|_| !self.shares_many(&census)));
-        let mut fresh = self.replaced.meet(heap, &census, &self.tracker, &self.suspects, self.in_use, seq);
+        let fresh = self.replaced.meet(heap, &census, &self.tracker, &self.suspects, self.in_use, seq);
         let types = self.largest_types(heap, &census);
         self.suspects.confirm_owners(heap, &census.alive);
         let grown = match self.tracker.update(&census) {
@@ -148,44 +181,11 @@ impl Session {
             self.channel.send(&garbage.told(heap, seq, collects).into());
         }
         self.send_types(heap, types, seq);
-        let Self { budget, prices, suspects, channel, sampler, .. } = self;
-        // Once for each thing that grows, however long the pause is: without a name it is worth nothing.
-        let sparing = !budget.affords(prices.paths.expected(), RESERVE);
-        if suspects.has_unexplained(Scope::User, sparing) {
-            prices.paths.pay_at_last(budget, || suspects.explain(heap, Scope::User, seq, channel));
-        }
-        let sparing = !budget.affords(prices.everywhere.expected(), RESERVE);
-        if suspects.has_unexplained(Scope::All, sparing) {
-            let search = || suspects.explain(heap, Scope::All, seq, channel);
-            prices.everywhere.pay_at_last(budget, search);
-        }
-        let (lasting, elders) = (std::mem::take(&mut fresh.lasting), std::mem::take(&mut fresh.elders));
-        prices.names.pay(budget, || suspects.follow_names(heap, seq, *sampler, channel));
-        suspects.watch_exit(heap.py, seq, channel);
-        if !lasting.is_empty() {
-            // Where nothing of the program's is known to grow, this is what the pause was made for.
-            let known = suspects.follows_users();
-            let tracker = &self.tracker;
-            let look = || lasting::look(heap, lasting, elders, suspects, tracker);
-            let look = if known {
-                prices.lasting.pay(budget, look)
-            } else {
-                prices.lasting.pay_at_last(budget, look)
-            };
-            let look = look.unwrap_or_default();
-            self.replaced.remember(&look.picked);
-            suspects.meet_lasting(look.kept, seq, channel);
-        }
-        let renewed = prices.replaced.pay(budget, || self.replaced.look(heap, fresh, suspects, seq));
-        suspects.meet_renewed(renewed.unwrap_or_default(), seq, channel);
-        let graphs =
-            prices.graphs.pay(budget, || self.graphs.look(heap, &tensors, &self.tracker, suspects, *sampler));
-        suspects.meet_graphs(graphs.unwrap_or_default(), seq, channel);
-        // Nothing but the program itself may seem to hold what is looked into next.
-        drop(tensors);
-        suspects.look(heap, seq, self.epochs, budget, *sampler, channel);
-        let sparing = !budget.affords(prices.arming.expected(), RESERVE);
-        prices.arming.pay_at_last(budget, || suspects.arm(heap, sparing, channel));
+        let held = Held { tensors, fresh };
+        let Self { suspects, replaced, channel, tracker, budget, epochs, .. } = self;
+        let mut scene =
+            Scene { heap, suspects, replaced, channel, tracker, budget, sampler, seq, epochs: *epochs, held };
+        self.probes.look(&mut scene);
     }
 
     /// The largest types and as many of the fastest growing, kept alive.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use caulk_wire::Unit;
 
-use super::{Cut, Session, Trend};
+use super::Session;
+use super::cut::Cut;
+use super::trend::Trend;
 use crate::board;
 use crate::census::Census;
 use crate::heap::Heap;
@@ -72,9 +74,9 @@ impl Session {
 
     /// Looks for what a forked process copies by reading it, once that shows.
     pub(super) fn look_for_copied(&mut self, heap: &mut Heap<'_>, seq: u32) {
-        let Self { budget, prices, suspects, channel, copied, shares, .. } = self;
+        let Self { budget, copied_price, suspects, channel, copied, shares, .. } = self;
         if copied.is_due(shares.as_ref()) {
-            prices.copied.pay(budget, || {
+            copied_price.pay(budget, || {
                 if let Some(found) = copied.search(heap) {
                     copied.explain(heap, found, suspects.number(), seq, channel);
                 }
