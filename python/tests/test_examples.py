@@ -32,6 +32,7 @@ LEAKS = [
     ("upload_pool.py", {"unbounded-queue"}, "pool"),
     ("step_chain.py", {"unbounded-history"}, "latest"),
     ("local_chain.py", {"unbounded-history"}, "state"),
+    ("linked_trips.py", {"unbounded-history"}, "trip"),
     ("wrapped_epochs.py", {"unbounded-history"}, "loss_of"),
     ("nested_datasets.py", {"unbounded-history"}, "data"),
     ("weak_keys.py", {"unbounded-history"}, "known.data"),

@@ -213,6 +213,15 @@ fn describe(heap: &mut Heap<'_>, path: &Path, Leads { at, as_what }: &Leads, hea
     (!named.holder.name.is_empty()).then(|| By::Named(Box::new(named)))
 }
 
+/// The chain that begins on this path, with the number of its links.
+pub(crate) fn chain_on(heap: &mut Heap<'_>, path: &Path) -> Option<Named> {
+    let (at, steps) = chain::on(heap, path, chain::LINKS)?;
+    match describe(heap, path, &Leads { at, as_what: Role::Chain(Some(steps)) }, &[])? {
+        By::Named(named) => Some(*named),
+        By::Container(_) => None,
+    }
+}
+
 fn link_name(heap: &mut Heap<'_>, path: &Path, next: usize) -> String {
     label::describe(heap, &path.up_to(next)).holder.name
 }

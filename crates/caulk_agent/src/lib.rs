@@ -29,6 +29,7 @@ mod heap_profile;
 mod holders;
 mod in_use;
 mod inspect;
+mod instances;
 mod label;
 mod lasting;
 mod later;

@@ -42,6 +42,7 @@ use crate::garbage::Nursery;
 use crate::heap::{AddressMap, Heap};
 use crate::heap_profile::Sampler;
 use crate::in_use::Meter;
+use crate::instances::Instances;
 use crate::opened;
 use crate::profiler;
 use crate::replaced::Replaced;
@@ -70,6 +71,7 @@ struct Session {
     tracked: Unit,
     nursery: Nursery,
     replaced: Replaced,
+    instances: Instances,
     suspects: Suspects,
     types: AddressMap<u64>,
     seq: u32,
@@ -117,6 +119,7 @@ impl Session {
             tracked: Unit::Seconds,
             nursery: Nursery::default(),
             replaced: Replaced::default(),
+            instances: Instances::default(),
             suspects: Suspects::default(),
             types: AddressMap::default(),
             seq: 0,

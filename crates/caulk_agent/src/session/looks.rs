@@ -12,6 +12,7 @@ use super::probe::{Held, Scene};
 use crate::budget::{LONGEST_PAUSE, RESERVE};
 use crate::census::{self, Census, Depth, Failure, Tally};
 use crate::heap::{Address, Heap};
+use crate::instances::Instances;
 use crate::stopwatch::{Stopwatch, monotonic};
 use crate::torch::Torch;
 
@@ -51,6 +52,7 @@ impl Session {
     pub(super) fn track_anew(&mut self, unit: Unit) {
         self.tracked = unit;
         self.tracker = census::Tracker::default();
+        self.instances = Instances::default();
         self.censuses.clear();
     }
 
@@ -159,7 +161,8 @@ impl Session {
     pub(super) fn compare(&mut self, heap: &mut Heap<'_>, census: Census, seq: u32, collects: bool) {
         self.censuses.insert(0, seq);
         self.censuses.truncate(census::MOST_CENSUSES);
-        // First of all: what is kept alive from here on would seem to be in use.
+        let instances = self.instances.meet(heap, &census, self.nursery.young(), self.in_use);
+        // Before anything is kept alive: that would seem to be in use.
         let (nursery, sampler) = (&mut self.nursery, self.sampler);
         let reserved = self.probes.reserved(&self.suspects, &self.budget);
         let garbage = nursery.pay(&self.budget, reserved, |nursery| nursery.look(heap, sampler)).flatten();
@@ -167,6 +170,7 @@ impl Session {
         // call may let another thread run, which lets go of what it held.
         let tensors = heap.hold(census.tensors.iter().copied().filter(|_| !self.shares_many(&census)));
         let fresh = self.replaced.meet(heap, &census, &self.tracker, &self.suspects, self.in_use, seq);
+        let instances: Vec<_> = instances.into_iter().map(|picked| picked.hold(heap)).collect();
         let types = self.largest_types(heap, &census);
         self.suspects.confirm_owners(heap, &census.alive);
         let grown = match self.tracker.update(&census) {
@@ -181,7 +185,7 @@ impl Session {
             self.channel.send(&garbage.told(heap, seq, collects).into());
         }
         self.send_types(heap, types, seq);
-        let held = Held { tensors, fresh };
+        let held = Held { tensors, fresh, instances };
         let Self { suspects, replaced, channel, tracker, budget, epochs, .. } = self;
         let mut scene =
             Scene { heap, suspects, replaced, channel, tracker, budget, sampler, seq, epochs: *epochs, held };

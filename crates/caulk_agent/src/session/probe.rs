@@ -9,6 +9,7 @@ use crate::census::Tracker;
 use crate::channel::Channel;
 use crate::heap::Heap;
 use crate::heap_profile::Sampler;
+use crate::instances::Group;
 use crate::replaced::{Fresh, Replaced};
 use crate::suspects::Suspects;
 
@@ -58,6 +59,8 @@ pub(in crate::session) struct Scene<'a, 'py> {
 pub(in crate::session) struct Held<'py> {
     pub(in crate::session) tensors: Vec<Bound<'py, PyAny>>,
     pub(in crate::session) fresh: Fresh<'py>,
+    /// Of the classes whose number of instances grows in step.
+    pub(in crate::session) instances: Vec<Group<'py>>,
 }
 
 impl Scene<'_, '_> {

@@ -6,6 +6,7 @@ mod contents;
 mod exit;
 mod graphs;
 mod holders;
+mod instances;
 mod lasting;
 mod names;
 mod replaced;
@@ -36,6 +37,7 @@ impl Default for Probes {
             Box::new(names::Names),
             Box::new(exit::Exit),
             Box::new(lasting::Lasting),
+            Box::new(instances::Instances),
             Box::new(replaced::RenewedNames),
             Box::new(graphs::KeptGraphs::default()),
             Box::new(contents::Contents),
