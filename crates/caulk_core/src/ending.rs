@@ -23,6 +23,8 @@ pub enum EndingKind {
     CudaOutOfMemory,
     /// The kernel killed it because memory ran out: the likeliest reason of such a SIGKILL.
     OomKill,
+    /// The guard of caulk ended it below a limit.
+    StoppedByCaulk,
     /// How is not known.
     Unknown,
 }

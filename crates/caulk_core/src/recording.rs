@@ -197,6 +197,14 @@ pub struct Death {
     pub kill: Option<Kill>,
     /// For people: by what this was told.
     pub text: String,
+    /// The guard ended it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub stopped: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// A process of the tree that lives on although the command has ended.

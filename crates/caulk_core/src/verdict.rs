@@ -106,6 +106,8 @@ pub enum LimitKind {
     Budget,
     /// Memory of the GPU.
     Gpu,
+    /// The share of a GPU's memory that the program has set for itself (`torch.cuda.set_per_process_memory_fraction`).
+    CudaFraction,
     /// `RLIMIT_AS`: the address space of each process.
     RlimitAs,
     /// `RLIMIT_DATA`: the private writable memory of each process.

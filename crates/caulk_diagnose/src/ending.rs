@@ -1,7 +1,7 @@
 //! How the program ended: by the command's end, and by the last error that an agent saw nobody catch.
 
 use caulk_core::wire::{Message, Uncaught};
-use caulk_core::{Death, Ending, EndingKind, Kill, Limit, Recording, Role, Series};
+use caulk_core::{Death, Ending, EndingKind, Kill, Limit, LimitKind, Recording, Role, Series};
 
 use crate::limits;
 
@@ -20,7 +20,7 @@ pub fn ending(recording: &Recording) -> Option<Ending> {
         exception: error.and_then(|error| error.types.first().cloned()),
         signal: death.signal,
         asked_bytes,
-        limit: reached(recording, kind, pid, asked_bytes.unwrap_or(0)),
+        limit: of_error(error).or_else(|| reached(recording, kind, pid, asked_bytes.unwrap_or(0))),
     })
 }
 
@@ -33,6 +33,7 @@ fn reached(recording: &Recording, kind: EndingKind, pid: Option<u32>, asked_byte
             limits::room(recording, pid, Series::CudaAllocated).map(|(limit, _)| limit)
         }
         EndingKind::OomKill => limits::killed(recording),
+        EndingKind::StoppedByCaulk => limits::room(recording, pid, Series::Rss).map(|(limit, _)| limit),
         _ => None,
     }
 }
@@ -51,6 +52,9 @@ fn last_error(recording: &Recording) -> Option<(u32, &Uncaught)> {
 
 fn kind(death: &Death, error: Option<&Uncaught>) -> EndingKind {
     let is_a = |name: &str| error.is_some_and(|error| error.types.iter().any(|known| known == name));
+    if death.stopped {
+        return EndingKind::StoppedByCaulk;
+    }
     match (death.kill, death.signal, death.code) {
         (Some(Kill::Oom | Kill::ProbablyOom), ..) => EndingKind::OomKill,
         (_, Some(_), _) => EndingKind::Signal,
@@ -65,11 +69,24 @@ fn kind(death: &Death, error: Option<&Uncaught>) -> EndingKind {
     }
 }
 
+/// The limit that the message of torch names: `... of which 30.5 GiB is free. 8.00 GiB allowed; Of the allocated memory ...`.
+fn of_error(error: Option<&Uncaught>) -> Option<Limit> {
+    let (before, _) = error?.text.split_once(" allowed; ")?;
+    let mut words = before.rsplit(' ');
+    let (unit, number) = (words.next()?, words.next()?);
+    Some(Limit { kind: LimitKind::CudaFraction, bytes: size(number, unit)? })
+}
+
 /// `you tried to allocate 4096 bytes`, `Tried to allocate 2.50 GiB.`
 fn asked_bytes(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once("ried to allocate ")?;
     let mut words = rest.split_whitespace();
-    let (number, unit) = (words.next()?.parse::<f64>().ok()?, words.next()?.trim_end_matches(['.', ',']));
+    size(words.next()?, words.next()?)
+}
+
+/// `2.50`, `GiB.`
+fn size(number: &str, unit: &str) -> Option<u64> {
+    let (number, unit) = (number.parse::<f64>().ok()?, unit.trim_end_matches(['.', ',']));
     let power = ["bytes", "KiB", "MiB", "GiB", "TiB"].iter().position(|known| *known == unit)?;
     Some((number * 1024_f64.powi(power as i32)) as u64)
 }
@@ -81,7 +98,7 @@ mod tests {
     use super::*;
 
     fn check(code: Option<i32>, error: Option<(&[&str], &str)>, kind: EndingKind, asked: Option<u64>) {
-        let death = Death { code, signal: None, kill: None, text: String::new() };
+        let death = Death { code, signal: None, kill: None, text: String::new(), stopped: false };
         let info = RunInfo { death: Some(death), ..RunInfo::default() };
         let message = |(types, text): (&[&str], &str)| {
             let types = types.iter().map(|&name| name.to_owned()).collect();
@@ -105,6 +122,19 @@ mod tests {
         check(Some(1), Some((types, cuda)), EndingKind::CudaOutOfMemory, Some(5 << 29));
         // Of a program that ended well an error of a thread is no end.
         check(Some(0), Some((&["KeyError"], "")), EndingKind::Ok, None);
+    }
+
+    #[test]
+    fn the_guard_ends_a_run_and_a_program_may_limit_its_own_share_of_a_gpu() {
+        let death = Death { code: Some(143), signal: None, kill: None, text: String::new(), stopped: true };
+        let info = RunInfo { death: Some(death), ..RunInfo::default() };
+        let ended = ending(&Recording { info, ..Recording::default() }).expect("it has ended");
+        assert_eq!(ended.kind, EndingKind::StoppedByCaulk);
+        let limit = |text: &str| of_error(Some(&Uncaught { types: Vec::new(), text: text.to_owned() }));
+        let text = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 79.11 GiB of which 30.50 GiB is \
+                    free. 8.00 GiB allowed; Of the allocated memory 7.10 GiB is allocated by PyTorch";
+        assert_eq!(limit(text), Some(Limit { kind: LimitKind::CudaFraction, bytes: 8 << 30 }));
+        assert_eq!(limit("CUDA out of memory. Tried to allocate 2.50 GiB."), None);
     }
 
     #[test]

@@ -127,7 +127,13 @@ mod tests {
             },
             started: "2026-11-21T10:00:00+01:00".into(),
             limits: Limits { physical_bytes: 7, ..Limits::default() },
-            death: Some(Death { code: Some(1), signal: None, kill: None, text: "exited".into() }),
+            death: Some(Death {
+                code: Some(1),
+                signal: None,
+                kill: None,
+                text: "exited".into(),
+                stopped: false,
+            }),
             notes: vec![Note::new(NoteCode::NoAgent, "one")],
             ..RunInfo::default()
         }

@@ -118,8 +118,13 @@ mod tests {
     use crate::Summary;
 
     fn life(steps: u64, code: i32, note: &str) -> Report {
-        let death =
-            Death { code: Some(code), signal: None, kill: None, text: format!("exited with code {code}") };
+        let death = Death {
+            code: Some(code),
+            signal: None,
+            kill: None,
+            text: format!("exited with code {code}"),
+            stopped: false,
+        };
         let summary =
             Summary { steps: Some(steps), duration_s: 2.0, peak_bytes: Some(steps), ..Summary::default() };
         let info = RunInfo { death: Some(death), ..RunInfo::default() };

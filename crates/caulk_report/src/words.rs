@@ -227,6 +227,9 @@ pub(crate) fn limit(limit: Limit) -> String {
         LimitKind::Physical => format!("the end of this machine's memory ({bytes})"),
         LimitKind::Budget => format!("the budget of {bytes}"),
         LimitKind::Gpu => format!("the end of the GPU's memory ({bytes})"),
+        LimitKind::CudaFraction => {
+            format!("the program's own share of the GPU's memory ({bytes})")
+        }
         LimitKind::RlimitAs => format!("the limit of a process's address space (`ulimit -v`, {bytes})"),
         LimitKind::RlimitData => format!("the limit of a process's data (`ulimit -d`, {bytes})"),
         LimitKind::Shm => format!("the end of /dev/shm ({bytes})"),

@@ -119,7 +119,7 @@ pub(crate) fn classify(ending: Ending, evidence: &Evidence) -> Death {
     };
     let (kill, reason) = killer(ending, evidence);
     let text = if reason.is_empty() { ending.text() } else { format!("{}: {reason}", ending.text()) };
-    Death { code, signal, kill, text }
+    Death { code, signal, kill, text, stopped: false }
 }
 
 fn killer(ending: Ending, evidence: &Evidence) -> (Option<Kill>, String) {

@@ -375,6 +375,7 @@ impl Watch {
         };
         if matches!(end, End::Stopped | End::DoesNotFit) {
             death.text.push_str(": the guard had told it to end");
+            death.stopped = true;
         }
         Guarded {
             end,

@@ -51,7 +51,8 @@ fn recorder() {
         }
         warnings += usize::from(writer.flush().is_err());
     }
-    let death = Some(Death { code: None, signal: Some(9), kill: None, text: "killed".into() });
+    let death =
+        Some(Death { code: None, signal: Some(9), kill: None, text: "killed".into(), stopped: false });
     warnings += usize::from(writer.finish(&RunInfo { death: death.clone(), ..info() }).is_err());
     assert_eq!(warnings, 1);
     let recording = read(&folder).unwrap();

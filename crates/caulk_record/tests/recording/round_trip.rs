@@ -12,7 +12,8 @@ fn check(story: &[Vec<Item>]) {
     assert_eq!(running.problems, Vec::<String>::new());
     assert!(!running.info.complete);
     assert_is(&running, story);
-    let death = Some(Death { code: Some(1), signal: None, kill: None, text: "exited".into() });
+    let death =
+        Some(Death { code: Some(1), signal: None, kill: None, text: "exited".into(), stopped: false });
     let end = RunInfo { death, end_ns: Some(5), ..info() };
     writer.finish(&end).unwrap();
     let finished = read(&folder).unwrap();

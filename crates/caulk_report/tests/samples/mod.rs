@@ -209,5 +209,5 @@ pub(crate) fn run() -> Report {
 
 /// An end by exit code or signal.
 pub(crate) fn death(code: Option<i32>, signal: Option<i32>) -> Death {
-    Death { code, signal, kill: None, text: String::new() }
+    Death { code, signal, kill: None, text: String::new(), stopped: false }
 }
