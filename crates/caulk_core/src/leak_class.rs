@@ -146,6 +146,7 @@ classes! {
         ProfilerLeftOn "profiler-left-on" "a profiler or recorder collects events for the whole run",
     }
     RunTime {
+        CallsRecorded "calls-recorded" "a mock records every call with its arguments",
         NativeGrowth "native-growth" "memory grows that no Python object accounts for",
         AllocatorFragmentation "allocator-fragmentation" "memory in use is flat but the allocator cannot give pages back",
     }

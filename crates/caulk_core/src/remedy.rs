@@ -88,6 +88,9 @@ impl LeakClass {
                 "empty it when its metrics are computed, at the end of the validation"
             }
             Self::CleanupAsPlaster => "find what keeps the memory, and call this once per epoch at most",
+            Self::CallsRecorded => {
+                "call `mock.reset_mock()` after each step, or use a plain function or object that records nothing"
+            }
             Self::ProfilerLeftOn => "profile a few steps: a schedule, or `with` around them",
         }
     }

@@ -13,6 +13,11 @@ pub(crate) fn value_share(contents: &Contents) -> f64 {
     values as f64 / contents.bytes_per_element.max(1) as f64
 }
 
+/// Are these the calls that a `unittest.mock.Mock` records (`mock_calls`, `call_args_list`, `method_calls`)?
+fn records_calls(contents: &Contents) -> bool {
+    contents.element_types.first().is_some_and(|(name, _)| name == "unittest.mock._Call")
+}
+
 /// What decides a class.
 pub(crate) struct Signs<'a> {
     pub(crate) process: &'a Process<'a>,
@@ -112,7 +117,7 @@ impl Signs<'_> {
         if self.kind == ContainerKind::Graph {
             return Some(self.graph_class(carried));
         }
-        if self.has(&Trait::Graph) {
+        if self.has(&Trait::Graph) && !self.contents.is_some_and(records_calls) {
             return Some(if carried {
                 LeakClass::StateNotDetached
             } else if self.retains_graphs(|site| site.retain_graph || site.create_graph) {
@@ -130,6 +135,9 @@ impl Signs<'_> {
             let first = contents.element_types.first().map_or("", |(name, _)| name);
             ["generator", "coroutine", "async_generator", "frame"].contains(&first)
         };
+        if self.contents.is_some_and(records_calls) {
+            return Some(LeakClass::CallsRecorded);
+        }
         if self.contents.is_some_and(|contents| pins(contents) && !is_suspended(contents)) {
             return Some(LeakClass::ViewPinsStorage);
         }

@@ -687,3 +687,15 @@ def kept():
     let finding = run.traced(1, "second = plt", "kept").traced(1, "first = plt", "closed").finding();
     assert_eq!((finding.sites[0].line, finding.twins.len()), (10, 0), "{finding:#?}");
 }
+
+#[test]
+fn calls_that_a_mock_records_are_a_class_of_their_own() {
+    let recorder = || attribute(1, "trainer", "Trainer", "ious");
+    let calls = |name: &str| Contents {
+        element_types: vec![(name.into(), 8)],
+        ..elements(5 * MB / 2, &[Trait::Tensor])
+    };
+    let class = |name| leak().grown(ContainerKind::List, recorder(), calls(name), lengths()).finding().class;
+    assert_eq!(class("unittest.mock._Call"), LeakClass::CallsRecorded);
+    assert_ne!(class("tuple"), LeakClass::CallsRecorded);
+}
