@@ -38,7 +38,7 @@ pub use finding::{
 pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};
 pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
-pub use note::Note;
+pub use note::{Note, NoteFact};
 pub use places::{first_places, rank};
 pub use problem::Problem;
 pub use quote::{git_name, is_command, no_command, shown_name, steers, without_marks, written_out};

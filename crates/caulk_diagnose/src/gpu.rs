@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::Boundary;
-use caulk_core::{Bytes, GpuPart, GpuSample, GpuUse, LimitKind, ProcessRef, Recording, Slowed};
+use caulk_core::wire::{Boundary, NoteCode};
+use caulk_core::{Bytes, GpuPart, GpuSample, GpuUse, LimitKind, Note, ProcessRef, Recording, Slowed};
 
 use crate::process::Process;
 
@@ -115,8 +115,12 @@ fn cached(recording: &Recording, pid: u32) -> u64 {
 }
 
 /// A line for people about each device.
-pub(crate) fn of_devices(devices: &[GpuUse]) -> Vec<String> {
-    devices.iter().map(line).collect()
+pub(crate) fn of_devices(devices: &[GpuUse]) -> Vec<Note> {
+    let note = |gpu: &GpuUse| {
+        let note = Note::new(NoteCode::GpuDevice, line(gpu)).with("device", u64::from(gpu.device));
+        note.with("peak_bytes", gpu.peak_bytes).with("total_bytes", gpu.total_bytes)
+    };
+    devices.iter().map(note).collect()
 }
 
 fn line(gpu: &GpuUse) -> String {
@@ -151,31 +155,33 @@ fn own(parts: &[GpuPart]) -> String {
 }
 
 /// Lines for people about the allocator of one process; none without a GPU.
-pub(crate) fn notes(process: &Process<'_>) -> Vec<String> {
+pub(crate) fn notes(process: &Process<'_>) -> Vec<Note> {
     let Some(last) = process.boundaries.last() else { return Vec::new() };
     gaps(last).into_iter().chain(retries(last)).collect()
 }
 
-fn gaps(last: &Boundary) -> Option<String> {
+fn gaps(last: &Boundary) -> Option<Note> {
     let (gaps, reserved) = (last.cuda_inactive_bytes, last.cuda_reserved_bytes);
     (gaps >= GAPS && gaps as f64 >= PART * reserved as f64).then(|| {
-        format!(
+        let text = format!(
             "{} of {} that torch has reserved on the GPU lie in gaps between blocks in use: no leak, but no room for large \
              tensors either. `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most gaps",
             Bytes(gaps),
             Bytes(reserved)
-        )
+        );
+        Note::new(NoteCode::GpuAllocator, text).with("gaps_bytes", gaps).with("reserved_bytes", reserved)
     })
 }
 
-fn retries(last: &Boundary) -> Option<String> {
+fn retries(last: &Boundary) -> Option<Note> {
     let times = match last.cuda_retries {
         0 => return None,
         1 => "once".to_owned(),
         number => format!("{number} times"),
     };
-    Some(format!(
+    let text = format!(
         "the GPU's memory was full {times}: torch emptied its caches and tried again, which costs time, and fails once \
          nothing is left in them"
-    ))
+    );
+    Some(Note::new(NoteCode::GpuAllocator, text).with("times", last.cuda_retries))
 }

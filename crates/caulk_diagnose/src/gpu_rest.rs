@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::{Bytes, Recording};
+use caulk_core::wire::NoteCode;
+use caulk_core::{Bytes, Note, Recording};
 
 use crate::process::Process;
 
@@ -13,7 +14,7 @@ const FEWEST: usize = 8;
 const LEAST: u64 = 256 << 20;
 
 /// A line for people where it has grown.
-pub(crate) fn note(recording: &Recording, process: &Process<'_>) -> Option<String> {
+pub(crate) fn note(recording: &Recording, process: &Process<'_>) -> Option<Note> {
     let rest = looks(recording, process);
     if rest.len() < FEWEST {
         return None;
@@ -23,13 +24,17 @@ pub(crate) fn note(recording: &Recording, process: &Process<'_>) -> Option<Strin
     let early = *rest[quarter..2 * quarter].iter().max()?;
     let late = *rest[rest.len() - quarter..].iter().min()?;
     (late >= early + LEAST).then(|| {
-        format!(
+        let text = format!(
             "on the GPU something else than torch's allocator took more and more: {} of process {} early on, {} at the end, by \
              the driver's count. Another library, communication buffers or captured graphs do that; no Python object shows it",
             Bytes(early),
             process.record.pid,
             Bytes(late)
-        )
+        );
+        Note::new(NoteCode::GpuRest, text)
+            .with("pid", u64::from(process.record.pid))
+            .with("early_bytes", early)
+            .with("late_bytes", late)
     })
 }
 

@@ -1,7 +1,7 @@
 //! The whole tree, seen from outside: for programs that no agent could look into, or that never gave it the occasion.
 
-use caulk_core::wire::{Boundary, Unit};
-use caulk_core::{ProcessRef, Recording, Series, State, Verdict};
+use caulk_core::wire::{Boundary, NoteCode, Unit};
+use caulk_core::{Note, ProcessRef, Recording, Series, State, Verdict};
 use caulk_growth::Point;
 
 use crate::baselines::{Baselines, open};
@@ -51,21 +51,19 @@ pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Optio
 }
 
 /// Why there is nothing but that, and what would change it.
-pub(crate) fn note(verdict: &Verdict, processes: &[Process<'_>]) -> Option<String> {
+pub(crate) fn note(verdict: &Verdict, processes: &[Process<'_>]) -> Option<Note> {
     let open = matches!(verdict.state, State::Grows | State::Undecided);
     let inside = processes.iter().any(|process| process.hello.is_some());
     let unit = |boundary: &&Boundary| matches!(boundary.unit, Unit::Epoch | Unit::Steps);
     if open && inside && processes.iter().any(|process| process.boundaries.iter().any(unit)) {
         let few = "memory was judged from outside alone, so that no line can be named: too few of the program's steps and epochs were \
                    read";
-        return Some(few.into());
+        return Some(Note::new(NoteCode::GrowsOutside, few));
     }
-    (open && inside).then(|| {
-        "memory was seen from outside alone, so that no line can be named: no optimizer stepped, no backward pass ran, \
+    let nothing = "memory was seen from outside alone, so that no line can be named: no optimizer stepped, no backward pass ran, \
          and what tells the time in other programs, Python's collector and the heap sampler, ran too rarely. With `import caulk` and `caulk.step()` in \
-         the program's main loop caulk looks inside"
-            .into()
-    })
+         the program's main loop caulk looks inside";
+    (open && inside).then(|| Note::new(NoteCode::GrowsOutside, nothing))
 }
 
 fn seconds(recording: &Recording, time_ns: u64) -> f64 {

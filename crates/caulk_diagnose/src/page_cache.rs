@@ -1,13 +1,14 @@
 //! Files that were read: they are charged to the control group, whose figure then rises without a leak.
 
-use caulk_core::{Bytes, Recording};
+use caulk_core::wire::NoteCode;
+use caulk_core::{Bytes, Note, Recording};
 
 /// Page cache gained that is worth a word, in bytes, and its part of what the group has gained.
 const WORTH: u64 = 256 << 20;
 const PART: f64 = 0.5;
 
 /// What of the control group's rise is page cache, where that is most of it.
-pub(crate) fn note(recording: &Recording) -> Option<String> {
+pub(crate) fn note(recording: &Recording) -> Option<Note> {
     recording.info.limits.cgroup_bytes?;
     // The statistics are not read at every look.
     let mut looks = recording.system.iter().filter_map(|look| look.cgroup_bytes.zip(look.cgroup_cache_bytes));
@@ -15,12 +16,13 @@ pub(crate) fn note(recording: &Recording) -> Option<String> {
     let (all, cache) = looks.next_back()?;
     let (all, cache) = (all.saturating_sub(all_before), cache.saturating_sub(cache_before));
     (cache >= WORTH && cache as f64 >= PART * all as f64).then(|| {
-        format!(
+        let text = format!(
             "the control group's memory rose by {}, of which {} are page cache, files that were read or written: the \
              kernel takes it back before it kills, and it is no leak",
             Bytes(all.max(cache)),
             Bytes(cache)
-        )
+        );
+        Note::new(NoteCode::PageCache, text).with("bytes", all.max(cache)).with("cache_bytes", cache)
     })
 }
 
@@ -38,7 +40,7 @@ mod tests {
         };
         let mut recording = Recording { system: looks.map(look).into(), ..Recording::default() };
         recording.info.limits.cgroup_bytes = Some(8 << 30);
-        note(&recording)
+        note(&recording).map(|note| note.text)
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         claims.push(claim);
         diagnosis.verdicts.extend(verdict);
     }
-    diagnosis.notes.extend(coded(NoteCode::Ranks, ranks::notes(&parts)));
+    diagnosis.notes.extend(ranks::notes(&parts));
     let known = OnceCell::new();
     let patterns = || known.get_or_init(|| sources.patterns(&files_of(&processes))).as_slice();
     for Part { process, judged, mut findings, told, .. } in parts {
@@ -65,19 +65,19 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         share::share_out(&judged, &mut findings);
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
-        diagnosis.notes.extend(coded(NoteCode::GpuRest, gpu_rest::note(recording, process)));
+        diagnosis.notes.extend(gpu_rest::note(recording, process));
         let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
         diagnosis.verdicts.extend(judged.told(within).into_iter().filter(|_| told));
         claims.extend(findings);
     }
     if let Some(verdict) = outside::of_tree(recording, &processes) {
-        diagnosis.notes.extend(coded(NoteCode::GrowsOutside, outside::note(&verdict, &processes)));
+        diagnosis.notes.extend(outside::note(&verdict, &processes));
         diagnosis.verdicts.push(verdict);
     }
-    diagnosis.notes.extend(coded(NoteCode::PageCache, page_cache::note(recording)));
-    diagnosis.notes.extend(coded(NoteCode::ShmFiles, shm_files::note(recording)));
+    diagnosis.notes.extend(page_cache::note(recording));
+    diagnosis.notes.extend(shm_files::note(recording));
     diagnosis.gpus = gpu::devices(recording);
-    diagnosis.notes.extend(coded(NoteCode::GpuDevice, gpu::of_devices(&diagnosis.gpus)));
+    diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
     claims.extend(left::findings(recording));
     if unexplained || claims.iter().any(Claim::weighs) {
         let of_many_lines = |claim: &Claim| resources::are_of_several_kinds(&processes, claim);
@@ -93,7 +93,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         }
     }
     diagnosis.findings = settle::findings(claims);
-    diagnosis.notes.extend(coded(NoteCode::OtherVersion, unknown::note(&processes)));
+    diagnosis.notes.extend(unknown::note(&processes));
     diagnosis.notes.dedup();
     diagnosis
 }
@@ -191,11 +191,6 @@ fn demote(findings: &mut [Claim], which: fn(&Claim) -> bool) {
     findings.iter_mut().filter(|finding| which(finding)).for_each(|finding| finding.yields = true);
 }
 
-/// Notes about one thing.
-fn coded(code: NoteCode, texts: impl IntoIterator<Item = String>) -> impl Iterator<Item = Note> {
-    texts.into_iter().map(move |text| Note::new(code.clone(), text))
-}
-
 fn notes(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> Vec<Note> {
     // A watch that was refused once is no matter where another one has seen lines.
     let refused = |note: &Said| note.code == NoteCode::TraceRefused && !process.hits.is_empty();
@@ -203,10 +198,13 @@ fn notes(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> Vec<Note
     let mut notes: Vec<Note> = told.map(|&note| note.into()).collect();
     let cannot_look = process.notes.iter().any(|note| note.code.stops_censuses());
     if is_unexplained(judged, findings) && !cannot_look {
-        notes.push(Note::new(NoteCode::Unexplained, unexplained(process, judged, findings)));
+        let note = Note::new(NoteCode::Unexplained, unexplained(process, judged, findings));
+        notes.push(
+            note.with("censuses", process.censuses() as u64).with("followed", process.ids().len() as u64),
+        );
     }
-    notes.extend(coded(NoteCode::AllocatorKeeps, retention::note(process, findings)));
-    notes.extend(coded(NoteCode::GpuAllocator, gpu::notes(process)));
+    notes.extend(retention::note(process, findings));
+    notes.extend(gpu::notes(process));
     notes
 }
 

@@ -1,6 +1,7 @@
 //! Ranks of a distributed job do the same work: one whose memory moves otherwise does something that the others do not.
 
-use caulk_core::{Bytes, Role, Series, State, Verdict};
+use caulk_core::wire::NoteCode;
+use caulk_core::{Bytes, Note, Role, Series, State, Verdict};
 
 use crate::part::Part;
 use crate::units::unit_name;
@@ -11,13 +12,13 @@ const FAR: f64 = 3.0;
 const NAMED: usize = 4;
 
 /// A line for people about each kind of memory; none where there are fewer than two ranks.
-pub(crate) fn notes(parts: &[Part<'_>]) -> Vec<String> {
+pub(crate) fn notes(parts: &[Part<'_>]) -> Vec<Note> {
     let ranks: Vec<&Part<'_>> = parts.iter().filter(|part| part.process.record.role == Role::Rank).collect();
     let host = [Series::InUse, Series::Rss].map(|series| compared(&ranks, series));
     host.into_iter().flatten().take(1).chain(compared(&ranks, Series::CudaAllocated)).collect()
 }
 
-fn compared(ranks: &[&Part<'_>], series: Series) -> Option<String> {
+fn compared(ranks: &[&Part<'_>], series: Series) -> Option<Note> {
     let mut verdicts: Vec<(u32, &Verdict)> = ranks
         .iter()
         .filter_map(|part| Some((part.process.record.index, part.judged.series(series)?)))
@@ -25,7 +26,11 @@ fn compared(ranks: &[&Part<'_>], series: Series) -> Option<String> {
     verdicts.sort_by_key(|(rank, _)| *rank);
     let unit = verdicts.first()?.1.unit;
     verdicts.retain(|(_, verdict)| verdict.unit == unit);
-    (verdicts.len() > 1).then(|| told(&verdicts))
+    (verdicts.len() > 1).then(|| {
+        let note = Note::new(NoteCode::Ranks, told(&verdicts)).with("ranks", verdicts.len() as u64);
+        let outliers: Vec<String> = outliers(&verdicts).iter().map(ToString::to_string).collect();
+        if outliers.is_empty() { note } else { note.with("outliers", outliers) }
+    })
 }
 
 /// Of two ranks or more.

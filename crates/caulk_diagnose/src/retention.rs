@@ -1,8 +1,8 @@
 //! Resident memory that rises while what is in use does not: pages that an allocator keeps around blocks that stay. No leak.
 //! Where a little stays for certain and it is open whether it goes on, that is what keeps far more: the heap is in pieces.
 
-use caulk_core::wire::{Boundary, Trim};
-use caulk_core::{Between, Bytes, Cause, Evidence, Growth, LeakClass, Rate, Series, State};
+use caulk_core::wire::{Boundary, NoteCode, Trim};
+use caulk_core::{Between, Bytes, Cause, Evidence, Growth, LeakClass, Note, Rate, Series, State};
 
 use crate::baselines::Baselines;
 use crate::claim::{Claim, Standing, Witness};
@@ -142,7 +142,7 @@ fn trimmed(trim: &Trim) -> String {
 }
 
 /// What came of asking malloc for what it can give back, where no finding tells it.
-pub(crate) fn note(process: &Process<'_>, findings: &[Claim]) -> Option<String> {
+pub(crate) fn note(process: &Process<'_>, findings: &[Claim]) -> Option<Note> {
     let is_told = |finding: &Claim| finding.class == LeakClass::AllocatorFragmentation;
     if findings.iter().any(is_told) {
         return None;
@@ -150,5 +150,7 @@ pub(crate) fn note(process: &Process<'_>, findings: &[Claim]) -> Option<String> 
     let gained = |trim: &&&Trim| trim.before_bytes.saturating_sub(trim.after_bytes);
     let most = process.trims.iter().max_by_key(gained)?;
     let times = process.trims.len();
-    Some(format!("{}: the most of {times} times that it was asked", trimmed(most)))
+    let text = format!("{}: the most of {times} times that it was asked", trimmed(most));
+    let note = Note::new(NoteCode::AllocatorKeeps, text).with("times", times as u64);
+    Some(note.with("before_bytes", most.before_bytes).with("after_bytes", most.after_bytes))
 }

@@ -1,7 +1,7 @@
 //! Files in `/dev/shm`: they are memory, though no process has them mapped, and outlive who wrote them.
 
-use caulk_core::wire::Message;
-use caulk_core::{Bytes, Recording};
+use caulk_core::wire::{Message, NoteCode};
+use caulk_core::{Bytes, Note, Recording};
 
 use crate::units::median;
 
@@ -11,7 +11,7 @@ const WORTH: f64 = 32.0 * 1024.0 * 1024.0;
 const PARTS: usize = 4;
 
 /// What was taken in `/dev/shm` more and more, beside what processes of the run have mapped more of.
-pub(crate) fn note(recording: &Recording) -> Option<String> {
+pub(crate) fn note(recording: &Recording) -> Option<Note> {
     let taken: Vec<f64> =
         recording.system.iter().filter_map(|look| Some(look.shm_used_bytes? as f64)).collect();
     let parts: Vec<f64> =
@@ -21,11 +21,12 @@ pub(crate) fn note(recording: &Recording) -> Option<String> {
     let gained =
         taken.iter().fold(0.0, |most: f64, look| most.max(*look)) - taken.first()? - mapped(recording);
     (rises && gained >= WORTH).then(|| {
-        format!(
+        let text = format!(
             "/dev/shm took {} more and more while this ran, beside what the run's processes have mapped: files there are \
              memory until they are deleted, and may be another program's; `ls -lt /dev/shm` shows them",
             Bytes(gained as u64)
-        )
+        );
+        Note::new(NoteCode::ShmFiles, text).with("bytes", gained)
     })
 }
 
@@ -64,6 +65,7 @@ mod tests {
             processes: vec![ProcessRecord { pid: 7, ..ProcessRecord::default() }],
             ..Recording::default()
         })
+        .map(|note| note.text)
     }
 
     #[test]

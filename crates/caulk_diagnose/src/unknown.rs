@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use caulk_core::Note;
 use caulk_core::wire::{NoteCode, Trait};
 
 use crate::process::Process;
@@ -10,7 +11,7 @@ use crate::process::Process;
 const LISTED: usize = 4;
 
 /// A line about all of them; none where everything is known.
-pub(crate) fn note(processes: &[Process<'_>]) -> Option<String> {
+pub(crate) fn note(processes: &[Process<'_>]) -> Option<Note> {
     let looks = processes.iter().flat_map(|process| process.contents.values()).flatten();
     let traits = looks.flat_map(|look| &look.traits).filter_map(|fact| match fact {
         Trait::Unknown(name) => Some(name.as_str()),
@@ -23,9 +24,11 @@ pub(crate) fn note(processes: &[Process<'_>]) -> Option<String> {
     let names: BTreeSet<&str> = traits.chain(codes).collect();
     let listed: Vec<String> = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
     (!names.is_empty()).then(|| {
-        format!(
+        let text = format!(
             "another version of caulk has recorded what this one does not know ({}); `caulk report` of that version shows it",
             listed.join(", ")
-        )
+        );
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        Note::new(NoteCode::OtherVersion, text).with("names", names)
     })
 }

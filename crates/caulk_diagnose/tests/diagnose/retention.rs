@@ -53,7 +53,9 @@ fn what_malloc_gives_back_when_asked_is_told_with_a_finding_or_without() {
         |boundary, after_bytes| Trim { boundary, before_bytes: 700 * MB, after_bytes, cost_ns: 2_000_000 };
     let level = run(|_, _| {}).say(trim(4, 500 * MB)).say(trim(8, 690 * MB));
     let note = "`malloc_trim(0)` took resident memory from 700 MB to 500 MB, in 2 ms: the most of 2 times that it was asked";
-    assert_eq!(level.diagnose().notes, [Note::new(NoteCode::AllocatorKeeps, note)]);
+    let note = Note::new(NoteCode::AllocatorKeeps, note).with("times", 2_u64);
+    let note = note.with("before_bytes", 700 * MB).with("after_bytes", 500 * MB);
+    assert_eq!(level.diagnose().notes, [note]);
     let keeps = run(|epoch, boundary| {
         boundary.rss_bytes += epoch * 10 * MB;
         boundary.malloc_free_bytes = epoch * 9 * MB;
