@@ -26,7 +26,7 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of this workspace, in order of names.
-const LAYERS: [(&str, Layer); 19] = [
+const LAYERS: [(&str, Layer); 20] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
@@ -36,6 +36,7 @@ const LAYERS: [(&str, Layer); 19] = [
     ("caulk_doctor", Layer::Engine),
     ("caulk_growth", Layer::Engine),
     ("caulk_guard", Layer::Engine),
+    ("caulk_html", Layer::Engine),
     ("caulk_plan", Layer::Engine),
     ("caulk_preload", Layer::InProcess),
     ("caulk_python", Layer::Engine),
@@ -80,10 +81,10 @@ impl Layer {
             Self::Core => matches!(name, "schemars" | "serde"),
             Self::Engine => {
                 // `stacker`: room for recursion over deeply nested source. `toml`: models and tables, as text.
-                // `sha2`: what random numbers are keyed by.
+                // `sha2`: what random numbers are keyed by, and which script a page may run. `maud`: markup.
                 matches!(
                     name,
-                    "rustc-hash" | "schemars" | "serde" | "sha2" | "stacker" | "thiserror" | "toml"
+                    "maud" | "rustc-hash" | "schemars" | "serde" | "sha2" | "stacker" | "thiserror" | "toml"
                 ) || name.starts_with("ruff_")
                     || name.starts_with("salsa")
             }
