@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::NoteCode;
 use caulk_core::{Comparison, Finding, HeapTotal, LineUse, Note, Recording, RunInfo, StackUse};
 use caulk_diagnose::Sources;
-use caulk_report::{Excerpts, Report};
+use caulk_report::{Details, Excerpts, Report};
 use jiff::Timestamp;
 
 use crate::recorder::Recorded;
@@ -17,6 +17,8 @@ use crate::{lives, summary};
 
 /// Longest file that is shown line by line.
 const MOST_LINES: u32 = 20_000;
+/// Lines of the heap whose source a page may show.
+const MOST_ROWS: usize = 200;
 
 /// Reads and judges the run in `folder`, with the lives that followed the first one.
 ///
@@ -41,7 +43,7 @@ pub(crate) fn ended(lives: Vec<Recorded>) -> anyhow::Result<Report> {
     let mut reports: Vec<Report> = Vec::new();
     for recorded in lives {
         match recorded {
-            Recorded::Memory(recording) => reports.push(judged(*recording, None)),
+            Recorded::Memory(recording) => reports.push(judged(&recording, None)),
             Recorded::Folder(folder) => match (life(&folder), reports.first_mut()) {
                 (Ok(report), _) => reports.push(report),
                 (Err(error), Some(first)) => {
@@ -70,13 +72,42 @@ pub(crate) fn judged_life(folder: &Utf8Path) -> anyhow::Result<usize> {
 /// # Errors
 /// As [`report`].
 pub(crate) fn life(folder: &Utf8Path) -> anyhow::Result<Report> {
-    Ok(judged(caulk_record::read(folder)?, Some(folder)))
+    Ok(judged(&caulk_record::read(folder)?, Some(folder)))
 }
 
-fn judged(recording: Recording, folder: Option<&Utf8Path>) -> Report {
-    let summary = summary::of(&recording);
+/// The page of one life for a browser, and all that goes into it.
+///
+/// # Errors
+/// As [`report`].
+pub(crate) fn page(folder: &Utf8Path, whole: Option<Report>, with_source: bool) -> anyhow::Result<String> {
+    let recording = caulk_record::read(folder)?;
     let sources = Disk::new(&recording.info.target.directory);
-    let diagnosis = caulk_diagnose::diagnose(&recording, &sources);
+    let lines = caulk_diagnose::lines(&recording, &sources);
+    let stacks = caulk_diagnose::stacks(&recording, &sources);
+    // A run that ended before its second census has none to compare.
+    let changes = caulk_diagnose::compare(&recording, &sources, None, None).unwrap_or_default();
+    let mut excerpts = Excerpts::default();
+    for row in lines.iter().take(MOST_ROWS).filter(|_| with_source) {
+        for (line, text) in sources.lines(&row.file, &BTreeSet::from([row.line])) {
+            excerpts.insert(&row.file, line, &text);
+        }
+    }
+    let report = whole.unwrap_or_else(|| judged(&recording, Some(folder)));
+    let details = Details {
+        recording: &recording,
+        lines: &lines,
+        stacks: &stacks,
+        changes: &changes,
+        excerpts: &excerpts,
+        with_source,
+    };
+    Ok(caulk_report::html(&report, &details))
+}
+
+fn judged(recording: &Recording, folder: Option<&Utf8Path>) -> Report {
+    let summary = summary::of(recording);
+    let sources = Disk::new(&recording.info.target.directory);
+    let diagnosis = caulk_diagnose::diagnose(recording, &sources);
     let running = runs(&recording.info);
     let mut notes = recording.info.notes.clone();
     notes.extend(diagnosis.notes);
@@ -89,17 +120,17 @@ fn judged(recording: Recording, folder: Option<&Utf8Path>) -> Report {
     notes.extend(edited(&sources, &diagnosis.findings, &recording.info));
     Report {
         command: "run".into(),
-        ending: caulk_diagnose::ending(&recording),
+        ending: caulk_diagnose::ending(recording),
         running,
         folder: folder.map(short).unwrap_or_default(),
         verdicts: diagnosis.verdicts,
         findings: diagnosis.findings,
         gpus: diagnosis.gpus,
         notes,
-        problems: recording.problems,
+        problems: recording.problems.clone(),
         summary,
         excerpts,
-        info: recording.info,
+        info: recording.info.clone(),
         lives: Vec::new(),
     }
 }

@@ -81,6 +81,8 @@ Examples:
   caulk report .caulk/runs/20261121-101500-train --format json --output leak.json
   caulk report --lines=train.py         what each line of train.py holds, native memory included
   caulk report --flame heap.html        the same by stack, as a picture for a browser
+  caulk report --html leak.html         everything on one page for a browser, to send or to keep
+  caulk report --html leak.html --no-source   the same without a line of your code
   caulk report --from 2 --to 8          what has changed between the beginnings of two epochs
 
 It also works on a run that is still going on, and on one whose supervisor was killed.";
@@ -257,6 +259,18 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_hint = ValueHint::FilePath,
           conflicts_with_all = ["lines", "format", "output"])]
     pub(crate) flame: Option<Utf8PathBuf>,
+
+    /// Write the whole report as a page for a browser to FILE [default: RUN.html]
+    ///
+    /// One file of at most 400 KB that loads nothing from anywhere: memory over time, the forecast, every finding with its
+    /// holder and its fix, the heap by stack and by line, the census, all processes. A file that exists is replaced at once.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["lines", "flame", "from", "to", "format", "output", "full"])]
+    pub(crate) html: Option<Utf8PathBuf>,
+
+    /// Leave source lines and edits out of the page; names of files, functions and variables stay
+    #[arg(long, requires = "html")]
+    pub(crate) no_source: bool,
 
     /// Of a run that the guard has started again, show life N alone [default: all lives; with --lines, --flame, --from and
     /// --to the one by which the report judges memory]

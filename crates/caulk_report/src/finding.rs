@@ -206,12 +206,7 @@ impl<'a> From<&'a Finding> for Title<'a> {
 pub(crate) fn title(page: &mut Page, finding: &Title<'_>) {
     let (tone, severity) = severity(finding.severity);
     let message = or_summary(finding.class, &finding.message);
-    let sure = match finding.confidence {
-        Confidence::Proved => "proved",
-        Confidence::Likely => "likely",
-        Confidence::Suspected => "suspected",
-    };
-    let text = format!("{message} ({sure})");
+    let text = format!("{message} ({})", sure(finding.confidence));
     let strong = if finding.severity == Severity::Info { Tone::Plain } else { Tone::Strong };
     let head = format!("{severity}[{}]: ", finding.class);
     // The class may be half a line long, so the message is wrapped below the severity, not below its own start.
@@ -228,7 +223,15 @@ pub(crate) fn title(page: &mut Page, finding: &Title<'_>) {
     }
 }
 
-const fn severity(severity: Severity) -> (Tone, &'static str) {
+pub(crate) const fn sure(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Proved => "proved",
+        Confidence::Likely => "likely",
+        Confidence::Suspected => "suspected",
+    }
+}
+
+pub(crate) const fn severity(severity: Severity) -> (Tone, &'static str) {
     match severity {
         Severity::Error => (Tone::Bad, "error"),
         Severity::Warning => (Tone::Warn, "warning"),
@@ -237,11 +240,11 @@ const fn severity(severity: Severity) -> (Tone, &'static str) {
 }
 
 /// What is wrong: in the finding's own words, else in those of its class.
-fn or_summary(class: LeakClass, message: &str) -> &str {
+pub(crate) fn or_summary(class: LeakClass, message: &str) -> &str {
     if message.is_empty() { class.summary() } else { message.trim_end_matches('.') }
 }
 
-fn place(site: &Site) -> String {
+pub(crate) fn place(site: &Site) -> String {
     let cell = site.cell.map_or(String::new(), |cell| format!(" cell {cell}"));
     let function = match site.function.as_str() {
         "" | "<module>" => String::new(),
@@ -337,11 +340,11 @@ fn find_word(text: &str, name: &str) -> Option<usize> {
 }
 
 /// What is counted.
-fn noun(finding: &Finding) -> &'static str {
+pub(crate) fn noun(finding: &Finding) -> &'static str {
     if finding.holder_path.last().is_some_and(|kind| kind == "graph") { "node" } else { "element" }
 }
 
-fn rate(growth: &Growth, noun: &str) -> String {
+pub(crate) fn rate(growth: &Growth, noun: &str) -> String {
     let per = Per::of(growth.unit);
     let mut parts = Vec::new();
     if growth.bytes_per_unit > 0.0 {
@@ -372,7 +375,7 @@ fn rate(growth: &Growth, noun: &str) -> String {
     parts.join("; ")
 }
 
-fn pinned(finding: &Finding) -> Option<String> {
+pub(crate) fn pinned(finding: &Finding) -> Option<String> {
     let pinned = finding.pinned.as_ref()?;
     let mut parts = Vec::new();
     if pinned.saved_bytes > 0 || pinned.graph_nodes > 0 {
@@ -414,7 +417,7 @@ fn graphs(pinned: &Pinned) -> String {
 }
 
 /// The forward lines that made what is pinned.
-fn made_at(finding: &Finding) -> Option<String> {
+pub(crate) fn made_at(finding: &Finding) -> Option<String> {
     let made = &finding.pinned.as_ref()?.made_at;
     let line =
         |made: &MadeAt| format!("{}:{} in `{}` ({})", made.file, made.line, made.function, Bytes(made.bytes));

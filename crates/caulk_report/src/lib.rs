@@ -17,6 +17,7 @@ mod findings;
 mod flame;
 mod format;
 mod headline;
+mod html;
 mod json;
 mod life;
 mod lines;
@@ -38,6 +39,7 @@ pub use evidence::evidence_text;
 pub use excerpt::Excerpts;
 pub use flame::flame_html;
 pub use format::{Format, check_in, run_in};
+pub use html::{Details, html};
 pub use json::json;
 #[cfg(feature = "schema")]
 pub use json::schema;

@@ -26,6 +26,9 @@ pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
     if let Some(file) = &args.flame {
         return flame(folder.as_ref().unwrap_or(&run), name, file);
     }
+    if let Some(file) = &args.html {
+        return html(&run, folder.as_deref(), args, printer, file);
+    }
     let life = folder.as_deref().unwrap_or(&run);
     let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
     let options = TextOptions { full: args.full, ..options };
@@ -89,6 +92,33 @@ fn flame(folder: &Utf8Path, name: &str, file: &Utf8Path) -> anyhow::Result<i32> 
     let standard = Utf8PathBuf::from(format!("{name}.flame.html"));
     let file = if file.as_str().is_empty() { &standard } else { file };
     files::write(file, caulk_report::flame_html(&assemble::stacks(folder)?, name))?;
+    printer::data(&format!("{file}\n")).context("failed to write to standard output")?;
+    Ok(exit::SUCCESS)
+}
+
+/// Writes the page and prints its name. Of several lives it draws the one by which the report judges memory.
+fn html(
+    run: &Utf8Path,
+    life: Option<&Utf8Path>,
+    args: &ReportArgs,
+    printer: Printer,
+    file: &Utf8Path,
+) -> anyhow::Result<i32> {
+    let standard = Utf8PathBuf::from(format!("{}.html", run.file_name().unwrap_or("run")));
+    let file = if file.as_str().is_empty() { &standard } else { file };
+    let page = match life {
+        Some(life) => assemble::page(life, None, !args.no_source)?,
+        None if lives::count(run) == 1 => assemble::page(run, None, !args.no_source)?,
+        None => {
+            let number = assemble::judged_life(run)?;
+            printer.note(&format!(
+                "the page draws life {number} of {}; --life N draws another",
+                lives::count(run)
+            ));
+            assemble::page(&lives::folder(run, number), Some(assemble::report(run)?), !args.no_source)?
+        }
+    };
+    files::write(file, page)?;
     printer::data(&format!("{file}\n")).context("failed to write to standard output")?;
     Ok(exit::SUCCESS)
 }
