@@ -17,18 +17,20 @@ const LIBRARIES: [(&str, &str); 4] = [
 ];
 
 /// Program, by its name or where Debian has it, and Debian's package of it.
-const PROGRAMS: [(&str, &str); 4] =
-    [("/usr/bin/python3", "python3"), ("c++", "g++"), ("musl-gcc", "musl-tools"), ("valgrind", "valgrind")];
+const PROGRAMS: [(&str, &str); 5] = [
+    ("/usr/bin/python3", "python3"),
+    ("c++", "g++"),
+    ("chromium", "chromium"),
+    ("musl-gcc", "musl-tools"),
+    ("valgrind", "valgrind"),
+];
 
-/// The same for what is large.
-const LARGE: [(&str, &str); 1] = [("chromium", "chromium")];
-
-/// Tries to have them all; `full`: also what is large. The tests report what they left out.
-pub(crate) fn prepare(full: bool) {
+/// Tries to have them all. The tests report what they left out.
+pub(crate) fn prepare() {
     let known = Cmd::new(loader_cache()).arg("-p").read().unwrap_or_default();
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    let missing: Vec<_> = missing(&known, &folders, full).collect();
+    let missing: Vec<_> = missing(&known, &folders).collect();
     if missing.is_empty() {
         return;
     }
@@ -43,14 +45,13 @@ fn loader_cache() -> &'static str {
     if Path::new("/sbin/ldconfig").is_file() { "/sbin/ldconfig" } else { "ldconfig" }
 }
 
-fn missing(known: &str, folders: &[PathBuf], full: bool) -> impl Iterator<Item = &'static str> {
+fn missing(known: &str, folders: &[PathBuf]) -> impl Iterator<Item = &'static str> {
     let has_library = |library: &str| known.split_whitespace().any(|word| word == library);
     // A name that is a whole path stays one behind whatever folder.
     let has_program = |program: &str| folders.iter().any(|folder| folder.join(program).is_file());
     let libraries = LIBRARIES.into_iter().filter(move |(library, _)| !has_library(library));
-    let large = if full { &LARGE[..] } else { &[] };
-    let programs = PROGRAMS.iter().chain(large).filter(move |(program, _)| !has_program(program));
-    libraries.chain(programs.copied()).map(|(_, package)| package)
+    let programs = PROGRAMS.into_iter().filter(move |(program, _)| !has_program(program));
+    libraries.chain(programs).map(|(_, package)| package)
 }
 
 #[cfg(test)]
@@ -66,8 +67,7 @@ mod tests {
             std::fs::write(folder.path().join(program), "").unwrap();
         }
         let folders = [folder.path().to_owned()];
-        let missing: Vec<_> =
-            missing(known, &folders, false).filter(|package| *package != "python3").collect();
-        assert_eq!(missing, ["libtcmalloc-minimal4", "libmimalloc2.0", "libomp5", "musl-tools"]);
+        let missing: Vec<_> = missing(known, &folders).filter(|package| *package != "python3").collect();
+        assert_eq!(missing, ["libtcmalloc-minimal4", "libmimalloc2.0", "libomp5", "chromium", "musl-tools"]);
     }
 }

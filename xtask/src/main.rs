@@ -1,6 +1,7 @@
 //! Automation of this workspace: `cargo xtask --help`.
 
 mod bench;
+mod browser;
 mod checker;
 mod circles;
 mod clips;

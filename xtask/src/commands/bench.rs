@@ -48,6 +48,8 @@ enum What {
     /// What calls of `import caulk` cost
     Api,
     Clips(ClipsArgs),
+    /// The page of a week-long run of 16 processes: size, time to make it, time until a browser has loaded it
+    Html,
 }
 
 /// Frames of videos: time, memory and which frames come, against other readers and full decoding
@@ -123,6 +125,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         What::Kinematics(args) => kinematics(workspace, args),
         What::Api => api(workspace),
         What::Clips(args) => videos(workspace, args),
+        What::Html => page(workspace),
     }
 }
 
@@ -242,6 +245,35 @@ fn api(workspace: &Workspace) -> anyhow::Result<()> {
         .folder(workspace.root())
         .run()
         .or_hint("a call costs more than it may", "the table above shows which")
+}
+
+/// Makes the page of a made-up run and opens it in a browser.
+fn page(workspace: &Workspace) -> anyhow::Result<()> {
+    let environment = develop::prepare(workspace, &Interpreter::default(), &[Packages::Dev], Build::Develop)?;
+    console::step("the page of a week-long run");
+    let page = workspace.path("target/week.html");
+    Cmd::cargo()
+        .args([
+            "run",
+            "--quiet",
+            "--profile",
+            "develop",
+            "--package",
+            "caulk_html",
+            "--example",
+            "week",
+            "--",
+        ])
+        .arg(&page)
+        .folder(workspace.root())
+        .run()
+        .or_hint("the page is too large, or takes too long to make", "the message above has the figures")?;
+    Cmd::new(environment.bin("python"))
+        .args(["xtask/src/bench/page.py"])
+        .arg(page)
+        .folder(workspace.root())
+        .run()
+        .or_hint("the page opens too slowly", "the message above has the figures")
 }
 
 fn videos(workspace: &Workspace, args: &ClipsArgs) -> anyhow::Result<()> {

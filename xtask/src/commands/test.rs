@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use crate::browser;
 use crate::clips;
 use crate::commands::develop::{self, Interpreter};
 use crate::console::{self, OrHint};
@@ -50,7 +51,7 @@ pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> 
 
 fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("Rust tests");
-    libraries::prepare(full);
+    libraries::prepare();
     let library = libpython::prepare()?;
     let cargo = || {
         let command = with_programs(Cmd::cargo().folder(workspace.root()), environment);
@@ -89,7 +90,12 @@ fn mangled(workspace: &Workspace) -> anyhow::Result<()> {
 fn python(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("Python tests: real trainings under caulk");
     let slowest = format!("--durations={}", slowest::SHOWN);
-    pytest(environment, full).args([slowest.as_str(), "python/tests"]).folder(workspace.root()).run().or_hint(
+    let tests = pytest(environment, full);
+    let tests = match browser::axe(workspace) {
+        Some(axe) => tests.env("TEST_AXE", axe),
+        None => tests,
+    };
+    tests.args([slowest.as_str(), "python/tests"]).folder(workspace.root()).run().or_hint(
         "Python tests failed",
         "run one alone with `.venv/bin/python -m pytest python/tests -k NAME`",
     )
