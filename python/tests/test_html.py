@@ -123,7 +123,9 @@ def look_around(browser: Browser) -> None:
     assert browser.value("document.querySelectorAll('[data-curve].off').length") == 1
     browser.value("document.querySelector('#lines th button').click()")
     assert browser.value("document.querySelector('#lines th').getAttribute('aria-sort')") == "descending"
-    seek = "(() => {{ const i = document.querySelector('{0}'); i.value = '{1}'; i.dispatchEvent(new Event('input')); }})()"
+    seek = (
+        "(() => {{ const i = document.querySelector('{0}'); i.value = '{1}'; i.dispatchEvent(new Event('input')); }})()"
+    )
     browser.value(seek.format("[data-search=lines]", "no such line"))
     assert browser.value("document.querySelectorAll('#lines tbody tr:not([hidden])').length") == 0
     browser.value(seek.format("[data-flame=search]", "gather"))

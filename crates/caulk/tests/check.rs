@@ -175,7 +175,8 @@ fn rules_explain_themselves() {
     place.caulk(&["rule", "graph"]).code(2).says("is a group of rules");
     place.caulk(&["rule", "native-growth"]).code(0).prints("`caulk run` finds it in a running program");
     place.caulk(&["check", "--select", "native-growth"]).code(2).says("is not a pattern of source");
-    assert_eq!(list["found_by_runs"][0]["name"], "native-growth");
+    let by_runs = list["found_by_runs"].as_array().expect("a list");
+    assert!(by_runs.iter().any(|class| class["name"] == "native-growth"), "{by_runs:?}");
     place.caulk(&["check", "--help"]).code(0).prints("[tool.caulk]");
 }
 

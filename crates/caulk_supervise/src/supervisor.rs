@@ -453,7 +453,7 @@ impl Supervisor<'_> {
     }
 
     fn note(&mut self, code: NoteCode, text: String) {
-        let note = Note { code, text };
+        let note = Note::new(code, text);
         if self.notes.len() < MOST_NOTES && !self.notes.contains(&note) {
             self.sink.note(&note);
             self.notes.push(note);
