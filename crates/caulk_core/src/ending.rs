@@ -23,7 +23,7 @@ pub enum EndingKind {
     CudaOutOfMemory,
     /// The kernel killed it because memory ran out: the likeliest reason of such a SIGKILL.
     OomKill,
-    /// The guard of caulk ended it below a limit.
+    /// caulk ended it: the guard, or after as many epochs as were asked for.
     StoppedByCaulk,
     /// How is not known.
     Unknown,

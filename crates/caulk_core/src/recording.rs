@@ -197,7 +197,7 @@ pub struct Death {
     pub kill: Option<Kill>,
     /// For people: by what this was told.
     pub text: String,
-    /// The guard ended it.
+    /// caulk ended it: the guard, or after as many epochs as were asked for.
     #[serde(default, skip_serializing_if = "is_false")]
     pub stopped: bool,
 }

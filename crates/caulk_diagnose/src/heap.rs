@@ -193,8 +193,8 @@ pub(crate) fn blamed(stack: &HeapStack) -> Option<&HeapFrame> {
     let blamed = own.or(stack.frames.first())?;
     // What a thread has borrowed was lent from within the hook in the backward pass.
     let borrowed = stack.flags & flags::BORROWED != 0;
-    let by_caulk = stack.frames.first().is_some_and(|frame| is_of_caulk(&frame.file));
-    (borrowed || !by_caulk).then_some(blamed)
+    let stopped = stack.frames.first().is_some_and(|frame| is_of_caulk(&frame.file));
+    (borrowed || !stopped).then_some(blamed)
 }
 
 /// Files of what caulk puts into the program, wherever it is installed.

@@ -26,6 +26,10 @@ pub(crate) fn end(report: &Report) -> Option<End> {
         };
         return Some(End { tone: Tone::Warn, sentence, detail: String::new() });
     };
+    if death.stopped {
+        let sentence = format!("caulk ended the program {after}: {}.", death.text);
+        return Some(End { tone: Tone::Plain, sentence, detail: String::new() });
+    }
     let (tone, sentence) = match (death.kill, death.signal, death.code) {
         (Some(Kill::Oom), None, code) => {
             let code =

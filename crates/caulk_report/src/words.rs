@@ -255,6 +255,7 @@ pub(crate) fn signal(number: i32) -> String {
 pub fn ending(info: &RunInfo, running: bool) -> String {
     match &info.death {
         None if running => "running".into(),
+        Some(Death { stopped: true, .. }) => "stopped by caulk".into(),
         Some(Death { kill: Some(Kill::Oom), .. }) => "out of memory".into(),
         Some(Death { kill: Some(Kill::ProbablyOom), .. }) => "out of memory?".into(),
         Some(Death { signal: Some(number), .. }) => signal(*number),

@@ -1,7 +1,7 @@
 //! Runs a command under the supervisor and writes what the sink is told to a file, one line each.
 //!
 //! `supervise LOG [key=value]... -- COMMAND...` with the keys `cgroup`, `package`, `runtime`, `sampler`,
-//! `progress`, `period_ms`.
+//! `progress`, `period_ms`, `epochs`.
 
 use std::env;
 use std::ffi::OsString;
@@ -96,6 +96,7 @@ fn main() {
                     _ => Progress::None,
                 }
             }
+            "epochs" => options.epochs = Some(value.parse().expect("a number")),
             "period_ms" => options.period = Duration::from_millis(value.parse().expect("a number")),
             _ => panic!("unknown key {key}"),
         }

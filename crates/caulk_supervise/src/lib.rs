@@ -32,6 +32,7 @@ mod signs;
 mod silence;
 mod sink;
 mod socket;
+mod stop;
 mod supervisor;
 mod surroundings;
 mod tree;

@@ -39,6 +39,8 @@ pub struct Options {
     pub progress: Progress,
     /// Memory that the user grants, in bytes: a limit for forecasts, not enforced.
     pub budget: Option<u64>,
+    /// Ends the program after so many whole epochs of the training process.
+    pub epochs: Option<u64>,
     /// Keeps the program below a budget.
     pub guard: Option<Guarding>,
     /// Settings for the agent, `key=value` joined by `;`; `package` is added.
@@ -65,6 +67,7 @@ impl Options {
             directory: None,
             progress: Progress::Auto,
             budget: None,
+            epochs: None,
             guard: None,
             agent_settings: String::new(),
             period: Duration::from_millis(250),

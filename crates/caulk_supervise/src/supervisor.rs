@@ -27,6 +27,7 @@ use crate::segments::Segments;
 use crate::signals::{Arrived, Signals};
 use crate::silence::Silence;
 use crate::socket::{Clients, Heard, Runtime};
+use crate::stop::Stop;
 use crate::surroundings::Surroundings;
 use crate::tree::Tree;
 use crate::witness::Witness;
@@ -85,6 +86,7 @@ struct Supervisor<'a> {
     /// How near memory is to its limits.
     approach: Approach,
     lines: Lines,
+    stop: Stop,
     guard: Option<Watch>,
     /// Of the guard, that the kernel enforces; removed at the end.
     #[expect(dead_code, reason = "kept for its end")]
@@ -143,6 +145,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         board,
         approach: Approach::default(),
         lines: Lines::new(options.progress),
+        stop: Stop::after(options.epochs),
         guard,
         limit,
         silence: Silence::default(),
@@ -195,6 +198,9 @@ impl Supervisor<'_> {
                 self.release_heaps(now);
             }
             self.keep_guard(now);
+            if self.stop.is_overdue(now) {
+                self.send_to_training(Signal::KILL);
+            }
             let ready = self.wait();
             if ready.clients.contains(&true) || ready.listener {
                 self.listen(&ready, clock::now_ns());
@@ -273,10 +279,12 @@ impl Supervisor<'_> {
                 self.note(NoteCode::OtherVersion, text);
             }
         }
+        let mut ends = false;
         if let Message::Boundary(boundary) = &message
             && self.speaks_for_the_run(pid)
         {
             self.lines.boundary(pid, boundary, now, || self.surroundings.rooms());
+            ends = self.stop.hear(boundary, now);
         }
         if matches!(&message, Message::Boundary(boundary) if boundary.cuda_reserved_bytes > 0) {
             self.gpus.are_used();
@@ -292,6 +300,29 @@ impl Supervisor<'_> {
         self.sink.event(&AgentEvent { time_ns: now, pid, message });
         if cut {
             self.look_at_heap(pid, now);
+        }
+        if ends {
+            self.clients.tell(&Command::Finish(Finish { reason: "epochs".into() }));
+            self.send_to_training(Signal::TERM);
+        }
+    }
+
+    /// Sends a signal to the command and to the processes that train: a shell does not pass it on.
+    fn send_to_training(&mut self, signal: Signal) {
+        // Its number is the command's as long as nobody has waited for it.
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        let trains = |role| matches!(role, Role::Main | Role::Rank);
+        let processes = self.tree.processes.iter();
+        let training =
+            processes.filter(|(_, process)| process.ended_ns.is_none() && trains(process.record.role));
+        let training: Vec<u32> = training.map(|(pid, _)| *pid).collect();
+        let others = training.into_iter().filter(|pid| *pid != self.child.id());
+        for pid in std::iter::once(self.child.id()).chain(others) {
+            if let Some(pid) = Pid::from_raw(pid as i32) {
+                let _ = kill_process(pid, signal);
+            }
         }
     }
 
@@ -474,6 +505,7 @@ impl Supervisor<'_> {
             }
         }
         let mut death = death::classify(ending, &self.surroundings.evidence());
+        self.stop.judge(&mut death);
         if let Some(reason) = self.silence.finish(end_ns) {
             self.note(NoteCode::NoAgent, reason);
         }

@@ -263,3 +263,22 @@ fn nothing_is_left_behind() {
     let left = |folder: &str| fs::read_dir(bench.folder.path().join(folder)).unwrap().count();
     assert_eq!((left("runtime"), left("caulk/_inject")), (0, 0));
 }
+
+#[test]
+fn a_program_ends_after_the_epochs_that_are_wanted() {
+    let agent = example("agent");
+    let agent = agent.to_str().unwrap();
+    let ended = Bench::new().with("epochs=3").start(&[agent, "hello", "epochs=4", "wait"]);
+    let ended = ended.until_end();
+    assert_eq!(ended.outcome(), "143 None 3 epochs were over");
+    let ended = Bench::new().with("epochs=4").start(&[agent, "hello", "epochs=4"]).end();
+    assert_eq!(ended.outcome(), "0 None exited with code 0");
+}
+
+#[test]
+fn a_program_behind_a_shell_ends_too() {
+    let agent = example("agent");
+    let script = format!("{} hello epochs=3 wait; exit 5", agent.display());
+    let ended = Bench::new().with("epochs=2").start(&["sh", "-c", &script]).until_end();
+    assert!(ended.outcome().ends_with("2 epochs were over"), "{}", ended.outcome());
+}

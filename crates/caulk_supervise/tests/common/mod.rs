@@ -122,6 +122,14 @@ impl Run {
         kill(self.pid(), signal);
     }
 
+    /// Waits for the end with standard input open.
+    pub fn until_end(mut self) -> Ended {
+        let stdin = self.child.stdin.take();
+        let ended = self.end();
+        drop(stdin);
+        ended
+    }
+
     /// Closes standard input and waits for the end.
     pub fn end(self) -> Ended {
         let Self { child, log, _folder, .. } = self;
