@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Saver = TypeVar("Saver", bound=Callable[[], object])
 
     from ._clearing import clear_caches, clear_tensors
+    from ._flat import flat
     from ._growlines import Line
     from ._history import BoundedHistory, OutputCollector, Statistics
     from ._leaks import Grown, LeakFound, leak_check
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 #: Where each name lies.
 _HOMES = {
     "_clearing": ("clear_caches", "clear_tensors"),
+    "_flat": ("flat",),
     "_growlines": ("Line",),
     "_history": ("BoundedHistory", "OutputCollector", "Statistics"),
     "_leaks": ("Grown", "LeakFound", "leak_check"),
@@ -87,6 +89,7 @@ __all__ = [
     "detach_to_cpu",
     "epoch",
     "find_holders",
+    "flat",
     "format_bytes",
     "get_memory_usage",
     "leak_check",

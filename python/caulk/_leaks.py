@@ -122,20 +122,22 @@ class leak_check:
         gc.collect()
         self.growth = in_use() - self._before
         if self.growth >= self._min_bytes:
-            raise LeakFound(self.growth, self._grown())
+            raise LeakFound(self.growth, grown_since(self._lengths))
 
-    def _grown(self) -> list[Grown]:
-        return [
-            Grown(
-                HeldBy.of(held),
-                type_name,
-                before,
-                after,
-                (after - before) * each,
-                tuple(lines_that_grow(name)) if name else (),
-            )
-            for type_name, before, after, each, held, name in self._lengths.grown()
-        ]
+
+def grown_since(lengths: Any) -> list[Grown]:
+    """Containers that are longer than when `lengths` was made, those that keep most first."""
+    return [
+        Grown(
+            HeldBy.of(held),
+            type_name,
+            before,
+            after,
+            (after - before) * each,
+            tuple(lines_that_grow(name)) if name else (),
+        )
+        for type_name, before, after, each, held, name in lengths.grown()
+    ]
 
 
 def in_use() -> int:

@@ -1,4 +1,4 @@
-"""The pytest plugin: `@pytest.mark.leakfree(steps=5)` and `--caulk`.
+"""The pytest plugin: `@pytest.mark.leakfree(steps=5)`, `@pytest.mark.flat(repeats=5)` and `--caulk`.
 
 A marked test runs a few times more, and fails when memory in use has grown by then; its text names what keeps it. With
 `--caulk` a table at the end says which tests left how much behind, those that pytest-xdist ran elsewhere included.
@@ -36,6 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "`min_bytes` over all of them (64 KiB per step)"
     )
     config.addinivalue_line("markers", text)
+    text = (
+        "flat(repeats=5, warmup=2, min_bytes=65536): run the test again and fail where memory in use grows by `min_bytes` "
+        "with every repetition, as `caulk.flat` does"
+    )
+    config.addinivalue_line("markers", text)
     config.stash[_growth] = {}
 
 
@@ -44,7 +49,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     """Runs a marked test again, with the same fixtures."""
     marker = pyfuncitem.get_closest_marker("leakfree")
     if marker is None:
-        return (yield)
+        flat = pyfuncitem.get_closest_marker("flat")
+        return (yield) if flat is None else _flat(pyfuncitem, flat, (yield))
     steps, min_bytes = _arguments(*marker.args, **marker.kwargs)
     if inspect.iscoroutinefunction(pyfuncitem.obj):
         pytest.fail("leakfree cannot run an `async def` test again", pytrace=False)
@@ -65,6 +71,27 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     if leak is not None:
         pyfuncitem.stash[_found] = True
         pytest.fail(f"over {steps} more runs of the test, {leak}", pytrace=False)
+    return result
+
+
+def _flat(item: pytest.Function, marker: pytest.Mark, result: Any) -> Any:
+    """Repeats a test that is marked as flat."""
+    from ._flat import flat
+    from ._leaks import LeakFound
+
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    try:
+        repeated = flat(item.obj, **marker.kwargs)
+    except (TypeError, ValueError) as error:
+        raise pytest.UsageError(str(error)) from None
+    leak = None
+    try:
+        repeated(**arguments)
+    except LeakFound as found:
+        leak = found
+    if leak is not None:
+        item.stash[_found] = True
+        pytest.fail(f"every repetition of the test keeps more: {leak}", pytrace=False)
     return result
 
 

@@ -26,13 +26,14 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of this workspace, in order of names.
-const LAYERS: [(&str, Layer); 20] = [
+const LAYERS: [(&str, Layer); 22] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
     ("caulk_clean", Layer::Adapter),
     ("caulk_core", Layer::Core),
     ("caulk_diagnose", Layer::Engine),
+    ("caulk_diff", Layer::Engine),
     ("caulk_doctor", Layer::Engine),
     ("caulk_growth", Layer::Engine),
     ("caulk_guard", Layer::Engine),
@@ -45,6 +46,7 @@ const LAYERS: [(&str, Layer); 20] = [
     ("caulk_rules", Layer::Engine),
     ("caulk_source", Layer::Adapter),
     ("caulk_supervise", Layer::Adapter),
+    ("caulk_verify", Layer::Engine),
     ("caulk_wire", Layer::Core),
     ("xtask", Layer::Automation),
 ];

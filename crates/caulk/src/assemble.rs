@@ -104,7 +104,8 @@ pub(crate) fn page(folder: &Utf8Path, whole: Option<Report>, with_source: bool) 
     Ok(caulk_report::html(&report, &details))
 }
 
-fn judged(recording: &Recording, folder: Option<&Utf8Path>) -> Report {
+/// Judges a recording.
+pub(crate) fn judged(recording: &Recording, folder: Option<&Utf8Path>) -> Report {
     let summary = summary::of(recording);
     let sources = Disk::new(&recording.info.target.directory);
     let diagnosis = caulk_diagnose::diagnose(recording, &sources);

@@ -3,12 +3,14 @@
 mod alarms;
 mod check;
 mod clean;
+mod diff;
 mod doctor;
 mod format;
 mod guard;
 mod plan;
 mod selftest;
 mod top;
+mod verify;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -20,12 +22,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use self::alarms::AlarmArgs;
 pub(crate) use self::check::{CheckArgs, FileArgs, RuleArgs, RulePageArgs, RulesArgs, ServerArgs};
 pub(crate) use self::clean::CleanArgs;
+pub(crate) use self::diff::{DiffArgs, DiffFormat};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::format::{Format, ReportFormat};
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision, Progress as PlanProgress};
 pub(crate) use self::selftest::SelftestArgs;
 pub(crate) use self::top::TopArgs;
+pub(crate) use self::verify::VerifyArgs;
 use crate::settings::{Boundary, Budget};
 
 const STYLES: Styles = Styles::styled()
@@ -38,6 +42,7 @@ const EXAMPLES: &str = "\
 Start here:
   caulk run -- python train.py --epochs 10    watch a training
   caulk check                                 look at the source
+  caulk verify --epochs 10 -- python train.py is it stable? a checklist, for CI
 
 `run` changes no code and prints, when the training ends or dies: whether memory grows, by how much, when it runs out, \
 the line that makes it grow, what keeps it alive, and what to change.";
@@ -107,9 +112,11 @@ pub(crate) enum Command {
     Server(ServerArgs),
     Clean(CleanArgs),
     Clips(ClipsArgs),
+    Diff(DiffArgs),
     Doctor(DoctorArgs),
     Plan(Box<PlanArgs>),
     Selftest(SelftestArgs),
+    Verify(VerifyArgs),
 }
 
 /// Prepare clips of videos, with the package caulk-clips
@@ -205,6 +212,17 @@ pub(crate) struct RunArgs {
     /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
+}
+
+impl RunArgs {
+    /// The usual settings for a command.
+    pub(crate) fn of(command: &[OsString]) -> Self {
+        let words = ["caulk", "run", "--"].map(OsString::from).into_iter().chain(command.iter().cloned());
+        match Cli::parse_from(words).command {
+            Command::Run(args) => args,
+            other => unreachable!("`run` was read as {other:?}"),
+        }
+    }
 }
 
 /// When to print lines on how the run is doing.

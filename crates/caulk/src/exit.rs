@@ -1,6 +1,8 @@
 //! Exit codes. `caulk run` ends with the command's own, except for these.
 
+use caulk_diff::Incomparable;
 use caulk_supervise::LaunchError;
+use caulk_verify::ChecklistError;
 
 use crate::cli::Command;
 use crate::commands::clips::NotInstalled;
@@ -24,11 +26,22 @@ pub(crate) const FOUND: i32 = 1;
 /// `check`, `rule`, `rules`: wrong arguments or settings, or caulk itself failed; as other linters say it.
 pub(crate) const UNUSABLE: i32 = 2;
 
+/// `verify`: a required check is undecided. `diff`: the runs cannot be compared.
+pub(crate) const UNDECIDED: i32 = 3;
+
+/// `verify`: the command failed.
+pub(crate) const COMMAND_FAILED: i32 = 4;
+
+/// After Ctrl-C, as in a shell.
+pub(crate) const INTERRUPTED: i32 = 130;
+
 /// The exit code for an error.
 pub(crate) fn code(command: &Command, error: &anyhow::Error) -> i32 {
     match command {
         Command::Check(_) | Command::Rule(_) | Command::Rules(_) | Command::Server(_) => UNUSABLE,
         Command::Clips(_) if error.is::<NotInstalled>() => NOT_FOUND,
+        Command::Diff(_) if error.is::<Incomparable>() => UNDECIDED,
+        Command::Verify(_) if error.is::<ChecklistError>() => UNUSABLE,
         _ => error.downcast_ref::<LaunchError>().map_or(FAILED, LaunchError::exit_code),
     }
 }

@@ -48,9 +48,11 @@ fn main() {
         Command::Server(_) => commands::server::run(),
         Command::Clean(args) => commands::clean::run(args, printer),
         Command::Clips(args) => commands::clips::run(args),
+        Command::Diff(args) => commands::diff::run(args, printer),
         Command::Doctor(args) => commands::doctor::run(args, printer),
         Command::Plan(args) => commands::plan::run(args, printer),
         Command::Selftest(args) => commands::selftest::run(args, printer),
+        Command::Verify(args) => commands::verify::run(args, printer),
     };
     let code = result.unwrap_or_else(|error| {
         printer.error(&error);

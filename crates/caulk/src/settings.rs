@@ -40,6 +40,26 @@ impl FromStr for Size {
     }
 }
 
+/// `--fail-on`: growth per epoch, step or second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Slope {
+    pub(crate) bytes: f64,
+    /// `epoch`, `step` or `second`.
+    pub(crate) unit: &'static str,
+}
+
+impl FromStr for Slope {
+    type Err = ValueError;
+
+    /// `5MB/epoch`.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (size, unit) = text.split_once('/').ok_or(ValueError::Slope)?;
+        let unit = ["epoch", "step", "second"].into_iter().find(|known| *known == unit.trim());
+        let size: Bytes = size.parse().map_err(|_| ValueError::Slope)?;
+        Ok(Self { bytes: size.0 as f64, unit: unit.ok_or(ValueError::Slope)? })
+    }
+}
+
 /// A share above nothing and at most all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share(pub(crate) f64);
@@ -129,6 +149,8 @@ pub(crate) enum ValueError {
     Size,
     #[error("not a size; write for example 4GB or 800MB")]
     Bytes,
+    #[error("not a rate; write for example 5MB/epoch, 100KB/step or 1MB/second")]
+    Slope,
     #[error("not a factor above 1; write for example 3 or 1.5")]
     Factor,
     #[error("not a video; write width x height x frames, for example 1920x1080x300")]

@@ -9,6 +9,7 @@ mod change;
 pub mod check;
 mod comparison;
 mod death;
+mod difference;
 mod evidence;
 mod excerpt;
 mod explained;
@@ -31,10 +32,12 @@ mod report;
 mod rows;
 mod shown;
 mod text;
+mod verification;
 mod words;
 
 pub use cells::{Cells, Numbered};
 pub use comparison::{comparison_json, comparison_text};
+pub use difference::{difference_json, difference_markdown, difference_text};
 pub use evidence::evidence_text;
 pub use excerpt::Excerpts;
 pub use flame::flame_html;
@@ -53,6 +56,7 @@ pub use outlook::{Outlook, outlook};
 pub use report::{Report, Summary};
 pub use shown::Shown;
 pub use text::{TextOptions, text};
+pub use verification::{verification_json, verification_junit, verification_markdown, verification_text};
 pub use words::{ending, seconds, sentence_case};
 
 /// Version of the JSON documents of `run` and `report`. Since 2, notes are objects with a code. Fields may be added under one number; their meaning never changes.

@@ -37,7 +37,7 @@ impl Stop {
         self.kill_ns.take_if(|kill_ns| now_ns >= *kill_ns).is_some()
     }
 
-    /// A program that caulk has ended did not fail. One that was killed for want of memory did, whoever else wanted its end.
+    /// A program that caulk has ended did not fail. One that was killed because there was no memory did.
     pub(crate) fn judge(&self, death: &mut Death) {
         if let Some(epochs) = self.epochs.filter(|_| self.ended && !is_for_memory(death)) {
             death.stopped = true;

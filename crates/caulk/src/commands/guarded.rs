@@ -227,7 +227,7 @@ fn budget(args: &RunArgs, options: &Options) -> anyhow::Result<u64> {
 }
 
 /// The pattern is taken from the root on: the program may change its directory.
-fn checkpoints(pattern: Option<&str>, command: &[OsString]) -> anyhow::Result<Checkpoints> {
+pub(super) fn checkpoints(pattern: Option<&str>, command: &[OsString]) -> anyhow::Result<Checkpoints> {
     let Some(pattern) = pattern else { return Ok(Checkpoints::default()) };
     let path = target::directory().join(pattern).into_os_string();
     let path = path

@@ -54,7 +54,7 @@ fn sampler(args: &RunArgs, package: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
     caulk_supervise::find_sampler(package?, &exe)
 }
 
-fn options(args: &RunArgs, plan: Option<&Document>) -> caulk_supervise::Options {
+pub(super) fn options(args: &RunArgs, plan: Option<&Document>) -> caulk_supervise::Options {
     let mut options = caulk_supervise::Options::new(args.command.clone());
     options.package = package(args);
     options.sampler = sampler(args, options.package.as_deref());

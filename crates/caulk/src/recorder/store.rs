@@ -31,6 +31,17 @@ impl Recorded {
             Self::Memory(_) => None,
         }
     }
+
+    /// The recording itself.
+    ///
+    /// # Errors
+    /// If it lies in a folder and cannot be read.
+    pub(crate) fn read(self) -> Result<Recording, caulk_record::ReadError> {
+        match self {
+            Self::Folder(folder) => caulk_record::read(&folder),
+            Self::Memory(recording) => Ok(*recording),
+        }
+    }
 }
 
 impl Store {
