@@ -36,7 +36,7 @@ pub struct Details<'a> {
 /// The page: one file that needs nothing else, of at most [`caulk_html::MOST_BYTES`].
 pub fn html(report: &Report, details: &Details<'_>) -> String {
     let decided = outlook(&report.verdicts);
-    let verdict = deciding(decided);
+    let verdict = decided.verdict();
     let unit = details.stacks.first().map(|stack| stack.unit);
     let unit = unit.or_else(|| details.lines.first().map(|line| line.unit)).unwrap_or(VerdictUnit::Epoch);
     let per = Per::of(unit);
@@ -68,18 +68,6 @@ const fn mood(tone: Tone) -> Mood {
         Tone::Warn => Mood::Warn,
         Tone::Good => Mood::Good,
         _ => Mood::Plain,
-    }
-}
-
-const fn deciding(decided: Outlook<'_>) -> Option<&Verdict> {
-    match decided {
-        Outlook::Grows(verdict)
-        | Outlook::Retains(verdict)
-        | Outlook::MapsFiles(verdict)
-        | Outlook::GrowsWithin(verdict)
-        | Outlook::Undecided(verdict)
-        | Outlook::Steady(verdict) => Some(verdict),
-        Outlook::Unknown => None,
     }
 }
 

@@ -27,7 +27,7 @@ pub enum Outlook<'a> {
     Unknown,
 }
 
-impl Outlook<'_> {
+impl<'a> Outlook<'a> {
     /// Name for programs.
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -38,6 +38,19 @@ impl Outlook<'_> {
             Self::Undecided(_) => "undecided",
             Self::Steady(_) => "steady",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// The verdict that decides; `None` if nothing could be judged.
+    pub const fn verdict(&self) -> Option<&'a Verdict> {
+        match self {
+            Self::Grows(verdict)
+            | Self::Retains(verdict)
+            | Self::MapsFiles(verdict)
+            | Self::GrowsWithin(verdict)
+            | Self::Undecided(verdict)
+            | Self::Steady(verdict) => Some(verdict),
+            Self::Unknown => None,
         }
     }
 

@@ -89,15 +89,7 @@ fn answer(page: &mut Page, report: &Report) {
 /// Other series that grow: workers, the GPU, open files.
 fn others(page: &mut Page, report: &Report) {
     let decided = outlook(&report.verdicts);
-    let shown = match decided {
-        Outlook::Unknown => None,
-        Outlook::Grows(verdict)
-        | Outlook::Retains(verdict)
-        | Outlook::MapsFiles(verdict)
-        | Outlook::GrowsWithin(verdict)
-        | Outlook::Undecided(verdict)
-        | Outlook::Steady(verdict) => Some(verdict),
-    };
+    let shown = decided.verdict();
     if shown.is_some_and(|shown| shown.series == Series::Fds) {
         memory(page, report);
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::{LineUse, Series, Verdict};
 use caulk_diff::{ContainerGrowth, LineGrowth, Quantity, RunFacts, diff};
-use caulk_report::{Outlook, Report, TextOptions, outlook};
+use caulk_report::{TextOptions, outlook};
 
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::places::Places;
@@ -82,28 +82,16 @@ fn facts(folder: &Utf8Path) -> anyhow::Result<RunFacts> {
         name: folder.file_name().unwrap_or("run").to_owned(),
         program: program(&report.info.target.command),
         version: report.info.caulk.clone(),
-        memory: deciding(&report)
+        memory: outlook(&report.verdicts)
+            .verdict()
             .map(|verdict| (verdict.state, verdict.series, verdict.unit, slope(verdict))),
         gpu: gpu.map(slope),
         host_peak,
         gpu_peak: report.gpus.iter().map(|gpu| gpu.peak_bytes as f64).reduce(f64::max),
-        seconds_per_step: deciding(&report).and_then(seconds_per_step),
+        seconds_per_step: outlook(&report.verdicts).verdict().and_then(seconds_per_step),
         containers: report.findings.iter().filter_map(container).collect(),
         lines: lines.iter().map(line).collect(),
     })
-}
-
-/// The verdict by which the report answers.
-fn deciding(report: &Report) -> Option<&Verdict> {
-    match outlook(&report.verdicts) {
-        Outlook::Grows(verdict)
-        | Outlook::Retains(verdict)
-        | Outlook::MapsFiles(verdict)
-        | Outlook::GrowsWithin(verdict)
-        | Outlook::Undecided(verdict)
-        | Outlook::Steady(verdict) => Some(verdict),
-        Outlook::Unknown => None,
-    }
 }
 
 fn slope(verdict: &Verdict) -> Quantity {
