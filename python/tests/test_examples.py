@@ -28,6 +28,7 @@ LEAKS = [
     ("param_groups.py", {"optimizer-recreated"}, "optimizer"),
     ("nonlocal_total.py", {"loss-kept-with-graph"}, "total"),
     ("layer_states.py", {"state-not-detached"}, "hidden"),
+    ("mock_recorder.py", {"calls-recorded"}, "board"),
     ("remembered_calls.py", {"global-accumulation"}, "LAST"),
     ("upload_pool.py", {"unbounded-queue"}, "pool"),
     ("step_chain.py", {"unbounded-history"}, "latest"),
