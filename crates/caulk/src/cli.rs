@@ -179,7 +179,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) no_agent: bool,
 
-    /// Do not sample the heap: memory that native code allocates is not told by line
+    /// Do not sample the heap: no lines are named for memory that native code allocates
     #[arg(long)]
     pub(crate) no_heap: bool,
 

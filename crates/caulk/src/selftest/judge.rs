@@ -164,7 +164,7 @@ fn sampler(found: &Found, seen: &[Seen]) -> Check {
             name,
             CheckState::Problem,
             "it is not installed",
-            "what native code allocates is not told by line",
+            "no lines are named for memory that native code allocates",
         );
     };
     let lines = seen.iter().filter(|seen| seen.trial.heap).map(|seen| seen.lines).max().unwrap_or(0);
@@ -172,7 +172,7 @@ fn sampler(found: &Found, seen: &[Seen]) -> Check {
         return good(name, format!("{lines} lines hold memory"));
     }
     let why = report(seen, true, true).map_or_else(String::new, |report| format!(": {}", notes(report)));
-    let advice = "what native code allocates is not told by line; `--no-heap` leaves it out";
+    let advice = "no lines are named for memory that native code allocates; `--no-heap` leaves it out";
     check(name, CheckState::Problem, format!("`{library}` sampled nothing{why}"), advice)
 }
 

@@ -23,8 +23,8 @@ impl Session {
             match cuda_price.pay(budget, || cuda_history.proceed(py, seq, cuda)).transpose()?.flatten() {
                 Some(Recorded::Made(made)) => channel.send(&made.into()),
                 Some(Recorded::TooMany) => {
-                    let text = "the lines that make what stays on the GPU are not told: so many blocks are there that \
-                                looking through them would hold the program up";
+                    let text = "no lines are named for what stays on the GPU: it has too many blocks to search without a long \
+                                pause";
                     self.note(NoteCode::GpuLines, text);
                 }
                 None => {}

@@ -12,7 +12,7 @@ impl Session {
     pub(super) fn begin_sampling(&mut self, py: Python<'_>) {
         let Some((sampler, refusal)) = Sampler::begin(py) else {
             if heap_profile::was_left_out() {
-                let text = "memory that native code allocates is not told by line: the heap sampler was not loaded, as in \
+                let text = "no lines are named for memory that native code allocates: the heap sampler was not loaded, as in \
                             programs that run with more rights than their user (setuid, capabilities of a file)";
                 self.note(NoteCode::HeapNotLoaded, text);
             }
@@ -26,7 +26,7 @@ impl Session {
             self.note(NoteCode::HeapWithoutSmallObjects, text);
         }
         if let Some(reason) = why_no_lines(refusal) {
-            let text = format!("memory that native code allocates is not told by line: {reason}");
+            let text = format!("no lines are named for memory that native code allocates: {reason}");
             self.note(NoteCode::HeapWithoutStacks, &text);
         }
     }
