@@ -1,7 +1,7 @@
 //! Which class a growing container belongs to by what it is for: a queue, a cache, a list of optimizers, outputs of
 //! steps; and by what holds it, where nothing else says more.
 
-use caulk_core::LeakClass;
+use caulk_core::{LeakClass, Scope};
 use caulk_python::Analysis;
 use caulk_python::program::{
     CallFact, Contents, Growth, GrowthCase, GrowthFact, Guards, Holder, Kinds, Literal, LoopId, LoopKind,
@@ -88,7 +88,7 @@ impl Growing<'_> {
             Purpose::Known(LeakClass::LogRecordsKept)
         } else if kinds.has(Kinds::EXCEPTION) {
             Purpose::Known(LeakClass::ExceptionKeepsFrames)
-        } else if self.gathers_step_outputs() {
+        } else if self.exposure.scope == Scope::Run && self.gathers_step_outputs() {
             Purpose::Known(LeakClass::StepOutputsNotCleared)
         } else if self.contents.callable && self.holds_tensors() {
             Purpose::Known(LeakClass::CallbackKeepsTensor)

@@ -1,6 +1,7 @@
 //! Functions and classes of a project, and which function's variable a name means.
 
 mod collector;
+mod differentiated;
 
 use ruff_python_ast::{ExprLambda, ModModule, Parameters, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
@@ -41,6 +42,10 @@ pub(crate) struct Function<'p> {
     pub globals: FxHashSet<Symbol>,
     /// Variables that `backward()` is called on, directly or through a scaler or trainer.
     pub differentiated: FxHashSet<Symbol>,
+    /// Variables that these are made of.
+    pub carriers: FxHashSet<Symbol>,
+    /// Variables that it returns, alone or as the loss of a dict, and those that these are made of.
+    pub returned: FxHashSet<Symbol>,
     /// Variables that are used as models: `x.parameters()`, `x.train()`.
     pub models: FxHashSet<Symbol>,
     pub yields: bool,

@@ -329,6 +329,12 @@ impl Value {
         self
     }
 
+    /// `None` where nothing else is possible.
+    #[must_use]
+    pub const fn or_none(self) -> Self {
+        if self.is_nothing() { Self::of(Kinds::NONE) } else { self }
+    }
+
     /// Without graph: a tensor as `detach` gives it.
     #[must_use]
     pub const fn detached(mut self) -> Self {

@@ -93,6 +93,8 @@ pub(crate) enum Gives {
     Zipped,
     /// Results of calling the first argument with elements of the others.
     Mapped,
+    /// What the first argument gives when it is called, where it is a function: `optimizer.step(closure)`.
+    Called,
     /// Names with the tensors that the receiver holds under them.
     Items,
     /// An element of the receiver or first argument.

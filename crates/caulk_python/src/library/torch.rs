@@ -266,7 +266,7 @@ pub(super) const TABLE: &[Entry] = &[
     noted("torch.nn.modules.module.register_module_forward_pre_hook", Gives::Handle),
     noted("torch.nn.modules.module.register_module_full_backward_hook", Gives::Handle),
     gives("torch.optim.Optimizer.*", Gives::Library),
-    noted("torch.optim.Optimizer.step", Gives::None),
+    noted("torch.optim.Optimizer.step", Gives::Called),
     noted("torch.optim.Optimizer.zero_grad", Gives::None),
     noted("torch.optim.Optimizer.add_param_group", Gives::None),
     gives("torch.utils.hooks.RemovableHandle.*", Gives::None),

@@ -15,6 +15,11 @@ pub(super) const TABLE: &[Entry] = &[
     gives("accelerate.Accelerator", Gives::Library),
     noted("accelerate.Accelerator.backward", Gives::None),
     gives("accelerate.Accelerator.prepare", Gives::Zipped),
+    // Source: accelerate, "Accelerator": of a single process they give what they are given, with its graph.
+    gives("accelerate.Accelerator.gather", Gives::Argument),
+    gives("accelerate.Accelerator.gather_for_metrics", Gives::Argument),
+    gives("accelerate.Accelerator.reduce", Gives::Argument),
+    gives("accelerate.Accelerator.pad_across_processes", Gives::Argument),
     gives("wandb.*", Gives::Library),
     gives("mlflow.*", Gives::Library),
     gives("tensorboardX.*", Gives::Library),

@@ -13,7 +13,7 @@ fn alarms(text: &str) -> Vec<LeakClass> {
     found.map(|found| found.class).collect()
 }
 
-fn check_pair(text: &str, quiet: &str, leaks: &str, class: LeakClass) {
+pub(crate) fn check_pair(text: &str, quiet: &str, leaks: &str, class: LeakClass) {
     assert!(text.contains('@'), "a place for what differs");
     assert_eq!(alarms(&text.replace('@', quiet)), [], "{quiet}");
     assert!(alarms(&text.replace('@', leaks)).contains(&class), "{leaks}");

@@ -7,5 +7,6 @@ mod fixes;
 mod mangle;
 mod page;
 mod pages;
+mod recall;
 mod robust;
 mod twins;

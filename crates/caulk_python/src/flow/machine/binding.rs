@@ -1,5 +1,6 @@
 //! Binding names, attributes and entries, and what that means for what they held.
 
+use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{self as ast, Expr, Operator};
 use ruff_text_size::Ranged;
 
@@ -29,13 +30,32 @@ impl<'p> Machine<'p> {
         };
         let Some(symbol) = self.symbols.find(name) else { return value };
         let differentiated = self.scopes.function(f.function).differentiated.contains(&symbol);
-        if differentiated && f.recording && value.kinds.has(Kinds::UNKNOWN) && !value.carries_graph() {
+        let unknown = value.kinds.has(Kinds::UNKNOWN);
+        // Of what a variable is made of, a part may be plain data.
+        let carries = match differentiated {
+            true => {
+                let plain = value.kinds.has(Kinds::TENSOR) && !value.traits.has(Traits::LEAF);
+                unknown || plain && is_computed(source, name)
+            }
+            false => unknown && self.is_made_into_a_loss(f, symbol),
+        };
+        if f.recording && carries && !value.carries_graph() {
             let mut value = value;
             value.kinds = value.kinds.without(Kinds::UNKNOWN).with(Kinds::TENSOR);
             value.origin = Some(self.origin(located(f.file, source)));
             return value.with(Traits::GRAPH.with(Traits::PROVED));
         }
         value
+    }
+
+    /// Whether what is differentiated is made of a variable: by the function itself, or by Lightning, which
+    /// differentiates what a training step returns.
+    fn is_made_into_a_loss(&self, f: &Frame, name: Symbol) -> bool {
+        let function = self.scopes.function(f.function);
+        let of_lightning = |class| self.derives(class, |base| base.ends_with(".LightningModule"));
+        let steps = self.symbols.name(function.name) == "training_step";
+        let returned = steps && function.returned.contains(&name);
+        function.carriers.contains(&name) || returned && function.class.is_some_and(of_lightning)
     }
 
     pub(crate) fn assign(&mut self, f: &mut Frame, target: &'p Expr, value: Value, augmented: bool) {
@@ -339,6 +359,29 @@ impl<'p> Machine<'p> {
             _ => {}
         }
     }
+}
+
+/// Whether a call computes a value from others, and cuts nothing off: `F.mse_loss(student(x), y)`.
+fn is_computed(source: &Expr, target: &str) -> bool {
+    struct Parts<'a> {
+        target: &'a str,
+        cut: bool,
+    }
+    impl<'a> Visitor<'a> for Parts<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            self.cut |= match expr {
+                Expr::Name(name) => name.id == self.target,
+                Expr::Attribute(attribute) => {
+                    matches!(attribute.attr.as_str(), "detach" | "data" | "requires_grad_" | "item")
+                }
+                _ => false,
+            };
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let mut parts = Parts { target, cut: false };
+    parts.visit_expr(source);
+    source.is_call_expr() && !parts.cut
 }
 
 /// A container that was made just now.

@@ -297,6 +297,9 @@ impl<'p> Machine<'p> {
             _ => false,
         };
         let parts: Vec<ObjectId> = left.objects.iter().chain(right.objects.iter()).filter(joins).collect();
+        if let Some(repeated) = self.repeated(f, &left, &right, binary) {
+            return repeated;
+        }
         if let Some(first) = parts.first() {
             let shape = if binary.op == Operator::Add { Shape::List } else { self.heap.shape(*first) };
             let joined = self.container(f, shape, binary);
@@ -308,6 +311,24 @@ impl<'p> Machine<'p> {
         }
         let result = self.arithmetic(f, &left, &right, binary);
         if binary.op == Operator::MatMult { result.fed() } else { result }
+    }
+
+    /// `[0] * 8`: a list of its own, with the same elements.
+    fn repeated(
+        &mut self,
+        f: &mut Frame,
+        left: &Value,
+        right: &Value,
+        binary: &ast::ExprBinOp,
+    ) -> Option<Value> {
+        let mut both = left.objects.iter().chain(right.objects.iter());
+        let list = both.find(|object| self.heap.shape(*object) == Shape::List)?;
+        (binary.op == Operator::Mult).then(|| {
+            let elements = self.heap.get(list).elements;
+            let made = self.container(f, Shape::List, binary);
+            self.heap.add_element(made, elements);
+            Value::object(made)
+        })
     }
 
     /// Arithmetic with two values: a tensor where one is, with the graph of either.

@@ -255,6 +255,14 @@ impl<'p> Machine<'p> {
                 self.tuples(f, &elements, call)
             }
             Gives::Mapped => self.mapped(f, called),
+            Gives::Called => {
+                let function = given.first();
+                let nothing = Given { positional: Vec::new(), named: Vec::new() };
+                let results = function.objects.iter().filter_map(|object| {
+                    self.call_object(f, object, &nothing, call, &function)
+                });
+                results.fold(Value::NOTHING, |joined, value| joined.join(&value)).or_none()
+            }
             Gives::Layers => {
                 let layer = Value::of(Kinds::MODULE);
                 let named = name.contains(".named_");

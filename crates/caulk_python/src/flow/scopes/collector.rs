@@ -7,6 +7,7 @@ use ruff_python_ast::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::differentiated::carriers;
 use super::{Body, Class, Function, Scopes};
 use crate::flow::ids::{ClassId, FunctionId};
 use crate::flow::joined::joined;
@@ -43,12 +44,19 @@ fn collect<'p>(
     module
 }
 
+/// Names for names of what is differentiated that are followed.
+const MAX_ALIASES: usize = 8;
+
 /// A function whose body is being walked.
 struct Open {
     id: FunctionId,
     bound: Vec<Symbol>,
     nonlocals: FxHashSet<Symbol>,
     used: FxHashSet<Symbol>,
+    /// Variables, each with those that carry a graph if it does.
+    made_of: Vec<(Symbol, Vec<Symbol>)>,
+    /// What is returned, alone or as the loss of a dict.
+    returned: FxHashSet<Symbol>,
 }
 
 struct Collector<'a, 'p> {
@@ -76,6 +84,8 @@ impl<'p> Collector<'_, 'p> {
             free: FxHashMap::default(),
             globals: FxHashSet::default(),
             differentiated: FxHashSet::default(),
+            carriers: FxHashSet::default(),
+            returned: FxHashSet::default(),
             models: FxHashSet::default(),
             yields: false,
             location,
@@ -86,6 +96,8 @@ impl<'p> Collector<'_, 'p> {
             bound: Vec::new(),
             nonlocals: FxHashSet::default(),
             used: FxHashSet::default(),
+            made_of: Vec::new(),
+            returned: FxHashSet::default(),
         });
         if let Some(parameters) = self.scopes.functions[id.0 as usize].parameters() {
             for parameter in parameters {
@@ -107,6 +119,9 @@ impl<'p> Collector<'_, 'p> {
         let Some(open) = self.open.pop() else { return };
         let function = &mut self.scopes.functions[open.id.0 as usize];
         let is_module = matches!(function.body, Body::Module(_));
+        function.carriers = made_of(&function.differentiated, &open.made_of);
+        function.returned = made_of(&open.returned, &open.made_of);
+        function.returned.extend(open.returned);
         for name in open.bound {
             if !open.nonlocals.contains(&name) && !function.globals.contains(&name) {
                 let next = function.slots.len() as u32;
@@ -231,6 +246,18 @@ impl<'p> Collector<'_, 'p> {
         }
     }
 
+    /// Notes which variables carry a graph if the one that is bound here does.
+    fn made_of(&mut self, target: &ast::ExprName, value: &Expr) {
+        let parts: Vec<Symbol> = carriers(value)
+            .into_iter()
+            .map(|part| self.symbols.at(&part.node_index, part.id.as_str()))
+            .collect();
+        let name = self.symbols.at(&target.node_index, target.id.as_str());
+        if let Some(open) = self.open.last_mut().filter(|_| !parts.is_empty()) {
+            open.made_of.push((name, parts));
+        }
+    }
+
     /// Notes what the call tells of the names in it.
     fn call(&mut self, call: &'p ast::ExprCall) {
         if let [_, Expr::StringLiteral(name), value] = &*call.arguments.args
@@ -275,6 +302,36 @@ impl<'p> Collector<'_, 'p> {
     }
 }
 
+/// What some variables are made of, as far as that carries their graph.
+fn made_of(subjects: &FxHashSet<Symbol>, made_of: &[(Symbol, Vec<Symbol>)]) -> FxHashSet<Symbol> {
+    let mut found = FxHashSet::default();
+    // What is bound late is made of what is bound early.
+    for _ in 0..MAX_ALIASES {
+        let known = found.len();
+        for (name, parts) in made_of.iter().rev() {
+            if subjects.contains(name) || found.contains(name) {
+                found.extend(parts.iter().copied());
+            }
+        }
+        if found.len() == known {
+            break;
+        }
+    }
+    found
+}
+
+/// `loss` of `return loss` and of `return {"loss": loss}`.
+fn returned_loss(value: &Expr) -> Option<&ast::ExprName> {
+    match value {
+        Expr::Name(name) => Some(name),
+        Expr::Dict(dict) => dict.items.iter().find_map(|item| {
+            let key = item.key.as_ref()?.as_string_literal_expr()?;
+            (key.value.to_str() == "loss").then(|| item.value.as_name_expr()).flatten()
+        }),
+        _ => None,
+    }
+}
+
 impl<'p> Visitor<'p> for Collector<'_, 'p> {
     fn visit_stmt(&mut self, stmt: &'p Stmt) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || match stmt {
@@ -304,10 +361,22 @@ impl<'p> Visitor<'p> for Collector<'_, 'p> {
                     let name = name_of(target).map(|name| self.symbols.intern(name));
                     self.scopes.lengthened.extend(name);
                 }
+                for target in assign.targets.iter().filter_map(Expr::as_name_expr) {
+                    self.made_of(target, &assign.value);
+                }
                 let raised = assign.targets.iter().filter(|_| is_true(&assign.value));
                 for attribute in raised.filter_map(Expr::as_attribute_expr) {
                     let name = self.symbols.intern(attribute.attr.as_str());
                     self.scopes.raised.insert(name);
+                }
+                visitor::walk_stmt(self, stmt);
+            }
+            Stmt::Return(returned) => {
+                let loss = returned.value.as_deref().and_then(returned_loss);
+                if let Some(name) = loss.map(|name| self.symbols.at(&name.node_index, name.id.as_str()))
+                    && let Some(open) = self.open.last_mut()
+                {
+                    open.returned.insert(name);
                 }
                 visitor::walk_stmt(self, stmt);
             }
