@@ -47,6 +47,8 @@ pub enum Scope {
     Epoch,
     /// Only the high-water mark.
     Peak,
+    /// For ever, once for each object that somebody makes: how many there are is not known here.
+    Object,
 }
 
 /// What a site does.

@@ -216,7 +216,7 @@ impl Judge<'_> {
                 duration.growing.drain(..called);
             }
             let exposure = Exposure::of(self.analysis, &duration, holder)?;
-            if self.is_left_to_users(holder, &case.duration) || !self.goes_on(&case.duration) {
+            if self.is_left_to_users(holder, &case.duration) || !self.goes_on(&carry, case, holder) {
                 return None;
             }
             let local = holder == Holder::Local && self.differentiated(carry.function, exposure);
@@ -247,10 +247,14 @@ impl Judge<'_> {
     }
 
     /// Loops that train, or go through batches, steps or epochs: others may be those of a solver, which mean to carry on.
-    fn goes_on(&self, duration: &Duration) -> bool {
-        duration.growing.iter().any(|id| {
-            let weak = matches!(self.analysis.a_loop(*id).kind, LoopKind::While | LoopKind::Items);
-            self.analysis.repeats(*id) && (self.analysis.trains(*id) || !weak)
+    /// A solver has its loop and its state in one function: what an object holds from call to call is none.
+    fn goes_on(&self, carry: &CarryFact, case: &CarryCase, holder: Holder) -> bool {
+        let held = case.fed && !matches!(holder, Holder::Local | Holder::Closure(..));
+        case.duration.growing.iter().any(|id| {
+            let a_loop = self.analysis.a_loop(*id);
+            let weak = matches!(a_loop.kind, LoopKind::While | LoopKind::Items);
+            let of_caller = held && a_loop.function != Some(carry.function);
+            self.analysis.repeats(*id) && (self.analysis.trains(*id) || !weak || of_caller)
         })
     }
 

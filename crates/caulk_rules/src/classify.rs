@@ -67,8 +67,11 @@ impl Growing<'_> {
         if self.case.duration.growing.contains(&LoopId::SAMPLES) {
             return Purpose::Known(LeakClass::WorkerMemoryGrows);
         }
+        let failures = self.contents.kinds.has(Kinds::EXCEPTION) && self.case.key.literal == Literal::Any;
         match keyed(self.analysis, self.growth, self.case) {
             Purpose::Any => self.by_kinds(),
+            // Whatever failed: attempts are numbered, each failure is another one.
+            Purpose::Finite if failures => Purpose::Known(LeakClass::ExceptionKeepsFrames),
             known => known,
         }
     }

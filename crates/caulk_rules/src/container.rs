@@ -18,6 +18,8 @@ pub(crate) enum Weight {
     Unknown,
     /// Numbers and text.
     Plain,
+    /// Tasks of an event loop, each with what its function holds.
+    Tasks,
     /// Arrays, tables.
     Host,
     /// Tensors, with or without graph.
@@ -29,6 +31,7 @@ impl Weight {
         match kept.contents.heavy.or(kept.contents.graph) {
             Some(value) if value.kinds.has(Kinds::TENSOR) => Self::Tensors,
             Some(_) => Self::Host,
+            None if kept.contents.kinds.has(Kinds::TASK) => Self::Tasks,
             None if kept.contents.is_plain() => Self::Plain,
             None => Self::Unknown,
         }
@@ -39,6 +42,7 @@ impl Weight {
         match self {
             Self::Tensors => "tensors",
             Self::Host => "arrays",
+            Self::Tasks => "tasks",
             Self::Plain => "numbers",
             Self::Unknown => "objects",
         }
@@ -48,8 +52,10 @@ impl Weight {
     pub(crate) fn severity(self, pace: Pace) -> Option<Severity> {
         match (self, pace) {
             (Self::Tensors, Pace::Batch | Pace::Step) => Some(Severity::Error),
-            (Self::Tensors, Pace::Epoch) | (Self::Host, Pace::Batch | Pace::Step) => Some(Severity::Warning),
-            (Self::Host, Pace::Epoch) => Some(Severity::Info),
+            (Self::Tensors, Pace::Epoch) | (Self::Host | Self::Tasks, Pace::Batch | Pace::Step) => {
+                Some(Severity::Warning)
+            }
+            (Self::Host | Self::Tasks, Pace::Epoch) => Some(Severity::Info),
             (Self::Plain | Self::Unknown, _) => None,
         }
     }
@@ -124,7 +130,9 @@ pub(crate) fn tempered(cx: &Context<'_>, kept: &Claim, severity: Severity) -> Se
 /// of the loop is a round, neither a batch nor a training step.
 fn is_used_whole(cx: &Context<'_>, kept: &Claim) -> bool {
     let script = matches!(kept.holder, Holder::Global(_) | Holder::Local);
+    // In a loop inside another, it is not all that one round has.
     let round = kept.exposure.pace != Pace::Step
+        && kept.exposure.through == kept.exposure.inner
         && matches!(
             cx.analysis.a_loop(kept.exposure.inner).kind,
             LoopKind::Steps | LoopKind::While | LoopKind::Items | LoopKind::Folds

@@ -199,7 +199,7 @@ pub(crate) fn graph_severity(scope: Scope) -> Severity {
 pub(crate) fn severity(scope: Scope) -> Severity {
     match scope {
         Scope::Run => Severity::Error,
-        Scope::Epoch => Severity::Warning,
+        Scope::Epoch | Scope::Object => Severity::Warning,
         Scope::Peak => Severity::Info,
     }
 }

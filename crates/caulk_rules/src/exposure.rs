@@ -106,7 +106,7 @@ impl Exposure {
     pub(crate) fn worse(self, other: Self) -> Self {
         let rank = |exposure: &Self| {
             let long = match exposure.scope {
-                Scope::Run => 2,
+                Scope::Run | Scope::Object => 2,
                 Scope::Epoch => 1,
                 Scope::Peak => 0,
             };
@@ -121,6 +121,7 @@ impl Exposure {
             Scope::Run => "for the whole run",
             Scope::Epoch => "until the epoch ends",
             Scope::Peak => "until the function is done",
+            Scope::Object => "for each object that is made",
         };
         format!("{}, {long}", self.pace.words())
     }

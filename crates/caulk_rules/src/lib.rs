@@ -12,6 +12,7 @@ mod exposure;
 mod fixes;
 mod graphs;
 mod memo;
+mod offered;
 mod resource;
 mod rule;
 mod rules;

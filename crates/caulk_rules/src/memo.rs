@@ -28,6 +28,12 @@ pub(crate) fn remembered(cx: &Context<'_>, memo: &MemoFact) -> Option<Remembered
     worst
 }
 
+/// Whether the first key is the object whose method is called, which therefore stays in the cache.
+pub(crate) fn is_by_instance(cx: &Context<'_>, memo: &MemoFact) -> bool {
+    let of_instance = |receiver| matches!(cx.analysis.object(receiver).shape, Shape::Instance(_));
+    memo.calls.iter().any(|call| call.receiver.is_some_and(of_instance))
+}
+
 fn by_keys(cx: &Context<'_>, memo: &MemoFact, call: &MemoCall) -> Option<Remembered> {
     if let Some(found) = call.receiver.and_then(|receiver| by_instance(cx, memo, receiver)) {
         return Some(found);

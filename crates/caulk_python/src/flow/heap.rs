@@ -100,6 +100,7 @@ struct Key {
     at: Option<Location>,
     maker: Maker,
     recording: bool,
+    call: u64,
 }
 
 /// Objects by number, in blocks: one vector would hold them twice whenever it grows.
@@ -161,11 +162,24 @@ impl Heap {
         maker: Maker,
         recording: bool,
     ) -> ObjectId {
+        self.part(shape, at, maker, recording, 0)
+    }
+
+    /// As [`Self::container`], apart from what other calls of the function make at the same place: two calls of a model
+    /// that gives its output and its state in a tuple give different states.
+    pub(crate) fn part(
+        &mut self,
+        shape: Shape,
+        at: Option<Location>,
+        maker: Maker,
+        recording: bool,
+        call: u64,
+    ) -> ObjectId {
         if self.objects.len() == 0 {
             // Identity zero is nobody's.
             self.push(Shape::Tuple, None, Maker::Anyone);
         }
-        let key = Key { shape, at, maker, recording };
+        let key = Key { shape, at, maker, recording, call };
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
@@ -197,7 +211,7 @@ impl Heap {
 
     /// Something that is the same everywhere, where it was met.
     pub(crate) fn find(&self, shape: Shape) -> Option<ObjectId> {
-        self.known.get(&Key { shape, at: None, maker: Maker::Anyone, recording: true }).copied()
+        self.known.get(&Key { shape, at: None, maker: Maker::Anyone, recording: true, call: 0 }).copied()
     }
 
     /// One object.

@@ -22,6 +22,8 @@ const MAX_RELEASES: usize = 64;
 const MAX_LOOPS: usize = 10;
 /// Holders, and holders of these, that are asked for how long they live.
 const MAX_OWNERS: usize = 64;
+/// A loop that trains a constant number of times repeats from so many times on.
+const MANY_TRAININGS: u32 = 10;
 /// Calls inside one another that a constructor is looked for in.
 const MAX_SETUP: usize = 4;
 
@@ -450,9 +452,12 @@ fn constructs(run: &Run, activation: ActivationId) -> bool {
     run.function(function(run, activation)).name.ends_with("__init__")
 }
 
-/// A loop over a handful of things.
+/// A training loop over a handful of things: models, seeds, stages.
 fn small(run: &Run, id: LoopId) -> bool {
-    matches!(run.loops[id.0 as usize].kind, LoopKind::Times(_) | LoopKind::Parts)
+    match run.loops[id.0 as usize].kind {
+        LoopKind::Times(times) => times < MANY_TRAININGS,
+        kind => kind == LoopKind::Parts,
+    }
 }
 
 /// How many loops two chains share from the outside.

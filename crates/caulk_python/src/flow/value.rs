@@ -105,6 +105,8 @@ bits! { Kinds:
     SHARED_MEMORY,
     /// An object of a class that is not followed.
     INSTANCE,
+    /// A task of an event loop.
+    TASK,
 }
 
 /// What else decides about memory.

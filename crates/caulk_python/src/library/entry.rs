@@ -59,6 +59,8 @@ pub(crate) enum Gives {
     File,
     Thread,
     Process,
+    /// A task of an event loop.
+    Task,
     Video,
     /// All frames of a video.
     Frames,

@@ -126,7 +126,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("torch.distributions.kl_divergence", Gives::Prediction),
     gives("torch.distributions.kl.kl_divergence", Gives::Prediction),
     // Neural networks.
-    gives("torch.nn.A*", Gives::Module),
+    noted("torch.nn.A*", Gives::Module),
     gives("torch.nn.Parameter", Gives::Leaf),
     gives("torch.nn.Buffer", Gives::Same),
     gives("torch.nn.ModuleList", Gives::Modules),

@@ -6,7 +6,8 @@ use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::Location;
 use caulk_python::program::FunctionId;
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, ExprName, Stmt, StmtFunctionDef};
+use ruff_python_ast::{self as ast, Expr, ExprName, Stmt, StmtFunctionDef};
+use ruff_text_size::Ranged;
 
 use crate::context::Context;
 use crate::rule::Rule;
@@ -27,11 +28,16 @@ fn check(cx: &mut Context<'_>) {
         let mut forward = Forward { context: context.name().as_str(), ..Forward::default() };
         forward.visit_body(&definition.body);
         let inputs = inputs(definition);
-        for stored in &forward.stored {
+        let is_output = |stored: &&Stored<'_>| forward.returned.contains(stored.value.id.as_str());
+        let (outputs, others): (Vec<_>, Vec<_>) = forward.stored.iter().partition(is_output);
+        for stored in &outputs {
+            report(cx, function, at, stored, true);
+        }
+        for stored in others {
             let name = stored.value.id.as_str();
-            if forward.returned.contains(name) {
-                report(cx, function, at, stored, true);
-            } else if inputs.contains(name) && forward.tensors.contains(name) {
+            // One finding for each attribute.
+            let known = outputs.iter().any(|output| output.target.range() == stored.target.range());
+            if !known && inputs.contains(name) && forward.tensors.contains(name) {
                 report(cx, function, at, stored, false);
             }
         }
@@ -73,15 +79,16 @@ impl<'a> Visitor<'a> for Forward<'a> {
         match stmt {
             Stmt::FunctionDef(_) | Stmt::ClassDef(_) => return,
             Stmt::Assign(assign) => {
-                if let ([Expr::Attribute(target)], Expr::Name(value)) = (&*assign.targets, &*assign.value)
+                if let [Expr::Attribute(target)] = &*assign.targets
                     && target.value.as_name_expr().is_some_and(|name| name.id == self.context)
                 {
-                    self.stored.push(Stored { target: &assign.targets[0], value });
+                    let target = &assign.targets[0];
+                    let values = names_in(&assign.value).into_iter();
+                    self.stored.extend(values.map(|value| Stored { target, value }));
                 }
             }
             Stmt::Return(returned) => match returned.value.as_deref() {
-                Some(Expr::Tuple(parts)) => self.returned.extend(parts.iter().filter_map(name)),
-                Some(one) => self.returned.extend(name(one)),
+                Some(value) => self.returned.extend(names_in(value).into_iter().map(|name| name.id.as_str())),
                 None => {}
             },
             _ => {}
@@ -132,6 +139,18 @@ impl<'a> Visitor<'a> for Forward<'a> {
             _ => {}
         }
         visitor::walk_expr(self, expr);
+    }
+}
+
+/// The variable that an expression is, or those that a tuple, list or dict is made of.
+fn names_in(expr: &Expr) -> Vec<&ExprName> {
+    match expr {
+        Expr::Name(name) => vec![name],
+        Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
+            elts.iter().flat_map(names_in).collect()
+        }
+        Expr::Dict(dict) => dict.items.iter().flat_map(|item| names_in(&item.value)).collect(),
+        _ => Vec::new(),
     }
 }
 

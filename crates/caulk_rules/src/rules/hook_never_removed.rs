@@ -1,15 +1,18 @@
 //! Hooks that are registered again and again on a model that stays, and never removed.
 
-use caulk_core::{LeakClass, Severity};
+mod finalizers;
+
+use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::Lines;
-use caulk_python::program::{CallFact, Guards, Kinds, Root, Traits};
+use caulk_python::program::{CallFact, ClassId, Guards, Kinds, Root, Traits};
 use ruff_python_ast::{Expr, Stmt};
 
 use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::fixes;
+use crate::offered::{Offered, definition, is_given};
 use crate::rule::Rule;
-use crate::source::{body_around, callee, expression_at, last_name};
+use crate::source::{body_around, callee, expression_at, last_name, located, statement_at};
 use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
@@ -22,16 +25,50 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(cx: &mut Context<'_>) {
     let removed = cx.analysis.calls(&["torch.utils.hooks.RemovableHandle.remove"]);
+    let offered = Offered::new(cx);
+    let mut classes = Vec::new();
     for call in cx.analysis.calls_giving(Kinds::HANDLE) {
         if call.root == Root::Test || call.guards.has(Guards::ONCE) {
             continue;
         }
         let duration = cx.analysis.piling(&call, std::iter::empty());
-        let Some(exposure) = Exposure::outside(cx.analysis, &duration) else { continue };
+        let Some(exposure) = Exposure::outside(cx.analysis, &duration) else {
+            if let Some(class) = offered.class_of(cx, call.function)
+                && !classes.contains(&class)
+                && is_dropped(cx, &call)
+                && is_on_anothers_model(cx, &call, class)
+            {
+                classes.push(class);
+                report_offered(cx, &call);
+            }
+            continue;
+        };
         if !goes_with_its_model(cx, &call, exposure) && !is_removed(&call, &removed) {
             report(cx, &call, exposure);
         }
     }
+    finalizers::check(cx);
+}
+
+/// Whether nobody has the handle: the call is a statement of its own.
+fn is_dropped(cx: &Context<'_>, call: &CallFact) -> bool {
+    match statement_at(cx.project(), call.statement) {
+        Some(Stmt::Expr(stmt)) => located(call.at.file, &*stmt.value) == call.at,
+        _ => false,
+    }
+}
+
+/// Whether an object registers a hook on what it is given. A module's constructor wraps what it is given: both go together.
+fn is_on_anothers_model(cx: &Context<'_>, call: &CallFact, class: ClassId) -> bool {
+    let module = cx.analysis.class(class).libraries.iter().any(|base| base.starts_with("torch.nn."));
+    // A tensor that is given, or computed from what is, goes with its hooks.
+    if !cx.analysis.name(call.name).starts_with("torch.nn.") {
+        return false;
+    }
+    let Some(method) = definition(cx, call.function) else { return false };
+    let Some(Expr::Call(registers)) = expression_at(cx.project(), call.at) else { return false };
+    let Expr::Attribute(register) = &*registers.func else { return false };
+    is_given(cx, class, method, &register.value) && !(module && method.name.as_str() == "__init__")
 }
 
 /// The model, or tensor, that has the hook is made anew as often as the hook is.
@@ -77,6 +114,24 @@ fn is_removed(call: &CallFact, removed: &[CallFact]) -> bool {
         let same = remove.receiver.objects.iter().any(|handle| call.result.objects.contains(handle));
         same && remove.around.first() == call.around.first()
     })
+}
+
+/// Reports a hook of a class whose objects somebody else makes.
+fn report_offered(cx: &mut Context<'_>, call: &CallFact) {
+    let registered = callee(cx.project(), call.at);
+    let function = cx.function(call.function).to_owned();
+    let often = if function.ends_with("__init__") { "by every object" } else { "at every call" };
+    let message = format!(
+        "`{function}` registers a hook {often} and drops its handle: all of them stay on the model, and run"
+    );
+    let chain = vec![cx.link(call.statement, "registered here; nobody can `remove()` it")];
+    let fix = fixes::at_line(cx.analysis, call.at, Lines::remove_handle_fix);
+    let diagnostic = cx.report(call.at, &function, message);
+    diagnostic.container = registered;
+    diagnostic.scope = Scope::Object;
+    diagnostic.severity = Severity::Warning;
+    diagnostic.chain = chain;
+    diagnostic.fix = fix;
 }
 
 fn report(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {

@@ -1,9 +1,12 @@
 //! A logging handler that keeps the records it gets.
 
 use caulk_core::{LeakClass, Severity};
+use caulk_python::program::{Kinds, Root};
 
+use crate::advice::advice;
 use crate::container::{Told, bound, report};
 use crate::context::Context;
+use crate::resource::reaches;
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
@@ -27,4 +30,25 @@ fn check(cx: &mut Context<'_>) {
             fix: bound(cx, kept),
         })
     });
+    handlers_without_target(cx);
+}
+
+/// `MemoryHandler(capacity)`: without a target, a full buffer is not emptied.
+///
+/// Source: the reference of Python, `logging.handlers.MemoryHandler.flush`.
+fn handlers_without_target(cx: &mut Context<'_>) {
+    let targets = cx.analysis.calls(&["logging.handlers.MemoryHandler.setTarget"]);
+    let mut found = Vec::new();
+    for made in cx.analysis.calls(&["logging.handlers.MemoryHandler"]) {
+        let target = made.argument(cx.analysis, Some(2), "target");
+        let without = target.is_none_or(|target| target.only(Kinds::NONE));
+        if without && made.root != Root::Test && !found.contains(&made.at) && !reaches(cx, &made, &targets) {
+            found.push(made.at);
+            let function = cx.function(made.function).to_owned();
+            let message = "this handler has no target: its buffer is never emptied, and every record that is logged stays";
+            let diagnostic = cx.report(made.at, &function, message.to_owned());
+            diagnostic.chain = vec![];
+            diagnostic.fix = advice("Give it a target: `MemoryHandler(capacity, target=handler)`.");
+        }
+    }
 }

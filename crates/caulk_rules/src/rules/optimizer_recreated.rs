@@ -1,10 +1,16 @@
 //! Optimizers that are made again and again and all kept.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::{LeakClass, Scope, Severity};
+use caulk_python::FileId;
+use caulk_python::program::{CallFact, Guards, Kinds, Root};
 
+use crate::advice::advice;
 use crate::container::{Told, report};
 use crate::context::Context;
+use crate::exposure::Exposure;
+use crate::resource::keep_worst;
 use crate::rule::Rule;
+use crate::source::located;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::OptimizerRecreated,
@@ -28,4 +34,45 @@ fn check(cx: &mut Context<'_>) {
             fix: None,
         })
     });
+    groups_added(cx);
+}
+
+/// `optimizer.add_param_group(..)` of modules that are made again and again: the groups of the old ones stay.
+fn groups_added(cx: &mut Context<'_>) {
+    let made = cx.analysis.calls_giving(Kinds::OPTIMIZER);
+    let mut found: Vec<(CallFact, Exposure)> = Vec::new();
+    for call in cx.analysis.calls(&["torch.optim.Optimizer.add_param_group"]) {
+        if call.root == Root::Test || call.guards.has(Guards::ONCE) {
+            continue;
+        }
+        let duration = cx.analysis.piling(&call, std::iter::empty());
+        let Some(exposure) = Exposure::outside(cx.analysis, &duration) else { continue };
+        let made_anew = made.iter().any(|made| {
+            cx.analysis.origin(&call.receiver) == Some(made.at) && made.around.contains(&exposure.through)
+        });
+        if !made_anew && exposure.scope == Scope::Run && cx.analysis.makes_models(exposure.through) {
+            keep_worst(&mut found, call, exposure);
+        }
+    }
+    found.retain(|(call, _)| !takes_groups_out(cx, call.at.file));
+    for (call, exposure) in found {
+        let function = cx.function(call.function).to_owned();
+        let message = format!(
+            "a group of parameters is added {} and none is removed: the optimizer keeps the parameters of old modules, and their moments",
+            exposure.pace.words()
+        );
+        let chain: Vec<_> = cx.link_loop(exposure, "a new module in each turn of this loop").into_iter().collect();
+        let diagnostic = cx.report(call.at, &function, message);
+        diagnostic.severity = Severity::Warning;
+        diagnostic.chain = chain;
+        diagnostic.fix = advice("Make a new optimizer for the new module, or remove the group of the old one and its state.");
+    }
+}
+
+/// Whether something is done with the groups of an optimizer that may take some out.
+fn takes_groups_out(cx: &Context<'_>, file: FileId) -> bool {
+    const OUT: &[&str] = &["del ", ".pop(", ".remove(", ".clear(", "param_groups =", "param_groups[:] ="];
+    let tree = cx.project().file(file).tree();
+    let mut lines = cx.project().text(located(file, tree)).lines();
+    lines.any(|line| line.contains("param_groups") && OUT.iter().any(|out| line.contains(out)))
 }

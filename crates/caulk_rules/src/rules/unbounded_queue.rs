@@ -24,7 +24,7 @@ fn check(cx: &mut Context<'_>) {
         let lasts = match kept.exposure.scope {
             Scope::Run => is_filled_by_batches(cx, kept) || is_filled_by_thread(cx, kept),
             Scope::Epoch => is_filled_by_thread(cx, kept),
-            Scope::Peak => false,
+            Scope::Peak | Scope::Object => false,
         };
         if heavy && lasts && !waits(cx, kept) {
             report(cx, kept);

@@ -5,7 +5,7 @@ use caulk_python::{Analysis, Project, SourceFile};
 use caulk_rules::{RULES, check};
 
 /// Classes of the findings that claim harm.
-fn alarms(text: &str) -> Vec<LeakClass> {
+pub(crate) fn alarms(text: &str) -> Vec<LeakClass> {
     let file = SourceFile { path: "a.py".into(), text: text.into() };
     let analysis = Analysis::new(Project::new([file]));
     assert!(analysis.problems().is_empty(), "{:?}", analysis.problems());

@@ -2,7 +2,7 @@
 
 use caulk_core::LeakClass;
 
-use crate::caution::check_pair;
+use crate::caution::{alarms, check_pair};
 
 #[test]
 fn a_tensor_that_a_differentiated_sum_is_made_of() {
@@ -134,4 +134,326 @@ def train(net, loader, opt):
             opt.step()
 ";
     check_pair(text, "loss.item()", "loss", LeakClass::LossKeptWithGraph);
+}
+
+#[test]
+fn a_cached_method_of_objects_that_somebody_else_makes() {
+    let text = "\
+from functools import lru_cache
+
+class Rows:
+    def __init__(self, table):
+        self.table = table
+
+    @lru_cache(None)
+    def names(self):
+        return list(self.table)
+";
+    assert_eq!(alarms(text), [LeakClass::CachedMethod]);
+    assert_eq!(alarms(&format!("{text}\nROWS = Rows({{}})\n")), []);
+}
+
+#[test]
+fn a_hook_of_every_object_on_a_model_that_it_is_given() {
+    let text = "\
+class Probe:
+    def __init__(self, net, layers):
+        self.net = net
+        self.seen = {}
+        for number, layer in enumerate(layers):
+            @layer.register_forward_hook(self.make(number))
+
+    def make(self, number):
+        def hook(module, given, out):
+            self.seen[number] = given[0]
+
+        return hook
+
+    def close(self):
+        self.handle.remove()
+";
+    check_pair(text, "self.handle = ", "", LeakClass::HookNeverRemoved);
+}
+
+#[test]
+fn a_hook_more_at_every_call() {
+    let text = "\
+class Probe:
+    def __init__(self, net):
+        self.net = net
+
+    def take(self, name, rows):
+        @self.net.fc.register_forward_hook(self.make(name))
+        found = [self.net(row) for row in rows]
+        handle.remove()
+        return found
+
+    def make(self, name):
+        def hook(module, given, out):
+            print(name)
+
+        return hook
+";
+    check_pair(text, "handle = ", "", LeakClass::HookNeverRemoved);
+}
+
+#[test]
+fn an_output_beside_others_on_the_context() {
+    let text = "\
+import torch
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = x.new_empty(3)
+        ctx.kept = (x.shape, @)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+";
+    check_pair(text, "out.shape", "out", LeakClass::ContextAttributeTensor);
+}
+
+#[test]
+fn failures_of_numbered_attempts() {
+    let text = "\
+import torch
+from torch import nn
+
+class Failed(RuntimeError):
+    pass
+
+def attempt(number, rows):
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1 * number)
+    for x, y in rows:
+        loss = nn.functional.mse_loss(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    if loss.item() > 9:
+        raise Failed(number)
+
+class Search:
+    def __init__(self, rows):
+        self.rows = rows
+        self.failed = {}
+
+    def attempt(self, number):
+        try:
+            attempt(number, self.rows)
+        except Failed as why:
+            self.failed[number] = @
+
+def main(rows):
+    search = Search(rows)
+    for turn in range(40):
+        for half in range(2):
+            search.attempt(turn * 2 + half)
+";
+    check_pair(text, "str(why)", "why", LeakClass::ExceptionKeepsFrames);
+}
+
+#[test]
+fn records_are_held_for_nobody() {
+    let text = "\
+import logging.handlers
+
+log = logging.getLogger(__name__)
+
+def main(model, rows):
+    held = logging.handlers.MemoryHandler(200@)
+    log.addHandler(held)
+    for row in rows:
+        log.debug('%s', model(row))
+";
+    check_pair(text, ", target=logging.FileHandler('a.log')", "", LeakClass::LogRecordsKept);
+}
+
+#[test]
+fn groups_of_new_heads() {
+    let text = "\
+import torch
+from torch import nn
+
+class Study:
+    def __init__(self, rows):
+        self.rows = rows
+        self.body = nn.Linear(8, 8)
+        self.opt = torch.optim.SGD(self.body.parameters(), lr=0.1, momentum=0.9)
+
+    def turn(self):
+        head = nn.Linear(8, 2)
+        @
+        self.opt.add_param_group({'params': head.parameters()})
+        for x, y in self.rows:
+            loss = nn.functional.cross_entropy(head(self.body(x)), y)
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+
+def main(rows):
+    study = Study(rows)
+    for epoch in range(50):
+        study.turn()
+";
+    check_pair(text, "del self.opt.param_groups[1:]", "pass", LeakClass::OptimizerRecreated);
+}
+
+#[test]
+fn tasks_that_are_kept_when_they_are_done() {
+    let text = "\
+import asyncio
+
+class Service:
+    def __init__(self, net):
+        self.net = net
+        self.inbox = asyncio.Queue(maxsize=8)
+        self.running = set()
+
+    async def store(self, row):
+        await asyncio.sleep(0.1)
+        return row
+
+    async def pump(self):
+        while True:
+            row = await self.inbox.get()
+            task = asyncio.create_task(self.store(row))
+            self.running.add(task)
+            @
+
+def main(net):
+    asyncio.run(Service(net).pump())
+";
+    check_pair(
+        text,
+        "task.add_done_callback(self.running.discard)",
+        "pass",
+        LeakClass::UnboundedHistory,
+    );
+}
+
+#[test]
+fn entries_under_the_step_that_a_trainer_counts() {
+    let text = "\
+import torch
+from transformers import TrainerCallback
+
+class Drift(TrainerCallback):
+    def __init__(self, probe):
+        self.probe = probe
+        self.seen = {}
+
+    def on_step_end(self, args, state, control, model=None, **kw):
+        with torch.no_grad():
+            now = model(input_ids=self.probe).logits.softmax(-1)
+        @ = now
+";
+    check_pair(text, "self.seen['last']", "self.seen[state.global_step]", LeakClass::UnboundedHistory);
+}
+
+#[test]
+fn a_table_of_every_origin_of_every_epoch() {
+    let text = "\
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+class Board:
+    def __init__(self):
+        self.table = pd.DataFrame()
+
+    def submit(self, epoch, actual):
+        rows = pd.DataFrame({'epoch': np.full(actual.size, epoch), 'actual': actual.ravel()})
+        self.table = @
+
+def main(past, future):
+    net, board = nn.Linear(4, 4), Board()
+    opt = torch.optim.Adam(net.parameters())
+    for epoch in range(50):
+        for x, y in past:
+            loss = nn.functional.l1_loss(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        with torch.no_grad():
+            for origin in range(0, 700, 24):
+                board.submit(epoch, net(future[origin]).numpy())
+";
+    check_pair(text, "rows", "pd.concat([self.table, rows])", LeakClass::UnboundedHistory);
+}
+
+#[test]
+fn a_finalizer_that_keeps_what_it_waits_for() {
+    let text = "\
+import os
+import weakref
+
+import numpy as np
+import torch
+from torch import nn
+
+class Arena:
+    def __init__(self, path, rows):
+        self.path = path
+        self.rows = np.empty((rows, 64), np.float32)
+        self.closer = weakref.finalize(self, @)
+
+    def close(self):
+        os.unlink(self.path)
+
+def main(loader):
+    net = nn.Linear(64, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(30):
+        arena = Arena('rows', 500)
+        for x, y in loader:
+            loss = nn.functional.mse_loss(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+";
+    check_pair(text, "os.unlink, path", "self.close", LeakClass::HookNeverRemoved);
+}
+
+#[test]
+fn state_that_an_object_feeds_back_from_call_to_call() {
+    let text = "\
+import torch
+from torch import nn
+
+class Beat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRU(1, 8, batch_first=True)
+
+    def forward(self, x, state=None):
+        return self.cell(x, state)
+
+class Ward:
+    def __init__(self, net):
+        self.net = net
+        self.memory = None
+
+    def push(self, part):
+        out, self.memory = self.net(part, @)
+        return out.mean().item()
+
+def watch(hours):
+    ward = Ward(Beat())
+    for hour in range(hours):
+        for part in range(100):
+            ward.push(torch.randn(1, 3, 4))
+
+watch(30)
+";
+    check_pair(
+        text,
+        "None if self.memory is None else self.memory.detach()",
+        "self.memory",
+        LeakClass::StateNotDetached,
+    );
 }

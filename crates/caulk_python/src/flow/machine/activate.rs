@@ -1,5 +1,9 @@
 //! Running a function with certain values, once for each combination of them.
 
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
 use crate::flow::event::{Activation, Guards, Root, What};
 use crate::flow::heap::Shape;
 use crate::flow::ids::{ActivationId, FunctionId};
@@ -69,9 +73,11 @@ impl Machine<'_> {
             given: Vec::new(),
             result: Value::NOTHING,
         });
+        let call = FxBuildHasher.hash_one(&key.given);
         self.memo.insert(key, id);
         self.per_function.entry(function).or_default().push(id);
         let mut frame = Frame::new(self, callee);
+        frame.call = call;
         if self.is_remembered(function) {
             frame.guards = Guards::ONCE;
         }

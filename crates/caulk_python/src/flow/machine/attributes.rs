@@ -37,6 +37,10 @@ impl<'p> Machine<'p> {
         if found.is_nothing() {
             found = Value::UNKNOWN;
         }
+        // What trainers of libraries count steps with.
+        if text == "global_step" && found.only(Kinds::UNKNOWN) && found.objects.is_empty() {
+            found = Value::of(Kinds::NUMBER).with(Traits::COUNTER);
+        }
         let counts =
             found.kinds.has(Kinds::NUMBER.with(Kinds::UNKNOWN)) && counts_frames(&attribute.value, text);
         if counts { found.with(Traits::FRAMES) } else { found }

@@ -13,6 +13,18 @@ use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Value};
 
 impl<'p> Machine<'p> {
+    /// A method that is not called here but handed to somebody who may: `task.add_done_callback(tasks.discard)`.
+    pub(crate) fn hand_out(&mut self, f: &mut Frame, owner: &Value, attribute: &ast::ExprAttribute) {
+        let how = match attribute.attr.as_str() {
+            "discard" | "remove" | "pop" | "popleft" | "popitem" => Release::Remove,
+            "clear" => Release::Clear,
+            _ => return,
+        };
+        for object in owner.objects.iter().filter(|object| self.heap.shape(*object).is_container()) {
+            f.event(What::Release { object, how }, located(f.file, &*attribute.value));
+        }
+    }
+
     /// A method of a built-in container; `None` where it has no such method.
     pub(crate) fn container_method(
         &mut self,

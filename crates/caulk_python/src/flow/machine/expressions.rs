@@ -37,6 +37,7 @@ impl<'p> Machine<'p> {
             Expr::Name(name) => self.name(f, name),
             Expr::Attribute(attribute) => {
                 let owner = self.eval(f, &attribute.value);
+                self.hand_out(f, &owner, attribute);
                 self.attribute(f, &owner, attribute)
             }
             Expr::Call(call) => self.call(f, call),
@@ -206,7 +207,12 @@ impl<'p> Machine<'p> {
     }
 
     fn display(&mut self, f: &mut Frame, shape: Shape, elements: &'p [Expr], expr: &Expr) -> Value {
-        let object = self.container(f, shape, expr);
+        let object = match shape {
+            Shape::Tuple => {
+                self.heap.part(shape, Some(located(f.file, expr)), f.maker, f.recording, f.call)
+            }
+            _ => self.container(f, shape, expr),
+        };
         let mut traits = Traits::NONE_OF_ALL;
         let mut carried = Value::NOTHING.carried;
         for (position, element) in elements.iter().enumerate() {

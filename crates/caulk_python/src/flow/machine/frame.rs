@@ -18,6 +18,8 @@ pub(crate) struct Frame {
     pub(crate) variables: Option<ObjectId>,
     pub(crate) maker: Maker,
     pub(crate) receiver: Option<ObjectId>,
+    /// Which call of the function it is, by the values that it is given.
+    pub(crate) call: u64,
     pub(crate) slots: Vec<Value>,
     /// The statement can be reached.
     pub(crate) live: bool,
@@ -62,6 +64,7 @@ impl Frame {
             variables,
             maker,
             receiver,
+            call: 0,
             slots,
             live: true,
             recording,

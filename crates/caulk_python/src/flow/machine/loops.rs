@@ -169,15 +169,14 @@ impl<'p> Machine<'p> {
                 [] => None,
                 [stop] | [_, stop, ..] => Some(stop),
             };
+            let names = || bound.and_then(last_name).into_iter().chain([target_name]);
             if let Some(bound) = bound
                 && let Literal::Int(times) = self.eval(f, bound).literal
                 && times <= FEW
-                && !roles::is_epoch(target_name)
-                && !roles::is_step(target_name)
+                && !names().any(|name| roles::is_epoch(name) || roles::is_step(name))
             {
                 return LoopKind::Times(times.max(0) as u32);
             }
-            let names = || bound.and_then(last_name).into_iter().chain([target_name]);
             // `range(len(self.layers))`.
             let counted = match bound {
                 Some(Expr::Call(len)) if last_name(&len.func) == Some("len") => {

@@ -95,6 +95,7 @@ impl<'p> Machine<'p> {
             Gives::File => self.resource(f, name, Kinds::FILE, call),
             Gives::Thread => self.resource(f, "threading.Thread", Kinds::THREAD, call),
             Gives::Process => self.resource(f, "multiprocessing.Process", Kinds::PROCESS, call),
+            Gives::Task => self.resource(f, "asyncio.Task", Kinds::TASK, call),
             Gives::Video => self.resource(f, name, Kinds::VIDEO, call),
             Gives::Frames => self.all_frames(f, name, call),
             Gives::Frame => self.read_frame(f, call),
