@@ -5,6 +5,7 @@ mod attributes;
 mod binding;
 mod called;
 mod calls;
+mod collation;
 mod constructors;
 mod container_methods;
 mod containers;
@@ -26,6 +27,7 @@ mod video;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::flow::machine::collation::Collation;
 use crate::flow::event::{Activation, Loop, LoopKind, Place};
 use crate::flow::heap::{Heap, Maker, Shape};
 use crate::flow::ids::{ActivationId, ClassId, FunctionId, LoopId, ObjectId, OriginId, PlaceId, ValueId};
@@ -91,6 +93,8 @@ pub(crate) struct Machine<'p> {
     frame_loops: FxHashSet<LoopId>,
     /// Functions that were handed to somebody who may call them.
     pub(crate) handed: FxHashSet<ObjectId>,
+    /// What puts the samples of a batch together: what a sample is, and whether workers do it.
+    collates: FxHashMap<ObjectId, Collation>,
     /// What hooks are called with, and which function registered them.
     hooks: FxHashMap<ObjectId, (FunctionId, Vec<Value>)>,
     /// Functions that apply models, and whether any of them records graphs then.
@@ -166,6 +170,7 @@ impl<'p> Machine<'p> {
             generators: FxHashMap::default(),
             frame_loops: FxHashSet::default(),
             handed: FxHashSet::default(),
+            collates: FxHashMap::default(),
             hooks: FxHashMap::default(),
             applies: FxHashMap::default(),
             emptied: FxHashSet::default(),

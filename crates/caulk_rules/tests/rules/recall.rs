@@ -457,3 +457,72 @@ watch(30)
         LeakClass::StateNotDetached,
     );
 }
+
+#[test]
+fn what_puts_batches_together_keeps_samples_in_the_workers() {
+    let text = "\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Tones(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, number):
+        return torch.zeros(8000), number
+
+class Mix:
+    def __init__(self):
+        self.others = []
+
+    def __call__(self, samples):
+        for wave, number in samples:
+            self.others.append(@)
+        return torch.stack([wave for wave, number in samples])
+
+def main(net, opt):
+    loader = DataLoader(Tones(), collate_fn=Mix(), num_workers=2)
+    for epoch in range(30):
+        for wave in loader:
+            loss = net(wave).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+";
+    let leaks = alarms(&text.replace('@', "wave.clone()"));
+    assert_eq!(leaks, [LeakClass::WorkerMemoryGrows]);
+    let cleared = text.replace("        for wave, number in samples:\n", "        self.others.clear()\n        for wave, number in samples:\n");
+    assert_eq!(alarms(&cleared.replace('@', "wave.clone()")), []);
+    let here = text.replace(", num_workers=2", "");
+    assert_eq!(alarms(&here.replace('@', "wave.clone()")), [LeakClass::UnboundedHistory]);
+}
+
+#[test]
+fn a_cached_result_for_every_group_that_is_drawn() {
+    let text = "\
+from functools import cache
+
+import numpy as np
+import torch
+
+class Graph:
+    def near(self, group):
+        return torch.eye(len(group))
+    near = cache(near)
+
+def main(net, opt, epochs):
+    rng = np.random.default_rng(0)
+    graph = Graph()
+    seen = {}
+    for epoch in range(epochs):
+        for step in range(100):
+            group = tuple(int(node) for node in rng.choice(900, 12, replace=False))
+            if @ not in seen:
+                seen[@] = graph.near(group)
+            loss = net(seen[@]).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+";
+    check_pair(text, "len(group)", "group", LeakClass::UnboundedCache);
+}

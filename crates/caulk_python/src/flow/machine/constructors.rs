@@ -119,15 +119,17 @@ impl<'p> Machine<'p> {
                 // The parts of a data set are that data set.
                 let parts = name == "torch.utils.data.random_split";
                 let mut element = if parts { source } else { self.element_of(f, source) };
-                if name == "random.sample" {
-                    element = element.without(Traits::OF_VIDEO);
+                if name == "random.sample" || name == "random.Random.sample" {
+                    element = element.without(Traits::OF_VIDEO).with(Traits::DRAWN);
                 }
                 self.heap.add_element(object, element);
             }
         }
-        // A tuple as a key is as unique as what it is made from.
+        // A tuple as a key is as unique as what it is made from; of numbers that are drawn, no two are alike.
         if shape == Shape::Tuple {
-            inherit(Value::object(object), source.traits)
+            let drawn = self.heap.get(object).elements.traits.has(Traits::DRAWN.with(Traits::UNIQUE));
+            let unique = if drawn { Traits::UNIQUE } else { Traits::NONE_OF_ALL };
+            inherit(Value::object(object), source.traits.with(unique))
         } else {
             Value::object(object)
         }

@@ -85,6 +85,9 @@ impl<'p> Machine<'p> {
         if entry.noted {
             self.call_event(f, &name, Value::NOTHING, given, result, call);
         }
+        if entry.gives == Gives::Loader {
+            self.note_collation(f, given, call);
+        }
         result
     }
 

@@ -74,8 +74,11 @@ impl<'p> Machine<'p> {
                 } else {
                     Traits::NONE_OF_ALL
                 };
+                // A whole number of something random is one of so many.
+                let drawn = !real && inherited.has(Traits::UNIQUE);
                 let unlike = if real { Traits::NONE_OF_ALL } else { Traits::UNIQUE };
-                inherit(Value::of(Kinds::NUMBER), inherited.without(unlike).with(measured))
+                let whole = if drawn { Traits::DRAWN } else { Traits::NONE_OF_ALL };
+                inherit(Value::of(Kinds::NUMBER), inherited.without(unlike).with(measured).with(whole))
             }
             Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(drawn(name, given))),
             Gives::Text => inherit(Value::of(Kinds::TEXT), inherited),

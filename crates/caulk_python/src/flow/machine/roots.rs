@@ -20,6 +20,7 @@ impl Machine<'_> {
         self.run_constructors();
         self.run_hooks();
         self.run_handed();
+        self.run_collations();
         self.run_uncalled();
     }
 
@@ -34,7 +35,7 @@ impl Machine<'_> {
     }
 
     /// The function of a class's method, inherited ones included.
-    fn method(&mut self, class: ClassId, name: &str) -> Option<ObjectId> {
+    pub(super) fn method(&mut self, class: ClassId, name: &str) -> Option<ObjectId> {
         let name = self.symbols.intern(name);
         let member = self.class_member(class, name)?;
         member.objects.iter().find(|object| matches!(self.heap.shape(*object), Shape::Function(..)))
@@ -45,7 +46,7 @@ impl Machine<'_> {
     }
 
     /// As [`Self::run_method`], where the first arguments are known.
-    fn run_given(
+    pub(super) fn run_given(
         &mut self,
         function: ObjectId,
         receiver: ObjectId,
@@ -231,15 +232,14 @@ impl Machine<'_> {
         let mut handed: Vec<ObjectId> = self.handed.iter().copied().collect();
         handed.sort_unstable();
         for object in handed {
+            if self.collates(object) {
+                continue;
+            }
             let arguments = self.hook_arguments(object);
             match self.heap.shape(object) {
                 Shape::Function(id, closure) => {
-                    let mut given = self.outside_arguments(object, id, None);
-                    for (value, known) in given.iter_mut().zip(&arguments) {
-                        *value = *known;
-                    }
                     let root = self.handed_root(id);
-                    self.activate(outermost(id, closure), given, Some(root));
+                    self.run_function(object, id, closure, &arguments, root);
                 }
                 Shape::Method(function, receiver) => {
                     let Shape::Function(id, _) = self.heap.shape(function) else { continue };
@@ -249,6 +249,22 @@ impl Machine<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Runs a function of no object, where the first arguments are known.
+    pub(super) fn run_function(
+        &mut self,
+        object: ObjectId,
+        id: FunctionId,
+        closure: Option<ObjectId>,
+        arguments: &[Value],
+        root: Root,
+    ) {
+        let mut given = self.outside_arguments(object, id, None);
+        for (value, known) in given.iter_mut().zip(arguments) {
+            *value = *known;
+        }
+        self.activate(outermost(id, closure), given, Some(root));
     }
 
     /// What a hook is called with; without graphs where the function that registered it applies models without.
