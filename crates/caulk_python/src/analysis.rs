@@ -58,6 +58,9 @@ impl Ran {
             // Of no file: the files together are too much.
             problems.push(Problem::of_file("", ENTANGLED));
         }
+        if run.crowded {
+            problems.push(Problem::of_file("", CROWDED));
+        }
         let noted = noted(&run);
         Self { run, lifetimes, noted, problems }
     }
@@ -65,6 +68,8 @@ impl Ran {
 
 const ENTANGLED: &str =
     "this project is too entangled: not all calls were followed, patterns across functions may be missed";
+const CROWDED: &str =
+    "a value depends on more changing variables than are followed: sums that keep their graph may be missed";
 /// Ways in which one thing happens that are told apart.
 const MAX_CASES: usize = 48;
 /// Containers inside one another that are asked for what holds them.

@@ -105,9 +105,12 @@ pub struct Project {
 }
 
 impl Project {
-    /// Parses. What cannot be parsed is a problem, and what is around it is looked at all the same.
+    /// Parses. What cannot be parsed is a problem, and what is around it is looked at all the same. The order of the files
+    /// does not matter.
     pub fn new(files: impl IntoIterator<Item = SourceFile>) -> Self {
         let mut project = Self::default();
+        let mut files: Vec<SourceFile> = files.into_iter().collect();
+        files.sort_by(|one, other| one.path.cmp(&other.path));
         for file in files {
             project.add(file);
         }
@@ -147,7 +150,7 @@ impl Project {
         &self.files[id.0 as usize]
     }
 
-    /// All files, in the order in which they were given.
+    /// All files, in the order of their paths.
     pub fn ids(&self) -> impl Iterator<Item = FileId> + use<> {
         (0..self.files.len() as u32).map(FileId)
     }

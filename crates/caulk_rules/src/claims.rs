@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use caulk_core::{Group, LeakClass, Scope};
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, Duration, FunctionId, Growth, GrowthCase, GrowthFact, Holder,
-    Literal, LoopId, LoopKind, Root, Shape, Value,
+    Literal, LoopId, LoopKind, Place, Root, Shape, Value,
 };
 use caulk_python::{Analysis, FileId};
 
@@ -214,6 +214,7 @@ impl Judge<'_> {
                 let returns = |id: &LoopId| self.analysis.a_loop(*id).at.is_none();
                 let called = duration.growing.iter().take_while(|id| returns(id)).count();
                 duration.growing.drain(..called);
+                self.leave_out_callers(&carry, &mut duration);
             }
             let exposure = Exposure::of(self.analysis, &duration, holder)?;
             if self.is_left_to_users(holder, &case.duration) || !self.goes_on(&carry, case, holder) {
@@ -231,6 +232,18 @@ impl Judge<'_> {
         let class = if case.fed { LeakClass::StateNotDetached } else { LeakClass::LossKeptWithGraph };
         let case = case.clone();
         Some(CarryClaim { class, carry, case, exposure })
+    }
+
+    /// A container that only variables hold is gone when the function that makes it has returned: loops around the calls
+    /// of that function make another one in each turn.
+    fn leave_out_callers(&self, carry: &CarryFact, duration: &mut Duration) {
+        let Place::Field(object, _) = self.analysis.place(carry.place) else { return };
+        let maker = self.analysis.object(object).at.and_then(|at| self.analysis.function_around(at));
+        let Some(maker) = maker.filter(|maker| maker.name != "<module>") else { return };
+        let inside = |id: &LoopId| self.analysis.a_loop(*id).at.is_some_and(|at| at.is_in(maker.at));
+        let of_carrier = |id: &LoopId| self.analysis.a_loop(*id).function == Some(carry.function);
+        let outside = duration.growing.iter().take_while(|id| !inside(id) && !of_carrier(id)).count();
+        duration.growing.drain(..outside);
     }
 
     fn is_made_in(&self, function: FunctionId, value: &Value) -> bool {

@@ -178,7 +178,11 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
     if matches!(kept.holder, Holder::Local) && passes < 2 {
         return None;
     }
-    if matches!(kept.holder, Holder::Local) && is_joined_later(cx, kept) {
+    // So is a script.
+    let script = matches!(kept.holder, Holder::Global(_))
+        && cx.function(kept.growth.function) == "<module>"
+        && passes < 2;
+    if (script || matches!(kept.holder, Holder::Local)) && is_joined_later(cx, kept) {
         return None;
     }
     let named = !matches!(kept.holder, Holder::Local | Holder::Closure(..));

@@ -18,6 +18,7 @@ mod imports;
 mod invoke;
 mod loops;
 mod narrowing;
+mod order;
 mod outside;
 pub(crate) mod rebinding;
 mod results;
@@ -107,6 +108,8 @@ pub(crate) struct Machine<'p> {
     steps: u64,
     budget: u64,
     pub(crate) exhausted: bool,
+    /// A value with a graph depends on more places than are followed.
+    pub(crate) crowded: bool,
     names: Names,
     /// Names of the first slots of tuples.
     positions: Vec<Symbol>,
@@ -179,6 +182,7 @@ impl<'p> Machine<'p> {
             steps: 0,
             budget: STEPS_PER_BYTE * bytes as u64 + 1_000_000,
             exhausted: false,
+            crowded: false,
             names,
             positions: Vec::new(),
         };

@@ -75,6 +75,8 @@ pub(crate) struct Run {
     pub containers: FxHashMap<ObjectId, Vec<ObjectId>>,
     /// The budget did not last: calls were not followed any more.
     pub exhausted: bool,
+    /// A value with a graph depends on more places than are followed.
+    pub crowded: bool,
 }
 
 impl Run {
@@ -126,6 +128,7 @@ impl Run {
             emptied: machine.emptied,
             containers,
             exhausted: machine.exhausted,
+            crowded: machine.crowded,
         }
     }
 

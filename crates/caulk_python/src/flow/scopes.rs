@@ -90,6 +90,8 @@ pub(crate) struct Scopes<'p> {
     pub lengthened: FxHashSet<Symbol>,
     /// Names of attributes that are set to `True` somewhere.
     pub raised: FxHashSet<Symbol>,
+    /// Names of attributes that are bound outside of a constructor, or in a loop: only these may be made from what they held.
+    pub rebound_fields: FxHashSet<Symbol>,
     /// Names of properties that can be bound.
     pub setters: FxHashSet<Symbol>,
     /// Methods by their names, where only one class has one of that name.

@@ -186,12 +186,14 @@ pub enum Literal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Few<T: Copy + Ord + Default, const N: usize> {
     len: u8,
+    /// There were more.
+    cut: bool,
     items: [T; N],
 }
 
 impl<T: Copy + Ord + Default, const N: usize> Default for Few<T, N> {
     fn default() -> Self {
-        Self { len: 0, items: [T::default(); N] }
+        Self { len: 0, cut: false, items: [T::default(); N] }
     }
 }
 
@@ -219,12 +221,36 @@ impl<T: Copy + Ord + Default, const N: usize> Few<T, N> {
         self.len == 0
     }
 
+    /// Whether there were more than it has room for.
+    pub const fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Adds one that must not be missing: another one makes room.
+    pub fn put(&mut self, item: T) {
+        if !self.insert(item) {
+            self.len -= 1;
+            self.insert(item);
+        }
+    }
+
+    /// Adds all of another.
+    pub fn extend(&mut self, other: &Self) {
+        self.cut |= other.cut;
+        for item in other.iter() {
+            self.insert(item);
+        }
+    }
+
     /// Adds one; false where there is no room.
     pub fn insert(&mut self, item: T) -> bool {
         let len = self.len as usize;
         match self.items[..len].binary_search(&item) {
             Ok(_) => true,
-            Err(_) if len == N => false,
+            Err(_) if len == N => {
+                self.cut = true;
+                false
+            }
             Err(at) => {
                 self.items.copy_within(at..len, at + 1);
                 self.items[at] = item;
@@ -287,8 +313,8 @@ impl Value {
     pub const NOTHING: Self = Self {
         kinds: Kinds::NONE_OF_ALL,
         traits: Traits::NONE_OF_ALL,
-        objects: Few { len: 0, items: [ObjectId::ZERO; 6] },
-        carried: Few { len: 0, items: [PlaceId(0); 4] },
+        objects: Few { len: 0, cut: false, items: [ObjectId::ZERO; 6] },
+        carried: Few { len: 0, cut: false, items: [PlaceId(0); 4] },
         literal: Literal::Any,
         origin: None,
     };
@@ -368,7 +394,9 @@ impl Value {
     /// With all that it comes from as what a model or solver was applied to.
     #[must_use]
     pub fn fed(mut self) -> Self {
-        for place in std::mem::take(&mut self.carried).iter() {
+        let plain = std::mem::take(&mut self.carried);
+        self.carried.cut = plain.cut;
+        for place in plain.iter() {
             self.carried.insert(place.fed());
         }
         self
@@ -393,9 +421,7 @@ impl Value {
                 self.kinds = self.kinds.with(Kinds::UNKNOWN);
             }
         }
-        for place in other.carried.iter() {
-            self.carried.insert(place);
-        }
+        self.carried.extend(&other.carried);
         // What makes a graph is the better story.
         if self.origin.is_none() || other.carries_graph() && !self.carries_graph() {
             self.origin = other.origin.or(self.origin);

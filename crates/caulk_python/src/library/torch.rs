@@ -203,6 +203,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("torch.Tensor.isfinite", Gives::Fresh),
     gives("torch.Tensor.unique", Gives::Fresh),
     gives("torch.Tensor.multinomial", Gives::Fresh),
+    gives("torch.Tensor.new", Gives::Fresh),
     gives("torch.Tensor.new_zeros", Gives::Fresh),
     gives("torch.Tensor.new_ones", Gives::Fresh),
     gives("torch.Tensor.new_full", Gives::Fresh),

@@ -5,6 +5,7 @@ mod examine;
 mod fixes;
 #[path = "../../../caulk_python/tests/mangle/mod.rs"]
 mod mangle;
+mod order;
 mod page;
 mod pages;
 mod recall;

@@ -107,9 +107,10 @@ impl<'p> Machine<'p> {
         match self.heap.shape(object) {
             Shape::Instance(class) => {
                 if let Some(mut value) = self.heap.field(object, name) {
-                    if self.is_state(&value) {
+                    // A parameter that only the constructor binds is never made from itself.
+                    if self.scopes.rebound_fields.contains(&name) && self.is_state(&value) {
                         let place = self.place(Place::Field(object, name));
-                        value.carried.insert(place);
+                        value.carried.put(place);
                     }
                     // A default of the class shows where no instance has its own.
                     return value;
@@ -144,9 +145,9 @@ impl<'p> Machine<'p> {
             Shape::External(symbol) => Value::object(self.external_member(symbol, name)),
             Shape::Foreign(_) => {
                 let mut value = self.heap.field(object, name).unwrap_or(Value::UNKNOWN);
-                if value.kinds.has(Kinds::TENSOR) {
+                if self.scopes.rebound_fields.contains(&name) && value.kinds.has(Kinds::TENSOR) {
                     let place = self.place(Place::Field(object, name));
-                    value.carried.insert(place);
+                    value.carried.put(place);
                 }
                 value
             }

@@ -141,6 +141,7 @@ impl<'p> Machine<'p> {
                 let value = self.values.intern(value);
                 f.event(What::Carry { place, value, augmented }, at);
             } else if !f.loops.is_empty() {
+                self.note_cut(&value);
                 f.event(What::Reset { place }, at);
             }
         }
@@ -152,6 +153,11 @@ impl<'p> Machine<'p> {
             }
         }
         self.set_name(f, symbol, value);
+    }
+
+    /// A value that depends on more places than are followed may depend on this one, too.
+    fn note_cut(&mut self, value: &Value) {
+        self.crowded |= !self.learning && value.carried.is_cut() && value.carries_graph();
     }
 
     /// Binds a name where it lives.
@@ -211,6 +217,7 @@ impl<'p> Machine<'p> {
         } else {
             // Only tensors take a graph along.
             if self.is_state(&old) || self.is_state(&value) {
+                self.note_cut(&value);
                 f.event(What::Reset { place }, at);
             }
             if !value.only(PLAIN) {

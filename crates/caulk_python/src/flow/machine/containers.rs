@@ -251,7 +251,7 @@ impl<'p> Machine<'p> {
     ) -> Value {
         if value.kinds.has(Kinds::TENSOR) {
             let place = self.place(Place::Field(object, name));
-            value.carried.insert(place);
+            value.carried.put(place);
         }
         value
     }

@@ -10,6 +10,7 @@ use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::narrowing::without_asked;
 use crate::flow::scopes::{Body, located};
+use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
 
 /// Longer texts are not told apart, in bytes.
@@ -186,9 +187,9 @@ impl<'p> Machine<'p> {
         if let Some(owner) = owner
             && let Some(mut value) = self.heap.field(owner, symbol)
         {
-            if value.kinds.has(Kinds::TENSOR) {
+            if value.kinds.has(Kinds::TENSOR) && self.is_rebound_inside(owner, symbol) {
                 let place = self.place(Place::Field(owner, symbol));
-                value.carried.insert(place);
+                value.carried.put(place);
             }
             return value;
         }
@@ -224,9 +225,7 @@ impl<'p> Machine<'p> {
                 plain => self.eval(f, plain),
             };
             traits = beside(traits, value.traits);
-            for place in value.carried.iter() {
-                carried.insert(place);
-            }
+            carried.extend(&value.carried);
             self.heap.add_element(object, value);
             if shape == Shape::Tuple {
                 let name = self.position(position);
@@ -238,6 +237,16 @@ impl<'p> Machine<'p> {
         }
         // A tuple as a key is as unique as what is in it, and state as what it is made from.
         Value { carried, ..inherit(Value::object(object), traits) }
+    }
+
+    /// Whether functions inside bind a variable: only then may they make it from what it held.
+    fn is_rebound_inside(&self, owner: ObjectId, symbol: Symbol) -> bool {
+        let function = match self.heap.shape(owner) {
+            Shape::Variables(function, _) => function,
+            Shape::Module(file) => self.scopes.modules[file.0 as usize],
+            _ => return true,
+        };
+        self.scopes.function(function).rebound.contains(&symbol)
     }
 
     /// A tensor, or a tuple of them: `(hidden, cell)`.
@@ -370,9 +379,7 @@ impl<'p> Machine<'p> {
                 .with(Traits::FLAT);
             let kept = input.traits.without(lost);
             result.traits = result.traits.with(kept);
-            for place in input.carried.iter() {
-                result.carried.insert(place);
-            }
+            result.carried.extend(&input.carried);
             if input.kinds.has(Kinds::TENSOR) && result.origin.is_none() {
                 result.origin = input.origin;
             }

@@ -124,7 +124,7 @@ impl<'p> Machine<'p> {
             if f.slots[slot].kinds.has(Kinds::TENSOR) {
                 let place = self.place(Place::Variable(f.function, name, id));
                 if bound.contains(&place) {
-                    f.slots[slot].carried.insert(place);
+                    f.slots[slot].carried.put(place);
                 }
             }
         }

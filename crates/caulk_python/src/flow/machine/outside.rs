@@ -264,9 +264,7 @@ impl<'p> Machine<'p> {
         for input in given.all() {
             let lost = Traits::VIEW.with(Traits::LEAF).with(Traits::OF_VIDEO);
             result.traits = result.traits.with(input.traits.without(lost));
-            for place in input.carried.iter() {
-                result.carried.insert(place.fed());
-            }
+            result.carried.extend(&input.fed().carried);
         }
         // A loss is a number: of no account wherever it is.
         if given.all().filter(|input| input.kinds.has(Kinds::TENSOR)).count() > 1 {

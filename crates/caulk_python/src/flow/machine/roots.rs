@@ -4,6 +4,7 @@ use crate::flow::event::Root;
 use crate::flow::heap::{Maker, Shape};
 use crate::flow::ids::{ClassId, FunctionId, LoopId, ObjectId};
 use crate::flow::machine::attributes::MethodKind;
+use crate::flow::machine::order::import_order;
 use crate::flow::machine::{Callee, Machine};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Traits, Value};
@@ -13,7 +14,7 @@ const CALLBACKS: &[LoopId] = &[LoopId::CALLBACKS];
 
 impl Machine<'_> {
     pub(crate) fn run_roots(&mut self) {
-        for module in self.scopes.modules.clone() {
+        for module in import_order(self.project, &self.scopes.modules) {
             let callee = outermost(module, None);
             self.activate(callee, Vec::new(), Some(Root::Module));
         }

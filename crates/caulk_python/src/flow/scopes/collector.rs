@@ -37,7 +37,7 @@ fn collect<'p>(
     let location = Location { file, range: tree.range.into() };
     let name = symbols.intern("<module>");
     let mut collector =
-        Collector { scopes, symbols, file, open: Vec::new(), prefix: String::new(), class: None };
+        Collector { scopes, symbols, file, open: Vec::new(), prefix: String::new(), class: None, loops: 0 };
     let module = collector.enter(Body::Module(tree), name, "<module>".to_owned(), location);
     collector.visit_body(&tree.body);
     collector.leave();
@@ -66,6 +66,8 @@ struct Collector<'a, 'p> {
     open: Vec<Open>,
     prefix: String,
     class: Option<ClassId>,
+    /// Loops around the statement, in its function.
+    loops: usize,
 }
 
 impl<'p> Collector<'_, 'p> {
@@ -181,8 +183,10 @@ impl<'p> Collector<'_, 'p> {
             only.and_modify(|known| *known = None).or_insert(Some((class, id)));
         }
         let prefix = std::mem::replace(&mut self.prefix, format!("{qualified}."));
+        let loops = std::mem::take(&mut self.loops);
         self.visit_body(&definition.body);
         self.leave();
+        self.loops = loops;
         self.prefix = prefix;
         self.class = class;
     }
@@ -258,14 +262,28 @@ impl<'p> Collector<'_, 'p> {
         }
     }
 
+    /// Notes an attribute that is bound outside of a constructor, or in a loop.
+    fn bind_field(&mut self, attribute: &ast::ExprAttribute) {
+        let constructs = self.open.last().is_some_and(|open| {
+            let name = self.scopes.functions[open.id.0 as usize].name;
+            self.symbols.name(name) == "__init__"
+        });
+        if !constructs || self.loops > 0 {
+            let name = self.symbols.at(&attribute.attr.node_index, attribute.attr.as_str());
+            self.scopes.rebound_fields.insert(name);
+        }
+    }
+
     /// Notes what the call tells of the names in it.
     fn call(&mut self, call: &'p ast::ExprCall) {
         if let [_, Expr::StringLiteral(name), value] = &*call.arguments.args
-            && is_true(value)
             && last_name(&call.func) == Some("setattr")
         {
             let name = self.symbols.intern(name.value.to_str());
-            self.scopes.raised.insert(name);
+            self.scopes.rebound_fields.insert(name);
+            if is_true(value) {
+                self.scopes.raised.insert(name);
+            }
         }
         let Expr::Attribute(method) = &*call.func else { return };
         let Some(open) = self.open.last() else { return };
@@ -356,6 +374,11 @@ impl<'p> Visitor<'p> for Collector<'_, 'p> {
                     self.bind(name);
                 }
             }
+            Stmt::For(_) | Stmt::While(_) => {
+                self.loops += 1;
+                visitor::walk_stmt(self, stmt);
+                self.loops -= 1;
+            }
             Stmt::Assign(assign) => {
                 for target in assign.targets.iter().filter(|target| joined(target, &assign.value).is_some()) {
                     let name = name_of(target).map(|name| self.symbols.intern(name));
@@ -395,6 +418,10 @@ impl<'p> Visitor<'p> for Collector<'_, 'p> {
                 } else {
                     self.bind(symbol);
                 }
+            }
+            Expr::Attribute(attribute) if attribute.ctx == ExprContext::Store => {
+                self.bind_field(attribute);
+                visitor::walk_expr(self, expr);
             }
             Expr::Lambda(lambda) => {
                 if let Some(parameters) = &lambda.parameters {
