@@ -166,7 +166,9 @@ fn is_computed(key: &Value) -> bool {
 /// Whether a key hardly comes back: random, a clock, measured, a tensor (which is equal to nothing but itself), a number
 /// that goes on counting.
 pub(crate) fn is_fresh(analysis: &Analysis, key: &Value, growing: &[LoopId]) -> bool {
-    if key.literal != Literal::Any {
+    // Names from one caller, numbers from another: who counts is not known.
+    let mixed = key.kinds.has(Kinds::TEXT) && key.kinds.has(Kinds::NUMBER);
+    if mixed || key.literal != Literal::Any {
         return false;
     }
     if is_computed(key)

@@ -526,3 +526,77 @@ def main(net, opt, epochs):
 ";
     check_pair(text, "len(group)", "group", LeakClass::UnboundedCache);
 }
+
+#[test]
+fn a_step_of_a_class_that_somebody_else_makes_and_whose_base_has_the_loop() {
+    let text = "\
+import torch
+from torch import nn
+
+class Loop:
+    def __init__(self, net, rows):
+        self.net = net
+        self.rows = rows
+        self.opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def fit(self, epochs):
+        for epoch in range(epochs):
+            for x, y in self.rows:
+                self.turn(x, y)
+
+    def turn(self, x, y):
+        raise NotImplementedError
+
+class Mine(Loop):
+    def __init__(self, net, rows):
+        super().__init__(net, rows)
+        self.curve = []
+
+    def turn(self, x, y):
+        self.opt.zero_grad()
+        loss = nn.functional.cross_entropy(self.net(x), y)
+        loss.backward()
+        self.opt.step()
+        self.curve.append(@)
+";
+    check_pair(text, "loss.item()", "loss", LeakClass::GraphKeptInContainer);
+}
+
+#[test]
+fn callbacks_that_are_called_by_name() {
+    let text = "\
+from torch import nn
+
+class Keep:
+    def __init__(self):
+        self.outs = []
+
+    def on_batch_end(self, net, out=None, **rest):
+        self.outs.append(@)
+
+class Net:
+    def __init__(self, body, rows, opt, callbacks):
+        self.body = body
+        self.rows = rows
+        self.opt = opt
+        self.callbacks = callbacks
+
+    def notify(self, name, **rest):
+        for callback in self.callbacks:
+            getattr(callback, name)(self, **rest)
+
+    def fit(self, epochs):
+        for epoch in range(epochs):
+            for x, y in self.rows:
+                self.opt.zero_grad()
+                out = self.body(x)
+                loss = nn.functional.mse_loss(out, y)
+                loss.backward()
+                self.opt.step()
+                self.notify('on_batch_end', out=out)
+
+def main(net, rows, opt):
+    Net(net, rows, opt, [Keep()]).fit(100)
+";
+    check_pair(text, "out.mean().item()", "out", LeakClass::GraphKeptInContainer);
+}

@@ -219,7 +219,8 @@ impl<'p> Machine<'p> {
                 let Literal::Text(attribute) = given.positional.get(1)?.literal else { return None };
                 let mut found = given.positional.get(2).copied().unwrap_or(Value::NOTHING);
                 for object in given.first().objects.iter() {
-                    if let Some(value) = self.heap.field(object, attribute) {
+                    let known = self.heap.field(object, attribute);
+                    if let Some(value) = known.or_else(|| self.method_of(object, attribute)) {
                         found = found.join(&value);
                     }
                 }
@@ -278,6 +279,20 @@ impl<'p> Machine<'p> {
             "vars" | "globals" | "locals" => Some(Value::UNKNOWN),
             _ => None,
         }
+    }
+
+    /// A method of an object, by its name: `getattr(callback, "on_batch_end")`.
+    fn method_of(&mut self, object: ObjectId, name: Symbol) -> Option<Value> {
+        let Shape::Instance(class) = self.heap.shape(object) else { return None };
+        let mut found = None::<Value>;
+        for function in self.class_member(class, name)?.objects.iter() {
+            let Shape::Function(id, _) = self.heap.shape(function) else { continue };
+            if self.method_kind(id) == MethodKind::Plain {
+                let method = Value::object(self.heap.unique(Shape::Method(function, object)));
+                found = Some(found.map_or(method, |known| known.join(&method)));
+            }
+        }
+        found
     }
 
     pub(crate) fn enclosing_class(&self, mut function: FunctionId) -> Option<ClassId> {

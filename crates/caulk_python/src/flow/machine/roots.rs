@@ -1,5 +1,7 @@
 //! What is run that nobody in the project calls: module bodies, what frameworks call, handlers, the rest.
 
+use rustc_hash::FxHashSet;
+
 use crate::flow::event::Root;
 use crate::flow::heap::{Maker, Shape};
 use crate::flow::ids::{ClassId, FunctionId, LoopId, ObjectId};
@@ -285,6 +287,7 @@ impl Machine<'_> {
     fn run_uncalled(&mut self) {
         let all = || (0..u32::MAX).map(FunctionId);
         let count = self.scopes.functions.len();
+        self.run_inherited();
         // What somebody calls by name is met better from there.
         for id in all().take(count) {
             if !self.scopes.called.contains(&self.scopes.function(id).name) {
@@ -292,6 +295,45 @@ impl Machine<'_> {
             }
         }
         all().take(count).for_each(|id| self.run_alone(id));
+    }
+
+    /// Methods that classes inherit whose objects somebody else makes: a loop in the base calls what the class overrides.
+    fn run_inherited(&mut self) {
+        let made = self.made_classes();
+        let all = (0..self.scopes.classes.len() as u32).map(ClassId);
+        let bases: FxHashSet<ClassId> = all.clone().flat_map(|class| self.bases_of(class)).collect();
+        for class in all.filter(|class| !made.contains(class) && !bases.contains(class)) {
+            if self.bases_of(class).is_empty() {
+                continue;
+            }
+            let object = self.anybody(class);
+            for (id, _) in self.methods_with_inherited(class) {
+                let definition = self.scopes.function(id);
+                let inherited = definition.class.is_some_and(|owner| owner != class);
+                if inherited && definition.name != self.names.init && !self.is_test(id) && !self.is_run_on(id, object)
+                {
+                    let function = self.heap.unique(Shape::Function(id, None));
+                    self.run_method(function, object, Root::Uncalled, true);
+                }
+            }
+        }
+    }
+
+    /// Whether a method was met with an object as its receiver.
+    fn is_run_on(&self, function: FunctionId, object: ObjectId) -> bool {
+        let known = self.per_function.get(&function).into_iter().flatten();
+        known.into_iter().any(|id| self.activations[id.0 as usize].receiver == Some(object))
+    }
+
+    /// Classes that some line makes an object of.
+    fn made_classes(&self) -> FxHashSet<ClassId> {
+        let objects = self.heap.ids().map(|id| self.heap.get(id)).filter(|object| object.at.is_some());
+        objects
+            .filter_map(|object| match object.shape {
+                Shape::Instance(class) => Some(class),
+                _ => None,
+            })
+            .collect()
     }
 
     /// Runs a function as somebody outside would, unless it was met before.
