@@ -70,12 +70,13 @@ fn large_containers(
         }
         for id in value.objects.iter() {
             let object = cx.analysis.object(id);
-            if !matches!(object.shape, Shape::List | Shape::Dict | Shape::Set)
-                || !holds_objects(&object.elements)
-            {
+            if !matches!(object.shape, Shape::List | Shape::Dict | Shape::Set) {
                 continue;
             }
-            if let Some(at) = filled_in_a_loop(cx, id, object, growths) {
+            let filled = read_in_one_piece(cx, object).or_else(|| {
+                holds_objects(&object.elements).then(|| filled_in_a_loop(cx, id, object, growths)).flatten()
+            });
+            if let Some(at) = filled {
                 let container = format!("self.{}", cx.analysis.name(name));
                 found.push(Shared { at, container, loader: loader.clone() });
             }
@@ -159,6 +160,16 @@ impl<'a> Visitor<'a> for Asks<'_> {
 fn holds_objects(elements: &Value) -> bool {
     const OBJECTS: Kinds = Kinds::TEXT.with(Kinds::NUMBER).with(Kinds::OBJECT);
     elements.only(OBJECTS.with(Kinds::NONE).with(Kinds::UNKNOWN)) && elements.kinds.has(OBJECTS)
+}
+
+/// Where a container comes out of a file or text, with as many objects as that has: `json.load(file)`.
+fn read_in_one_piece(cx: &Context<'_>, object: &Object) -> Option<Location> {
+    let made = object.at?;
+    let Expr::Call(call) = crate::source::expression_at(cx.project(), made)? else { return None };
+    let Expr::Attribute(method) = &*call.func else { return None };
+    let parsed = matches!(last_name(&method.value), Some("json" | "orjson" | "ujson"))
+        && matches!(method.attr.as_str(), "load" | "loads");
+    (parsed || method.attr.as_str() == "splitlines").then_some(made)
 }
 
 /// Where a container gets as long as the data: by a comprehension or a loop over something long.

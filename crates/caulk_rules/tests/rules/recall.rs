@@ -600,3 +600,25 @@ def main(net, rows, opt):
 ";
     check_pair(text, "out.mean().item()", "out", LeakClass::GraphKeptInContainer);
 }
+
+#[test]
+fn rows_of_a_file_in_a_data_set_with_workers() {
+    let text = "\
+import json
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, rows):
+        self._rows = rows
+
+    def __len__(self):
+        return len(self._rows)
+
+    def __getitem__(self, number):
+        return self._rows[number]
+
+def loader(path):
+    return DataLoader(Rows(json.load(open(path))), batch_size=8, num_workers=@)
+";
+    check_pair(text, "0", "4", LeakClass::WorkerCopyOnWrite);
+}
