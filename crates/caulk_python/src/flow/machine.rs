@@ -28,10 +28,10 @@ mod video;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::flow::machine::collation::Collation;
 use crate::flow::event::{Activation, Loop, LoopKind, Place};
 use crate::flow::heap::{Heap, Maker, Shape};
 use crate::flow::ids::{ActivationId, ClassId, FunctionId, LoopId, ObjectId, OriginId, PlaceId, ValueId};
+use crate::flow::machine::collation::Collation;
 use crate::flow::scopes::Scopes;
 use crate::flow::symbols::{Symbol, Symbols};
 use crate::flow::value::{Value, Values};

@@ -60,7 +60,8 @@ fn is_of_the_class(cx: &Context<'_>, memo: &MemoFact) -> bool {
 /// A method of a class whose objects somebody else makes.
 fn report_offered(cx: &mut Context<'_>, memo: &MemoFact) {
     let name = cx.function(memo.function);
-    let message = format!("`{name}` caches by `self`: every object of its class that is asked stays in the cache");
+    let message =
+        format!("`{name}` caches by `self`: every object of its class that is asked stays in the cache");
     let fix = cx.analysis.lines(memo.decorator.file).uncache_fix(name);
     let diagnostic = cx.report(memo.decorator, name, message);
     diagnostic.scope = Scope::Object;

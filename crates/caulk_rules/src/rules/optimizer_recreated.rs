@@ -61,11 +61,14 @@ fn groups_added(cx: &mut Context<'_>) {
             "a group of parameters is added {} and none is removed: the optimizer keeps the parameters of old modules, and their moments",
             exposure.pace.words()
         );
-        let chain: Vec<_> = cx.link_loop(exposure, "a new module in each turn of this loop").into_iter().collect();
+        let chain: Vec<_> =
+            cx.link_loop(exposure, "a new module in each turn of this loop").into_iter().collect();
         let diagnostic = cx.report(call.at, &function, message);
         diagnostic.severity = Severity::Warning;
         diagnostic.chain = chain;
-        diagnostic.fix = advice("Make a new optimizer for the new module, or remove the group of the old one and its state.");
+        diagnostic.fix = advice(
+            "Make a new optimizer for the new module, or remove the group of the old one and its state.",
+        );
     }
 }
 

@@ -327,12 +327,7 @@ class Service:
 def main(net):
     asyncio.run(Service(net).pump())
 ";
-    check_pair(
-        text,
-        "task.add_done_callback(self.running.discard)",
-        "pass",
-        LeakClass::UnboundedHistory,
-    );
+    check_pair(text, "task.add_done_callback(self.running.discard)", "pass", LeakClass::UnboundedHistory);
 }
 
 #[test]
@@ -491,7 +486,10 @@ def main(net, opt):
 ";
     let leaks = alarms(&text.replace('@', "wave.clone()"));
     assert_eq!(leaks, [LeakClass::WorkerMemoryGrows]);
-    let cleared = text.replace("        for wave, number in samples:\n", "        self.others.clear()\n        for wave, number in samples:\n");
+    let cleared = text.replace(
+        "        for wave, number in samples:\n",
+        "        self.others.clear()\n        for wave, number in samples:\n",
+    );
     assert_eq!(alarms(&cleared.replace('@', "wave.clone()")), []);
     let here = text.replace(", num_workers=2", "");
     assert_eq!(alarms(&here.replace('@', "wave.clone()")), [LeakClass::UnboundedHistory]);

@@ -62,7 +62,9 @@ impl<'p> Machine<'p> {
             let root = Root::Framework(if in_workers { IN_WORKERS } else { HERE });
             match self.heap.shape(object) {
                 Shape::Function(id, closure) => self.run_function(object, id, closure, &[samples], root),
-                Shape::Method(function, receiver) => self.run_given(function, receiver, &[samples], root, false),
+                Shape::Method(function, receiver) => {
+                    self.run_given(function, receiver, &[samples], root, false)
+                }
                 Shape::Instance(class) => {
                     if let Some(function) = self.method(class, "__call__") {
                         self.run_given(function, object, &[samples], root, false);

@@ -209,9 +209,7 @@ impl<'p> Machine<'p> {
 
     fn display(&mut self, f: &mut Frame, shape: Shape, elements: &'p [Expr], expr: &Expr) -> Value {
         let object = match shape {
-            Shape::Tuple => {
-                self.heap.part(shape, Some(located(f.file, expr)), f.maker, f.recording, f.call)
-            }
+            Shape::Tuple => self.heap.part(shape, Some(located(f.file, expr)), f.maker, f.recording, f.call),
             _ => self.container(f, shape, expr),
         };
         let mut traits = Traits::NONE_OF_ALL;

@@ -81,6 +81,11 @@ impl<'p> Machine<'p> {
                 inherit(Value::of(Kinds::NUMBER), inherited.without(unlike).with(measured).with(whole))
             }
             Gives::Unique => inherit(Value::of(Kinds::NUMBER), inherited.with(drawn(name, given))),
+            // `"-".join(str(part) for part in parts)` is as unique as its parts.
+            Gives::Text if name == "str.join" => {
+                let part = self.element_of(f, given.first());
+                inherit(Value::of(Kinds::TEXT), inherited.with(part.traits))
+            }
             Gives::Text => inherit(Value::of(Kinds::TEXT), inherited),
             Gives::Module => Value::of(Kinds::MODULE),
             Gives::Modules => self.make_container(f, Gives::List, called).or(Kinds::MODULE),
@@ -262,9 +267,10 @@ impl<'p> Machine<'p> {
             Gives::Called => {
                 let function = given.first();
                 let nothing = Given { positional: Vec::new(), named: Vec::new() };
-                let results = function.objects.iter().filter_map(|object| {
-                    self.call_object(f, object, &nothing, call, &function)
-                });
+                let results = function
+                    .objects
+                    .iter()
+                    .filter_map(|object| self.call_object(f, object, &nothing, call, &function));
                 results.fold(Value::NOTHING, |joined, value| joined.join(&value)).or_none()
             }
             Gives::Layers => {

@@ -310,7 +310,10 @@ impl Machine<'_> {
             for (id, _) in self.methods_with_inherited(class) {
                 let definition = self.scopes.function(id);
                 let inherited = definition.class.is_some_and(|owner| owner != class);
-                if inherited && definition.name != self.names.init && !self.is_test(id) && !self.is_run_on(id, object)
+                if inherited
+                    && definition.name != self.names.init
+                    && !self.is_test(id)
+                    && !self.is_run_on(id, object)
                 {
                     let function = self.heap.unique(Shape::Function(id, None));
                     self.run_method(function, object, Root::Uncalled, true);

@@ -62,9 +62,13 @@ fn report(cx: &mut Context<'_>, call: &CallFact, kept: ObjectId, exposure: Expos
     let held = cx.analysis.contents(&Value::object(kept));
     let heavy = held.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY).with(Kinds::MODULE));
     let until = if waits { "it is never collected" } else { "it lives until the program ends" };
-    let message = format!("this callback keeps the object whose method it is: {until}, and one is made {}", exposure.words());
+    let message = format!(
+        "this callback keeps the object whose method it is: {until}, and one is made {}",
+        exposure.words()
+    );
     let function = cx.function(call.function).to_owned();
-    let chain: Vec<_> = cx.link_loop(exposure, "another object in each turn of this loop").into_iter().collect();
+    let chain: Vec<_> =
+        cx.link_loop(exposure, "another object in each turn of this loop").into_iter().collect();
     let diagnostic = cx.report(call.at, &function, message);
     diagnostic.severity = if heavy && waits { Severity::Error } else { Severity::Warning };
     diagnostic.chain = chain;
