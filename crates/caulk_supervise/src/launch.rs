@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::board::BOARD_VARIABLE;
@@ -131,6 +131,14 @@ pub(crate) fn spawn(
     command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
     if let Some(directory) = &options.directory {
         command.current_dir(directory);
+    }
+    command.envs(options.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(streams) = &options.streams {
+        let open = |path: &Utf8Path| {
+            std::fs::File::create(path)
+                .map_err(|source| LaunchError::System { what: "keep the command's output", source })
+        };
+        command.stdin(Stdio::null()).stdout(open(&streams.output)?).stderr(open(&streams.error)?);
     }
     // SAFETY: the closure runs after fork and calls async-signal-safe functions alone.
     unsafe { command.pre_exec(move || before.restore_in_child().and_then(|()| entry.enter())) };

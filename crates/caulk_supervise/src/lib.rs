@@ -45,9 +45,9 @@ pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BA
 pub use guard::Checkpoints;
 pub use hard::{HardLimit, Means, NoHardLimit};
 pub use held::HeldSignals;
-pub use options::{GpuBudget, Guarding, Options, Progress, Restarts};
+pub use options::{GpuBudget, Guarding, Options, Progress, Restarts, Streams};
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
-pub use sink::{Guarded, Outcome, RunStart, Sink};
+pub use sink::{Cut, Guarded, Outcome, RunStart, Sink};
 
 /// Waits; false where somebody has sent a signal to end meanwhile. The calling thread must be the only one that handles
 /// signals.

@@ -35,12 +35,18 @@ pub struct Options {
     pub outside_only: bool,
     /// Working directory of the command; `None` for that of the caller.
     pub directory: Option<Utf8PathBuf>,
+    /// Variables for the command besides those of the caller.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Files for the command's output; its input is then empty. `None` for the caller's own streams.
+    pub streams: Option<Streams>,
     /// Lines on standard error.
     pub progress: Progress,
     /// Memory that the user grants, in bytes: a limit for forecasts, not enforced.
     pub budget: Option<u64>,
     /// Ends the program after so many whole epochs of the training process.
     pub epochs: Option<u64>,
+    /// Ends the program after this time.
+    pub time_limit: Option<Duration>,
     /// Keeps the program below a budget.
     pub guard: Option<Guarding>,
     /// Settings for the agent, `key=value` joined by `;`; `package` is added.
@@ -65,9 +71,12 @@ impl Options {
             precise: false,
             outside_only: false,
             directory: None,
+            environment: Vec::new(),
+            streams: None,
             progress: Progress::Auto,
             budget: None,
             epochs: None,
+            time_limit: None,
             guard: None,
             agent_settings: String::new(),
             period: Duration::from_millis(250),
@@ -76,6 +85,15 @@ impl Options {
             runtime_dir: None,
         }
     }
+}
+
+/// Files that take the output of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Streams {
+    /// Standard output.
+    pub output: Utf8PathBuf,
+    /// Standard error.
+    pub error: Utf8PathBuf,
 }
 
 /// How the guard is to keep a program below its budget.

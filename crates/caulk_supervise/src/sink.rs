@@ -54,6 +54,13 @@ pub trait Sink {
     fn act(&mut self, text: &str);
 }
 
+/// A command that caulk ended on purpose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Length of the file with its standard output at that moment, if it has one.
+    pub output_bytes: Option<u64>,
+}
+
 /// How the run ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -67,6 +74,10 @@ pub struct Outcome {
     pub notes: Vec<Note>,
     /// `CLOCK_MONOTONIC` when the command's end was seen, in nanoseconds.
     pub end_ns: u64,
+    /// Caulk ended the command on purpose, after [`crate::Options::epochs`] or [`crate::Options::time_limit`].
+    pub cut: Option<Cut>,
+    /// The last signal to end that a person or a program sent meanwhile.
+    pub signalled: Option<i32>,
     /// What the guard makes of it, where there is one.
     pub guarded: Option<Guarded>,
 }

@@ -6,7 +6,7 @@ use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::{Command, Finish, Message, NoteCode, PROTOCOL};
 use caulk_core::{AgentEvent, Left, Note, Role, Sample};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -31,7 +31,7 @@ use crate::stop::Stop;
 use crate::surroundings::Surroundings;
 use crate::tree::Tree;
 use crate::witness::Witness;
-use crate::{LaunchError, Options, Outcome, RunStart, Sink, clock, farewell, launch};
+use crate::{Cut, LaunchError, Options, Outcome, RunStart, Sink, clock, farewell, launch};
 
 mod last_look;
 
@@ -87,6 +87,12 @@ struct Supervisor<'a> {
     approach: Approach,
     lines: Lines,
     stop: Stop,
+    /// If caulk has ended the command on purpose.
+    cut: Option<Cut>,
+    /// The last signal to end that was sent meanwhile.
+    signalled: Option<i32>,
+    /// The file that takes the command's standard output.
+    output: Option<Utf8PathBuf>,
     guard: Option<Watch>,
     /// Of the guard, that the kernel enforces; removed at the end.
     #[expect(dead_code, reason = "kept for its end")]
@@ -128,6 +134,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
     tree.plant(start.root_pid, start_ns);
     let guard = options.guard.as_ref();
     let guard = guard.map(|guard| Watch::new(guard, options, &surroundings, start.root_pid, start_ns));
+    let until_ns = options.time_limit.map(|time| start_ns.saturating_add(time.as_nanos() as u64));
     let mut supervisor = Supervisor {
         sink,
         runtime,
@@ -145,7 +152,10 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         board,
         approach: Approach::default(),
         lines: Lines::new(options.progress),
-        stop: Stop::after(options.epochs),
+        stop: Stop::after(options.epochs, until_ns),
+        cut: None,
+        signalled: None,
+        output: options.streams.as_ref().map(|streams| streams.output.clone()),
         guard,
         limit,
         silence: Silence::default(),
@@ -198,6 +208,9 @@ impl Supervisor<'_> {
                 self.release_heaps(now);
             }
             self.keep_guard(now);
+            if self.stop.is_late(now) {
+                self.cut("time");
+            }
             if self.stop.is_overdue(now) {
                 self.send_to_training(Signal::KILL);
             }
@@ -218,7 +231,7 @@ impl Supervisor<'_> {
     /// Waits for something to do.
     fn wait(&self) -> Ready {
         let guard = self.guard.as_ref().map_or(u64::MAX, Watch::next_ns);
-        let until = self.next_look_ns.min(self.next_tick_ns).min(guard);
+        let until = self.next_look_ns.min(self.next_tick_ns).min(guard).min(self.stop.next_ns());
         let left = until.saturating_sub(clock::now_ns());
         let timeout =
             Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
@@ -302,9 +315,16 @@ impl Supervisor<'_> {
             self.look_at_heap(pid, now);
         }
         if ends {
-            self.clients.tell(&Command::Finish(Finish { reason: "epochs".into() }));
-            self.send_to_training(Signal::TERM);
+            self.cut("epochs");
         }
+    }
+
+    /// Ends the program on purpose.
+    fn cut(&mut self, reason: &str) {
+        let length = |path: &Utf8PathBuf| std::fs::metadata(path).ok().map(|file| file.len());
+        self.cut = Some(Cut { output_bytes: self.output.as_ref().and_then(length) });
+        self.clients.tell(&Command::Finish(Finish { reason: reason.into() }));
+        self.send_to_training(Signal::TERM);
     }
 
     /// Sends a signal to the command and to the processes that train: a shell does not pass it on.
@@ -409,6 +429,7 @@ impl Supervisor<'_> {
             let _ = kill_process(child, signal);
         }
         if [Signal::TERM, Signal::INT, Signal::HUP].contains(&signal) {
+            self.signalled = Some(signal.as_raw());
             let reason = death::name(signal.as_raw()).unwrap_or("signal").to_owned();
             self.clients.tell(&Command::Finish(Finish { reason }));
         }
@@ -535,7 +556,9 @@ impl Supervisor<'_> {
             guard.lines().iter().for_each(|line| self.sink.act(line));
             guard.finish(&mut death)
         });
-        Outcome { death, exit_code: ending.exit_code(), left, notes: self.notes, end_ns, guarded }
+        let (cut, signalled) = (self.cut, self.signalled);
+        let exit_code = ending.exit_code();
+        Outcome { death, exit_code, left, notes: self.notes, end_ns, cut, signalled, guarded }
     }
 }
 
