@@ -26,7 +26,7 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of this workspace, in order of names.
-const LAYERS: [(&str, Layer); 22] = [
+const LAYERS: [(&str, Layer); 23] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
@@ -37,6 +37,7 @@ const LAYERS: [(&str, Layer); 22] = [
     ("caulk_doctor", Layer::Engine),
     ("caulk_growth", Layer::Engine),
     ("caulk_guard", Layer::Engine),
+    ("caulk_heal", Layer::Engine),
     ("caulk_html", Layer::Engine),
     ("caulk_plan", Layer::Engine),
     ("caulk_preload", Layer::InProcess),

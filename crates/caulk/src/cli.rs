@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod format;
 mod guard;
+mod heal;
 mod plan;
 mod selftest;
 mod top;
@@ -26,6 +27,7 @@ pub(crate) use self::diff::{DiffArgs, DiffFormat};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::format::{Format, ReportFormat};
 pub(crate) use self::guard::GuardArgs;
+pub(crate) use self::heal::{HealArgs, HealFormat};
 pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision, Progress as PlanProgress};
 pub(crate) use self::selftest::SelftestArgs;
 pub(crate) use self::top::TopArgs;
@@ -107,6 +109,7 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     Top(TopArgs),
     Check(CheckArgs),
+    Heal(HealArgs),
     Rule(RulePageArgs),
     Rules(RulesArgs),
     Server(ServerArgs),

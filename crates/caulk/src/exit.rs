@@ -26,10 +26,10 @@ pub(crate) const FOUND: i32 = 1;
 /// `check`, `rule`, `rules`: wrong arguments or settings, or caulk itself failed; as other linters say it.
 pub(crate) const UNUSABLE: i32 = 2;
 
-/// `verify`: a required check is undecided. `diff`: the runs cannot be compared.
+/// `verify`: a required check is undecided. `diff`: the runs cannot be compared. `heal`: memory cannot be judged.
 pub(crate) const UNDECIDED: i32 = 3;
 
-/// `verify`: the command failed.
+/// `verify`: the command failed. `heal`: so did the unedited command, or its output cannot be compared.
 pub(crate) const COMMAND_FAILED: i32 = 4;
 
 /// After Ctrl-C, as in a shell.

@@ -9,6 +9,7 @@ mod commands;
 mod doctor;
 mod exit;
 mod files;
+mod heal;
 mod lives;
 mod places;
 mod plan;
@@ -36,12 +37,17 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() {
     caulk_supervise::outlive_file_limit();
     let cli = parse();
-    let printer = Printer::new(matches!(&cli.command, Command::Run(args) if args.quiet));
+    let printer = Printer::new(match &cli.command {
+        Command::Run(args) => args.quiet,
+        Command::Heal(args) => args.quiet,
+        _ => false,
+    });
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, printer),
         Command::Report(args) => commands::report::run(args, printer),
         Command::Runs(args) => commands::runs::run(args, printer),
         Command::Top(args) => commands::top::run(args),
+        Command::Heal(args) => commands::heal::run(args, printer),
         Command::Check(args) => commands::check::run(args),
         Command::Rule(args) => commands::rules::page(args),
         Command::Rules(args) => commands::rules::list(args),

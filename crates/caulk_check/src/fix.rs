@@ -158,7 +158,8 @@ fn apart<'a>(wanted: &[&'a Diagnostic]) -> Vec<&'a Diagnostic> {
     apart
 }
 
-fn touch(a: &Edit, b: &Edit) -> bool {
+/// Whether two edits cannot both be applied.
+pub fn touch(a: &Edit, b: &Edit) -> bool {
     let empty = |edit: &Edit| edit.start == edit.end;
     let overlap = a.start < b.end && b.start < a.end;
     let inside = |at: Position, edit: &Edit| edit.start <= at && at <= edit.end;
@@ -167,8 +168,14 @@ fn touch(a: &Edit, b: &Edit) -> bool {
 
 /// Texts that the fixes change; `None` where edits do not fit, or a file that did parse would not.
 fn changed(texts: &Texts, fixes: &[&Diagnostic]) -> Option<Texts> {
+    let fixes = fixes.iter().filter_map(|diagnostic| diagnostic.fix.as_ref());
+    edited(texts, &fixes.flat_map(|fix| &fix.edits).collect::<Vec<_>>())
+}
+
+/// Texts that edits change; `None` if they do not fit, or a file that did parse would not. The same edit twice is one.
+pub fn edited(texts: &Texts, edits: &[&Edit]) -> Option<Texts> {
     let mut files: BTreeMap<&str, BTreeSet<(Position, Position, &str)>> = BTreeMap::new();
-    for edit in fixes.iter().filter_map(|diagnostic| diagnostic.fix.as_ref()).flat_map(|fix| &fix.edits) {
+    for edit in edits {
         files.entry(&edit.file).or_default().insert((edit.start, edit.end, &edit.content));
     }
     let mut changed = Texts::new();

@@ -11,7 +11,7 @@ mod selection;
 mod suppress;
 
 pub use baseline::{Baseline, Entry};
-pub use fix::{Applied, Fixed, MAX_ROUNDS, Refused, Texts, fix};
+pub use fix::{Applied, Fixed, MAX_ROUNDS, Refused, Texts, edited, fix, touch};
 pub use nearest::nearest;
 pub use outcome::{CheckOutcome, Job, check, outcome};
 pub use selection::{Selection, UnknownRule};

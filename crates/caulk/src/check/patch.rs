@@ -13,14 +13,14 @@ const CONTEXT: usize = 3;
 
 /// The patch of one file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Patch {
-    pub(super) text: String,
+pub(crate) struct Patch {
+    pub(crate) text: String,
     /// Characters of the file were written out.
-    pub(super) written_out: bool,
+    pub(crate) written_out: bool,
 }
 
 /// From one text to another.
-pub(super) fn new(name: &str, before: &str, after: &str) -> Patch {
+pub(crate) fn new(name: &str, before: &str, after: &str) -> Patch {
     // A `\r` alone ends no line for those who read patches.
     let lines = |text| str::split_inclusive(text, '\n').collect::<Vec<&str>>();
     let (old, new) = (lines(before), lines(after));

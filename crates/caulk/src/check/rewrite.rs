@@ -17,7 +17,7 @@ const PERMISSIONS: u32 = 0o7777;
 
 /// Why a file stays as it is.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RewriteError {
+pub(crate) enum RewriteError {
     #[error("it was changed while it was looked at")]
     Changed,
     #[error("failed to write the fixed file: {0}")]
@@ -31,7 +31,7 @@ impl From<rustix::io::Errno> for RewriteError {
 }
 
 /// Replaces the content of a file, if that is still what was read. The path is absolute and without links.
-pub(super) fn rewrite(path: &Utf8Path, old: &[u8], new: &[u8]) -> Result<(), RewriteError> {
+pub(crate) fn rewrite(path: &Utf8Path, old: &[u8], new: &[u8]) -> Result<(), RewriteError> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(RewriteError::Changed);
     };

@@ -1,0 +1,90 @@
+//! `caulk heal`: its arguments.
+
+use std::ffi::OsString;
+
+use camino::Utf8PathBuf;
+use clap::{Args, ValueEnum, ValueHint};
+
+use crate::settings::Wait;
+
+const HELP: &str = "\
+Examples:
+  caulk heal -- python train.py --epochs 6         find, change, run again, prove; your files stay as they are
+  caulk heal --epochs 5 -- python train.py         caulk ends every run after its 5th epoch
+  caulk heal --apply -- python train.py            write the edits that were proven into your files
+  caulk heal --same metrics.csv -- python fit.py   a file of the run must stay the same, too
+  caulk heal --format markdown -- python train.py  a description for a pull request
+
+What it does: run the command and report what grows; run it again to learn which of its output differs by itself; then run it \
+with the edits of the report, and keep those that stop the growth and leave the output as it was. If edits do harm together, \
+it tries halves of them. It repeats this until nothing grows, or no edit is known.
+
+Each edit ends as
+  proven    its growth is gone, or down by its share, and the output is identical
+  unproven  harmless, but the run does not show that it helps
+  refused   the output changed, the program failed, a gradient was cut, or nothing changed
+
+Every run works in a copy of the project, .caulk/heal/ID/out: Python files are copied, all other files are links. So make the \
+command write its checkpoints below the project, by a relative path. Set a seed: without one, outputs cannot be compared.
+
+Exit code:
+  0    nothing grows: healed, or nothing to heal
+  1    something still grows
+  3    undecided: too few epochs to judge, for example
+  4    the unedited command fails, or its output differs from run to run
+  2    wrong arguments   125  caulk itself failed   130  Ctrl-C: the patch has what was proven so far";
+
+/// Find leaks, try the edits in a copy, and prove which of them help
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct HealArgs {
+    /// Write the edits that were proven into the project's files
+    ///
+    /// The patch that was applied stays in the folder of the run: `patch -R -p1 < heal.patch` undoes it.
+    #[arg(long)]
+    pub(crate) apply: bool,
+
+    /// End each run after N epochs (SIGTERM, and SIGKILL after 10 s) [default: the command's own end]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) epochs: Option<u64>,
+
+    /// End each run after this time, for example 90s, 5min or 1h
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time_limit: Option<Wait>,
+
+    /// A file that the command writes and that must stay the same; can be given several times
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) same: Vec<Utf8PathBuf>,
+
+    /// Numbers that differ by less than this count as equal, relative to the larger one, or to 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    pub(crate) tolerance: f64,
+
+    /// Format of the result
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: HealFormat,
+
+    /// Write the result to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<Utf8PathBuf>,
+
+    /// Do not print which run is going on
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How to print the result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HealFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// For a pull request
+    Markdown,
+}

@@ -1,0 +1,95 @@
+//! `caulk heal`: find leaks, try the edits in a copy of the project, and prove which of them help.
+
+use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+
+use anyhow::{Context, anyhow, bail};
+use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Zoned;
+
+use crate::cli::{HealArgs, HealFormat};
+use crate::heal::{self, Document, Outcome, Shadow};
+use crate::places::Places;
+use crate::printer::{self, Printer};
+use crate::{exit, files, target};
+
+/// Name of the patch in the folder of a heal.
+const PATCH: &str = "heal.patch";
+
+/// Heals a program; the result is the exit code to end with.
+///
+/// # Errors
+/// If the command cannot be run in a copy, or the result cannot be written.
+pub(crate) fn run(args: &HealArgs, printer: Printer) -> anyhow::Result<i32> {
+    if let Some(path) = &args.output {
+        files::check(path)?;
+    }
+    let directory = target::directory();
+    let directory = Utf8PathBuf::from_path_buf(directory)
+        .map_err(|path| anyhow!("`{}` is no name in UTF-8", path.display()))?;
+    let directory = directory.canonicalize_utf8().with_context(|| format!("failed to find `{directory}`"))?;
+    let folder = make_folder(&directory, &target::name(&args.command))?;
+    let shadow = Shadow::read(&directory, &folder.join("out"))?;
+    let (mut document, texts, signal) = heal::heal(args, &shadow, &folder, printer)?;
+    document.folder = short(&folder, &directory);
+    document.patch = heal::diff(&shadow, &texts);
+    if !document.patch.is_empty() {
+        files::write(&folder.join(PATCH), &document.patch)?;
+        if args.apply && signal.is_none() {
+            heal::apply(&shadow, &texts).context("the edits were proven, but not applied")?;
+            document.applied = true;
+        }
+    }
+    files::write(&folder.join("heal.json"), document.json()?)?;
+    files::write(&folder.join("heal.md"), heal::markdown(&document))?;
+    deliver(args, &document)?;
+    Ok(signal.unwrap_or_else(|| code(document.outcome)))
+}
+
+fn code(outcome: Outcome) -> i32 {
+    match outcome {
+        Outcome::NothingToHeal | Outcome::Healed => exit::SUCCESS,
+        Outcome::GrowthLeft => exit::FOUND,
+        Outcome::Undecided => exit::UNDECIDED,
+        Outcome::CommandFailed | Outcome::NotComparable => exit::COMMAND_FAILED,
+        Outcome::Interrupted => exit::INTERRUPTED,
+    }
+}
+
+fn deliver(args: &HealArgs, document: &Document) -> anyhow::Result<()> {
+    let written = match args.format {
+        HealFormat::Text => heal::text(document),
+        HealFormat::Json => document.json()?,
+        HealFormat::Markdown => heal::markdown(document),
+    };
+    match &args.output {
+        Some(path) => files::write(path, written)?,
+        None => printer::data(&written).context("failed to write to standard output")?,
+    }
+    Ok(())
+}
+
+/// Makes a folder of its own for this heal, which only its user can read.
+fn make_folder(directory: &Utf8Path, name: &str) -> anyhow::Result<Utf8PathBuf> {
+    let home = Places::here().home;
+    caulk_record::refuse_foreign(&home)?;
+    let base = directory.join(home).join("heal");
+    let stem = caulk_record::run_name(name, &Zoned::now());
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700).recursive(true).create(&base).with_context(|| format!("failed to make `{base}`"))?;
+    for number in 1..1000 {
+        let folder = base.join(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
+        match builder.recursive(false).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(|| format!("failed to make `{folder}`")),
+        }
+    }
+    bail!("`{base}` is full of runs that began in the same second")
+}
+
+/// The folder as a person here would type it.
+fn short(folder: &Utf8Path, directory: &Utf8Path) -> String {
+    folder.strip_prefix(directory).unwrap_or(folder).to_string()
+}

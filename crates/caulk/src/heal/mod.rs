@@ -1,0 +1,15 @@
+//! `caulk heal`: runs a command in copies of its project, with and without edits, and writes down which edits help.
+//!
+//! The engine `caulk_heal` decides; here files are copied, processes started, and results written.
+
+mod apply;
+mod document;
+mod markdown;
+mod runner;
+mod session;
+mod shadow;
+mod text;
+
+pub(crate) use document::{Document, Outcome};
+pub(crate) use session::heal;
+pub(crate) use {apply::apply, apply::diff, markdown::markdown, shadow::Shadow, text::text};

@@ -1,0 +1,166 @@
+//! One run of the command in the copy of its project, recorded and judged.
+
+use std::ffi::OsString;
+use std::fs;
+
+use anyhow::{Context, bail};
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_check::Texts;
+use caulk_core::wire::{Message, Unit};
+use caulk_heal::Output;
+use caulk_report::Report;
+use caulk_supervise::{Options, Progress, Streams};
+
+use super::shadow::Shadow;
+use crate::cli::{HealArgs, PERIOD};
+use crate::commands::live::live;
+use crate::printer::Printer;
+use crate::recorder::Recorder;
+use crate::{assemble, target};
+
+/// A run that is over.
+pub(super) struct Ran {
+    pub(super) number: usize,
+    pub(super) report: Report,
+    /// Its standard output, up to the moment at which caulk ended it.
+    output: String,
+    /// caulk ended it.
+    pub(super) cut: bool,
+    /// It ended as it should.
+    pub(super) succeeded: bool,
+    /// Its standard error.
+    pub(super) errors: String,
+    /// Exit code for a signal by which a person wants the end of all.
+    pub(super) interrupted: Option<i32>,
+    /// Memory in use at the boundaries of the training process, in bytes.
+    pub(super) in_use: Vec<u64>,
+    /// Files that are to stay the same; `None` if it made none.
+    pub(super) files: Vec<Option<Vec<u8>>>,
+}
+
+/// Runs the command as often as needed.
+pub(super) struct Runner<'a> {
+    args: &'a HealArgs,
+    shadow: &'a Shadow,
+    folder: &'a Utf8Path,
+    printer: Printer,
+    runs: usize,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(
+        args: &'a HealArgs,
+        shadow: &'a Shadow,
+        folder: &'a Utf8Path,
+        printer: Printer,
+    ) -> Self {
+        Self { args, shadow, folder, printer, runs: 0 }
+    }
+
+    /// How many there were.
+    pub(super) fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Runs the command with these sources.
+    ///
+    /// # Errors
+    /// If the copy cannot be made, or the command cannot be started.
+    pub(super) fn run(&mut self, texts: &Texts) -> anyhow::Result<Ran> {
+        self.runs += 1;
+        let number = self.runs;
+        self.shadow.make(texts)?;
+        let folder = self.folder.join(format!("run-{number}"));
+        let directory = self.shadow.working_directory();
+        let streams = Streams {
+            output: self.folder.join(format!("run-{number}.out")),
+            error: self.folder.join(format!("run-{number}.err")),
+        };
+        let words = self.shadow.words(&self.args.command);
+        let mut about = target::describe(&words);
+        about.directory.clone_from(&directory.to_string());
+        let recorder = Recorder::create(&folder, about, None, None, self.printer)?;
+        let options = self.options(words, directory.clone(), streams.clone());
+        let (_, outcome) = live(&options, recorder)?;
+        if let Some(file) = self.shadow.written_through() {
+            bail!(
+                "the run changed `{file}` in place: every further run would begin with what this one left\n\
+                 hint: copy the project to another folder, and heal it there"
+            );
+        }
+        let report = assemble::report(&folder).with_context(|| format!("run {number} cannot be judged"))?;
+        let read = |path: &Utf8PathBuf| {
+            fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        };
+        let mut output = read(&streams.output);
+        if let Some(length) = outcome.cut.and_then(|cut| cut.output_bytes) {
+            let length = usize::try_from(length).unwrap_or(usize::MAX).min(output.len());
+            output.truncate(output.floor_char_boundary(length));
+        }
+        Ok(Ran {
+            number,
+            report,
+            output,
+            cut: outcome.cut.is_some(),
+            succeeded: outcome.death.stopped || outcome.exit_code == 0,
+            errors: read(&streams.error),
+            interrupted: outcome.signalled.map(|signal| caulk_supervise::EXIT_SIGNAL_BASE + signal),
+            in_use: in_use(&folder),
+            files: self.args.same.iter().map(|file| fs::read(self.shadow.file(file)).ok()).collect(),
+        })
+    }
+
+    fn options(&self, words: Vec<OsString>, directory: Utf8PathBuf, streams: Streams) -> Options {
+        let mut options = Options::new(words);
+        let exe = std::env::current_exe().ok();
+        options.package = exe.as_deref().and_then(caulk_supervise::find_package);
+        options.sampler = options
+            .package
+            .as_deref()
+            .zip(exe.as_deref())
+            .and_then(|(package, exe)| caulk_supervise::find_sampler(package, exe));
+        // What a program has printed before it is ended must be in the file.
+        options.environment =
+            vec![("PWD".into(), directory.as_str().into()), ("PYTHONUNBUFFERED".into(), "1".into())];
+        options.directory = Some(directory);
+        options.streams = Some(streams);
+        options.progress = Progress::None;
+        options.period = PERIOD;
+        options.epochs = self.args.epochs;
+        options.time_limit = self.args.time_limit.map(|limit| limit.0);
+        options
+    }
+}
+
+impl Ran {
+    /// What it printed.
+    pub(super) fn output(&self) -> Output<'_> {
+        Output { text: &self.output, cut: self.cut }
+    }
+
+    /// How the command ended.
+    pub(super) fn report_death(&self) -> String {
+        let death = self.report.info.death.as_ref();
+        death.map_or_else(|| "its end was not seen".into(), |death| format!("it {}", death.text))
+    }
+
+    /// The last line that it wrote to standard error: of a traceback, the exception.
+    pub(super) fn last_error(&self) -> &str {
+        self.errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim()
+    }
+}
+
+/// Memory in use at the epochs of the main process, or at its other boundaries if it has no epochs.
+fn in_use(folder: &Utf8Path) -> Vec<u64> {
+    let Ok(recording) = caulk_record::read(folder) else { return Vec::new() };
+    let root = recording.info.root_pid;
+    let boundaries = || {
+        recording.events.iter().filter(|event| event.pid == root).filter_map(|event| match &event.message {
+            Message::Boundary(boundary) => Some(boundary),
+            _ => None,
+        })
+    };
+    let epochs = boundaries().any(|boundary| boundary.unit == Unit::Epoch);
+    let wanted = boundaries().filter(|boundary| !epochs || boundary.unit == Unit::Epoch);
+    wanted.map(|boundary| boundary.malloc_bytes + boundary.small_bytes).collect()
+}

@@ -1,0 +1,346 @@
+//! A copy of a project in which a program runs: Python files and small files are copied, and all others are links to the
+//! originals.
+//!
+//! What the program writes lands in the copy. Only a large file that it changes in place is changed through its link, and that
+//! is noticed ([`Shadow::written_through`]).
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, symlink};
+
+use anyhow::{Context, bail};
+use camino::{Utf8Path, Utf8PathBuf};
+use caulk_check::Texts;
+use caulk_source::{Document, Extent, ProjectRoot};
+
+/// More entries than this are no project but somebody's data.
+const MOST_ENTRIES: usize = 100_000;
+
+/// Files of up to this size are copied, as long as all copies together stay below the second one. In bytes.
+const SMALL: u64 = 1 << 20;
+const MOST_COPIED: u64 = 64 << 20;
+
+/// Folders that are one link: what lies in them belongs to tools.
+const WHOLE: [&str; 8] =
+    [".git", ".hg", ".tox", ".nox", "node_modules", "site-packages", ".mypy_cache", ".ruff_cache"];
+
+/// Folders that no copy has: those of caulk, and Python's caches.
+const LEFT_OUT: [&str; 2] = [".caulk", "__pycache__"];
+
+/// A Python file of the project.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Below the project's folder.
+    pub(crate) path: Utf8PathBuf,
+    pub(crate) document: Document,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What tells that a file was written to.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    size: u64,
+    modified: (i64, i64),
+}
+
+/// A project, as it was found, and the place of its copy.
+#[derive(Debug)]
+pub(crate) struct Shadow {
+    /// The project's folder.
+    pub(crate) root: Utf8PathBuf,
+    /// The working directory, in the project.
+    directory: Utf8PathBuf,
+    /// Where the copy is made.
+    place: Utf8PathBuf,
+    folders: Vec<Utf8PathBuf>,
+    /// Small files, which are copied as they are.
+    copies: Vec<Utf8PathBuf>,
+    copied: u64,
+    /// Files and folders that are links in the copy.
+    links: BTreeMap<Utf8PathBuf, Option<Stamp>>,
+    /// Python files by the name that reports of runs in the copy give them.
+    pub(crate) sources: BTreeMap<String, Source>,
+}
+
+impl Shadow {
+    /// Reads the project around a working directory; `place` is where its copy will be.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or holds more than a project does.
+    pub(crate) fn read(directory: &Utf8Path, place: &Utf8Path) -> anyhow::Result<Self> {
+        let project = ProjectRoot::of(directory, directory);
+        let home = std::env::var("HOME").unwrap_or_default();
+        let root = match project.extent {
+            Extent::Folder if project.folder != home.as_str() && project.folder != "/" => project.folder,
+            Extent::Package(_) => project.folder,
+            _ => directory.to_owned(),
+        };
+        let mut shadow = Self {
+            root: root.clone(),
+            directory: directory.to_owned(),
+            place: place.to_owned(),
+            folders: Vec::new(),
+            copies: Vec::new(),
+            copied: 0,
+            links: BTreeMap::new(),
+            sources: BTreeMap::new(),
+        };
+        shadow.walk(Utf8Path::new(""))?;
+        Ok(shadow)
+    }
+
+    fn walk(&mut self, below: &Utf8Path) -> anyhow::Result<()> {
+        let folder = self.root.join(below);
+        let entries = folder.read_dir_utf8().with_context(|| format!("failed to read `{folder}`"))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("failed to read `{folder}`"))?;
+            let (name, path) = (entry.file_name(), below.join(entry.file_name()));
+            let kind = entry.file_type().with_context(|| format!("failed to read `{}`", entry.path()))?;
+            if self.entries() >= MOST_ENTRIES {
+                bail!(
+                    "`{}` has more than {MOST_ENTRIES} files: too many for a copy of links\n\
+                     hint: keep the data outside of the project, and start caulk in the project's folder",
+                    self.root
+                );
+            }
+            if kind.is_dir() && LEFT_OUT.contains(&name)
+                || self.place.starts_with(entry.path()) && below == ""
+            {
+                continue;
+            }
+            let whole = || WHOLE.contains(&name) || entry.path().join("pyvenv.cfg").exists();
+            if kind.is_dir() && !whole() {
+                self.folders.push(path.clone());
+                self.walk(&path)?;
+            } else if kind.is_file() {
+                self.take_file(path);
+            } else if kind.is_dir() || kind.is_symlink() {
+                self.links.insert(path, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> usize {
+        self.folders.len() + self.links.len() + self.copies.len() + self.sources.len()
+    }
+
+    fn take_file(&mut self, path: Utf8PathBuf) {
+        if path.extension() == Some("py") && self.take(&path) {
+            return;
+        }
+        let stamp = stamp(&self.root.join(&path));
+        match stamp.as_ref().map(|stamp| stamp.size).filter(|size| *size <= SMALL) {
+            Some(size) if self.copied + size <= MOST_COPIED => {
+                self.copied += size;
+                self.copies.push(path);
+            }
+            _ => drop(self.links.insert(path, stamp)),
+        }
+    }
+
+    /// Reads a Python file; false if it is no text that can be edited.
+    fn take(&mut self, path: &Utf8Path) -> bool {
+        let Ok(bytes) = fs::read(self.root.join(path)) else { return false };
+        let Ok(document) = Document::new(&self.root.join(path), &bytes) else { return false };
+        self.sources.insert(self.name(path), Source { path: path.to_owned(), document, bytes });
+        true
+    }
+
+    /// The name that a report of a run in the copy gives to a file.
+    fn name(&self, path: &Utf8Path) -> String {
+        let whole = self.root.join(path);
+        whole
+            .strip_prefix(&self.directory)
+            .map_or_else(|_| self.place.join(path), Utf8Path::to_owned)
+            .into_string()
+    }
+
+    /// The sources as they are.
+    pub(crate) fn texts(&self) -> Texts {
+        let texts = self.sources.iter().map(|(name, source)| (name.clone(), source.document.text.clone()));
+        texts.collect()
+    }
+
+    /// Where the program runs.
+    pub(crate) fn working_directory(&self) -> Utf8PathBuf {
+        self.place.join(self.directory.strip_prefix(&self.root).unwrap_or(Utf8Path::new("")))
+    }
+
+    /// Makes the copy anew, with these texts; nothing of an earlier run is left in it.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(crate) fn make(&self, texts: &Texts) -> anyhow::Result<()> {
+        self.build(texts).with_context(|| {
+            format!("failed to copy the project to `{}`\nhint: make room there, or set CAULK_HOME to another disk", self.place)
+        })
+    }
+
+    fn build(&self, texts: &Texts) -> io::Result<()> {
+        match fs::remove_dir_all(&self.place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => fs::create_dir_all(&self.place)?,
+        }
+        for folder in &self.folders {
+            fs::create_dir(self.place.join(folder))?;
+        }
+        for path in self.links.keys() {
+            symlink(self.root.join(path), self.place.join(path))?;
+        }
+        for path in &self.copies {
+            match fs::copy(self.root.join(path), self.place.join(path)) {
+                // Gone, or not for this user to read: the program fares as it would beside the original.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    symlink(self.root.join(path), self.place.join(path))?;
+                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        for (name, source) in &self.sources {
+            let edited = texts.get(name).filter(|text| **text != source.document.text);
+            let bytes = edited.and_then(|text| source.document.encode(&source.document.with(text)?));
+            let to = self.place.join(&source.path);
+            fs::write(&to, bytes.as_ref().unwrap_or(&source.bytes))?;
+            fs::set_permissions(&to, fs::metadata(self.root.join(&source.path))?.permissions())?;
+        }
+        Ok(())
+    }
+
+    /// A file of the project that a run has changed through its link.
+    pub(crate) fn written_through(&self) -> Option<Utf8PathBuf> {
+        let changed = |(path, before): &(&Utf8PathBuf, &Option<Stamp>)| {
+            before.as_ref().is_some_and(|before| stamp(&self.root.join(path)).as_ref() != Some(before))
+        };
+        self.links.iter().find(changed).map(|(path, _)| self.root.join(path))
+    }
+
+    /// Why a file of a finding cannot be edited.
+    pub(crate) fn why_not(&self, file: &str) -> String {
+        let path = self.working_directory().join(file);
+        let is_copy = path.starts_with(&self.place);
+        let real = path.canonicalize_utf8().unwrap_or(path);
+        if real.components().any(|part| matches!(part.as_str(), "site-packages" | "dist-packages")) {
+            return format!("`{real}` is an installed package, which heal does not change");
+        }
+        if real.starts_with(&self.root) && !is_copy {
+            return format!(
+                "the program imports `{real}` and not its copy: it is installed there, or named by an absolute path; \
+                 start it with PYTHONPATH, or heal with --in-place"
+            );
+        }
+        if is_copy && real.starts_with(&self.root) {
+            return format!("`{real}` is no Python file that can be edited");
+        }
+        format!("`{real}` is outside of the project `{}`", self.root)
+    }
+
+    /// The command with its paths leading to the copy. Paths that leave the project by `..` become absolute.
+    pub(crate) fn words(&self, command: &[OsString]) -> Vec<OsString> {
+        let program = command.first().into_iter().cloned();
+        program.chain(command.iter().skip(1).map(|word| self.word(word))).collect()
+    }
+
+    /// A file of the run, by a path from the working directory.
+    pub(crate) fn file(&self, path: &Utf8Path) -> Utf8PathBuf {
+        self.moved(path).unwrap_or_else(|| self.working_directory().join(path))
+    }
+
+    fn word(&self, word: &OsStr) -> OsString {
+        let Some(text) = word.to_str() else { return word.to_owned() };
+        let (option, path) = match text.split_once('=') {
+            Some((option, path)) if option.starts_with('-') || !option.contains('/') => (Some(option), path),
+            _ => (None, text),
+        };
+        let moved = self.moved(Utf8Path::new(path));
+        match (moved, option) {
+            (None, _) => word.to_owned(),
+            (Some(moved), None) => moved.into_string().into(),
+            (Some(moved), Some(option)) => format!("{option}={moved}").into(),
+        }
+    }
+
+    /// Where a path of the command leads in the copy; `None` if it needs no change.
+    fn moved(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        if path.is_absolute() {
+            return path.strip_prefix(&self.root).ok().map(|below| self.place.join(below));
+        }
+        let leaves = path.components().any(|part| part.as_str() == "..");
+        let whole =
+            leaves.then(|| self.directory.join(path)).and_then(|path| path.canonicalize_utf8().ok())?;
+        Some(whole.strip_prefix(&self.root).map_or_else(|_| whole.clone(), |below| self.place.join(below)))
+    }
+}
+
+fn stamp(path: &Utf8Path) -> Option<Stamp> {
+    let found = fs::symlink_metadata(path).ok()?;
+    Some(Stamp { size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+mod tests {
+    use super::*;
+
+    /// A file of so many bytes that is not small.
+    fn large(more: usize) -> Vec<u8> {
+        vec![b'1'; usize::try_from(SMALL).unwrap() + more]
+    }
+
+    fn project() -> (tempfile::TempDir, Utf8PathBuf, Shadow) {
+        let guard = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::from_path_buf(guard.path().canonicalize().unwrap()).unwrap().join("project");
+        for (path, text) in [
+            ("pyproject.toml", ""),
+            ("lib/model.py", "x = 1\n"),
+            ("job/train.py", "y = 2\n"),
+            ("job/data.csv", "1"),
+        ] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), text).unwrap();
+        }
+        fs::write(root.join("job/data.bin"), large(1)).unwrap();
+        let shadow = Shadow::read(&root.join("job"), &root.join(".caulk/heal/a/out")).unwrap();
+        (guard, root, shadow)
+    }
+
+    #[test]
+    fn sources_are_copied_and_the_rest_is_read_through() {
+        let (_guard, root, shadow) = project();
+        let mut texts = shadow.texts();
+        assert_eq!(texts.len(), 2);
+        texts.insert("train.py".into(), "y = 3\n".into());
+        shadow.make(&texts).unwrap();
+        let copy = shadow.working_directory();
+        assert_eq!(fs::read_to_string(copy.join("train.py")).unwrap(), "y = 3\n");
+        assert_eq!(fs::read_to_string(root.join("job/train.py")).unwrap(), "y = 2\n");
+        assert!(fs::symlink_metadata(copy.join("data.bin")).unwrap().is_symlink());
+        fs::write(copy.join("new.pt"), "").unwrap();
+        fs::write(copy.join("data.csv"), "12").unwrap();
+        assert_eq!(shadow.written_through(), None);
+        assert_eq!(fs::read_to_string(root.join("job/data.csv")).unwrap(), "1");
+        shadow.make(&texts).unwrap();
+        assert!(!copy.join("new.pt").exists());
+        assert_eq!(fs::read_to_string(copy.join("data.csv")).unwrap(), "1");
+        fs::write(copy.join("data.bin"), large(2)).unwrap();
+        assert_eq!(shadow.written_through(), Some(root.join("job/data.bin")));
+    }
+
+    #[test]
+    fn paths_of_the_command_lead_to_the_copy() {
+        let (_guard, root, shadow) = project();
+        let place = root.join(".caulk/heal/a/out");
+        let check = |word: &str, expected: String| {
+            assert_eq!(shadow.word(OsStr::new(word)), OsString::from(expected), "{word}");
+        };
+        check("train.py", "train.py".into());
+        check("--lr=0.1", "--lr=0.1".into());
+        check(root.join("job/train.py").as_str(), place.join("job/train.py").into_string());
+        check(&format!("--out={root}/runs"), format!("--out={place}/runs"));
+        check("../lib/model.py", place.join("lib/model.py").into_string());
+        check("../..", root.parent().unwrap().to_string());
+    }
+}

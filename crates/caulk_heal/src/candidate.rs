@@ -1,0 +1,88 @@
+//! Edits to try: the fixes of a report's findings, and the sources with some of them applied.
+
+use caulk_check::Texts;
+use caulk_core::{Edit, Finding, Fix, Growth, LeakClass, ProcessRef, Scope, Severity, Site};
+
+/// An edit to try.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Pattern of the finding.
+    pub class: LeakClass,
+    /// The place that the report names.
+    pub site: Site,
+    /// The container as a person would type it.
+    pub holder: String,
+    /// Whose memory.
+    pub process: ProcessRef,
+    /// How fast it grows.
+    pub growth: Option<Growth>,
+    /// The change.
+    pub fix: Fix,
+}
+
+impl Candidate {
+    /// The edit of a finding that claims harm.
+    fn of(finding: &Finding) -> Option<Self> {
+        let harmful = finding.severity > Severity::Info && finding.scope != Scope::Peak;
+        let fix = finding.fix.as_ref().filter(|fix| harmful && !fix.edits.is_empty())?;
+        Some(Self {
+            class: finding.class,
+            site: finding.sites.first()?.clone(),
+            holder: finding.holder.clone(),
+            process: finding.process.clone(),
+            growth: finding.growth.clone(),
+            fix: fix.clone(),
+        })
+    }
+
+    /// Whether a finding is about the same leak. Lines move when others are edited, so their text decides.
+    pub fn is_about(&self, finding: &Finding) -> bool {
+        let place = |site: &Site| {
+            (&site.file, &site.function) == (&self.site.file, &self.site.function)
+                && site.text == self.site.text
+        };
+        let same_holder = !self.holder.is_empty() && finding.holder == self.holder;
+        finding.severity > Severity::Info
+            && (same_holder || finding.class == self.class && finding.sites.first().is_some_and(place))
+    }
+
+    /// Whether it is the same change at the same text as one that was tried before.
+    fn repeats(&self, other: &Self) -> bool {
+        let contents = |fix: &Fix| fix.edits.iter().map(|edit| edit.content.clone()).collect::<Vec<_>>();
+        let place = |site: &Site| (site.file.clone(), site.function.clone(), site.text.clone());
+        place(&self.site) == place(&other.site) && contents(&self.fix) == contents(&other.fix)
+    }
+
+    fn touches(&self, other: &Self) -> bool {
+        let pairs =
+            self.fix.edits.iter().flat_map(|one| other.fix.edits.iter().map(move |other| (one, other)));
+        pairs.into_iter().any(|(one, other)| one != other && caulk_check::touch(one, other))
+    }
+}
+
+/// The edits of a report's findings that were not tried before and that fit the sources, alone and together. What touches
+/// another edit waits for the next report.
+pub fn candidates(findings: &[Finding], tried: &[Candidate], texts: &Texts) -> Vec<Candidate> {
+    let mut chosen: Vec<Candidate> = Vec::new();
+    for candidate in findings.iter().filter_map(Candidate::of) {
+        let known = tried.iter().chain(&chosen).any(|other| candidate.repeats(other));
+        let apart = !chosen.iter().any(|other| candidate.touches(other));
+        if !known && apart && patched(texts, [&candidate]).is_some() {
+            chosen.push(candidate);
+        }
+    }
+    chosen
+}
+
+/// The files that some edits change, as they are then; `None` if the edits do not fit.
+pub fn patched<'a>(texts: &Texts, edits: impl IntoIterator<Item = &'a Candidate>) -> Option<Texts> {
+    let edits: Vec<&Edit> = edits.into_iter().flat_map(|candidate| &candidate.fix.edits).collect();
+    caulk_check::edited(texts, &edits)
+}
+
+/// Edits of findings that change files which are no part of the sources.
+pub fn outside(findings: &[Finding], texts: &Texts) -> Vec<Candidate> {
+    let foreign =
+        |candidate: &Candidate| candidate.fix.edits.iter().any(|edit| !texts.contains_key(&edit.file));
+    findings.iter().filter_map(Candidate::of).filter(foreign).collect()
+}

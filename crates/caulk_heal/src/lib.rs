@@ -1,0 +1,16 @@
+//! Edits that are tried, not believed: which edits to try on a leaking program, whether a run with them has the same
+//! output and less growth, and which of them to keep.
+//!
+//! Reports, texts and outputs in, verdicts out. Starts no program and opens no file: `caulk heal` runs what [`Search`]
+//! asks for. Equal input gives equal output.
+
+mod candidate;
+mod effect;
+mod output;
+mod search;
+mod tokens;
+
+pub use candidate::{Candidate, candidates, outside, patched};
+pub use effect::{Effect, Measure, Slope, effects};
+pub use output::{Compared, Difference, NotComparable, Output, Reference};
+pub use search::{EditVerdict, Refusal, Search, Trial, expected_runs};
