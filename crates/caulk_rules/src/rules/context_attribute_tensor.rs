@@ -87,10 +87,10 @@ impl<'a> Visitor<'a> for Forward<'a> {
                     self.stored.extend(values.map(|value| Stored { target, value }));
                 }
             }
-            Stmt::Return(returned) => match returned.value.as_deref() {
-                Some(value) => self.returned.extend(names_in(value).into_iter().map(|name| name.id.as_str())),
-                None => {}
-            },
+            Stmt::Return(returned) => {
+                let names = returned.value.as_deref().map(names_in).unwrap_or_default();
+                self.returned.extend(names.into_iter().map(|name| name.id.as_str()));
+            }
             _ => {}
         }
         visitor::walk_stmt(self, stmt);

@@ -32,12 +32,11 @@ impl<'p> Machine<'p> {
         let differentiated = self.scopes.function(f.function).differentiated.contains(&symbol);
         let unknown = value.kinds.has(Kinds::UNKNOWN);
         // Of what a variable is made of, a part may be plain data.
-        let carries = match differentiated {
-            true => {
-                let plain = value.kinds.has(Kinds::TENSOR) && !value.traits.has(Traits::LEAF);
-                unknown || plain && is_computed(source, name)
-            }
-            false => unknown && self.is_made_into_a_loss(f, symbol),
+        let carries = if differentiated {
+            let plain = value.kinds.has(Kinds::TENSOR) && !value.traits.has(Traits::LEAF);
+            unknown || plain && is_computed(source, name)
+        } else {
+            unknown && self.is_made_into_a_loss(f, symbol)
         };
         if f.recording && carries && !value.carries_graph() {
             let mut value = value;

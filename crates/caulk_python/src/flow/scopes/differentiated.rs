@@ -52,7 +52,9 @@ fn collect<'e>(expr: &'e Expr, found: &mut Vec<&'e ast::ExprName>) {
 fn first_argument<'e>(call: &'e ast::ExprCall, found: &mut Vec<&'e ast::ExprName>) {
     match call.arguments.args.first() {
         Some(Expr::List(ast::ExprList { elts, .. }) | Expr::Tuple(ast::ExprTuple { elts, .. })) => {
-            elts.iter().for_each(|element| collect(element, found));
+            for element in elts {
+                collect(element, found);
+            }
         }
         Some(first) => collect(first, found),
         None => {}
