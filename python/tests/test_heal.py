@@ -13,7 +13,7 @@ from harness import CAULK, program_environment
 pytest.importorskip("torch")
 
 # Trains for a moment per epoch; the programs below keep something at each step.
-COMMON = '''
+COMMON = """
 import torch
 
 EPOCHS = 8
@@ -28,9 +28,9 @@ def train(epoch, after_step):
         model(batch).square().mean().backward()
         optimizer.step()
         after_step(model, batch)
-'''
+"""
 
-LEAKY = '''
+LEAKY = """
 from common import EPOCHS, train
 
 peaks = []
@@ -38,9 +38,9 @@ for epoch in range(EPOCHS):
     train(epoch, lambda model, batch: peaks.append(model(batch).tanh().max()))
     print(f"epoch {epoch}: {peaks[-1].item():.4f}")
 open("peaks.txt", "w").write(str(len(peaks)))
-'''
+"""
 
-CLEAN = '''
+CLEAN = """
 from collections import deque
 from common import EPOCHS, train
 
@@ -48,7 +48,7 @@ latest = deque(maxlen=20)
 for epoch in range(EPOCHS):
     train(epoch, lambda model, batch: latest.append(batch.mean()))
     print(f"epoch {epoch}: {latest[-1].item():.4f}")
-'''
+"""
 
 UNSEEDED = LEAKY.replace("peaks[-1].item()", "__import__('random').random()")
 

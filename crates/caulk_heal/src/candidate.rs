@@ -5,7 +5,7 @@ use caulk_core::{Edit, Finding, Fix, Growth, LeakClass, ProcessRef, Scope, Sever
 
 /// An edit to try.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct EditCandidate {
     /// Pattern of the finding.
     pub class: LeakClass,
     /// The place that the report names.
@@ -20,7 +20,7 @@ pub struct Candidate {
     pub fix: Fix,
 }
 
-impl Candidate {
+impl EditCandidate {
     /// The edit of a finding that claims harm.
     fn of(finding: &Finding) -> Option<Self> {
         let harmful = finding.severity > Severity::Info && finding.scope != Scope::Peak;
@@ -62,9 +62,9 @@ impl Candidate {
 
 /// The edits of a report's findings that were not tried before and that fit the sources, alone and together. What touches
 /// another edit waits for the next report.
-pub fn candidates(findings: &[Finding], tried: &[Candidate], texts: &Texts) -> Vec<Candidate> {
-    let mut chosen: Vec<Candidate> = Vec::new();
-    for candidate in findings.iter().filter_map(Candidate::of) {
+pub fn candidates(findings: &[Finding], tried: &[EditCandidate], texts: &Texts) -> Vec<EditCandidate> {
+    let mut chosen: Vec<EditCandidate> = Vec::new();
+    for candidate in findings.iter().filter_map(EditCandidate::of) {
         let known = tried.iter().chain(&chosen).any(|other| candidate.repeats(other));
         let apart = !chosen.iter().any(|other| candidate.touches(other));
         if !known && apart && patched(texts, [&candidate]).is_some() {
@@ -75,14 +75,14 @@ pub fn candidates(findings: &[Finding], tried: &[Candidate], texts: &Texts) -> V
 }
 
 /// The files that some edits change, as they are then; `None` if the edits do not fit.
-pub fn patched<'a>(texts: &Texts, edits: impl IntoIterator<Item = &'a Candidate>) -> Option<Texts> {
+pub fn patched<'a>(texts: &Texts, edits: impl IntoIterator<Item = &'a EditCandidate>) -> Option<Texts> {
     let edits: Vec<&Edit> = edits.into_iter().flat_map(|candidate| &candidate.fix.edits).collect();
     caulk_check::edited(texts, &edits)
 }
 
 /// Edits of findings that change files which are no part of the sources.
-pub fn outside(findings: &[Finding], texts: &Texts) -> Vec<Candidate> {
+pub fn outside(findings: &[Finding], texts: &Texts) -> Vec<EditCandidate> {
     let foreign =
-        |candidate: &Candidate| candidate.fix.edits.iter().any(|edit| !texts.contains_key(&edit.file));
-    findings.iter().filter_map(Candidate::of).filter(foreign).collect()
+        |candidate: &EditCandidate| candidate.fix.edits.iter().any(|edit| !texts.contains_key(&edit.file));
+    findings.iter().filter_map(EditCandidate::of).filter(foreign).collect()
 }

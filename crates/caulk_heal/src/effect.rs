@@ -2,9 +2,9 @@
 
 use caulk_core::{Finding, Growth, Series, State, Verdict, VerdictUnit};
 
-use crate::candidate::Candidate;
+use crate::candidate::EditCandidate;
 
-/// The part of its own growth by which an edit must lower the whole.
+/// The part of its growth by which an edit must lower the whole.
 const SHARE: f64 = 0.9;
 
 /// What was measured of one run.
@@ -52,8 +52,8 @@ pub enum Effect {
 }
 
 /// The effect of each of some edits that were applied together.
-pub fn effects(edits: &[&Candidate], before: Measure<'_>, after: Measure<'_>) -> Vec<Effect> {
-    let effect = |edit: &&Candidate| {
+pub fn effects(edits: &[&EditCandidate], before: Measure<'_>, after: Measure<'_>) -> Vec<Effect> {
+    let effect = |edit: &&EditCandidate| {
         if after.findings.iter().any(|finding| edit.is_about(finding)) {
             return Effect::Nothing;
         }
@@ -87,18 +87,18 @@ fn fell(then: Slope, now: Slope, share: f64) -> bool {
 }
 
 /// What all edits of a series together should take away from it.
-fn share(edits: &[&Candidate], of: &Candidate) -> f64 {
-    let same = |edit: &&&Candidate| edit.process == of.process && series(edit) == series(of);
+fn share(edits: &[&EditCandidate], of: &EditCandidate) -> f64 {
+    let same = |edit: &&&EditCandidate| edit.process == of.process && series(edit) == series(of);
     let rate = |growth: &Growth| growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit);
     edits.iter().filter(same).filter_map(|edit| edit.growth.as_ref()).map(rate).sum()
 }
 
-fn series(edit: &Candidate) -> Series {
+fn series(edit: &EditCandidate) -> Series {
     edit.growth.as_ref().map(|growth| growth.series).unwrap_or_default()
 }
 
 /// Growth of the series in which a leak shows; resident memory if nothing else was judged.
-fn slope(edit: &Candidate, measure: Measure<'_>) -> Option<Slope> {
+fn slope(edit: &EditCandidate, measure: Measure<'_>) -> Option<Slope> {
     let of = |wanted: Series| {
         let same = |verdict: &&Verdict| {
             let process = &verdict.process;

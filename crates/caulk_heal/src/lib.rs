@@ -10,7 +10,7 @@ mod output;
 mod search;
 mod tokens;
 
-pub use candidate::{Candidate, candidates, outside, patched};
+pub use candidate::{EditCandidate, candidates, outside, patched};
 pub use effect::{Effect, Measure, Slope, effects};
-pub use output::{Compared, Difference, NotComparable, Output, Reference};
-pub use search::{EditVerdict, Refusal, Search, Trial, expected_runs};
+pub use output::{Compared, NotComparable, Output, OutputDifference, Reference};
+pub use search::{EditRefusal, EditVerdict, Search, Trial, expected_runs};

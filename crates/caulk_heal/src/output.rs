@@ -55,7 +55,7 @@ pub struct Compared {
 
 /// The first place at which an output differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct OutputDifference {
     /// The line, from 1.
     pub line: usize,
     /// The line of the unedited program; empty if it printed fewer.
@@ -104,8 +104,8 @@ impl Reference {
     /// Compares the output of an edited program.
     ///
     /// # Errors
-    /// The first [`Difference`].
-    pub fn compare(&self, output: Output<'_>) -> Result<Compared, Difference> {
+    /// The first [`OutputDifference`].
+    pub fn compare(&self, output: Output<'_>) -> Result<Compared, OutputDifference> {
         let other = lines(output);
         let (most, least) = (self.lines.len().max(other.len()), self.lines.len().min(other.len()));
         // Where both were cut off at about the same moment, about the same number of lines is there.
@@ -119,7 +119,7 @@ impl Reference {
             let places = before.zip(after).and_then(|(one, other)| differences(one, other, self.tolerance));
             if !places.is_some_and(|places| places.iter().all(|place| masked.contains(place))) {
                 let text = |line: Option<&str>| line.unwrap_or_default().to_owned();
-                return Err(Difference { line: at + 1, before: text(before), after: text(after) });
+                return Err(OutputDifference { line: at + 1, before: text(before), after: text(after) });
             }
             compared.numbers += before.map_or(0, numbers).saturating_sub(masked.len());
         }

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::effect::Effect;
-use crate::output::Difference;
+use crate::output::OutputDifference;
 
 /// Characters of a line of output that a refusal shows.
 const MOST_SHOWN: usize = 80;
@@ -20,9 +20,9 @@ pub fn expected_runs(edits: usize) -> (usize, usize) {
 
 /// Why an edit is not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum EditRefusal {
     /// The program printed something else.
-    OutputChanged(Difference),
+    OutputChanged(OutputDifference),
     /// This file, which had to stay the same, did not.
     FileChanged(String),
     /// The program failed, with the last line of its standard error.
@@ -35,10 +35,10 @@ pub enum Refusal {
     CannotApply(String),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for EditRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OutputChanged(Difference { line, before, after }) => {
+            Self::OutputChanged(OutputDifference { line, before, after }) => {
                 let shown = |text: &str| {
                     if text.is_empty() { "nothing".into() } else { format!("`{}`", start(text)) }
                 };
@@ -63,7 +63,7 @@ fn start(line: &str) -> String {
     }
 }
 
-/// What became of an edit.
+/// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditVerdict {
     /// Growth gone or down by its share, output identical.
@@ -71,14 +71,14 @@ pub enum EditVerdict {
     /// Harmless; whether it helps is open, for this reason.
     Unproven(String),
     /// Not kept.
-    Refused(Refusal),
+    Refused(EditRefusal),
 }
 
-/// What came of a run with some edits.
+/// The result of a run with some edits.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trial {
     /// It did harm.
-    Harmed(Refusal),
+    Harmed(EditRefusal),
     /// Output as before; one effect for each edit that was tried.
     Harmless(Vec<Effect>),
 }
@@ -109,7 +109,7 @@ impl Search {
         &self.kept
     }
 
-    /// Takes in what came of the run; true if all its edits are kept.
+    /// Records the result of a run; true if all its edits are kept.
     pub fn record(&mut self, trial: Trial) -> bool {
         let Some(group) = self.waiting.pop() else { return false };
         match trial {
@@ -134,13 +134,13 @@ impl Search {
             return true;
         }
         if helped.is_empty() && effects.contains(&Effect::Nothing) && group.len() > 1 {
-            self.split(group, EditVerdict::Refused(Refusal::NoEffect));
+            self.split(group, EditVerdict::Refused(EditRefusal::NoEffect));
             return false;
         }
         for (edit, effect) in group.into_iter().zip(effects) {
             self.verdicts[edit] = match effect {
                 Effect::Helped => None,
-                Effect::Nothing => Some(EditVerdict::Refused(Refusal::NoEffect)),
+                Effect::Nothing => Some(EditVerdict::Refused(EditRefusal::NoEffect)),
                 Effect::Open(reason) => Some(EditVerdict::Unproven(reason.clone())),
             };
         }
@@ -161,7 +161,7 @@ impl Search {
         self.waiting.push(group);
     }
 
-    /// What became of each edit; those that were never tried alone are open.
+    /// The result of each edit; those that were never tried alone are open.
     pub fn verdicts(self) -> Vec<EditVerdict> {
         let open = || EditVerdict::Unproven("not tried: the search was ended".into());
         self.verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(open)).collect()
@@ -181,7 +181,7 @@ mod tests {
             let harmed = group.iter().any(|edit| crash.contains(edit));
             let effect = |edit: &usize| if idle.contains(edit) { Effect::Nothing } else { Effect::Helped };
             let trial = if harmed {
-                Trial::Harmed(Refusal::Crashed(String::new()))
+                Trial::Harmed(EditRefusal::Crashed(String::new()))
             } else {
                 Trial::Harmless(group.iter().map(effect).collect())
             };
@@ -214,14 +214,14 @@ mod tests {
         let (kept, runs, verdicts) = search(8, &[5], &[]);
         assert_eq!(kept, [0, 1, 2, 3, 4, 6, 7]);
         assert!(runs <= 7, "{runs}");
-        assert_eq!(verdicts[5], EditVerdict::Refused(Refusal::Crashed(String::new())));
+        assert_eq!(verdicts[5], EditVerdict::Refused(EditRefusal::Crashed(String::new())));
     }
 
     #[test]
     fn edits_without_effect_are_taken_out_and_the_rest_is_measured_again() {
         let (kept, runs, verdicts) = search(3, &[], &[1]);
         assert_eq!((kept, runs), (vec![0, 2], 2));
-        assert_eq!(verdicts[1], EditVerdict::Refused(Refusal::NoEffect));
+        assert_eq!(verdicts[1], EditVerdict::Refused(EditRefusal::NoEffect));
     }
 
     #[test]

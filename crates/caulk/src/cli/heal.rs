@@ -68,7 +68,7 @@ pub(crate) struct HealArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<Utf8PathBuf>,
 
-    /// Do not print which run is going on
+    /// Do not print progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
 

@@ -70,7 +70,7 @@ fn deliver(args: &HealArgs, document: &Document) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes a folder of its own for this heal, which only its user can read.
+/// Makes a new folder for this heal, which only its user can read.
 fn make_folder(directory: &Utf8Path, name: &str) -> anyhow::Result<Utf8PathBuf> {
     let home = Places::here().home;
     caulk_record::refuse_foreign(&home)?;

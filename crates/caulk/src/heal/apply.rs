@@ -34,7 +34,7 @@ pub(crate) fn apply(shadow: &Shadow, texts: &Texts) -> anyhow::Result<()> {
         let now = std::fs::read(&change.path).with_context(|| format!("failed to read `{}`", change.path))?;
         if now != change.source.bytes {
             bail!(
-                "`{}` was changed while the runs went on; nothing is applied\nhint: apply the patch yourself, or heal again",
+                "`{}` was changed during the runs; nothing is applied\nhint: apply the patch yourself, or heal again",
                 change.path
             );
         }

@@ -1,7 +1,7 @@
 //! The result of `caulk heal`, as JSON has it.
 
 use caulk_core::{LeakClass, VerdictUnit};
-use caulk_heal::{Candidate, EditVerdict};
+use caulk_heal::{EditCandidate, EditVerdict};
 use caulk_report::{Outlook, Report, outlook};
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ pub(crate) struct Document {
     /// The command that ran.
     pub(crate) target: Vec<String>,
     pub(crate) outcome: Outcome,
-    /// Why, where the outcome does not say it.
+    /// The reason, if the outcome alone does not explain it.
     pub(crate) reason: Option<String>,
     /// Folder with the runs and the patch.
     pub(crate) folder: String,
@@ -176,7 +176,7 @@ impl RunRow {
 }
 
 impl EditRow {
-    pub(super) fn of(candidate: &Candidate, verdict: &EditVerdict) -> Self {
+    pub(super) fn of(candidate: &EditCandidate, verdict: &EditVerdict) -> Self {
         let (verdict, reason) = match verdict {
             EditVerdict::Proven => ("proven", None),
             EditVerdict::Unproven(reason) => ("unproven", Some(reason.clone())),

@@ -3,8 +3,8 @@
 use caulk_check::Texts;
 use caulk_core::Severity;
 use caulk_heal::{
-    Candidate, Compared, Difference, EditVerdict, Effect, Measure, NotComparable, Reference, Refusal, Search,
-    Trial, candidates, effects, expected_runs, outside, patched,
+    Compared, EditCandidate, EditRefusal, EditVerdict, Effect, Measure, NotComparable, OutputDifference,
+    Reference, Search, Trial, candidates, effects, expected_runs, outside, patched,
 };
 use caulk_report::{Outlook, Report, outlook, seconds};
 
@@ -20,7 +20,7 @@ const MOST_RUNS: usize = 40;
 
 /// What makes runs comparable.
 const SEED: &str = "set a seed, for example `torch.manual_seed(0)`, `random.seed(0)` and `numpy.random.seed(0)`, and give \
-                    data loaders a `generator` of their own";
+                    each data loader a `generator`";
 
 /// What autograd reports if a graph ends too early.
 const NO_GRAPH: &str = "does not require grad and does not have a grad_fn";
@@ -35,7 +35,7 @@ struct Session<'a> {
     texts: Texts,
     /// Report of the last run with them.
     report: Report,
-    tried: Vec<Candidate>,
+    tried: Vec<EditCandidate>,
     /// Sources as they are.
     originals: Texts,
 }
@@ -50,7 +50,7 @@ struct Unedited {
 
 /// How a run with edits differs from the unedited program.
 enum Changed {
-    Output(Difference),
+    Output(OutputDifference),
     File(String),
 }
 
@@ -137,7 +137,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Says how many runs there will be, and how long they take.
+    /// Prints how many runs to expect, and how long they take.
     fn expect(&self, count: usize, duration_s: f64) {
         let (least, most) = expected_runs(count);
         let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -151,12 +151,12 @@ impl Session<'_> {
         ));
     }
 
-    fn candidates(&self) -> Vec<Candidate> {
+    fn candidates(&self) -> Vec<EditCandidate> {
         candidates(&self.report.findings, &self.tried, &self.texts)
     }
 
     /// Tries the edits of one report; true if some are kept and the program still leaks.
-    fn round(&mut self, candidates: Vec<Candidate>, unedited: &mut Unedited) -> Result<bool, Halt> {
+    fn round(&mut self, candidates: Vec<EditCandidate>, unedited: &mut Unedited) -> Result<bool, Halt> {
         let base = (self.texts.clone(), self.report.clone());
         let mut search = Search::new(candidates.len());
         let mut halt = None;
@@ -164,12 +164,12 @@ impl Session<'_> {
             if self.runner.runs() >= MOST_RUNS {
                 break;
             }
-            let all: Vec<&Candidate> =
+            let all: Vec<&EditCandidate> =
                 search.kept().iter().chain(&group).map(|edit| &candidates[*edit]).collect();
-            let edits: Vec<&Candidate> = group.iter().map(|edit| &candidates[*edit]).collect();
+            let edits: Vec<&EditCandidate> = group.iter().map(|edit| &candidates[*edit]).collect();
             let Some(changed) = patched(&base.0, all.iter().copied()) else {
                 let reason = "it does not fit together with another edit".to_owned();
-                search.record(Trial::Harmed(Refusal::CannotApply(reason)));
+                search.record(Trial::Harmed(EditRefusal::CannotApply(reason)));
                 continue;
             };
             let mut texts = base.0.clone();
@@ -212,14 +212,18 @@ impl Session<'_> {
     fn trial(
         &mut self,
         ran: &Ran,
-        edits: &[&Candidate],
+        edits: &[&EditCandidate],
         before: &Report,
         unedited: &mut Unedited,
     ) -> Result<Trial, Halt> {
         if !ran.succeeded {
             let cut = ran.errors.contains(NO_GRAPH);
             let line = ran.last_error().to_owned();
-            return Ok(Trial::Harmed(if cut { Refusal::GradientCut } else { Refusal::Crashed(line) }));
+            return Ok(Trial::Harmed(if cut {
+                EditRefusal::GradientCut
+            } else {
+                EditRefusal::Crashed(line)
+            }));
         }
         let mut compared = self.compare(ran, unedited);
         if compared.is_err() && !unedited.masked {
@@ -228,8 +232,10 @@ impl Session<'_> {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(Changed::Output(difference)) => return Ok(Trial::Harmed(Refusal::OutputChanged(difference))),
-            Err(Changed::File(file)) => return Ok(Trial::Harmed(Refusal::FileChanged(file))),
+            Err(Changed::Output(difference)) => {
+                return Ok(Trial::Harmed(EditRefusal::OutputChanged(difference)));
+            }
+            Err(Changed::File(file)) => return Ok(Trial::Harmed(EditRefusal::FileChanged(file))),
         };
         self.document.compared = Some(ComparedRow {
             lines: compared.lines,
@@ -290,7 +296,7 @@ impl Session<'_> {
     }
 
     /// Runs the program, and notes the run.
-    fn run(&mut self, texts: &Texts, edits: &[&Candidate]) -> Result<Ran, Halt> {
+    fn run(&mut self, texts: &Texts, edits: &[&EditCandidate]) -> Result<Ran, Halt> {
         let ran = self.runner.run(texts)?;
         let mut row = RunRow::of(ran.number, &ran.report, ran.cut, ran.in_use.clone());
         row.edits = places(edits);
@@ -314,9 +320,10 @@ impl Session<'_> {
     }
 
     /// Edits that cannot be tried at all.
-    fn round_up(&mut self, shadow: &Shadow, outside: &[Candidate]) {
+    fn round_up(&mut self, shadow: &Shadow, outside: &[EditCandidate]) {
         for candidate in outside {
-            let verdict = EditVerdict::Refused(Refusal::CannotApply(shadow.why_not(&candidate.site.file)));
+            let verdict =
+                EditVerdict::Refused(EditRefusal::CannotApply(shadow.why_not(&candidate.site.file)));
             self.document.edits.push(EditRow::of(candidate, &verdict));
         }
     }
@@ -353,12 +360,12 @@ impl Halt {
 }
 
 /// `train.py:92`, for each edit.
-fn places(edits: &[&Candidate]) -> Vec<String> {
+fn places(edits: &[&EditCandidate]) -> Vec<String> {
     edits.iter().map(|edit| format!("{}:{}", edit.site.file, edit.site.line)).collect()
 }
 
 /// Findings without an edit that could be tried.
-fn left(report: &Report, tried: &[Candidate]) -> Vec<LeftRow> {
+fn left(report: &Report, tried: &[EditCandidate]) -> Vec<LeftRow> {
     let known = |finding: &&caulk_core::Finding| {
         finding.severity > Severity::Info && !tried.iter().any(|candidate| candidate.is_about(finding))
     };

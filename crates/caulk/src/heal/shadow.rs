@@ -38,7 +38,7 @@ pub(crate) struct Source {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What tells that a file was written to.
+/// Shows that a file was written to.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     size: u64,
@@ -169,7 +169,7 @@ impl Shadow {
         self.place.join(self.directory.strip_prefix(&self.root).unwrap_or(Utf8Path::new("")))
     }
 
-    /// Makes the copy anew, with these texts; nothing of an earlier run is left in it.
+    /// Makes the copy again, with these texts; nothing of an earlier run is left in it.
     ///
     /// # Errors
     /// If a file cannot be written.
