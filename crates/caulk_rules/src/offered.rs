@@ -1,4 +1,4 @@
-//! Classes that a project offers and never makes: how many objects of them there are is up to whoever uses them.
+//! Classes that a project offers and never makes: users decide how many objects there are.
 
 use std::collections::BTreeSet;
 

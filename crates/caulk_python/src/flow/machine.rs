@@ -31,7 +31,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::flow::event::{Activation, Loop, LoopKind, Place};
 use crate::flow::heap::{Heap, Maker, Shape};
 use crate::flow::ids::{ActivationId, ClassId, FunctionId, LoopId, ObjectId, OriginId, PlaceId, ValueId};
-use crate::flow::machine::collation::Collation;
 use crate::flow::scopes::Scopes;
 use crate::flow::symbols::{Symbol, Symbols};
 use crate::flow::value::{Value, Values};
@@ -65,6 +64,15 @@ pub(crate) struct Callee {
     receiver: Option<ObjectId>,
     /// Graphs are recorded.
     recording: bool,
+}
+
+/// How a function that puts a batch together is called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Collation {
+    /// A list of samples.
+    samples: Value,
+    /// Workers call it.
+    in_workers: bool,
 }
 
 /// The state of the interpreter; what is left at the end is the analysis.

@@ -83,7 +83,7 @@ pub(super) const TABLE: &[Entry] = &[
     noted("weakref.finalize", Gives::Library),
     noted("atexit.register", Gives::Argument),
     gives("asyncio.*", Gives::Unknown),
-    // The loop has no strong reference to a task: whoever keeps one keeps its frame, then its result.
+    // The loop has no strong reference to a task. A container that keeps one keeps its frame, then its result.
     gives("asyncio.create_task", Gives::Task),
     gives("asyncio.ensure_future", Gives::Task),
     gives("asyncio.get_event_loop", Gives::Library),

@@ -49,7 +49,7 @@ fn check(cx: &mut Context<'_>) {
     }
 }
 
-/// A class method's first key is the class, of which there is one; a static method has no such key.
+/// A class method's first key is the class, and there is one class; a static method has no such key.
 fn is_of_the_class(cx: &Context<'_>, memo: &MemoFact) -> bool {
     definition(cx, memo.function).is_none_or(|method| {
         let names = method.decorator_list.iter().filter_map(|decorator| last_name(&decorator.expression));

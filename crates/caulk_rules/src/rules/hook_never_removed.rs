@@ -50,7 +50,7 @@ fn check(cx: &mut Context<'_>) {
     finalizers::check(cx);
 }
 
-/// Whether nobody has the handle: the call is a statement of its own.
+/// Whether nobody has the handle: the call is a whole statement.
 fn is_dropped(cx: &Context<'_>, call: &CallFact) -> bool {
     match statement_at(cx.project(), call.statement) {
         Some(Stmt::Expr(stmt)) => located(call.at.file, &*stmt.value) == call.at,

@@ -86,10 +86,12 @@ fn files_may_come_in_any_order() {
 }
 
 fn running_loss(parameters: usize) -> String {
-    let define: String = (0..parameters)
+    let define: Vec<String> = (0..parameters)
         .map(|n| format!("        self.p{n} = torch.nn.Parameter(torch.zeros(3))\n"))
         .collect();
-    let used: String = (0..parameters).map(|n| format!(" + self.p{n}")).collect();
+    let define = define.concat();
+    let used: Vec<String> = (0..parameters).map(|n| format!(" + self.p{n}")).collect();
+    let used = used.concat();
     format!(
         "\
 import torch

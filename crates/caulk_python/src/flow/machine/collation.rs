@@ -5,20 +5,11 @@ use ruff_python_ast as ast;
 use crate::flow::event::Root;
 use crate::flow::heap::Shape;
 use crate::flow::ids::{LoopId, ObjectId};
-use crate::flow::machine::Machine;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::frame::Frame;
+use crate::flow::machine::{Collation, Machine};
 use crate::flow::scopes::located;
 use crate::flow::value::{Kinds, Literal, Value};
-
-/// How a function that puts a batch together is called.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Collation {
-    /// A list of samples.
-    samples: Value,
-    /// Workers call it.
-    in_workers: bool,
-}
 
 const IN_WORKERS: &[LoopId] = &[LoopId::EPOCHS, LoopId::SAMPLES];
 const HERE: &[LoopId] = &[LoopId::EPOCHS, LoopId::STEPS];
@@ -63,7 +54,7 @@ impl<'p> Machine<'p> {
             match self.heap.shape(object) {
                 Shape::Function(id, closure) => self.run_function(object, id, closure, &[samples], root),
                 Shape::Method(function, receiver) => {
-                    self.run_given(function, receiver, &[samples], root, false)
+                    self.run_given(function, receiver, &[samples], root, false);
                 }
                 Shape::Instance(class) => {
                     if let Some(function) = self.method(class, "__call__") {

@@ -125,7 +125,7 @@ impl<'p> Machine<'p> {
                 self.heap.add_element(object, element);
             }
         }
-        // A tuple as a key is as unique as what it is made from; of numbers that are drawn, no two are alike.
+        // A tuple as a key is as unique as what it is made from; no two groups of drawn numbers are alike.
         if shape == Shape::Tuple {
             let drawn = self.heap.get(object).elements.traits.has(Traits::DRAWN.with(Traits::UNIQUE));
             let unique = if drawn { Traits::UNIQUE } else { Traits::NONE_OF_ALL };

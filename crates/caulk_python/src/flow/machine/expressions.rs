@@ -326,7 +326,7 @@ impl<'p> Machine<'p> {
         if binary.op == Operator::MatMult { result.fed() } else { result }
     }
 
-    /// `[0] * 8`: a list of its own, with the same elements.
+    /// `[0] * 8`: another list with the same elements.
     fn repeated(
         &mut self,
         f: &mut Frame,

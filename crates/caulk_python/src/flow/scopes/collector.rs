@@ -44,7 +44,7 @@ fn collect<'p>(
     module
 }
 
-/// Names for names of what is differentiated that are followed.
+/// Aliases of aliases of a differentiated variable that are followed.
 const MAX_ALIASES: usize = 8;
 
 /// A function whose body is being walked.
@@ -320,7 +320,7 @@ impl<'p> Collector<'_, 'p> {
     }
 }
 
-/// What some variables are made of, as far as that carries their graph.
+/// Variables that some variables are made of, if these carry their graph.
 fn made_of(subjects: &FxHashSet<Symbol>, made_of: &[(Symbol, Vec<Symbol>)]) -> FxHashSet<Symbol> {
     let mut found = FxHashSet::default();
     // What is bound late is made of what is bound early.

@@ -8,7 +8,7 @@ use ruff_python_ast::{self as ast, Expr, Operator};
 
 use crate::flow::syntax::last_name;
 
-/// Names of variables of which one at least carries a graph, if the value of an expression does.
+/// Names of variables: at least one carries a graph if the value of an expression does.
 pub(super) fn carriers(expr: &Expr) -> Vec<&ast::ExprName> {
     let mut found = Vec::new();
     collect(expr, &mut found);
@@ -40,7 +40,7 @@ fn collect<'e>(expr: &'e Expr, found: &mut Vec<&'e ast::ExprName>) {
                     _ => collect(&method.value, found),
                 }
             }
-            // Functions of the library have no parameters of their own that could carry a graph.
+            // Functions of the library have no parameters: the graph comes in with an argument.
             Expr::Attribute(function) if is_functional(&function.value) => first_argument(call, found),
             Expr::Name(name) if name.id == "sum" => first_argument(call, found),
             _ => {}
