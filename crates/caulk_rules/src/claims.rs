@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use caulk_core::{Group, LeakClass, Scope};
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, Duration, FunctionId, Growth, GrowthCase, GrowthFact, Holder,
-    Literal, LoopId, LoopKind, Place, Root, Shape, Value,
+    Literal, LoopId, LoopKind, ObjectId, Place, Root, Shape, Value,
 };
 use caulk_python::{Analysis, FileId};
 
@@ -124,15 +124,22 @@ impl Judge<'_> {
             return None;
         }
         let analysis = self.analysis;
+        let mut duration = case.duration.clone();
         let holder = match analysis.holder(case.object) {
             // Inner functions use it, too; it grows in the function whose variable it is.
             Holder::Closure(owner, _) if owner == growth.function => Holder::Local,
+            // An inner function is called from that function: it goes with the call.
+            Holder::Closure(owner, _) if self.is_called_from(owner, &duration) => {
+                self.leave_out_before(owner, &mut duration);
+                Holder::Local
+            }
+            // Made outside of the definition, for the function that is defined there: `def hook(x, kept=found)`.
+            Holder::Default(function, _) if !self.is_default(case.object, function) => Holder::Local,
             holder => holder,
         };
         if self.is_of_one_pass(case, holder) {
             return None;
         }
-        let mut duration = case.duration.clone();
         // The storage behind a view of every batch is too much even while a function runs.
         let batches = |id: &LoopId| analysis.a_loop(*id).kind != LoopKind::Items;
         let pins = analysis.contents(&case.value).view.is_some() && duration.growing.iter().any(batches);
@@ -157,6 +164,25 @@ impl Judge<'_> {
             Purpose::Any => self.class_by_contents(&growing)?,
         };
         Some(Judgment { class, exposure, contents, holder })
+    }
+
+    /// Leaves out the loops around the call of a function whose loops are under way.
+    fn leave_out_before(&self, owner: FunctionId, duration: &mut Duration) {
+        let before = |id: &&LoopId| self.analysis.a_loop(**id).function != Some(owner);
+        let outside = duration.growing.iter().take_while(before).count();
+        duration.growing.drain(..outside);
+    }
+
+    /// Whether something happens while a loop of a function is under way.
+    fn is_called_from(&self, owner: FunctionId, duration: &Duration) -> bool {
+        let handed = matches!(duration.root, Root::Framework([LoopId::CALLBACKS]));
+        !handed && duration.around.iter().any(|id| self.analysis.a_loop(*id).function == Some(owner))
+    }
+
+    /// Whether an object is made by the default of a parameter itself.
+    fn is_default(&self, object: ObjectId, function: FunctionId) -> bool {
+        let made = self.analysis.object(object).at;
+        made.is_none_or(|at| at.is_in(self.analysis.function(function).at))
     }
 
     /// Whether hooks fill a variable of a function that removes them itself, after what it does once.
@@ -209,6 +235,14 @@ impl Judge<'_> {
         let holder = self.analysis.holder_of(carry.place);
         let judged = carry.cases.iter().filter_map(|case| {
             let mut duration = case.duration.clone();
+            let mut holder = holder;
+            if let Holder::Closure(owner, _) = holder
+                && owner != carry.function
+                && self.is_called_from(owner, &duration)
+            {
+                self.leave_out_before(owner, &mut duration);
+                holder = Holder::Local;
+            }
             if self.analysis.goes_with_function(carry.place) {
                 // What a framework calls has returned when it calls again.
                 let returns = |id: &LoopId| self.analysis.a_loop(*id).at.is_none();

@@ -52,5 +52,6 @@ pub(super) const TABLE: &[Entry] = &[
     gives("librosa.*", Gives::Array),
     noted("torchaudio.load", Gives::Sound),
     gives("torchaudio.functional.*", Gives::Tensor),
-    gives("torchaudio.transforms.A*", Gives::Module),
+    // They have no parameters: what they give has a graph if what they are given has one.
+    gives("torchaudio.transforms.A*", Gives::Library),
 ];

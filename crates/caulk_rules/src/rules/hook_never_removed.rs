@@ -5,6 +5,7 @@ mod finalizers;
 use caulk_core::{LeakClass, Scope, Severity};
 use caulk_python::Lines;
 use caulk_python::program::{CallFact, ClassId, Guards, Kinds, Root, Traits};
+use ruff_python_ast::comparable::ComparableExpr;
 use ruff_python_ast::{Expr, Stmt};
 
 use crate::context::Context;
@@ -83,18 +84,21 @@ fn goes_with_its_model(cx: &Context<'_>, call: &CallFact, exposure: Exposure) ->
     }
 }
 
-/// A leaf that the same call of the function has made is another one each time: `loss.detach().requires_grad_()`.
+/// A leaf that the same call of the function has made is another one each time: `loss.detach().requires_grad_()`, the
+/// parameter of a module in its constructor.
 fn is_made_here(cx: &Context<'_>, call: &CallFact) -> bool {
     let Some(Expr::Call(registers)) = expression_at(cx.project(), call.at) else { return false };
     let Expr::Attribute(method) = &*registers.func else { return false };
-    let Expr::Name(name) = &*method.value else { return makes_a_leaf(&method.value) };
-    body_around(cx.project(), call.at).iter().any(|stmt| match stmt {
+    let hooked = ComparableExpr::from(&*method.value);
+    let made = body_around(cx.project(), call.at).iter().any(|stmt| match stmt {
         Stmt::Assign(assign) => {
-            let bound = |target: &Expr| target.as_name_expr().is_some_and(|target| target.id == name.id);
-            assign.targets.iter().any(bound) && makes_a_leaf(&assign.value)
+            let bound = |target: &Expr| ComparableExpr::from(target) == hooked;
+            let made = makes_a_leaf(&assign.value) || last_name(&assign.value) == Some("Parameter");
+            assign.targets.iter().any(bound) && made
         }
         _ => false,
-    })
+    });
+    made || makes_a_leaf(&method.value)
 }
 
 /// A chain of calls that copies a tensor, or cuts it off its graph.

@@ -348,3 +348,97 @@ def main(loader, optimizer):
         "{found:?}"
     );
 }
+
+#[test]
+fn an_inner_function_fills_what_each_call_of_the_outer_makes() {
+    let text = "\
+def step(net, rows, opt, tasks, total):
+    found = []
+    def one(task):
+        loss = net(rows[task]).mean()
+        loss.backward()
+        @.append(loss.detach())
+    for task in tasks:
+        one(task)
+    opt.step()
+    return len(found)
+
+class Kept:
+    def __init__(self):
+        self.all = []
+
+def main(net, loader, opt, tasks):
+    kept = Kept()
+    for epoch in range(100):
+        for rows in loader:
+            opt.zero_grad()
+            step(net, rows, opt, tasks, kept)
+";
+    check_pair(text, "found", "total.all", LeakClass::UnboundedHistory);
+}
+
+#[test]
+fn a_default_that_is_made_for_the_function_that_is_defined() {
+    let text = "\
+def look(model, rows):
+    for row in rows:
+        found = []
+        def hook(module, given, out, kept=found):
+            kept.append(out.detach())
+        handle = model.register_forward_hook(hook)
+        model(row)
+        handle.remove()
+        print(len(found))
+";
+    assert_eq!(alarms(text), []);
+}
+
+#[test]
+fn what_stands_in_an_archive_is_no_view() {
+    let text = "\
+import numpy as np
+
+class Rows:
+    def __init__(self):
+        self.kept = []
+
+    def add(self, path):
+        archive = np.load(path)
+        for number in range(100):
+            self.kept.append(archive[@])
+
+def main(paths, model, opt):
+    rows = Rows()
+    for epoch in range(100):
+        for path in paths:
+            rows.add(path)
+            model(rows).mean().backward()
+            opt.step()
+";
+    let of = |key: &str| alarms(&text.replace('@', key)).contains(&LeakClass::ViewPinsStorage);
+    assert!(!of("f'arr_{number}'") && of(":4"));
+}
+
+#[test]
+fn a_hook_on_the_parameter_of_the_module_that_registers_it() {
+    let text = "\
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, weight, shared):
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+        self.shared = shared
+        self.@.register_hook(lambda grad: grad / 2)
+
+def main(loader, opt, weight):
+    shared = nn.Parameter(weight)
+    for epoch in range(100):
+        layer = Layer(weight, shared)
+        for x in loader:
+            opt.zero_grad()
+            layer(x).mean().backward()
+            opt.step()
+";
+    check_pair(text, "weight", "shared", LeakClass::HookNeverRemoved);
+}

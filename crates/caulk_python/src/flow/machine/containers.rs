@@ -175,7 +175,8 @@ impl<'p> Machine<'p> {
             }
             // Indices of a mask make a copy. Of a batch that may be a list of tensors, an element is whole.
             let indices = key.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY));
-            let whole = owner.traits.has(Traits::PIECES);
+            // What stands under a name, in an archive of arrays or the output of a model, is whole, too.
+            let whole = owner.traits.has(Traits::PIECES) || key.only(Kinds::TEXT);
             if !kinds.has(Kinds::UNKNOWN) && !indices && !whole && cuts(&subscript.slice) {
                 part = part.with(Traits::VIEW);
             }
