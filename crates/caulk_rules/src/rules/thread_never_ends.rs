@@ -1,5 +1,7 @@
 //! Threads that are started again and again and run for ever.
 
+mod blocked;
+
 use caulk_core::{LeakClass, Severity};
 use caulk_python::Location;
 use caulk_python::program::{CallFact, Shape};
@@ -31,19 +33,48 @@ fn check(cx: &mut Context<'_>) {
             &made,
             exposure,
             "and its threads never end: each keeps its stack, its arguments and what its function refers to",
-            "a thread lives until its function returns, whoever forgets it",
+            "a thread lives until its function returns, even if no name refers to it",
         );
         diagnostic.chain.splice(1..1, target);
         diagnostic.fix = advice(
             "Start one thread before the loop, or let it end: `while not stop.is_set():` and `stop.set()`.",
         );
     }
+    let blocks = |made: &CallFact| reaches(cx, made, &started) && waits_for_room(cx, made).is_some();
+    for (made, exposure) in piling(cx, &THREADS, blocks) {
+        let put = waits_for_room(cx, &made).map(|put| cx.link(put, "waits here for room in the queue"));
+        let diagnostic = report(
+            cx,
+            &made,
+            exposure,
+            "and the loop that takes from its queue is left early: the thread waits for room for ever, with its data",
+            "a thread lives until its function returns, even if no name refers to it",
+        );
+        diagnostic.severity = Severity::Warning;
+        diagnostic.chain.splice(1..1, put);
+        diagnostic.fix = advice(
+            "Let the thread give up: `put(item, timeout=1)` in a loop that asks an event, which `close()` sets; or empty the queue when the loop is left.",
+        );
+    }
 }
 
 /// The target, where it has a loop that nothing leaves.
 fn endless(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
+    let function = target(cx, made)?;
+    let Stmt::FunctionDef(definition) = statement_at(cx.project(), function)? else { return None };
+    let endless = |stmt: &Stmt| never_left(stmt) || is_never_stopped(cx, stmt) || is_never_told(cx, stmt);
+    definition.body.iter().any(endless).then_some(function)
+}
+
+/// Where a thread waits for room in a queue that nobody takes from any more.
+fn waits_for_room(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
+    blocked::puts(cx, made, target(cx, made)?)
+}
+
+/// The function that a thread runs.
+fn target(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
     let target = made.argument(cx.analysis, Some(1), "target")?;
-    let function = target.objects.iter().find_map(|object| {
+    target.objects.iter().find_map(|object| {
         let object = match cx.analysis.object(object).shape {
             Shape::Method(function, _) | Shape::Partial(function) => function,
             _ => object,
@@ -52,10 +83,7 @@ fn endless(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
             Shape::Function(function, _) => Some(cx.analysis.function(function).at),
             _ => None,
         }
-    })?;
-    let Stmt::FunctionDef(definition) = statement_at(cx.project(), function)? else { return None };
-    let endless = |stmt: &Stmt| never_left(stmt) || is_never_stopped(cx, stmt) || is_never_told(cx, stmt);
-    definition.body.iter().any(endless).then_some(function)
+    })
 }
 
 /// `while True:` that is left by `if job is None: break` alone, and nobody puts `None` into anything.

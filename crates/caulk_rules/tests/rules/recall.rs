@@ -620,3 +620,40 @@ def loader(path):
 ";
     check_pair(text, "0", "4", LeakClass::WorkerCopyOnWrite);
 }
+
+#[test]
+fn a_thread_that_fills_a_queue_for_a_loop_that_is_left() {
+    let text = "\
+import queue
+import threading
+
+class Feed:
+    def __init__(self, rows):
+        self.ready = queue.Queue(maxsize=4)
+        self.thread = threading.Thread(target=self._fill, args=(rows,), daemon=True)
+        self.thread.start()
+
+    def _give(self, row):
+        self.ready.put(row)
+
+    def _fill(self, rows):
+        for row in rows:
+            self._give(row)
+        self._give(None)
+
+    def __iter__(self):
+        while (row := self.ready.get()) is not None:
+            yield row
+
+def main(net, rows, opt, steps):
+    for epoch in range(100):
+        feed = Feed(rows)
+        for step, row in enumerate(feed):
+            if step >= steps:
+                @
+            opt.zero_grad()
+            net(row).mean().backward()
+            opt.step()
+";
+    check_pair(text, "continue", "break", LeakClass::ThreadNeverEnds);
+}
