@@ -52,10 +52,11 @@ impl Weight {
     pub(crate) fn severity(self, pace: Pace) -> Option<Severity> {
         match (self, pace) {
             (Self::Tensors, Pace::Batch | Pace::Step) => Some(Severity::Error),
-            (Self::Tensors, Pace::Epoch) | (Self::Host | Self::Tasks, Pace::Batch | Pace::Step) => {
+            // Several in each epoch, as a rule.
+            (Self::Tasks, _) | (Self::Tensors, Pace::Epoch) | (Self::Host, Pace::Batch | Pace::Step) => {
                 Some(Severity::Warning)
             }
-            (Self::Host | Self::Tasks, Pace::Epoch) => Some(Severity::Info),
+            (Self::Host, Pace::Epoch) => Some(Severity::Info),
             (Self::Plain | Self::Unknown, _) => None,
         }
     }

@@ -411,6 +411,8 @@ pub(crate) const HOOKS: &[Hook] = &[
     hook(".Trainer", "compute_loss", TRAINING),
     hook(".Trainer", "training_step", TRAINING),
     evaluating(".Trainer", "prediction_step", VALIDATING),
+    evaluating(".Trainer", "evaluate", EPOCHLY),
+    evaluating(".Trainer", "evaluation_loop", EPOCHLY),
     // torch itself.
     evaluating("torch.utils.data.Dataset", "__getitem__", SAMPLING),
     evaluating("torch.utils.data.IterableDataset", "__iter__", SAMPLING),

@@ -442,3 +442,29 @@ def main(loader, opt, weight):
 ";
     check_pair(text, "weight", "shared", LeakClass::HookNeverRemoved);
 }
+
+#[test]
+fn rows_of_an_evaluation_that_the_trainer_takes_out_again() {
+    let text = "\
+from transformers import Trainer
+
+class Mine(Trainer):
+    def __init__(self, **rest):
+        super().__init__(**rest)
+        self.kept = {}
+
+    def prediction_step(self, model, inputs, only_loss, ignore_keys=None):
+        loss, logits, labels = super().prediction_step(model, inputs, False, ignore_keys)
+        rows = self.kept.setdefault(self.state.global_step, [])
+        rows.append((logits.softmax(-1), labels))
+        return loss, None, None
+
+    def evaluate(self, *args, **rest):
+        metrics = super().evaluate(*args, **rest)
+        rows = self.kept.@(self.state.global_step, [])
+        metrics['rows'] = len(rows)
+        return metrics
+";
+    assert_eq!(alarms(&text.replace('@', "pop")), []);
+    assert_ne!(alarms(&text.replace('@', "get")), []);
+}

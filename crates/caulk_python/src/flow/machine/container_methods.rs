@@ -96,6 +96,10 @@ impl<'p> Machine<'p> {
             (Shape::Queue, "get" | "get_nowait")
             | (_, "pop" | "popleft" | "popitem" | "remove" | "discard") => {
                 f.event(What::Release { object, how: Release::Remove }, at);
+                // The list of one key is taken out as a whole.
+                if shape == Shape::Dict {
+                    self.release_inner(f, object, Release::Rebind, at);
+                }
                 Some(elements)
             }
             (_, "copy") => {
