@@ -57,6 +57,7 @@ enum Task {
     Ecosystem(commands::ecosystem::EcosystemArgs),
     NewRule(commands::new_rule::NewRuleArgs),
     Record(commands::record::RecordArgs),
+    HealZoo(commands::heal_zoo::HealZooArgs),
 }
 
 /// Build the parts of the wheel beside the agent, for the build of the wheel
@@ -91,5 +92,6 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::Ecosystem(args) => commands::ecosystem::run(workspace, args),
         Task::NewRule(args) => commands::new_rule::run(workspace, args),
         Task::Record(args) => commands::record::run(workspace, args),
+        Task::HealZoo(args) => commands::heal_zoo::run(workspace, args),
     }
 }

@@ -1,6 +1,6 @@
 //! The index of the test programs: `python/tests/programs/index.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -22,7 +22,6 @@ pub(crate) struct Program {
     shows: String,
     /// Classes of findings that are right; none for a program that does not leak.
     #[serde(default)]
-    #[expect(dead_code, reason = "the test of the recordings compares it")]
     class: Vec<String>,
     /// Folder of the program.
     #[serde(default = "programs")]
@@ -49,6 +48,8 @@ fn programs() -> String {
 pub(crate) struct Recorded {
     /// Name of the recording: the program's, and what the run adds to it.
     pub(crate) name: String,
+    /// Name of the program.
+    pub(crate) program: String,
     /// Folder of the program, below the workspace.
     pub(crate) folder: String,
     /// Words after the interpreter.
@@ -71,6 +72,12 @@ pub(crate) fn recorded(workspace: &Workspace, names: &[String]) -> anyhow::Resul
     Ok(all.into_iter().filter(wanted).map(|(_, run)| run).collect())
 }
 
+/// Programs of which a report must have an alarm.
+pub(crate) fn leaking(workspace: &Workspace) -> anyhow::Result<BTreeSet<String>> {
+    let index = read(workspace)?;
+    Ok(index.into_iter().filter(|(_, program)| !program.class.is_empty()).map(|(name, _)| name).collect())
+}
+
 fn read(workspace: &Workspace) -> anyhow::Result<BTreeMap<String, Program>> {
     let path: PathBuf = workspace.path(PROGRAMS).join(INDEX);
     let text = fs::read_to_string(&path).with_context(|| format!("failed to read `{}`", path.display()))?;
@@ -87,6 +94,7 @@ fn runs(workspace: &Workspace, name: &str, program: &Program) -> Vec<(String, Re
         let words = program.launcher.iter().cloned().chain([path.display().to_string()]);
         let run = Recorded {
             name: format!("{name}{suffix}"),
+            program: name.to_owned(),
             folder: program.folder.clone(),
             words: words.chain(arguments.iter().cloned()).collect(),
         };

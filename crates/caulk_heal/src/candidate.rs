@@ -1,7 +1,11 @@
 //! Edits to try: the fixes of a report's findings, and the sources with some of them applied.
 
+use crate::alternatives::alternatives;
 use caulk_check::Texts;
 use caulk_core::{Edit, Finding, Fix, Growth, LeakClass, ProcessRef, Scope, Severity, Site};
+
+/// Edits of one finding that are tried.
+const MOST_TRIES: usize = 6;
 
 /// An edit to try.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,18 +25,19 @@ pub struct EditCandidate {
 }
 
 impl EditCandidate {
-    /// The edit of a finding that claims harm.
-    fn of(finding: &Finding) -> Option<Self> {
-        let harmful = finding.severity > Severity::Info && finding.scope != Scope::Peak;
-        let fix = finding.fix.as_ref().filter(|fix| harmful && !fix.edits.is_empty())?;
-        Some(Self {
+    /// The edits of a finding that claims harm, the finding's own first.
+    fn of(finding: &Finding, texts: &Texts) -> Vec<Self> {
+        let Some(site) = finding.sites.first().filter(|_| is_harmful(finding)) else { return Vec::new() };
+        let own = finding.fix.iter().filter(|fix| !fix.edits.is_empty()).cloned();
+        let candidate = |fix: Fix| Self {
             class: finding.class,
-            site: finding.sites.first()?.clone(),
+            site: site.clone(),
             holder: finding.holder.clone(),
             process: finding.process.clone(),
             growth: finding.growth.clone(),
-            fix: fix.clone(),
-        })
+            fix,
+        };
+        own.chain(alternatives(finding, texts)).map(candidate).collect()
     }
 
     /// Whether a finding is about the same leak. Lines move when others are edited, so their text decides.
@@ -60,15 +65,23 @@ impl EditCandidate {
     }
 }
 
-/// The edits of a report's findings that were not tried before and that fit the sources, alone and together. What touches
-/// another edit waits for the next report.
+fn is_harmful(finding: &Finding) -> bool {
+    finding.severity > Severity::Info && finding.scope != Scope::Peak
+}
+
+/// For each finding of a report the first edit that was not tried before and that fits the sources, alone and together with the
+/// others. What touches another edit waits for the next report.
 pub fn candidates(findings: &[Finding], tried: &[EditCandidate], texts: &Texts) -> Vec<EditCandidate> {
     let mut chosen: Vec<EditCandidate> = Vec::new();
-    for candidate in findings.iter().filter_map(EditCandidate::of) {
-        let known = tried.iter().chain(&chosen).any(|other| candidate.repeats(other));
-        let apart = !chosen.iter().any(|other| candidate.touches(other));
-        if !known && apart && patched(texts, [&candidate]).is_some() {
-            chosen.push(candidate);
+    for finding in findings {
+        let fits = |candidate: &EditCandidate| {
+            let known = tried.iter().chain(&chosen).any(|other| candidate.repeats(other));
+            let apart = !chosen.iter().any(|other| candidate.touches(other));
+            !known && apart && patched(texts, [candidate]).is_some()
+        };
+        let about = |candidate: &&EditCandidate| candidate.is_about(finding);
+        if tried.iter().filter(about).count() < MOST_TRIES {
+            chosen.extend(EditCandidate::of(finding, texts).into_iter().find(fits));
         }
     }
     chosen
@@ -84,5 +97,5 @@ pub fn patched<'a>(texts: &Texts, edits: impl IntoIterator<Item = &'a EditCandid
 pub fn outside(findings: &[Finding], texts: &Texts) -> Vec<EditCandidate> {
     let foreign =
         |candidate: &EditCandidate| candidate.fix.edits.iter().any(|edit| !texts.contains_key(&edit.file));
-    findings.iter().filter_map(EditCandidate::of).filter(foreign).collect()
+    findings.iter().flat_map(|finding| EditCandidate::of(finding, texts)).filter(foreign).collect()
 }

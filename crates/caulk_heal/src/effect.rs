@@ -64,6 +64,11 @@ pub fn effects(edits: &[&EditCandidate], before: Measure<'_>, after: Measure<'_>
             return Effect::Open("the series was not measured without the edit".into());
         };
         match now.state {
+            State::Undecided
+                if now.unit == then.unit && known(then, now) && fell(then, now, share(edits, edit)) =>
+            {
+                Effect::Helped
+            }
             State::Undecided => Effect::Open("too few boundaries to judge growth with the edit".into()),
             State::Grows if now.unit != then.unit => {
                 Effect::Open("the two runs were measured in different units".into())
@@ -75,6 +80,11 @@ pub fn effects(edits: &[&EditCandidate], before: Measure<'_>, after: Measure<'_>
         }
     };
     edits.iter().map(effect).collect()
+}
+
+/// Whether both rates have an interval.
+fn known(then: Slope, now: Slope) -> bool {
+    then.interval.is_some() && now.interval.is_some()
 }
 
 /// Whether growth fell by a share, beyond the intervals of both.
@@ -108,4 +118,106 @@ fn slope(edit: &EditCandidate, measure: Measure<'_>) -> Option<Slope> {
         measure.verdicts.iter().find(same)
     };
     of(series(edit)).or_else(|| of(Series::Rss)).map(Slope::of)
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_core::{Fix, LeakClass, ProcessRef, Settled, Severity, Site, SiteRole};
+
+    use super::*;
+
+    fn site(line: u32) -> Site {
+        Site {
+            role: SiteRole::Grows,
+            file: "a.py".into(),
+            line,
+            end_line: line,
+            column: 1,
+            function: "f".into(),
+            text: format!("line {line}"),
+            cell: None,
+        }
+    }
+
+    fn edit(line: u32, bytes_per_unit: f64) -> EditCandidate {
+        EditCandidate {
+            class: LeakClass::UnboundedHistory,
+            site: site(line),
+            holder: String::new(),
+            process: ProcessRef::main(),
+            growth: Some(Growth::of_bytes(VerdictUnit::Epoch, Series::InUse, bytes_per_unit, None)),
+            fix: Fix {
+                applicability: caulk_core::Applicability::Unsafe,
+                description: String::new(),
+                edits: Vec::new(),
+            },
+        }
+    }
+
+    fn verdict(state: State, bytes_per_unit: f64) -> Verdict {
+        let interval = Some([bytes_per_unit * 0.9, bytes_per_unit * 1.1]);
+        Verdict {
+            process: ProcessRef::main(),
+            series: Series::InUse,
+            state,
+            unit: VerdictUnit::Epoch,
+            bytes_per_unit,
+            bytes_per_epoch: None,
+            interval,
+            level: 0.95,
+            boundaries: 8,
+            warmup: 1,
+            more_needed: None,
+            boundary_units: 1.0,
+            last: 0.0,
+            unit_steps: None,
+            unit_seconds: None,
+            limit: None,
+            oom_in_s: None,
+            text: String::new(),
+        }
+    }
+
+    fn finding(line: u32) -> Finding {
+        let class = LeakClass::UnboundedHistory;
+        Finding::new(Settled { sites: vec![site(line)], severity: Severity::Error, ..Settled::of(class) })
+    }
+
+    /// The effects of edits on growth of 100 bytes per epoch.
+    fn after(
+        edits: &[EditCandidate],
+        state: State,
+        bytes_per_unit: f64,
+        findings: &[Finding],
+    ) -> Vec<Effect> {
+        let (before, after) = ([verdict(State::Grows, 100.0)], [verdict(state, bytes_per_unit)]);
+        let edits: Vec<&EditCandidate> = edits.iter().collect();
+        let before = Measure { verdicts: &before, findings: &[] };
+        effects(&edits, before, Measure { verdicts: &after, findings })
+    }
+
+    #[test]
+    fn growth_that_is_gone_or_down_by_its_share_is_help() {
+        assert_eq!(after(&[edit(1, 100.0)], State::Flat, 0.0, &[]), [Effect::Helped]);
+        assert_eq!(after(&[edit(1, 60.0)], State::Grows, 40.0, &[]), [Effect::Helped]);
+        assert_eq!(after(&[edit(1, 60.0)], State::Grows, 70.0, &[]), [Effect::Nothing]);
+        assert_eq!(
+            after(&[edit(1, 5.0)], State::Grows, 95.0, &[]),
+            [Effect::Nothing],
+            "within the intervals"
+        );
+    }
+
+    #[test]
+    fn a_leak_that_is_reported_again_was_not_helped() {
+        let both = [edit(1, 50.0), edit(2, 50.0)];
+        assert_eq!(after(&both, State::Flat, 0.0, &[finding(2)]), [Effect::Helped, Effect::Nothing]);
+    }
+
+    #[test]
+    fn an_undecided_run_helps_only_if_its_interval_is_below_that_of_before() {
+        assert_eq!(after(&[edit(1, 100.0)], State::Undecided, 5.0, &[]), [Effect::Helped]);
+        let effects = after(&[edit(1, 100.0)], State::Undecided, 50.0, &[]);
+        assert!(matches!(effects[..], [Effect::Open(_)]), "{effects:?}");
+    }
 }

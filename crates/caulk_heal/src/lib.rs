@@ -4,6 +4,7 @@
 //! Reports, texts and outputs in, verdicts out. Starts no program and opens no file: `caulk heal` runs what [`Search`]
 //! asks for. Equal input gives equal output.
 
+mod alternatives;
 mod candidate;
 mod effect;
 mod output;

@@ -7,6 +7,7 @@ mod backward;
 mod bounds;
 mod calls;
 mod store;
+mod tries;
 
 use caulk_core::{Applicability, Edit, Fix};
 
@@ -14,6 +15,7 @@ pub(crate) use backward::needs as backward_needs;
 pub(crate) use bounds::{bound, clear};
 pub(crate) use calls::{close_figure, grad_none, queue, remove_handle, uncache, zero_grad};
 pub(crate) use store::{clone, detach, float, traceback};
+pub(crate) use tries::tries;
 
 /// A change of behaviour: to be looked at before it is applied.
 #[expect(clippy::unnecessary_wraps, reason = "what every search for a fix ends with")]

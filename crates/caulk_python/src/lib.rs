@@ -43,7 +43,9 @@ pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
 pub use lines::Lines;
 pub use project::{FileId, Location, Parsed, Project, SourceFile, Span};
 pub use proof::detaches_safely;
-pub use sites::{Call, Creation, Decorated, GrowKind, GrowSite, Holder, Loop, Owner, Statement};
+pub use sites::{
+    Call, Creation, Decorated, EditTry, GrowKind, GrowSite, Holder, Loop, Owner, Statement, TryKind,
+};
 pub use spot::Spot;
 pub use value::Value;
 

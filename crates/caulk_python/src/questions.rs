@@ -6,7 +6,7 @@ use crate::facts::{self, Facts};
 use crate::fixes;
 use crate::lines::Lines;
 use crate::query;
-use crate::sites::{Call, Creation, Decorated, GrowSite, Loop, Owner, Statement};
+use crate::sites::{Call, Creation, Decorated, EditTry, GrowSite, Loop, Owner, Statement};
 
 impl Lines<'_> {
     /// Qualified name of the function around a line, `<module>` outside of one. Decorators and the `def` line belong
@@ -153,5 +153,11 @@ impl Lines<'_> {
     /// Takes the cache decorator off a function.
     pub fn uncache_fix(&self, function: &str) -> Option<Fix> {
         fixes::uncache(self, function)
+    }
+
+    /// Edits to try for what a line in this function makes grow, the most promising of each kind first. They may do harm: only a
+    /// run with one shows whether it helps.
+    pub fn tries(&self, line: u32, function: &str) -> Vec<EditTry> {
+        fixes::tries(self, line, &query::plain_function(function))
     }
 }

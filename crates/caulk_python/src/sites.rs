@@ -183,6 +183,30 @@ pub struct Statement {
     pub binds: Vec<String>,
 }
 
+/// What an edit changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TryKind {
+    /// The value that is stored.
+    Value,
+    /// How much is kept.
+    Bound,
+    /// When it is emptied.
+    Clear,
+    /// When a resource is given back.
+    Release,
+}
+
+/// An edit that may end a leak and may do harm; a run shows which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditTry {
+    /// What it changes.
+    pub kind: TryKind,
+    /// The change in words.
+    pub description: String,
+    /// The change as text.
+    pub edits: Vec<caulk_core::Edit>,
+}
+
 /// Whose name is meant where several functions or classes use it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Owner {

@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod develop;
 pub(crate) mod ecosystem;
 pub(crate) mod gpu_check;
+pub(crate) mod heal_zoo;
 pub(crate) mod new_rule;
 pub(crate) mod record;
 pub(crate) mod test;

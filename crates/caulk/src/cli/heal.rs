@@ -9,23 +9,29 @@ use crate::settings::Wait;
 
 const HELP: &str = "\
 Examples:
-  caulk heal -- python train.py --epochs 6         find, change, run again, prove; your files stay as they are
+  caulk heal -- python train.py --epochs 6         find, edit, run again, prove; your files stay as they are
   caulk heal --epochs 5 -- python train.py         caulk ends every run after its 5th epoch
   caulk heal --apply -- python train.py            write the edits that were proven into your files
+  caulk heal --resume --apply -- python train.py   the same with the runs of the last heal, if nothing was changed since
   caulk heal --same metrics.csv -- python fit.py   a file of the run must stay the same, too
   caulk heal --format markdown -- python train.py  a description for a pull request
 
-What it does: run the command and report what grows; run it again to learn which of its output differs by itself; then run it \
-with the edits of the report, and keep those that stop the growth and leave the output as it was. If edits do harm together, \
-it tries halves of them. It repeats this until nothing grows, or no edit is known.
+What it does: run the command and report what grows; run it again with an edit for each finding, and keep the edits that stop \
+the growth and leave the output as it was. If edits do harm together, it tries halves of them. If an edit is refused, it tries \
+another for the same finding: cut to the length that is read, emptied where a loop ends, a number instead of a tensor. It \
+repeats this until nothing grows, or no edit is left. If the output differs, the unedited program runs once more, and numbers \
+that differ by themselves are left out.
 
 Each edit ends as
   proven    its growth is gone, or down by its share, and the output is identical
   unproven  harmless, but the run does not show that it helps
-  refused   the output changed, the program failed, a gradient was cut, or nothing changed
+  refused   the output changed, the program failed, a gradient was cut, or memory grows as before
 
-Every run works in a copy of the project, .caulk/heal/ID/out: Python files are copied, all other files are links. So make the \
-command write its checkpoints below the project, by a relative path. Set a seed: without one, outputs cannot be compared.
+Every run takes place in a copy of the project, .caulk/heal/ID/out: Python files and small files are copied, larger files are \
+links. So the command should write its checkpoints below the project, by a relative path. Set a seed: without one, outputs \
+cannot be compared. Give the training at least 6 epochs: with fewer, most programs are undecided.
+
+.caulk/heal/ID has heal.patch, heal.md for a pull request, heal.json, and a recording of each run: `caulk report` shows it.
 
 Exit code:
   0    nothing grows: healed, or nothing to heal
@@ -51,6 +57,18 @@ pub(crate) struct HealArgs {
     /// End each run after this time, for example 90s, 5min or 1h
     #[arg(long, value_name = "TIME")]
     pub(crate) time_limit: Option<Wait>,
+
+    /// Find leaks in a recorded run, too: a folder, a name, or a part of a name. If it shows none, nothing is run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) from: Option<String>,
+
+    /// Continue the latest heal of the same command with the same options and sources after its last completed run
+    #[arg(long)]
+    pub(crate) resume: bool,
+
+    /// Run in the project's folder instead of a copy; edits are in its files during a run, and are taken back after it
+    #[arg(long)]
+    pub(crate) in_place: bool,
 
     /// A file that the command writes and that must stay the same; can be given several times
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

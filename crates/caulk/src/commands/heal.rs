@@ -6,13 +6,14 @@ use std::os::unix::fs::DirBuilderExt;
 
 use anyhow::{Context, anyhow, bail};
 use camino::{Utf8Path, Utf8PathBuf};
+use caulk_report::Report;
 use jiff::Zoned;
 
 use crate::cli::{HealArgs, HealFormat};
 use crate::heal::{self, Document, Outcome, Shadow};
 use crate::places::Places;
 use crate::printer::{self, Printer};
-use crate::{exit, files, target};
+use crate::{assemble, exit, files, target};
 
 /// Name of the patch in the folder of a heal.
 const PATCH: &str = "heal.patch";
@@ -29,9 +30,20 @@ pub(crate) fn run(args: &HealArgs, printer: Printer) -> anyhow::Result<i32> {
     let directory = Utf8PathBuf::from_path_buf(directory)
         .map_err(|path| anyhow!("`{}` is no name in UTF-8", path.display()))?;
     let directory = directory.canonicalize_utf8().with_context(|| format!("failed to find `{directory}`"))?;
-    let folder = make_folder(&directory, &target::name(&args.command))?;
-    let shadow = Shadow::read(&directory, &folder.join("out"))?;
-    let (mut document, texts, signal) = heal::heal(args, &shadow, &folder, printer)?;
+    let recorded = args.from.as_deref().map(|name| recorded(name, printer)).transpose()?;
+    let base = base(&directory)?;
+    let (folder, shadow) = if args.resume {
+        // Which folder it is follows from the sources.
+        let sources = Shadow::read(&directory, None)?;
+        let folder = heal::find(&base, &heal::key(args, &directory, &sources.texts()))?;
+        (folder.clone(), shadow(args, &directory, &folder)?)
+    } else {
+        let folder = make_folder(&base, &target::name(&args.command))?;
+        let shadow = shadow(args, &directory, &folder)?;
+        heal::begin(&folder, heal::key(args, &directory, &Shadow::read(&directory, None)?.texts()))?;
+        (folder, shadow)
+    };
+    let (mut document, texts, signal) = heal::heal(args, &shadow, &folder, recorded, printer)?;
     document.folder = short(&folder, &directory);
     document.patch = heal::diff(&shadow, &texts);
     if !document.patch.is_empty() {
@@ -70,14 +82,31 @@ fn deliver(args: &HealArgs, document: &Document) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes a new folder for this heal, which only its user can read.
-fn make_folder(directory: &Utf8Path, name: &str) -> anyhow::Result<Utf8PathBuf> {
+/// The report on a run that was recorded before.
+fn recorded(name: &str, printer: Printer) -> anyhow::Result<Report> {
+    let places = Places::here();
+    places.warn(printer);
+    assemble::report(&places.resolve(name)?)
+}
+
+/// The project, and where it runs.
+fn shadow(args: &HealArgs, directory: &Utf8Path, folder: &Utf8Path) -> anyhow::Result<Shadow> {
+    let copy = folder.join("out");
+    Shadow::read(directory, Some(copy.as_path()).filter(|_| !args.in_place))
+}
+
+/// The folder of all heals.
+fn base(directory: &Utf8Path) -> anyhow::Result<Utf8PathBuf> {
     let home = Places::here().home;
     caulk_record::refuse_foreign(&home)?;
-    let base = directory.join(home).join("heal");
+    Ok(directory.join(home).join("heal"))
+}
+
+/// Makes a new folder for this heal, which only its user can read.
+fn make_folder(base: &Utf8Path, name: &str) -> anyhow::Result<Utf8PathBuf> {
     let stem = caulk_record::run_name(name, &Zoned::now());
     let mut builder = DirBuilder::new();
-    builder.mode(0o700).recursive(true).create(&base).with_context(|| format!("failed to make `{base}`"))?;
+    builder.mode(0o700).recursive(true).create(base).with_context(|| format!("failed to make `{base}`"))?;
     for number in 1..1000 {
         let folder = base.join(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
         match builder.recursive(false).create(&folder) {

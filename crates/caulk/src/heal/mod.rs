@@ -4,6 +4,7 @@
 
 mod apply;
 mod document;
+mod journal;
 mod markdown;
 mod runner;
 mod session;
@@ -11,5 +12,6 @@ mod shadow;
 mod text;
 
 pub(crate) use document::{Document, Outcome};
+pub(crate) use journal::{begin, find, key};
 pub(crate) use session::heal;
 pub(crate) use {apply::apply, apply::diff, markdown::markdown, shadow::Shadow, text::text};

@@ -11,6 +11,7 @@ use caulk_heal::Output;
 use caulk_report::Report;
 use caulk_supervise::{Options, Progress, Streams};
 
+use super::journal::{self, Kept};
 use super::shadow::Shadow;
 use crate::cli::{HealArgs, PERIOD};
 use crate::commands::live::live;
@@ -35,7 +36,7 @@ pub(super) struct Ran {
     /// Memory in use at the boundaries of the training process, in bytes.
     pub(super) in_use: Vec<u64>,
     /// Files that are to stay the same; `None` if it made none.
-    pub(super) files: Vec<Option<Vec<u8>>>,
+    pub(super) files: Vec<Option<String>>,
 }
 
 /// Runs the command as often as needed.
@@ -62,38 +63,29 @@ impl<'a> Runner<'a> {
         self.runs
     }
 
-    /// Runs the command with these sources.
+    /// Runs the command with these sources, unless it did so before in the heal that is resumed.
     ///
     /// # Errors
     /// If the copy cannot be made, or the command cannot be started.
     pub(super) fn run(&mut self, texts: &Texts) -> anyhow::Result<Ran> {
         self.runs += 1;
         let number = self.runs;
-        self.shadow.make(texts)?;
-        let folder = self.folder.join(format!("run-{number}"));
-        let directory = self.shadow.working_directory();
-        let streams = Streams {
-            output: self.folder.join(format!("run-{number}.out")),
-            error: self.folder.join(format!("run-{number}.err")),
+        let sources = journal::digest(texts);
+        // A recording is judged with the sources that ran.
+        let _edited = self.shadow.make(texts)?;
+        let known = journal::kept(self.folder, number, &sources).filter(|_| self.args.resume);
+        let (kept, interrupted) = match known {
+            Some(kept) => (kept, None),
+            None => self.record(number, sources)?,
         };
-        let words = self.shadow.words(&self.args.command);
-        let mut about = target::describe(&words);
-        about.directory.clone_from(&directory.to_string());
-        let recorder = Recorder::create(&folder, about, None, None, self.printer)?;
-        let options = self.options(words, directory.clone(), streams.clone());
-        let (_, outcome) = live(&options, recorder)?;
-        if let Some(file) = self.shadow.written_through() {
-            bail!(
-                "the run changed `{file}` in place: every further run would begin with what this one left\n\
-                 hint: copy the project to another folder, and heal it there"
-            );
-        }
+        let folder = self.folder.join(format!("run-{number}"));
         let report = assemble::report(&folder).with_context(|| format!("run {number} cannot be judged"))?;
-        let read = |path: &Utf8PathBuf| {
+        let read = |path: &Utf8Path| {
             fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
         };
-        let mut output = read(&streams.output);
-        if let Some(length) = outcome.cut.and_then(|cut| cut.output_bytes) {
+        let Streams { output, error } = self.streams(number);
+        let mut output = read(&output);
+        if let Some(length) = kept.output_bytes {
             let length = usize::try_from(length).unwrap_or(usize::MAX).min(output.len());
             output.truncate(output.floor_char_boundary(length));
         }
@@ -101,13 +93,51 @@ impl<'a> Runner<'a> {
             number,
             report,
             output,
-            cut: outcome.cut.is_some(),
-            succeeded: outcome.death.stopped || outcome.exit_code == 0,
-            errors: read(&streams.error),
-            interrupted: outcome.signalled.map(|signal| caulk_supervise::EXIT_SIGNAL_BASE + signal),
+            cut: kept.cut,
+            succeeded: kept.succeeded,
+            errors: read(&error),
+            interrupted,
             in_use: in_use(&folder),
-            files: self.args.same.iter().map(|file| fs::read(self.shadow.file(file)).ok()).collect(),
+            files: kept.files,
         })
+    }
+
+    /// Runs and records it; with the exit code of a signal that ended all.
+    fn record(&self, number: usize, sources: String) -> anyhow::Result<(Kept, Option<i32>)> {
+        let folder = self.folder.join(format!("run-{number}"));
+        // Left from a run that was interrupted.
+        let _ = fs::remove_dir_all(&folder);
+        let directory = self.shadow.working_directory();
+        let words = self.shadow.words(&self.args.command);
+        let mut about = target::describe(&words);
+        about.directory.clone_from(&directory.to_string());
+        let recorder = Recorder::create(&folder, about, None, None, self.printer)?;
+        let (_, outcome) = live(&self.options(words, directory, self.streams(number)), recorder)?;
+        if let Some(file) = self.shadow.written_through() {
+            bail!(
+                "the run changed `{file}` in place: every further run would begin with what this one left\n\
+                 hint: copy the project to another folder, and heal it there"
+            );
+        }
+        let contents = |file| fs::read(self.shadow.file(file)).ok().map(|bytes| journal::digest(&bytes));
+        let kept = Kept {
+            sources,
+            cut: outcome.cut.is_some(),
+            output_bytes: outcome.cut.and_then(|cut| cut.output_bytes),
+            succeeded: outcome.death.stopped || outcome.exit_code == 0,
+            files: self.args.same.iter().map(|file| contents(file)).collect(),
+        };
+        let interrupted = outcome.signalled.map(|signal| caulk_supervise::EXIT_SIGNAL_BASE + signal);
+        if interrupted.is_none() {
+            journal::keep(self.folder, number, &kept)?;
+        }
+        Ok((kept, interrupted))
+    }
+
+    /// Files for what a run prints.
+    fn streams(&self, number: usize) -> Streams {
+        let file = |kind: &str| self.folder.join(format!("run-{number}.{kind}"));
+        Streams { output: file("out"), error: file("err") }
     }
 
     fn options(&self, words: Vec<OsString>, directory: Utf8PathBuf, streams: Streams) -> Options {

@@ -15,7 +15,7 @@ use crate::cli::HealArgs;
 use crate::printer::Printer;
 
 /// Rounds, and runs in all, after which the search ends.
-const MOST_ROUNDS: usize = 8;
+const MOST_ROUNDS: usize = 16;
 const MOST_RUNS: usize = 40;
 
 /// What makes runs comparable.
@@ -38,12 +38,14 @@ struct Session<'a> {
     tried: Vec<EditCandidate>,
     /// Sources as they are.
     originals: Texts,
+    /// A run that was recorded before.
+    recorded: Option<Report>,
 }
 
 /// What runs with edits are compared with.
 struct Unedited {
     output: Reference,
-    files: Vec<Option<Vec<u8>>>,
+    files: Vec<Option<String>>,
     /// The unedited program has run twice, and what differs by itself is masked.
     masked: bool,
 }
@@ -78,6 +80,7 @@ pub(crate) fn heal(
     args: &HealArgs,
     shadow: &Shadow,
     folder: &camino::Utf8Path,
+    recorded: Option<Report>,
     printer: Printer,
 ) -> anyhow::Result<(Document, Texts, Option<i32>)> {
     let target: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -90,6 +93,7 @@ pub(crate) fn heal(
         report: Report::default(),
         tried: Vec::new(),
         originals: shadow.texts(),
+        recorded,
     };
     let signal = match session.course(shadow) {
         Ok(()) => None,
@@ -109,17 +113,33 @@ pub(crate) fn heal(
 
 impl Session<'_> {
     fn course(&mut self, shadow: &Shadow) -> Result<(), Halt> {
+        if let Some(recorded) = &self.recorded
+            && !recorded.leak_found()
+        {
+            self.report = recorded.clone();
+            self.conclude(false);
+            return Ok(());
+        }
         self.printer.progress("run 1: the program as it is");
         let first = self.run(&self.texts.clone(), &[])?;
         if !first.succeeded {
             return Err(Halt::failed(&first));
         }
-        self.report = first.report.clone();
-        if !first.report.leak_found() {
+        if !shadow.has_run(&self.args.command) {
+            return Err(Halt::Error(anyhow::anyhow!(
+                "the command imported nothing of the project `{}`\n\
+                 hint: start caulk in the project's folder; a package that is installed in place needs PYTHONPATH or --in-place",
+                shadow.root
+            )));
+        }
+        // A shorter run may not show what the recorded one has shown.
+        let recorded = self.recorded.take().filter(|_| !first.report.leak_found());
+        self.report = recorded.unwrap_or_else(|| first.report.clone());
+        if !self.report.leak_found() {
             self.conclude(false);
             return Ok(());
         }
-        self.round_up(shadow, &outside(&first.report.findings, &self.texts));
+        self.round_up(shadow, &outside(&self.report.findings, &self.texts));
         let count = self.candidates().len();
         if count == 0 {
             let reason = "no finding has an edit that could be tried".to_owned();
@@ -129,9 +149,10 @@ impl Session<'_> {
         let mut unedited = self.unedited(&first)?;
         for _ in 0..MOST_ROUNDS {
             let candidates = self.candidates();
-            if candidates.is_empty() || !self.round(candidates, &mut unedited)? {
+            if candidates.is_empty() || self.runner.runs() >= MOST_RUNS {
                 break;
             }
+            self.round(candidates, &mut unedited)?;
         }
         self.conclude(true);
         Ok(())
@@ -143,7 +164,7 @@ impl Session<'_> {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         let all = |runs: usize| seconds(duration_s * runs as f64);
         self.printer.progress(&format!(
-            "{count} edit{} to try: {least} more run{} ({}) if all help, up to {most} ({}) if one does harm",
+            "{count} edit{} to try: {least} more run{} ({}) if all help, up to {most} ({}) if one does harm; then other edits are tried",
             plural(count),
             plural(least),
             all(least),
@@ -155,8 +176,8 @@ impl Session<'_> {
         candidates(&self.report.findings, &self.tried, &self.texts)
     }
 
-    /// Tries the edits of one report; true if some are kept and the program still leaks.
-    fn round(&mut self, candidates: Vec<EditCandidate>, unedited: &mut Unedited) -> Result<bool, Halt> {
+    /// Tries the edits of one report.
+    fn round(&mut self, candidates: Vec<EditCandidate>, unedited: &mut Unedited) -> Result<(), Halt> {
         let base = (self.texts.clone(), self.report.clone());
         let mut search = Search::new(candidates.len());
         let mut halt = None;
@@ -192,20 +213,19 @@ impl Session<'_> {
                 Trial::Harmless(_) => "harmless, not all of it helps".into(),
             };
             let kept = search.record(trial);
-            self.note_result(if kept { KEPT.into() } else { result });
+            self.note_result(ran.number, if kept { KEPT.into() } else { result });
             if kept {
                 self.texts = texts;
                 self.report = ran.report;
             }
         }
-        let kept = !search.kept().is_empty();
         for (candidate, verdict) in candidates.iter().zip(search.verdicts()) {
             self.document.edits.push(EditRow::of(candidate, &verdict));
         }
         self.tried.extend(candidates);
         match halt {
             Some(halt) => Err(halt),
-            None => Ok(kept && self.report.leak_found()),
+            None => Ok(()),
         }
     }
 
@@ -278,7 +298,6 @@ impl Session<'_> {
     fn mask(&mut self, unedited: &mut Unedited) -> Result<(), Halt> {
         let originals = self.originals.clone();
         let number = self.runner.runs() + 1;
-        self.note_result("another output than run 1".into());
         self.printer
             .progress(&format!("run {number}: the program as it is, to learn what differs by itself"));
         let second = self.run(&originals, &[])?;
@@ -306,15 +325,15 @@ impl Session<'_> {
         self.document.runs.push(row);
         match ran.interrupted {
             Some(code) => {
-                self.note_result("interrupted".into());
+                self.note_result(ran.number, "interrupted".into());
                 Err(Halt::Signal(code))
             }
             None => Ok(ran),
         }
     }
 
-    fn note_result(&mut self, result: String) {
-        if let Some(row) = self.document.runs.last_mut() {
+    fn note_result(&mut self, number: usize, result: String) {
+        if let Some(row) = self.document.runs.iter_mut().find(|row| row.number == number) {
             row.result = result;
         }
     }

@@ -15,6 +15,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_check::Texts;
 use caulk_source::{Document, Extent, ProjectRoot};
 
+use crate::check::rewrite;
+
 /// More entries than this are no project but somebody's data.
 const MOST_ENTRIES: usize = 100_000;
 
@@ -52,7 +54,7 @@ pub(crate) struct Shadow {
     pub(crate) root: Utf8PathBuf,
     /// The working directory, in the project.
     directory: Utf8PathBuf,
-    /// Where the copy is made.
+    /// Where the copy is made; the project's folder if the program runs in place.
     place: Utf8PathBuf,
     folders: Vec<Utf8PathBuf>,
     /// Small files, which are copied as they are.
@@ -65,11 +67,11 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// Reads the project around a working directory; `place` is where its copy will be.
+    /// Reads the project around a working directory; `place` is where its copy will be, `None` if the program runs in place.
     ///
     /// # Errors
     /// If the folder cannot be read, or holds more than a project does.
-    pub(crate) fn read(directory: &Utf8Path, place: &Utf8Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(directory: &Utf8Path, place: Option<&Utf8Path>) -> anyhow::Result<Self> {
         let project = ProjectRoot::of(directory, directory);
         let home = std::env::var("HOME").unwrap_or_default();
         let root = match project.extent {
@@ -80,7 +82,7 @@ impl Shadow {
         let mut shadow = Self {
             root: root.clone(),
             directory: directory.to_owned(),
-            place: place.to_owned(),
+            place: place.unwrap_or(&root).to_owned(),
             folders: Vec::new(),
             copies: Vec::new(),
             copied: 0,
@@ -105,9 +107,8 @@ impl Shadow {
                     self.root
                 );
             }
-            if kind.is_dir() && LEFT_OUT.contains(&name)
-                || self.place.starts_with(entry.path()) && below == ""
-            {
+            let own = self.place != self.root && self.place.starts_with(entry.path()) && below == "";
+            if kind.is_dir() && LEFT_OUT.contains(&name) || own {
                 continue;
             }
             let whole = || WHOLE.contains(&name) || entry.path().join("pyvenv.cfg").exists();
@@ -169,14 +170,39 @@ impl Shadow {
         self.place.join(self.directory.strip_prefix(&self.root).unwrap_or(Utf8Path::new("")))
     }
 
-    /// Makes the copy again, with these texts; nothing of an earlier run is left in it.
+    /// Makes the copy again, with these texts; nothing of an earlier run is left in it. If the program runs in place, the
+    /// edits are taken back when the result is dropped.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub(crate) fn make(&self, texts: &Texts) -> anyhow::Result<()> {
+    pub(crate) fn make(&self, texts: &Texts) -> anyhow::Result<InPlace> {
+        if self.place == self.root {
+            return self.edit(texts);
+        }
         self.build(texts).with_context(|| {
-            format!("failed to copy the project to `{}`\nhint: make room there, or set CAULK_HOME to another disk", self.place)
-        })
+            format!(
+                "failed to copy the project to `{}`\nhint: make room there, or set CAULK_HOME to another disk",
+                self.place
+            )
+        })?;
+        Ok(InPlace::default())
+    }
+
+    /// Writes edits into the project itself.
+    fn edit(&self, texts: &Texts) -> anyhow::Result<InPlace> {
+        let mut edited = InPlace::default();
+        for (name, source) in &self.sources {
+            let Some(text) = texts.get(name).filter(|text| **text != source.document.text) else { continue };
+            let new = source.document.with(text).and_then(|whole| source.document.encode(&whole));
+            let Some(new) = new else {
+                bail!("the edits cannot be written in the encoding of `{}`", source.path)
+            };
+            let path = self.root.join(&source.path);
+            rewrite::rewrite(&path, &source.bytes, &new)
+                .with_context(|| format!("failed to edit `{path}`"))?;
+            edited.files.push((path, new, source.bytes.clone()));
+        }
+        Ok(edited)
     }
 
     fn build(&self, texts: &Texts) -> io::Result<()> {
@@ -210,8 +236,34 @@ impl Shadow {
         Ok(())
     }
 
+    /// Whether a run has used a Python file of the project: named in the command, or imported.
+    pub(crate) fn has_run(&self, command: &[OsString]) -> bool {
+        let directory = self.working_directory();
+        let is_source = |path: &Utf8Path| {
+            let path = directory.join(path);
+            path.starts_with(&self.place) && path.extension() == Some("py") && path.is_file()
+        };
+        let words: Vec<String> =
+            self.words(command).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let named = |word: &String| {
+            let module = word.replace('.', "/");
+            is_source(Utf8Path::new(word))
+                || is_source(Utf8Path::new(&format!("{module}.py")))
+                || is_source(Utf8Path::new(&format!("{module}/__main__.py")))
+        };
+        // Without caches, an import leaves no trace.
+        let untraced = self.place == self.root || std::env::var_os("PYTHONDONTWRITEBYTECODE").is_some();
+        let folders = || [Utf8Path::new("")].into_iter().chain(self.folders.iter().map(Utf8PathBuf::as_path));
+        words.iter().skip(1).any(named)
+            || untraced
+            || folders().any(|folder| self.place.join(folder).join("__pycache__").is_dir())
+    }
+
     /// A file of the project that a run has changed through its link.
     pub(crate) fn written_through(&self) -> Option<Utf8PathBuf> {
+        if self.place == self.root {
+            return None;
+        }
         let changed = |(path, before): &(&Utf8PathBuf, &Option<Stamp>)| {
             before.as_ref().is_some_and(|before| stamp(&self.root.join(path)).as_ref() != Some(before))
         };
@@ -240,12 +292,15 @@ impl Shadow {
 
     /// The command with its paths leading to the copy. Paths that leave the project by `..` become absolute.
     pub(crate) fn words(&self, command: &[OsString]) -> Vec<OsString> {
+        if self.place == self.root {
+            return command.to_vec();
+        }
         let program = command.first().into_iter().cloned();
         program.chain(command.iter().skip(1).map(|word| self.word(word))).collect()
     }
 
     /// A file of the run, by a path from the working directory.
-    pub(crate) fn file(&self, path: &Utf8Path) -> Utf8PathBuf {
+    pub(super) fn file(&self, path: &Utf8Path) -> Utf8PathBuf {
         self.moved(path).unwrap_or_else(|| self.working_directory().join(path))
     }
 
@@ -272,6 +327,22 @@ impl Shadow {
         let whole =
             leaves.then(|| self.directory.join(path)).and_then(|path| path.canonicalize_utf8().ok())?;
         Some(whole.strip_prefix(&self.root).map_or_else(|_| whole.clone(), |below| self.place.join(below)))
+    }
+}
+
+/// Edits that are in the project's files, until this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct InPlace {
+    /// Path, contents with the edits, contents before.
+    files: Vec<(Utf8PathBuf, Vec<u8>, Vec<u8>)>,
+}
+
+impl Drop for InPlace {
+    fn drop(&mut self) {
+        for (path, edited, before) in &self.files {
+            // A file that the user has changed meanwhile is the user's.
+            let _ = rewrite::rewrite(path, edited, before);
+        }
     }
 }
 
@@ -303,7 +374,7 @@ mod tests {
             fs::write(root.join(path), text).unwrap();
         }
         fs::write(root.join("job/data.bin"), large(1)).unwrap();
-        let shadow = Shadow::read(&root.join("job"), &root.join(".caulk/heal/a/out")).unwrap();
+        let shadow = Shadow::read(&root.join("job"), Some(&root.join(".caulk/heal/a/out"))).unwrap();
         (guard, root, shadow)
     }
 
@@ -313,7 +384,7 @@ mod tests {
         let mut texts = shadow.texts();
         assert_eq!(texts.len(), 2);
         texts.insert("train.py".into(), "y = 3\n".into());
-        shadow.make(&texts).unwrap();
+        let _ = shadow.make(&texts).unwrap();
         let copy = shadow.working_directory();
         assert_eq!(fs::read_to_string(copy.join("train.py")).unwrap(), "y = 3\n");
         assert_eq!(fs::read_to_string(root.join("job/train.py")).unwrap(), "y = 2\n");
@@ -322,11 +393,39 @@ mod tests {
         fs::write(copy.join("data.csv"), "12").unwrap();
         assert_eq!(shadow.written_through(), None);
         assert_eq!(fs::read_to_string(root.join("job/data.csv")).unwrap(), "1");
-        shadow.make(&texts).unwrap();
+        let _ = shadow.make(&texts).unwrap();
         assert!(!copy.join("new.pt").exists());
         assert_eq!(fs::read_to_string(copy.join("data.csv")).unwrap(), "1");
         fs::write(copy.join("data.bin"), large(2)).unwrap();
         assert_eq!(shadow.written_through(), Some(root.join("job/data.bin")));
+    }
+
+    #[test]
+    fn edits_in_place_are_taken_back() {
+        let (_guard, root, _) = project();
+        let shadow = Shadow::read(&root.join("job"), None).unwrap();
+        let mut texts = shadow.texts();
+        texts.insert("train.py".into(), "y = 3\n".into());
+        let train = || fs::read_to_string(root.join("job/train.py")).unwrap();
+        let edited = shadow.make(&texts).unwrap();
+        assert_eq!(train(), "y = 3\n");
+        drop(edited);
+        assert_eq!(train(), "y = 2\n");
+        drop(shadow.make(&shadow.texts()).unwrap());
+        assert_eq!(
+            shadow.words(&["python".into(), root.join("job/train.py").into()])[1],
+            root.join("job/train.py").as_os_str()
+        );
+    }
+
+    #[test]
+    fn a_command_that_imports_nothing_of_the_project_is_noticed() {
+        let (_guard, _, shadow) = project();
+        drop(shadow.make(&shadow.texts()).unwrap());
+        let has_run = |words: &[&str]| shadow.has_run(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(has_run(&["python", "train.py"]) && has_run(&["python", "-m", "train"]));
+        fs::create_dir(shadow.working_directory().join("__pycache__")).unwrap();
+        assert!(has_run(&["python", "-c", "import train"]));
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn gathers(site: &GrowSite) -> bool {
 }
 
 /// The limit as a line of code next to `container` would write it.
-fn limit_beside(container: &str, window: &Window) -> Option<String> {
+pub(super) fn limit_beside(container: &str, window: &Window) -> Option<String> {
     let Some((_, attribute)) = window.expression.rsplit_once('.') else {
         return Some(window.expression.clone());
     };
@@ -120,7 +120,7 @@ fn only_iterated(file: &Lines<'_>, name: &str, owner: &Owner) -> bool {
 }
 
 /// A cut behind every statement that grows it.
-fn cut_behind(file: &Lines<'_>, name: &str, owner: &Owner, window: &Window) -> Option<Fix> {
+pub(super) fn cut_behind(file: &Lines<'_>, name: &str, owner: &Owner, window: &Window) -> Option<Fix> {
     let mut edits = Vec::new();
     let mut shown = String::new();
     for (_, op, meaning, element) in ops_of(file, name, owner) {
