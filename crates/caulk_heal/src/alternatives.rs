@@ -23,7 +23,8 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
         tries.splice(0..0, together);
         found.extend(tries);
     }
-    found.retain(|one| finding.class.group() == Group::Graph || !is_about_graphs(one));
+    let graphs = finding.pinned.as_ref().is_some_and(|pinned| pinned.graph_nodes > 0);
+    found.retain(|one| graphs || finding.class.group() == Group::Graph || !is_about_graphs(one));
     found.retain(|one| is_about_views(finding.class) || !copies(one));
     found.sort_by_key(|one| order(finding.class.group()).iter().position(|kind| *kind == one.kind));
     let fix = |one: EditTry| Fix {
@@ -137,6 +138,17 @@ for epoch in range(9):
             "rows = []\nfor epoch in range(9):\n    rows.append(epoch)\n    print(rows[-1], rows[-2])\n";
         let all = edited(LeakClass::GlobalAccumulation, text, 3, "<module>");
         assert!(all[0].contains("    rows.append(epoch)\n    del rows[:-2]\n"), "{all:#?}");
+    }
+
+    #[test]
+    fn a_container_is_emptied_once_another_function_has_used_it() {
+        let text = "class Net:\n    def step(self, loss):\n        self.outs.append({'loss': loss})\n\n    \
+                    def end(self):\n        return sum(self.outs)\n";
+        let all = edited(LeakClass::StepOutputsNotCleared, text, 3, "Net.step");
+        let emptied = "        result = sum(self.outs)\n        self.outs.clear()\n        return result\n";
+        assert!(all.iter().any(|text| text.contains(emptied)), "{all:#?}");
+        let all = edited(LeakClass::GraphKeptInContainer, text, 3, "Net.step");
+        assert!(all[0].contains("{'loss': loss.detach()}"), "{all:#?}");
     }
 
     #[test]

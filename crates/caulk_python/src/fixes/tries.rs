@@ -11,9 +11,10 @@ use crate::edit::{import, line_before, replace, starts_line};
 use crate::facts::{Window, owner};
 use crate::index::CallRecord;
 use crate::lines::Lines;
+use crate::path::Step;
 use crate::query::{grows_at, last_name, spot};
 use crate::sites::{EditTry, GrowKind, GrowSite, Holder, TryKind};
-use crate::value::Shape;
+use crate::value::{Shape, Value};
 
 /// Calls whose result has to be given back, and the method that does it.
 const RELEASES: [(&str, &str); 14] = [
@@ -53,6 +54,7 @@ pub(crate) fn tries(file: &Lines<'_>, line: u32, function: &str) -> Vec<EditTry>
         }));
         found.extend(values(file, &site));
         found.extend(limits(file, &site));
+        found.extend(clears_after_reading(file, &site));
         found.extend(clears(file, &site));
     }
     let careful = [
@@ -86,11 +88,14 @@ fn values(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
         site.kind,
         GrowKind::Register | GrowKind::Write | GrowKind::Extend | GrowKind::Update | GrowKind::Heap
     );
-    let Some(value) = site.value.as_ref().filter(|_| whole && !site.collection) else { return Vec::new() };
-    if matches!(
-        value.shape,
-        Shape::Members(_) | Shape::Each(_) | Shape::Spread | Shape::Callable | Shape::Guarded
-    ) {
+    let Some(value) = site.value.as_ref().filter(|_| whole) else { return Vec::new() };
+    if let Shape::Members(members) = &value.shape {
+        return of_members(file, site, members);
+    }
+    if site.collection {
+        return Vec::new();
+    }
+    if matches!(value.shape, Shape::Each(_) | Shape::Spread | Shape::Callable | Shape::Guarded) {
         return Vec::new();
     }
     let callable = value.callable_text();
@@ -107,6 +112,54 @@ fn values(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
         edits: vec![replace(file, value.range, form)],
     };
     forms.map(fix).collect()
+}
+
+/// The variables of a tuple, list or dict, each without its graph.
+fn of_members(file: &Lines<'_>, site: &GrowSite, members: &[Value]) -> Vec<EditTry> {
+    let variables: Vec<&Value> = members.iter().filter(|member| member.shape == Shape::Variable).collect();
+    let detached = |value: &&Value| replace(file, value.range, format!("{}.detach()", value.text));
+    let all = variables.iter().map(detached).collect();
+    let together = EditTry {
+        kind: TryKind::Value,
+        description: format!("Store what goes into `{}` without graphs.", site.container),
+        edits: all,
+    };
+    let each = variables.iter().map(|value| EditTry {
+        kind: TryKind::Value,
+        description: format!("Store `{}.detach()` in `{}`.", value.text, site.container),
+        edits: vec![detached(value)],
+    });
+    std::iter::once(together).chain(each).collect()
+}
+
+/// `clear()` behind the value that a function returns from a container that another function fills.
+fn clears_after_reading(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
+    let name = last_name(&site.container);
+    let reader = |scope: &crate::index::Scope| {
+        let tail = scope.tail.filter(|_| scope.name != site.spot.function)?;
+        let range = file.index.statements[tail].range;
+        starts_line(file, range)?;
+        let read = file
+            .index
+            .reads
+            .iter()
+            .find(|(path, place)| place.statement == tail && path.last_name() == Some(name));
+        let (path, _) = read?;
+        let value = file.source.slice(range).strip_prefix("return ")?.trim();
+        let container = match path.steps.as_slice() {
+            [] => name.to_owned(),
+            [Step::Attr(_)] => format!("{}.{name}", path.root_name()?),
+            _ => return None,
+        };
+        let indentation = file.source.indentation(range.start());
+        let separator = format!("{}{indentation}", file.source.newline());
+        let clear = format!("{container}.clear()");
+        let lines = [format!("result = {value}"), clear.clone(), "return result".to_owned()];
+        let description = format!("Empty it once `{}` has used it: `{clear}`.", scope.name);
+        let edits = vec![replace(file, range, lines.join(&separator))];
+        Some(EditTry { kind: TryKind::Clear, description, edits })
+    };
+    file.index.scopes.iter().filter_map(reader).collect()
 }
 
 /// A cut to a length that the program itself reads the container with: `self.values[-self.window :]`.
