@@ -72,7 +72,7 @@ pub(crate) fn recorded(workspace: &Workspace, names: &[String]) -> anyhow::Resul
     Ok(all.into_iter().filter(wanted).map(|(_, run)| run).collect())
 }
 
-/// Programs of which a report must have an alarm.
+/// Programs whose report must have an alarm.
 pub(crate) fn leaking(workspace: &Workspace) -> anyhow::Result<BTreeSet<String>> {
     let index = read(workspace)?;
     Ok(index.into_iter().filter(|(_, program)| !program.class.is_empty()).map(|(name, _)| name).collect())

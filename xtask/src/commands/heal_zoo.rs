@@ -1,4 +1,4 @@
-//! `cargo xtask heal-zoo`: heals copies of the test programs, and says what came of it.
+//! `cargo xtask heal-zoo`: heals copies of the test programs: growth before and after, edits, runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ pub(crate) struct HealZooArgs {
     caulk: Option<PathBuf>,
 }
 
-/// What came of one program.
+/// The result for one program.
 struct Healed {
     name: String,
     /// The index expects an alarm.

@@ -1,4 +1,4 @@
-//! What a heal keeps of each of its runs, so that `--resume` continues after the last one that was completed.
+//! The results of the runs of a heal, so that `--resume` continues after the last one that was completed.
 //!
 //! The course is a function of the runs' results. So it is repeated from its beginning, and a run that is in the journal with
 //! the same sources is read instead of made.
@@ -17,7 +17,7 @@ use crate::files;
 /// File in the folder of a heal: command, options and sources, as one number.
 const START: &str = "start.json";
 
-/// Of which heal a folder is.
+/// The heal of a folder.
 #[derive(Debug, Serialize, Deserialize)]
 struct Start {
     key: String,
@@ -52,7 +52,7 @@ pub(super) fn digest(contents: &impl Hash) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// Notes of which heal a folder is.
+/// Marks a folder as the one of a heal.
 ///
 /// # Errors
 /// If it cannot be written.
