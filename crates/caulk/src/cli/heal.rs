@@ -16,7 +16,7 @@ Examples:
   caulk heal --same metrics.csv -- python fit.py   a file of the run must stay the same, too
   caulk heal --format markdown -- python train.py  a description for a pull request
 
-What it does: run the command and report what grows; run it again with an edit for each finding, and keep the edits that stop \
+What it does: run the command and report growth; run it again with an edit for each finding, and keep the edits that stop \
 the growth and leave the output as it was. If edits do harm together, it tries halves of them. If an edit is refused, it tries \
 another for the same finding: cut to the length that is read, emptied where a loop ends, a number instead of a tensor. It \
 repeats this until nothing grows, or no edit is left. If the output differs, the unedited program runs once more, and numbers \

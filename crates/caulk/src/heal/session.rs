@@ -132,7 +132,7 @@ impl Session<'_> {
                 shadow.root
             )));
         }
-        // A shorter run may not show what the recorded one has shown.
+        // A shorter run may not show the growth of the recorded one.
         let recorded = self.recorded.take().filter(|_| !first.report.leak_found());
         self.report = recorded.unwrap_or_else(|| first.report.clone());
         if !self.report.leak_found() {

@@ -34,7 +34,7 @@ const RELEASES: [(&str, &str); 14] = [
     ("TemporaryDirectory", "cleanup"),
 ];
 
-/// Edits to try for what a line makes grow, the most promising of each kind first.
+/// Edits to try for growth at a line, the most promising of each kind first.
 pub(crate) fn tries(file: &Lines<'_>, line: u32, function: &str) -> Vec<EditTry> {
     let mut found = Vec::new();
     for site in grows_at(file, line) {
