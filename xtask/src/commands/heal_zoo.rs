@@ -152,8 +152,9 @@ fn table(all: &[Healed]) -> String {
             reason.chars().take(70).collect(),
         ]);
     }
-    let leaky = all.iter().filter(|one| one.leaks && growth(&one.document).0 > 0.0).count();
-    let healed = all.iter().filter(|one| one.leaks && text(&one.document, "outcome") == "healed").count();
+    let grow = || all.iter().filter(|one| one.leaks && growth(&one.document).0 > 0.0);
+    let leaky = grow().count();
+    let healed = grow().filter(|one| text(&one.document, "outcome") == "healed").count();
     let removed = if before_all > 0.0 { 100.0 * (1.0 - after_all / before_all) } else { 0.0 };
     format!(
         "{}\n\n{healed} of {leaky} programs that grow are healed; {removed:.1} % of their growth is removed",

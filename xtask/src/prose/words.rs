@@ -20,7 +20,7 @@ pub(crate) const WORDS: &[Word] = &[
     word("say|says|saying|said", "print, report, state", [0, 469, 35]),
     word("what ... that", "a noun: `retained allocations of a line`", [0, 101, 5]),
     word("of which", "a sentence of two halves: `holds 5 MB; its graph holds 3 MB`", [0, 65, 2]),
-    word("whom|whomever|whoever", "who, anybody", [0, 32, 0]),
+    word("whom|whomever|whoever", "who, anybody", [0, 31, 0]),
     word("blame|blames|blamed", "attribute, assign", [0, 17, 0]),
     word("speak|speaks|spoken", "a plain verb: `is high`, `reports`", [0, 21, 0]),
     word("in vain", "without success", [0, 3, 0]),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use caulk_core::{Bytes, written_out};
 
 use super::document::{Document, RunRow};
-use super::text::headline;
+use super::text::{ONE_RUN, headline};
 
 /// Levels of a small picture, one character each.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -53,7 +53,8 @@ pub(crate) fn markdown(document: &Document) -> String {
         let (lines, numbers) = (compared.lines, compared.numbers);
         let _ = writeln!(
             page,
-            "Proof: the output with the edits is identical in {lines} lines with {numbers} numbers.\n"
+            "Proof: the output with the edits is identical in {lines} lines with {numbers} numbers. \
+             Limit: {ONE_RUN}.\n"
         );
     }
     for left in &document.left {

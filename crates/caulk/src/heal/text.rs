@@ -7,6 +7,10 @@ use caulk_report::seconds;
 
 use super::document::{Document, EditRow, Outcome, RunRow};
 
+/// What a proof does not cover.
+pub(super) const ONE_RUN: &str =
+    "the proof holds for these runs: code that they did not reach may need an entry that an edit drops";
+
 /// The result as text.
 pub(crate) fn text(document: &Document) -> String {
     let mut text = format!("caulk heal: {}\n", headline(document));
@@ -28,6 +32,7 @@ pub(crate) fn text(document: &Document) -> String {
         text.push_str("\noutput\n");
         let what = format!("{} lines with {} numbers{files}{masked}", compared.lines, compared.numbers);
         line(&mut text, &format!("  compared: {what}"));
+        line(&mut text, &format!("  {ONE_RUN}"));
     }
     if !document.left.is_empty() {
         text.push_str("\nwithout an edit to try\n");

@@ -21,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
     check,
 };
 
-/// What makes a figure that pyplot keeps until it is closed.
+/// Calls that make a figure; pyplot keeps it until it is closed.
 pub(crate) const MAKES: &[&str] = &[
     "matplotlib.pyplot.figure",
     "matplotlib.pyplot.subplots",
@@ -66,7 +66,7 @@ const WIPES: &[&str] = &[
     "matplotlib.axes.Axes.clear",
     "matplotlib.axes.Axes.remove",
 ];
-/// What shows that a drawing is finished.
+/// Calls at the end of a drawing.
 const SHOWS: &[&str] = &[
     "matplotlib.pyplot.savefig",
     "matplotlib.pyplot.pause",
