@@ -15,10 +15,15 @@ const SUSPECTS: usize = 3;
 /// Lines that allocate what stays, and of which nothing else is known, are what the source shows them to be: an array that is
 /// replaced by a longer one holds what the line that makes it allocates.
 pub(crate) fn adopt(findings: &mut [Claim], patterns: &[Diagnostic]) {
-    for finding in findings.iter_mut().filter(|finding| is_suspected(finding)) {
-        let Some(pattern) = at_line(finding, patterns).filter(|pattern| pattern.scope == Scope::Run) else {
-            continue;
-        };
+    for finding in findings.iter_mut().filter(|finding| finding.class == LeakClass::NativeGrowth) {
+        let lasts = |pattern: &&Diagnostic| pattern.scope == Scope::Run;
+        let at_line = at_line(finding, patterns).filter(|_| is_suspected(finding)).filter(lasts);
+        let Some(pattern) = at_line.or_else(|| on_path(finding, patterns).filter(lasts)) else { continue };
+        if at_line.is_none() {
+            let allocates = |site| Site { role: SiteRole::Allocates, ..site };
+            let lines = std::mem::replace(&mut finding.sites, pattern.sites.clone());
+            finding.sites.extend(lines.into_iter().map(allocates));
+        }
         let rate = finding.growth.as_ref().map(|growth| Rate::new(growth.bytes_per_unit, growth.unit));
         finding.evidence.push(Evidence::PatternAtLine);
         finding.class = pattern.class;
@@ -91,6 +96,20 @@ fn at_line<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagno
     let site = finding.sites.first().filter(|site| site.role != SiteRole::Allocates)?;
     let here = patterns.iter().filter(|pattern| overlaps(site, &pattern.sites[0]));
     here.min_by_key(|pattern| pattern.class != finding.class)
+}
+
+/// The pattern of a graph that gets longer at a line which calls the one that allocates: its tensors are made somewhere
+/// in the model, and kept by the line that feeds them back.
+fn on_path<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
+    let calls = |site: &Site| {
+        let at = |step: &ChainStep| {
+            step.file == site.file && (site.line..=site.end_line.max(site.line)).contains(&step.line)
+        };
+        finding.chain.iter().any(at)
+    };
+    patterns
+        .iter()
+        .find(|pattern| pattern.class.group() == Group::Graph && pattern.sites.first().is_some_and(calls))
 }
 
 /// The one pattern of the class in all of the source, for what was seen to grow by a line that nobody saw.
@@ -185,4 +204,61 @@ fn base_name(expression: &str) -> &str {
 fn last_name(expression: &str) -> &str {
     let end = expression.trim_end_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
     end.rsplit(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_core::Confidence;
+
+    use super::*;
+
+    fn site(line: u32) -> Site {
+        Site {
+            file: "main.py".into(),
+            line,
+            column: 1,
+            end_line: line,
+            cell: None,
+            function: "step".into(),
+            text: String::new(),
+            role: SiteRole::Grows,
+        }
+    }
+
+    fn state_fed_back(line: u32) -> Diagnostic {
+        Diagnostic {
+            class: LeakClass::StateNotDetached,
+            confidence: Confidence::Likely,
+            scope: Scope::Run,
+            severity: Severity::Error,
+            message: "`self.state` is fed back".into(),
+            container: "self.state".into(),
+            sites: vec![site(line)],
+            chain: Vec::new(),
+            fix: None,
+            twins: Vec::new(),
+            more_twins: 0,
+        }
+    }
+
+    #[test]
+    fn a_line_that_a_fed_back_state_calls_is_that_of_the_state() {
+        let step = |line| ChainStep {
+            file: "main.py".into(),
+            line,
+            text: String::new(),
+            note: "called from here".into(),
+        };
+        let allocates = || Claim {
+            sites: vec![site(32)],
+            chain: vec![step(60), step(104)],
+            ..Claim::of(LeakClass::NativeGrowth)
+        };
+        let mut claims = [allocates(), allocates()];
+        adopt(&mut claims[..1], &[state_fed_back(60)]);
+        adopt(&mut claims[1..], &[state_fed_back(61)]);
+        assert_eq!(claims[0].class, LeakClass::StateNotDetached);
+        assert_eq!(claims[0].sites.iter().map(|site| site.line).collect::<Vec<_>>(), [60, 32]);
+        assert_eq!(claims[1].class, LeakClass::NativeGrowth, "a line elsewhere explains nothing");
+    }
 }

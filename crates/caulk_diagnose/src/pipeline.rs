@@ -58,7 +58,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     let known = OnceCell::new();
     let patterns = || known.get_or_init(|| sources.patterns(&files_of(&processes))).as_slice();
     for Part { process, judged, mut findings, told, .. } in parts {
-        if findings.iter().any(native::is_suspected) {
+        if findings.iter().any(|finding| finding.class == LeakClass::NativeGrowth) {
             patterns::adopt(&mut findings, patterns());
         }
         stored::name(&files, process, &mut findings);
