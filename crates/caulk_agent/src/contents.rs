@@ -58,7 +58,7 @@ pub(crate) fn look_together(
     for container in containers {
         sample.add(Sample::take(heap, *container, old));
     }
-    sample.leave_out(&standing.elements);
+    sample.leave_out(heap, &standing.elements);
     let mut contents = Contents { sampled: sample.elements.len() as u32, ..Contents::default() };
     if sample.elements.is_empty() {
         return contents;
@@ -149,7 +149,7 @@ impl Standing {
             };
             self.storages.extend(pointer);
         }
-        self.elements.extend(sample.elements.iter().copied());
+        self.elements.extend(sample.elements.iter().chain(&sample.keys).copied());
     }
 }
 

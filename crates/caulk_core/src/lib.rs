@@ -13,6 +13,7 @@ mod evidence;
 mod finding;
 mod gpu;
 mod leak_class;
+mod library_holder;
 mod line_use;
 mod note;
 mod places;
@@ -37,6 +38,7 @@ pub use finding::{
 };
 pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};
+pub use library_holder::LibraryHolder;
 pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
 pub use note::{Note, NoteFact};
 pub use places::{first_places, rank};

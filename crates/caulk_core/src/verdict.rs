@@ -39,6 +39,8 @@ pub enum Series {
     Shm,
     /// Resident pages of mapped files: the kernel takes them back when memory is short.
     MappedFiles,
+    /// Private pages that no allocator counts, beside mapped files: copies of pages that were written to. They do not come back.
+    PrivatePages,
     /// Open file descriptors.
     Fds,
     /// Threads.

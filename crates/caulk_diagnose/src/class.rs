@@ -4,7 +4,9 @@ use caulk_core::LeakClass;
 use caulk_core::wire::{BackwardSite, ContainerKind, Contents, Holder, PathStep, StepKind, Trait};
 use caulk_python::GrowKind;
 
-use crate::place::{Located, is_at_exit, is_hook_registry, is_of_drawing, is_of_optimizer, is_of_pyplot};
+use crate::place::{
+    Located, is_active_threads, is_at_exit, is_hook_registry, is_of_drawing, is_of_optimizer, is_of_pyplot,
+};
 use crate::process::Process;
 
 /// Part of an element's bytes that its tensors are without their graphs.
@@ -59,7 +61,7 @@ impl Signs<'_> {
             LeakClass::ExceptionKeepsFrames
         } else if self.kind == ContainerKind::Queue || self.is_in_simple_queue() {
             LeakClass::UnboundedQueue
-        } else if self.is_of_threads() {
+        } else if self.is_of_threads() || is_active_threads(self.holder) {
             LeakClass::ThreadNeverEnds
         } else if self.reached_by(StepKind::Default) {
             LeakClass::MutableDefaultGrows

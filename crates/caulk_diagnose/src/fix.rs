@@ -1,19 +1,27 @@
 //! What to change, per class; as an edit where the source allows one.
 
-use caulk_core::wire::{ContainerKind, Contents, Trait};
-use caulk_core::{Applicability, Fix, LeakClass};
+use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
+use caulk_core::{Applicability, Fix, LeakClass, LibraryHolder};
 use caulk_python::GrowKind;
 
 use crate::place::Located;
+use crate::released;
+
+/// Facts of a growing container on which the change depends.
+#[derive(Clone, Copy)]
+pub(crate) struct Growing<'a> {
+    pub(crate) holder: &'a Holder,
+    pub(crate) kind: ContainerKind,
+    pub(crate) contents: Option<&'a Contents>,
+    pub(crate) located: Option<&'a Located>,
+}
 
 /// The change for something that grows.
-pub(crate) fn of_kind(
-    class: LeakClass,
-    kind: ContainerKind,
-    contents: Option<&Contents>,
-    located: Option<&Located>,
-    name: &str,
-) -> Fix {
+pub(crate) fn of_kind(class: LeakClass, growing: Growing<'_>, name: &str) -> Fix {
+    let Growing { kind, contents, located, .. } = growing;
+    if let Some(release) = release(class, growing) {
+        return release;
+    }
     let advice = beyond_bounds(class, kind, located).map(display);
     let copy = || {
         let arrays = class == LeakClass::ViewPinsStorage && holds_arrays(contents);
@@ -21,6 +29,36 @@ pub(crate) fn of_kind(
         located.source.lines().copy_fix(located.grow.as_ref()?)
     };
     advice.or_else(copy).unwrap_or_else(|| of(class, located, name))
+}
+
+/// The release that the holder or the elements offer.
+fn release(class: LeakClass, growing: Growing<'_>) -> Option<Fix> {
+    let Growing { holder, kind, contents, located } = growing;
+    let by_type = [
+        LeakClass::UnboundedHistory,
+        LeakClass::GlobalAccumulation,
+        LeakClass::UnboundedCache,
+        LeakClass::ThreadNeverEnds,
+    ];
+    if !by_type.contains(&class) {
+        return None;
+    }
+    let text = located.map_or("", |located| located.spot.text.as_str());
+    let container = located.map_or(holder.expression.as_str(), |located| located.container.as_str());
+    let released::Release { held, object } = released::of(holder, kind, contents, text, container)?;
+    let lines = located.map(|located| located.source.lines());
+    let leave = |lines: &caulk_python::Lines<'_>| lines.leave_when_done(&object);
+    match held {
+        LibraryHolder::Tasks | LibraryHolder::TasksInSet if lines.as_ref().is_some_and(leave) => {
+            Some(LibraryHolder::TasksPending.release(&object))
+        }
+        LibraryHolder::TasksInSet => {
+            let edit = lines.zip(located.and_then(|located| located.grow.as_ref()));
+            let edit = edit.and_then(|(lines, grow)| lines.discard_fix(grow));
+            Some(edit.unwrap_or_else(|| held.release(&object)))
+        }
+        held => Some(held.release(&object)),
+    }
 }
 
 /// Arrays of numpy, and no tensors?
@@ -55,6 +93,9 @@ fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located
         (ContainerKind::Tensor, _) => Some(
             "keep the last rows alone (`x = x[-most:].clone()`), or a mean or another summary that is updated",
         ),
+        (ContainerKind::Set, Some(GrowKind::Add | GrowKind::Update)) => Some(
+            "take each element out when it is done with (`.discard(element)`), or empty the set (`.clear()`)",
+        ),
         (ContainerKind::Buffer, _) => {
             Some("write it to a file as it comes, or empty it (`.clear()`) once it is used")
         }
@@ -64,6 +105,12 @@ fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located
         // Each replaces the one before, and is no history for itself.
         (_, Some(GrowKind::Assign)) => {
             Some("it is made anew of something that grows: bound that, or keep less of it here")
+        }
+        // The object of the call is no dict: the library behind it keeps a list.
+        (ContainerKind::List | ContainerKind::Deque, Some(GrowKind::Update | GrowKind::SetDefault))
+            if located.is_some_and(|located| located.library.is_some()) =>
+        {
+            Some("undo this call, or reset what it is called on, when what it adds is done with")
         }
         // The line calls a library, which stores into a container of its own.
         (_, None) => Some("make this call once, or undo it when what it adds is done with"),

@@ -19,7 +19,7 @@ type Room = (LimitKind, u64, u64);
 pub(crate) fn room(recording: &Recording, pid: Option<u32>, series: Series) -> Option<(Limit, f64)> {
     let nearest = match series {
         Series::CudaAllocated => gpu::room(recording),
-        Series::InUse | Series::Rss | Series::Pss => {
+        Series::InUse | Series::Rss | Series::PrivatePages | Series::Pss => {
             let own = pid.into_iter().flat_map(|pid| own(recording, pid));
             own.chain(host(recording)).min_by_key(|(_, _, room)| *room)
         }

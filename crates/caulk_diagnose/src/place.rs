@@ -147,6 +147,9 @@ pub(crate) fn locate(
     if is_at_exit(holder) {
         return registered_at_exit(files, process);
     }
+    if is_active_threads(holder) {
+        return started_thread(files, process, id);
+    }
     let names = name::names(holder);
     let empty = Vec::new();
     let mut hits: Vec<&TraceHit> = process.hits.get(&id).unwrap_or(&empty).clone();
@@ -216,8 +219,11 @@ fn binds_collection(holder: &Holder, located: &Located) -> bool {
     let [.., collection, last] = holder.path.as_slice() else { return false };
     let of_element = match last.kind {
         StepKind::Index => located.grow.as_ref().is_some_and(|grow| grow.element),
-        // The line may name the key: `totals["loss"] += loss`.
-        StepKind::Key => located.name == holder.name,
+        // The line may name the key, `totals["loss"] += loss`, or store under any: `totals[kind] = total`.
+        StepKind::Key => {
+            let stores = |grow: &GrowSite| grow.key.is_some() && grow.kind == GrowKind::Subscript;
+            located.name == holder.name || located.grow.as_ref().is_some_and(stores)
+        }
         _ => return false,
     };
     let builtin = matches!(collection.type_name.as_str(), "list" | "tuple" | "dict" | "set");
@@ -262,6 +268,42 @@ pub(crate) fn is_of_pyplot(holder: &Holder) -> bool {
 /// Does the interpreter keep it, to run it at exit?
 pub(crate) fn is_at_exit(holder: &Holder) -> bool {
     matches!(holder.path.as_slice(), [module] if module.kind == StepKind::Module && module.name == "atexit")
+}
+
+/// Is it the table of running threads of `threading`?
+pub(crate) fn is_active_threads(holder: &Holder) -> bool {
+    let in_threading = holder.path.first().is_some_and(|step| step.name == "threading");
+    holder.name == "_active" && in_threading
+}
+
+/// The one line of the program that makes threads of the type that becomes more.
+fn started_thread(files: &Files<'_>, process: &Process<'_>, id: u32) -> Option<Located> {
+    let contents = process.contents.get(&id)?.last()?;
+    let (type_name, _) = contents.element_types.first()?;
+    let class = type_name.rsplit('.').next()?;
+    let of_program = process.files().into_iter().filter(|path| heap::is_of_user(path));
+    let sources: Vec<(&str, Source)> =
+        of_program.filter_map(|path| Some((path, files.source(path)?))).collect();
+    let mut calls = sources.iter().flat_map(|(path, source)| {
+        let calls = source.lines().calls(class).into_iter();
+        calls.map(move |call| (*path, source.clone(), call))
+    });
+    let (path, source, call) = calls.next()?;
+    let witness = if calls.next().is_none() { Witness::OnlyLine } else { Witness::Signs };
+    Some(Located {
+        spot: call.spot,
+        path: path.to_owned(),
+        container: call.callee,
+        grow: None,
+        witness,
+        facts: Facts::default(),
+        name: String::new(),
+        owner: Owner::Any,
+        traced: None,
+        also_at: Vec::new(),
+        library: None,
+        source,
+    })
 }
 
 /// The line that registers what is to run at exit, time after time: in a loop, else in a function.

@@ -2,7 +2,7 @@
 
 use caulk_core::wire::TraceHit;
 use caulk_core::{ChainStep, Site, SiteRole};
-use caulk_python::Spot;
+use caulk_python::{Bound, BoundKind, Spot};
 
 use crate::files::Files;
 
@@ -19,6 +19,25 @@ impl Reached {
         let source = files.source(&hit.file).filter(|_| blamed(hit).0 != hit.file)?;
         let spot = source.lines().statement_at(hit.line)?.spot;
         Some(Self { path: hit.file.clone(), spot })
+    }
+
+    /// The most elements that the library's own code leaves in what the statement grows: by its length, or by that of another
+    /// container from which it takes elements at the same time.
+    pub(crate) fn most(&self, files: &Files<'_>) -> Option<u64> {
+        let source = files.source(&self.path)?;
+        let lines = source.lines();
+        let grow = lines.statement_at(self.spot.line)?.grow?;
+        let taken_out = |name: &str| {
+            let facts = lines.facts(name, &self.spot.function);
+            facts.bounds.into_iter().filter(|bound| bound.called && bound.kind != BoundKind::LengthTest)
+        };
+        let most = |name: &str| taken_out(name).filter_map(|bound| bound.most).max();
+        let measured = |bound: Bound| {
+            let (_, rest) = bound.conditions.last()?.split_once("len(")?;
+            Some(rest.split_once(')')?.0.to_owned())
+        };
+        most(&grow.container)
+            .or_else(|| taken_out(&grow.container).filter_map(measured).find_map(|other| most(&other)))
     }
 
     pub(crate) fn site(&self, files: &Files<'_>) -> Site {

@@ -139,7 +139,9 @@ fn those_that<'a>(
         if capacity.is_some_and(|most| rate.elements >= most) {
             return None;
         }
-        let fills = capacity.or_else(|| fills::bound(kind, located.as_ref(), &rate));
+        let fills = capacity
+            .or_else(|| fills::bound(kind, located.as_ref(), &rate))
+            .or_else(|| fills::bound_in_library(files, located.as_ref(), &rate));
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
         let witness = witness(located.as_ref(), judged.series(series), &rate);
         let standing = Standing::Light;

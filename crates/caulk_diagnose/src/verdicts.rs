@@ -6,6 +6,7 @@ use caulk_growth::{JudgeOptions, Judgement};
 
 use crate::baselines::{Baselines, open};
 use crate::children::Children;
+use crate::copied_pages;
 use crate::covered;
 use crate::held::Held;
 use crate::judged::Judged;
@@ -34,7 +35,9 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
             return;
         }
         match series {
-            Series::Rss | Series::MappedFiles if tells => baselines = baselines.beside_bytes_in_use(),
+            Series::Rss | Series::MappedFiles | Series::PrivatePages if tells => {
+                baselines = baselines.beside_bytes_in_use();
+            }
             Series::Fds | Series::Threads | Series::Children => baselines = baselines.of_counts(),
             _ => {}
         }
@@ -83,11 +86,15 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         add(Series::Shm, &|boundary| Some(boundary.segment_bytes as f64));
     }
     add(Series::MappedFiles, &|boundary| Some(boundary.file_bytes as f64));
+    add(Series::PrivatePages, &copied_pages::value);
     add(Series::Fds, &|boundary| Some(f64::from(boundary.fds)));
     add(Series::Threads, &|boundary| Some(f64::from(boundary.threads)));
     let children = Children::of(recording, process);
     if !children.is_empty() {
         add(Series::Children, &|boundary| Some(children.alive_at(boundary.time_ns) as f64));
+    }
+    if !copied_pages::are_copied(process, &judged) {
+        judged.verdicts.retain(|verdict| verdict.series != Series::PrivatePages);
     }
     judged.is_mapped = held.is_some_and(Held::is_mapped);
     let level = judged.in_use().filter(|verdict| verdict.state != State::Grows).map(|verdict| verdict.last);

@@ -227,6 +227,17 @@ pub(crate) fn assignments<'m>(
     })
 }
 
+/// The conditions of a release that the growth beside it does not have as well.
+fn beyond<'c>(file: &Lines<'_>, conditions: &'c [String], growth: &[&Op]) -> &'c [String] {
+    let shared = |op: &&Op| {
+        let others = file.index.conditions(op.place.block);
+        conditions.iter().zip(&others).take_while(|(one, other)| one == other).count() == others.len()
+    };
+    let most =
+        growth.iter().filter(|op| shared(op)).map(|op| file.index.conditions(op.place.block).len()).max();
+    &conditions[most.unwrap_or(0).min(conditions.len())..]
+}
+
 fn bounds(file: &Lines<'_>, name: &str, owner: &Owner, ops: &[(&Op, bool)], growth: &[&Op]) -> Vec<Bound> {
     let grown_in: Vec<String> = growth.iter().map(|op| function_of_statement(file, op.place)).collect();
     let mut found = Vec::new();
@@ -256,7 +267,7 @@ fn bounds(file: &Lines<'_>, name: &str, owner: &Owner, ops: &[(&Op, bool)], grow
         let called = !once && (grown_in.contains(&spot.function) || is_called(file, op.place));
         let takes_out = matches!(kind, BoundKind::Removed | BoundKind::Trimmed | BoundKind::Cleared);
         // What else is asked for may never come, and what another function takes out, nobody may call.
-        let most = match conditions.as_slice() {
+        let most = match beyond(file, &conditions, growth) {
             [test] if takes_out && grown_in.contains(&spot.function) => limit::compared(file, name, test),
             _ => None,
         };

@@ -7,6 +7,7 @@ mod backward;
 mod bounds;
 mod calls;
 mod store;
+mod tasks;
 mod tries;
 
 use caulk_core::{Applicability, Edit, Fix};
@@ -15,6 +16,7 @@ pub(crate) use backward::needs as backward_needs;
 pub(crate) use bounds::{bound, clear};
 pub(crate) use calls::{close_figure, grad_none, queue, remove_handle, uncache, zero_grad};
 pub(crate) use store::{clone, detach, float, traceback};
+pub(crate) use tasks::{discard_when_done, leave_when_done};
 pub(crate) use tries::tries;
 
 /// A change of behaviour: to be looked at before it is applied.

@@ -29,7 +29,9 @@ pub(crate) fn compared(file: &Lines<'_>, name: &str, condition: &str) -> Option<
     if measured.rsplit('.').next() != Some(name) {
         return None;
     }
-    let limit = rest.trim_start().strip_prefix('>')?;
+    // Equal is enough where it grows by one at a time.
+    let rest = rest.trim_start();
+    let limit = rest.strip_prefix('>').or_else(|| rest.strip_prefix("=="))?;
     let limit = limit.strip_prefix('=').unwrap_or(limit).trim();
     let end = limit.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(limit.len());
     // What else is asked for may never come.
@@ -91,6 +93,7 @@ mod tests {
         check("len(rows) >= LIMIT", Some(4096));
         check("len(self.rows) > self.room", Some(30));
         check("len(self.rows) > self.most", Some(30));
+        check("len(rows) == LIMIT", Some(4096));
         check("len(rows) > a", None);
         check("len(self.others) > 900", None);
         check("len(rows) < 900", None);

@@ -120,6 +120,16 @@ impl Lines<'_> {
         fixes::clone(self, site, true)
     }
 
+    /// Lets a task leave the set that it is added to when it is done; `None` where something else uses the set.
+    pub fn discard_fix(&self, site: &GrowSite) -> Option<Fix> {
+        fixes::discard_when_done(self, site)
+    }
+
+    /// Does a task leave a container when it is done: `task.add_done_callback(container.discard)`?
+    pub fn leave_when_done(&self, container: &str) -> bool {
+        fixes::leave_when_done(self, container)
+    }
+
     /// Stores an exception without its traceback.
     pub fn traceback_fix(&self, site: &GrowSite) -> Option<Fix> {
         fixes::traceback(self, site)

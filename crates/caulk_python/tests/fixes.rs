@@ -552,3 +552,29 @@ print(sum(losses))
         step.replace("    loss.backward()\n", "").replace("print(sum(losses))", "sum(losses).backward()");
     assert!(fix(&unrolled, "losses.append(loss)").description.contains("needs their graphs"));
 }
+
+#[test]
+fn a_task_leaves_its_set_when_nothing_else_uses_the_set() {
+    let discard = || at(|lines, site| lines.discard_fix(site));
+    let source =
+        "import asyncio\nxs = set()\nasync def f(c):\n    t = asyncio.create_task(c)\n    xs.add(t)\n";
+    check(source, discard(), &format!("{source}    t.add_done_callback(xs.discard)\n"));
+    // What waits for the tasks must find them.
+    check(&format!("{source}    await asyncio.gather(*xs)\n"), discard(), "");
+    check("xs = []\ndef f(t): xs.append(t)\n", discard(), "");
+}
+
+#[test]
+fn a_list_that_is_sliced_is_not_to_become_a_deque() {
+    let bound = || at(|lines, site| lines.bound_fix(site));
+    let advice = "Empty `xs` once its contents have been used: `xs.clear()`, or drop old entries with `del`.";
+    check("xs = []\ndef f(v):\n    xs.append(v)\n    return xs[-3:]\n", bound(), advice);
+    // The slice of an element is no slice of the list.
+    let advice = "Bound `xs`: `collections.deque(maxlen=...)`, or drop old entries.";
+    check("xs = []\ndef f(v):\n    xs.append(v)\n    return xs[-1][:3]\n", bound(), advice);
+    check(
+        "xs = set()\ndef f(v): xs.add(v)\n",
+        bound(),
+        "Take each element out of `xs` when it is done with: `xs.discard(...)`.",
+    );
+}

@@ -78,6 +78,9 @@ pub(crate) fn headline(
         }
     };
     let mut details = vec![figures(verdict)];
+    if verdict.series == Series::PrivatePages {
+        details.push(COPIED.to_owned());
+    }
     if matches!(outlook, Outlook::Grows(_)) {
         details.extend(forecast(verdict, over).filter(|_| !out_of_memory));
         details.extend(Explained::of(verdict, findings).detail(verdict));
@@ -87,6 +90,11 @@ pub(crate) fn headline(
     }
     Headline { tone, sentence, details }
 }
+
+/// Why private pages grow beside mapped files.
+const COPIED: &str = "A page of a file that is mapped for copy-on-write (`mode=\"c\"`, `mmap.ACCESS_COPY`) is the process's own once it is written \
+                      to, and stays until the mapping is closed. Copy the part that is changed (`window = data[a:b].copy()`), and map \
+                      the file to be read (`mode=\"r\"`).";
 
 /// Files, threads and processes that pile up do not explain memory, but for threads that were seen to hold some; segments
 /// of shared memory do, and a profiler.

@@ -164,11 +164,12 @@ fn preference(series: Series) -> u8 {
         Series::CudaAllocated => 1,
         Series::Shm => 2,
         Series::Pss => 3,
-        Series::Rss => 4,
-        Series::MappedFiles => 5,
-        Series::Fds => 6,
-        Series::Threads => 7,
-        Series::Children => 8,
+        Series::PrivatePages => 4,
+        Series::Rss => 5,
+        Series::MappedFiles => 6,
+        Series::Fds => 7,
+        Series::Threads => 8,
+        Series::Children => 9,
     }
 }
 

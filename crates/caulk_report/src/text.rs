@@ -107,6 +107,9 @@ fn others(page: &mut Page, report: &Report) {
         let rate = words::rate(verdict.series, verdict.bytes_per_unit * per.factor);
         let subject = words::subject(&verdict.process, verdict.series);
         let why = match verdict.series {
+            Series::Rss if shown.is_some_and(|shown| shown.series == Series::PrivatePages) => {
+                ", with pages of files that the kernel takes back"
+            }
             Series::Rss | Series::Pss if shown.is_some_and(|shown| shown.process == verdict.process) => {
                 ", with the pages that the allocator keeps around what stays"
             }

@@ -182,6 +182,7 @@ pub(crate) fn subject(process: &ProcessRef, series: Series) -> String {
         Series::CudaAllocated => "GPU memory",
         Series::Shm => "Shared memory",
         Series::MappedFiles => "Resident memory of mapped files",
+        Series::PrivatePages => "Memory for copies of mapped pages",
         Series::Fds => "The number of open files",
         Series::Threads => "The number of threads",
         Series::Children => "The number of child processes",
@@ -215,6 +216,7 @@ pub(crate) fn measure(series: Series) -> &'static str {
         Series::CudaAllocated => "allocated on the GPU",
         Series::Shm => "in shared memory",
         Series::MappedFiles => "resident of mapped files",
+        Series::PrivatePages => "of private pages",
         Series::Fds | Series::Threads | Series::Children => "in all",
     }
 }

@@ -129,6 +129,7 @@ fn series_name(series: Series) -> &'static str {
         Series::CudaAllocated => "GPU memory",
         Series::Shm => "shared memory",
         Series::MappedFiles => "mapped files",
+        Series::PrivatePages => "private pages",
         Series::Fds => "open files",
         Series::Threads => "threads",
         Series::Children => "child processes",

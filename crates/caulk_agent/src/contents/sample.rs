@@ -95,9 +95,17 @@ impl Sample {
         Some(Self { elements, keys, ..Self::default() })
     }
 
-    /// Takes out elements.
-    pub(super) fn leave_out(&mut self, these: &AddressSet) {
-        let stays: Vec<bool> = self.elements.iter().map(|element| !these.contains(element)).collect();
+    /// Takes out elements. Entries of a dict with another key stay where their values are numbers and the like, which
+    /// others share by chance.
+    pub(super) fn leave_out(&mut self, heap: &mut Heap<'_>, these: &AddressSet) {
+        let is_shared = |heap: &mut Heap<'_>, at: usize, element: &Address| {
+            let by_chance = self.keys.get(at).is_some_and(|key| !these.contains(key))
+                && heap.type_of(*element).shape == Shape::Plain
+                && !heap.type_of(*element).collected;
+            these.contains(element) && !by_chance
+        };
+        let elements = self.elements.iter().enumerate();
+        let stays: Vec<bool> = elements.map(|(at, element)| !is_shared(heap, at, element)).collect();
         let mut at = stays.iter();
         self.elements.retain(|_| at.next().copied().unwrap_or(true));
         let mut at = stays.iter();

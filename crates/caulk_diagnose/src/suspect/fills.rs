@@ -5,6 +5,7 @@ use caulk_core::{LeakClass, Series, State, Verdict};
 use caulk_python::BoundKind;
 
 use super::item::Suspect;
+use crate::files::Files;
 use crate::growth::Rate;
 use crate::judged::Judged;
 use crate::place::Located;
@@ -35,6 +36,12 @@ pub(super) fn bound(kind: ContainerKind, located: Option<&Located>, rate: &Rate)
     let counts = |kind_of_bound| kind_of_bound != BoundKind::Capacity || kind == ContainerKind::Queue;
     let bounds = located.facts.bounds.iter().filter(|bound| bound.called && counts(bound.kind));
     let most = bounds.filter_map(|bound| bound.most).max()?;
+    (rate.elements as f64 <= BEYOND * most as f64).then_some(most)
+}
+
+/// The same by the source of the library that grows it: for example the history of an optimizer.
+pub(super) fn bound_in_library(files: &Files<'_>, located: Option<&Located>, rate: &Rate) -> Option<u64> {
+    let most = located?.library.as_ref()?.most(files)?;
     (rate.elements as f64 <= BEYOND * most as f64).then_some(most)
 }
 

@@ -58,10 +58,12 @@ pub(super) fn finding(
     let all_fill = group.iter().all(|suspect| suspect.units_to_fill().is_some());
     let end = ends(first).filter(|_| all_fill);
     let why = beyond_class(first).map(|(why, _)| why).or(end).unwrap_or(Why::Class(first.class));
+    let (holder, kind, contents) = (first.holder, first.kind, first.contents);
+    let growing = fix::Growing { holder, kind, contents, located: first.located.as_ref() };
     let mut fix = match (beyond_class(first), end) {
         (Some((_, change)), _) => fix::display(change),
         (None, Some(_)) if first.class.group() != Group::Graph => fix::display(ROOM),
-        (None, _) => fix::of_kind(first.class, first.kind, first.contents, first.located.as_ref(), name),
+        (None, _) => fix::of_kind(first.class, growing, name),
     };
     if let Some(rest) = without_graphs(first, &growth) {
         fix.description = format!("{}; {rest}", fix.description.trim_end_matches('.'));

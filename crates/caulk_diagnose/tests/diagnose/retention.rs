@@ -98,6 +98,23 @@ fn pages_of_files_are_a_series_of_their_own_and_no_finding() {
 }
 
 #[test]
+fn pages_that_are_copied_beside_mapped_files_are_never_cleared() {
+    let copied = |private: u64, free: u64| {
+        let run = run(|epoch, boundary| {
+            boundary.rss_bytes += epoch * (6 + private) * MB;
+            boundary.file_bytes = 100 * MB + epoch * 6 * MB;
+            boundary.malloc_free_bytes = epoch * free * MB;
+            boundary.malloc_heap_bytes = 300 * MB + epoch * free * MB;
+        });
+        let verdicts = run.diagnose().verdicts;
+        verdicts.iter().any(|verdict| verdict.series == Series::PrivatePages)
+    };
+    assert!(copied(4, 0), "nothing else accounts for them");
+    assert!(!copied(4, 4), "the allocator keeps them");
+    assert!(!copied(0, 0), "all pages are the files'");
+}
+
+#[test]
 fn descriptors_that_become_more_are_told_and_those_that_come_and_go_are_not() {
     let finding = run(|epoch, boundary| boundary.fds = 8 + 2 * epoch as u32).finding();
     assert_eq!((finding.class, finding.severity), (LeakClass::FileHandlesGrow, Severity::Warning));

@@ -25,6 +25,15 @@ pub(crate) fn bound(file: &Lines<'_>, site: &GrowSite) -> Option<Fix> {
             GrowKind::Subscript | GrowKind::SetDefault | GrowKind::Update => {
                 format!("Drop the oldest entry when `{kept}` holds enough: `{kept}.pop(next(iter({kept})))`.")
             }
+            GrowKind::Add => {
+                format!("Take each element out of `{kept}` when it is done with: `{kept}.discard(...)`.")
+            }
+            _ if is_sliced(file, last_name(whole(kept)), usize::from(whole(kept) != kept.as_str())) => {
+                let whole = whole(kept);
+                format!(
+                    "Empty `{whole}` once its contents have been used: `{whole}.clear()`, or drop old entries with `del`."
+                )
+            }
             _ => format!("Bound `{kept}`: `collections.deque(maxlen=...)`, or drop old entries."),
         });
     };
@@ -35,6 +44,38 @@ pub(crate) fn bound(file: &Lines<'_>, site: &GrowSite) -> Option<Fix> {
             window.expression, site.container
         ))
     })
+}
+
+/// The dict of whose elements an expression is one: `self.rows` of `self.rows.setdefault(key, [])` and of `self.rows[key]`.
+fn whole(container: &str) -> &str {
+    let outer = container.split_once(".setdefault(").map_or(container, |(outer, _)| outer);
+    outer.split_once('[').map_or(outer, |(outer, _)| outer)
+}
+
+/// Whether a slice of what is so many subscripts below a name is taken somewhere in the file: a deque cannot be sliced.
+fn is_sliced(file: &Lines<'_>, name: &str, below: usize) -> bool {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let subscript = |rest: &str| -> Option<(String, usize)> {
+        let inner = rest.strip_prefix('[')?;
+        let mut depth = 1;
+        let end = inner.find(|c| {
+            depth += i32::from(c == '[') - i32::from(c == ']');
+            depth == 0
+        })?;
+        Some((inner[..end].to_owned(), end + 2))
+    };
+    let slices = |line: &str| {
+        line.match_indices(name).any(|(at, _)| {
+            let (before, mut rest) = (&line[..at], &line[at + name.len()..]);
+            let (mut found, mut level) = (false, 0);
+            while let Some((inner, length)) = subscript(rest) {
+                found |= level == below && inner.contains(':') && !inner.contains(['{', '\'', '"']);
+                (rest, level) = (&rest[length..], level + 1);
+            }
+            found && !before.ends_with(word) && !before.trim_start().starts_with("del ")
+        })
+    };
+    !name.is_empty() && (1..).map_while(|line| file.line(line)).any(slices)
 }
 
 /// Whether a site puts elements into a container, rather than adding up.
