@@ -33,13 +33,11 @@ pub enum LibraryHolder {
     Warnings,
     /// What a `contextlib.ExitStack` is to close.
     ExitStack,
-    /// Modules around modules, one more each time.
-    WrappedModules,
 }
 
 impl LibraryHolder {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 14] = [
         Self::MetricState,
         Self::Prepared,
         Self::Timers,
@@ -54,7 +52,6 @@ impl LibraryHolder {
         Self::TensorKeys,
         Self::Warnings,
         Self::ExitStack,
-        Self::WrappedModules,
     ];
 
     /// The release in words. `object`: what keeps it, as the program writes it.
@@ -107,9 +104,6 @@ impl LibraryHolder {
                 "close `{object}` when the work of one step is done, `with contextlib.ExitStack() as ...:` within the loop: \
                  it keeps everything that was entered until then"
             ),
-            Self::WrappedModules => "do not wrap what is wrapped already: test with `isinstance` before a module is put around \
-                                     another, or put the inner one back when the outer is done with"
-                .to_owned(),
         }
     }
 
