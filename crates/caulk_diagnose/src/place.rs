@@ -1,8 +1,16 @@
 //! The line: what the armed trace saw, joined with the places in source that grow the name.
 
+use caulk_core::Place;
 use caulk_core::wire::{ContainerKind, Holder, PathStep, StepKind, TraceHit};
-use caulk_core::{ChainStep, Place, Site, SiteRole};
-use caulk_python::{Call, Facts, GrowKind, GrowSite, Owner, Spot};
+use caulk_python::{GrowKind, GrowSite, Owner, Spot};
+
+mod called;
+mod located;
+
+pub(crate) use located::Located;
+
+use called::{registered_at_exit, started_thread};
+use located::{REGISTERING, add_place};
 
 use crate::claim::Witness;
 use crate::files::{Files, Source};
@@ -11,100 +19,6 @@ use crate::name::{self, Name};
 use crate::process::Process;
 use crate::reached::{Reached, blamed};
 use crate::units::Scale;
-
-/// Where something grows.
-#[derive(Clone)]
-pub(crate) struct Located {
-    pub(crate) source: Source,
-    /// File name as the program has it.
-    pub(crate) path: String,
-    pub(crate) spot: Spot,
-    /// The container as the line writes it.
-    pub(crate) container: String,
-    pub(crate) grow: Option<GrowSite>,
-    pub(crate) witness: Witness,
-    pub(crate) facts: Facts,
-    /// Name under which the source was searched, and whose it is.
-    pub(crate) name: String,
-    pub(crate) owner: Owner,
-    /// The armed trace saw it at this line.
-    pub(crate) traced: Option<(u64, u32)>,
-    /// Other lines at which the armed trace saw it.
-    pub(crate) also_at: Vec<Place>,
-    /// The statement of a library that grows it, reached by the call at this line.
-    pub(crate) library: Option<Reached>,
-}
-
-impl Located {
-    pub(crate) fn site(&self, files: &Files<'_>) -> Site {
-        self.spot.site(&files.display(&self.path), SiteRole::Grows)
-    }
-
-    /// All lines to look at: where the call of the program's is not what grows it, the library's second.
-    pub(crate) fn sites(&self, files: &Files<'_>) -> Vec<Site> {
-        let library = self.library.iter().map(|reached| reached.site(files));
-        std::iter::once(self.site(files)).chain(library).collect()
-    }
-
-    /// Does the line register a hook of torch's?
-    pub(crate) fn registers_hook(&self) -> bool {
-        let hooks = REGISTERING.iter().filter(|name| name.ends_with("_hook"));
-        let calls = hooks.flat_map(|name| self.source.lines().calls(name));
-        calls.into_iter().any(|call| self.spot.covers(call.spot.line))
-    }
-
-    /// Does the line bind a container anew, with more in it?
-    pub(crate) fn adds_elements(&self) -> bool {
-        self.grow.as_ref().is_some_and(GrowSite::adds_elements)
-    }
-
-    /// Other lines that were seen to grow it, and that grow the same name, or elements of it where one grew here.
-    pub(crate) fn twins(&self, files: &Files<'_>) -> Vec<Place> {
-        let sites = self.source.lines().grow_sites_of(&self.name, &self.owner);
-        let element = self.grow.as_ref().is_some_and(|grow| grow.element);
-        let others = sites
-            .into_iter()
-            .filter(|site| site.kind.grows() && site.element == element && !self.spot.covers(site.spot.line));
-        let file = files.display(&self.path);
-        let others =
-            others.map(|site| Place { file: file.clone(), line: site.spot.line, text: site.spot.text });
-        let mut twins = self.also_at.clone();
-        // A figure that is closed again where it is made was seen to be added, but it does not stay.
-        let stays = |line: u32| self.source.lines().close_figure_fix(line).is_some();
-        if stays(self.spot.line) {
-            twins.retain(|twin| twin.file != file || stays(twin.line));
-        }
-        others.for_each(|other| add_place(&mut twins, other));
-        twins
-    }
-
-    /// Where the container is made, and where it grows.
-    pub(crate) fn chain(&self, files: &Files<'_>) -> Vec<ChainStep> {
-        let file = files.display(&self.path);
-        let step = |spot: &Spot, note: String| ChainStep {
-            file: file.clone(),
-            line: spot.line,
-            text: spot.text.clone(),
-            note,
-        };
-        let made = self.source.lines().creations_of(&self.name, &self.owner).into_iter().next();
-        let note = if self.library.is_some() { "calls what grows it" } else { "grows here" };
-        let mut chain = Vec::new();
-        if let Some(made) = made.filter(|made| made.spot.line != self.spot.line) {
-            let bound = made
-                .bound
-                .as_ref()
-                .map_or("without a bound".to_owned(), |bound| format!("bounded by {bound}"));
-            chain.push(step(&made.spot, format!("`{}` is made here, {bound}", made.target)));
-        }
-        chain.push(step(&self.spot, note.into()));
-        chain.extend(self.library.iter().map(|reached| reached.step(files)));
-        chain.extend(
-            self.grow.iter().flat_map(|grow| &grow.via).map(|spot| step(spot, "called from here".into())),
-        );
-        chain
-    }
-}
 
 /// Names that torch gives to registries of hooks.
 pub(crate) fn is_hook_registry(name: &str) -> bool {
@@ -167,12 +81,6 @@ pub(crate) fn locate(
         grow.collection |= collection;
     }
     Some(located)
-}
-
-fn add_place(places: &mut Vec<Place>, place: Place) {
-    if !places.iter().any(|known| (&known.file, known.line) == (&place.file, place.line)) {
-        places.push(place);
-    }
 }
 
 /// Puts those first whose statements allocate most, where that is a part of the thing's growth that matters.
@@ -276,73 +184,6 @@ pub(crate) fn is_active_threads(holder: &Holder) -> bool {
     holder.name == "_active" && in_threading
 }
 
-/// The one line of the program that makes threads of the type that becomes more.
-fn started_thread(files: &Files<'_>, process: &Process<'_>, id: u32) -> Option<Located> {
-    let contents = process.contents.get(&id)?.last()?;
-    let (type_name, _) = contents.element_types.first()?;
-    let class = type_name.rsplit('.').next()?;
-    let of_program = process.files().into_iter().filter(|path| heap::is_of_user(path));
-    let sources: Vec<(&str, Source)> =
-        of_program.filter_map(|path| Some((path, files.source(path)?))).collect();
-    let mut calls = sources.iter().flat_map(|(path, source)| {
-        let calls = source.lines().calls(class).into_iter();
-        calls.map(move |call| (*path, source.clone(), call))
-    });
-    let (path, source, call) = calls.next()?;
-    let witness = if calls.next().is_none() { Witness::OnlyLine } else { Witness::Signs };
-    Some(Located {
-        spot: call.spot,
-        path: path.to_owned(),
-        container: call.callee,
-        grow: None,
-        witness,
-        facts: Facts::default(),
-        name: String::new(),
-        owner: Owner::Any,
-        traced: None,
-        also_at: Vec::new(),
-        library: None,
-        source,
-    })
-}
-
-/// The line that registers what is to run at exit, time after time: in a loop, else in a function.
-fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Option<Located> {
-    let sources = process.files().into_iter().filter_map(|path| Some((path, files.source(path)?)));
-    let sources: Vec<(&str, Source)> = sources.collect();
-    let of = |source: &Source, name: &str| {
-        let calls = source.lines().calls(name).into_iter();
-        calls.filter(|call| call.callee == format!("atexit.{name}")).collect::<Vec<Call>>()
-    };
-    // Before 3.14 what is taken out again counts on.
-    if sources.iter().any(|(_, source)| !of(source, "unregister").is_empty()) {
-        return None;
-    }
-    let again = |source: &Source, call: &Call| {
-        !source.lines().loops_at(call.spot.line).is_empty() || call.spot.function != "<module>"
-    };
-    let mut calls = sources.iter().flat_map(|(path, source)| {
-        let calls = of(source, "register").into_iter().filter(|call| again(source, call));
-        calls.map(move |call| (*path, source.clone(), call))
-    });
-    let (path, source, call) = calls.next()?;
-    let witness = if calls.next().is_none() { Witness::OnlyLine } else { Witness::Signs };
-    Some(Located {
-        spot: call.spot,
-        path: path.to_owned(),
-        container: call.callee,
-        grow: None,
-        witness,
-        facts: Facts::default(),
-        name: String::new(),
-        owner: Owner::Any,
-        traced: None,
-        also_at: Vec::new(),
-        library: None,
-        source,
-    })
-}
-
 /// The line that adds parameters to an optimizer: as it was traced, else what does so in the source.
 fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> Option<Located> {
     let groups = process.holders.iter().filter(|(_, holder)| holder.name == "param_groups");
@@ -374,20 +215,8 @@ fn added_parameters(files: &Files<'_>, process: &Process<'_>, scale: Scale) -> O
         };
         let (spot, container) = found?;
         let grow = source.lines().statement_at(spot.line).and_then(|statement| statement.grow);
-        Some(Located {
-            spot,
-            path: path.to_owned(),
-            container,
-            grow,
-            witness: Witness::OnlyLine,
-            facts: Facts::default(),
-            name: String::new(),
-            owner: Owner::Any,
-            traced: None,
-            also_at: Vec::new(),
-            library: None,
-            source,
-        })
+        let located = Located::at(source, path.to_owned(), spot, container, Witness::OnlyLine);
+        Some(Located { grow, ..located })
     })
 }
 
@@ -455,29 +284,6 @@ fn agreed(source: &Source, line: u32, name: &Name) -> Option<GrowSite> {
     let covering = sites.into_iter().filter(|site| site.spot.covers(line));
     covering.min_by_key(|site| (site.element != name.element, !site.kind.grows()))
 }
-
-/// Calls through which libraries keep what they are given, or make what they keep.
-const REGISTERING: [&str; 19] = [
-    "register_forward_hook",
-    "register_forward_pre_hook",
-    "register_full_backward_hook",
-    "register_full_backward_pre_hook",
-    "register_backward_hook",
-    "register_hook",
-    "register_post_accumulate_grad_hook",
-    "register_step_post_hook",
-    "register_step_pre_hook",
-    "figure",
-    "subplots",
-    "subplot",
-    "gcf",
-    "add_subplot",
-    "submit",
-    "apply_async",
-    "map_async",
-    "run_in_executor",
-    "call_soon_threadsafe",
-];
 
 /// Calls that draw on Axes that are there.
 const DRAWING: [&str; 19] = [
@@ -610,19 +416,7 @@ pub(crate) fn recorded_backward(files: &Files<'_>, process: &Process<'_>) -> Opt
         let statement = source.lines().statement_at(site.line)?;
         let called =
             source.lines().calls("backward").into_iter().find(|call| statement.spot.covers(call.spot.line));
-        Some(Located {
-            container: called.map_or_else(|| "backward".into(), |call| call.callee),
-            spot: statement.spot,
-            path: site.file.clone(),
-            grow: None,
-            witness: Witness::Exact,
-            facts: Facts::default(),
-            name: String::new(),
-            owner: Owner::Any,
-            traced: None,
-            also_at: Vec::new(),
-            library: None,
-            source,
-        })
+        let container = called.map_or_else(|| "backward".into(), |call| call.callee);
+        Some(Located::at(source, site.file.clone(), statement.spot, container, Witness::Exact))
     })
 }

@@ -1,7 +1,6 @@
 //! Training errors that the agent met on its way and that cost no memory: gradients that are never cleared.
 
 use caulk_core::{Cause, Evidence, LeakClass, SiteRole};
-use caulk_python::{Facts, Owner};
 
 use crate::claim::{Claim, Standing, Witness};
 use crate::files::Files;
@@ -22,24 +21,14 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Claim> {
             let statement = files
                 .source(&site.file)
                 .and_then(|source| Some((source.lines().statement_at(site.line)?, source)));
-            let located = statement.map(|(statement, source)| Located {
-                container: source
+            let located = statement.map(|(statement, source)| {
+                let container = source
                     .lines()
                     .calls("backward")
                     .into_iter()
                     .find(|call| statement.spot.covers(call.spot.line))
-                    .map_or_else(|| "backward".into(), |call| call.callee),
-                spot: statement.spot,
-                path: site.file.clone(),
-                grow: None,
-                witness: Witness::Exact,
-                facts: Facts::default(),
-                name: String::new(),
-                owner: Owner::Any,
-                traced: None,
-                also_at: Vec::new(),
-                library: None,
-                source,
+                    .map_or_else(|| "backward".into(), |call| call.callee);
+                Located::at(source, site.file.clone(), statement.spot, container, Witness::Exact)
             });
             Claim {
                 witness: Witness::Exact,
