@@ -67,6 +67,8 @@ pub(crate) struct HealArgs {
     pub(crate) resume: bool,
 
     /// Run in the project's folder instead of a copy; edits are in its files during a run, and are taken back after it
+    ///
+    /// If caulk itself is killed (SIGKILL) during such a run, the edits stay in the files: commit or copy them before.
     #[arg(long)]
     pub(crate) in_place: bool,
 
