@@ -20,10 +20,13 @@ use crate::holders::{Path, Root};
 use crate::symbols;
 use crate::torch::Torch;
 
-/// Modules that define a class `Queue`, and the attribute in which that keeps what was put into it: in CPython's library of
-/// these names. What `multiprocessing` has not written to its pipe yet waits in a buffer.
-const QUEUES: [(&str, &str); 3] =
-    [("queue", "queue"), ("asyncio.queues", "_queue"), ("multiprocessing.queues", "_buffer")];
+/// Modules that define a class `Queue`, the attribute in which that keeps what was put into it, and that of the most that it
+/// takes: in CPython's library of these names. What `multiprocessing` has not written to its pipe yet waits in a buffer.
+const QUEUES: [(&str, &str, &str); 3] = [
+    ("queue", "queue", "maxsize"),
+    ("asyncio.queues", "_queue", "_maxsize"),
+    ("multiprocessing.queues", "_buffer", "_maxsize"),
+];
 /// Attributes in which a `torch.nn.Module` keeps what people know as its attributes.
 const REGISTRIES: [&str; 3] = ["_modules", "_parameters", "_buffers"];
 /// Modules that are known for the children and parameters in them.
@@ -36,10 +39,16 @@ pub(crate) struct Label {
     pub(crate) holder: Holder,
     /// The container is that of a `functools` cache wrapper: this one.
     pub(crate) cache: Option<Address>,
-    /// The container is the deque inside a queue object: this one.
-    pub(crate) queue: Option<Address>,
+    /// The container is the deque inside a queue object.
+    pub(crate) queue: Option<Queue>,
     /// Address of the object whose attribute the container is, for watching it being replaced.
     pub(crate) owner: Option<Address>,
+}
+
+/// A queue object.
+pub(crate) struct Queue {
+    /// The most elements that it takes; `None` if there is no such number.
+    pub(crate) most: Option<u64>,
 }
 
 /// Describes a path; `id` and `boundary` are left to the caller.
@@ -405,9 +414,9 @@ impl<'py> Writer<'_, 'py> {
     }
 
     /// The container inside a queue is an implementation detail: the queue is what people know.
-    fn fold_queue(&mut self, path: &Path) -> Option<Address> {
+    fn fold_queue(&mut self, path: &Path) -> Option<Queue> {
         let owner = self.owner?;
-        let (_, inside) = QUEUES.into_iter().find(|(module, inside)| {
+        let (_, inside, most) = QUEUES.into_iter().find(|(module, inside, _)| {
             let queue = || loaded(self.heap.py, module).and_then(|module| member(&module, "Queue"));
             self.holder.name == *inside && queue().is_some_and(|queue| is_a(&self.heap.own(owner), &queue))
         })?;
@@ -420,7 +429,10 @@ impl<'py> Writer<'_, 'py> {
         let last = self.holder.path.last()?.clone();
         self.holder.name.clone_from(&last.name);
         self.holder.owner_type = String::new();
-        Some(owner)
+        let most = namespace_of(&self.heap.own(owner))
+            .and_then(|namespace| namespace.get_item(most).ok()??.extract::<u64>().ok());
+        // None or 0 is no bound.
+        Some(Queue { most: most.filter(|most| *most > 0) })
     }
 }
 

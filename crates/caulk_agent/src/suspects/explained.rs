@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use caulk_wire::Trait;
+
 use super::Suspects;
 use super::item::Suspect;
 use crate::budget::{Budget, RESERVE};
@@ -113,6 +115,7 @@ impl Suspects {
             let mut found = walked.unwrap_or_else(|| look(None));
             let item = &mut self.items[at];
             item.correct(&mut found);
+            found.traits.extend(item.capacity.map(Trait::Capacity));
             item.looked = Some(boundary);
             item.bytes_per_element = found.bytes_per_element;
             found.id = item.id;

@@ -35,6 +35,8 @@ pub(super) struct Suspect {
     pub(super) by_user: bool,
     pub(super) searches: u8,
     pub(super) explained: bool,
+    /// The most elements that the queue takes whose container it is.
+    pub(super) capacity: Option<u64>,
     pub(super) looked: Option<u32>,
     pub(super) bytes_per_element: u64,
     /// Bytes that an element is likely to keep, by its type, until it is looked into.
@@ -80,6 +82,7 @@ impl Suspect {
             by_user: false,
             searches: 0,
             explained: false,
+            capacity: None,
             looked: None,
             bytes_per_element: 0,
             likely_bytes: 0,
@@ -192,8 +195,9 @@ impl Suspect {
         if let Some(wrapper) = label.cache {
             self.kind = ContainerKind::LruCache;
             label.place_of_cached(heap, wrapper);
-        } else if label.queue.is_some() {
+        } else if let Some(queue) = &label.queue {
             self.kind = ContainerKind::Queue;
+            self.capacity = queue.most;
         }
         let mut holder = label.holder;
         self.take_names(&holder);
