@@ -1,7 +1,7 @@
 //! How the program ended: by the command's end, and by the last error that an agent saw nobody catch.
 
 use caulk_core::wire::{Message, Uncaught};
-use caulk_core::{Death, Ending, EndingKind, Kill, Limit, LimitKind, Recording, Role, Series};
+use caulk_core::{AgentEvent, Death, Ending, EndingKind, Kill, Limit, LimitKind, Recording, Role, Series};
 
 use crate::limits;
 
@@ -12,7 +12,7 @@ const REFUSED: &str = "can't allocate memory";
 pub fn ending(recording: &Recording) -> Option<Ending> {
     let death = recording.info.death.as_ref()?;
     let failed = death.code.is_some_and(|code| code != 0);
-    let (pid, error) = last_error(recording).filter(|_| failed).unzip();
+    let (event, error) = last_error(recording).filter(|_| failed).unzip();
     let kind = kind(death, error);
     let asked_bytes = error.and_then(|error| asked_bytes(&error.text));
     Some(Ending {
@@ -20,15 +20,21 @@ pub fn ending(recording: &Recording) -> Option<Ending> {
         exception: error.and_then(|error| error.types.first().cloned()),
         signal: death.signal,
         asked_bytes,
-        limit: of_error(error).or_else(|| reached(recording, kind, pid, asked_bytes.unwrap_or(0))),
+        limit: of_error(error).or_else(|| reached(recording, kind, event, asked_bytes.unwrap_or(0))),
     })
 }
 
 /// The limit that memory ran into. A process is refused memory at the limits that it has for itself, and killed at those
 /// of the machine and the control group.
-fn reached(recording: &Recording, kind: EndingKind, pid: Option<u32>, asked_bytes: u64) -> Option<Limit> {
+fn reached(
+    recording: &Recording,
+    kind: EndingKind,
+    error: Option<&AgentEvent>,
+    asked_bytes: u64,
+) -> Option<Limit> {
+    let pid = error.map(|event| event.pid);
     match kind {
-        EndingKind::MemoryError => limits::refused(recording, pid?, asked_bytes),
+        EndingKind::MemoryError => limits::refused(recording, pid?, asked_bytes, error?.time_ns),
         EndingKind::CudaOutOfMemory => {
             limits::room(recording, pid, Series::CudaAllocated).map(|(limit, _)| limit)
         }
@@ -39,13 +45,13 @@ fn reached(recording: &Recording, kind: EndingKind, pid: Option<u32>, asked_byte
 }
 
 /// The last one of a process that trains: what ends a helper need not end the program.
-fn last_error(recording: &Recording) -> Option<(u32, &Uncaught)> {
+fn last_error(recording: &Recording) -> Option<(&AgentEvent, &Uncaught)> {
     let trains = |pid: u32| {
         let record = recording.processes.iter().find(|record| record.pid == pid);
         record.is_none_or(|record| matches!(record.role, Role::Main | Role::Rank))
     };
     recording.events.iter().rev().filter(|event| trains(event.pid)).find_map(|event| match &event.message {
-        Message::Uncaught(error) => Some((event.pid, error)),
+        Message::Uncaught(error) => Some((event, error)),
         _ => None,
     })
 }
@@ -93,7 +99,7 @@ fn size(number: &str, unit: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{AgentEvent, RunInfo};
+    use caulk_core::RunInfo;
 
     use super::*;
 

@@ -14,6 +14,9 @@ const NEAR: f64 = 0.05;
 /// A limit, where it is, and what is left below it: in bytes, of open files their number.
 type Room = (LimitKind, u64, u64);
 
+/// What a look at a process says of a limit: bytes, of open files their number.
+type Used = fn(&Sample) -> Option<u64>;
+
 /// The limit that this series of a process runs into first, and what is left below it at the end of the recording; without
 /// a process, of the whole tree.
 pub(crate) fn room(recording: &Recording, pid: Option<u32>, series: Series) -> Option<(Limit, f64)> {
@@ -35,11 +38,27 @@ pub(crate) const fn of_each_process(kind: LimitKind) -> bool {
     matches!(kind, LimitKind::RlimitAs | LimitKind::RlimitData | LimitKind::Fds)
 }
 
-/// The limit at which a process was refused so many bytes: the nearest that it has for itself, if it was near it.
-pub(crate) fn refused(recording: &Recording, pid: u32, asked_bytes: u64) -> Option<Limit> {
+/// The limit at which a process was refused so many bytes at a time, in nanoseconds: the nearest that it has for itself, if
+/// it was near it, or near enough to come to it since it was looked at last.
+pub(crate) fn refused(recording: &Recording, pid: u32, asked_bytes: u64, at_ns: u64) -> Option<Limit> {
     let (kind, bytes, room) = own(recording, pid).min_by_key(|(_, _, room)| *room)?;
-    let near = asked_bytes.max((NEAR * bytes as f64) as u64);
+    let used = match kind {
+        LimitKind::RlimitData => data,
+        _ => address_space,
+    };
+    let grown = grown_since(recording, pid, used, at_ns).unwrap_or(0);
+    let near = asked_bytes.max((NEAR * bytes as f64) as u64).max(grown);
     (room <= near).then_some(Limit { kind, bytes })
+}
+
+/// What a process that goes on growing as over its last looks takes from the highest of them until then.
+fn grown_since(recording: &Recording, pid: u32, used: Used, at_ns: u64) -> Option<u64> {
+    let looks = || last_looks(recording, pid, used);
+    let (last_ns, highest) = looks().max_by_key(|(_, used)| *used)?;
+    let (first_ns, lowest) = looks().min_by_key(|(time_ns, _)| *time_ns)?;
+    let rate =
+        highest.saturating_sub(lowest) as f64 / last_ns.checked_sub(first_ns).filter(|ns| *ns > 0)? as f64;
+    Some((rate * at_ns.saturating_sub(last_ns) as f64) as u64)
 }
 
 /// The limit at which the kernel killed: the nearest of the host's that is not a budget.
@@ -51,12 +70,12 @@ pub(crate) fn killed(recording: &Recording) -> Option<Limit> {
 /// The limits that a process has for itself.
 fn own(recording: &Recording, pid: u32) -> impl Iterator<Item = Room> {
     let limits = recording.info.limits.each;
-    let room = move |kind, limit: Option<u64>, used: fn(&Sample) -> Option<u64>| {
+    let room = move |kind, limit: Option<u64>, used: Used| {
         let used = last(recording, pid, used)?;
         limit.map(|limit| (kind, limit, limit.saturating_sub(used)))
     };
-    let address = room(LimitKind::RlimitAs, limits.address_space_bytes, |look| look.address_space_bytes);
-    let data = room(LimitKind::RlimitData, limits.data_bytes, |look| look.data_bytes);
+    let address = room(LimitKind::RlimitAs, limits.address_space_bytes, address_space);
+    let data = room(LimitKind::RlimitData, limits.data_bytes, data);
     address.into_iter().chain(data)
 }
 
@@ -73,12 +92,24 @@ fn shm(recording: &Recording) -> Option<Room> {
 }
 
 /// The highest of a process's last looks.
-fn last(recording: &Recording, pid: u32, used: fn(&Sample) -> Option<u64>) -> Option<u64> {
-    let mut looks = recording.samples.iter().rev().filter(|look| look.pid == pid);
-    let looks = looks.by_ref().filter_map(|look| Some((look.time_ns, used(look)?)));
+fn last(recording: &Recording, pid: u32, used: Used) -> Option<u64> {
+    last_looks(recording, pid, used).map(|(_, used)| used).max()
+}
+
+/// A process's last looks, newest first: times, in nanoseconds, and what is used.
+fn last_looks(recording: &Recording, pid: u32, used: Used) -> impl Iterator<Item = (u64, u64)> {
+    let looks = recording.samples.iter().rev().filter(move |look| look.pid == pid);
+    let looks = looks.filter_map(move |look| Some((look.time_ns, used(look)?)));
     let mut end_ns = None;
-    let looks = looks.take_while(|(time_ns, _)| *time_ns + ENDING_NS >= *end_ns.get_or_insert(*time_ns));
-    looks.map(|(_, used)| used).max()
+    looks.take_while(move |(time_ns, _)| *time_ns + ENDING_NS >= *end_ns.get_or_insert(*time_ns))
+}
+
+fn address_space(look: &Sample) -> Option<u64> {
+    look.address_space_bytes
+}
+
+fn data(look: &Sample) -> Option<u64> {
+    look.data_bytes
 }
 
 /// The nearest limit of the host's memory, with the limit and what is left below it, in bytes.
@@ -153,6 +184,23 @@ mod tests {
         assert_eq!(found(Some(7), Series::Fds), Some((LimitKind::Fds, 16, 4.0)));
         assert_eq!(found(Some(8), Series::Fds), None);
         assert_eq!(found(None, Series::Rss), Some((LimitKind::Physical, 1000, 700.0)));
+    }
+
+    #[test]
+    fn a_process_that_grew_fast_was_refused_after_its_last_look() {
+        let sample = |tenth: u64, address: u64| Sample {
+            time_ns: tenth * 100_000_000,
+            pid: 7,
+            address_space_bytes: Some(address),
+            ..Sample::default()
+        };
+        let samples = vec![sample(10, 300), sample(15, 500), sample(17, 580)];
+        let mut recording = Recording { samples, ..Recording::default() };
+        recording.info.limits.each.address_space_bytes = Some(800);
+        let kind = |tenth: u64| refused(&recording, 7, 0, tenth * 100_000_000).map(|limit| limit.kind);
+        assert_eq!(kind(17), None);
+        assert_eq!(kind(20), None);
+        assert_eq!(kind(23), Some(LimitKind::RlimitAs));
     }
 
     #[test]
