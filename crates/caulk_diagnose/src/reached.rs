@@ -2,9 +2,10 @@
 
 use caulk_core::wire::TraceHit;
 use caulk_core::{ChainStep, Site, SiteRole};
-use caulk_python::{Bound, BoundKind, Spot};
+use caulk_python::{Bound, BoundKind, Spot, limit_name};
 
 use crate::files::Files;
+use crate::process::Process;
 
 /// A statement in a file of a library.
 #[derive(Clone)]
@@ -22,8 +23,8 @@ impl Reached {
     }
 
     /// The most elements that the library's own code leaves in what the statement grows: by its length, or by that of another
-    /// container from which it takes elements at the same time.
-    pub(crate) fn most(&self, files: &Files<'_>) -> Option<u64> {
+    /// container from which it takes elements at the same time. The program may give the number by keyword.
+    pub(crate) fn most(&self, files: &Files<'_>, process: &Process<'_>) -> Option<u64> {
         let source = files.source(&self.path)?;
         let lines = source.lines();
         let grow = lines.statement_at(self.spot.line)?.grow?;
@@ -31,7 +32,12 @@ impl Reached {
             let facts = lines.facts(name, &self.spot.function);
             facts.bounds.into_iter().filter(|bound| bound.called && bound.kind != BoundKind::LengthTest)
         };
-        let most = |name: &str| taken_out(name).filter_map(|bound| bound.most).max();
+        let given = |bound: &Bound| {
+            let name = limit_name(bound.conditions.last()?)?;
+            let sources = process.files().into_iter().filter_map(|path| files.source(path));
+            sources.filter_map(|source| source.lines().given_as(name)).max()
+        };
+        let most = |name: &str| taken_out(name).filter_map(|bound| bound.most.max(given(&bound))).max();
         let measured = |bound: Bound| {
             let (_, rest) = bound.conditions.last()?.split_once("len(")?;
             Some(rest.split_once(')')?.0.to_owned())

@@ -141,7 +141,7 @@ fn those_that<'a>(
         }
         let fills = capacity
             .or_else(|| fills::bound(kind, located.as_ref(), &rate))
-            .or_else(|| fills::bound_in_library(files, located.as_ref(), &rate));
+            .or_else(|| fills::bound_in_library(files, process, located.as_ref(), &rate));
         let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
         let witness = witness(located.as_ref(), judged.series(series), &rate);
         let standing = Standing::Light;

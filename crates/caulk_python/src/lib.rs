@@ -40,6 +40,7 @@ pub use analysis::Analysis;
 pub use depth::{MAX_BYTES, Unparsed, parse, with_room};
 pub use edit::apply;
 pub use facts::{Bound, BoundKind, Facts, Fed, KeyFact, Window};
+pub use limit::limit_name;
 pub use lines::Lines;
 pub use project::{FileId, Location, Parsed, Project, SourceFile, Span};
 pub use proof::detaches_safely;

@@ -24,24 +24,44 @@ pub(crate) fn number(file: &Lines<'_>, limit: &str) -> Option<u64> {
 
 /// The number that a condition compares the length of `name` with, where it holds only for containers that are longer.
 pub(crate) fn compared(file: &Lines<'_>, name: &str, condition: &str) -> Option<u64> {
-    let (_, rest) = condition.split_once("len(")?;
-    let (measured, rest) = rest.split_once(')')?;
+    let (measured, limit, rest) = parts(condition)?;
     if measured.rsplit('.').next() != Some(name) {
         return None;
     }
+    // What else is asked for may never come.
+    let alone = rest.trim_matches([' ', ')']).is_empty() && condition.trim_start().starts_with("len(");
+    // Nor may what comes after other tests.
+    let lines = (1..).map_while(|line| file.line(line).map(str::trim_start));
+    let after_others =
+        lines.filter_map(|line| line.strip_prefix("elif ")).any(|test| test.starts_with(condition));
+    number(file, limit).filter(|_| alone && !after_others)
+}
+
+/// The name of the number that a condition compares a length with: `room` of `len(self.rows) > self.room`.
+pub fn limit_name(condition: &str) -> Option<&str> {
+    let (_, limit, _) = parts(condition)?;
+    limit.rsplit('.').next().filter(|name| is_name(name) && literal(name).is_none())
+}
+
+/// What is measured, what its length is compared with, and the rest of the condition.
+fn parts(condition: &str) -> Option<(&str, &str, &str)> {
+    let (_, rest) = condition.split_once("len(")?;
+    let (measured, rest) = rest.split_once(')')?;
     // Equal is enough where it grows by one at a time.
     let rest = rest.trim_start();
     let limit = rest.strip_prefix('>').or_else(|| rest.strip_prefix("=="))?;
     let limit = limit.strip_prefix('=').unwrap_or(limit).trim();
     let end = limit.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(limit.len());
-    // What else is asked for may never come.
-    let alone =
-        limit[end..].trim_matches([' ', ')']).is_empty() && condition.trim_start().starts_with("len(");
-    // Nor may what comes after other tests.
-    let lines = (1..).map_while(|line| file.line(line).map(str::trim_start));
-    let after_others =
-        lines.filter_map(|line| line.strip_prefix("elif ")).any(|test| test.starts_with(condition));
-    number(file, &limit[..end]).filter(|_| alone && !after_others)
+    Some((measured, &limit[..end], &limit[end..]))
+}
+
+impl Lines<'_> {
+    /// The greatest number that a call in the file gives by this keyword.
+    pub fn given_as(&self, keyword: &str) -> Option<u64> {
+        let arguments = self.index.calls.iter().flat_map(|call| &call.arguments);
+        let given = arguments.filter(|argument| argument.name.as_deref() == Some(keyword));
+        given.filter_map(|argument| number(self, &argument.value.text)).max()
+    }
 }
 
 fn literal(text: &str) -> Option<u64> {
@@ -85,6 +105,18 @@ mod tests {
         let source = "LIMIT = 4_096\nSCALE = 3 * LIMIT\ndef make(self, room: int = 10, *, unknown):\n    self.most = room\n\
              make(room=30)\na = b\nb = a\n";
         assert_eq!(compared_in(source, condition), most, "{condition}");
+    }
+
+    #[test]
+    fn a_limit_is_given_by_keyword() {
+        let source = "ROOM = 70\nmake(room=30)\nmake(room=ROOM, other=900)\nmake(room=unknown())\n";
+        let analysis = Analysis::new(Project::new([SourceFile { path: "m.py".into(), text: source.into() }]));
+        let id = analysis.project().find("m.py").expect("it is there");
+        let given = |condition: &str| analysis.lines(id).given_as(limit_name(condition)?);
+        assert_eq!(given("len(self.rows) > self.room"), Some(70));
+        assert_eq!(given("len(rows) == other"), Some(900));
+        assert_eq!(given("len(rows) > 900"), None);
+        assert_eq!(given("len(rows) > absent"), None);
     }
 
     #[test]

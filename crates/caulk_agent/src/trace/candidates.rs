@@ -44,9 +44,10 @@ const MUTATORS: [&str; 12] = [
 /// Finds the candidates for these watches, at most `most`: the likeliest of each watch first, then helpers of the user's
 /// that those call.
 pub(super) fn find(py: Python<'_>, watches: &[Watch], most: usize) -> AddressMap<Candidate> {
-    let of_library = watches.iter().filter(|watch| !is_of_user(py, watch));
-    let names: Vec<_> = of_library.flat_map(|watch| names_of(py, watch)).collect();
-    let codes = Codes::collect(py, &names);
+    let of_library: Vec<&Watch> = watches.iter().filter(|watch| !is_of_user(py, watch)).collect();
+    let names: Vec<_> = of_library.iter().flat_map(|watch| names_of(py, watch)).collect();
+    let homes = of_library.iter().flat_map(|watch| home_files(py, &watch.home)).collect();
+    let codes = Codes::collect(py, &names, &homes);
     let mut lists: Vec<Vec<Likely<'_, '_>>> = watches.iter().map(|watch| codes.likely(py, watch)).collect();
     for (list, _) in
         lists.iter_mut().zip(watches).filter(|(list, watch)| list.is_empty() && watch.is_object())
@@ -67,7 +68,7 @@ pub(super) fn find(py: Python<'_>, watches: &[Watch], most: usize) -> AddressMap
 /// All of the user's functions, for a watch on the process's memory.
 pub(super) fn of_user(py: Python<'_>, most: usize) -> AddressMap<Candidate> {
     let mut chosen = Chosen { found: AddressMap::default(), most };
-    Codes::collect(py, &[]).user.iter().for_each(|code| chosen.add(code, true));
+    Codes::collect(py, &[], &HashSet::new()).user.iter().for_each(|code| chosen.add(code, true));
     chosen.found
 }
 
@@ -128,9 +129,10 @@ impl<'py> Codes<'py> {
         let (mut likely, others): (Vec<_>, Vec<_>) = mentioning.partition(|code| calls_mutator(code));
         likely.extend(others);
         let home = home_files(py, &watch.home);
-        let mentioning = self.library.iter().filter(|code| mentions(code, &names, false));
-        let (mut at_home, elsewhere): (Vec<_>, Vec<_>) =
-            mentioning.partition(|code| home.contains(&frames::file_of(code)));
+        let (mut at_home, mut elsewhere): (Vec<_>, Vec<_>) =
+            self.library.iter().partition(|code| home.contains(&frames::file_of(code)));
+        at_home.retain(|code| mentions(code, &names, true));
+        elsewhere.retain(|code| mentions(code, &names, false));
         // A module may mention the name in many functions: those that make something grow come first, of the class itself
         // before others.
         let of_class = |code: &Bound<'_, PyAny>| {

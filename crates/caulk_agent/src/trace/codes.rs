@@ -17,7 +17,8 @@ use crate::heap::{Address, AddressMap, AddressSet, visit_in_order};
 use crate::holders::library_namespaces;
 use crate::symbols;
 
-/// The user's code objects, and those of libraries that mention a watched name.
+/// The user's code objects, and those of libraries that mention a watched name: where its holder is defined, as a variable
+/// or a string as well.
 pub(super) struct Codes<'py> {
     pub(super) user: Vec<Bound<'py, PyAny>>,
     pub(super) library: Vec<Bound<'py, PyAny>>,
@@ -27,18 +28,21 @@ pub(super) struct Codes<'py> {
 enum Whose {
     User,
     Library,
+    /// A file of a library in which the type or module of a watched holder is defined.
+    Home,
     /// caulk and the import system are never watched.
     Nobody,
 }
 
 impl Whose {
-    fn of(code: &Bound<'_, PyAny>) -> Self {
+    fn of(code: &Bound<'_, PyAny>, homes: &HashSet<String>) -> Self {
         let file = field(code, Field::File).and_then(|file| file.cast_into::<PyString>().ok());
         let Some(file) = file else { return Self::Nobody };
         let file = file.to_string_lossy();
         match () {
             () if frames::is_caulk_file(&file) || file.starts_with("<frozen") => Self::Nobody,
             () if frames::is_user_file(&file) => Self::User,
+            () if homes.contains(&*file) => Self::Home,
             () => Self::Library,
         }
     }
@@ -46,25 +50,31 @@ impl Whose {
 
 impl<'py> Codes<'py> {
     /// Code of every function and running frame: all of the user's, with the functions inside; of libraries, what has one
-    /// of these names (interned strings).
-    pub(super) fn collect(py: Python<'py>, names: &[Bound<'py, PyString>]) -> Self {
+    /// of these names (interned strings), in the files of `homes` also as a variable or a string.
+    pub(super) fn collect(py: Python<'py>, names: &[Bound<'py, PyString>], homes: &HashSet<String>) -> Self {
         let _paused = CollectorPaused::new(py);
+        let texts = names;
         let names: Vec<Address> = names.iter().map(|name| name.as_ptr() as Address).collect();
         let mut codes = Self { user: Vec::new(), library: Vec::new() };
         let mut seen = AddressSet::default();
-        for (code, whose) in function_codes(py, names.is_empty()) {
-            match whose {
-                Whose::User => codes.add_user(code, &mut seen),
-                Whose::Library if has_name(&code, &names) && seen.insert(code.as_ptr() as Address) => {
-                    codes.library.push(code);
+        for (code, whose) in function_codes(py, names.is_empty(), homes) {
+            let mentioned = match whose {
+                Whose::User => {
+                    codes.add_user(code, &mut seen);
+                    continue;
                 }
-                Whose::Library | Whose::Nobody => {}
+                Whose::Library => has_name(&code, &names),
+                Whose::Home => mentions(&code, texts, true),
+                Whose::Nobody => false,
+            };
+            if mentioned && seen.insert(code.as_ptr() as Address) {
+                codes.library.push(code);
             }
         }
         for (_, stack) in frames::all_frames(py) {
             for frame in &stack {
                 let code = frames::code_of(frame);
-                if Whose::of(&code) == Whose::User {
+                if Whose::of(&code, homes) == Whose::User {
                     codes.add_user(code, &mut seen);
                 }
             }
@@ -90,7 +100,11 @@ impl<'py> Codes<'py> {
 ///
 /// Memory is touched once per object and function, and no more for functions that are not wanted: whose a function is
 /// depends on its module, which is told by its globals.
-fn function_codes(py: Python<'_>, only_user: bool) -> Vec<(Bound<'_, PyAny>, Whose)> {
+fn function_codes<'py>(
+    py: Python<'py>,
+    only_user: bool,
+    homes: &HashSet<String>,
+) -> Vec<(Bound<'py, PyAny>, Whose)> {
     let mut modules: AddressMap<Whose> = AddressMap::default();
     let mut codes = Vec::new();
     let functions = functions(py, &if only_user { library_namespaces(py) } else { AddressSet::default() });
@@ -109,7 +123,7 @@ fn function_codes(py: Python<'_>, only_user: bool) -> Vec<(Bound<'_, PyAny>, Who
         // SAFETY: a function; a borrowed reference or null.
         let code = unsafe { Bound::from_borrowed_ptr_or_opt(py, code_of(function.as_ptr())) };
         if let Some(code) = code {
-            let whose = known.unwrap_or_else(|| Whose::of(&code));
+            let whose = known.unwrap_or_else(|| Whose::of(&code, homes));
             modules.insert(globals, whose);
             codes.push((code, whose));
         }

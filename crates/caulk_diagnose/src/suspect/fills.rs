@@ -9,6 +9,7 @@ use crate::files::Files;
 use crate::growth::Rate;
 use crate::judged::Judged;
 use crate::place::Located;
+use crate::process::Process;
 
 /// Times a bound that was read from source from which on it evidently does not hold.
 const BEYOND: f64 = 1.1;
@@ -40,8 +41,13 @@ pub(super) fn bound(kind: ContainerKind, located: Option<&Located>, rate: &Rate)
 }
 
 /// The same by the source of the library that grows it: for example the history of an optimizer.
-pub(super) fn bound_in_library(files: &Files<'_>, located: Option<&Located>, rate: &Rate) -> Option<u64> {
-    let most = located?.library.as_ref()?.most(files)?;
+pub(super) fn bound_in_library(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    located: Option<&Located>,
+    rate: &Rate,
+) -> Option<u64> {
+    let most = located?.library.as_ref()?.most(files, process)?;
     (rate.elements as f64 <= BEYOND * most as f64).then_some(most)
 }
 
