@@ -16,6 +16,7 @@ mod channel;
 mod clock;
 mod contents;
 mod copied;
+mod copied_files;
 mod cuda;
 mod cuda_history;
 mod exclusive;

@@ -12,8 +12,9 @@ use crate::heap::Address;
 /// Bytes that the kernel tells of a page, and pages asked for at once.
 const ENTRY: usize = 8;
 const AT_ONCE: usize = 2048;
-/// Bits of an entry: mapped by this process alone; swapped out, or a page of memory.
+/// Bits of an entry: mapped by this process alone; a page of a file, or shared; swapped out, or a page of memory.
 const EXCLUSIVE: u64 = 1 << 56;
+const OF_FILE: u64 = 1 << 61;
 const TOUCHED: u64 = 0b11 << 62;
 
 /// The table of pages.
@@ -53,13 +54,32 @@ impl Pages {
         Ok(bytes - untouched.sum::<io::Result<usize>>()? * self.page)
     }
 
+    /// Bytes of a mapped file that are copies by now, swapped out or not.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub(crate) fn copied(&self, addresses: Range<Address>) -> io::Result<u64> {
+        let pages = addresses.start / self.page..addresses.end / self.page;
+        let is_copy = |entry: u64| entry & TOUCHED != 0 && entry & OF_FILE == 0;
+        let counts = pages
+            .clone()
+            .step_by(AT_ONCE)
+            .map(|first| self.count(first..pages.end.min(first + AT_ONCE), is_copy));
+        Ok((counts.sum::<io::Result<usize>>()? * self.page) as u64)
+    }
+
     /// How many of at most [`AT_ONCE`] pages were not touched.
     fn untouched(&self, pages: Range<usize>) -> io::Result<usize> {
+        self.count(pages, |entry| entry & TOUCHED == 0)
+    }
+
+    /// How many of at most [`AT_ONCE`] pages are such.
+    fn count(&self, pages: Range<usize>, are: impl Fn(u64) -> bool) -> io::Result<usize> {
         let mut entries = [0; AT_ONCE * ENTRY];
         let entries = &mut entries[..pages.len() * ENTRY];
         self.table.read_exact_at(entries, (pages.start * ENTRY) as u64)?;
         let (entries, _) = entries.as_chunks::<ENTRY>();
-        Ok(entries.iter().filter(|entry| u64::from_ne_bytes(**entry) & TOUCHED == 0).count())
+        Ok(entries.iter().filter(|entry| are(u64::from_ne_bytes(**entry))).count())
     }
 }
 

@@ -84,6 +84,7 @@ struct Session {
     census_costs: census::Costs,
     probes: Probes,
     copied_price: Price,
+    copied_files_price: Price,
     cuda_price: Price,
     /// When the session began.
     began: Duration,
@@ -130,6 +131,7 @@ impl Session {
             census_costs: census::Costs::default(),
             probes: Probes::default(),
             copied_price: Price::new(Duration::from_millis(40)),
+            copied_files_price: Price::new(Duration::from_millis(2)),
             cuda_price: Price::new(Duration::from_millis(20)),
             began: monotonic(),
             censuses: Vec::new(),
@@ -212,6 +214,7 @@ impl Session {
             census_objects: census.as_ref().map_or(0, |census| census.objects),
             private_bytes: shares.private,
             inherited_bytes: shares.inherited,
+            copied_file_bytes: self.copied_files(cut),
             segment_bytes: self.segments.bytes(),
             of,
             ..self.figures(reading)

@@ -10,7 +10,6 @@ mod children;
 mod claim;
 mod class;
 mod compare;
-mod copied_pages;
 mod covered;
 mod cycles;
 mod ending;

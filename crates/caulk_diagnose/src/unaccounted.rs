@@ -31,7 +31,7 @@ pub(crate) fn rise<'a>(process: &Process<'_>, judged: &'a Judged) -> Option<&'a 
 
 /// Bytes per unit that may be touched of what was handed out before, and was untouched then for certain: more was handed out
 /// than was resident.
-pub(crate) fn set_aside(process: &Process<'_>, scale: Scale) -> f64 {
+fn set_aside(process: &Process<'_>, scale: Scale) -> f64 {
     let mut told = process.of_unit(scale.unit).filter(|boundary| boundary.malloc_bytes > 0);
     let (Some(first), Some(last)) = (told.next(), told.last()) else { return 0.0 };
     let handed_out = first.malloc_bytes + first.small_bytes;

@@ -6,7 +6,6 @@ use caulk_growth::{JudgeOptions, Judgement};
 
 use crate::baselines::{Baselines, open};
 use crate::children::Children;
-use crate::copied_pages;
 use crate::covered;
 use crate::held::Held;
 use crate::judged::Judged;
@@ -86,15 +85,14 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
         add(Series::Shm, &|boundary| Some(boundary.segment_bytes as f64));
     }
     add(Series::MappedFiles, &|boundary| Some(boundary.file_bytes as f64));
-    add(Series::PrivatePages, &copied_pages::value);
+    if process.boundaries.iter().any(|boundary| boundary.copied_file_bytes.is_some_and(|bytes| bytes > 0)) {
+        add(Series::PrivatePages, &|boundary| boundary.copied_file_bytes.map(|bytes| bytes as f64));
+    }
     add(Series::Fds, &|boundary| Some(f64::from(boundary.fds)));
     add(Series::Threads, &|boundary| Some(f64::from(boundary.threads)));
     let children = Children::of(recording, process);
     if !children.is_empty() {
         add(Series::Children, &|boundary| Some(children.alive_at(boundary.time_ns) as f64));
-    }
-    if !copied_pages::are_copied(process, &judged) {
-        judged.verdicts.retain(|verdict| verdict.series != Series::PrivatePages);
     }
     judged.is_mapped = held.is_some_and(Held::is_mapped);
     let level = judged.in_use().filter(|verdict| verdict.state != State::Grows).map(|verdict| verdict.last);

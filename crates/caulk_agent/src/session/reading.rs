@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use caulk_wire::{Boundary, NoteCode, Trim};
+use caulk_wire::{Boundary, NoteCode, Trim, Unit};
 use pyo3::prelude::*;
 
 use super::Session;
 use super::cut::{Cut, Last};
 use super::predicted::predicted_cost;
 use crate::census::{self, CollectorPaused, Depth};
+use crate::copied_files;
 use crate::heap::Heap;
 use crate::heap_profile::Sampler;
 use crate::in_use::{self, Reading};
@@ -63,6 +64,15 @@ impl Session {
             fds: reading.fds,
             ..Boundary::default()
         }
+    }
+
+    /// Bytes of mapped files that the process has copies of. Their mappings are read at the ends of epochs and by time, and
+    /// at steps at doubling distances.
+    pub(super) fn copied_files(&mut self, cut: Cut) -> Option<u64> {
+        if cut.unit == Unit::Steps && !self.seq.is_power_of_two() {
+            return None;
+        }
+        self.copied_files_price.pay(&self.budget, || copied_files::bytes().ok()).flatten()
     }
 
     /// Lets malloc give back what it can, as the user has asked for, and tells what came of it.

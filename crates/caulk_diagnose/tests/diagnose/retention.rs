@@ -98,20 +98,20 @@ fn pages_of_files_are_a_series_of_their_own_and_no_finding() {
 }
 
 #[test]
-fn pages_that_are_copied_beside_mapped_files_are_never_cleared() {
-    let copied = |private: u64, free: u64| {
+fn copies_of_mapped_pages_are_a_series_where_there_are_any() {
+    let state = |each: u64, files: Option<u64>| {
         let run = run(|epoch, boundary| {
-            boundary.rss_bytes += epoch * (6 + private) * MB;
-            boundary.file_bytes = 100 * MB + epoch * 6 * MB;
-            boundary.malloc_free_bytes = epoch * free * MB;
-            boundary.malloc_heap_bytes = 300 * MB + epoch * free * MB;
+            boundary.rss_bytes += epoch * each * MB;
+            boundary.copied_file_bytes = files.map(|first| (first + epoch * each) * MB);
         });
         let verdicts = run.diagnose().verdicts;
-        verdicts.iter().any(|verdict| verdict.series == Series::PrivatePages)
+        let copies = verdicts.iter().find(|verdict| verdict.series == Series::PrivatePages);
+        copies.map(|verdict| verdict.state)
     };
-    assert!(copied(4, 0), "nothing else accounts for them");
-    assert!(!copied(4, 4), "the allocator keeps them");
-    assert!(!copied(0, 0), "all pages are the files'");
+    assert_eq!(state(4, Some(0)), Some(State::Grows));
+    assert_eq!(state(0, Some(30)), Some(State::Flat), "a model's file, once");
+    assert_eq!(state(0, Some(0)), None, "no file is mapped so");
+    assert_eq!(state(4, None), None, "nobody counted them");
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u64("arena_bytes", each().map(|b| b.arena_bytes))
         .u64("segment_bytes", each().map(|b| b.segment_bytes))
         .u64("mapped_bytes", each().map(|b| b.mapped_bytes))
+        .some_u64("copied_file_bytes", each().map(|b| b.copied_file_bytes))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -64,6 +65,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (inactive, retries) = (cells.u64("cuda_inactive_bytes")?, cells.u64("cuda_retries")?);
     let (of, arenas) = (cells.u32("of")?, cells.u64("arena_bytes")?);
     let (segments, mapped) = (cells.u64("segment_bytes")?, cells.u64("mapped_bytes")?);
+    let copied_file = cells.some_u64("copied_file_bytes")?;
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let boundary = Boundary {
             seq: seq(row),
@@ -95,6 +97,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             arena_bytes: arenas(row),
             segment_bytes: segments(row),
             mapped_bytes: mapped(row),
+            copied_file_bytes: copied_file(row),
         };
         event(row, boundary.into())
     }));

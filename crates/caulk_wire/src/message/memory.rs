@@ -67,6 +67,9 @@ records! {
         /// Private memory that was mapped by anything but malloc, pymalloc and the agent, touched or not, in bytes: `VmData`
         /// less what those have mapped; 0 where that is not known.
         mapped_bytes: u64,
+        /// Pages of privately mapped files that the process has written to and has copies of, in bytes; `None` where they were
+        /// not counted.
+        copied_file_bytes: Option<u64>,
     }
 
     /// One row of a census.
