@@ -27,6 +27,7 @@ use crate::flow::run::{ClassFact, FunctionFact, Run};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Value};
 use crate::indexed::Indexed;
+use crate::library::Keeper;
 use crate::project::{FileId, Location, Project};
 
 /// A whole project, looked at together. It is run when the first question needs that: what stands at a line does not.
@@ -459,6 +460,15 @@ impl Analysis {
             Shape::Function(function, _) => Holder::FunctionAttribute(function, name),
             Shape::Variables(function, _) => Holder::Closure(function, name),
             _ => return None,
+        })
+    }
+
+    /// The method by which an object of a library gives back what it keeps in this list of its: `clear` of a graph.
+    pub fn gives_back(&self, list: ObjectId) -> Option<&'static str> {
+        let owners = self.ran().run.containers.get(&list)?;
+        owners.iter().find_map(|owner| match self.object(*owner).shape {
+            Shape::Foreign(class) => Some(Keeper::made_by(self.name(class))?.first_release()),
+            _ => None,
         })
     }
 

@@ -6,6 +6,7 @@
 mod entry;
 mod imaging;
 pub(crate) mod joins;
+mod keepers;
 mod matplotlib;
 pub(crate) mod numbers;
 mod numpy;
@@ -16,6 +17,7 @@ mod torch;
 mod trainers;
 
 pub(crate) use self::entry::{Entry, Gives};
+pub(crate) use self::keepers::Keeper;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,8 +40,10 @@ impl Library {
             imaging::TABLE,
             trainers::TABLE,
         ];
+        let keepers = keepers::KEEPERS.iter().flat_map(|keeper| keeper.made_by);
+        let keepers = keepers.map(|name| (*name, entry::gives(name, Gives::Library)));
         let entries: FxHashMap<_, _> =
-            tables.into_iter().flatten().map(|entry| (entry.name, *entry)).collect();
+            keepers.chain(tables.into_iter().flatten().map(|entry| (entry.name, *entry))).collect();
         let own = entries.keys().filter_map(|name| name.rsplit('.').next());
         let last_names = own.chain(roles::COMMON_METHODS.iter().copied()).collect();
         Self { entries, last_names }

@@ -93,6 +93,13 @@ struct Judgment {
     holder: Holder,
 }
 
+impl Judgment {
+    /// Is it known that something large or with a graph goes in?
+    fn is_known(&self) -> bool {
+        self.contents.graph.is_some() || self.contents.heavy.is_some()
+    }
+}
+
 struct Judge<'a> {
     analysis: &'a Analysis,
     backward: Vec<CallFact>,
@@ -108,6 +115,10 @@ impl Judge<'_> {
         let (judgment, case) = judged.reduce(|worst, other| {
             let (one, two) = (&worst.0, &other.0);
             let same = one.class == two.class;
+            // A caller of which nothing is known does not silence another.
+            if one.is_known() != two.is_known() {
+                return if one.is_known() { worst } else { other };
+            }
             if one.class < two.class || same && one.exposure.worse(two.exposure) == one.exposure {
                 worst
             } else {

@@ -4,6 +4,7 @@ use caulk_core::{Confidence, Fix, Scope, Severity, SiteRole};
 use caulk_python::program::{Growth, Guards, Holder, Kinds, LoopKind, Traits};
 use caulk_python::{GrowSite, Lines, Window};
 
+use crate::advice::advice;
 use crate::claims::Claim;
 use crate::context::Context;
 use crate::exposure::Pace;
@@ -110,6 +111,10 @@ fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
     let captured = kept.contents.function.map(|function| cx.defined(function));
     let function = cx.function(kept.growth.function);
     let severity = tempered(cx, kept, told.severity);
+    let gives_back = cx.analysis.gives_back(kept.case.object).and_then(|method| {
+        let owner = cx.text(kept.growth.container);
+        advice(&format!("Call `{owner}.{method}()` when the program is done with what is in it."))
+    });
     let diagnostic =
         cx.report_due_to(Cause::held(kept.holder), kept.growth.container, function, told.message);
     diagnostic.severity = severity;
@@ -118,7 +123,7 @@ fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
     diagnostic.chain = chain;
     diagnostic.sites.extend(more);
     diagnostic.sites.extend(captured);
-    diagnostic.fix = told.fix;
+    diagnostic.fix = gives_back.or(told.fix);
 }
 
 /// How harmful a container is that grows where that may be what it is for.

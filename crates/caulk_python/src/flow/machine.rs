@@ -16,7 +16,9 @@ mod frame;
 pub(crate) mod guards;
 mod imports;
 mod invoke;
+mod kept;
 mod loops;
+mod metaclass;
 mod narrowing;
 mod order;
 mod outside;
@@ -96,6 +98,8 @@ pub(crate) struct Machine<'p> {
     entries: FxHashMap<Symbol, Option<Entry>>,
     /// What classes are derived from.
     pub(crate) bases: FxHashMap<ClassId, Vec<Value>>,
+    /// The metaclasses of the project that classes name.
+    metaclasses: FxHashMap<ClassId, ClassId>,
     /// Calls that made generators, by what iterates over these.
     generators: FxHashMap<ObjectId, ActivationId>,
     /// Loops that go through all frames of a video.
@@ -138,6 +142,8 @@ pub(crate) struct Names {
     any: Symbol,
     /// What a decorator puts around a function.
     around: Symbol,
+    /// What an object of a library keeps.
+    kept: Symbol,
 }
 
 impl<'p> Machine<'p> {
@@ -157,6 +163,7 @@ impl<'p> Machine<'p> {
             next: symbols.intern("__next__"),
             any: symbols.intern("[]"),
             around: symbols.intern("<around>"),
+            kept: symbols.intern("<kept>"),
         };
         let bytes: usize = project.ids().map(|id| project.file(id).source.text().len()).sum();
         let mut machine = Self {
@@ -178,6 +185,7 @@ impl<'p> Machine<'p> {
             members: FxHashMap::default(),
             entries: FxHashMap::default(),
             bases: FxHashMap::default(),
+            metaclasses: FxHashMap::default(),
             generators: FxHashMap::default(),
             frame_loops: FxHashSet::default(),
             handed: FxHashSet::default(),

@@ -155,9 +155,14 @@ fn holders(heap: &Heap) -> (Holders, FxHashMap<ObjectId, Vec<ObjectId>>) {
             object.shape.is_container() || matches!(object.shape, Shape::Tuple | Shape::Iterator);
         let mut fields: Vec<(&Symbol, &Value)> = object.fields.iter().collect();
         fields.sort_unstable_by_key(|(name, _)| **name);
+        // An attribute of a library's object lives as long as whatever holds that.
+        let is_foreign = matches!(object.shape, Shape::Foreign(_));
         for (name, value) in fields {
             for inner in value.objects.iter() {
                 named.entry(inner).or_default().push((owner, *name));
+                if is_foreign {
+                    elements.entry(inner).or_default().push(owner);
+                }
             }
         }
         if is_container {

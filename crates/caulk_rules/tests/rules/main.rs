@@ -3,6 +3,7 @@
 mod caution;
 mod examine;
 mod fixes;
+mod kept;
 #[path = "../../../caulk_python/tests/mangle/mod.rs"]
 mod mangle;
 mod order;

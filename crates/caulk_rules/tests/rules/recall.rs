@@ -657,3 +657,75 @@ def main(net, rows, opt, steps):
 ";
     check_pair(text, "continue", "break", LeakClass::ThreadNeverEnds);
 }
+
+#[test]
+fn a_metaclass_that_remembers_every_object() {
+    let text = "\
+import torch
+
+class Meta(type):
+    def __init__(cls, name, bases, space):
+        super().__init__(name, bases, space)
+        cls.made = []
+
+    def __call__(cls, *given, **named):
+        one = super().__call__(*given, **named)
+        one.serial = len(cls.made)
+        MADE
+        return one
+
+class Stage(metaclass=Meta):
+    def __init__(self, n):
+        self.x = torch.randn(n, 64)
+        self.y = self.label(self.x)
+
+class Ring(Stage):
+    def label(self, x):
+        return (x.sum(1) > 0).long()
+
+def main(model, opt, rounds):
+    for number in range(rounds):
+        stage = Ring(6000)
+        for step in range(40):
+            opt.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(stage.x), stage.y)
+            loss.backward()
+            opt.step()
+";
+    let found = |made: &str| alarms(&text.replace("MADE", made));
+    let by_table = text.replace("cls.made = []", "cls.made = []\n        Meta.kinds[name.lower()] = cls");
+    let by_table = by_table.replace("class Meta(type):", "class Meta(type):\n    kinds = {}\n");
+    let by_table = by_table.replace("Ring(6000)", "Meta.kinds[\"ring\"](6000)");
+    assert_eq!(alarms(&by_table.replace("MADE", "cls.made.append(one)")), [LeakClass::GlobalAccumulation]);
+    assert_eq!(found("pass"), []);
+    assert_eq!(found("cls.made.append(one.serial)"), []);
+    assert_eq!(found("cls.made.append(one)"), [LeakClass::GlobalAccumulation]);
+}
+
+#[test]
+fn a_metaclass_that_makes_one_object_of_each_class() {
+    let text = "\
+import torch
+
+class Single(type):
+    made = {}
+
+    def __call__(cls, *given, **named):
+        if cls not in cls.made:
+            cls.made[cls] = super().__call__(*given, **named)
+        return cls.made[cls]
+
+class Bank(metaclass=Single):
+    def __init__(self):
+        self.rows = torch.zeros(1000, 64)
+
+def main(model, opt, loader):
+    for x, y in loader:
+        bank = Bank()
+        opt.zero_grad()
+        loss = (model(x) - bank.rows).square().mean()
+        loss.backward()
+        opt.step()
+";
+    assert_eq!(alarms(text), []);
+}

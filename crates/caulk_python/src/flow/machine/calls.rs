@@ -87,6 +87,12 @@ impl<'p> Machine<'p> {
                 }
             }
         }
+        if let Some((receiver, attribute)) = &receiver
+            && let Some(value) = self.call_of_type(f, receiver, attribute, &given, call)
+        {
+            followed = true;
+            found = found.join(&value);
+        }
         for object in callee.objects.iter() {
             if let Some(value) = self.call_object(f, object, &given, call, &callee) {
                 followed = true;
@@ -321,7 +327,10 @@ impl<'p> Machine<'p> {
             Shape::Method(function, receiver) => {
                 Some(self.call_function(f, function, Some(receiver), &given.positional, &given.named, call))
             }
-            Shape::Class(class) => Some(self.instantiate(f, class, given, call)),
+            Shape::Class(class) => match self.call_metaclass(f, class, object, given, call) {
+                Some(value) => Some(value),
+                None => Some(self.instantiate(f, class, given, call)),
+            },
             Shape::Instance(class) => {
                 let name = if self.is_module_class(class) { self.names.forward } else { self.names.call };
                 let member = self.class_member(class, name);

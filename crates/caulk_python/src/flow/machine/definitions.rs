@@ -73,6 +73,7 @@ impl<'p> Machine<'p> {
         self.class_body(f, class, &definition.body);
         let name = self.symbols.at(&definition.name.node_index, definition.name.as_str());
         self.set_name(f, name, Value::object(class));
+        self.begin_class(f, id, class, definition);
         // Registries learn of the class here.
         let register = self.symbols.intern("__init_subclass__");
         let hook = self.bases_of(id).into_iter().find_map(|base| self.class_member(base, register));

@@ -145,6 +145,7 @@ impl<'p> Machine<'p> {
         for object in receiver.objects.iter() {
             if let Shape::Foreign(class) = self.heap.shape(object) {
                 let class = self.symbols.name(class).to_owned();
+                self.keep(f, object, &class, attribute, given);
                 if !classes.contains(&class) {
                     classes.push(class);
                 }

@@ -39,6 +39,7 @@ impl<'p> Machine<'p> {
             Gives::Library => {
                 let symbol = self.symbols.intern(name);
                 let object = self.heap.object(Shape::Foreign(symbol), Some(located(f.file, call)), f.maker);
+                self.make_keeper(f, object, name, call);
                 Value::object(object).or(Kinds::LIBRARY)
             }
             Gives::Namespace => {
