@@ -144,6 +144,8 @@ pub(crate) struct Names {
     around: Symbol,
     /// What an object of a library keeps.
     kept: Symbol,
+    /// The objects of a class that has a metaclass.
+    made: Symbol,
 }
 
 impl<'p> Machine<'p> {
@@ -164,6 +166,7 @@ impl<'p> Machine<'p> {
             any: symbols.intern("[]"),
             around: symbols.intern("<around>"),
             kept: symbols.intern("<kept>"),
+            made: symbols.intern("<made>"),
         };
         let bytes: usize = project.ids().map(|id| project.file(id).source.text().len()).sum();
         let mut machine = Self {

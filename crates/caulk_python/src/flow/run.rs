@@ -112,7 +112,7 @@ impl Run {
             })
             .collect();
         let modules = machine.models();
-        let (holders, containers) = holders(&machine.heap);
+        let (holders, containers) = holders(&machine.heap, machine.kept_name());
         Self {
             symbols: machine.symbols,
             heap: machine.heap.complete(),
@@ -146,7 +146,7 @@ impl Run {
 type Holders = FxHashMap<ObjectId, Vec<(ObjectId, Symbol)>>;
 
 /// Turns "holds" around.
-fn holders(heap: &Heap) -> (Holders, FxHashMap<ObjectId, Vec<ObjectId>>) {
+fn holders(heap: &Heap, kept: Symbol) -> (Holders, FxHashMap<ObjectId, Vec<ObjectId>>) {
     let mut named = Holders::default();
     let mut elements: FxHashMap<ObjectId, Vec<ObjectId>> = FxHashMap::default();
     for owner in heap.ids() {
@@ -155,12 +155,11 @@ fn holders(heap: &Heap) -> (Holders, FxHashMap<ObjectId, Vec<ObjectId>>) {
             object.shape.is_container() || matches!(object.shape, Shape::Tuple | Shape::Iterator);
         let mut fields: Vec<(&Symbol, &Value)> = object.fields.iter().collect();
         fields.sort_unstable_by_key(|(name, _)| **name);
-        // An attribute of a library's object lives as long as whatever holds that.
-        let is_foreign = matches!(object.shape, Shape::Foreign(_));
         for (name, value) in fields {
             for inner in value.objects.iter() {
                 named.entry(inner).or_default().push((owner, *name));
-                if is_foreign {
+                // It is a part of an object of a library, which has a holder of its own.
+                if *name == kept {
                     elements.entry(inner).or_default().push(owner);
                 }
             }

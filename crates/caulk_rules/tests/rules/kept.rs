@@ -80,6 +80,38 @@ def main(encoder, optimizer, loader, epochs):
 }
 
 #[test]
+fn an_index_that_an_object_makes_when_it_is_first_asked_for() {
+    let text = "\
+import faiss
+import torch
+
+class Search:
+    def __init__(self):
+        self.index = None
+
+    def add(self, rows):
+        if self.index is None:
+            self.index = faiss.IndexFlatIP(64)
+        self.index.add(rows)
+
+def main(encoder, optimizer, loader, epochs):
+    OUTSIDE
+    for epoch in range(epochs):
+        INSIDE
+        for x, y in loader:
+            optimizer.zero_grad()
+            z = encoder(x)
+            loss = (z - y).square().mean()
+            loss.backward()
+            optimizer.step()
+        search.add(z.detach())
+";
+    let text = |outside: &str, inside: &str| text.replace("OUTSIDE", outside).replace("INSIDE", inside);
+    assert_eq!(alarms(&text("pass", "search = Search()")), []);
+    assert_eq!(alarms(&text("search = Search()", "pass")), [LeakClass::UnboundedHistory]);
+}
+
+#[test]
 fn a_pickler_that_remembers_what_it_wrote() {
     let text = "\
 import pickle

@@ -88,7 +88,7 @@ impl<'p> Machine<'p> {
             }
         }
         if let Some((receiver, attribute)) = &receiver
-            && let Some(value) = self.call_of_type(f, receiver, attribute, &given, call)
+            && let Some(value) = self.call_of_type(receiver, attribute)
         {
             followed = true;
             found = found.join(&value);
@@ -327,10 +327,11 @@ impl<'p> Machine<'p> {
             Shape::Method(function, receiver) => {
                 Some(self.call_function(f, function, Some(receiver), &given.positional, &given.named, call))
             }
-            Shape::Class(class) => match self.call_metaclass(f, class, object, given, call) {
-                Some(value) => Some(value),
-                None => Some(self.instantiate(f, class, given, call)),
-            },
+            Shape::Class(class) => {
+                let made = self.instantiate(f, class, given, call);
+                self.call_metaclass(f, class, object, made, given, call);
+                Some(made)
+            }
             Shape::Instance(class) => {
                 let name = if self.is_module_class(class) { self.names.forward } else { self.names.call };
                 let member = self.class_member(class, name);

@@ -10,13 +10,20 @@ use crate::flow::machine::calls::Given;
 use crate::flow::machine::entry::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::located;
+use crate::flow::symbols::Symbol;
 use crate::flow::value::Value;
 use crate::library::Keeper;
 
 impl Machine<'_> {
+    /// Under this name an object holds its list.
+    pub(crate) fn kept_name(&self) -> Symbol {
+        self.names.kept
+    }
+
     /// Gives an object of a library its list, if its class has one.
     pub(super) fn make_keeper(&mut self, f: &mut Frame, object: ObjectId, name: &str, call: &ast::ExprCall) {
         if Keeper::made_by(name).is_some() {
+            f.event(What::Birth(object), located(f.file, call));
             let kept = self.container(f, Shape::List, call);
             self.heap.set_field(object, self.names.kept, Value::object(kept));
         }

@@ -5,7 +5,7 @@
 //! object, else it is never collected.
 
 use caulk_core::Severity;
-use caulk_python::program::{CallFact, Kinds, ObjectId, Root, Shape, Value};
+use caulk_python::program::{CallFact, Guards, Kinds, ObjectId, Root, Shape, Value};
 
 use crate::advice::advice;
 use crate::context::Context;
@@ -22,6 +22,9 @@ pub(super) fn check(cx: &mut Context<'_>) {
         if let Some((kept, exposure)) = kept_object(cx, &call) {
             found.push(call.at);
             report(cx, &call, kept, exposure);
+        } else if let Some(exposure) = piled_arguments(cx, &call) {
+            found.push(call.at);
+            report_arguments(cx, &call, exposure);
         }
     }
 }
@@ -46,6 +49,41 @@ fn kept_object(cx: &Context<'_>, call: &CallFact) -> Option<(ObjectId, Exposure)
     let births = same.flat_map(|(object, _)| cx.analysis.births(object)).collect::<Vec<_>>();
     let exposures = births.iter().filter_map(|chain| Exposure::around(cx.analysis, chain));
     Some((kept, exposures.reduce(Exposure::worse)?))
+}
+
+/// How often a finalizer of an object that stays is given another tensor, array or model: `weakref.finalize(net, done, x)`.
+fn piled_arguments(cx: &Context<'_>, call: &CallFact) -> Option<Exposure> {
+    if cx.analysis.name(call.name) != "weakref.finalize" || call.guards.has(Guards::ONCE) {
+        return None;
+    }
+    let mut positional = call.given.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value);
+    let (owner, _callback) = (positional.next()?, positional.next()?);
+    let named = call.given.iter().filter(|(name, _)| name.is_some()).map(|(_, value)| value);
+    if !positional.chain(named).any(|value| cx.analysis.contents(value).heavy.is_some()) {
+        return None;
+    }
+    let duration = cx.analysis.piling(call, std::iter::empty());
+    let exposure = Exposure::outside(cx.analysis, &duration)?;
+    let mut owners = owner.objects.iter().peekable();
+    // Of an owner that nobody knows it is not known that it stays.
+    let stays = owners.peek().is_some() && owners.all(|one| !cx.analysis.made_in(one, exposure.through));
+    let model = owner.objects.is_empty() && owner.only(Kinds::MODULE);
+    (stays || model && !cx.analysis.makes_models(exposure.through)).then_some(exposure)
+}
+
+fn report_arguments(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
+    let message = format!(
+        "the finalizer of an object that stays is given more {}: its arguments live as long as the object",
+        exposure.pace.words()
+    );
+    let function = cx.function(call.function).to_owned();
+    let chain: Vec<_> = cx.through(exposure).into_iter().collect();
+    let diagnostic = cx.report(call.at, &function, message);
+    diagnostic.severity = Severity::Warning;
+    diagnostic.chain = chain;
+    diagnostic.fix = advice(
+        "Register it on the object whose end is meant, with arguments that are small, or call `detach()` on it.",
+    );
 }
 
 /// Objects that a callback, or an argument for it, refers to directly.
