@@ -239,6 +239,12 @@ fn silence_is_explained() {
     say("a.py:1", &[]).code(0).prints("for batch in loader]\n  ");
     place.write("b.py", "LATEST = {}\n\nfor name, x in loader:\n    LATEST[name] = model(x)\n");
     say("b.py:4", &[]).code(0).prints("keys that the next pass brings again");
+    place.write("lib/bank.py", "ROWS = []\n\ndef keep(x):\n    ROWS.append(x)\n");
+    let train = "from lib.bank import keep\n\ndef main(loader):\n    for x in loader:\n        loss = model(x).sum()\n        \
+                 loss.backward()\n        keep(loss)\n";
+    place.write("train.py", train);
+    say("lib/bank.py:4", &[]).code(0).prints("is reported as `graph-kept-in-container`");
+    say("lib/bank.py:4", &["lib", "nowhere"]).code(2).says("no file or folder `nowhere`");
     say("a.py:99", &[]).code(2).says("`a.py` has no line 99");
     say("a.py", &[]).code(2).says("write for example train.py:84");
     place.write("a.py", &LEAKY.replace("@cache\n", "@cache  # caulk: ignore\n"));

@@ -9,6 +9,11 @@ use caulk_source::absolute;
 use super::Project;
 use super::spot::Spot;
 
+/// Is the file of a line a part of the project?
+pub(crate) fn knows(project: &Project, directory: &Utf8Path, spot: &Spot) -> bool {
+    project.documents.contains_key(&project.names.internal(&absolute(directory, &spot.file)))
+}
+
 /// What is known of a line, for people.
 ///
 /// # Errors
@@ -51,7 +56,9 @@ pub(crate) fn explain(project: &Project, directory: &Utf8Path, spot: &Spot) -> a
     }
     said.extend(caulk_rules::silence(&analysis, file.as_str(), line));
     if said.len() == 1 {
-        said.push("nothing is stored here that could outlive a step".to_owned());
+        let nothing =
+            "nothing that is followed grows here: no container of the project, no tensor with its graph";
+        said.push(nothing.to_owned());
     }
     Ok(said)
 }

@@ -14,6 +14,7 @@ Examples:
   caulk check --fix                 apply fixes that cannot change what the program does
   caulk check --unsafe-fixes --diff look at all other fixes
   caulk check --explain-silence train.py:84    why nothing is reported there
+  caulk check --explain-silence lib/bank.py:9 src    the same in a check of that folder
   caulk check --with 20261121-101500-train     what a run of `caulk run` saw comes first
   caulk check --output-format github    in continuous integration
   caulk check - --stdin-filename train.py < train.py    in an editor
@@ -73,8 +74,8 @@ pub(crate) struct CheckArgs {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Say why a line is not reported; for a notebook `FILE:CELL:LINE`
-    #[arg(long, value_name = "FILE:LINE", conflicts_with_all = ["paths", "statistics", "format"])]
+    /// Say why a check of PATH does not report a line; for a notebook `FILE:CELL:LINE`
+    #[arg(long, value_name = "FILE:LINE", conflicts_with_all = ["statistics", "format"])]
     pub(crate) explain_silence: Option<Spot>,
 
     /// Rank findings by what a recorded run saw: a folder, a name, or a part of a name

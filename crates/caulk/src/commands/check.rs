@@ -69,11 +69,17 @@ fn watch(args: &CheckArgs, directory: &Utf8Path) -> anyhow::Result<i32> {
     }
 }
 
-/// Says what is known of one line.
+/// Says what is known of one line, in what would be checked; of a file that is no part of it, in the file's own project.
 fn explain(args: &CheckArgs, directory: &Utf8Path, spot: &Spot) -> anyhow::Result<i32> {
-    let paths = std::slice::from_ref(&spot.file);
+    let look = |paths: &[Utf8PathBuf]| targets(directory, paths, &args.rules, &args.files, &Buffers::new());
+    let mut projects = look(&args.paths)?;
+    projects.retain(|project| silence::knows(project, directory, spot));
+    if projects.is_empty() {
+        projects = look(std::slice::from_ref(&spot.file))?;
+    }
+    projects.truncate(1);
     let mut out = String::new();
-    for project in targets(directory, paths, &args.rules, &args.files, &Buffers::new())? {
+    for project in projects {
         let said = silence::explain(&project, directory, spot)?;
         let said: Vec<String> = said.iter().map(|line| no_command(&written_out(line)).into_owned()).collect();
         out.push_str(&said.join("\n  "));

@@ -37,12 +37,6 @@ impl Analysis {
         }
         reasons.sort();
         reasons.dedup();
-        if reasons.is_empty() {
-            reasons.push(
-                "nothing that is followed grows here: no container of the project, no tensor with its graph"
-                    .to_owned(),
-            );
-        }
         reasons
     }
 

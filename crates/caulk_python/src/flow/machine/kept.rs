@@ -45,7 +45,7 @@ impl Machine<'_> {
         let (method, owner) = (attribute.attr.as_str(), &*attribute.value);
         for list in kept.objects.iter() {
             if keeper.keeps(method) {
-                let value = given.all().fold(Value::NOTHING, |all, value| all.join(value));
+                let value = given.all().fold(Value::NOTHING, Value::join);
                 self.grow(f, list, Growth::Append, Entry { value, key: Value::NOTHING, stored: None }, owner);
             } else if keeper.gives_back(method) {
                 f.event(What::Release { object: list, how: Release::Clear }, located(f.file, owner));
