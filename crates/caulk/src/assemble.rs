@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::NoteCode;
 use caulk_core::{Comparison, Finding, HeapTotal, LineUse, Note, Recording, RunInfo, StackUse};
 use caulk_diagnose::Sources;
-use caulk_report::{Details, Excerpts, Report};
+use caulk_report::{Details, Excerpts, ProfileHead, Report};
 use jiff::Timestamp;
 
 use crate::recorder::Recorded;
@@ -17,6 +17,8 @@ use crate::{lives, summary};
 
 /// Longest file that is shown line by line.
 const MOST_LINES: u32 = 20_000;
+/// The error if a profile is wanted and there is none.
+const NO_HEAP: &str = "the heap of this run was not sampled\nhint: `caulk run` samples the heap of CPython on glibc, without `--no-heap` and `--no-agent`";
 /// Lines of the heap whose source a page may show.
 const MOST_ROWS: usize = 200;
 
@@ -211,6 +213,26 @@ pub(crate) fn comparison(
 pub(crate) fn stacks(folder: &Utf8Path) -> anyhow::Result<Vec<StackUse>> {
     let recording = caulk_record::read(folder)?;
     Ok(caulk_diagnose::stacks(&recording, &Disk::new(&recording.info.target.directory)))
+}
+
+/// The same as a pprof profile.
+///
+/// # Errors
+/// If there is no recording, or no sample of a heap in it.
+pub(crate) fn profile(folder: &Utf8Path) -> anyhow::Result<Vec<u8>> {
+    let recording = caulk_record::read(folder)?;
+    let stacks = caulk_diagnose::stacks(&recording, &Disk::new(&recording.info.target.directory));
+    anyhow::ensure!(!stacks.is_empty(), NO_HEAP);
+    let info = &recording.info;
+    let started = info.started.parse::<jiff::Zoned>().ok().map(|started| started.timestamp().as_nanosecond());
+    let head = ProfileHead {
+        run: &info.id,
+        caulk: &info.caulk,
+        started_ns: started.and_then(|started| started.try_into().ok()).unwrap_or_default(),
+        duration_ns: info.end_ns.map_or(0, |end| end.saturating_sub(info.start_ns)).cast_signed(),
+        interval: caulk_diagnose::totals(&recording).first().map_or(0, |total| total.interval),
+    };
+    Ok(caulk_report::pprof(&stacks, head)?)
 }
 
 /// Whether the supervisor of an unfinished recording is still at work.

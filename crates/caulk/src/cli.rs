@@ -25,7 +25,7 @@ pub(crate) use self::check::{CheckArgs, FileArgs, RuleArgs, RulePageArgs, RulesA
 pub(crate) use self::clean::CleanArgs;
 pub(crate) use self::diff::{DiffArgs, DiffFormat};
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::format::{Format, ReportFormat};
+pub(crate) use self::format::{Format, ReportFormat, RunFormat};
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::heal::{HealArgs, HealFormat};
 pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision, Progress as PlanProgress};
@@ -92,6 +92,7 @@ Examples:
   caulk report --html leak.html --no-source   the same without a line of your code
   caulk report --from 2 --to 8          what has changed between the beginnings of two epochs
 
+  caulk report --format pprof -o heap.pb.gz   the heap by stack, for `go tool pprof heap.pb.gz`
 It also works on a run that is still going on, and on one whose supervisor was killed.";
 
 /// Everything that can be said to `caulk`.
@@ -147,7 +148,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// Format of the report that --report writes
+    /// Format of the report that --report writes; with `pprof`, the heap profile is written and the report shown
     #[arg(
         long,
         value_enum,
@@ -156,7 +157,7 @@ pub(crate) struct RunArgs {
         alias = "output-format",
         requires = "report"
     )]
-    pub(crate) format: ReportFormat,
+    pub(crate) format: RunFormat,
 
     /// Write the report as JSON to this file, however the command ends
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
@@ -306,7 +307,7 @@ pub(crate) struct ReportArgs {
 
     /// Format of the report; --lines, --from and --to have `text` and `json` alone
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", alias = "output-format")]
-    pub(crate) format: ReportFormat,
+    pub(crate) format: RunFormat,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -153,9 +153,9 @@ fn harmless(text: &str) -> String {
 ///
 /// # Errors
 /// What the system says, except that a reader who has seen enough is no error.
-pub(crate) fn data(text: &str) -> io::Result<()> {
+pub(crate) fn data(content: impl AsRef<[u8]>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(content.as_ref()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
@@ -178,7 +178,7 @@ pub(crate) fn redraw(page: &str) -> io::Result<()> {
     let room = if rows == 0 { usize::MAX } else { rows - 1 };
     let shown: Vec<&str> = page.lines().take(room).collect();
     // Line by line, and only then what is left of the old page: it does not flicker.
-    data(&format!("\x1b[H{}\x1b[K\n\x1b[J", shown.join("\x1b[K\n")))
+    data(format!("\x1b[H{}\x1b[K\n\x1b[J", shown.join("\x1b[K\n")))
 }
 
 /// How to write a report to standard output.

@@ -172,6 +172,39 @@ fn the_reports_on_all_recordings_are_as_they_were() {
     assert!(failed.is_empty(), "other reports than before, {} of {}: {failed:?}", failed.len(), kept.len());
 }
 
+/// The part of a pprof profile from which its sums follow.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Profile {
+    #[prost(message, repeated, tag = "2")]
+    sample: Vec<Sample>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Sample {
+    #[prost(uint64, repeated, tag = "1")]
+    location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    value: Vec<i64>,
+}
+
+#[test]
+fn a_profile_has_all_live_bytes_of_its_recording() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let folder = unpack(place.path(), "list_in_loop");
+    let packed = assemble::profile(&folder).expect("a profile");
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed.as_slice()), &mut bytes)
+        .expect("gzip");
+    let profile = <Profile as prost::Message>::decode(bytes.as_slice()).expect("a profile");
+    let sum: i64 = profile.sample.iter().map(|sample| sample.value[0]).sum();
+    let recording = caulk_record::read(&folder).expect("a recording");
+    let live: f64 = caulk_diagnose::totals(&recording).iter().map(|total| total.live.bytes).sum();
+    assert!(live > 1e6, "the recording has a heap: {live}");
+    // Each sample is rounded to whole bytes.
+    assert!((sum as f64 - live).abs() <= profile.sample.len() as f64, "{sum} of {live}");
+    assert!(profile.sample.iter().any(|sample| sample.location_id.len() > 1));
+}
+
 #[test]
 fn a_recording_of_a_later_version_is_refused() {
     let place = tempfile::tempdir().expect("a temporary folder");

@@ -56,6 +56,17 @@ fn a_report_can_go_to_a_file() {
 }
 
 #[test]
+fn without_samples_of_the_heap_there_is_no_profile() {
+    let place = two_runs();
+    let ended = place.caulk(&["report", "--format", "pprof", "--output", "heap.pb.gz"]).code(125);
+    ended.says("error: the heap of this run was not sampled").says("hint: ");
+    assert!(!place.path("heap.pb.gz").exists());
+    // A run whose profile cannot be written ends as its command did.
+    let args = ["run", "--report", "heap.pb.gz", "--format", "pprof", "sh", "-c", "exit 3"];
+    place.caulk(&args).code(3).says("warning: ").says("was not sampled");
+}
+
+#[test]
 fn every_format_of_a_check_is_one_of_a_run() {
     let place = Place::new();
     let formats = [

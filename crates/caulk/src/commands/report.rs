@@ -1,11 +1,13 @@
 //! `caulk report`: explain a recorded run again.
 
-use anyhow::Context;
+use std::io::IsTerminal as _;
+
+use anyhow::{Context, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_report::TextOptions;
 
 use crate::assemble::ByLine;
-use crate::cli::{Format, ReportArgs, ReportFormat};
+use crate::cli::{Format, ReportArgs, ReportFormat, RunFormat};
 use crate::places::Places;
 use crate::printer::{self, Printer};
 use crate::{assemble, exit, files, lives};
@@ -32,21 +34,25 @@ pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
     let life = folder.as_deref().unwrap_or(&run);
     let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
     let options = TextOptions { full: args.full, ..options };
-    let text = if let Some(file) = &args.lines {
+    let content = if let Some(file) = &args.lines {
         by_line(
             life,
             Some(file.as_str()).filter(|file| !file.is_empty()),
             args.format.of_figures()?,
             &options,
         )?
+        .into_bytes()
     } else if args.from.is_some() || args.to.is_some() {
-        compared(life, args, &options)?
+        compared(life, args, &options)?.into_bytes()
     } else {
-        whole(&run, folder.as_deref(), args.format, &options)?
+        match args.format {
+            RunFormat::Report(format) => whole(&run, folder.as_deref(), format, &options)?.into_bytes(),
+            RunFormat::Pprof => profile(life, args.output.is_some())?,
+        }
     };
     match &args.output {
-        Some(path) => files::write(path, &text)?,
-        None => printer::data(&text).context("failed to write to standard output")?,
+        Some(path) => files::write(path, &content)?,
+        None => printer::data(&content).context("failed to write to standard output")?,
     }
     Ok(exit::SUCCESS)
 }
@@ -56,7 +62,9 @@ fn life(run: &Utf8Path, args: &ReportArgs, printer: Printer) -> anyhow::Result<O
     if let Some(number) = args.life {
         return lives::wanted(run, number).map(Some);
     }
-    let one = args.flame.is_some() || args.lines.is_some() || args.from.is_some() || args.to.is_some();
+    let moments = args.from.is_some() || args.to.is_some();
+    let profile = args.format == RunFormat::Pprof;
+    let one = args.flame.is_some() || args.lines.is_some() || moments || profile;
     let count = lives::count(run);
     if !one || count == 1 {
         return Ok(None);
@@ -78,6 +86,15 @@ fn whole(
     Ok(caulk_report::run_in(&report, format.into(), options))
 }
 
+/// The heap by stack, as a profile.
+fn profile(folder: &Utf8Path, into_file: bool) -> anyhow::Result<Vec<u8>> {
+    ensure!(
+        into_file || !std::io::stdout().is_terminal(),
+        "a profile is binary, and standard output is a terminal\nhint: name a file: `--output heap.pb.gz`"
+    );
+    assemble::profile(folder)
+}
+
 /// What has changed between two moments.
 fn compared(folder: &Utf8Path, args: &ReportArgs, options: &TextOptions) -> anyhow::Result<String> {
     let (comparisons, excerpts) = assemble::comparison(folder, args.from, args.to)?;
@@ -92,7 +109,7 @@ fn flame(folder: &Utf8Path, name: &str, file: &Utf8Path) -> anyhow::Result<i32> 
     let standard = Utf8PathBuf::from(format!("{name}.flame.html"));
     let file = if file.as_str().is_empty() { &standard } else { file };
     files::write(file, caulk_report::flame_html(&assemble::stacks(folder)?, name))?;
-    printer::data(&format!("{file}\n")).context("failed to write to standard output")?;
+    printer::data(format!("{file}\n")).context("failed to write to standard output")?;
     Ok(exit::SUCCESS)
 }
 
@@ -119,7 +136,7 @@ fn html(
         }
     };
     files::write(file, page)?;
-    printer::data(&format!("{file}\n")).context("failed to write to standard output")?;
+    printer::data(format!("{file}\n")).context("failed to write to standard output")?;
     Ok(exit::SUCCESS)
 }
 

@@ -9,12 +9,12 @@ use caulk_supervise::Outcome;
 
 use super::live::live;
 use super::{KEPT_REPORT, guarded, recording};
-use crate::cli::{PERIOD, RunArgs};
+use crate::cli::{PERIOD, RunArgs, RunFormat};
 use crate::plan::{self, Document};
 use crate::printer::{self, Printer};
 use crate::recorder::Recorded;
 use crate::settings::Boundary;
-use crate::{assemble, exit, files, target};
+use crate::{assemble, exit, files, lives, target};
 
 /// Runs the command; the result is the exit code to end with.
 ///
@@ -113,9 +113,9 @@ fn deliver(
         // Lists can do without; a recording that cannot be written was warned of already.
         let _ = caulk_record::write_file(&folder.join(KEPT_REPORT), json.as_bytes());
     }
-    let mut results = Vec::new();
+    let mut results: Vec<anyhow::Result<()>> = Vec::new();
     if let Some(path) = &args.report_json {
-        results.push(files::write(path, &json));
+        results.push(files::write(path, &json).map_err(Into::into));
     }
     let text = |options| caulk_report::text(report, &TextOptions { full: args.full, ..options });
     let written = |options| {
@@ -123,12 +123,24 @@ fn deliver(
         caulk_report::run_in(report, args.format.into(), &options)
     };
     let show = || printer.say(&text(printer.options()));
-    match &args.report {
-        Some(path) => {
-            let result = files::write(path, written(printer::file_options()));
-            results.push(result.inspect_err(|_| show()));
+    match (&args.report, args.format) {
+        (Some(path), RunFormat::Report(format)) => {
+            let options = TextOptions { full: args.full, ..printer::file_options() };
+            let result = files::write(path, caulk_report::run_in(report, format.into(), &options));
+            results.push(result.map_err(Into::into).inspect_err(|_| show()));
         }
-        None => show(),
+        (Some(path), RunFormat::Pprof) => {
+            show();
+            results.push(profile(folder, path));
+        }
+        (None, _) => show(),
     }
     results.into_iter().collect::<Result<(), _>>().context("a report is missing")
+}
+
+/// Writes the heap profile of the life by which the report judges memory.
+fn profile(folder: Option<&Utf8Path>, path: &Utf8Path) -> anyhow::Result<()> {
+    let folder = folder.context("a profile is made from a recording, and this run has none")?;
+    let life = lives::folder(folder, assemble::judged_life(folder)?);
+    Ok(files::write(path, assemble::profile(&life)?)?)
 }

@@ -33,7 +33,7 @@ struct Run {
 /// A wrong checklist, no such run, what keeps the command from starting, and results that cannot be written.
 pub(crate) fn run(args: &VerifyArgs, printer: Printer) -> anyhow::Result<i32> {
     if args.print_checklist {
-        printer::data(&Checklist::usual()).context("failed to write to standard output")?;
+        printer::data(Checklist::usual()).context("failed to write to standard output")?;
         return Ok(exit::SUCCESS);
     }
     let checklist = checklist(args.checklist.as_deref())?;
