@@ -14,6 +14,7 @@ mod top;
 mod verify;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -56,6 +57,7 @@ Examples:
   caulk run -- ./train.sh                        any command; Python started below it is looked into
   caulk run --budget 50GB -- python train.py     forecast when 50 GB are reached
   caulk run --apply safe.yaml -- python train.py loaders no larger than `caulk plan` says
+  caulk run --metrics 127.0.0.1:9464 -- python train.py      for Prometheus, while it runs
   caulk run --fail-on-leak --report-json leak.json -- pytest tests/train    in CI
 
 Below a budget, whatever leaks:
@@ -90,9 +92,9 @@ Examples:
   caulk report --flame heap.html        the same by stack, as a picture for a browser
   caulk report --html leak.html         everything on one page for a browser, to send or to keep
   caulk report --html leak.html --no-source   the same without a line of your code
+  caulk report --format pprof -o heap.pb.gz   the heap by stack, for `go tool pprof heap.pb.gz`
   caulk report --from 2 --to 8          what has changed between the beginnings of two epochs
 
-  caulk report --format pprof -o heap.pb.gz   the heap by stack, for `go tool pprof heap.pb.gz`
 It also works on a run that is still going on, and on one whose supervisor was killed.";
 
 /// Everything that can be said to `caulk`.
@@ -206,6 +208,19 @@ pub(crate) struct RunArgs {
     /// Print neither report nor notes on standard error; warnings and errors stay
     #[arg(short, long)]
     pub(crate) quiet: bool,
+
+    /// Serve the last samples for Prometheus at this address, while the command runs: 127.0.0.1:9464, port 0 for a free one
+    ///
+    /// `http://ADDRESS/metrics` has memory of each process, of all together and of GPUs, limits, epochs and steps, in the text
+    /// format of Prometheus. Names are those of OpenTelemetry: `process_memory_usage_bytes`, `hw_gpu_memory_usage_bytes`.
+    /// Others begin with `caulk_`. A request is answered from the supervisor's last sample and does not reach the program. If the
+    /// port is in use, the command is not started.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    /// Let --metrics take an address that other machines can reach: anybody who reaches it can read the figures
+    #[arg(long, requires = "metrics")]
+    pub(crate) metrics_public: bool,
 
     #[command(flatten)]
     pub(crate) alarms: AlarmArgs,

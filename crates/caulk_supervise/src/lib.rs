@@ -4,7 +4,8 @@
 //! session), tells a [`Sink`] what it sees until the command ends, and says how that was. It writes no file but the
 //! socket, which it removes; what is kept of a run, and where, is the sink's affair.
 //!
-//! One thread, one poll loop, no helper threads: a supervisor killed at any point leaves the program unharmed.
+//! One thread, one poll loop: a supervisor killed at any point leaves the program unharmed. Threads beside it ask the driver of
+//! GPUs and answer requests for metrics; they touch no process of the program.
 
 mod approach;
 mod board;
@@ -19,6 +20,7 @@ mod hard;
 mod heaps;
 mod held;
 mod launch;
+mod metrics;
 mod options;
 mod package;
 mod proc;
@@ -45,6 +47,7 @@ pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BA
 pub use guard::Checkpoints;
 pub use hard::{HardLimit, Means, NoHardLimit};
 pub use held::HeldSignals;
+pub use metrics::{Bound, Exporter};
 pub use options::{GpuBudget, Guarding, Options, Progress, Restarts, Streams};
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 pub use sink::{Cut, Guarded, Outcome, RunStart, Sink};
@@ -77,5 +80,11 @@ pub fn as_found(command: &mut std::process::Command) {
 /// # Errors
 /// [`LaunchError`] if the command could not be started. Whatever fails later is a note: the command goes on.
 pub fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, LaunchError> {
-    supervisor::run(options, sink)
+    match &options.metrics {
+        Some(exporter) => {
+            let mut tee = metrics::Tee::new(sink, exporter.clone(), options.budget);
+            supervisor::run(options, &mut tee)
+        }
+        None => supervisor::run(options, sink),
+    }
 }

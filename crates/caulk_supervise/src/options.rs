@@ -7,6 +7,7 @@ use camino::Utf8PathBuf;
 
 use crate::guard::Checkpoints;
 use crate::hard::HardLimit;
+use crate::metrics::Exporter;
 
 /// Whether lines on standard error say how the run is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct Options {
     pub progress: Progress,
     /// Memory that the user grants, in bytes: a limit for forecasts, not enforced.
     pub budget: Option<u64>,
+    /// Serves the last samples over HTTP.
+    pub metrics: Option<Exporter>,
     /// Ends the program after so many whole epochs of the training process.
     pub epochs: Option<u64>,
     /// Ends the program after this time.
@@ -75,6 +78,7 @@ impl Options {
             streams: None,
             progress: Progress::Auto,
             budget: None,
+            metrics: None,
             epochs: None,
             time_limit: None,
             guard: None,

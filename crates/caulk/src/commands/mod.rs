@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod guarded;
 pub(crate) mod heal;
 pub(crate) mod live;
+mod metrics;
 pub(crate) mod plan;
 pub(crate) mod recording;
 pub(crate) mod report;

@@ -8,7 +8,7 @@ use caulk_report::{Report, TextOptions};
 use caulk_supervise::Outcome;
 
 use super::live::live;
-use super::{KEPT_REPORT, guarded, recording};
+use super::{KEPT_REPORT, guarded, metrics, recording};
 use crate::cli::{PERIOD, RunArgs, RunFormat};
 use crate::plan::{self, Document};
 use crate::printer::{self, Printer};
@@ -31,8 +31,17 @@ pub(crate) fn run(args: &RunArgs, printer: Printer) -> anyhow::Result<i32> {
     if plan.as_ref().is_some_and(|plan| plan.setting().is_empty()) {
         printer.note("the plan sets nothing of a loader: the program runs as it is");
     }
-    let options = options(args, plan.as_ref());
+    let mut options = options(args, plan.as_ref());
+    // Taken before anything is recorded or started.
+    let metrics = args.metrics.map(|address| metrics::bind(address, args.metrics_public)).transpose()?;
     let recorder = recording::begin(args, printer)?;
+    options.metrics = match metrics.map(|bound| metrics::serve(bound, recorder.id(), printer)).transpose() {
+        Ok(exporter) => exporter,
+        Err(error) => {
+            recorder.discard();
+            return Err(error);
+        }
+    };
     let (lives, outcome) = if args.guard.guard {
         guarded::run(args, options, recorder, printer)?
     } else {
@@ -118,10 +127,6 @@ fn deliver(
         results.push(files::write(path, &json).map_err(Into::into));
     }
     let text = |options| caulk_report::text(report, &TextOptions { full: args.full, ..options });
-    let written = |options| {
-        let options = TextOptions { full: args.full, ..options };
-        caulk_report::run_in(report, args.format.into(), &options)
-    };
     let show = || printer.say(&text(printer.options()));
     match (&args.report, args.format) {
         (Some(path), RunFormat::Report(format)) => {
