@@ -1,7 +1,10 @@
 //! The page as a whole: small whatever goes into it, and nothing in it is loaded, run or taken for markup.
 
 use caulk_core::{GpuSample, GpuUse, Recording, RunInfo, Sample, Sampled};
-use caulk_html::{Excerpt, FindingCard, LineRow, MOST_BYTES, Mood, PageAnswer, PageInput, Row, SourceLine};
+use caulk_html::{
+    Cell, Excerpt, FindingCard, LineRow, MOST_BYTES, Measured, Mood, PageAnswer, PageInput, Paper, PaperPart,
+    PaperSection, Row, SideRow, SourceLine, Trace,
+};
 
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\u{202e}\"'&";
 
@@ -126,4 +129,46 @@ fn an_empty_recording_has_a_page_too() {
     let page = caulk_html::html(&input(&recording, "", 0));
     assert!(page.contains("The heap of this run was not sampled."));
     assert!(!page.contains("NaN") && !page.contains("inf%"));
+}
+
+fn paper(text: &str, many: usize) -> Paper {
+    let cell = || Cell::new(text).with(Mood::Bad).over(vec![text.into(); many]);
+    let side = || Some(Measured { median: 2.0, interval: Some([1.0, 3.0]), text: text.into() });
+    let sides =
+        || SideRow { label: text.into(), sides: [side(), None], change: text.into(), mood: Mood::Bad };
+    let trace = || Trace { name: text.into(), readings: (0..many * 100).map(|at| at as f64).collect() };
+    let part = |part| PaperSection { id: "part", title: "Part".into(), parts: vec![part] };
+    Paper {
+        title: text.into(),
+        command: text.into(),
+        answer: PageAnswer { mood: Mood::Bad, brief: text.into(), ..PageAnswer::default() },
+        figures: Vec::new(),
+        about: vec![Row::new(text, text)],
+        sections: vec![
+            part(PaperPart::Text(text.into())),
+            part(PaperPart::Table("checks", &["check", "result"], vec![vec![cell(), cell()]; many])),
+            part(PaperPart::Findings(vec![
+                FindingCard { message: text.into(), ..FindingCard::default() };
+                many
+            ])),
+            part(PaperPart::Sides([text.into(), text.into()], (0..many).map(|_| sides()).collect())),
+            part(PaperPart::Traces(text.into(), (0..many).map(|_| trace()).collect())),
+            part(PaperPart::Patch(
+                format!("--- {text}\n+++ {text}\n@@ -1 +1 @@\n-{text}\n+{text}\n").repeat(many),
+            )),
+        ],
+    }
+}
+
+#[test]
+fn smaller_pages_are_as_safe_and_as_small() {
+    let page = caulk_html::paper(&paper(HOSTILE, 2));
+    for markup in ["<img", "http:", "https:", "src=\"", "url(", " style=\"", "javascript:", "\u{202e}"] {
+        assert!(!page.contains(markup), "{markup}");
+    }
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(page.contains("default-src 'none'; style-src 'sha256-"));
+    assert!(!page.contains("NaN") && !page.contains("inf%"));
+    assert!(caulk_html::paper(&paper(&"\"".repeat(1000), 300)).len() <= MOST_BYTES);
+    caulk_html::paper(&Paper::default());
 }
