@@ -102,8 +102,11 @@ def heal(folder: Path, *options: str) -> tuple[int, dict, str]:
 
 def test_a_leak_is_healed_in_a_copy_and_applied_on_request(tmp_path):
     folder = project(tmp_path, LEAKY)
-    code, document, errors = heal(folder)
+    code, document, errors = heal(folder, "--html", "heal.html")
     assert (code, document["outcome"]) == (0, "healed"), errors + json.dumps(document)
+    page = (folder / "heal.html").read_text()
+    assert page.count("curve leading") == 4 and "peaks.append(model(batch).tanh().max().detach())" in page
+    assert "proven" in page and "default-src 'none'" in page and page.count("<script") == 1
     (edit,) = document["edits"]
     assert (edit["verdict"], edit["file"], edit["line"]) == ("proven", "train.py", 6)
     before, after = document["runs"]

@@ -105,12 +105,44 @@ def test_hostile_names_do_nothing_in_a_browser(page, tmp_path):
 def test_the_page_is_accessible(page, tmp_path):
     with Browser(tmp_path / "browser") as browser:
         browser.open(page)
-        browser.value(Path(str(AXE)).read_text() + "; 1")
-        for scheme in ("light", "dark"):
-            feature = {"name": "prefers-color-scheme", "value": scheme}
-            browser.ask("Emulation.setEmulatedMedia", features=[feature])
-            violations = "r.violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html))"
-            assert browser.value(f"axe.run().then((r) => {violations})") == [], scheme
+        assert_accessible(browser)
+
+
+def assert_accessible(browser: Browser) -> None:
+    browser.value(Path(str(AXE)).read_text() + "; 1")
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        browser.ask("Emulation.setEmulatedMedia", features=[feature])
+        violations = "r.violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html))"
+        assert browser.value(f"axe.run().then((r) => {violations})") == [], scheme
+
+
+@pytest.fixture
+def small_pages(recorded, tmp_path: Path) -> list[Path]:
+    """Pages of `verify` and `diff`."""
+    pages = [tmp_path / "verify.html", tmp_path / "diff.html"]
+    for words in (["verify", "--from", str(recorded)], ["diff", str(recorded), str(recorded)]):
+        page = tmp_path / f"{words[0]}.html"
+        command = [str(CAULK), *words, "--html", str(page)]
+        subprocess.run(command, check=False, capture_output=True, env=program_environment())
+    return pages
+
+
+@in_browser
+def test_smaller_pages_are_as_safe_and_as_accessible(small_pages, tmp_path):
+    for page in small_pages:
+        assert "<img" not in page.read_text()
+        with Browser(tmp_path / f"browser-{page.stem}") as browser:
+            browser.open(page)
+            assert browser.value("window.hit") is None
+            assert browser.value("document.querySelectorAll('script, img, iframe, object, embed, link').length") == 1
+            assert browser.value("performance.getEntriesByType('resource').length") == 0
+            browser.ask("Emulation.setDeviceMetricsOverride", width=320, height=600, deviceScaleFactor=1, mobile=False)
+            assert browser.value("document.documentElement.scrollWidth <= 320"), page
+            browser.ask("Emulation.clearDeviceMetricsOverride")
+            assert browser.problems == []
+            if AXE is not None:
+                assert_accessible(browser)
 
 
 def look_around(browser: Browser) -> None:

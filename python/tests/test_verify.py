@@ -49,6 +49,12 @@ def test_a_clean_program_passes_and_a_leaky_one_fails_with_its_line(tmp_path):
     assert int(suite.get("failures", "0")) >= 3 and len(suite.findall(".//testcase")) == len(checks)
     assert "| stable |" in (tmp_path / "verify.md").read_text()
 
+    for options, has_source in [((), True), (("--no-source",), False)]:
+        done = caulk("verify", "--from", "list_in_loop", "--html", "verify.html", *options, cwd=tmp_path)
+        page = (tmp_path / "verify.html").read_text()
+        assert "Verification failed" in page and "list_in_loop.py:15" in page, done.stderr
+        assert ('class="line-number"' in page) == has_source
+
     # The same from the recording, with a checklist that wants less.
     (tmp_path / "checks.toml").write_text("[[check]]\nname = 'no-oom'\n[[check]]\nname = 'stable'\nrequired = false\n")
     done = caulk("verify", "--from", "list_in_loop", "--checklist", "checks.toml", cwd=tmp_path)
@@ -56,6 +62,10 @@ def test_a_clean_program_passes_and_a_leaky_one_fails_with_its_line(tmp_path):
 
     done = caulk("diff", "list_in_loop", "clean_bounded_deque", cwd=tmp_path)
     assert done.returncode == 3 and "clean_bounded_deque.py" in done.stderr
+    done = caulk("diff", "list_in_loop", "list_in_loop", "--html", "diff.html", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == "diff.html\n", done.stderr
+    page = (tmp_path / "diff.html").read_text()
+    assert 'class="sides"' in page and page.count("curve leading") >= 2 and "growth, bytes per epoch" in page
     done = caulk("diff", "list_in_loop", "list_in_loop", "--format", "json", "--fail-on", "1KB/epoch", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {row["trend"] for row in json.loads(done.stdout)["rows"]} <= {"same", "unclear"}

@@ -6,6 +6,7 @@ mod brief;
 mod check;
 mod cli;
 mod commands;
+mod course;
 mod doctor;
 mod exit;
 mod files;

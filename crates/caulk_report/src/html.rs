@@ -119,7 +119,7 @@ fn figures(report: &Report, verdict: Option<&Verdict>) -> Vec<Row> {
     rows
 }
 
-fn about(report: &Report) -> Vec<Row> {
+pub(crate) fn about(report: &Report) -> Vec<Row> {
     let info = &report.info;
     let texts = [
         ("Started", info.started.clone()),
@@ -219,7 +219,7 @@ fn owner(process: &caulk_core::ProcessRef) -> String {
 }
 
 /// Findings as cards: leaks before advice, as in the text.
-fn cards(report: &Report, with_source: bool) -> Vec<FindingCard> {
+pub(crate) fn cards(report: &Report, with_source: bool) -> Vec<FindingCard> {
     let (advice, leaks): (Vec<&Finding>, Vec<&Finding>) =
         report.findings.iter().partition(|finding| finding.severity == Severity::Info);
     leaks.into_iter().chain(advice).map(|finding| card(finding, &report.excerpts, with_source)).collect()

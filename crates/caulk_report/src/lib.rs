@@ -38,7 +38,7 @@ mod words;
 
 pub use cells::{Cells, Numbered};
 pub use comparison::{comparison_json, comparison_text};
-pub use difference::{difference_json, difference_markdown, difference_text};
+pub use difference::{difference_html, difference_json, difference_markdown, difference_text};
 pub use evidence::evidence_text;
 pub use excerpt::Excerpts;
 pub use flame::flame_html;
@@ -58,7 +58,9 @@ pub use pprof::{ProfileHead, pprof};
 pub use report::{Report, Summary};
 pub use shown::Shown;
 pub use text::{TextOptions, text};
-pub use verification::{verification_json, verification_junit, verification_markdown, verification_text};
+pub use verification::{
+    verification_html, verification_json, verification_junit, verification_markdown, verification_text,
+};
 pub use words::{ending, seconds, sentence_case};
 
 /// Version of the JSON documents of `run` and `report`. Since 2, notes are objects with a code. Fields may be added under one number; their meaning never changes.

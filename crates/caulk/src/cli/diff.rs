@@ -41,6 +41,13 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: DiffFormat,
 
+    /// Write the comparison as a page for a browser to this file, and print its name
+    ///
+    /// One file that loads nothing from anywhere, as that of `caulk report --html`: both sides of every quantity as a picture,
+    /// and memory over time. It contains names, and no source.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["format", "output"])]
+    pub(crate) html: Option<Utf8PathBuf>,
+
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<Utf8PathBuf>,

@@ -88,6 +88,12 @@ pub(crate) struct HealArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<Utf8PathBuf>,
 
+    /// Write the result also as a page for a browser to this file: growth before and after, edits with their proof, the patch
+    ///
+    /// One file that loads nothing from anywhere, as that of `caulk report --html`. It contains lines of your code.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<Utf8PathBuf>,
+
     /// Do not print progress
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -64,6 +64,16 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) markdown: Option<Utf8PathBuf>,
 
+    /// Write the result as a page for a browser to this file: the checklist, and the findings of the run
+    ///
+    /// One file that loads nothing from anywhere, as that of `caulk report --html`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<Utf8PathBuf>,
+
+    /// Leave source lines and edits out of the page; names of files, functions and variables stay
+    #[arg(long, requires = "html")]
+    pub(crate) no_source: bool,
+
     /// Folder for the recording [default: a new one in .caulk/runs]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<Utf8PathBuf>,

@@ -5,13 +5,14 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::{LineUse, Series, Verdict};
-use caulk_diff::{ContainerGrowth, LineGrowth, Quantity, RunFacts, diff};
+use caulk_diff::{ContainerGrowth, Difference, LineGrowth, Quantity, RunFacts, diff};
+use caulk_html::Trace;
 use caulk_report::{TextOptions, outlook};
 
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::places::Places;
 use crate::printer::{self, Printer};
-use crate::{assemble, exit, files};
+use crate::{assemble, course, exit, files};
 
 /// Deviations on either side of an estimate that make an interval of 95 %.
 const NORMAL_95: f64 = 1.96;
@@ -23,9 +24,12 @@ const NORMAL_95: f64 = 1.96;
 pub(crate) fn run(args: &DiffArgs, printer: Printer) -> anyhow::Result<i32> {
     let places = Places::here();
     places.warn(printer);
-    let sides = [&args.a, &args.b].map(|name| side(&places, name));
-    let [a, b] = sides;
-    let difference = diff(&a?, &b?).context("the runs cannot be compared")?;
+    if let Some(path) = &args.html {
+        files::check(path)?;
+    }
+    let folders = [folders(&places, &args.a)?, folders(&places, &args.b)?];
+    let [a, b] = [side(&folders[0])?, side(&folders[1])?];
+    let difference = diff(&a, &b).context("the runs cannot be compared")?;
     if let Some(limit) = args.fail_on
         && limit.unit != difference.unit
     {
@@ -35,23 +39,43 @@ pub(crate) fn run(args: &DiffArgs, printer: Printer) -> anyhow::Result<i32> {
             if difference.unit.is_empty() { "nothing" } else { difference.unit }
         );
     }
-    let options: TextOptions =
-        if args.output.is_some() { printer::file_options() } else { printer::data_options() };
-    let text = match args.format {
-        DiffFormat::Text => caulk_report::difference_text(&difference, &options),
-        DiffFormat::Json => caulk_report::difference_json(&difference),
-        DiffFormat::Markdown => caulk_report::difference_markdown(&difference),
-    };
-    match &args.output {
-        Some(path) => files::write(path, &text)?,
-        None => printer::data(&text).context("failed to write to standard output")?,
-    }
+    deliver(args, &difference, &folders)?;
     let fails = args.fail_on.is_some_and(|limit| difference.grows_faster_by(limit.bytes));
     Ok(if fails { exit::FOUND } else { exit::SUCCESS })
 }
 
+fn deliver(args: &DiffArgs, difference: &Difference, folders: &[Vec<Utf8PathBuf>; 2]) -> anyhow::Result<()> {
+    const FAILED: &str = "failed to write to standard output";
+    if let Some(path) = &args.html {
+        files::write(path, caulk_report::difference_html(difference, courses(folders)))?;
+        return printer::data(format!("{path}\n")).context(FAILED);
+    }
+    let options: TextOptions =
+        if args.output.is_some() { printer::file_options() } else { printer::data_options() };
+    let text = match args.format {
+        DiffFormat::Text => caulk_report::difference_text(difference, &options),
+        DiffFormat::Json => caulk_report::difference_json(difference),
+        DiffFormat::Markdown => caulk_report::difference_markdown(difference),
+    };
+    match &args.output {
+        Some(path) => Ok(files::write(path, &text)?),
+        None => printer::data(&text).context(FAILED),
+    }
+}
+
+/// Memory in use over time, in the first run of each side.
+fn courses(folders: &[Vec<Utf8PathBuf>; 2]) -> Vec<Trace> {
+    let course = |(letter, runs): (&str, &Vec<Utf8PathBuf>)| {
+        let run = runs.first()?;
+        let readings = course::in_use(&caulk_record::read(run).ok()?);
+        let name = format!("{letter}: {}", run.file_name().unwrap_or("run"));
+        Some(Trace { name, readings: readings.into_iter().map(|bytes| bytes as f64).collect() })
+    };
+    ["A", "B"].into_iter().zip(folders).filter_map(course).collect()
+}
+
 /// The run of a name, or the runs in a folder of that name that is no run itself.
-fn side(places: &Places, name: &str) -> anyhow::Result<Vec<RunFacts>> {
+fn folders(places: &Places, name: &str) -> anyhow::Result<Vec<Utf8PathBuf>> {
     let folder = Utf8Path::new(name);
     if folder.is_dir() && !is_run(folder) {
         let entries = folder.read_dir_utf8().with_context(|| format!("failed to read `{folder}`"))?;
@@ -61,9 +85,13 @@ fn side(places: &Places, name: &str) -> anyhow::Result<Vec<RunFacts>> {
         if runs.is_empty() {
             bail!("there is no recording in `{folder}`");
         }
-        return runs.iter().map(|run| facts(run)).collect();
+        return Ok(runs);
     }
-    Ok(vec![facts(&places.resolve(name)?)?])
+    Ok(vec![places.resolve(name)?])
+}
+
+fn side(runs: &[Utf8PathBuf]) -> anyhow::Result<Vec<RunFacts>> {
+    runs.iter().map(|run| facts(run)).collect()
 }
 
 fn is_run(folder: &Utf8Path) -> bool {

@@ -23,7 +23,7 @@ const PATCH: &str = "heal.patch";
 /// # Errors
 /// If the command cannot be run in a copy, or the result cannot be written.
 pub(crate) fn run(args: &HealArgs, printer: Printer) -> anyhow::Result<i32> {
-    if let Some(path) = &args.output {
+    for path in args.output.iter().chain(&args.html) {
         files::check(path)?;
     }
     let directory = target::directory();
@@ -75,6 +75,9 @@ fn deliver(args: &HealArgs, document: &Document) -> anyhow::Result<()> {
         HealFormat::Json => document.json()?,
         HealFormat::Markdown => heal::markdown(document),
     };
+    if let Some(path) = &args.html {
+        files::write(path, heal::html(document))?;
+    }
     match &args.output {
         Some(path) => files::write(path, written)?,
         None => printer::data(&written).context("failed to write to standard output")?,

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &VerifyArgs, printer: Printer) -> anyhow::Result<i32> {
         return Ok(exit::SUCCESS);
     }
     let checklist = checklist(args.checklist.as_deref())?;
-    for path in [&args.json, &args.junit, &args.markdown].into_iter().flatten() {
+    for path in [&args.json, &args.junit, &args.markdown, &args.html].into_iter().flatten() {
         files::check(path)?;
     }
     let mut run = match &args.from {
@@ -160,6 +160,9 @@ fn deliver(
     }
     if let Some(path) = &args.markdown {
         files::write(path, caulk_report::verification_markdown(verification))?;
+    }
+    if let Some(path) = &args.html {
+        files::write(path, caulk_report::verification_html(verification, &run.report, !args.no_source))?;
     }
     Ok(())
 }

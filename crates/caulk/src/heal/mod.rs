@@ -4,6 +4,7 @@
 
 mod apply;
 mod document;
+mod html;
 mod journal;
 mod markdown;
 mod runner;
@@ -12,6 +13,7 @@ mod shadow;
 mod text;
 
 pub(crate) use document::{Document, Outcome};
+pub(crate) use html::html;
 pub(crate) use journal::{begin, find, key};
 pub(crate) use session::heal;
 pub(crate) use {apply::apply, apply::diff, markdown::markdown, shadow::Shadow, text::text};

@@ -6,7 +6,6 @@ use std::fs;
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_check::Texts;
-use caulk_core::wire::{Message, Unit};
 use caulk_heal::Output;
 use caulk_report::Report;
 use caulk_supervise::{Options, Progress, Streams};
@@ -17,7 +16,7 @@ use crate::cli::{HealArgs, PERIOD};
 use crate::commands::live::live;
 use crate::printer::Printer;
 use crate::recorder::Recorder;
-use crate::{assemble, target};
+use crate::{assemble, course, target};
 
 /// A run that is over.
 pub(super) struct Ran {
@@ -97,7 +96,9 @@ impl<'a> Runner<'a> {
             succeeded: kept.succeeded,
             errors: read(&error),
             interrupted,
-            in_use: in_use(&folder),
+            in_use: caulk_record::read(&folder)
+                .map(|recording| course::in_use(&recording))
+                .unwrap_or_default(),
             files: kept.files,
         })
     }
@@ -178,19 +179,4 @@ impl Ran {
     pub(super) fn last_error(&self) -> &str {
         self.errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim()
     }
-}
-
-/// Memory in use at the epochs of the main process, or at its other boundaries if it has no epochs.
-fn in_use(folder: &Utf8Path) -> Vec<u64> {
-    let Ok(recording) = caulk_record::read(folder) else { return Vec::new() };
-    let root = recording.info.root_pid;
-    let boundaries = || {
-        recording.events.iter().filter(|event| event.pid == root).filter_map(|event| match &event.message {
-            Message::Boundary(boundary) => Some(boundary),
-            _ => None,
-        })
-    };
-    let epochs = boundaries().any(|boundary| boundary.unit == Unit::Epoch);
-    let wanted = boundaries().filter(|boundary| !epochs || boundary.unit == Unit::Epoch);
-    wanted.map(|boundary| boundary.malloc_bytes + boundary.small_bytes).collect()
 }

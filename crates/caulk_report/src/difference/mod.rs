@@ -1,9 +1,11 @@
 //! The result of `caulk diff`.
 
+mod html;
 mod json;
 mod markdown;
 mod text;
 
+pub use html::difference_html;
 pub use json::difference_json;
 pub use markdown::difference_markdown;
 pub use text::difference_text;
@@ -21,15 +23,19 @@ fn sentence(difference: &Difference) -> String {
         states.join(", ")
     };
     let (a, b) = (side(&difference.a_states), side(&difference.b_states));
+    format!("A: {a}. B: {b}. {}", words::sentence_case(&growth_change(difference)))
+}
+
+/// What became of the growth.
+fn growth_change(difference: &Difference) -> String {
     let growth = difference.rows.iter().find(|row| row.kind == "growth");
-    let change = match growth.map(|row| (row.trend, row)) {
+    match growth.map(|row| (row.trend, row)) {
         Some((Trend::Higher, row)) => format!("memory grows faster in B: {}", change(row)),
         Some((Trend::Lower, row)) => format!("memory grows less in B: {}", change(row)),
         Some((Trend::Same, _)) => "memory grows by the same".into(),
         Some((Trend::Unclear, _)) => "whether growth changed is not decided".into(),
         None => "growth was not measured".into(),
-    };
-    format!("A: {a}. B: {b}. {}", words::sentence_case(&change))
+    }
 }
 
 fn amount(value: f64, unit: &str) -> String {
@@ -116,6 +122,15 @@ mod tests {
             &TextOptions { color: false, width: 100, full: false }
         ));
         insta::assert_snapshot!(difference_markdown(&sample()));
+        let page = difference_html(
+            &sample(),
+            vec![caulk_html::Trace { name: "A <b>".into(), readings: vec![1.0, 2.0] }],
+        );
+        for text in
+            ["Memory grows less in B", "container train.&lt;seen&gt;|x", "A &lt;b&gt;", "3.43 MB to 4.20 MB"]
+        {
+            assert!(page.contains(text), "{text}");
+        }
         assert!(difference_json(&sample()).contains("\"trend\": \"unclear\""));
     }
 }

@@ -1,10 +1,12 @@
 //! The result of `caulk verify`: for people, for programs, for a CI server and for a pull request.
 
+mod html;
 mod json;
 mod junit;
 mod markdown;
 mod text;
 
+pub use html::verification_html;
 pub use json::verification_json;
 pub use junit::verification_junit;
 pub(crate) use markdown::cell;
@@ -86,6 +88,18 @@ mod tests {
     fn markup_is_escaped() {
         insta::assert_snapshot!(verification_junit(&sample(), "train & test", 12.5));
         insta::assert_snapshot!(verification_markdown(&sample()));
+    }
+
+    #[test]
+    fn a_page_has_every_check_and_names_are_text() {
+        let page = verification_html(&sample(), &crate::Report::default(), true);
+        for text in
+            ["+4.00 MB per epoch", "no growth", "decided by: about 3 more epochs", "Verification failed"]
+        {
+            assert!(page.contains(text), "{text}");
+        }
+        assert!(page.contains("&lt;x&gt;") && !page.contains("<x>"), "{page}");
+        assert!(page.contains("default-src 'none'"));
     }
 
     #[test]
