@@ -20,13 +20,15 @@ def python(*words: str, cwd: Path | None = None) -> str:
 
 def test_command_and_package_have_one_version():
     said = subprocess.run([CAULK, "--version"], capture_output=True, text=True, check=True).stdout
-    assert said.split() == ["caulk", metadata.version("caulk")]
+    assert said.splitlines()[0].split() == ["caulk", metadata.version("caulk")]
 
 
 def test_the_wheel_holds_command_agent_and_injected_folder():
     files = {str(path) for path in metadata.files("caulk") or []}
     assert any(path.endswith("bin/caulk") for path in files), files
     assert {"caulk/__init__.py", "caulk/_bootstrap.py", "caulk/_inject/sitecustomize.py"} <= files
+    share = {"man/man1/caulk-run.1", "bash-completion/completions/caulk", "zsh/site-functions/_caulk"}
+    assert all(any(path.endswith(f"share/{name}") for path in files) for name in share), files
     agent = {path for path in files if path.startswith("caulk/_agent")}
     assert agent == {"caulk/_agent.abi3.so", "caulk/_agent.pyi"}
     assert not any("tests/" in path or "/test_" in path for path in files), files

@@ -16,6 +16,8 @@ const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/
 const DATA: &str = "target/package/caulk.data";
 const SCRIPTS: &str = "target/package/caulk.data/scripts";
 const PACKAGE: &str = "target/package/caulk.data/platlib/caulk";
+/// What lands in the environment's `share`: manual pages and completions.
+const SHARE: &str = "target/package/caulk.data/data/share";
 const SAMPLER: &str = "libcaulk_preload.so";
 /// What to do if something cannot be built.
 pub(crate) const BUILD_HINT: &str = "see the compiler's message above; caulk needs the rustc that `rust-version` \
@@ -161,19 +163,50 @@ pub(crate) fn wheel(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 
 /// Builds the command alone and returns where it lies.
 pub(crate) fn build_command(workspace: &Workspace, build: Build) -> anyhow::Result<PathBuf> {
-    Cmd::cargo()
-        .args(["build", "--profile", build.profile(), "--package", "caulk", "--bin", "caulk"])
-        .folder(workspace.root())
-        .run()
-        .or_hint("failed to build the command `caulk`", BUILD_HINT)?;
+    let mut cargo =
+        Cmd::cargo().args(["build", "--profile", build.profile(), "--package", "caulk", "--bin", "caulk"]);
+    // Tests do not wait for another build after every commit.
+    if build == Build::Release {
+        let commit =
+            Cmd::new("git").args(["describe", "--always", "--dirty"]).folder(workspace.root()).read();
+        cargo = commit.iter().fold(cargo, |cargo, commit| cargo.env("CAULK_COMMIT", commit.trim()));
+    }
+    cargo.folder(workspace.root()).run().or_hint("failed to build the command `caulk`", BUILD_HINT)?;
     Ok(workspace.target().join(build.profile()).join("caulk"))
 }
 
 /// Builds what the wheel carries beside the agent, and puts it where `pyproject.toml` looks for it.
 pub(crate) fn place_data(workspace: &Workspace, build: Build) -> anyhow::Result<()> {
     clear(&workspace.path(DATA))?;
-    place(&build_command(workspace, build)?, &workspace.path(SCRIPTS), "caulk")?;
+    let command = build_command(workspace, build)?;
+    place(&command, &workspace.path(SCRIPTS), "caulk")?;
+    place_help(workspace, &command)?;
     place(&build_sampler(workspace)?, &workspace.path(PACKAGE), SAMPLER)
+}
+
+/// Has the command write its manual pages and completions where shells and `man` look for them.
+fn place_help(workspace: &Workspace, command: &Path) -> anyhow::Result<()> {
+    const COMPLETIONS: [(&str, &str); 3] = [
+        ("bash", "bash-completion/completions/caulk"),
+        ("zsh", "zsh/site-functions/_caulk"),
+        ("fish", "fish/vendor_completions.d/caulk.fish"),
+    ];
+    let share = workspace.path(SHARE);
+    let caulk = || Cmd::new(command).folder(workspace.root());
+    caulk()
+        .arg("man")
+        .arg(share.join("man/man1"))
+        .read()
+        .or_hint("failed to write the manual pages", BUILD_HINT)?;
+    for (shell, file) in COMPLETIONS {
+        let text =
+            caulk().args(["completions", shell]).read().or_hint("failed to write completions", BUILD_HINT)?;
+        let file = share.join(file);
+        fs::create_dir_all(file.parent().unwrap_or(&share))
+            .and_then(|()| fs::write(&file, text))
+            .with_context(|| format!("failed to write `{}`", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Builds the heap sampler. It is loaded into any program, of other C libraries too: it needs nothing but a few of libc's

@@ -8,6 +8,7 @@ mod doctor;
 mod format;
 mod guard;
 mod heal;
+mod help;
 mod plan;
 mod selftest;
 mod top;
@@ -29,6 +30,7 @@ pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::format::{Format, ReportFormat, RunFormat};
 pub(crate) use self::guard::GuardArgs;
 pub(crate) use self::heal::{HealArgs, HealFormat};
+pub(crate) use self::help::{CompletionsArgs, ManArgs};
 pub(crate) use self::plan::{Before as PlanBefore, Optimizer, PlanArgs, Precision, Progress as PlanProgress};
 pub(crate) use self::selftest::SelftestArgs;
 pub(crate) use self::top::TopArgs;
@@ -99,7 +101,7 @@ It also works on a run that is still going on, and on one whose supervisor was k
 
 /// Everything that can be said to `caulk`.
 #[derive(Debug, Parser)]
-#[command(name = "caulk", version, about = "Find and explain memory leaks in Python and PyTorch training", styles = STYLES, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "caulk", version, long_version = help::version(), about = "Find and explain memory leaks in Python and PyTorch training", styles = STYLES, after_help = EXAMPLES, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -118,8 +120,10 @@ pub(crate) enum Command {
     Server(ServerArgs),
     Clean(CleanArgs),
     Clips(ClipsArgs),
+    Completions(CompletionsArgs),
     Diff(DiffArgs),
     Doctor(DoctorArgs),
+    Man(ManArgs),
     Plan(Box<PlanArgs>),
     Selftest(SelftestArgs),
     Verify(VerifyArgs),

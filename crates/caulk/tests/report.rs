@@ -224,8 +224,29 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 fn version_and_help_are_data() {
     let place = Place::new();
     let version = place.caulk(&["--version"]).code(0);
-    assert_eq!(version.out, format!("caulk {}\n", env!("CARGO_PKG_VERSION")));
+    let (first, facts) = version.out.split_once('\n').expect("facts");
+    assert_eq!(first, format!("caulk {}", env!("CARGO_PKG_VERSION")));
+    assert!(facts.starts_with("commit: ") && facts.contains("\nrecordings: schema "), "{facts}");
+    assert_eq!(place.caulk(&["-V"]).code(0).out, format!("{first}\n"));
     for arguments in [&["--help"][..], &["run", "--help"], &["report", "--help"], &["runs", "--help"]] {
         assert!(place.caulk(arguments).code(0).out.contains("Usage: caulk"), "{arguments:?}");
     }
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_from_the_arguments() {
+    let place = Place::new();
+    for (shell, word) in
+        [("bash", "complete -F _caulk"), ("zsh", "#compdef caulk"), ("fish", "complete -c caulk")]
+    {
+        let ended = place.caulk(&["completions", shell]).code(0);
+        assert!(ended.out.contains(word) && ended.out.contains("fail-on-leak"), "{shell}: {}", ended.out);
+    }
+    place.caulk(&["completions", "tcsh"]).code(2).says("bash");
+    place.caulk(&["man", "pages/man1"]).code(0).says("wrote the manual pages to pages/man1");
+    let page = place.read("pages/man1/caulk-run.1");
+    assert!(page.contains("caulk run") && page.contains("fail\\-on\\-leak"), "{page}");
+    assert!(place.read("pages/man1/caulk.1").contains("caulk\\-check"));
+    place.write("taken", "");
+    place.caulk(&["man", "taken"]).code(125).says("taken");
 }

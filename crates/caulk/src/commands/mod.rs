@@ -7,6 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod guarded;
 pub(crate) mod heal;
+pub(crate) mod help;
 pub(crate) mod live;
 mod metrics;
 pub(crate) mod plan;
