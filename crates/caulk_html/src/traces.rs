@@ -27,11 +27,10 @@ pub struct Trace {
 /// The picture; nothing if no run has two readings.
 pub(crate) fn traces(label: &str, all: &[Trace]) -> Markup {
     let drawn: Vec<&Trace> = all.iter().filter(|trace| trace.readings.len() > 1).take(CURVES).collect();
-    let most = drawn.iter().flat_map(|trace| &trace.readings).copied().fold(1.0, f64::max);
     let longest = drawn.iter().map(|trace| trace.readings.len()).max().unwrap_or(0);
-    let sizes = axis::sizes(most * 1.02, 4.0);
-    let top = sizes.last().copied().unwrap_or(most);
-    let height = |size: f64| percent(100.0 - 100.0 * size / top);
+    let sizes = sizes(drawn.iter().flat_map(|trace| &trace.readings).copied());
+    let ends @ [low, top] = [sizes.first(), sizes.last()].map(|end| end.copied().unwrap_or(0.0));
+    let height = |size: f64| percent(100.0 - 100.0 * (size - low) / (top - low));
     html! {
         @if !drawn.is_empty() {
             figure.trace {
@@ -46,7 +45,7 @@ pub(crate) fn traces(label: &str, all: &[Trace]) -> Markup {
                         }
                         svg width="100%" height="100%" viewBox={ "0 0 " (WIDTH) " 1000" } preserveAspectRatio="none" {
                             @for (index, trace) in drawn.iter().enumerate() {
-                                path class={ "curve leading c" (index) } d=(path(&trace.readings, longest, top)) {}
+                                path class={ "curve leading c" (index) } d=(path(&trace.readings, longest, ends)) {}
                             }
                         }
                     } }
@@ -54,13 +53,31 @@ pub(crate) fn traces(label: &str, all: &[Trace]) -> Markup {
                 figcaption { ul.legend { @for (index, trace) in drawn.iter().enumerate() { li {
                     svg.swatch width="26" height="10" aria-hidden="true" { line class={ "curve leading c" (index) } x1="0" x2="26" y1="5" y2="5" {} }
                     " " (words::prose(&trace.name, 160))
-                } } } }
+                } } }
+                @if low > 0.0 { p.caption { "The axis begins at " (words::bytes(low)) "." } } }
             }
         }
     }
 }
 
-fn path(readings: &[f64], longest: usize, top: f64) -> String {
+/// Marks of the axis. Growth of a part of what is there shows if the axis does not begin at zero.
+fn sizes(readings: impl Iterator<Item = f64>) -> Vec<f64> {
+    let (least, most) = readings
+        .fold((f64::INFINITY, 1.0_f64), |(least, most), reading| (least.min(reading), most.max(reading)));
+    if least < most / 2.0 || !least.is_finite() {
+        return axis::sizes(most * 1.02, 4.0);
+    }
+    // Noise of a level course stays small.
+    let (span, middle) = ((most - least).max(0.05 * most), f64::midpoint(least, most));
+    let (least, most) = (middle - span / 2.0, middle + span / 2.0);
+    let marks = axis::sizes(span, 4.0);
+    let step = marks.get(1).copied().unwrap_or(span);
+    let first = (least / step).floor();
+    let count = ((most * 1.002 / step).ceil() - first).max(1.0) as usize;
+    (0..=count).map(|index| (first + index as f64) * step).collect()
+}
+
+fn path(readings: &[f64], longest: usize, [low, top]: [f64; 2]) -> String {
     let each = readings.len().div_ceil(MOST).max(1);
     let mut path = String::new();
     for (index, reading) in readings.iter().enumerate() {
@@ -71,7 +88,7 @@ fn path(readings: &[f64], longest: usize, top: f64) -> String {
         let x = WIDTH * index as f64 / (longest - 1).max(1) as f64;
         let sign = if path.is_empty() { 'M' } else { 'L' };
         // Writing to a `String` does not fail.
-        let _ = write!(path, "{sign}{x:.0} {:.0}", 1000.0 - 1000.0 * reading / top);
+        let _ = write!(path, "{sign}{x:.0} {:.0}", 1000.0 - 1000.0 * (reading - low) / (top - low));
     }
     path
 }
@@ -81,8 +98,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_axis_begins_near_what_is_drawn() {
+        let megabytes = |readings: &[u32]| -> Vec<f64> {
+            let megabyte = f64::from(1 << 20);
+            let marks = sizes(readings.iter().map(|reading| f64::from(*reading) * megabyte));
+            marks.into_iter().map(|mark| mark / megabyte).collect()
+        };
+        assert_eq!(megabytes(&[230, 248]), [230.0, 235.0, 240.0, 245.0, 250.0]);
+        assert_eq!(megabytes(&[10, 90]), [0.0, 50.0, 100.0]);
+        assert_eq!(megabytes(&[200, 200]), [195.0, 200.0, 205.0, 210.0]);
+    }
+
+    #[test]
     fn a_short_run_ends_where_it_ends() {
-        assert_eq!(path(&[0.0, 5.0], 3, 10.0), "M0 1000L1200 500");
-        assert!(path(&vec![1.0; 10_000], 10_000, 1.0).matches('L').count() <= MOST + 1);
+        assert_eq!(path(&[10.0, 15.0], 3, [10.0, 20.0]), "M0 1000L1200 500");
+        assert!(path(&vec![1.0; 10_000], 10_000, [0.0, 1.0]).matches('L').count() <= MOST + 1);
     }
 }

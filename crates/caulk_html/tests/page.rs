@@ -169,6 +169,6 @@ fn smaller_pages_are_as_safe_and_as_small() {
     assert_eq!(page.matches("<script").count(), 1);
     assert!(page.contains("default-src 'none'; style-src 'sha256-"));
     assert!(!page.contains("NaN") && !page.contains("inf%"));
-    assert!(caulk_html::paper(&paper(&"\"".repeat(1000), 300)).len() <= MOST_BYTES);
+    assert!(caulk_html::paper(&paper(&"\"".repeat(1000), 100)).len() <= MOST_BYTES);
     caulk_html::paper(&Paper::default());
 }
