@@ -309,8 +309,10 @@ pub(crate) struct ReportArgs {
           conflicts_with_all = ["lines", "flame", "from", "to", "format", "output", "full"])]
     pub(crate) html: Option<Utf8PathBuf>,
 
-    /// Leave source lines and edits out of the page; names of files, functions and variables stay
-    #[arg(long, requires = "html")]
+    /// Leave source lines and edits out: with --html, and of the formats json, markdown and pprof
+    ///
+    /// Names of files, functions and variables stay, also in the words that describe a change. A profile has no source anyway.
+    #[arg(long, conflicts_with_all = ["lines", "flame", "from", "to"])]
     pub(crate) no_source: bool,
 
     /// Of a run that the guard has started again, show life N alone [default: all lives; with --lines, --flame, --from and

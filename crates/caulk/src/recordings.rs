@@ -206,6 +206,23 @@ fn a_profile_has_all_live_bytes_of_its_recording() {
 }
 
 #[test]
+fn reports_without_source_have_no_line_of_the_program() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let folder = unpack(place.path(), "list_in_loop");
+    let report = assemble::report(&folder).expect("a recording");
+    let program = fs::read_to_string(root().join(PROGRAMS).join("list_in_loop.py")).expect("a program");
+    let quoted = |text: &str| {
+        let code = program.lines().filter_map(|line| line.split('#').next()).map(str::trim);
+        code.filter(|code| code.contains("append(") && text.contains(*code)).count()
+    };
+    assert!(quoted(&caulk_report::json(&report)) > 0);
+    for format in [caulk_report::Format::Json, caulk_report::Format::Markdown] {
+        let text = caulk_report::run_without_source(&report, format).expect("a format without source");
+        assert!(text.contains("list_in_loop.py") && quoted(&text) == 0, "{text}");
+    }
+}
+
+#[test]
 fn a_recording_of_a_later_version_is_refused() {
     let place = tempfile::tempdir().expect("a temporary folder");
     let folder = unpack(place.path(), "list_in_loop");

@@ -3,6 +3,7 @@
 #[allow(dead_code, reason = "shared by several test programs, none of which needs all of it")]
 mod support;
 
+use support::terminal::Session;
 use support::{Ended, Place};
 
 /// A place with two runs: the first ends with 3, the latest with 0.
@@ -67,6 +68,14 @@ fn without_samples_of_the_heap_there_is_no_profile() {
 }
 
 #[test]
+fn a_profile_is_not_written_to_a_terminal() {
+    let place = two_runs();
+    let mut session = Session::start(&mut place.command(&["report", "--format", "pprof"]));
+    let before = session.read_until("a profile is binary, and standard output is a terminal");
+    assert!(before.contains("error:"), "{before:?}");
+}
+
+#[test]
 fn every_format_of_a_check_is_one_of_a_run() {
     let place = Place::new();
     let formats = [
@@ -89,6 +98,14 @@ fn every_format_of_a_check_is_one_of_a_run() {
     }
     place.caulk(&["run", "--format", "sarif", "true"]).code(2).says("--report <FILE>");
     place.caulk(&["report", "--lines", "--format", "sarif"]).code(125).says("hint: give `--format text`");
+}
+
+#[test]
+fn a_report_without_source_is_refused_in_a_format_that_shows_it() {
+    let place = two_runs();
+    place.caulk(&["report", "--no-source"]).code(125).says("this format shows source").says("hint: ");
+    place.caulk(&["report", "--no-source", "--format", "json"]).code(0).prints("\"schema\": 2");
+    place.caulk(&["report", "--no-source", "--lines"]).code(2);
 }
 
 #[test]

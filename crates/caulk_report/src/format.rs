@@ -1,6 +1,8 @@
 //! The formats of a report, the same for `run`, `report` and `check`.
 
 use crate::check::{self, CheckReport};
+use crate::json::json_without_source;
+use crate::listing::listing_without_source;
 use crate::{Report, TextOptions, json, listing, text};
 
 /// How a report is written.
@@ -38,6 +40,15 @@ pub fn run_in(report: &Report, format: Format, options: &TextOptions) -> String 
         Format::Github => check::github(&listing(report)),
         Format::Gitlab => check::gitlab(&listing(report)),
         Format::Markdown => check::markdown(&listing(report), &[report.sentence()]),
+    }
+}
+
+/// The report on a run without a line of the program's; `None` in a format that shows source.
+pub fn run_without_source(report: &Report, format: Format) -> Option<String> {
+    match format {
+        Format::Json => Some(json_without_source(report)),
+        Format::Markdown => Some(check::markdown(&listing_without_source(report), &[report.sentence()])),
+        _ => None,
     }
 }
 

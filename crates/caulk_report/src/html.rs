@@ -1,8 +1,8 @@
 //! The report as a page for a browser: the same words as in the text, and what [`caulk_html`] draws from the recording.
 
 use caulk_core::{
-    Applicability, Bytes, Cause, Comparison, Finding, LineUse, Pinned, Recording, Series, Severity, Site,
-    SiteRole, StackUse, State, Verdict, VerdictUnit,
+    Applicability, Bytes, Comparison, Finding, LineUse, Pinned, Recording, Series, Severity, Site, SiteRole,
+    StackUse, State, Verdict, VerdictUnit,
 };
 use caulk_html::{
     Excerpt, FindingCard, Forecast, Hunk, Level, LineRow, Mood, PageAnswer, PageInput, Row, SourceLine,
@@ -10,7 +10,7 @@ use caulk_html::{
 };
 
 use crate::evidence::evidence_text;
-use crate::message::message;
+use crate::message::{message, message_without_source};
 use crate::outlook::{Outlook, outlook};
 use crate::page::Tone;
 use crate::words::{self, Per, sentence_case};
@@ -284,8 +284,7 @@ fn card(finding: &Finding, excerpts: &Excerpts, with_source: bool) -> FindingCar
 
 /// What is wrong, without a statement of the program's if the page shows no source.
 fn what(finding: &Finding, with_source: bool) -> String {
-    let quotes = matches!(&finding.cause, Cause::Stored { by: Some(_), .. });
-    let text = if quotes && !with_source { String::new() } else { message(finding) };
+    let text = if with_source { message(finding) } else { message_without_source(finding) };
     finding::or_summary(finding.class, &text).to_owned()
 }
 

@@ -104,8 +104,16 @@ pub fn schema() -> String {
 }
 
 /// The whole report as one indented JSON document that ends with a line break.
-#[expect(clippy::missing_panics_doc, reason = "plain data is always valid JSON")]
 pub fn json(report: &Report) -> String {
+    document(report, report.findings.iter().map(Shown::of).collect())
+}
+
+/// The same without source lines and edits.
+pub(crate) fn json_without_source(report: &Report) -> String {
+    document(report, report.findings.iter().map(Shown::without_source).collect())
+}
+
+fn document(report: &Report, findings: Vec<Shown<'_>>) -> String {
     let outlook = outlook(&report.verdicts);
     let document = Document {
         schema: SCHEMA,
@@ -121,7 +129,7 @@ pub fn json(report: &Report) -> String {
         leak_found: report.leak_found(),
         outlook: Answer { state: outlook.as_str(), brief: outlook.brief(), sentence: report.sentence() },
         verdicts: &report.verdicts,
-        findings: report.findings.iter().map(Shown::of).collect(),
+        findings,
         gpus: &report.gpus,
         notes: &report.notes,
         problems: report.problems.iter().map(|message| Problem { message }).collect(),

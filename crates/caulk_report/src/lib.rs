@@ -42,7 +42,7 @@ pub use difference::{difference_html, difference_json, difference_markdown, diff
 pub use evidence::evidence_text;
 pub use excerpt::Excerpts;
 pub use flame::flame_html;
-pub use format::{Format, check_in, run_in};
+pub use format::{Format, check_in, run_in, run_without_source};
 pub use html::{Details, html};
 pub use json::json;
 #[cfg(feature = "schema")]

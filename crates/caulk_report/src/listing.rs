@@ -4,9 +4,9 @@ use std::path::Path;
 
 use caulk_core::{Diagnostic, Finding, Problem, Site, SiteRole};
 
-use crate::Report;
 use crate::check::CheckReport;
-use crate::message::message;
+use crate::message::{message, message_without_source};
+use crate::{Excerpts, Report};
 
 /// The findings of a run with one place each. A finding without a line stands at the first line of the command's script.
 pub(crate) fn listing(report: &Report) -> CheckReport {
@@ -18,6 +18,21 @@ pub(crate) fn listing(report: &Report) -> CheckReport {
         excerpts: report.excerpts.clone(),
         ..CheckReport::default()
     }
+}
+
+/// The same without source. Edits and excerpts are missing, and messages quote no statement.
+pub(crate) fn listing_without_source(report: &Report) -> CheckReport {
+    let mut listing = listing(report);
+    for (diagnostic, finding) in listing.findings.iter_mut().zip(&report.findings) {
+        diagnostic.message = message_without_source(finding);
+        diagnostic.sites.iter_mut().for_each(|site| site.text.clear());
+        diagnostic.chain.clear();
+        diagnostic.twins.clear();
+        if let Some(fix) = &mut diagnostic.fix {
+            fix.edits.clear();
+        }
+    }
+    CheckReport { excerpts: Excerpts::default(), ..listing }
 }
 
 fn diagnostic(finding: &Finding, script: &str) -> Diagnostic {

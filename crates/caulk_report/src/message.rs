@@ -16,6 +16,14 @@ pub fn message(finding: &Finding) -> String {
     }
 }
 
+/// The same without a statement of the program's.
+pub(crate) fn message_without_source(finding: &Finding) -> String {
+    match &finding.cause {
+        Cause::Stored { by: Some(_), .. } => String::new(),
+        _ => message(finding),
+    }
+}
+
 fn of_cause(finding: &Finding) -> String {
     let summary = finding.class.summary();
     match &finding.cause {

@@ -1,5 +1,7 @@
 //! A finding as JSON shows it: its fields, with the words for its cause and its facts.
 
+use std::borrow::Cow;
+
 use caulk_core::{
     ChainStep, Confidence, Evidence, Finding, Fix, Growth, LeakClass, Pinned, Place, ProcessRef, Scope,
     Severity, Site,
@@ -7,7 +9,7 @@ use caulk_core::{
 use serde::Serialize;
 
 use crate::evidence::evidence_text;
-use crate::message::message;
+use crate::message::{message, message_without_source};
 
 /// A finding with the words for its cause and its facts.
 #[derive(Serialize)]
@@ -24,7 +26,7 @@ pub struct Shown<'a> {
     /// What is wrong, for people.
     message: String,
     /// Places in source, the one to change first.
-    sites: &'a [Site],
+    sites: Cow<'a, [Site]>,
     /// The container as source writes it.
     container: &'a str,
     /// The container as a person would type it.
@@ -32,7 +34,7 @@ pub struct Shown<'a> {
     /// References from a root to the container.
     holder_path: &'a [String],
     /// From what makes a value to the reason why it lives on.
-    chain: &'a [ChainStep],
+    chain: Cow<'a, [ChainStep]>,
     /// Whose memory.
     process: &'a ProcessRef,
     /// How fast it grows.
@@ -42,9 +44,9 @@ pub struct Shown<'a> {
     /// The facts on which it rests.
     evidence: Vec<Fact<'a>>,
     /// A change that removes the cause.
-    fix: Option<&'a Fix>,
+    fix: Option<Cow<'a, Fix>>,
     /// Other places with the same cause.
-    twins: &'a [Place],
+    twins: Cow<'a, [Place]>,
     /// How many further ones there are.
     more_twins: usize,
 }
@@ -69,19 +71,34 @@ impl<'a> Shown<'a> {
             scope: finding.scope,
             severity: finding.severity,
             message: message(finding),
-            sites: &finding.sites,
+            sites: Cow::Borrowed(&finding.sites),
             container: &finding.container,
             holder: &finding.holder,
             holder_path: &finding.holder_path,
-            chain: &finding.chain,
+            chain: Cow::Borrowed(&finding.chain),
             process: &finding.process,
             growth: finding.growth.as_ref(),
             pinned: finding.pinned.as_ref(),
             evidence: facts(finding),
-            fix: finding.fix.as_ref(),
-            twins: &finding.twins,
+            fix: finding.fix.as_ref().map(Cow::Borrowed),
+            twins: Cow::Borrowed(&finding.twins),
             more_twins: finding.more_twins,
         }
+    }
+
+    /// The same without source lines and edits. Names of files, functions and variables stay, also in the words of a change.
+    pub(crate) fn without_source(finding: &'a Finding) -> Self {
+        let mut shown = Self::of(finding);
+        shown.message = message_without_source(finding);
+        shown.sites.to_mut().iter_mut().for_each(|site| site.text.clear());
+        shown.chain.to_mut().iter_mut().for_each(|step| step.text.clear());
+        shown.twins.to_mut().iter_mut().for_each(|twin| twin.text.clear());
+        if let Some(fix) = &mut shown.fix {
+            fix.to_mut().edits.clear();
+        }
+        // The source as evidence quotes statements.
+        shown.evidence.retain(|fact| fact.evidence.kind() != "source");
+        shown
     }
 }
 

@@ -12,6 +12,10 @@ use crate::places::Places;
 use crate::printer::{self, Printer};
 use crate::{assemble, exit, files, lives};
 
+/// The error of `--no-source` in a format that shows source.
+const SHOWS_SOURCE: &str =
+    "this format shows source\nhint: give `--html`, `--format json` or `--format markdown`";
+
 /// Shows the report of one run.
 ///
 /// # Errors
@@ -46,7 +50,9 @@ pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
         compared(life, args, &options)?.into_bytes()
     } else {
         match args.format {
-            RunFormat::Report(format) => whole(&run, folder.as_deref(), format, &options)?.into_bytes(),
+            RunFormat::Report(format) => {
+                whole(&run, folder.as_deref(), format, &options, args.no_source)?.into_bytes()
+            }
             RunFormat::Pprof => profile(life, args.output.is_some())?,
         }
     };
@@ -81,8 +87,12 @@ fn whole(
     life: Option<&Utf8Path>,
     format: ReportFormat,
     options: &TextOptions,
+    no_source: bool,
 ) -> anyhow::Result<String> {
     let report = life.map_or_else(|| assemble::report(run), assemble::life)?;
+    if no_source {
+        return caulk_report::run_without_source(&report, format.into()).context(SHOWS_SOURCE);
+    }
     Ok(caulk_report::run_in(&report, format.into(), options))
 }
 
