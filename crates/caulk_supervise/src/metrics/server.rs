@@ -55,7 +55,7 @@ fn host(request: &Request) -> Option<&str> {
     header.map(|header| header.value.as_str())
 }
 
-/// A page in a browser can give its own name the address of this machine, and read what is served to that name.
+/// A page in a browser can give its own name the address of this machine, and read the answers.
 fn is_local(host: Option<&str>) -> bool {
     let Some(host) = host else { return true };
     let bare = match host.rsplit_once(':') {
