@@ -1,5 +1,5 @@
-//! Pages of privately mapped files that the process has written to (`mode="c"`, `ACCESS_COPY`, `MAP_PRIVATE`): each is a copy
-//! of its own now, which no allocator counts and the kernel cannot drop.
+//! Pages of privately mapped files that the process has written to (`mode="c"`, `ACCESS_COPY`, `MAP_PRIVATE`): each is then a
+//! private copy, which no allocator counts and the kernel cannot drop.
 
 use std::collections::HashSet;
 use std::fs;

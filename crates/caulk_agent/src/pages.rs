@@ -57,7 +57,7 @@ impl Pages {
     /// Bytes of a mapped file that are copies by now, swapped out or not.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the page table cannot be read.
     pub(crate) fn copied(&self, addresses: Range<Address>) -> io::Result<u64> {
         let pages = addresses.start / self.page..addresses.end / self.page;
         let is_copy = |entry: u64| entry & TOUCHED != 0 && entry & OF_FILE == 0;

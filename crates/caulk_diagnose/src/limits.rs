@@ -14,7 +14,7 @@ const NEAR: f64 = 0.05;
 /// A limit, where it is, and what is left below it: in bytes, of open files their number.
 type Room = (LimitKind, u64, u64);
 
-/// What a look at a process says of a limit: bytes, of open files their number.
+/// The part of a reading of a process that counts against a limit: bytes, of open files their number.
 type Used = fn(&Sample) -> Option<u64>;
 
 /// The limit that this series of a process runs into first, and what is left below it at the end of the recording; without
@@ -39,7 +39,7 @@ pub(crate) const fn of_each_process(kind: LimitKind) -> bool {
 }
 
 /// The limit at which a process was refused so many bytes at a time, in nanoseconds: the nearest that it has for itself, if
-/// it was near it, or near enough to come to it since it was looked at last.
+/// it was near it, or near enough to come to it since its last reading.
 pub(crate) fn refused(recording: &Recording, pid: u32, asked_bytes: u64, at_ns: u64) -> Option<Limit> {
     let (kind, bytes, room) = own(recording, pid).min_by_key(|(_, _, room)| *room)?;
     let used = match kind {
@@ -51,7 +51,7 @@ pub(crate) fn refused(recording: &Recording, pid: u32, asked_bytes: u64, at_ns: 
     (room <= near).then_some(Limit { kind, bytes })
 }
 
-/// What a process that goes on growing as over its last looks takes from the highest of them until then.
+/// Bytes that a process takes between its highest reading and that time, at the rate of its last readings.
 fn grown_since(recording: &Recording, pid: u32, used: Used, at_ns: u64) -> Option<u64> {
     let looks = || last_looks(recording, pid, used);
     let (last_ns, highest) = looks().max_by_key(|(_, used)| *used)?;

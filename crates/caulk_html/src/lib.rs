@@ -33,5 +33,5 @@ pub use input::{
 };
 pub use paper::{Cell, Paper, PaperPart, PaperSection, paper};
 pub use room::MOST_BYTES;
-pub use sides::{Measured, SideRow};
-pub use traces::Trace;
+pub use sides::{SideFigure, SideRow};
+pub use traces::Curve;

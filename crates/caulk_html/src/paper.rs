@@ -8,7 +8,7 @@ use crate::input::{FindingCard, Mood, PageAnswer, Row};
 use crate::room::Room;
 use crate::sides::{self, SideRow};
 use crate::tables::left_out;
-use crate::traces::{self, Trace};
+use crate::traces::{self, Curve};
 use crate::words;
 
 /// Lines of a patch for each row of a table.
@@ -58,7 +58,7 @@ pub enum PaperPart {
     /// Quantities of two sides, as a picture and as text.
     Sides([String; 2], Vec<SideRow>),
     /// Readings over time, one above the other in one picture.
-    Traces(String, Vec<Trace>),
+    Traces(String, Vec<Curve>),
     /// A patch as `diff -u` writes it.
     Patch(String),
 }

@@ -10,7 +10,7 @@ use crate::{frame, words};
 
 /// One side of a row.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Measured {
+pub struct SideFigure {
     /// Median.
     pub median: f64,
     /// Its interval, if it has one.
@@ -25,7 +25,7 @@ pub struct SideRow {
     /// What it is.
     pub label: String,
     /// A and B; `None` if it was not measured there.
-    pub sides: [Option<Measured>; 2],
+    pub sides: [Option<SideFigure>; 2],
     /// The change in words.
     pub change: String,
     /// How good or bad the change is.
@@ -40,7 +40,7 @@ struct Scale {
 
 impl Scale {
     fn of(row: &SideRow) -> Self {
-        let ends = |side: &Measured| {
+        let ends = |side: &SideFigure| {
             let [low, high] = side.interval.unwrap_or([side.median; 2]);
             [low, high, side.median]
         };

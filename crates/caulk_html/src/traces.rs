@@ -17,7 +17,7 @@ const CURVES: usize = 4;
 
 /// The readings of one run, in bytes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Trace {
+pub struct Curve {
     /// Name, with its rate.
     pub name: String,
     /// Readings at equal distances.
@@ -25,8 +25,8 @@ pub struct Trace {
 }
 
 /// The picture; nothing if no run has two readings.
-pub(crate) fn traces(label: &str, all: &[Trace]) -> Markup {
-    let drawn: Vec<&Trace> = all.iter().filter(|trace| trace.readings.len() > 1).take(CURVES).collect();
+pub(crate) fn traces(label: &str, all: &[Curve]) -> Markup {
+    let drawn: Vec<&Curve> = all.iter().filter(|trace| trace.readings.len() > 1).take(CURVES).collect();
     let longest = drawn.iter().map(|trace| trace.readings.len()).max().unwrap_or(0);
     let sizes = sizes(drawn.iter().flat_map(|trace| &trace.readings).copied());
     let ends @ [low, top] = [sizes.first(), sizes.last()].map(|end| end.copied().unwrap_or(0.0));

@@ -2,8 +2,8 @@
 
 use caulk_core::{GpuSample, GpuUse, Recording, RunInfo, Sample, Sampled};
 use caulk_html::{
-    Cell, Excerpt, FindingCard, LineRow, MOST_BYTES, Measured, Mood, PageAnswer, PageInput, Paper, PaperPart,
-    PaperSection, Row, SideRow, SourceLine, Trace,
+    Cell, Curve, Excerpt, FindingCard, LineRow, MOST_BYTES, Mood, PageAnswer, PageInput, Paper, PaperPart,
+    PaperSection, Row, SideFigure, SideRow, SourceLine,
 };
 
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\u{202e}\"'&";
@@ -133,10 +133,10 @@ fn an_empty_recording_has_a_page_too() {
 
 fn paper(text: &str, many: usize) -> Paper {
     let cell = || Cell::new(text).with(Mood::Bad).over(vec![text.into(); many]);
-    let side = || Some(Measured { median: 2.0, interval: Some([1.0, 3.0]), text: text.into() });
+    let side = || Some(SideFigure { median: 2.0, interval: Some([1.0, 3.0]), text: text.into() });
     let sides =
         || SideRow { label: text.into(), sides: [side(), None], change: text.into(), mood: Mood::Bad };
-    let trace = || Trace { name: text.into(), readings: (0..many * 100).map(|at| at as f64).collect() };
+    let trace = || Curve { name: text.into(), readings: (0..many * 100).map(|at| at as f64).collect() };
     let part = |part| PaperSection { id: "part", title: "Part".into(), parts: vec![part] };
     Paper {
         title: text.into(),

@@ -47,7 +47,7 @@ pub use error::{EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BA
 pub use guard::Checkpoints;
 pub use hard::{HardLimit, Means, NoHardLimit};
 pub use held::HeldSignals;
-pub use metrics::{Bound, Exporter};
+pub use metrics::{BoundAddress, Exporter};
 pub use options::{GpuBudget, Guarding, Options, Progress, Restarts, Streams};
 pub use package::{PACKAGE_VARIABLE, find_package, find_sampler};
 pub use sink::{Cut, Guarded, Outcome, RunStart, Sink};

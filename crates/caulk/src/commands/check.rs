@@ -69,7 +69,7 @@ fn watch(args: &CheckArgs, directory: &Utf8Path) -> anyhow::Result<i32> {
     }
 }
 
-/// Says what is known of one line, in what would be checked; of a file that is no part of it, in the file's own project.
+/// Explains one line within the projects of a check; if its file is no part of them, within the file's own project.
 fn explain(args: &CheckArgs, directory: &Utf8Path, spot: &Spot) -> anyhow::Result<i32> {
     let look = |paths: &[Utf8PathBuf]| targets(directory, paths, &args.rules, &args.files, &Buffers::new());
     let mut projects = look(&args.paths)?;

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::{LineUse, Series, Verdict};
 use caulk_diff::{ContainerGrowth, Difference, LineGrowth, Quantity, RunFacts, diff};
-use caulk_html::Trace;
+use caulk_html::Curve;
 use caulk_report::{TextOptions, outlook};
 
 use crate::cli::{DiffArgs, DiffFormat};
@@ -64,12 +64,12 @@ fn deliver(args: &DiffArgs, difference: &Difference, folders: &[Vec<Utf8PathBuf>
 }
 
 /// Memory in use over time, in the first run of each side.
-fn courses(folders: &[Vec<Utf8PathBuf>; 2]) -> Vec<Trace> {
+fn courses(folders: &[Vec<Utf8PathBuf>; 2]) -> Vec<Curve> {
     let course = |(letter, runs): (&str, &Vec<Utf8PathBuf>)| {
         let run = runs.first()?;
         let readings = course::in_use(&caulk_record::read(run).ok()?);
         let name = format!("{letter}: {}", run.file_name().unwrap_or("run"));
-        Some(Trace { name, readings: readings.into_iter().map(|bytes| bytes as f64).collect() })
+        Some(Curve { name, readings: readings.into_iter().map(|bytes| bytes as f64).collect() })
     };
     ["A", "B"].into_iter().zip(folders).filter_map(course).collect()
 }

@@ -1,7 +1,7 @@
 //! The result as a page for a browser.
 
 use caulk_core::Bytes;
-use caulk_html::{Cell, Mood, PageAnswer, Paper, PaperPart, PaperSection, Row, Trace};
+use caulk_html::{Cell, Curve, Mood, PageAnswer, Paper, PaperPart, PaperSection, Row};
 use caulk_report::{seconds, sentence_case};
 
 use super::document::{Document, EditRow, Outcome, RunRow};
@@ -14,7 +14,7 @@ pub(crate) fn html(document: &Document) -> String {
         sections.push(PaperSection { id, title: title.into(), parts });
     };
     if let Some((before, after)) = document.before_and_after() {
-        let trace = |name: &str, run: &RunRow| Trace {
+        let trace = |name: &str, run: &RunRow| Curve {
             name: format!("{name}: {}", run.brief),
             readings: run.in_use.iter().map(|bytes| *bytes as f64).collect(),
         };

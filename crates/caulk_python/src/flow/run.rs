@@ -158,7 +158,7 @@ fn holders(heap: &Heap, kept: Symbol) -> (Holders, FxHashMap<ObjectId, Vec<Objec
         for (name, value) in fields {
             for inner in value.objects.iter() {
                 named.entry(inner).or_default().push((owner, *name));
-                // It is a part of an object of a library, which has a holder of its own.
+                // It is a part of an object of a library, which has another holder.
                 if *name == kept {
                     elements.entry(inner).or_default().push(owner);
                 }

@@ -1,7 +1,7 @@
 //! The result of a comparison as a page for a browser.
 
 use caulk_diff::{Difference, RowChange, Trend};
-use caulk_html::{Measured, Mood, PageAnswer, Paper, PaperPart, PaperSection, Row, SideRow, Trace};
+use caulk_html::{Curve, Mood, PageAnswer, Paper, PaperPart, PaperSection, Row, SideFigure, SideRow};
 
 use super::{change, growth_change, label, measured, sentence};
 use crate::words;
@@ -13,7 +13,7 @@ const UNCLEAR: &str =
     "`~`: the intervals touch, or one side has none. Three or more runs on each side give one.";
 
 /// The page: every quantity of both sides as a picture, and the course of memory in some runs (`courses`).
-pub fn difference_html(difference: &Difference, courses: Vec<Trace>) -> String {
+pub fn difference_html(difference: &Difference, courses: Vec<Curve>) -> String {
     let names = [&difference.a, &difference.b].map(|names| names.join(", "));
     let mut parts = vec![PaperPart::Sides(names.clone(), difference.rows.iter().map(side_row).collect())];
     if difference.rows.iter().any(|row| row.trend == Trend::Unclear) {
@@ -61,7 +61,7 @@ fn answer(difference: &Difference) -> PageAnswer {
 
 fn side_row(row: &RowChange) -> SideRow {
     let side = |side: Option<caulk_diff::MedianOfRepeats>| {
-        side.map(|side| Measured {
+        side.map(|side| SideFigure {
             median: side.median,
             interval: side.interval,
             text: measured(Some(side), &row.unit),

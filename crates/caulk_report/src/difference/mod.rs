@@ -124,7 +124,7 @@ mod tests {
         insta::assert_snapshot!(difference_markdown(&sample()));
         let page = difference_html(
             &sample(),
-            vec![caulk_html::Trace { name: "A <b>".into(), readings: vec![1.0, 2.0] }],
+            vec![caulk_html::Curve { name: "A <b>".into(), readings: vec![1.0, 2.0] }],
         );
         for text in
             ["Memory grows less in B", "container train.&lt;seen&gt;|x", "A &lt;b&gt;", "3.43 MB to 4.20 MB"]

@@ -1,4 +1,4 @@
-//! What objects of libraries keep, each beside the same program that gives it back or makes the object anew.
+//! Objects of libraries that keep their arguments, each beside the same program with a release.
 
 use caulk_core::LeakClass;
 

@@ -10,12 +10,12 @@ use super::shared::Shared;
 
 /// An address that is taken and not yet served.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundAddress {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-impl Bound {
+impl BoundAddress {
     /// Takes an address. Port 0 takes a free port.
     ///
     /// # Errors

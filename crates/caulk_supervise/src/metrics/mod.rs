@@ -10,5 +10,5 @@ mod server;
 mod shared;
 mod tee;
 
-pub use exporter::{Bound, Exporter};
+pub use exporter::{BoundAddress, Exporter};
 pub(crate) use tee::Tee;

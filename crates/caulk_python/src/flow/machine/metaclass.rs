@@ -1,4 +1,4 @@
-//! Metaclasses of the project: what they do with each class, and with each object that is made of it.
+//! Metaclasses of the project: their work on each class, and on each of its objects.
 
 use ruff_python_ast as ast;
 
@@ -9,7 +9,7 @@ use crate::flow::machine::calls::Given;
 use crate::flow::machine::frame::Frame;
 use crate::flow::value::Value;
 
-/// Classes that are looked through for one that names a metaclass.
+/// Classes that are searched for one with a metaclass.
 const MAX_BASES: usize = 24;
 
 impl<'p> Machine<'p> {
