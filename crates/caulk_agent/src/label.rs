@@ -20,8 +20,8 @@ use crate::holders::{Path, Root};
 use crate::symbols;
 use crate::torch::Torch;
 
-/// Modules that define a class `Queue`, the attribute in which that keeps what was put into it, and that of the most that it
-/// takes: in CPython's library of these names. What `multiprocessing` has not written to its pipe yet waits in a buffer.
+/// Modules with a class `Queue`, the attribute with its elements, and that with its largest size, as in CPython's library.
+/// Elements that `multiprocessing` has not written to its pipe yet wait in a buffer.
 const QUEUES: [(&str, &str, &str); 3] = [
     ("queue", "queue", "maxsize"),
     ("asyncio.queues", "_queue", "_maxsize"),

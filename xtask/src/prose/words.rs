@@ -17,7 +17,7 @@ pub(crate) struct Word {
 pub(crate) const WORDS: &[Word] = &[
     word("told", "reported, named, shown, measured", [0, 169, 15]),
     word("tell|tells|telling", "report, show, distinguish", [0, 184, 13]),
-    word("say|says|saying|said", "print, report, state", [0, 469, 35]),
+    word("say|says|saying|said", "print, report, state", [0, 468, 35]),
     word("what ... that", "a noun: `retained allocations of a line`", [0, 100, 5]),
     word("of which", "a sentence of two halves: `holds 5 MB; its graph holds 3 MB`", [0, 65, 2]),
     word("whom|whomever|whoever", "who, anybody", [0, 31, 0]),
