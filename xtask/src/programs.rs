@@ -23,6 +23,10 @@ pub(crate) struct Program {
     /// Classes of findings that are right; none for a program that does not leak.
     #[serde(default)]
     class: Vec<String>,
+    /// Memory grows, and no finding can name a line of it yet.
+    #[expect(dead_code, reason = "the tests of reports ask for it")]
+    #[serde(default)]
+    unnamed: bool,
     /// Folder of the program.
     #[serde(default = "programs")]
     folder: String,
