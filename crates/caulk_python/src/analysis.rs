@@ -19,7 +19,7 @@ pub use contents::Contents;
 pub use graphs::ApplicationFact;
 pub use memo::{MemoCall, MemoFact};
 
-use crate::flow::event::{Activation, Event, Growth, Loop, LoopKind, Place, Root, What};
+use crate::flow::event::{Activation, Event, Growth, Loop, LoopKind, Place, Release, Root, What};
 use crate::flow::heap::{Object, Shape};
 use crate::flow::ids::{ActivationId, ClassId, FunctionId, LoopId, ObjectId, PlaceId};
 use crate::flow::lifetime::{Chain, Duration, Lifetimes, Released};
@@ -403,6 +403,38 @@ impl Analysis {
         }
     }
 
+    /// Whether the project empties a container, or binds its attribute anew, at a time that cannot be compared with that
+    /// of its growth.
+    pub fn is_emptied_beside(&self, object: ObjectId, duration: &Duration) -> bool {
+        let beside = |root| root != Root::Test && !are_comparable(root, duration.root);
+        let emptied = self.releases(object).iter().any(|release| {
+            let all = matches!(release.how, Release::Clear | Release::Rebind);
+            all && !release.constructing && beside(release.root)
+        });
+        emptied || self.is_bound_anew(object, beside)
+    }
+
+    /// Whether what names a container is bound to another one outside of constructors, for a reason that counts.
+    fn is_bound_anew(&self, object: ObjectId, counts: impl Fn(Root) -> bool) -> bool {
+        let named = self.ran().run.holders.get(&object).map_or(&[][..], Vec::as_slice);
+        let owned = |place: PlaceId| match self.place(place) {
+            Place::Field(owner, name) => named.contains(&(owner, name)),
+            Place::Variable(..) => false,
+        };
+        self.events().any(|(id, activation, event)| {
+            let What::Bind { place, value } = event.what else { return false };
+            // A module's body binds its globals once.
+            let once = ["<module>", "__init__"]
+                .iter()
+                .any(|end| self.function(activation.function).name.ends_with(end));
+            let new = self.ran().run.values.get(value).objects.contains(object);
+            new && !once
+                && owned(place)
+                && self.ran().lifetimes.ways[id.0 as usize].iter().any(|way| counts(way.root))
+                && !self.ran().lifetimes.is_set_up(&self.ran().run, id)
+        })
+    }
+
     /// Where something is given back.
     pub fn released_at(&self, release: &Released) -> Location {
         self.ran().run.activations[release.activation.0 as usize].events[release.event as usize].at
@@ -510,6 +542,18 @@ fn noted(run: &Run) -> Vec<(ActivationId, u32)> {
         noted.extend(calls.map(|(number, _)| (ActivationId(at as u32), number as u32)));
     }
     noted
+}
+
+/// Whether it is known which of two things happens first, or again before the other.
+fn are_comparable(one: Root, other: Root) -> bool {
+    match (one, other) {
+        // A handler is called whenever somebody likes.
+        (Root::Framework([LoopId::CALLBACKS, ..]), _) | (_, Root::Framework([LoopId::CALLBACKS, ..])) => {
+            false
+        }
+        (Root::Framework(_), Root::Framework(_)) => true,
+        (one, other) => one == other,
+    }
 }
 
 /// How long a holder lives, compared with others.

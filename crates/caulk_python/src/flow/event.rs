@@ -37,6 +37,8 @@ pub struct Loop {
     pub header: Option<Location>,
     /// How often it runs.
     pub kind: LoopKind,
+    /// That is known from what is gone through, a loader or a large number, and not from a name alone.
+    pub counted: bool,
     /// The function that it is in; none for a framework's.
     pub function: Option<FunctionId>,
 }

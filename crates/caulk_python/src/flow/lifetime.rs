@@ -216,6 +216,11 @@ impl Lifetimes {
         false
     }
 
+    /// Whether constructors alone run something.
+    pub(crate) fn is_set_up(&self, run: &Run, activation: ActivationId) -> bool {
+        self.ways[activation.0 as usize].iter().all(|way| self.constructs(run, activation, way))
+    }
+
     /// Whether another method that nobody in the project calls, `reset`, binds a place anew.
     pub(crate) fn is_reset_by_users(&self, run: &Run, place: PlaceId, carrying: ActivationId) -> bool {
         self.resets.get(&place).into_iter().flatten().any(|reset| {

@@ -206,7 +206,8 @@ impl<'p> Machine<'p> {
             positions: Vec::new(),
         };
         for _ in 0..LoopId::SYNTHETIC {
-            machine.loops.push(Loop { at: None, header: None, kind: LoopKind::Steps, function: None });
+            let kind = LoopKind::Steps;
+            machine.loops.push(Loop { at: None, header: None, kind, counted: false, function: None });
         }
         machine.loops[LoopId::EPOCHS.0 as usize].kind = LoopKind::Epochs;
         machine.loops[LoopId::VALIDATION.0 as usize].kind = LoopKind::Batches;

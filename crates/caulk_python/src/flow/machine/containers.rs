@@ -168,7 +168,9 @@ impl<'p> Machine<'p> {
             found = found.join(&inherit(Value::of(Kinds::NUMBER), owner.traits));
         } else if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
             let mut part = Value { objects: Value::NOTHING.objects, literal: Literal::Any, ..owner };
-            part.kinds = kinds;
+            // A part of a row is a number, and nobody knows whether it is one.
+            let number = if kinds == Kinds::ARRAY && one { Kinds::NUMBER } else { Kinds::NONE_OF_ALL };
+            part.kinds = kinds.with(number);
             part = part.without(Traits::LEAF.with(Traits::WHOLE));
             if owner.traits.has(Traits::LEAF) && f.recording {
                 part = part.with(Traits::GRAPH);
@@ -278,6 +280,8 @@ impl<'p> Machine<'p> {
         }
         let kinds = value.kinds.without(Kinds::OBJECT);
         if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
+            let number = if kinds == Kinds::ARRAY { Kinds::NUMBER } else { Kinds::NONE_OF_ALL };
+            let kinds = kinds.with(number);
             let element = Value { kinds, objects: Value::NOTHING.objects, literal: Literal::Any, ..value };
             // Whoever goes through all parts sees the whole storage.
             found = found.join(&element);

@@ -352,7 +352,11 @@ impl<'p> Machine<'p> {
             return self.differentiable(f, &[*tensor, *other], node);
         }
         if left.kinds.has(Kinds::ARRAY) || right.kinds.has(Kinds::ARRAY) {
-            return inherit(Value::of(Kinds::ARRAY), inherited);
+            // What may be a number still may be one beside a number.
+            let number = |value: &Value| value.kinds.has(Kinds::NUMBER.with(Kinds::UNKNOWN));
+            let array = Value::of(Kinds::ARRAY);
+            let array = if number(left) && number(right) { array.or(Kinds::NUMBER) } else { array };
+            return inherit(array, inherited);
         }
         if left.kinds.has(Kinds::TEXT) {
             return inherit(Value::of(Kinds::TEXT), inherited);

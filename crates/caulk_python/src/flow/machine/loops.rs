@@ -19,6 +19,8 @@ use crate::project::Location;
 const MAX_CARRIED: usize = 4;
 /// Constant numbers of iterations up to which a loop is no repetition.
 const FEW: i64 = 16;
+/// Constant numbers of iterations from which a loop runs many times, whatever its name.
+const MANY: i64 = 9;
 
 impl<'p> Machine<'p> {
     fn loop_id(&mut self, f: &Frame, at: Location, header: Location, kind: LoopKind) -> LoopId {
@@ -31,7 +33,8 @@ impl<'p> Machine<'p> {
             return known;
         }
         let id = LoopId(self.loops.len() as u32);
-        self.loops.push(Loop { at: Some(at), header: Some(header), kind, function: Some(f.function) });
+        let function = Some(f.function);
+        self.loops.push(Loop { at: Some(at), header: Some(header), kind, counted: false, function });
         self.loop_ids.insert(at, id);
         id
     }
@@ -44,6 +47,7 @@ impl<'p> Machine<'p> {
             kind => kind,
         };
         let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.iter), kind);
+        self.loops[id.0 as usize].counted |= self.is_counted(f, &stmt.iter, &iterated);
         let element = self.loop_element(f, &stmt.target, &stmt.iter, &iterated, kind);
         if element.traits.has(Traits::FRAME) {
             self.frame_loops.insert(id);
@@ -144,6 +148,7 @@ impl<'p> Machine<'p> {
         let iterated = self.eval(f, &first.iter);
         let kind = self.loop_kind(f, &first.target, &first.iter, &iterated);
         let id = self.loop_id(f, located(f.file, first), located(f.file, &first.iter), kind);
+        self.loops[id.0 as usize].counted |= self.is_counted(f, &first.iter, &iterated);
         let element = self.loop_element(f, &first.target, &first.iter, &iterated, kind);
         f.loops.push(id);
         self.assign(f, &first.target, element, false);
@@ -222,6 +227,19 @@ impl<'p> Machine<'p> {
                 }
             }
         }
+    }
+
+    /// Whether a loader is gone through, or a range of many numbers.
+    fn is_counted(&mut self, f: &mut Frame, iter: &'p Expr, iterated: &Value) -> bool {
+        let (inner, _) = unwrapped(iter);
+        if let Expr::Call(call) = inner
+            && matches!(last_name(&call.func), Some("range" | "trange" | "count"))
+        {
+            let [.., stop] = &*call.arguments.args else { return last_name(&call.func) == Some("count") };
+            let stop = call.arguments.args.get(1).unwrap_or(stop);
+            return matches!(self.eval(f, stop).literal, Literal::Int(times) if times > MANY);
+        }
+        iterated.only(Kinds::LOADER)
     }
 
     /// Whether something is made by listing what is in it.
