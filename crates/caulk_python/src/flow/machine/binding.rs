@@ -30,6 +30,9 @@ impl<'p> Machine<'p> {
         };
         let Some(symbol) = self.symbols.find(name) else { return value };
         let differentiated = self.scopes.function(f.function).differentiated.contains(&symbol);
+        if differentiated && f.recording && value.carries_graph() {
+            return value.with(Traits::PROVED);
+        }
         let unknown = value.kinds.has(Kinds::UNKNOWN);
         // Of what a variable is made of, a part may be plain data.
         let carries = if differentiated {

@@ -102,6 +102,17 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// A variable that `backward` is called on has a graph, whatever gave it.
+    fn prove_graph(&mut self, f: &mut Frame, method: &ast::ExprAttribute) {
+        let ast::Expr::Name(name) = &*method.value else { return };
+        let Some(symbol) = self.symbols.find(name.id.as_str()) else { return };
+        let Some(&slot) = self.scopes.function(f.function).slots.get(&symbol) else { return };
+        let value = &mut f.slots[slot as usize];
+        if f.recording && value.carries_graph() {
+            *value = value.with(Traits::PROVED);
+        }
+    }
+
     pub(super) fn unknown_result(given: &Given) -> Value {
         let traits = given.all().fold(Traits::NONE_OF_ALL, |traits, value| traits.with(value.traits));
         inherit(Value::UNKNOWN, traits)
@@ -155,6 +166,9 @@ impl<'p> Machine<'p> {
         // What such a method is called on is a tensor.
         if receiver.kinds.has(Kinds::TENSOR) && receiver.objects.is_empty() && is_of_tensors(method) {
             receiver.kinds = receiver.kinds.without(Kinds::UNKNOWN);
+        }
+        if method == "backward" {
+            self.prove_graph(f, attribute);
         }
         if classes.is_empty() && !followed {
             let class = Self::class_by_name(&receiver, attribute, given);
