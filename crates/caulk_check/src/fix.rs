@@ -203,7 +203,7 @@ fn parses(file: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Confidence, Fix, Scope, Severity, Site, SiteRole};
+    use caulk_core::{Confidence, Fix, Proof, Scope, Severity, Site, SiteRole};
 
     use super::*;
 
@@ -247,6 +247,7 @@ mod tests {
             confidence: Confidence::Likely,
             scope: Scope::Run,
             severity: Severity::Warning,
+            proof: Proof::FULL,
             message: String::new(),
             sites: vec![site],
             container: String::new(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChainStep, Confidence, Fix, LeakClass, Place, Scope, Severity, Site};
+use crate::{ChainStep, Confidence, Fix, LeakClass, Place, Proof, Scope, Severity, Site};
 
 /// One pattern at one place, with why it was found and what to change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub struct Diagnostic {
     pub scope: Scope,
     /// How harmful.
     pub severity: Severity,
+    /// Which parts of it are proven and which assumed.
+    pub proof: Proof,
     /// One sentence: what is kept, how often it grows, for how long.
     pub message: String,
     /// Where; the first is the line to blame, and there is always one.

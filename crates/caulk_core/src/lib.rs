@@ -18,6 +18,7 @@ mod line_use;
 mod note;
 mod places;
 mod problem;
+mod proof;
 mod quote;
 mod recording;
 mod remedy;
@@ -43,6 +44,7 @@ pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
 pub use note::{Note, NoteFact};
 pub use places::{first_places, rank};
 pub use problem::Problem;
+pub use proof::{Certainty, Proof};
 pub use quote::{git_name, is_command, no_command, shown_name, steers, without_marks, written_out};
 pub use recording::{
     AgentEvent, Counted, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessLimits, ProcessRecord,

@@ -208,7 +208,7 @@ fn last_name(expression: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::Confidence;
+    use caulk_core::{Confidence, Proof};
 
     use super::*;
 
@@ -231,6 +231,7 @@ mod tests {
             confidence: Confidence::Likely,
             scope: Scope::Run,
             severity: Severity::Error,
+            proof: Proof::FULL,
             message: "`self.state` is fed back".into(),
             container: "self.state".into(),
             sites: vec![site(line)],

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use caulk_core::{Diagnostic, Finding, Problem, Site, SiteRole};
+use caulk_core::{Diagnostic, Finding, Problem, Proof, Site, SiteRole};
 
 use crate::check::CheckReport;
 use crate::message::{message, message_without_source};
@@ -45,6 +45,8 @@ fn diagnostic(finding: &Finding, script: &str) -> Diagnostic {
         confidence: finding.confidence,
         scope: finding.scope,
         severity: finding.severity,
+        // A run has seen it.
+        proof: Proof::FULL,
         message: message(finding),
         sites,
         container: finding.container.clone(),

@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use caulk_core::{
-    Applicability, ChainStep, Confidence, Diagnostic, Edit, Fix, LeakClass, Place, Position, Problem, Scope,
-    Severity, Site, SiteRole,
+    Applicability, ChainStep, Confidence, Diagnostic, Edit, Fix, LeakClass, Place, Position, Problem, Proof,
+    Scope, Severity, Site, SiteRole,
 };
 use caulk_report::check::{self, CheckReport, FixSummary};
 use caulk_report::{Format, TextOptions, check_in};
@@ -31,6 +31,7 @@ fn graph_in_list() -> Diagnostic {
         confidence: Confidence::Proved,
         scope: Scope::Run,
         severity: Severity::Error,
+        proof: Proof::FULL,
         message: "`self.all_st_ious` grows once per validation batch, for the whole run; each entry keeps the graph of `self.model(images)`".into(),
         sites: vec![Site {
             role: SiteRole::Grows,
@@ -141,6 +142,25 @@ fn twins_that_are_not_shown_are_counted() {
     let text = check::text(&report, &PLAIN, false);
     assert!(text.contains("and 43 more"), "{text}");
     assert!(check::json(&report).contains("\"more_twins\": 29"));
+}
+
+#[test]
+fn hints_that_are_not_shown_are_counted() {
+    let mut report = report();
+    let all = report.findings.len();
+    report.hide_hints();
+    assert_eq!((report.findings.len(), report.hints), (all, 0));
+    assert!(!check::text(&report, &PLAIN, false).contains("not shown: --info"));
+    for finding in &mut report.findings {
+        finding.severity = Severity::Info;
+    }
+    report.hide_hints();
+    assert_eq!((report.findings.len(), report.hints), (0, all));
+    let text = check::text(&report, &PLAIN, false);
+    assert!(text.ends_with(&format!("{all} hints not shown: --info\n")), "{text}");
+    assert!(check::concise(&report, &PLAIN, false).contains("hints not shown: --info"));
+    report.hints = 1;
+    assert!(check::text(&report, &PLAIN, false).ends_with("1 hint not shown: --info\n"));
 }
 
 #[test]

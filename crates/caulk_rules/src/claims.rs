@@ -9,17 +9,20 @@ use std::collections::BTreeSet;
 use caulk_core::{Group, LeakClass, Scope};
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, Duration, FunctionId, Growth, GrowthCase, GrowthFact, Holder,
-    Literal, LoopId, LoopKind, ObjectId, Place, Root, Shape, Value,
+    Literal, LoopId, LoopKind, ObjectId, OriginId, Place, Root, Shape, Value,
 };
 use caulk_python::{Analysis, FileId};
 
 use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
 use crate::exposure::{Exposure, Pace};
-use crate::source::is_of_another_framework;
+use crate::source::{is_of_another_framework, is_unpacked};
 use crate::tables::TABLES;
 
 /// Calls that differentiate: graphs are there for them.
 const BACKWARD: &[&str] = &["torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad"];
+
+/// The same of trainers, with what they differentiate as an argument.
+const TRAINERS_BACKWARD: &[&str] = &["accelerate.Accelerator.backward", "lightning.fabric.Fabric.backward"];
 
 /// A container that grows.
 #[derive(Debug)]
@@ -49,6 +52,8 @@ pub(crate) struct CarryClaim {
 pub(crate) struct Claims {
     pub(crate) growths: Vec<Claim>,
     pub(crate) carries: Vec<CarryClaim>,
+    /// Where graphs are made that somebody differentiates: these are graphs for certain.
+    pub(crate) differentiated: BTreeSet<OriginId>,
 }
 
 impl Claims {
@@ -76,7 +81,15 @@ impl Claims {
         });
         // `x = torch.cat([x, y])` grows and takes its graph along, which is the worse.
         growths.retain(|claim| !carries.iter().any(|carry| carry.carry.target == claim.growth.container));
-        Self { growths, carries }
+        let passes = analysis.calls(&[BACKWARD, TRAINERS_BACKWARD].concat());
+        let graphs = passes.iter().flat_map(|pass| [&pass.receiver, &pass.argument]);
+        // Of several things that one call gives, the others may be plain.
+        let whole = |graph: &&Value| {
+            let at = analysis.origin(graph);
+            graph.carries_graph() && !at.is_some_and(|at| is_unpacked(analysis.project(), at))
+        };
+        let differentiated = graphs.filter(whole).filter_map(|graph| graph.origin).collect();
+        Self { growths, carries, differentiated }
     }
 }
 

@@ -1,7 +1,7 @@
-//! What the rules on containers share: how heavy one entry is, which growths are one story, how it is told.
+//! What the rules on containers share: which growths are one story, how it is told.
 
-use caulk_core::{Confidence, Fix, Scope, Severity, SiteRole};
-use caulk_python::program::{Growth, Guards, Holder, Kinds, LoopKind, Traits};
+use caulk_core::{Certainty, Confidence, Fix, Proof, Scope, SiteRole};
+use caulk_python::program::{Growth, Guards, Holder, LoopKind, Traits};
 use caulk_python::{GrowSite, Lines, Window};
 
 use crate::advice::advice;
@@ -9,63 +9,15 @@ use crate::claims::Claim;
 use crate::context::Context;
 use crate::exposure::Pace;
 use crate::fixes;
+use crate::proven::of_growth;
 use crate::source;
 use crate::twins::Cause;
-
-/// What one entry costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
-    /// Nothing is known.
-    Unknown,
-    /// Numbers and text.
-    Plain,
-    /// Tasks of an event loop, each with what its function holds.
-    Tasks,
-    /// Arrays, tables.
-    Host,
-    /// Tensors, with or without graph.
-    Tensors,
-}
-
-impl Weight {
-    pub(crate) fn of(kept: &Claim) -> Self {
-        match kept.contents.heavy.or(kept.contents.graph) {
-            Some(value) if value.kinds.has(Kinds::TENSOR) => Self::Tensors,
-            Some(_) => Self::Host,
-            None if kept.contents.kinds.has(Kinds::TASK) => Self::Tasks,
-            None if kept.contents.is_plain() => Self::Plain,
-            None => Self::Unknown,
-        }
-    }
-
-    /// What it is, in words.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Tensors => "tensors",
-            Self::Host => "arrays",
-            Self::Tasks => "tasks",
-            Self::Plain => "numbers",
-            Self::Unknown => "objects",
-        }
-    }
-
-    /// How harmful it is to keep this for the whole run; `None` where it does not matter.
-    pub(crate) fn severity(self, pace: Pace) -> Option<Severity> {
-        match (self, pace) {
-            (Self::Tensors, Pace::Batch | Pace::Step) => Some(Severity::Error),
-            // Several in each epoch, as a rule.
-            (Self::Tasks, _) | (Self::Tensors, Pace::Epoch) | (Self::Host, Pace::Batch | Pace::Step) => {
-                Some(Severity::Warning)
-            }
-            (Self::Host, Pace::Epoch) => Some(Severity::Info),
-            (Self::Plain | Self::Unknown, _) => None,
-        }
-    }
-}
+use crate::weight::Weight;
 
 /// What a rule has to say of a container.
 pub(crate) struct Told {
-    pub(crate) severity: Severity,
+    /// Parts of the proof that the claim alone does not show.
+    pub(crate) proof: Proof,
     /// One sentence.
     pub(crate) message: String,
     /// What happens at the line.
@@ -110,14 +62,15 @@ fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
         .collect();
     let captured = kept.contents.function.map(|function| cx.defined(function));
     let function = cx.function(kept.growth.function);
-    let severity = tempered(cx, kept, told.severity);
     let gives_back = cx.analysis.gives_back(kept.case.object).and_then(|method| {
         let owner = cx.text(kept.growth.container);
         advice(&format!("Call `{owner}.{method}()` when the program is done with what is in it."))
     });
+    let weight = Weight::of(&kept.contents);
     let diagnostic =
         cx.report_due_to(Cause::held(kept.holder), kept.growth.container, function, told.message);
-    diagnostic.severity = severity;
+    diagnostic.proof = told.proof;
+    diagnostic.weight = weight;
     diagnostic.confidence = Confidence::Likely;
     diagnostic.scope = kept.exposure.scope;
     diagnostic.chain = chain;
@@ -126,9 +79,10 @@ fn report_one(cx: &mut Context<'_>, story: &[&Claim], told: Told) {
     diagnostic.fix = gives_back.or(told.fix);
 }
 
-/// How harmful a container is that grows where that may be what it is for.
-pub(crate) fn tempered(cx: &Context<'_>, kept: &Claim, severity: Severity) -> Severity {
-    if is_used_whole(cx, kept) { Severity::Info } else { severity }
+/// The proof of a container that grows where that may be what it is for.
+pub(crate) fn proof(cx: &Context<'_>, kept: &Claim) -> Proof {
+    let proof = of_growth(cx, kept);
+    if is_used_whole(cx, kept) { Proof { outlives: Certainty::Assumed, ..proof } } else { proof }
 }
 
 /// A tensor or table that is made longer by binding it anew is mostly data: the loop fits or plots all of it again each
@@ -178,7 +132,7 @@ fn is_joined_later(cx: &Context<'_>, kept: &Claim) -> bool {
 /// A history that grows for the whole run: heavy, or with a limit that nothing reads.
 pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told> {
     let container = cx.text(kept.growth.container);
-    let weight = Weight::of(kept);
+    let weight = Weight::of(&kept.contents);
     let passes = kept.case.duration.growing.iter().filter(|id| cx.analysis.repeats(**id)).count();
     // A function that gathers in one loop is about to use, or to give, what it gathered.
     if matches!(kept.holder, Holder::Local) && passes < 2 {
@@ -194,19 +148,29 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
     let named = !matches!(kept.holder, Holder::Local | Holder::Closure(..));
     let sampled = kept.case.duration.guards.has(Guards::MODULO);
     let chosen = kept.contents.heavy.is_some_and(|value| value.traits.has(Traits::EXCERPT));
-    let by_weight = weight.severity(kept.exposure.pace).map(|severity| match kept.exposure.pace {
-        // Kept on purpose, to be shown or used at the end.
-        _ if sampled || chosen => Severity::Info,
-        Pace::Epoch if !named => Severity::Info,
-        _ if !named => severity.min(Severity::Warning),
-        _ => severity,
-    });
     let often = kept.exposure.pace > Pace::Epoch;
     let window = if named && often { unused_window(cx, kept) } else { None };
-    let severity = by_weight.or(window.as_ref().map(|_| Severity::Warning))?;
+    if !weight.counts() && window.is_none() {
+        return None;
+    }
+    let mut proof = proof(cx, kept);
+    if !weight.counts() {
+        // The author of a limit expects it to matter.
+        proof.kind = Certainty::Likely;
+    }
+    if weight == Weight::Host && !often {
+        proof.kind = proof.kind.min(Certainty::Likely);
+    }
+    // Selected entries are kept on purpose, to be shown or used at the end.
+    if sampled {
+        proof.repeats = Certainty::Assumed;
+    }
+    if chosen {
+        proof.kind = Certainty::Assumed;
+    }
     let limit = window.map_or(String::new(), |window| format!("; nothing reads `{}`", window.expression));
     let message =
         format!("{what} `{container}` gathers {}: it grows {}{limit}", weight.words(), kept.exposure.words());
     let fix = bound(cx, kept).filter(|_| named);
-    Some(Told { severity, message, note: "added here", fix })
+    Some(Told { proof, message, note: "added here", fix })
 }

@@ -1,17 +1,26 @@
 //! What a rule is handed: the analysis, how to tell a story, and where its diagnostics go.
 
-use caulk_core::{ChainStep, Confidence, Diagnostic, LeakClass, Scope, Severity, Site, SiteRole};
+use caulk_core::{
+    Certainty, ChainStep, Confidence, Diagnostic, LeakClass, Proof, Scope, Severity, Site, SiteRole,
+};
 use caulk_python::program::{FunctionId, Holder, LoopKind, ObjectId, Value};
 use caulk_python::{Analysis, Location, Project};
 
 use crate::claims::{CarryClaim, Claim, Claims};
 use crate::exposure::Exposure;
 use crate::twins::{Cause, Found};
+use crate::weight::Weight;
+
+/// Of a setting, a peak or an error of training, which says nothing of what outlives its turn.
+const SHOWN: Proof = Proof {
+    repeats: Certainty::Likely,
+    kind: Certainty::Proven,
+    outlives: Certainty::Assumed,
+    unreleased: Certainty::Assumed,
+};
 
 pub(crate) struct Context<'a> {
     class: LeakClass,
-    /// Of what it reports, where nothing speaks for another.
-    severity: Severity,
     pub(crate) analysis: &'a Analysis,
     /// What outlives its step, by class.
     pub(crate) claims: &'a Claims,
@@ -20,12 +29,12 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(
-        (class, severity): (LeakClass, Severity),
+        class: LeakClass,
         analysis: &'a Analysis,
         claims: &'a Claims,
         found: &'a mut Vec<Found>,
     ) -> Self {
-        Self { class, severity, analysis, claims, found }
+        Self { class, analysis, claims, found }
     }
 
     /// Containers that grow, as far as they are this rule's.
@@ -65,7 +74,7 @@ impl<'a> Context<'a> {
     }
 
     /// Reports a pattern at a place; what comes back can be told more of.
-    pub(crate) fn report(&mut self, at: Location, function: &str, message: String) -> &mut Diagnostic {
+    pub(crate) fn report(&mut self, at: Location, function: &str, message: String) -> &mut Found {
         self.report_due_to(None, at, function, message)
     }
 
@@ -76,14 +85,16 @@ impl<'a> Context<'a> {
         at: Location,
         function: &str,
         message: String,
-    ) -> &mut Diagnostic {
+    ) -> &mut Found {
         let site = self.project().site(SiteRole::Grows, at, function);
         let index = self.found.len();
         let diagnostic = Diagnostic {
             class: self.class,
             confidence: Confidence::Likely,
             scope: Scope::Run,
-            severity: self.severity,
+            // Settled once all rules have reported.
+            severity: Severity::Info,
+            proof: SHOWN,
             message,
             container: self.text(at),
             sites: vec![site],
@@ -92,8 +103,8 @@ impl<'a> Context<'a> {
             twins: Vec::new(),
             more_twins: 0,
         };
-        self.found.push(Found { diagnostic, cause });
-        &mut self.found[index].diagnostic
+        self.found.push(Found { diagnostic, cause, weight: Weight::Tensors });
+        &mut self.found[index]
     }
 
     /// Another place that is equally to blame.
@@ -188,18 +199,4 @@ pub(crate) fn shortened(text: &str) -> String {
     }
     let head: String = text.chars().take(LONGEST - 3).collect();
     format!("{head}...")
-}
-
-/// Severity of something that holds graphs: even for a while they are worth an evaluation's activations.
-pub(crate) fn graph_severity(scope: Scope) -> Severity {
-    severity(scope).max(Severity::Warning)
-}
-
-/// Severity of something that holds tensors, graphs, figures or processes.
-pub(crate) fn severity(scope: Scope) -> Severity {
-    match scope {
-        Scope::Run => Severity::Error,
-        Scope::Epoch | Scope::Object => Severity::Warning,
-        Scope::Peak => Severity::Info,
-    }
 }

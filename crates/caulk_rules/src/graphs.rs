@@ -5,9 +5,11 @@ use caulk_python::program::Kinds;
 use caulk_python::{Lines, Location};
 
 use crate::claims::{CarryClaim, Claim};
-use crate::context::{Context, graph_severity, shortened};
+use crate::context::{Context, shortened};
 use crate::fixes;
+use crate::proven::{of_carry, of_growth};
 use crate::twins::Cause;
+use crate::weight::Weight;
 
 /// Reports a container of tensors with their graphs; `note` says what happens where they are stored.
 pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
@@ -27,9 +29,11 @@ pub(crate) fn report_growth(cx: &mut Context<'_>, claim: &Claim, note: &str) {
     let mixed = growth.cases.iter().any(|case| case.value.kinds.has(Kinds::NUMBER));
     let fix = without_graph(cx, growth.statement, growth.container, mixed);
     let function = cx.function(growth.function).to_owned();
+    let proof = of_growth(cx, claim);
     let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = graph_severity(exposure.scope);
+    diagnostic.proof = proof;
+    diagnostic.weight = Weight::Graphs;
     diagnostic.chain = chain;
     diagnostic.fix = fix;
 }
@@ -56,9 +60,11 @@ pub(crate) fn report_carry(cx: &mut Context<'_>, claim: &CarryClaim, does: &str,
     let fix = without_graph(cx, carry.statement, carry.target, mixed);
     let function = cx.function(carry.function).to_owned();
     let cause = Cause::held(cx.analysis.holder_of(carry.place));
+    let proof = of_carry(cx, claim);
     let diagnostic = cx.report_due_to(cause, carry.target, &function, message);
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = graph_severity(exposure.scope);
+    diagnostic.proof = proof;
+    diagnostic.weight = Weight::Graphs;
     diagnostic.chain = chain;
     diagnostic.fix = fix;
 }

@@ -10,9 +10,11 @@ mod container;
 mod context;
 mod exposure;
 mod fixes;
+mod grades;
 mod graphs;
 mod memo;
 mod offered;
+mod proven;
 mod resource;
 mod rule;
 mod rules;
@@ -20,15 +22,18 @@ mod silence;
 mod source;
 mod tables;
 mod twins;
+mod weight;
 
 use caulk_core::{Diagnostic, LeakClass};
 use caulk_python::{Analysis, with_room};
 
 use crate::claims::Claims;
 use crate::context::Context;
+pub use crate::grades::{GRADES, Grade};
 pub use crate::rule::Rule;
 pub use crate::rules::RULES;
 pub use crate::silence::silence;
+use crate::twins::Found;
 
 /// The rule of a class, where source can show the class.
 pub fn rule(class: LeakClass) -> Option<&'static Rule> {
@@ -41,10 +46,11 @@ pub fn check(analysis: &Analysis, rules: &[&Rule]) -> Vec<Diagnostic> {
     with_room(|| {
         let claims = Claims::new(analysis);
         for rule in rules {
-            let mut context = Context::new((rule.class, rule.severity), analysis, &claims, &mut found);
+            let mut context = Context::new(rule.class, analysis, &claims, &mut found);
             (rule.check)(&mut context);
         }
     });
+    found.iter_mut().for_each(Found::settle);
     found.sort_by(|a, b| place(&a.diagnostic).cmp(&place(&b.diagnostic)));
     found.dedup_by(|a, b| place(&a.diagnostic) == place(&b.diagnostic));
     let mut found = twins::named(found);

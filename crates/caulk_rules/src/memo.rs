@@ -1,11 +1,12 @@
 //! Which rule speaks of a function that remembers its results: by what its keys hold.
 
-use caulk_core::LeakClass;
+use caulk_core::{LeakClass, Proof};
 use caulk_python::program::{Kinds, MemoCall, MemoFact, Object, ObjectId, Root, Shape, Traits, Value};
 
 use crate::classify::is_fresh;
 use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::repeats_through;
 
 /// A cache whose keys do not come back.
 pub(crate) struct Remembered {
@@ -13,6 +14,14 @@ pub(crate) struct Remembered {
     pub(crate) exposure: Exposure,
     /// What is new in the keys.
     pub(crate) tensors: bool,
+}
+
+impl Remembered {
+    /// Keys that do not come back are the reason to report it.
+    pub(crate) fn proof(&self, cx: &Context<'_>) -> Proof {
+        let loops = [self.exposure.through, self.exposure.inner];
+        Proof { repeats: repeats_through(cx.analysis, &loops), ..Proof::FULL }
+    }
 }
 
 /// What is wrong with a cache, if anything is.

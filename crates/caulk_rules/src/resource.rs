@@ -1,12 +1,12 @@
 //! Things that are made again and again and never given back: closed, joined, released, stopped.
 
-use caulk_core::Diagnostic;
 use caulk_python::program::{CallFact, Root};
 
-use crate::context::{Context, severity};
+use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::of_call;
 use crate::source;
-use crate::twins::Cause;
+use crate::twins::{Cause, Found};
 
 /// What makes and what gives back one kind of thing, by canonical names.
 pub(crate) struct Kind {
@@ -67,17 +67,18 @@ pub(crate) fn report<'c>(
     exposure: Exposure,
     what: &str,
     note: &str,
-) -> &'c mut Diagnostic {
+) -> &'c mut Found {
     let container = source::callee(cx.project(), made.at);
     let message = format!("`{container}` is called {}, {what}", exposure.words());
     let mut chain = vec![cx.link(made.at, note)];
     chain.extend(cx.link_loop(exposure, "made again each time this loop turns"));
     let function = cx.function(made.function).to_owned();
+    let proof = of_call(cx.analysis, made, exposure);
     let cause = Some(Cause::Called(made.name));
     let diagnostic = cx.report_due_to(cause, made.at, &function, message);
     diagnostic.container = container;
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = severity(exposure.scope);
+    diagnostic.proof = proof;
     diagnostic.chain = chain;
     diagnostic
 }

@@ -219,6 +219,27 @@ pub(crate) fn never_left(stmt: &Stmt) -> bool {
     forever && !leaves(&repeated.body)
 }
 
+/// Whether what an expression gives is unpacked: `loss, shown = criterion(x)`.
+pub(crate) fn is_unpacked(project: &Project, at: Location) -> bool {
+    struct Unpacked {
+        at: TextRange,
+        found: bool,
+    }
+    impl<'a> Visitor<'a> for Unpacked {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            if let Stmt::Assign(assign) = stmt {
+                let several = |target: &Expr| matches!(target, Expr::Tuple(_) | Expr::List(_));
+                self.found |= assign.value.range() == self.at && assign.targets.iter().any(several);
+            }
+            visitor::walk_stmt(self, stmt);
+        }
+        fn visit_expr(&mut self, _: &'a Expr) {}
+    }
+    let mut unpacked = Unpacked { at: at.range.into(), found: false };
+    unpacked.visit_body(body_around(project, at));
+    unpacked.found
+}
+
 /// Whether a file imports another framework for training, and not torch.
 pub(crate) fn is_of_another_framework(project: &Project, file: FileId) -> bool {
     const OTHERS: [&str; 7] = ["flax", "jax", "keras", "mindspore", "mxnet", "paddle", "tensorflow"];

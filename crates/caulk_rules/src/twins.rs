@@ -3,8 +3,13 @@
 //! The same container grown by several lines that are no one story, or the same function of a library called in
 //! several places.
 
+use std::ops::{Deref, DerefMut};
+
 use caulk_core::{Diagnostic, MOST_TWINS, Place, Site};
 use caulk_python::program::{Holder, Symbol};
+
+use crate::grades::Grade;
+use crate::weight::Weight;
 
 /// What a finding is due to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +32,34 @@ impl Cause {
 pub(crate) struct Found {
     pub(crate) diagnostic: Diagnostic,
     pub(crate) cause: Option<Cause>,
+    /// What one entry costs.
+    pub(crate) weight: Weight,
+}
+
+impl Deref for Found {
+    type Target = Diagnostic;
+
+    fn deref(&self) -> &Diagnostic {
+        &self.diagnostic
+    }
+}
+
+impl DerefMut for Found {
+    fn deref_mut(&mut self) -> &mut Diagnostic {
+        &mut self.diagnostic
+    }
+}
+
+impl Found {
+    /// Derives its severity from its proof and the row of its class. Nothing else decides it.
+    pub(crate) fn settle(&mut self) {
+        let Some(grade) = Grade::of(self.class) else { return };
+        self.severity = if grade.by_proof {
+            self.proof.severity().min(grade.ceiling(self.scope, self.weight))
+        } else {
+            grade.highest
+        };
+    }
 }
 
 /// Names each finding's twins.

@@ -2,7 +2,7 @@
 
 use caulk_core::{
     ChainStep, Confidence, Diagnostic, Edit, Finding, Fix, Growth, LeakClass, Pinned, Place, Position,
-    Problem, ProcessRef, Scope, Severity, Site, Verdict,
+    Problem, ProcessRef, Proof, Scope, Severity, Site, Verdict,
 };
 use serde::Serialize;
 
@@ -52,6 +52,7 @@ struct Found<'a> {
     confidence: Confidence,
     scope: Scope,
     severity: Severity,
+    proof: Proof,
     message: &'a str,
     sites: Vec<Site>,
     container: &'a str,
@@ -125,6 +126,7 @@ fn found<'a>(diagnostic: &'a Diagnostic, seen: Option<&'a Finding>, cells: &Cell
         confidence: diagnostic.confidence,
         scope: diagnostic.scope,
         severity: diagnostic.severity,
+        proof: diagnostic.proof,
         message: &diagnostic.message,
         sites: diagnostic.sites.iter().map(|of| site(of, cells)).collect(),
         container: &diagnostic.container,

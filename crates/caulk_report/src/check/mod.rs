@@ -46,6 +46,8 @@ pub struct CheckReport {
     pub files: usize,
     /// Findings that a comment silences.
     pub suppressed: usize,
+    /// Hints that are not shown.
+    pub hints: usize,
     /// Findings that the baseline knows.
     pub known: usize,
     /// What fixes did; `None` where none were asked for.
@@ -92,7 +94,18 @@ impl CheckReport {
         (self.findings, self.observed) = pairs.into_iter().unzip();
     }
 
-    /// Whether anything was found that is more than advice.
+    /// Leaves out hints, and counts them. What a run saw stays.
+    pub fn hide_hints(&mut self) {
+        self.observed.resize(self.findings.len(), None);
+        let findings = std::mem::take(&mut self.findings).into_iter();
+        let pairs = findings.zip(std::mem::take(&mut self.observed));
+        let (hints, shown): (Vec<_>, Vec<_>) =
+            pairs.partition(|(finding, seen)| finding.severity == Severity::Info && seen.is_none());
+        self.hints += hints.len();
+        (self.findings, self.observed) = shown.into_iter().unzip();
+    }
+
+    /// Whether anything was found that is more than a hint.
     pub fn fails(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity > Severity::Info)
     }

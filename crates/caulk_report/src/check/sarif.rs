@@ -55,7 +55,7 @@ fn rule(class: LeakClass) -> Value {
     });
     if let Some(found) = caulk_rules::rule(class) {
         rule["help"] = json!({"text": found.explanation, "markdown": found.explanation});
-        rule["defaultConfiguration"] = json!({"level": level(found.severity)});
+        rule["defaultConfiguration"] = json!({"level": level(found.severity())});
     }
     rule
 }

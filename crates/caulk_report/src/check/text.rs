@@ -1,6 +1,6 @@
 //! Findings for people: the line, why its memory lives on, what to change.
 
-use caulk_core::{Applicability, Diagnostic, Finding, Severity};
+use caulk_core::{Applicability, Certainty, Diagnostic, Finding, Proof, Severity};
 
 use super::{CheckReport, fixable, place};
 use crate::page::{Page, Tone};
@@ -73,6 +73,7 @@ fn full(page: &mut Page, report: &CheckReport, diagnostic: &Diagnostic, seen: Op
         finding::fix(page, fix, &report.excerpts, &report.cells);
     }
     let mut rows = Rows::new(page);
+    rows.text("proof", &proof(diagnostic.proof));
     for (index, twin) in diagnostic.twins.iter().take(MOST_TWINS).enumerate() {
         let place = place::short(&twin.file, Some(twin.line), None, &report.cells);
         rows.code(if index == 0 { "also at" } else { "" }, &format!("{place}  "), twin.text.trim());
@@ -91,6 +92,18 @@ fn chain(page: &mut Page, report: &CheckReport, diagnostic: &Diagnostic) {
         rows.code(if index == 0 { "why" } else { "" }, &format!("{place}  "), step.text.trim());
         rows.note(&step.note);
     }
+}
+
+/// `proven: kind, outlives, unreleased; likely: repeats`.
+fn proof(proof: Proof) -> String {
+    let names = ["repeats", "kind", "outlives", "unreleased"];
+    let of = |certainty: Certainty| {
+        let parts = names.into_iter().zip(proof.parts()).filter(|(_, part)| *part == certainty);
+        let parts: Vec<&str> = parts.map(|(name, _)| name).collect();
+        (!parts.is_empty()).then(|| format!("{}: {}", certainty.as_str(), parts.join(", ")))
+    };
+    let levels = [Certainty::Proven, Certainty::Likely, Certainty::Assumed];
+    levels.into_iter().filter_map(of).collect::<Vec<_>>().join("; ")
 }
 
 /// What a run saw: `grew by 18.2 MB per epoch`.
@@ -113,10 +126,13 @@ pub(crate) fn summary_lines(report: &CheckReport) -> Vec<String> {
     let kinds = [
         (report.count(Severity::Error), "error"),
         (report.count(Severity::Warning), "warning"),
-        (report.count(Severity::Info), "piece of advice"),
+        (report.count(Severity::Info), "hint"),
     ];
-    let parts: Vec<String> =
-        kinds.iter().filter(|(number, _)| *number > 0).map(|(number, kind)| pieces(*number, kind)).collect();
+    let parts: Vec<String> = kinds
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, kind)| count(*number as u64, kind))
+        .collect();
     let remain = if report.fixed.is_some() { "Left" } else { "Found" };
     lines.push(match parts.as_slice() {
         [] if report.files == 0 && report.problems.is_empty() => "No Python files found.".to_owned(),
@@ -140,15 +156,10 @@ pub(crate) fn summary_lines(report: &CheckReport) -> Vec<String> {
     if !left_out.is_empty() {
         lines.push(format!("Not shown: {}.", left_out.join(", ")));
     }
-    lines
-}
-
-fn pieces(number: usize, kind: &str) -> String {
-    match (number, kind) {
-        (1, kind) => format!("1 {kind}"),
-        (_, "piece of advice") => format!("{number} pieces of advice"),
-        (_, kind) => format!("{number} {kind}s"),
+    if report.hints > 0 {
+        lines.push(format!("{} not shown: --info", count(report.hints as u64, "hint")));
     }
+    lines
 }
 
 fn fixes(report: &CheckReport) -> Option<String> {

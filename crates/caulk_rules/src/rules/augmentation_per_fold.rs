@@ -1,16 +1,16 @@
 //! Augmented data that is kept once for every fold although no fold changes it.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 use caulk_python::program::{Growth, GrowthCase, GrowthFact, Guards, Kinds, LoopKind, Shape, Traits, Value};
 
 use crate::advice::advice;
 use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::of_case;
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::AugmentationPerFold,
-    severity: Severity::Warning,
     default: true,
     explanation: include_str!("augmentation_per_fold.md"),
     check,
@@ -63,8 +63,10 @@ fn report(cx: &mut Context<'_>, growth: &GrowthFact, case: &GrowthCase, exposure
     let header = folds.and_then(|id| cx.analysis.a_loop(*id).header);
     chain.extend(header.map(|header| cx.link(header, "the folds")));
     let function = cx.function(growth.function).to_owned();
+    let proof = of_case(cx.analysis, case, growth.function);
     let diagnostic = cx.report(growth.container, &function, message);
     diagnostic.scope = exposure.scope;
+    diagnostic.proof = proof;
     diagnostic.chain = chain;
     diagnostic.fix =
         advice("Leave the fold out of the key: split by original video, and let all folds share one copy.");

@@ -1,15 +1,14 @@
 //! Caches whose keys are tensors: functions that remember, and dicts.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
-use crate::container::{Told, report};
+use crate::container::{Told, proof, report};
 use crate::context::Context;
 use crate::memo::remembered;
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::CacheKeyedByTensor,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("cache_keyed_by_tensor.md"),
     check,
@@ -22,7 +21,7 @@ fn check(cx: &mut Context<'_>) {
             cx.text(kept.growth.container),
             kept.exposure.words()
         );
-        Some(Told { severity: Severity::Error, message, note: "the key is a new tensor", fix: None })
+        Some(Told { proof: proof(cx, kept), message, note: "the key is a new tensor", fix: None })
     });
     functions(cx);
 }
@@ -41,7 +40,9 @@ fn functions(cx: &mut Context<'_>) {
         let chain: Vec<_> = cx.through(found.exposure).into_iter().collect();
         let fix = cx.analysis.lines(memo.decorator.file).uncache_fix(name);
         let short = name.rsplit('.').next().unwrap_or(name).to_owned();
+        let proof = found.proof(cx);
         let diagnostic = cx.report(memo.decorator, name, message);
+        diagnostic.proof = proof;
         diagnostic.container = short;
         diagnostic.chain = chain;
         diagnostic.fix = fix;

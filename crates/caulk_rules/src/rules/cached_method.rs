@@ -1,6 +1,6 @@
 //! A functools cache around a method of objects that are made again and again.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{Certainty, LeakClass, Proof, Scope};
 use caulk_python::program::MemoFact;
 
 use crate::context::Context;
@@ -8,10 +8,10 @@ use crate::memo::{is_by_instance, remembered};
 use crate::offered::{Offered, definition};
 use crate::rule::Rule;
 use crate::source::last_name;
+use crate::weight::Weight;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::CachedMethod,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("cached_method.md"),
     check,
@@ -42,8 +42,10 @@ fn check(cx: &mut Context<'_>) {
         );
         let chain: Vec<_> = cx.through(found.exposure).into_iter().collect();
         let fix = cx.analysis.lines(memo.decorator.file).uncache_fix(name);
+        let proof = found.proof(cx);
         let diagnostic = cx.report(memo.decorator, name, message);
-        diagnostic.severity = if found.tensors { Severity::Error } else { Severity::Warning };
+        diagnostic.proof = proof;
+        diagnostic.weight = if found.tensors { Weight::Tensors } else { Weight::Host };
         diagnostic.chain = chain;
         diagnostic.fix = fix;
     }
@@ -65,6 +67,7 @@ fn report_offered(cx: &mut Context<'_>, memo: &MemoFact) {
     let fix = cx.analysis.lines(memo.decorator.file).uncache_fix(name);
     let diagnostic = cx.report(memo.decorator, name, message);
     diagnostic.scope = Scope::Object;
-    diagnostic.severity = Severity::Warning;
+    // Somebody outside makes the objects.
+    diagnostic.proof = Proof { repeats: Certainty::Likely, ..Proof::FULL };
     diagnostic.fix = fix;
 }

@@ -1,14 +1,13 @@
 //! Functions that are stored again and again and hold tensors.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
-use crate::container::{Told, report};
+use crate::container::{Told, proof, report};
 use crate::context::Context;
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::CallbackKeepsTensor,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("callback_keeps_tensor.md"),
     check,
@@ -22,7 +21,7 @@ fn check(cx: &mut Context<'_>) {
             kept.exposure.words()
         );
         Some(Told {
-            severity: Severity::Error,
+            proof: proof(cx, kept),
             message,
             note: "the function is stored, and what it uses with it",
             fix: None,

@@ -1,6 +1,6 @@
 //! Cleaning up in every step.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::program::{Guards, Root};
 
 use crate::context::Context;
@@ -11,7 +11,6 @@ use crate::source::callee;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::CleanupAsPlaster,
-    severity: Severity::Info,
     default: false,
     explanation: include_str!("cleanup_as_plaster.md"),
     check,

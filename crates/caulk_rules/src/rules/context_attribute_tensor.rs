@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{Certainty, LeakClass, Proof, Scope};
 use caulk_python::Location;
 use caulk_python::program::FunctionId;
 use ruff_python_ast::visitor::{self, Visitor};
@@ -15,7 +15,6 @@ use crate::source::{last_name, located, statement_at};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ContextAttributeTensor,
-    severity: Severity::Warning,
     default: true,
     explanation: include_str!("context_attribute_tensor.md"),
     check,
@@ -181,6 +180,8 @@ fn report(cx: &mut Context<'_>, function: FunctionId, at: Location, stored: &Sto
     let function = cx.function(function).to_owned();
     let diagnostic = cx.report(target, &function, message);
     diagnostic.scope = if output { Scope::Run } else { Scope::Peak };
-    diagnostic.severity = if output { Severity::Warning } else { Severity::Info };
+    // An input goes with its graph.
+    let kept = Certainty::proven_if(output, Certainty::Assumed);
+    diagnostic.proof = Proof { repeats: Certainty::Likely, unreleased: kept, ..Proof::FULL };
     diagnostic.chain = chain;
 }

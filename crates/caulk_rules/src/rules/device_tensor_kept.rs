@@ -1,16 +1,15 @@
 //! Tensors on an accelerator, or in pinned memory, that are kept for the whole run.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
 use crate::claims::Claim;
-use crate::container::tempered;
-use crate::context::{Context, severity};
+use crate::container::proof;
+use crate::context::Context;
 use crate::rule::Rule;
 use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::DeviceTensorKept,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("device_tensor_kept.md"),
     check,
@@ -33,9 +32,9 @@ fn report(cx: &mut Context<'_>, claim: &Claim) {
     chain.extend(cx.made(case.object));
     chain.extend(cx.through(*exposure));
     let function = cx.function(growth.function).to_owned();
-    let severity = tempered(cx, claim, severity(exposure.scope));
+    let proof = proof(cx, claim);
     let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = severity;
+    diagnostic.proof = proof;
     diagnostic.chain = chain;
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::program::{ApplicationFact, FunctionId, LoopId, LoopKind, Root};
 
 use crate::context::{Context, shortened};
@@ -10,7 +10,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::EvaluationWithGrad,
-    severity: Severity::Info,
     default: true,
     explanation: include_str!("evaluation_with_grad.md"),
     check,

@@ -1,15 +1,14 @@
 //! Exceptions that are stored with their tracebacks.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 use caulk_python::Lines;
 
-use crate::container::{Told, fix, report};
+use crate::container::{Told, fix, proof, report};
 use crate::context::Context;
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ExceptionKeepsFrames,
-    severity: Severity::Warning,
     default: true,
     explanation: include_str!("exception_keeps_frames.md"),
     check,
@@ -23,6 +22,6 @@ fn check(cx: &mut Context<'_>) {
             kept.exposure.words()
         );
         let fix = fix(cx, kept, Lines::traceback_fix);
-        Some(Told { severity: Severity::Warning, message, note: "stored with its traceback", fix })
+        Some(Told { proof: proof(cx, kept), message, note: "stored with its traceback", fix })
     });
 }

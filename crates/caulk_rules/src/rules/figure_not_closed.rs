@@ -1,21 +1,22 @@
 //! Figures that pyplot keeps, and artists that pile up on one Axes.
 
-use caulk_core::{Applicability, Fix, LeakClass, Severity};
+use caulk_core::{Applicability, Fix, LeakClass};
 use caulk_python::Lines;
 use caulk_python::program::{CallFact, Kinds, Literal, Root};
 
 use crate::advice::advice;
-use crate::context::{Context, severity};
+use crate::context::Context;
 use crate::exposure::{Exposure, Pace};
 use crate::fixes;
+use crate::proven::of_call;
 use crate::resource::{given_back, keep_worst, reaches};
 use crate::rule::Rule;
 use crate::source;
 use crate::twins::Cause;
+use crate::weight::Weight;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::FigureNotClosed,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("figure_not_closed.md"),
     check,
@@ -177,11 +178,12 @@ fn report_figure(cx: &mut Context<'_>, made: &CallFact, exposure: Exposure) {
         vec![cx.link(made.at, "pyplot keeps this figure in its list of open figures until it is closed")];
     chain.extend(cx.link_loop(exposure, "no figure is closed in this loop"));
     let fix = close(cx, made);
+    let proof = of_call(cx.analysis, made, exposure);
     let function = cx.function(made.function).to_owned();
     let diagnostic = cx.report_due_to(Some(Cause::Called(made.name)), made.at, &function, message);
     diagnostic.container = container;
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = severity(exposure.scope);
+    diagnostic.proof = proof;
     diagnostic.chain = chain;
     diagnostic.fix = fix;
 }
@@ -195,11 +197,12 @@ fn report_drawing(cx: &mut Context<'_>, drawn: &CallFact, exposure: Exposure) {
     let mut chain = vec![cx.link(drawn.at, "the Axes keeps everything that was drawn on it")];
     chain.extend(cx.link_loop(exposure, "nothing wipes the Axes in this loop"));
     let function = cx.function(drawn.function).to_owned();
-    let at_least = if exposure.pace == Pace::Epoch { Severity::Warning } else { Severity::Error };
+    let proof = of_call(cx.analysis, drawn, exposure);
     let diagnostic = cx.report(drawn.at, &function, message);
     diagnostic.container = container;
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = severity(exposure.scope).min(at_least);
+    diagnostic.proof = proof;
+    diagnostic.weight = if exposure.pace == Pace::Epoch { Weight::Host } else { Weight::Tensors };
     diagnostic.chain = chain;
     diagnostic.fix = advice(
         "Wipe the Axes before drawing again, `ax.clear()`, or change what is drawn: `line.set_data(..)`.",

@@ -1,17 +1,17 @@
 //! Open files, readers and writers that pile up.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 use caulk_python::program::{CallFact, GrowthCase, GrowthFact, Holder, Kinds};
 
 use crate::advice::advice;
-use crate::context::{Context, severity};
+use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::of_case;
 use crate::resource::{Kind, given_back, piling, report};
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::FileHandlesGrow,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("file_handles_grow.md"),
     check,
@@ -76,9 +76,10 @@ fn report_kept(cx: &mut Context<'_>, growth: &GrowthFact, case: &GrowthCase, exp
     chain.extend(cx.made(case.object));
     chain.extend(cx.through(exposure));
     let function = cx.function(growth.function).to_owned();
+    let proof = of_case(cx.analysis, case, growth.function);
     let diagnostic = cx.report(growth.container, &function, message);
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = severity(exposure.scope);
+    diagnostic.proof = proof;
     diagnostic.chain = chain;
     diagnostic.fix =
         advice("Keep paths instead of handles, or close each file where it was read last: `with open(..)`.");

@@ -1,6 +1,6 @@
 //! A container of the module or class that is added to for the whole run.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
 use crate::container::{history, report};
 use crate::context::Context;
@@ -8,7 +8,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::GlobalAccumulation,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("global_accumulation.md"),
     check,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{LeakClass, Severity, SiteRole};
+use caulk_core::{LeakClass, SiteRole};
 use caulk_python::Lines;
 use caulk_python::program::{CallFact, Kinds, LoopId, Value};
 
@@ -14,7 +14,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::GradientsNeverCleared,
-    severity: Severity::Warning,
     default: true,
     explanation: include_str!("gradients_never_cleared.md"),
     check,

@@ -1,6 +1,6 @@
 //! Tensors stored with their graphs in a container that outlives the step.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
 use crate::context::Context;
 use crate::graphs::report_growth;
@@ -8,7 +8,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::GraphKeptInContainer,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("graph_kept_in_container.md"),
     check,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_core::{LeakClass, Scope, Severity, SiteRole};
+use caulk_core::{LeakClass, Proof, Scope, SiteRole};
 use caulk_python::Lines;
 use caulk_python::program::{CallFact, Kinds};
 
@@ -11,11 +11,12 @@ use crate::claims::asks_for;
 use crate::context::Context;
 use crate::fixes;
 use crate::graphs::report_growth;
+use crate::proven::repeats_through;
 use crate::rule::Rule;
+use crate::weight::Weight;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::GraphRetained,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("graph_retained.md"),
     check,
@@ -75,9 +76,12 @@ fn report_gradients(cx: &mut Context<'_>, pass: &CallFact, zero: &CallFact) {
     let fix = fixes::at_line(cx.analysis, zero.at, Lines::grad_none_fix);
     let made = cx.site(SiteRole::Allocates, pass.at, pass.function);
     let function = cx.function(zero.function).to_owned();
+    let proof = Proof { repeats: repeats_through(cx.analysis, &zero.around), ..Proof::FULL };
     let diagnostic = cx.report(zero.at, &function, message);
     diagnostic.container = gradient;
     diagnostic.scope = Scope::Run;
+    diagnostic.proof = proof;
+    diagnostic.weight = Weight::Graphs;
     diagnostic.chain = chain;
     diagnostic.fix = fix;
     diagnostic.sites.push(made);

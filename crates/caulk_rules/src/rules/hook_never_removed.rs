@@ -2,7 +2,7 @@
 
 mod finalizers;
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{Certainty, LeakClass, Proof, Scope};
 use caulk_python::Lines;
 use caulk_python::program::{CallFact, ClassId, Guards, Kinds, Root, Traits};
 use ruff_python_ast::comparable::ComparableExpr;
@@ -12,13 +12,13 @@ use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::fixes;
 use crate::offered::{Offered, definition, is_given};
+use crate::proven::of_call;
 use crate::rule::Rule;
 use crate::source::{body_around, callee, expression_at, last_name, located, statement_at};
 use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::HookNeverRemoved,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("hook_never_removed.md"),
     check,
@@ -133,7 +133,7 @@ fn report_offered(cx: &mut Context<'_>, call: &CallFact) {
     let diagnostic = cx.report(call.at, &function, message);
     diagnostic.container = registered;
     diagnostic.scope = Scope::Object;
-    diagnostic.severity = Severity::Warning;
+    diagnostic.proof = Proof { repeats: Certainty::Likely, ..Proof::FULL };
     diagnostic.chain = chain;
     diagnostic.fix = fix;
 }
@@ -147,8 +147,10 @@ fn report(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
     let mut chain = vec![cx.link(call.statement, "registered here; its handle is never told to `remove()`")];
     chain.extend(cx.through(exposure));
     let fix = fixes::at_line(cx.analysis, call.at, Lines::remove_handle_fix);
+    let proof = of_call(cx.analysis, call, exposure);
     let diagnostic =
         cx.report_due_to(Some(Cause::Called(call.name)), call.at, cx.function(call.function), message);
+    diagnostic.proof = proof;
     diagnostic.container = registered;
     diagnostic.chain = chain;
     diagnostic.fix = fix;

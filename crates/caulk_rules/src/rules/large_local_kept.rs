@@ -1,6 +1,6 @@
 //! Checkpoints that a variable keeps through the training after them.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::Location;
 use caulk_python::program::Root;
 use ruff_python_ast::visitor::{self, Visitor};
@@ -14,7 +14,6 @@ use crate::source::{body_around, located, statement_at};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::LargeLocalKept,
-    severity: Severity::Info,
     default: false,
     explanation: include_str!("large_local_kept.md"),
     check,

@@ -1,11 +1,12 @@
 //! Loaders with workers that are made anew in every epoch.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{Certainty, LeakClass, Proof, Scope};
 use caulk_python::program::{CallFact, GrowthFact, Kinds, Literal, LoopId, LoopKind, Root, Traits, Value};
 
 use crate::advice::advice;
 use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::repeats_through;
 use crate::rule::Rule;
 use crate::rules::worker_copy_on_write::has_workers;
 use crate::source::callee;
@@ -13,7 +14,6 @@ use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::LoaderPerEpoch,
-    severity: Severity::Info,
     default: true,
     explanation: include_str!("loader_per_epoch.md"),
     check,
@@ -80,10 +80,15 @@ fn report(cx: &mut Context<'_>, made: &CallFact, epochs: LoopId, kept: bool) {
     chain.extend(header.map(|header| cx.link(header, "the epochs")));
     let function = cx.function(made.function).to_owned();
     let cause = Some(Cause::Called(made.name));
+    let proof = Proof {
+        repeats: repeats_through(cx.analysis, &[epochs]),
+        unreleased: Certainty::proven_if(kept, Certainty::Assumed),
+        ..Proof::FULL
+    };
     let diagnostic = cx.report_due_to(cause, made.at, &function, message);
     diagnostic.container = container;
     diagnostic.scope = if kept { Scope::Run } else { Scope::Peak };
-    diagnostic.severity = if kept { Severity::Error } else { Severity::Info };
+    diagnostic.proof = proof;
     diagnostic.chain = chain;
     diagnostic.fix = advice("Make the loader once, before the epochs, with `persistent_workers=True`.");
 }

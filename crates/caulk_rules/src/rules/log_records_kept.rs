@@ -1,17 +1,16 @@
 //! A logging handler that keeps the records it gets.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::{Certainty, LeakClass, Proof};
 use caulk_python::program::{Kinds, Root};
 
 use crate::advice::advice;
-use crate::container::{Told, bound, report};
+use crate::container::{Told, bound, proof, report};
 use crate::context::Context;
 use crate::resource::reaches;
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::LogRecordsKept,
-    severity: Severity::Warning,
     default: true,
     explanation: include_str!("log_records_kept.md"),
     check,
@@ -24,7 +23,7 @@ fn check(cx: &mut Context<'_>) {
             cx.text(kept.growth.container)
         );
         Some(Told {
-            severity: Severity::Warning,
+            proof: proof(cx, kept),
             message,
             note: "the whole record is stored",
             fix: bound(cx, kept),
@@ -47,6 +46,8 @@ fn handlers_without_target(cx: &mut Context<'_>) {
             let function = cx.function(made.function).to_owned();
             let message = "this handler has no target: its buffer is never emptied, and every record that is logged stays";
             let diagnostic = cx.report(made.at, &function, message.to_owned());
+            // How much is logged is not known.
+            diagnostic.proof = Proof { repeats: Certainty::Likely, ..Proof::FULL };
             diagnostic.chain = vec![];
             diagnostic.fix = advice("Give it a target: `MemoryHandler(capacity, target=handler)`.");
         }

@@ -1,6 +1,6 @@
 //! Running sums and averages of tensors that carry their graphs.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
 use crate::context::Context;
 use crate::graphs::report_carry;
@@ -8,7 +8,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::LossKeptWithGraph,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("loss_kept_with_graph.md"),
     check,

@@ -1,6 +1,6 @@
 //! What a validation gathers and keeps through the training after it, because only the next one throws it away.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::Location;
 use caulk_python::program::{GrowthCase, GrowthFact, Holder, Kinds, LoopId, Root};
 
@@ -9,7 +9,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::NoReleaseAfterValidation,
-    severity: Severity::Info,
     default: true,
     explanation: include_str!("no_release_after_validation.md"),
     check,

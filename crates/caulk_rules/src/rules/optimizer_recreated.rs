@@ -1,20 +1,21 @@
 //! Optimizers that are made again and again and all kept.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::FileId;
 use caulk_python::program::{CallFact, Guards, Kinds, Root};
 
 use crate::advice::advice;
-use crate::container::{Told, report};
+use crate::container::{Told, proof, report};
 use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::of_call;
 use crate::resource::keep_worst;
 use crate::rule::Rule;
 use crate::source::located;
+use crate::weight::Weight;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::OptimizerRecreated,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("optimizer_recreated.md"),
     check,
@@ -28,7 +29,7 @@ fn check(cx: &mut Context<'_>) {
             kept.exposure.words()
         );
         Some(Told {
-            severity: Severity::Error,
+            proof: proof(cx, kept),
             message,
             note: "the new one is stored beside the old ones",
             fix: None,
@@ -63,8 +64,10 @@ fn groups_added(cx: &mut Context<'_>) {
         );
         let chain: Vec<_> =
             cx.link_loop(exposure, "a new module in each turn of this loop").into_iter().collect();
+        let proof = of_call(cx.analysis, &call, exposure);
         let diagnostic = cx.report(call.at, &function, message);
-        diagnostic.severity = Severity::Warning;
+        diagnostic.proof = proof;
+        diagnostic.weight = Weight::Host;
         diagnostic.chain = chain;
         diagnostic.fix = advice(
             "Make a new optimizer for the new module, or remove the group of the old one and its state.",

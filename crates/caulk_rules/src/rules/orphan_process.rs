@@ -1,6 +1,6 @@
 //! Processes and pools that are started again and again and never joined.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
 use crate::advice::advice;
 use crate::context::Context;
@@ -9,7 +9,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::OrphanProcess,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("orphan_process.md"),
     check,

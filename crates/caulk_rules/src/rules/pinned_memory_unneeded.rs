@@ -1,6 +1,6 @@
 //! Pinned batches in a program that uses no accelerator.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::program::{Literal, Root};
 
 use crate::advice::advice;
@@ -10,7 +10,6 @@ use crate::source::callee;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::PinnedMemoryUnneeded,
-    severity: Severity::Info,
     default: true,
     explanation: include_str!("pinned_memory_unneeded.md"),
     check,

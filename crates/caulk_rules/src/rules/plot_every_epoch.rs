@@ -1,6 +1,6 @@
 //! Figures that are drawn again in every epoch, and closed.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 use caulk_python::program::Root;
 
 use crate::context::Context;
@@ -12,7 +12,6 @@ use crate::source;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::PlotEveryEpoch,
-    severity: Severity::Info,
     default: false,
     explanation: include_str!("plot_every_epoch.md"),
     check,

@@ -1,6 +1,6 @@
 //! Profilers and recorders that go on recording.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Proof, Scope};
 use caulk_python::program::{CallFact, Guards, Kinds, LoopKind, Root};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
@@ -13,7 +13,6 @@ use crate::source::{callee, statement_at};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ProfilerLeftOn,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("profiler_left_on.md"),
     check,
@@ -94,6 +93,7 @@ fn report_context(cx: &mut Context<'_>, made: &CallFact, context: &CallFact) {
     let diagnostic = cx.report(made.at, &function, message);
     diagnostic.container = container;
     diagnostic.scope = Scope::Run;
+    diagnostic.proof = Proof::FULL;
     diagnostic.chain = chain;
     diagnostic.fix = advice(
         "Give it a schedule, `schedule=torch.profiler.schedule(wait=1, warmup=1, active=3, repeat=1)`, and call `prof.step()`.",

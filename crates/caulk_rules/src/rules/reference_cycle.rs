@@ -1,15 +1,15 @@
 //! Objects with tensors that point at each other and are made again and again.
 
-use caulk_core::{LeakClass, Severity, SiteRole};
+use caulk_core::{Certainty, LeakClass, Proof, SiteRole};
 use caulk_python::program::{BindFact, CallFact, ObjectId, Place, Root, Shape, Symbol, Value};
 
 use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::repeats_through;
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ReferenceCycle,
-    severity: Severity::Info,
     default: true,
     explanation: include_str!("reference_cycle.md"),
     check,
@@ -84,8 +84,14 @@ fn report(cx: &mut Context<'_>, back: &Back, off: Option<&CallFact>) {
     chain.extend(off.map(|call| cx.link(call.at, "cycles are not collected from here on")));
     chain.extend(cx.through(back.exposure));
     let more = off.map(|call| cx.site(SiteRole::ReleasesMissing, call.at, call.function));
+    let proof = Proof {
+        repeats: repeats_through(cx.analysis, &[back.exposure.through, back.exposure.inner]),
+        // The collector frees them, sooner or later.
+        unreleased: Certainty::proven_if(off.is_some(), Certainty::Assumed),
+        ..Proof::FULL
+    };
     let diagnostic = cx.report(back.bind.target, cx.function(back.bind.function), message);
-    diagnostic.severity = if off.is_some() { Severity::Error } else { Severity::Info };
+    diagnostic.proof = proof;
     diagnostic.scope = back.exposure.scope;
     diagnostic.chain = chain;
     diagnostic.sites.extend(more);

@@ -1,6 +1,6 @@
 //! Segments of shared memory that are made again and again and never unlinked.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 use caulk_python::program::{CallFact, Literal};
 
 use crate::advice::advice;
@@ -10,7 +10,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::SharedMemoryLeft,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("shared_memory_left.md"),
     check,

@@ -1,6 +1,6 @@
 //! State that a model or solver is fed with again, and iterates that are stored with the graph of all iterations.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
 use crate::context::Context;
 use crate::graphs::{report_carry, report_growth};
@@ -8,7 +8,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::StateNotDetached,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("state_not_detached.md"),
     check,

@@ -1,15 +1,14 @@
 //! Outputs of a Lightning module's steps, gathered for the end of the epoch and never cleared.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 use caulk_python::Lines;
 
-use crate::container::{Told, Weight, fix, report};
+use crate::container::{Told, fix, proof, report};
 use crate::context::Context;
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::StepOutputsNotCleared,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("step_outputs_not_cleared.md"),
     check,
@@ -18,13 +17,11 @@ pub(crate) static RULE: Rule = Rule {
 fn check(cx: &mut Context<'_>) {
     report(cx, |cx, kept| {
         let container = cx.text(kept.growth.container);
-        let weight = Weight::of(kept);
-        let severity = if weight == Weight::Tensors { Severity::Error } else { Severity::Warning };
         let message = format!(
             "`{container}` gathers what steps put out and no hook empties it: it grows {}",
             kept.exposure.words()
         );
         let fix = fix(cx, kept, Lines::clear_fix);
-        Some(Told { severity, message, note: "gathered here", fix })
+        Some(Told { proof: proof(cx, kept), message, note: "gathered here", fix })
     });
 }

@@ -2,7 +2,7 @@
 
 mod blocked;
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::{Certainty, LeakClass};
 use caulk_python::Location;
 use caulk_python::program::{CallFact, Shape};
 use ruff_python_ast::{CmpOp, Expr, Stmt};
@@ -15,7 +15,6 @@ use crate::source::{calls_method, last_name, leaves, never_left, puts_none, stat
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ThreadNeverEnds,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("thread_never_ends.md"),
     check,
@@ -50,7 +49,7 @@ fn check(cx: &mut Context<'_>) {
             "and the loop that takes from its queue is left early: the thread waits for room for ever, with its data",
             "a thread lives until its function returns, even if no name refers to it",
         );
-        diagnostic.severity = Severity::Warning;
+        diagnostic.proof.unreleased = Certainty::Likely;
         diagnostic.chain.splice(1..1, put);
         diagnostic.fix = advice(
             "Let the thread give up: `put(item, timeout=1)` in a loop that asks an event, which `close()` sets; or empty the queue when the loop is left.",

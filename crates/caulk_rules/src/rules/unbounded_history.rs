@@ -1,6 +1,6 @@
 //! A list that is added to at every step for the whole run.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 
 use crate::container::{history, report};
 use crate::context::Context;
@@ -8,7 +8,6 @@ use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::UnboundedHistory,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("unbounded_history.md"),
     check,

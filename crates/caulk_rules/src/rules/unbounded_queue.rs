@@ -1,18 +1,18 @@
 //! A queue without a limit between a training loop and a reader that may be slower.
 
-use caulk_core::{LeakClass, Scope, Severity, SiteRole};
+use caulk_core::{LeakClass, Scope, SiteRole};
 use caulk_python::Lines;
 use caulk_python::program::{LoopId, LoopKind, Release, Root, Shape};
 
 use crate::claims::Claim;
-use crate::container::Weight;
 use crate::context::Context;
 use crate::fixes;
+use crate::proven::of_growth;
 use crate::rule::Rule;
+use crate::weight::Weight;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::UnboundedQueue,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("unbounded_queue.md"),
     check,
@@ -20,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(cx: &mut Context<'_>) {
     for kept in cx.growths() {
-        let heavy = Weight::of(kept) >= Weight::Host;
+        let heavy = Weight::of(&kept.contents) >= Weight::Host;
         let lasts = match kept.exposure.scope {
             Scope::Run => is_filled_by_batches(cx, kept) || is_filled_by_thread(cx, kept),
             Scope::Epoch => is_filled_by_thread(cx, kept),
@@ -72,9 +72,13 @@ fn report(cx: &mut Context<'_>, kept: &Claim) {
     let put = cx.site(SiteRole::Grows, kept.growth.container, kept.growth.function);
     let fix = fixes::at_line(cx.analysis, made, Lines::queue_fix);
     let function = cx.function_around(made);
+    let proof = of_growth(cx, kept);
+    let weight = Weight::of(&kept.contents);
     let diagnostic = cx.report(made, &function, message);
     diagnostic.container = container;
     diagnostic.sites.push(put);
     diagnostic.chain = chain;
+    diagnostic.proof = proof;
+    diagnostic.weight = weight;
     diagnostic.fix = fix;
 }

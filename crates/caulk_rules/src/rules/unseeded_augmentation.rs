@@ -1,6 +1,6 @@
 //! Augmented data that is written out and cannot be made again.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::program::{CallFact, Kinds, Root, Traits};
 
 use crate::advice::advice;
@@ -10,7 +10,6 @@ use crate::source::callee;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::UnseededAugmentation,
-    severity: Severity::Info,
     default: true,
     explanation: include_str!("unseeded_augmentation.md"),
     check,

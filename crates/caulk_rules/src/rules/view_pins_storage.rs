@@ -1,18 +1,17 @@
 //! Small parts of large tensors and arrays that are kept, and the large storage with them.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 use caulk_python::Lines;
 
 use crate::claims::Claim;
-use crate::container::tempered;
-use crate::context::{Context, severity, shortened};
+use crate::container::proof;
+use crate::context::{Context, shortened};
 use crate::fixes;
 use crate::rule::Rule;
 use crate::twins::Cause;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ViewPinsStorage,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("view_pins_storage.md"),
     check,
@@ -41,10 +40,10 @@ fn report(cx: &mut Context<'_>, claim: &Claim) {
     chain.extend(cx.through(*exposure));
     let fix = fixes::of_stored(cx.analysis, growth.statement, growth.container, Lines::clone_fix);
     let function = cx.function(growth.function).to_owned();
-    let severity = tempered(cx, claim, severity(exposure.scope));
+    let proof = proof(cx, claim);
     let diagnostic = cx.report_due_to(Cause::held(claim.holder), growth.container, &function, message);
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = severity;
+    diagnostic.proof = proof;
     diagnostic.chain = chain;
     diagnostic.fix = fix;
 }

@@ -1,6 +1,6 @@
 //! A whole video in memory of which a few frames are used.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::Location;
 use caulk_python::program::{CallFact, GrowthFact, Guards, Root, Traits, Value};
 use ruff_python_ast::visitor::{self, Visitor};
@@ -13,7 +13,6 @@ use crate::source::{body_around, expression_at, last_name, located, statement_at
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::WholeVideoLoad,
-    severity: Severity::Warning,
     default: true,
     explanation: include_str!("whole_video_load.md"),
     check,

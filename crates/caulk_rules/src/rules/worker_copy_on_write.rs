@@ -1,6 +1,6 @@
 //! Python objects in a data set that forked workers copy page by page when they read them.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{Certainty, LeakClass, Proof, Scope};
 use caulk_python::Location;
 use caulk_python::program::{
     CallFact, ClassId, GrowthFact, Kinds, Literal, LoopKind, Object, ObjectId, Root, Shape, Symbol, Value,
@@ -15,7 +15,6 @@ use crate::source::last_name;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::WorkerCopyOnWrite,
-    severity: Severity::Warning,
     default: true,
     explanation: include_str!("worker_copy_on_write.md"),
     check,
@@ -227,6 +226,8 @@ fn report(cx: &mut Context<'_>, shared: &Shared) {
     let diagnostic = cx.report(shared.at, &function, message);
     diagnostic.container.clone_from(container);
     diagnostic.scope = Scope::Run;
+    // How many samples there are is not known.
+    diagnostic.proof = Proof { kind: Certainty::Likely, ..Proof::FULL };
     diagnostic.chain = chain;
     diagnostic.fix = advice(
         "Keep the index in few large buffers: numpy arrays, one `bytes` with offsets, pyarrow, a memory-mapped file.",

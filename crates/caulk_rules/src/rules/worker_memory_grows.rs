@@ -1,19 +1,20 @@
 //! What a data set keeps of every sample that it is asked for: each worker of a `DataLoader` has its own.
 
-use caulk_core::{LeakClass, Severity};
+use caulk_core::LeakClass;
 use caulk_python::program::{
     Growth, GrowthCase, GrowthFact, Guards, Holder, Kinds, LoopId, Shape, Traits, Value,
 };
 
 use crate::advice::advice;
 use crate::classify::is_limited;
-use crate::context::{Context, severity};
+use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::of_case;
 use crate::rule::Rule;
+use crate::weight::Weight;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::WorkerMemoryGrows,
-    severity: Severity::Error,
     default: true,
     explanation: include_str!("worker_memory_grows.md"),
     check,
@@ -72,9 +73,11 @@ fn report(cx: &mut Context<'_>, growth: &GrowthFact, case: &GrowthCase, exposure
     chain.extend(cx.made(case.object));
     let contents = cx.analysis.contents(&case.value);
     let function = cx.function(growth.function).to_owned();
+    let proof = of_case(cx.analysis, case, growth.function);
     let diagnostic = cx.report(growth.container, &function, message);
     diagnostic.scope = exposure.scope;
-    diagnostic.severity = if contents.is_plain() { Severity::Warning } else { severity(exposure.scope) };
+    diagnostic.proof = proof;
+    diagnostic.weight = if contents.is_plain() { Weight::Host } else { Weight::Tensors };
     diagnostic.chain = chain;
     diagnostic.fix = advice(
         "Give the sample back without keeping it, or cache what comes before anything random, by its index.",

@@ -1,6 +1,6 @@
 //! Numbers of workers that no machine has use for.
 
-use caulk_core::{LeakClass, Scope, Severity};
+use caulk_core::{LeakClass, Scope};
 use caulk_python::program::{Literal, Root};
 
 use crate::advice::advice;
@@ -13,7 +13,6 @@ const MANY: i64 = 32;
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::WorkersOversubscribed,
-    severity: Severity::Info,
     default: true,
     explanation: include_str!("workers_oversubscribed.md"),
     check,

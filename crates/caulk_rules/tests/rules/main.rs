@@ -9,6 +9,7 @@ mod mangle;
 mod order;
 mod page;
 mod pages;
+mod proof;
 mod recall;
 mod robust;
 mod twins;

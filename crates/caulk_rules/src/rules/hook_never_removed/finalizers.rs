@@ -4,12 +4,14 @@
 //! Source: the reference of Python, "weakref", "Finalizer Objects": the callback and its arguments must not refer to the
 //! object, else it is never collected.
 
-use caulk_core::Severity;
+use caulk_core::{Certainty, Proof};
 use caulk_python::program::{CallFact, Guards, Kinds, ObjectId, Root, Shape, Value};
 
 use crate::advice::advice;
 use crate::context::Context;
 use crate::exposure::Exposure;
+use crate::proven::repeats_through;
+use crate::weight::Weight;
 
 pub(super) fn check(cx: &mut Context<'_>) {
     let mut found = Vec::new();
@@ -78,8 +80,9 @@ fn report_arguments(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
     );
     let function = cx.function(call.function).to_owned();
     let chain: Vec<_> = cx.through(exposure).into_iter().collect();
+    let repeats = repeats_through(cx.analysis, &[exposure.through, exposure.inner]);
     let diagnostic = cx.report(call.at, &function, message);
-    diagnostic.severity = Severity::Warning;
+    diagnostic.proof = Proof { repeats, outlives: Certainty::Likely, ..Proof::FULL };
     diagnostic.chain = chain;
     diagnostic.fix = advice(
         "Register it on the object whose end is meant, with arguments that are small, or call `detach()` on it.",
@@ -107,8 +110,11 @@ fn report(cx: &mut Context<'_>, call: &CallFact, kept: ObjectId, exposure: Expos
     let function = cx.function(call.function).to_owned();
     let chain: Vec<_> =
         cx.link_loop(exposure, "another object in each turn of this loop").into_iter().collect();
+    let proof =
+        Proof { repeats: repeats_through(cx.analysis, &[exposure.through, exposure.inner]), ..Proof::FULL };
     let diagnostic = cx.report(call.at, &function, message);
-    diagnostic.severity = if heavy && waits { Severity::Error } else { Severity::Warning };
+    diagnostic.proof = proof;
+    diagnostic.weight = if heavy && waits { Weight::Tensors } else { Weight::Host };
     diagnostic.chain = chain;
     diagnostic.fix = advice(if waits {
         "Pass a function that does not know the object, with what it needs: `weakref.finalize(self, os.unlink, self.path)`."
