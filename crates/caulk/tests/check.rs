@@ -117,6 +117,23 @@ fn a_broken_file_is_a_problem_and_the_rest_goes_on() {
 }
 
 #[test]
+fn hints_are_shown_on_request_and_always_to_programs() {
+    let place = Place::new();
+    let text =
+        "import torch\nfrom torch.utils.data import DataLoader\n\nloader = DataLoader([], num_workers=64)\n";
+    place.write("a.py", text);
+    place.caulk(&["check"]).code(0).prints("1 hint not shown: --info");
+    place.caulk(&["check", "--info"]).code(0).prints("info[workers-oversubscribed]").prints("Found 1 hint");
+    let concise = place.caulk(&["check", "--info", "--format", "concise"]);
+    concise.code(0).prints("info[workers-oversubscribed]");
+    let json = check(&place, &[]).json();
+    let proof = &json["findings"][0]["proof"];
+    for part in ["repeats", "kind", "outlives", "unreleased"] {
+        assert!(["proven", "likely", "assumed"].contains(&proof[part].as_str().expect("text")), "{proof}");
+    }
+}
+
+#[test]
 fn the_project_s_settings_count() {
     let place = project(&["a.py", "lib/b.py", "old/c.py"]);
     let with = |settings: &str, arguments: &[&str]| {

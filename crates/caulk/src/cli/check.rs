@@ -66,6 +66,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", alias = "output-format")]
     pub(crate) format: ReportFormat,
 
+    /// Show hints, too: findings of which a part is only assumed. JSON always has them
+    #[arg(long)]
+    pub(crate) info: bool,
+
     /// Count findings by rule instead of listing them
     #[arg(long)]
     pub(crate) statistics: bool,

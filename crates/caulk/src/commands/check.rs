@@ -99,12 +99,13 @@ fn find(args: &CheckArgs, directory: &Utf8Path, projects: &[Project]) -> anyhow:
     if let Some(run) = &args.with {
         Observed::read(&Places::here().resolve(run)?)?.join(&mut collected.report, directory);
     }
-    let report = collected.finish();
+    let mut report = collected.finish();
     if let Some(path) = &args.baseline.write_baseline {
         remember(&report, path, directory)?;
         say_unread(&report);
         return Ok(if report.incomplete { exit::UNUSABLE } else { exit::SUCCESS });
     }
+    hide_hints(&mut report, args);
     data(&render(&report, args))?;
     if args.statistics || args.format == ReportFormat::Gitlab {
         say_unread(&report);
@@ -154,6 +155,7 @@ fn fix(
     let mut report = collected.finish();
     let applied = applied.into_iter().collect();
     report.fixed = Some(FixSummary { applied, only_shown: args.fixes.diff });
+    hide_hints(&mut report, args);
     if args.fixes.diff {
         data(&out)?;
         let summary = formats::summary(&report, &printer::file_options());
@@ -221,6 +223,13 @@ fn input(args: &CheckArgs, directory: &Utf8Path) -> anyhow::Result<(Vec<Utf8Path
 
 fn data(text: &str) -> anyhow::Result<()> {
     printer::data(text).context("failed to write to standard output")
+}
+
+/// Leaves out hints unless the user asked for them; programs get everything.
+fn hide_hints(report: &mut CheckReport, args: &CheckArgs) {
+    if !args.info && args.format != ReportFormat::Json {
+        report.hide_hints();
+    }
 }
 
 fn render(report: &CheckReport, args: &CheckArgs) -> String {

@@ -1,10 +1,12 @@
 //! `caulk rule` and `caulk rules`: what the rules are and what they mean.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use caulk_check::Selection;
-use caulk_core::LeakClass;
+use caulk_core::{LeakClass, Severity};
 use caulk_report::{markdown, sentence_case};
-use caulk_rules::{RULES, Rule, rule};
+use caulk_rules::{Grade, RULES, Rule, rule};
 use serde_json::{Value, json};
 
 use crate::cli::{Format, RulePageArgs, RulesArgs};
@@ -24,7 +26,7 @@ pub(crate) fn page(args: &RulePageArgs) -> anyhow::Result<i32> {
         let rule = args.name.parse().ok().and_then(rule);
         let is_group = || format!("`{}` is a group of rules\nhint: `caulk rules` lists them", args.name);
         let rule = rule.with_context(is_group)?;
-        (rule.explanation.to_owned(), described(rule))
+        (rule.explanation.to_owned() + &rests_on(rule.class), described(rule))
     };
     let text = match args.output_format {
         Format::Text => markdown(&explanation, &printer::data_options()),
@@ -78,14 +80,37 @@ fn described_by_runs(class: LeakClass) -> Value {
 }
 
 fn described(rule: &Rule) -> Value {
+    let grade = Grade::of(rule.class);
     json!({
         "name": rule.class,
         "group": rule.class.group(),
         "summary": rule.class.summary(),
-        "severity": rule.severity,
+        "severity": grade.map(|grade| grade.highest),
+        "proof": grade.map(|grade| grade.parts().into_iter().collect::<BTreeMap<_, _>>()),
         "default": rule.default,
         "explanation": rule.explanation,
     })
+}
+
+/// What the four parts of a proof mean for a class, as a section of its page.
+fn rests_on(class: LeakClass) -> String {
+    let Some(grade) = Grade::of(class) else { return String::new() };
+    let parts: Vec<String> =
+        grade.parts().iter().map(|(name, meaning)| format!("- `{name}`: {meaning}\n")).collect();
+    let why = if grade.by_proof {
+        "An error needs all four parts proven, a warning three proven and the fourth likely. Anything less is a hint."
+    } else {
+        "This is a setting, a peak or an error of training: its severity does not depend on the proof."
+    };
+    format!("\n## Proof\n\n{}\nHighest severity: `{}`. {why}\n", parts.concat(), name_of(grade.highest))
+}
+
+const fn name_of(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "info",
+    }
 }
 
 /// Rules by groups, in the order of their classes.
