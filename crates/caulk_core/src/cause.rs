@@ -7,8 +7,8 @@ use crate::{LeakClass, Rate, VerdictUnit};
 /// The last words of a message on something that grows: why it does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Why {
-    /// The summary of a class.
-    Class(LeakClass),
+    /// The summary of its class says it.
+    Class,
     /// An optimizer gets other parameters and keeps the state of each.
     MoreParameters,
     /// Figures are kept outside pyplot.
@@ -38,6 +38,8 @@ pub enum Grower {
 /// Facts of something that grows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grows {
+    /// The pattern, by the signs of holder and elements.
+    pub class: LeakClass,
     /// What it is.
     pub grower: Grower,
     /// Its name as its line writes it; empty if it is held from C.
@@ -65,11 +67,22 @@ pub enum Collector {
     CountsObjects,
 }
 
+/// What closes a cycle of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Through {
+    /// Attributes of objects.
+    Objects,
+    /// An attribute of the context of a `torch.autograd.Function`, which is the node of the graph.
+    Context,
+}
+
 /// Things that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Countable {
     /// Child processes.
     Children,
+    /// Child processes that work for a data loader.
+    LoaderWorkers,
     /// Open file descriptors.
     Files,
     /// Threads.
@@ -100,8 +113,6 @@ pub enum Cause {
         container: String,
         /// How fast it grows here.
         rate: Rate,
-        /// The class that names the reason.
-        class: LeakClass,
     },
     /// Native memory that a line allocates is never freed.
     NeverFreed(Rate),
@@ -125,6 +136,8 @@ pub enum Cause {
     },
     /// `check` finds a pattern at the line that allocates.
     Pattern {
+        /// The pattern.
+        class: LeakClass,
         /// The message of `check`.
         message: String,
         /// Retained allocations of the line.
@@ -132,11 +145,15 @@ pub enum Cause {
     },
     /// `check` finds a pattern that may explain the growth.
     MayExplain {
+        /// The pattern.
+        class: LeakClass,
         /// The message of `check`.
         message: String,
     },
     /// Objects in cycles wait for the collector, and more of them do.
     Cycles {
+        /// Through what.
+        through: Through,
         /// How fast.
         rate: Rate,
         /// Why it does not free them.
@@ -144,6 +161,8 @@ pub enum Cause {
     },
     /// Objects in cycles wait for the collector.
     Waiting {
+        /// Through what they are in cycles.
+        through: Through,
         /// Bytes at most.
         bytes: u64,
     },
@@ -250,9 +269,10 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Takes a part of its growth.
-    pub fn scale(&mut self, part: f64) {
-        match self {
+    /// The cause of a part of its growth.
+    #[must_use]
+    pub fn scaled(mut self, part: f64) -> Self {
+        match &mut self {
             Self::Grows(grows) => {
                 grows.rate.bytes *= part;
                 grows.elements *= part;
@@ -281,5 +301,6 @@ impl Cause {
             | Self::StaleGradients
             | Self::Exhausted { .. } => {}
         }
+        self
     }
 }

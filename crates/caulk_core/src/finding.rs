@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, Evidence, LeakClass, MadeAt, ProcessRef, Series, VerdictUnit};
+use crate::{Cause, Evidence, LeakClass, MadeAt, ProcessRef, Rate, Series, VerdictUnit};
 
 /// Places that share a cause are listed at each of them: more of them would be of no more use, and make a report as long as
 /// the square of their number.
@@ -146,14 +146,21 @@ impl Growth {
         }
     }
 
-    /// Takes a part of it.
-    pub fn scale(&mut self, part: f64) {
+    /// Bytes per unit.
+    pub fn rate(&self) -> Rate {
+        Rate::new(self.bytes_per_unit, self.unit)
+    }
+
+    /// A part of it.
+    #[must_use]
+    pub fn scaled(mut self, part: f64) -> Self {
         self.bytes_per_unit *= part;
         self.bytes_per_epoch = self.bytes_per_epoch.map(|rate| rate * part);
         self.in_use_per_unit = self.in_use_per_unit.map(|rate| rate * part);
         self.elements_per_unit *= part;
         self.elements_per_epoch = self.elements_per_epoch.map(|rate| rate * part);
         self.interval = self.interval.map(|bounds| bounds.map(|bound| bound * part));
+        self
     }
 }
 

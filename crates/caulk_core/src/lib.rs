@@ -28,7 +28,7 @@ mod verdict;
 pub use beside::{Beside, private_bytes};
 pub use bytes::{Bytes, NotASize};
 pub use caulk_wire as wire;
-pub use cause::{Between, Cause, Collector, Countable, Grower, Grows, Why};
+pub use cause::{Between, Cause, Collector, Countable, Grower, Grows, Through, Why};
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
 pub use diagnostic::Diagnostic;
 pub use ending::{Ending, EndingKind};

@@ -1,8 +1,8 @@
 //! Lines of what grows without one: where the program allocates as much as a container gains, by the heap profile.
 
-use caulk_core::{Series, Site, SiteRole, State};
+use caulk_core::{Series, State};
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Relation, Relations};
 use crate::files::Files;
 use crate::heap::{self, is_of_user};
 use crate::judged::Judged;
@@ -14,21 +14,28 @@ const MARGIN: f64 = 0.3;
 /// Standard deviations of sampling within which a line may have a share as well.
 const ERRORS: f64 = 2.0;
 
-/// Gives a site to findings that have none, in a process whose growth the findings account for: where one line of the
-/// program's has the container's share of it, and no other container's.
-pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut [Claim]) {
-    let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
-    let Some(scale) = judged.scale else { return };
+/// The line of claims that have none, in a process whose growth the claims account for: if one line of the program has the
+/// container's share of it, and no other container's.
+pub(crate) fn relations<'a>(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    findings: &[Claim],
+) -> Relations<'a> {
+    let mut located = Relations::new();
+    let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else {
+        return located;
+    };
+    let Some(scale) = judged.scale else { return located };
     // What containers gain may be told in resident memory: shares are of the same.
     let gained = |finding: &Claim| {
-        let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse);
-        growth.filter(|_| finding.weighs()).map_or(0.0, |growth| growth.bytes_per_unit)
+        if finding.weighs() { finding.bytes_in(Series::InUse) } else { 0.0 }
     };
     let whole: f64 = findings.iter().map(gained).sum();
     let shares: Vec<f64> = findings.iter().map(|finding| gained(finding) / whole.max(1.0)).collect();
     let lacks = |finding: &Claim| finding.sites.is_empty() && !native::is_nameless(finding);
     if !findings.iter().zip(&shares).any(|(finding, share)| lacks(finding) && *share > 0.0) {
-        return;
+        return located;
     }
     let lines = heap::of_process(process, scale);
     let sites = findings.iter().flat_map(|finding| &finding.sites);
@@ -56,8 +63,8 @@ pub(crate) fn locate(files: &Files<'_>, process: &Process<'_>, judged: &Judged, 
             && may_be_told(line)
         {
             let site = native::site(files, &line.frame.file, line.frame.line, &line.frame.function);
-            findings[at].sites.push(Site { role: SiteRole::Allocates, ..site });
-            findings[at].evidence.push(native::seen(line));
+            located.push((at, Relation::AllocatedAt(site, native::seen(line))));
         }
     }
+    located
 }

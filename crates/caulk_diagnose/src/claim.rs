@@ -1,8 +1,14 @@
 //! What a detector claims: a cause, its line and process, the bytes, and how well it is witnessed. No words, no severity.
 
+mod relation;
+
+use std::ops::Deref;
+
 use caulk_core::{
     Cause, ChainStep, Evidence, Fix, Growth, LeakClass, Pinned, Place, ProcessRef, Scope, Series, Site,
 };
+
+pub(crate) use relation::{PatternAt, Relation, Relations, Stored, of_each, settle};
 
 /// How the line of a claim is known, in the order in which claims get their share of the growth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,12 +51,10 @@ pub(crate) enum Share {
     Little,
 }
 
-/// A claim that something grows.
+/// What a detector observed: a cause and its facts.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Claim {
-    /// The pattern, by the signs that the detector has.
-    pub(crate) class: LeakClass,
-    /// Why memory grows.
+pub(crate) struct Observed {
+    /// Why memory grows. Class and severity follow from it, see [`crate::table`].
     pub(crate) cause: Cause,
     /// How its line is known.
     pub(crate) witness: Witness,
@@ -58,10 +62,6 @@ pub(crate) struct Claim {
     pub(crate) standing: Standing,
     /// Its elements are large each, or were never measured.
     pub(crate) heavy: bool,
-    /// Its share of the growth.
-    pub(crate) share: Share,
-    /// Another claim explains the same memory better.
-    pub(crate) yields: bool,
     /// For how long memory is kept.
     pub(crate) scope: Scope,
     /// Where; the first is the line that the report names.
@@ -90,41 +90,7 @@ pub(crate) struct Claim {
     pub(crate) more_twins: usize,
 }
 
-impl Claim {
-    /// A claim with nothing but a class: advice about the main process, for the whole run.
-    pub(crate) fn of(class: LeakClass) -> Self {
-        Self {
-            class,
-            cause: Cause::Class,
-            witness: Witness::Signs,
-            standing: Standing::Light,
-            heavy: true,
-            share: Share::Open,
-            yields: false,
-            scope: Scope::Run,
-            sites: Vec::new(),
-            container: String::new(),
-            holder: String::new(),
-            holder_path: Vec::new(),
-            chain: Vec::new(),
-            process: ProcessRef::main(),
-            growth: None,
-            pinned: None,
-            evidence: Vec::new(),
-            fix: None,
-            twins: Vec::new(),
-            more_twins: 0,
-        }
-    }
-
-    /// Reduces it to a part of its growth.
-    pub(crate) fn cut(&mut self, part: f64) {
-        if let Some(growth) = &mut self.growth {
-            growth.scale(part);
-        }
-        self.cause.scale(part);
-    }
-
+impl Observed {
     /// Its growth in this series.
     pub(crate) fn growth_in(&self, series: Series) -> Option<&Growth> {
         self.growth.as_ref().filter(|growth| growth.series == series)
@@ -133,5 +99,62 @@ impl Claim {
     /// Bytes that it gains per unit in this series.
     pub(crate) fn bytes_in(&self, series: Series) -> f64 {
         self.growth_in(series).map_or(0.0, |growth| growth.bytes_per_unit)
+    }
+
+    /// Bytes that it gains per unit.
+    pub(crate) fn bytes_per_unit(&self) -> f64 {
+        self.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit)
+    }
+}
+
+/// A claim that something grows. It can be read, and not changed: relations to other claims are stated and settled, see
+/// [`Relation`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Claim {
+    observed: Observed,
+    share: Share,
+    yields: bool,
+    in_worker: bool,
+    pattern: Option<LeakClass>,
+}
+
+impl From<Observed> for Claim {
+    fn from(observed: Observed) -> Self {
+        Self { observed, share: Share::Open, yields: false, in_worker: false, pattern: None }
+    }
+}
+
+impl Deref for Claim {
+    type Target = Observed;
+
+    fn deref(&self) -> &Observed {
+        &self.observed
+    }
+}
+
+impl Claim {
+    /// Its share of the growth.
+    pub(crate) const fn share(&self) -> Share {
+        self.share
+    }
+
+    /// Does another claim explain the same memory better?
+    pub(crate) const fn yields(&self) -> bool {
+        self.yields
+    }
+
+    /// Does a worker keep it?
+    pub(crate) const fn in_worker(&self) -> bool {
+        self.in_worker
+    }
+
+    /// The class by which the source knows it closer.
+    pub(crate) const fn pattern(&self) -> Option<LeakClass> {
+        self.pattern
+    }
+
+    /// The facts.
+    pub(crate) fn into_observed(self) -> Observed {
+        self.observed
     }
 }

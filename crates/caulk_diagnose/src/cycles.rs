@@ -7,7 +7,7 @@ mod gradients;
 
 use caulk_core::Evidence;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Observed};
 use crate::files::Files;
 use crate::judged::Judged;
 use crate::process::Process;
@@ -20,7 +20,12 @@ pub(crate) fn is_collectable(finding: &Claim) -> bool {
 }
 
 /// The cycles that make a process grow, of whose growth so much is `open`.
-pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Option<Claim> {
+pub(crate) fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    open: f64,
+) -> Option<Observed> {
     collectable::finding(files, process, judged, open)
         .or_else(|| gradients::finding(files, process, judged, open))
 }

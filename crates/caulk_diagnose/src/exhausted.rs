@@ -2,13 +2,13 @@
 //! looks there were.
 
 use caulk_core::wire::NoteCode;
-use caulk_core::{Cause, LeakClass, Recording};
+use caulk_core::{Cause, Recording};
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Claim, Observed, Standing, Witness};
 use crate::files::Files;
 use crate::heap::{self, held, is_of_user};
+use crate::native;
 use crate::process::Process;
-use crate::{fix, native};
 
 /// Part of all that was sampled which the line must have.
 const MOST: f64 = 0.5;
@@ -21,7 +21,7 @@ pub(crate) fn finding(
     process: &Process<'_>,
     recording: &Recording,
     found: &[Claim],
-) -> Option<Claim> {
+) -> Option<Observed> {
     let failed = recording.info.death.as_ref().is_some_and(|death| death.code.is_some_and(|code| code != 0));
     let said = process.notes.iter().any(|note| note.code == NoteCode::MemoryError);
     let harms = |finding: &Claim| finding.weighs();
@@ -43,19 +43,13 @@ pub(crate) fn finding(
     let kept = files
         .source(file)
         .and_then(|source| source.lines().grows_at(line).into_iter().find(|site| site.kind.grows()));
-    let class = if kept.is_some() { LeakClass::UnboundedHistory } else { LeakClass::NativeGrowth };
-    Some(Claim {
+    let stored = kept.as_ref().map(|kept| kept.container.clone());
+    Some(Observed {
         witness: Witness::HeapLine,
         standing: Standing::Whole,
-        cause: Cause::Exhausted {
-            bytes: bytes as u64,
-            whole: whole as u64,
-            stored: kept.as_ref().map(|kept| kept.container.clone()),
-        },
         container: kept.map_or_else(|| site.text.clone(), |kept| kept.container),
         sites: vec![site],
         process: process.reference(),
-        fix: Some(fix::of(class, None, "")),
-        ..Claim::of(class)
+        ..Observed::of(Cause::Exhausted { bytes: bytes as u64, whole: whole as u64, stored })
     })
 }

@@ -1,10 +1,10 @@
 //! The line that gathers what rises with the steps of each epoch and is freed at its end.
 
 use caulk_core::wire::{Boundary, TraceHit};
-use caulk_core::{Cause, Evidence, LeakClass, Scope, Site, SiteRole};
+use caulk_core::{Cause, Evidence, Scope, Site, SiteRole};
 use caulk_growth::Within;
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::heap::{self, is_of_user};
@@ -22,13 +22,17 @@ const LESS: &str = "keep of each step what is needed of it (a sum, a count, `.it
                     gathers grows with its length";
 
 /// The line that gathers what rises, by what the heap profile has at the beginning of each epoch and at its last step.
-pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, within: Within, level: f64) -> Option<Claim> {
+pub(crate) fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    within: Within,
+    level: f64,
+) -> Option<Observed> {
     let lines = heap::by_line(process);
     let rises = lines.iter().map(|(line, ids)| (line, ids, rise(process, ids)));
     let (_, ids, most) =
         rises.max_by(|a, b| a.2.total_cmp(&b.2)).filter(|(.., rise)| *rise >= PART * within.rise)?;
     let frame = heap::blamed(process.stacks[ids.first()?])?;
-    let class = LeakClass::LargeLocalKept;
     let allocates = native::site(files, &frame.file, frame.line, &frame.function);
     let grows = gathering(process, &frame.file, &frame.function);
     let grown = grows.map(|(hit, _)| native::site(files, &hit.user_file, hit.user_line, &hit.user_function));
@@ -38,18 +42,18 @@ pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, within: Within, 
         sites.push(Site { role: SiteRole::Allocates, ..allocates });
     }
     let is_much = within.rise >= MUCH.min(MUCH_OF_LEVEL * level);
-    Some(Claim {
+    let cause = Cause::Gathered { holder: holder.clone(), per_step: within.slope, rise: within.rise as u64 };
+    Some(Observed {
         witness: if holder.is_empty() { Witness::Signs } else { Witness::OnlyLine },
         scope: Scope::Epoch,
         standing: if is_much { Standing::Partial } else { Standing::Light },
-        cause: Cause::Gathered { holder: holder.clone(), per_step: within.slope, rise: within.rise as u64 },
         sites,
         container: holder.clone(),
         holder,
         process: process.reference(),
         evidence: vec![Evidence::RiseWithinEpoch { bytes: most as u64 }],
         fix: Some(fix::display(LESS)),
-        ..Claim::of(class)
+        ..Observed::of(cause)
     })
 }
 

@@ -1,11 +1,10 @@
 //! Lines that make what stays on a GPU, by torch's own record: beside what keeps it, or alone where nothing was found.
 
 use caulk_core::wire::{CodePlace, GpuLine, GpuMade};
-use caulk_core::{Cause, Evidence, Growth, LeakClass, MadeAt, Rate, Series, State, Verdict};
+use caulk_core::{Cause, Evidence, Growth, MadeAt, Series, State, Verdict};
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Claim, Observed, Relation, Relations, Standing, Witness, of_each};
 use crate::files::Files;
-use crate::fix;
 use crate::judged::Judged;
 use crate::native;
 use crate::process::Process;
@@ -15,23 +14,38 @@ const LINES: usize = 3;
 /// Part of what was recorded that a line must have made to be blamed for growth.
 const PART: f64 = 0.25;
 
-/// Tells where the elements of what grows on a GPU are made, and names those lines where nothing that grows was found.
-pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut Vec<Claim>) {
-    let grows = |verdict: &&Verdict| verdict.state == State::Grows;
-    let verdict = judged.series(Series::CudaAllocated).filter(grows);
-    let (Some(made), Some(verdict)) = (process.on_gpu.filter(|made| made.bytes > 0), verdict) else { return };
-    let on_gpu = |finding: &&mut Claim| {
-        let growth = finding.growth.as_ref();
-        finding.weighs() && growth.is_some_and(|growth| growth.series == Series::CudaAllocated)
-    };
-    let mut kept = findings.iter_mut().filter(on_gpu).peekable();
-    if kept.peek().is_none() {
-        let blamed = made.lines.iter().filter(|line| share(line, made) >= PART);
-        findings.extend(blamed.map(|line| finding(files, process, verdict, line, made)));
-        return;
-    }
+/// Adds the lines of the record to claims that grow on a GPU.
+pub(crate) fn relations<'a>(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    claims: &[Claim],
+) -> Relations<'a> {
+    let Some((made, _)) = recorded(process, judged) else { return Vec::new() };
     let evidence = record(files, made);
-    kept.for_each(|finding| finding.evidence.push(evidence.clone()));
+    of_each(claims, is_on_gpu, |_| Relation::OnGpu(evidence.clone()))
+}
+
+/// The lines that make what grows on a GPU, if no claim has it.
+pub(crate) fn findings(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    claims: &[Claim],
+) -> Vec<Observed> {
+    let recorded = recorded(process, judged).filter(|_| !claims.iter().any(is_on_gpu));
+    let Some((made, verdict)) = recorded else { return Vec::new() };
+    let blamed = made.lines.iter().filter(|line| share(line, made) >= PART);
+    blamed.map(|line| finding(files, process, verdict, line, made)).collect()
+}
+
+fn recorded<'a, 'b>(process: &Process<'a>, judged: &'b Judged) -> Option<(&'a GpuMade, &'b Verdict)> {
+    let grows = |verdict: &&Verdict| verdict.state == State::Grows;
+    process.on_gpu.filter(|made| made.bytes > 0).zip(judged.series(Series::CudaAllocated).filter(grows))
+}
+
+fn is_on_gpu(claim: &Claim) -> bool {
+    claim.weighs() && claim.growth_in(Series::CudaAllocated).is_some()
 }
 
 fn share(line: &GpuLine, made: &GpuMade) -> f64 {
@@ -54,8 +68,7 @@ fn finding(
     verdict: &Verdict,
     line: &GpuLine,
     made: &GpuMade,
-) -> Claim {
-    let class = LeakClass::NativeGrowth;
+) -> Observed {
     let CodePlace { file, line: number, function } = &line.place;
     let site = native::site(files, file, *number, function);
     let share = share(line, made);
@@ -70,16 +83,15 @@ fn finding(
         interval: verdict.interval.map(|bounds| bounds.map(|bound| bound * share)),
         elements: 0,
     };
-    Claim {
+    let cause = Cause::RetainedOnGpu(growth.rate());
+    Observed {
         witness: Witness::HeapLine,
         standing: Standing::Whole,
-        cause: Cause::RetainedOnGpu(Rate::new(growth.bytes_per_unit, verdict.unit)),
         container: site.text.clone(),
         sites: vec![site],
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![record(files, made)],
-        fix: Some(fix::of(class, None, "")),
-        ..Claim::of(class)
+        ..Observed::of(cause)
     }
 }

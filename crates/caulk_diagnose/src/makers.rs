@@ -26,7 +26,7 @@ pub(crate) fn keepers(files: &Files<'_>, process: &Process<'_>, found: &[Claim])
     let holds = |finding: &&Claim| {
         finding.weighs()
             && finding.witness < Witness::SourcePattern
-            && finding.class != LeakClass::NativeGrowth
+            && finding.class() != LeakClass::NativeGrowth
     };
     let keeper = |finding: &Claim| {
         let growth = finding.growth.as_ref().filter(|growth| growth.series == Series::InUse)?;

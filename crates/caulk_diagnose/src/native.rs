@@ -10,7 +10,7 @@ use caulk_core::{
 use caulk_growth::Judgement;
 use caulk_python::{GrowKind, GrowSite};
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Claim, Observed, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::heap::{self, Line, is_of_user};
@@ -58,7 +58,7 @@ pub(crate) fn open(judged: &Judged, found: &[Claim], filling: f64) -> Option<f64
     };
     let weighing = found.iter().filter(counts);
     let here: Vec<(LeakClass, &Growth)> = weighing
-        .filter_map(|finding| Some((finding.class, finding.growth.as_ref()?)))
+        .filter_map(|finding| Some((finding.class(), finding.growth.as_ref()?)))
         .filter(|(_, growth)| growth.series == Series::InUse)
         .collect();
     let explained: f64 = here.iter().map(|(_, growth)| growth.bytes_per_unit).sum();
@@ -81,7 +81,7 @@ pub(crate) fn findings(
     judged: &Judged,
     open: f64,
     found: &[Claim],
-) -> Vec<Claim> {
+) -> Vec<Observed> {
     let (Some(scale), Some(in_use)) = (judged.scale, judged.in_use()) else { return Vec::new() };
     let nothing_else = open >= in_use.bytes_per_unit;
     let mut lines = heap::of_process(process, scale);
@@ -91,10 +91,9 @@ pub(crate) fn findings(
         let fits = nothing_else || slope <= MOST * open;
         // What a container keeps that is found to grow at the line, its line has allocated.
         let is_told = found.iter().any(|finding| {
-            let bytes = finding.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
             let at =
                 |site: &Site| site.line == line.frame.line && files.display(&line.frame.file) == site.file;
-            finding.weighs() && MOST * bytes >= slope && finding.sites.iter().any(at)
+            finding.weighs() && MOST * finding.bytes_per_unit() >= slope && finding.sites.iter().any(at)
         });
         grows && fits && !is_told && slope >= OPEN * open
     });
@@ -107,7 +106,7 @@ pub(crate) fn findings(
         let fastest = fastest(lines, LINES);
         let told = |line: &Line<'_>| {
             let found = finding(files, process, scale, line);
-            if is_of_layers(line) { suspected(found, KERNELS) } else { found }
+            if is_of_layers(line) { suspected(found, scale, line, KERNELS) } else { found }
         };
         return fastest.iter().map(told).collect();
     }
@@ -117,30 +116,31 @@ pub(crate) fn findings(
     let fastest = fastest(lines, 1);
     let told = |line: &Line<'_>| {
         let found = finding(files, process, scale, line);
-        lengthened(files, line, &found).unwrap_or_else(|| suspected(found, LOOK))
+        match lengthened(files, line) {
+            Some(target) => getting_longer(found, scale, line, target),
+            None => suspected(found, scale, line, LOOK),
+        }
     };
     fastest.iter().map(told).collect()
 }
 
 /// What a line `text += more` allocates and what stays, though its blocks do not become more, is its target: a string that
 /// gets longer. What is extended where it stands is a container, which would have been seen.
-fn lengthened(files: &Files<'_>, line: &Line<'_>, found: &Claim) -> Option<Claim> {
-    let HeapFrame { file, line: number, .. } = line.frame;
-    let source = files.source(file)?;
+fn lengthened(files: &Files<'_>, line: &Line<'_>) -> Option<String> {
+    let source = files.source(&line.frame.file)?;
     let lengthens = |site: &GrowSite| site.kind == GrowKind::AugAdd && !site.container.contains('[');
-    let target = source.lines().grows_at(*number).into_iter().find(lengthens)?.container;
-    if line.blocks_per_unit > ONE_BLOCK {
-        return None;
-    }
-    let growth = found.growth.as_ref()?;
-    let rate = Rate::new(growth.bytes_per_unit, growth.unit);
-    Some(Claim {
-        class: LeakClass::UnboundedHistory,
+    let target = source.lines().grows_at(line.frame.line).into_iter().find(lengthens)?.container;
+    (line.blocks_per_unit <= ONE_BLOCK).then_some(target)
+}
+
+fn getting_longer(found: Observed, scale: Scale, line: &Line<'_>, target: String) -> Observed {
+    let rate = Rate::new(line.judgement.slope, scale.verdict_unit());
+    Observed {
         cause: Cause::Lengthened { target: target.clone(), rate },
         container: target,
         fix: Some(fix::display(PARTS)),
-        ..found.clone()
-    })
+        ..found
+    }
 }
 
 /// Is it all allocated in torch's own layers, which keep kernels beside what they return?
@@ -160,19 +160,14 @@ fn fastest(lines: Vec<Line<'_>>, most: usize) -> Vec<Line<'_>> {
 }
 
 /// The line that allocates, where what holds it may be objects that Python knows, or what fills up.
-fn suspected(found: Claim, advice: &str) -> Claim {
-    let rate = found.growth.as_ref().map(|growth| Rate::new(growth.bytes_per_unit, growth.unit));
-    Claim {
-        witness: Witness::Signs,
-        cause: rate.map_or(Cause::Class, Cause::Retained),
-        fix: Some(fix::display(advice)),
-        ..found
-    }
+fn suspected(found: Observed, scale: Scale, line: &Line<'_>, advice: &str) -> Observed {
+    let cause = Cause::Retained(Rate::new(line.judgement.slope, scale.verdict_unit()));
+    Observed { witness: Witness::Signs, cause, fix: Some(fix::display(advice)), ..found }
 }
 
 /// Is it but the line that allocates, without what holds the memory?
 pub(crate) fn is_suspected(finding: &Claim) -> bool {
-    finding.class == LeakClass::NativeGrowth && finding.witness >= Witness::SourcePattern
+    finding.class() == LeakClass::NativeGrowth && finding.witness >= Witness::SourcePattern
 }
 
 /// Objects of the type of which most more are alive per unit, by the censuses. Blocks that are as many are theirs: what
@@ -203,8 +198,7 @@ pub(crate) fn are_native(process: &Process<'_>, scale: Scale, lines: &[Line<'_>]
     lines.iter().any(|line| line.blocks_per_unit > MORE * objects)
 }
 
-fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Claim {
-    let class = LeakClass::NativeGrowth;
+fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'_>) -> Observed {
     let Judgement { slope, .. } = line.judgement;
     // Of what grows; sampling alone would leave room below zero.
     let interval = line.growth.interval().map(|bound| bound.max(0.0));
@@ -221,18 +215,17 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
         interval: Some(interval),
         elements: 0,
     };
-    Claim {
+    let cause = Cause::NeverFreed(growth.rate());
+    Observed {
         witness: Witness::HeapLine,
         standing: Standing::Whole,
-        cause: Cause::NeverFreed(Rate::new(slope, scale.verdict_unit())),
         container: site.text.clone(),
         sites: std::iter::once(site).chain(inner_site(files, process, line)).collect(),
         chain: callers(files, process, line),
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![seen(line)],
-        fix: Some(fix::of(class, None, "")),
-        ..Claim::of(class)
+        ..Observed::of(cause)
     }
 }
 

@@ -2,70 +2,73 @@
 //! where nobody saw it; and suspects where nothing was found.
 
 use caulk_core::{
-    Cause, ChainStep, Diagnostic, Evidence, Fix, Group, LeakClass, Place, Rate, Scope, Severity, Site,
-    SiteRole, Why,
+    Cause, ChainStep, Diagnostic, Evidence, Group, LeakClass, Place, Scope, Severity, Site, SiteRole,
 };
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Claim, Observed, PatternAt, Relation, Relations, Standing, Witness};
 use crate::native::is_suspected;
 
 /// Suspects that are named for growth that nothing explains.
 const SUSPECTS: usize = 3;
 
-/// Lines that allocate what stays, and of which nothing else is known, are what the source shows them to be: an array that is
-/// replaced by a longer one holds what the line that makes it allocates.
-pub(crate) fn adopt(findings: &mut [Claim], patterns: &[Diagnostic]) {
-    for finding in findings.iter_mut().filter(|finding| finding.class == LeakClass::NativeGrowth) {
-        let lasts = |pattern: &&Diagnostic| pattern.scope == Scope::Run;
-        let at_line = at_line(finding, patterns).filter(|_| is_suspected(finding)).filter(lasts);
-        let Some(pattern) = at_line.or_else(|| on_path(finding, patterns).filter(lasts)) else { continue };
-        if at_line.is_none() {
-            let allocates = |site| Site { role: SiteRole::Allocates, ..site };
-            let lines = std::mem::replace(&mut finding.sites, pattern.sites.clone());
-            finding.sites.extend(lines.into_iter().map(allocates));
-        }
-        let rate = finding.growth.as_ref().map(|growth| Rate::new(growth.bytes_per_unit, growth.unit));
-        finding.evidence.push(Evidence::PatternAtLine);
-        finding.class = pattern.class;
-        finding.standing = Standing::Whole;
-        finding.yields = false;
-        finding.witness = Witness::HeapLine;
-        finding.cause = Cause::Pattern { message: pattern.message.clone(), rate };
-        finding.container.clone_from(&pattern.container);
-        finding.fix.clone_from(&pattern.fix);
-    }
+/// Lines that allocate and whose holder is not known: the pattern at the line, or at one that calls it. An array that is replaced
+/// by a longer one holds what the line that makes it allocates.
+pub(crate) fn of_lines<'a>(claims: &[Claim], patterns: &'a [Diagnostic]) -> Relations<'a> {
+    let lines = claims.iter().enumerate().filter(|(_, claim)| claim.class() == LeakClass::NativeGrowth);
+    let lasts = |pattern: &&Diagnostic| pattern.scope == Scope::Run;
+    let explained = |(at, claim): (usize, &Claim)| {
+        let at_line = at_line(claim, patterns).filter(|_| is_suspected(claim)).filter(lasts);
+        let relation = match at_line {
+            Some(pattern) => Relation::Explained(pattern, PatternAt::Line),
+            None => Relation::Explained(on_path(claim, patterns).filter(lasts)?, PatternAt::Caller),
+        };
+        Some((at, relation))
+    };
+    lines.filter_map(explained).collect()
 }
 
-/// Tells of each finding what the patterns know of it: that at its line, or the only one of its class, but for those that are
+/// What the patterns know of each claim: the one at its line, or the only one of its class, but for claims that are
 /// `of_many_lines`.
-pub(crate) fn join(findings: &mut [Claim], patterns: &[Diagnostic], of_many_lines: impl Fn(&Claim) -> bool) {
-    for finding in findings {
-        let anywhere = || only_one(finding, patterns).filter(|_| !of_many_lines(finding));
-        let Some(pattern) = at_line(finding, patterns).or_else(anywhere) else { continue };
-        if finding.sites.is_empty() || !overlaps(&finding.sites[0], &pattern.sites[0]) {
-            locate(finding, pattern);
+pub(crate) fn relations<'a>(
+    claims: &[Claim],
+    patterns: &'a [Diagnostic],
+    of_many_lines: impl Fn(&Claim) -> bool,
+) -> Relations<'a> {
+    let mut relations = Relations::new();
+    for (at, claim) in claims.iter().enumerate() {
+        let anywhere = || only_one(claim, patterns).filter(|_| !of_many_lines(claim));
+        let Some(pattern) = at_line(claim, patterns).or_else(anywhere) else { continue };
+        let moves = claim.sites.first().is_none_or(|site| !overlaps(site, &pattern.sites[0]));
+        if moves {
+            let at_most = if claim.weighs() { Witness::OnlyLine } else { claim.witness };
+            relations.push((at, Relation::OnlyPlace(pattern, claim.witness.min(at_most))));
         }
-        // What its elements pin the run has looked at: with a graph, it would not be of this class.
-        let whole = |seen: &Evidence| match seen {
-            Evidence::Contents(facts) => !facts.truncated,
-            Evidence::Graph { truncated, .. } => !truncated,
-            _ => false,
-        };
-        let pins = pattern.class == LeakClass::ViewPinsStorage || pattern.class.group() == Group::Graph;
-        let refuted = pins && finding.evidence.iter().any(whole);
-        if finding.class == LeakClass::UnboundedHistory && pattern.container == finding.container && !refuted
-        {
-            reclass(finding, pattern);
+        let closer = claim.class() == LeakClass::UnboundedHistory
+            && (moves || pattern.container == claim.container)
+            && !is_refuted(claim, pattern);
+        if closer {
+            relations.push((at, Relation::Closer(pattern)));
         }
-        if pattern.class == finding.class {
-            tell(finding, pattern);
-            twins(finding, pattern, patterns);
+        if closer || pattern.class == claim.class() {
+            relations.push((at, Relation::InSource(pattern, twins(claim, pattern, patterns))));
         }
     }
+    relations
+}
+
+/// The run has looked at what its elements pin: with a graph, it would not be of this class.
+fn is_refuted(claim: &Claim, pattern: &Diagnostic) -> bool {
+    let whole = |seen: &Evidence| match seen {
+        Evidence::Contents(facts) => !facts.truncated,
+        Evidence::Graph { truncated, .. } => !truncated,
+        _ => false,
+    };
+    let pins = pattern.class == LeakClass::ViewPinsStorage || pattern.class.group() == Group::Graph;
+    pins && claim.evidence.iter().any(whole)
 }
 
 /// Patterns that could explain growth for which nothing was found, as suspects.
-pub(crate) fn suspected(findings: &[Claim], patterns: &[Diagnostic]) -> Vec<Claim> {
+pub(crate) fn suspected(findings: &[Claim], patterns: &[Diagnostic]) -> Vec<Observed> {
     let told = |pattern: &Diagnostic| {
         let sites = findings.iter().filter_map(|finding| finding.sites.first());
         sites.into_iter().any(|site| overlaps(site, &pattern.sites[0]))
@@ -75,11 +78,11 @@ pub(crate) fn suspected(findings: &[Claim], patterns: &[Diagnostic]) -> Vec<Clai
     open.take(SUSPECTS).map(suspect).collect()
 }
 
-fn suspect(pattern: &Diagnostic) -> Claim {
-    Claim {
+fn suspect(pattern: &Diagnostic) -> Observed {
+    let cause = Cause::MayExplain { class: pattern.class, message: pattern.message.clone() };
+    Observed {
         witness: Witness::SourcePattern,
         standing: Standing::Whole,
-        cause: Cause::MayExplain { message: pattern.message.clone() },
         sites: pattern.sites.clone(),
         container: pattern.container.clone(),
         chain: pattern.chain.clone(),
@@ -87,7 +90,7 @@ fn suspect(pattern: &Diagnostic) -> Claim {
         fix: pattern.fix.clone(),
         twins: pattern.twins.clone(),
         more_twins: pattern.more_twins,
-        ..Claim::of(pattern.class)
+        ..Observed::of(cause)
     }
 }
 
@@ -95,7 +98,7 @@ fn suspect(pattern: &Diagnostic) -> Claim {
 fn at_line<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
     let site = finding.sites.first().filter(|site| site.role != SiteRole::Allocates)?;
     let here = patterns.iter().filter(|pattern| overlaps(site, &pattern.sites[0]));
-    here.min_by_key(|pattern| pattern.class != finding.class)
+    here.min_by_key(|pattern| pattern.class != finding.class())
 }
 
 /// The pattern of a graph that gets longer at a line which calls the one that allocates: its tensors are made somewhere
@@ -116,12 +119,12 @@ fn on_path<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagno
 fn only_one<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
     let grown_at = |site: &Site| site.role != SiteRole::Allocates;
     let open = !finding.sites.iter().any(grown_at) || finding.witness >= Witness::SourcePattern;
-    let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class);
+    let mut same = patterns.iter().filter(|pattern| open && pattern.class == finding.class());
     let names_it = |pattern: &&Diagnostic| {
         finding.holder.is_empty()
             || last_name(&pattern.container) == last_name(&finding.holder)
             || base_name(&pattern.container) == base_name(&finding.holder)
-            || of_library(finding.class)
+            || of_library(finding.class())
     };
     match (same.next(), same.next()) {
         (Some(only), None) => Some(only).filter(names_it),
@@ -146,47 +149,17 @@ fn of_library(class: LeakClass) -> bool {
     )
 }
 
-fn locate(finding: &mut Claim, pattern: &Diagnostic) {
-    finding.sites.clone_from(&pattern.sites);
-    finding.container.clone_from(&pattern.container);
-    if finding.weighs() {
-        finding.witness = finding.witness.min(Witness::OnlyLine);
-    }
-    finding.evidence.push(Evidence::OnlyPlace { opens: false });
-}
-
-/// What grows without a bound is what the source knows by a closer name: step outputs, say.
-fn reclass(finding: &mut Claim, pattern: &Diagnostic) {
-    if let Cause::Grows(grows) = &mut finding.cause
-        && grows.why == Why::Class(finding.class)
-    {
-        grows.why = Why::Class(pattern.class);
-    }
-    finding.class = pattern.class;
-    finding.fix.clone_from(&pattern.fix);
-}
-
-fn tell(finding: &mut Claim, pattern: &Diagnostic) {
-    let seen = std::mem::replace(&mut finding.chain, pattern.chain.clone());
-    let new = |place: &ChainStep| {
-        !pattern.chain.iter().any(|step| (&step.file, step.line) == (&place.file, place.line))
-    };
-    finding.chain.extend(seen.into_iter().filter(new));
-    let edits = |fix: &Option<Fix>| fix.as_ref().is_some_and(|fix| !fix.edits.is_empty());
-    if !edits(&finding.fix) && edits(&pattern.fix) {
-        finding.fix.clone_from(&pattern.fix);
-    }
-}
-
-/// Other places with the same pattern.
-fn twins(finding: &mut Claim, pattern: &Diagnostic, patterns: &[Diagnostic]) {
+/// Other places with the same pattern that the claim does not have.
+fn twins(claim: &Claim, pattern: &Diagnostic, patterns: &[Diagnostic]) -> Vec<Place> {
+    let mut twins: Vec<Place> = Vec::new();
     let others = patterns.iter().filter(|other| other.class == pattern.class && *other != pattern);
     for site in others.map(|other| &other.sites[0]) {
         let known = |twin: &Place| (&twin.file, twin.line) == (&site.file, site.line);
-        if !finding.twins.iter().any(known) {
-            finding.twins.push(Place { file: site.file.clone(), line: site.line, text: site.text.clone() });
+        if !claim.twins.iter().chain(&twins).any(known) {
+            twins.push(Place { file: site.file.clone(), line: site.line, text: site.text.clone() });
         }
     }
+    twins
 }
 
 fn overlaps(one: &Site, other: &Site) -> bool {
@@ -208,7 +181,9 @@ fn last_name(expression: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Confidence, Proof};
+    use caulk_core::{Confidence, Proof, Rate, VerdictUnit};
+
+    use crate::claim::settle;
 
     use super::*;
 
@@ -250,16 +225,20 @@ mod tests {
             text: String::new(),
             note: "called from here".into(),
         };
-        let allocates = || Claim {
-            sites: vec![site(32)],
-            chain: vec![step(60), step(104)],
-            ..Claim::of(LeakClass::NativeGrowth)
+        let allocates = || {
+            Claim::from(Observed {
+                sites: vec![site(32)],
+                chain: vec![step(60), step(104)],
+                ..Observed::of(Cause::NeverFreed(Rate::new(1.0, VerdictUnit::Epoch)))
+            })
         };
-        let mut claims = [allocates(), allocates()];
-        adopt(&mut claims[..1], &[state_fed_back(60)]);
-        adopt(&mut claims[1..], &[state_fed_back(61)]);
-        assert_eq!(claims[0].class, LeakClass::StateNotDetached);
-        assert_eq!(claims[0].sites.iter().map(|site| site.line).collect::<Vec<_>>(), [60, 32]);
-        assert_eq!(claims[1].class, LeakClass::NativeGrowth, "a line elsewhere explains nothing");
+        let explained = |patterns: &[Diagnostic]| {
+            settle(vec![allocates()], |claims| of_lines(claims, patterns)).remove(0)
+        };
+        let state = explained(&[state_fed_back(60)]);
+        assert_eq!(state.class(), LeakClass::StateNotDetached);
+        assert_eq!(state.sites.iter().map(|site| site.line).collect::<Vec<_>>(), [60, 32]);
+        let line = explained(&[state_fed_back(61)]);
+        assert_eq!(line.class(), LeakClass::NativeGrowth, "a line elsewhere explains nothing");
     }
 }

@@ -4,7 +4,7 @@ use caulk_core::wire::{ContainerKind, Contents, Holder, Peak, Trait};
 use caulk_core::{Cause, Evidence, LeakClass, Scope, SiteRole};
 use caulk_python::{GrowSite, Owner};
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
 use crate::process::Process;
 use crate::{fix, pinned, place, suspect};
@@ -14,8 +14,8 @@ const RISE: u64 = 64 << 20;
 const SHARE: u64 = 4;
 
 /// Containers with graphs that were full at a peak, one finding for each.
-pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Claim> {
-    let mut findings: Vec<Claim> = Vec::new();
+pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Observed> {
+    let mut findings: Vec<Observed> = Vec::new();
     for peak in &process.peaks {
         let rise = peak.in_use_bytes.saturating_sub(peak.baseline_bytes);
         if rise < RISE || rise < peak.baseline_bytes / SHARE {
@@ -35,7 +35,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Claim> {
                 continue;
             }
             let found = finding(files, process, peak, holder, contents, len);
-            let known = |other: &Claim| other.holder == found.holder && other.sites == found.sites;
+            let known = |other: &Observed| other.holder == found.holder && other.sites == found.sites;
             if !findings.iter().any(known) {
                 findings.push(found);
             }
@@ -51,7 +51,7 @@ fn finding(
     holder: &Holder,
     contents: &Contents,
     len: u64,
-) -> Claim {
+) -> Observed {
     let owner = Owner::Function(holder.function.clone());
     let source = files.source(&holder.file);
     let mut sites: Vec<GrowSite> =
@@ -76,18 +76,18 @@ fn finding(
     let held = contents.bytes_per_element * len;
     let container =
         located.as_ref().map_or_else(|| holder.expression.clone(), |located| located.container.clone());
-    Claim {
+    let cause = Cause::Peak {
+        container: container.clone(),
+        held,
+        elements: len,
+        high: peak.in_use_bytes,
+        base: peak.baseline_bytes,
+        function: holder.function.clone(),
+    };
+    Observed {
         witness: if certain { Witness::OnlyLine } else { Witness::Signs },
         scope: Scope::Epoch,
         standing: Standing::Whole,
-        cause: Cause::Peak {
-            container: container.clone(),
-            held,
-            elements: len,
-            high: peak.in_use_bytes,
-            base: peak.baseline_bytes,
-            function: holder.function.clone(),
-        },
         sites: located
             .iter()
             .map(|located| located.spot.site(&files.display(&located.path), SiteRole::Grows))
@@ -105,6 +105,6 @@ fn finding(
             function: peak.function.clone(),
         }],
         fix: Some(fix::of(class, located.as_ref(), &holder.name)),
-        ..Claim::of(class)
+        ..Observed::of(cause)
     }
 }

@@ -7,17 +7,18 @@ use caulk_core::wire::{ContainerKind, Note as Said, NoteCode};
 use caulk_core::{Finding, GpuUse, LeakClass, Note, Recording, Scope, Series, Site, Verdict};
 
 use crate::children::Children;
-use crate::claim::Claim;
+use crate::claim::{Claim, Observed, Relation, Relations, of_each, settle};
 use crate::files::{Files, Sources};
 use crate::judged::Judged;
 use crate::part::Part;
 use crate::process::Process;
+use crate::settle::findings;
 use crate::unexplained::{is_harmless, is_unexplained, unexplained};
 use crate::unknown;
 use crate::{
     allocated, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left, native, outside,
-    page_cache, patterns, peaks, profiler, ranks, resources, retention, settle, share, sharing, shm_files,
-    stored, suspect, training, unended, verdicts, workers,
+    page_cache, patterns, peaks, profiler, ranks, resources, retention, share, sharing, shm_files, stored,
+    suspect, training, unended, verdicts, workers,
 };
 
 /// What a recording says.
@@ -51,18 +52,18 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     verdicts::share_the_room(&mut last.map(|part| &mut part.judged).collect::<Vec<_>>());
     let mut claims: Vec<Claim> = Vec::new();
     for (claim, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
-        claims.push(claim);
+        claims.push(claim.into());
         diagnosis.verdicts.extend(verdict);
     }
     diagnosis.notes.extend(ranks::notes(&parts));
     let known = OnceCell::new();
     let patterns = || known.get_or_init(|| sources.patterns(&files_of(&processes))).as_slice();
     for Part { process, judged, mut findings, told, .. } in parts {
-        if findings.iter().any(|finding| finding.class == LeakClass::NativeGrowth) {
-            patterns::adopt(&mut findings, patterns());
+        if findings.iter().any(|finding| finding.class() == LeakClass::NativeGrowth) {
+            findings = settle(findings, |claims| patterns::of_lines(claims, patterns()));
         }
-        stored::name(&files, process, &mut findings);
-        share::share_out(&judged, &mut findings);
+        findings = settle(findings, |claims| stored::relations(&files, process, claims));
+        findings = settle(findings, |claims| share::relations(&judged, claims));
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
         diagnosis.notes.extend(gpu_rest::note(recording, process));
@@ -78,21 +79,21 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     diagnosis.notes.extend(shm_files::note(recording));
     diagnosis.gpus = gpu::devices(recording);
     diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
-    claims.extend(left::findings(recording));
+    claims.extend(made(left::findings(recording)));
     if unexplained || claims.iter().any(Claim::weighs) {
         let of_many_lines = |claim: &Claim| resources::are_of_several_kinds(&processes, claim);
-        patterns::join(&mut claims, patterns(), of_many_lines);
-        resources::locate(&files, &processes, &mut claims);
+        claims = settle(claims, |claims| patterns::relations(claims, patterns(), of_many_lines));
+        claims = settle(claims, |claims| resources::openers(&files, &processes, claims));
         if unexplained {
             let suspected = patterns::suspected(&claims, patterns());
             if !suspected.is_empty() {
                 // Source that shows what keeps it is a better lead than the line that allocates.
-                demote(&mut claims, native::is_suspected);
+                claims = settle(claims, |claims| yielding(claims, native::is_suspected));
             }
-            claims.extend(suspected);
+            claims.extend(made(suspected));
         }
     }
-    diagnosis.findings = settle::findings(claims);
+    diagnosis.findings = findings(claims);
     diagnosis.notes.extend(unknown::note(&processes));
     diagnosis.notes.dedup();
     diagnosis
@@ -103,7 +104,7 @@ fn part_of<'a>(files: &Files<'_>, process: &'a Process<'a>, recording: &Recordin
     let findings = of_process(files, process, &mut judged, recording);
     let traced = workers::master(process).map(|_| {
         let suspects = suspect::traced(files, process, &judged);
-        suspect::findings(files, process, &judged, suspects)
+        made(suspect::findings(files, process, &judged, suspects)).collect()
     });
     Part { process, judged, findings, traced: traced.unwrap_or_default(), told: true }
 }
@@ -118,61 +119,58 @@ fn of_process(
         recording.info.death.as_ref().is_none_or(|death| death.signal.is_some() || death.kill.is_some());
     let suspects = suspect::of_process(files, process, judged, died);
     let filling = suspect::filling(judged, &suspects);
-    let mut findings = suspect::findings(files, process, judged, suspects);
+    let mut findings: Vec<Claim> = made(suspect::findings(files, process, judged, suspects)).collect();
     if let Some(open) = native::open(judged, &findings, filling.map_or(0.0, |filling| filling.bytes)) {
         let cycle = cycles::finding(files, process, judged, open);
         let known = cycle.or_else(|| profiler::finding(files, process, judged, open));
-        let mut lines = known
+        let lines = known
             .map_or_else(|| native::findings(files, process, judged, open, &findings), |known| vec![known]);
-        lines.retain(|line| !findings.iter().any(|finding| caches(finding, line)));
+        let mut lines: Vec<Claim> =
+            made(lines).filter(|line| !findings.iter().any(|finding| caches(finding, line))).collect();
         let rate = judged.in_use().map_or(0.0, |verdict| verdict.bytes_per_unit);
-        let much = |line: &Claim| {
-            let bytes = line.growth.as_ref().map_or(0.0, |growth| growth.bytes_per_unit);
-            cycles::is_collectable(line) && bytes >= MUCH * rate
-        };
+        let much = |line: &Claim| cycles::is_collectable(line) && line.bytes_per_unit() >= MUCH * rate;
         if lines.iter().any(much)
             && findings.iter().all(|finding| !finding.weighs())
             && let Some(more) = cycles::until_collected(process, judged)
         {
             judged.postpone(more, "rises by objects in cycles, for which the collector has not come by yet");
-            demote(&mut lines, cycles::is_collectable);
+            lines = settle(lines, |lines| yielding(lines, cycles::is_collectable));
         }
         findings.extend(lines);
     } else {
-        allocated::locate(files, process, judged, &mut findings);
-        findings.extend(cycles::waiting(files, process, judged));
+        findings = settle(findings, |claims| allocated::relations(files, process, judged, claims));
+        findings.extend(made(cycles::waiting(files, process, judged)));
     }
     if findings.iter().any(|finding| finding.weighs() && !native::is_nameless(finding)) {
-        demote(&mut findings, native::is_nameless);
+        findings = settle(findings, |claims| yielding(claims, native::is_nameless));
     }
-    gpu_lines::join(files, process, judged, &mut findings);
+    findings = settle(findings, |claims| gpu_lines::relations(files, process, judged, claims));
+    let on_gpu = gpu_lines::findings(files, process, judged, &findings);
+    findings.extend(made(on_gpu));
     if let Some(filling) = filling {
         filling.tell(judged, findings.iter().any(Claim::weighs));
     }
-    findings.extend(retention::finding(process, judged, &findings));
+    let kept = retention::finding(process, judged, &findings);
+    findings.extend(made(kept));
     let is_resident = |finding: &Claim| {
-        finding.class != LeakClass::AllocatorFragmentation
-            && finding.growth.as_ref().is_some_and(|growth| growth.series == Series::Rss)
+        finding.class() != LeakClass::AllocatorFragmentation && finding.growth_in(Series::Rss).is_some()
     };
     if findings.iter().any(|finding| finding.weighs() && is_resident(finding)) {
         judged.leave_to_resident();
     }
-    findings.extend(resources::findings(
-        files,
-        process,
-        judged,
-        &Children::of(recording, process),
-        recording,
-    ));
-    unended::join(files, process, judged, &mut findings);
-    findings.extend(peaks::findings(files, process));
+    let children = Children::of(recording, process);
+    findings.extend(made(resources::findings(files, process, judged, &children, recording)));
+    findings = settle(findings, unended::notes);
+    findings = settle(findings, |claims| unended::relations(files, process, judged, claims));
+    findings.extend(made(peaks::findings(files, process)));
     let is_known = findings.iter().any(|finding| finding.scope == Scope::Epoch);
     if let Some(within) = judged.within.filter(|_| !is_known) {
         let level = judged.in_use().map_or(0.0, |verdict| verdict.last);
-        findings.extend(gathered::finding(files, process, within, level));
+        findings.extend(made(gathered::finding(files, process, within, level)));
     }
-    findings.extend(training::findings(files, process));
-    findings.extend(exhausted::finding(files, process, recording, &findings));
+    findings.extend(made(training::findings(files, process)));
+    let exhausted = exhausted::finding(files, process, recording, &findings);
+    findings.extend(made(exhausted));
     if is_harmless(judged, &findings) {
         judged.leave_small();
     }
@@ -186,9 +184,14 @@ fn caches(cache: &Claim, line: &Claim) -> bool {
     is_cache && cache.sites.first().zip(line.sites.first()).is_some_and(same)
 }
 
-/// Makes some findings mere advice.
-fn demote(findings: &mut [Claim], which: fn(&Claim) -> bool) {
-    findings.iter_mut().filter(|finding| which(finding)).for_each(|finding| finding.yields = true);
+/// The claims of what a detector observed.
+fn made(observed: impl IntoIterator<Item = Observed>) -> impl Iterator<Item = Claim> {
+    observed.into_iter().map(Claim::from)
+}
+
+/// Some claims are mere advice beside others.
+fn yielding<'a>(claims: &[Claim], which: fn(&Claim) -> bool) -> Relations<'a> {
+    of_each(claims, which, |_| Relation::Yields)
 }
 
 fn notes(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> Vec<Note> {

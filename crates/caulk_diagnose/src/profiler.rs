@@ -1,11 +1,10 @@
 //! Memory that a profiler of torch's fills, because nobody stops it.
 
 use caulk_core::wire::{Note, NoteCode};
-use caulk_core::{Cause, Evidence, Growth, LeakClass, Rate, Series, Site, SiteRole};
+use caulk_core::{Cause, Evidence, Growth, Rate, Series, Site, SiteRole};
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
-use crate::fix;
 use crate::judged::Judged;
 use crate::process::Process;
 
@@ -24,22 +23,25 @@ fn is_on(process: &Process<'_>) -> bool {
 }
 
 /// The profiler, where it is on all the time and growth of which so much is `open` is in no container.
-pub(crate) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Option<Claim> {
-    let (scale, class) = (judged.scale?, LeakClass::ProfilerLeftOn);
+pub(crate) fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    open: f64,
+) -> Option<Observed> {
+    let scale = judged.scale?;
     if !is_on(process) {
         return None;
     }
     let unit = scale.verdict_unit();
-    Some(Claim {
+    Some(Observed {
         witness: Witness::OnlyLine,
         standing: Standing::Whole,
-        cause: Cause::Profiler(Rate::new(open, unit)),
         sites: maker(files, process).into_iter().collect(),
         process: process.reference(),
         growth: Some(Growth::of_bytes(unit, Series::InUse, open, scale.per_epoch(open))),
         evidence: vec![Evidence::Profiler],
-        fix: Some(fix::of(class, None, "")),
-        ..Claim::of(class)
+        ..Observed::of(Cause::Profiler(Rate::new(open, unit)))
     })
 }
 

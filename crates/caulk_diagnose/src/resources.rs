@@ -8,7 +8,7 @@ use caulk_core::{
 };
 
 use crate::children::Children;
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Claim, Observed, Relation, Relations, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::judged::Judged;
@@ -25,42 +25,44 @@ pub(crate) fn findings(
     judged: &Judged,
     children: &Children<'_>,
     recording: &Recording,
-) -> Vec<Claim> {
+) -> Vec<Observed> {
     let grows = |series| judged.series(series).filter(|verdict| verdict.state == State::Grows);
     let more = grows(Series::Children);
-    let (class, makers): (_, &[&str]) = if children.are_workers() {
-        (LeakClass::LoaderPerEpoch, &["DataLoader"])
+    let (counted, makers): (_, &[&str]) = if children.are_workers() {
+        (Countable::LoaderWorkers, &["DataLoader"])
     } else {
-        (LeakClass::OrphanProcess, &["Pool", "ProcessPoolExecutor", "Process", "Popen"])
+        (Countable::Children, &["Pool", "ProcessPoolExecutor", "Process", "Popen"])
     };
     let processes = more.map(|verdict| {
-        let found = finding(process, verdict, class, Countable::Children);
         let last = process.boundaries.last().map_or(0, |boundary| boundary.time_ns);
-        let sites = opened::only_call(files, process, makers).into_iter().collect();
-        let kept = keeper_of_loaders(process).filter(|_| class == LeakClass::LoaderPerEpoch);
-        let fix = kept.map(kept_loaders).or_else(|| found.fix.clone());
-        weighed(Claim { sites, fix, ..found }, children.own_bytes_at(last, recording))
+        let found = weighed(finding(process, verdict, counted), children.own_bytes_at(last, recording));
+        let kept = keeper_of_loaders(process).filter(|_| counted == Countable::LoaderWorkers);
+        Observed {
+            sites: opened::only_call(files, process, makers).into_iter().collect(),
+            fix: kept.map(kept_loaders).or(found.fix),
+            ..found
+        }
     });
     let theirs = more.map_or(0.0, |verdict| OF_A_CHILD * verdict.bytes_per_unit);
-    let beside = [
-        (Series::Fds, LeakClass::FileHandlesGrow, Countable::Files),
-        (Series::Threads, LeakClass::ThreadNeverEnds, Countable::Threads),
-    ];
-    let own = beside.into_iter().filter_map(|(series, class, counted)| {
-        let verdict = grows(series).filter(|verdict| verdict.bytes_per_unit > theirs)?;
-        let mut finding = finding(process, verdict, class, counted);
-        finding.evidence.extend(opened::evidence(files, process, series));
-        if series == Series::Threads {
-            finding.sites.extend(opened::beginning(files, process));
-        } else if opened::are_shared_memory(process) {
-            // What keeps the memory keeps its descriptors: one matter, not two.
-            finding.standing = Standing::Light;
-            finding.fix = Some(fix::display(SHARED_MEMORY));
+    let own = |series| grows(series).filter(|verdict| verdict.bytes_per_unit > theirs);
+    let open_files = own(Series::Fds).map(|verdict| {
+        let found = finding(process, verdict, Countable::Files);
+        let kinds = opened::evidence(files, process, Series::Fds);
+        let found = Observed { evidence: found.evidence.into_iter().chain(kinds).collect(), ..found };
+        // What keeps the memory keeps its descriptors: one matter, not two.
+        if opened::are_shared_memory(process) {
+            return Observed { standing: Standing::Light, fix: Some(fix::display(SHARED_MEMORY)), ..found };
         }
-        Some(finding)
+        found
+    });
+    let threads = own(Series::Threads).map(|verdict| {
+        let found = finding(process, verdict, Countable::Threads);
+        let kinds = opened::evidence(files, process, Series::Threads);
+        let evidence = found.evidence.into_iter().chain(kinds).collect();
+        Observed { evidence, sites: opened::beginning(files, process).into_iter().collect(), ..found }
     });
     let segments = grows(Series::Shm).map(|verdict| segments(files, process, judged, verdict));
-    processes.into_iter().chain(own).chain(segments).collect()
+    [processes, open_files, threads, segments].into_iter().flatten().collect()
 }
 
 /// The name of a container that gets longer and whose elements are loaders: these live on, and their persistent workers
@@ -85,52 +87,51 @@ fn kept_loaders(keeper: &str) -> Fix {
     ))
 }
 
-/// Where no pattern told where files are opened: the one call that does.
-pub(crate) fn locate(files: &Files<'_>, processes: &[Process<'_>], findings: &mut [Claim]) {
-    let open = |finding: &&mut Claim| {
-        finding.class == LeakClass::FileHandlesGrow && finding.sites.is_empty() && finding.weighs()
+/// The one call that opens such files, if no pattern shows where they are opened.
+pub(crate) fn openers<'a>(files: &Files<'_>, processes: &[Process<'_>], claims: &[Claim]) -> Relations<'a> {
+    let open = |claim: &Claim| {
+        claim.class() == LeakClass::FileHandlesGrow && claim.sites.is_empty() && claim.weighs()
     };
-    for finding in findings.iter_mut().filter(open) {
-        let process = processes.iter().find(|process| process.reference() == finding.process);
-        if let Some(site) = process.and_then(|process| opened::opener(files, process)) {
-            finding.sites.push(site);
-            finding.evidence.push(Evidence::OnlyPlace { opens: true });
-        }
-    }
+    let opener = |(at, claim): (usize, &Claim)| {
+        let process = processes.iter().find(|process| process.reference() == claim.process)?;
+        Some((at, Relation::OpenedAt(opened::opener(files, process)?)))
+    };
+    claims.iter().enumerate().filter(|(_, claim)| open(claim)).filter_map(opener).collect()
 }
 
 /// Are these open files of several kinds, which no one line has opened all of?
 pub(crate) fn are_of_several_kinds(processes: &[Process<'_>], finding: &Claim) -> bool {
     let process = processes.iter().find(|process| process.reference() == finding.process);
-    finding.class == LeakClass::FileHandlesGrow && process.is_some_and(opened::are_of_several_kinds)
+    finding.class() == LeakClass::FileHandlesGrow && process.is_some_and(opened::are_of_several_kinds)
 }
 
 /// With the memory that each child process holds.
-fn weighed(mut finding: Claim, each: Option<f64>) -> Claim {
-    if let (Some(growth), Some(each)) = (&mut finding.growth, each) {
-        growth.bytes_per_unit = each * growth.elements_per_unit;
-        growth.bytes_per_epoch = growth.elements_per_epoch.map(|count| count * each);
-        finding.evidence.push(Evidence::Children { bytes_each: each as u64 });
-    }
-    finding
+fn weighed(found: Observed, each: Option<f64>) -> Observed {
+    let (Some(growth), Some(each)) = (&found.growth, each) else { return found };
+    let growth = Growth {
+        bytes_per_unit: each * growth.elements_per_unit,
+        bytes_per_epoch: growth.elements_per_epoch.map(|count| count * each),
+        ..growth.clone()
+    };
+    let children = Evidence::Children { bytes_each: each as u64 };
+    let evidence = found.evidence.into_iter().chain([children]).collect();
+    Observed { growth: Some(growth), evidence, ..found }
 }
 
 /// Segments that nobody unlinks, mapped or not.
-fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: &Verdict) -> Claim {
-    let class = LeakClass::SharedMemoryLeft;
+fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: &Verdict) -> Observed {
     let rate = verdict.bytes_per_unit;
     // Where they are mapped too, what keeps them comes first.
     let kept = judged.in_use_state() == Some(State::Grows);
-    Claim {
+    let cause = Cause::Segments { rate: Rate::new(rate, verdict.unit), last: verdict.last.max(0.0) as u64 };
+    Observed {
         witness: Witness::Exact,
         standing: if kept { Standing::Partial } else { Standing::Whole },
-        cause: Cause::Segments { rate: Rate::new(rate, verdict.unit), last: verdict.last.max(0.0) as u64 },
         process: process.reference(),
         sites: opened::makers(files, process),
         growth: Some(Growth::of_bytes(verdict.unit, verdict.series, rate, verdict.bytes_per_epoch)),
         evidence: vec![Evidence::Count { judgement: verdict.text.clone() }],
-        fix: Some(fix::of(class, None, "")),
-        ..Claim::of(class)
+        ..Observed::of(cause)
     }
 }
 
@@ -138,11 +139,11 @@ fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: 
 const SHARED_MEMORY: &str =
     "each belongs to a tensor or segment in shared memory and is closed with it: let go of what keeps those";
 
-fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, counted: Countable) -> Claim {
+fn finding(process: &Process<'_>, verdict: &Verdict, counted: Countable) -> Observed {
     let rate = verdict.bytes_per_unit;
-    Claim {
+    let cause = Cause::Counts { counted, per_unit: rate, unit: verdict.unit, last: verdict.last };
+    Observed {
         standing: Standing::Whole,
-        cause: Cause::Counts { counted, per_unit: rate, unit: verdict.unit, last: verdict.last },
         process: process.reference(),
         growth: Some(Growth {
             unit: verdict.unit,
@@ -156,7 +157,6 @@ fn finding(process: &Process<'_>, verdict: &Verdict, class: LeakClass, counted: 
             elements: verdict.last.max(0.0) as u64,
         }),
         evidence: vec![Evidence::Count { judgement: verdict.text.clone() }],
-        fix: Some(fix::of(class, None, "")),
-        ..Claim::of(class)
+        ..Observed::of(cause)
     }
 }

@@ -5,7 +5,7 @@ use caulk_core::wire::{Boundary, NoteCode, Trim};
 use caulk_core::{Between, Bytes, Cause, Evidence, Growth, LeakClass, Note, Rate, Series, State};
 
 use crate::baselines::Baselines;
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Claim, Observed, Standing, Witness};
 use crate::fix;
 use crate::judged::Judged;
 use crate::process::Process;
@@ -41,7 +41,7 @@ const KEEPERS: [Keeper; 2] = [
 
 /// What the allocators keep, where it grows though the bytes in use do not, or surely rise by far less. `found`: what was
 /// found to grow.
-pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Claim]) -> Option<Claim> {
+pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Claim]) -> Option<Observed> {
     let scale = judged.scale?;
     let resident = judged.series(Series::Rss).filter(|verdict| verdict.state == State::Grows)?;
     let in_use = judged.in_use()?;
@@ -55,30 +55,30 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Claim]) -
     if is_open || rate < PART * resident.bytes_per_unit {
         return None;
     }
-    let class = LeakClass::AllocatorFragmentation;
-    let cause = found.iter().filter(|_| stays).filter(|finding| !finding.sites.is_empty());
-    let cause = cause.max_by(|a, b| bytes(a).total_cmp(&bytes(b))).filter(|finding| bytes(finding) > 0.0);
-    let between = match cause {
-        Some(cause) => Between::Container(cause.container.clone()),
+    let among = found.iter().filter(|_| stays).filter(|finding| !finding.sites.is_empty());
+    let among = among.max_by(|a, b| bytes(a).total_cmp(&bytes(b))).filter(|finding| bytes(finding) > 0.0);
+    let between = match among {
+        Some(among) => Between::Container(among.container.clone()),
         None if stays => Between::Blocks,
         None => Between::Class,
     };
     let is_told = found.iter().any(Claim::weighs);
-    Some(Claim {
+    let cause = Cause::KeptPages {
+        allocator: keeper.name,
+        rate: Rate::new(rate, scale.verdict_unit()),
+        free_of: free_of(process, &keeper),
+        between,
+    };
+    let observed = Observed::of(cause);
+    Some(Observed {
         witness: Witness::Exact,
         standing: if stays && !is_told { Standing::Whole } else { Standing::Light },
-        cause: Cause::KeptPages {
-            allocator: keeper.name,
-            rate: Rate::new(rate, scale.verdict_unit()),
-            free_of: free_of(process, &keeper),
-            between,
-        },
-        sites: cause.map_or_else(Vec::new, |cause| cause.sites.clone()),
+        sites: among.map_or_else(Vec::new, |among| among.sites.clone()),
         process: process.reference(),
         growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, rate, scale.per_epoch(rate))),
         evidence: evidence(process),
-        fix: Some(keeper.remedy.map_or_else(|| fix::of(class, None, ""), fix::display)),
-        ..Claim::of(class)
+        fix: keeper.remedy.map(fix::display).or_else(|| observed.fix.clone()),
+        ..observed
     })
 }
 
@@ -143,7 +143,7 @@ fn trimmed(trim: &Trim) -> String {
 
 /// What came of asking malloc for what it can give back, where no finding tells it.
 pub(crate) fn note(process: &Process<'_>, findings: &[Claim]) -> Option<Note> {
-    let is_told = |finding: &Claim| finding.class == LeakClass::AllocatorFragmentation;
+    let is_told = |finding: &Claim| finding.class() == LeakClass::AllocatorFragmentation;
     if findings.iter().any(is_told) {
         return None;
     }

@@ -5,7 +5,7 @@
 
 use caulk_core::{Scope, Series, State, Verdict};
 
-use crate::claim::{Claim, Share};
+use crate::claim::{Claim, Relation, Relations, Share};
 use crate::judged::Judged;
 
 /// Kinds of memory whose growth is shared out, each by itself: bytes on a GPU are no bytes of the host.
@@ -17,17 +17,14 @@ const LITTLE: f64 = 0.05;
 /// Error of a rate up to which a claim is not cut.
 const ERROR: f64 = 0.1;
 
-/// Settles what each claim has of the growth of its series.
-pub(crate) fn share_out(judged: &Judged, claims: &mut [Claim]) {
-    for series in SERIES {
-        let grows = judged.series(series).filter(|verdict| verdict.state == State::Grows);
-        if let Some(verdict) = grows.filter(|verdict| verdict.bytes_per_unit > 0.0) {
-            of_series(verdict, claims);
-        }
-    }
+/// What each claim has of the growth of its series.
+pub(crate) fn relations<'a>(judged: &Judged, claims: &[Claim]) -> Relations<'a> {
+    let grows = |series| judged.series(series).filter(|verdict| verdict.state == State::Grows);
+    let grow = SERIES.into_iter().filter_map(grows).filter(|verdict| verdict.bytes_per_unit > 0.0);
+    grow.flat_map(|verdict| of_series(verdict, claims)).collect()
 }
 
-fn of_series(verdict: &Verdict, claims: &mut [Claim]) {
+fn of_series<'a>(verdict: &Verdict, claims: &[Claim]) -> Relations<'a> {
     let mut order: Vec<(usize, f64)> = Vec::new();
     for (at, claim) in claims.iter().enumerate() {
         let own = own(claim, verdict.series);
@@ -38,26 +35,23 @@ fn of_series(verdict: &Verdict, claims: &mut [Claim]) {
     order.sort_by(|a, b| claims[a.0].witness.cmp(&claims[b.0].witness).then(b.1.total_cmp(&a.1)));
     let whole = verdict.bytes_per_unit;
     let mut open = verdict.interval.map_or(whole, |[_, high]| high.max(whole));
-    let mut shares: Vec<(usize, f64)> = Vec::new();
+    let mut shares: Vec<(usize, f64, f64)> = Vec::new();
     for (at, own) in order {
         let settled = own.min(open);
         open -= settled;
-        if settled < (1.0 - ERROR) * own {
-            claims[at].cut(settled / own);
-        }
-        shares.push((at, settled / whole));
+        let part = if settled < (1.0 - ERROR) * own { settled / own } else { 1.0 };
+        shares.push((at, settled / whole, part));
     }
     let small = |share: f64| share < LEADING;
-    let together: f64 = shares.iter().map(|(_, share)| share).filter(|share| small(**share)).sum();
-    for (at, share) in shares {
-        claims[at].share = match share {
-            // Many small ones that are a large part together are one matter.
-            _ if small(share) && together >= LEADING => Share::Leading,
-            LITTLE..LEADING => Share::Some,
-            _ if small(share) => Share::Little,
-            _ => Share::Leading,
-        };
-    }
+    let together: f64 = shares.iter().map(|(_, share, _)| share).filter(|share| small(**share)).sum();
+    let share = |share: f64| match share {
+        // Many small ones that are a large part together are one matter.
+        _ if small(share) && together >= LEADING => Share::Leading,
+        LITTLE..LEADING => Share::Some,
+        _ if small(share) => Share::Little,
+        _ => Share::Leading,
+    };
+    shares.into_iter().map(|(at, of, part)| (at, Relation::Shares(share(of), part))).collect()
 }
 
 /// Bytes per unit of the series, without the pages around them.

@@ -7,20 +7,18 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use caulk_core::wire::{Boundary, Contents, Holder};
-use caulk_core::{
-    Cause, Evidence, Growth, LeakClass, ProcessRef, Rate, Series, Site, SiteRole, State, Verdict,
-};
+use caulk_core::{Cause, Evidence, Growth, ProcessRef, Rate, Series, Site, SiteRole, State, Verdict};
 use caulk_growth::{Judgement, Point};
 
 use crate::baselines::Baselines;
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
 use crate::held::Held;
 use crate::name;
 use crate::part::Part;
 use crate::process::Process;
 use crate::units::{self, Scale, position};
-use crate::{fix, suspect, workers};
+use crate::{suspect, workers};
 
 /// Readings from which there is anything to say, and how many of the last rises must all weigh: it settles by itself
 /// once everything has been read.
@@ -55,7 +53,7 @@ pub(crate) fn findings(
     files: &Files<'_>,
     parts: &[Part<'_>],
     paths: &BTreeSet<String>,
-) -> Vec<(Claim, Option<Verdict>)> {
+) -> Vec<(Observed, Option<Verdict>)> {
     let mut told: BTreeSet<u32> = BTreeSet::new();
     let copies = parts.iter().filter_map(|part| Copies::of(part, parts));
     let mut copies: Vec<Copies<'_>> = copies.collect();
@@ -161,22 +159,21 @@ impl<'a> Copies<'a> {
         })
     }
 
-    fn finding(&self, files: &Files<'_>, paths: &BTreeSet<String>) -> Claim {
-        let class = LeakClass::WorkerCopyOnWrite;
+    fn finding(&self, files: &Files<'_>, paths: &BTreeSet<String>) -> Observed {
         let container = container(self.looked_into);
         let made = container.and_then(|(holder, ..)| made(files, holder, paths));
         let expression = container.map_or("", |(holder, ..)| holder.expression.as_str());
         let written = made.as_ref().map_or(expression, |(_, target)| target.as_str()).to_owned();
         let weighs = self.ended.is_none() && container.is_some();
-        Claim {
+        let cause = Cause::Copied {
+            container: container.map(|(.., len)| (written.clone(), len)),
+            ended: self.ended.map(|copied| copied as u64),
+            workers: self.count,
+            rate: Rate::new(self.rate(), self.scale.verdict_unit()),
+        };
+        Observed {
             witness: if made.is_some() { Witness::Exact } else { Witness::OnlyLine },
             standing: if weighs { Standing::Whole } else { Standing::Light },
-            cause: Cause::Copied {
-                container: container.map(|(.., len)| (written.clone(), len)),
-                ended: self.ended.map(|copied| copied as u64),
-                workers: self.count,
-                rate: Rate::new(self.rate(), self.scale.verdict_unit()),
-            },
             sites: made.into_iter().map(|(site, _)| site).collect(),
             container: written,
             holder: expression.to_owned(),
@@ -198,8 +195,7 @@ impl<'a> Copies<'a> {
                 elements: container.map_or(0, |(.., len)| len),
             }),
             evidence: self.evidence(container),
-            fix: Some(fix::of(class, None, "")),
-            ..Claim::of(class)
+            ..Observed::of(cause)
         }
     }
 

@@ -1,10 +1,10 @@
 //! Where the source stores what a line makes, for lines that allocate what stays and whose container the run did not find:
 //! entries that longer ones replace, dicts in a thousand places.
 
-use caulk_core::{Cause, Evidence, LeakClass, Rate, Site};
+use caulk_core::{LeakClass, Site};
 use caulk_python::{GrowKind, GrowSite, Holder};
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Claim, Relation, Relations, Stored};
 use crate::files::Files;
 use crate::fix;
 use crate::process::Process;
@@ -16,24 +16,19 @@ const NEAR: u32 = 30;
 const LIBRARIES: [&str; 3] = ["torch", "numpy", "np"];
 const MAKERS: [&str; 4] = ["clone", "copy", "cat", "stack"];
 
-/// Tells of each such finding what stores what its line makes, as far as the source shows it.
-pub(crate) fn name(files: &Files<'_>, process: &Process<'_>, findings: &mut [Claim]) {
-    for finding in findings.iter_mut().filter(|finding| finding.class == LeakClass::NativeGrowth) {
-        let (Some(made), Some(growth)) = (finding.sites.first(), &finding.growth) else { continue };
-        let Some(site) = storing(files, process, made) else { continue };
-        let rate = Rate::new(growth.bytes_per_unit, growth.unit);
-        let (kept, number) = (&site.container, site.spot.line);
-        let by = (number != made.line).then(|| (site.spot.text.clone(), number));
-        finding.cause = Cause::Stored { container: kept.clone(), rate, by };
-        finding.class = LeakClass::UnboundedHistory;
-        (finding.standing, finding.witness, finding.yields) = (Standing::Whole, Witness::HeapLine, false);
-        finding.container.clone_from(kept);
-        let statement = site.spot.text.clone();
-        finding.evidence.push(Evidence::StoresInSource { statement, container: kept.clone() });
-        finding.fix = Some(fix::display(&format!(
-            "keep less in `{kept}`, or drop what is old: what is made here stays there"
-        )));
-    }
+/// What stores the value that such a line makes, if the source shows it.
+pub(crate) fn relations<'a>(files: &Files<'_>, process: &Process<'_>, claims: &[Claim]) -> Relations<'a> {
+    let lines = claims.iter().enumerate().filter(|(_, claim)| claim.class() == LeakClass::NativeGrowth);
+    let stored = |(at, claim): (usize, &Claim)| {
+        let (made, rate) = (claim.sites.first()?, claim.growth.as_ref()?.rate());
+        let GrowSite { container, spot, .. } = storing(files, process, made)?;
+        let line = (spot.line != made.line).then_some(spot.line);
+        let fix = fix::display(&format!(
+            "keep less in `{container}`, or drop what is old: what is made here stays there"
+        ));
+        Some((at, Relation::Stored(Stored { container, rate, statement: spot.text, line, fix })))
+    };
+    lines.filter_map(stored).collect()
 }
 
 fn storing(files: &Files<'_>, process: &Process<'_>, made: &Site) -> Option<GrowSite> {

@@ -16,7 +16,7 @@ use caulk_core::{Evidence, LeakClass, Series, State, Verdict};
 
 use caulk_python::BoundKind;
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Observed, Standing, Witness};
 use crate::class::Signs;
 use crate::files::Files;
 use crate::growth::{Rate, counts_often, is_gone, is_made_anew};
@@ -317,7 +317,7 @@ pub(crate) fn findings(
     process: &Process<'_>,
     judged: &Judged,
     mut suspects: Vec<Suspect<'_>>,
-) -> Vec<Claim> {
+) -> Vec<Observed> {
     let Some(scale) = judged.scale else { return Vec::new() };
     suspects.sort_by(|a, b| b.rate.bytes_per_unit.total_cmp(&a.rate.bytes_per_unit));
     let mut groups: Vec<Vec<Suspect<'_>>> = Vec::new();

@@ -2,7 +2,7 @@
 
 use caulk_core::{Cause, Evidence, LeakClass, SiteRole};
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::place::Located;
@@ -12,7 +12,7 @@ use crate::process::Process;
 const LOOKS: u64 = 10;
 
 /// Backward passes that start with the gradients of the step before.
-pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Claim> {
+pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Observed> {
     let stale =
         process.backwards.iter().filter(|site| site.checked >= LOOKS && site.stale_gradients == site.checked);
     stale
@@ -30,10 +30,9 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Claim> {
                     .map_or_else(|| "backward".into(), |call| call.callee);
                 Located::at(source, site.file.clone(), statement.spot, container, Witness::Exact)
             });
-            Claim {
+            Observed {
                 witness: Witness::Exact,
                 standing: Standing::Whole,
-                cause: Cause::StaleGradients,
                 sites: located
                     .iter()
                     .map(|located| located.spot.site(&files.display(&located.path), SiteRole::Grows))
@@ -44,7 +43,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Claim> {
                 process: process.reference(),
                 evidence: vec![Evidence::Gradients { stale: site.stale_gradients, checked: site.checked }],
                 fix: Some(fix::of(class, located.as_ref(), "grad")),
-                ..Claim::of(class)
+                ..Observed::of(Cause::StaleGradients)
             }
         })
         .collect()

@@ -1,9 +1,9 @@
 //! Memory that comes with threads and child processes that never end: what they hold, and what libraries note of each.
 
 use caulk_core::wire::HeapStack;
-use caulk_core::{ChainStep, Evidence, Growth, LeakClass, Rate, Series};
+use caulk_core::{Growth, LeakClass, Series};
 
-use crate::claim::{Claim, Witness};
+use crate::claim::{Claim, Relation, Relations, of_each};
 use crate::files::Files;
 use crate::heap::{self, Line};
 use crate::judged::Judged;
@@ -11,28 +11,41 @@ use crate::noted::is_noted;
 use crate::opened;
 use crate::process::Process;
 
-/// Puts down to threads and child processes what is there because of them.
-pub(crate) fn join(files: &Files<'_>, process: &Process<'_>, judged: &Judged, findings: &mut Vec<Claim>) {
-    let are_more = |finding: &Claim| {
-        let counted = finding.growth.as_ref().map(|growth| growth.series);
-        matches!(counted, Some(Series::Threads | Series::Children)) && !finding.sites.is_empty()
-    };
-    if findings.iter().any(are_more) {
-        let noted = findings.iter_mut().filter(|finding| is_noted(finding));
-        noted.for_each(|finding| finding.yields = true);
+/// Notes of libraries are advice if the threads or child processes that they note are reported with a line.
+pub(crate) fn notes<'a>(claims: &[Claim]) -> Relations<'a> {
+    if !claims.iter().any(are_more) {
+        return Vec::new();
     }
-    let threads = |finding: &Claim| finding.class == LeakClass::ThreadNeverEnds && are_more(finding);
-    let Some(at) = findings.iter().position(threads) else { return };
+    of_each(claims, |claim| is_noted(claim), |_| Relation::Yields)
+}
+
+/// Lines that threads which never end run allocate a part of what these hold.
+pub(crate) fn relations<'a>(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    claims: &[Claim],
+) -> Relations<'a> {
+    let threads = |claim: &Claim| claim.class() == LeakClass::ThreadNeverEnds && are_more(claim);
+    let Some(at) = claims.iter().position(threads) else { return Vec::new() };
     let held = held(process, judged);
-    let is_theirs = |finding: &Claim| {
-        let native = finding.class == LeakClass::NativeGrowth;
-        let site = finding.sites.first().filter(|_| native).map(|site| (&site.file, site.line));
+    let is_theirs = |claim: &&Claim| {
+        let native = claim.class() == LeakClass::NativeGrowth;
+        let site = claim.sites.first().filter(|_| native).map(|site| (&site.file, site.line));
         site.is_some()
             && held.iter().any(|line| site == Some((&files.display(&line.frame.file), line.frame.line)))
     };
-    let theirs: Vec<Claim> = findings.iter().filter(|finding| is_theirs(finding)).cloned().collect();
-    weigh(&mut findings[at], &theirs);
-    findings.retain(|finding| !is_theirs(finding));
+    let (parts, lines): (Vec<usize>, Vec<&Claim>) =
+        claims.iter().enumerate().filter(|(_, claim)| is_theirs(claim)).unzip();
+    let holds = claims[at].growth.as_ref().and_then(|growth| holds(growth, &lines));
+    let parts = parts.into_iter().map(|part| (part, Relation::PartOf));
+    holds.into_iter().map(|holds| (at, holds)).chain(parts).collect()
+}
+
+/// Are these more threads or child processes, with a line that makes them?
+fn are_more(claim: &Claim) -> bool {
+    let counted = claim.growth.as_ref().map(|growth| growth.series);
+    matches!(counted, Some(Series::Threads | Series::Children)) && !claim.sites.is_empty()
 }
 
 /// Lines whose memory grows, and which only such threads come to.
@@ -48,26 +61,18 @@ fn held<'a>(process: &'a Process<'_>, judged: &Judged) -> Vec<Line<'a>> {
     lines
 }
 
-/// The threads, with the memory that they hold by lines of theirs.
-fn weigh(threads: &mut Claim, lines: &[Claim]) {
+/// The memory that threads hold by lines of theirs.
+fn holds<'a>(threads: &Growth, lines: &[&Claim]) -> Option<Relation<'a>> {
     let held: Vec<&Growth> = lines.iter().filter_map(|line| line.growth.as_ref()).collect();
-    let (Some(first), Some(growth)) = (held.first(), &mut threads.growth) else { return };
-    growth.bytes_per_unit = held.iter().map(|line| line.bytes_per_unit).sum();
-    growth.bytes_per_epoch = held.iter().map(|line| line.bytes_per_epoch).sum();
-    growth.interval = held
-        .iter()
-        .map(|line| line.interval)
-        .reduce(|sum, line| {
-            let ([low, high], [more_low, more_high]) = (sum?, line?);
-            Some([low + more_low, high + more_high])
-        })
-        .flatten();
-    threads.witness = Witness::HeapLine;
-    threads.evidence.push(Evidence::MadeByThreads { rate: Rate::new(growth.bytes_per_unit, first.unit) });
-    threads.chain.extend(lines.iter().filter_map(|line| line.sites.first()).map(|site| ChainStep {
-        file: site.file.clone(),
-        line: site.line,
-        text: site.text.clone(),
-        note: "allocates what they hold".into(),
-    }));
+    let both = |[low, high]: [f64; 2], [more_low, more_high]: [f64; 2]| [low + more_low, high + more_high];
+    let interval =
+        held.iter().map(|line| line.interval).reduce(|sum, line| sum.zip(line).map(|(a, b)| both(a, b)))?;
+    let growth = Growth {
+        bytes_per_unit: held.iter().map(|line| line.bytes_per_unit).sum(),
+        bytes_per_epoch: held.iter().map(|line| line.bytes_per_epoch).sum(),
+        interval,
+        ..threads.clone()
+    };
+    let sites = lines.iter().filter_map(|line| line.sites.first()).cloned().collect();
+    Some(Relation::Holds(growth, sites))
 }

@@ -29,7 +29,7 @@ pub(crate) fn is_harmless(judged: &Judged, findings: &[Claim]) -> bool {
     }
     let rate = judged.in_use().filter(|_| judged.is_small()).map(|verdict| verdict.bytes_per_unit);
     let is_advice = findings.iter().all(|finding| !finding.weighs());
-    let histories = findings.iter().filter(|finding| finding.class == LeakClass::UnboundedHistory);
+    let histories = findings.iter().filter(|finding| finding.class() == LeakClass::UnboundedHistory);
     rate.is_some_and(|rate| is_advice && proved(histories) >= PROVED * rate)
 }
 

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_core::{Cause, Evidence, LeakClass, Rate, Role, Series, State};
+use caulk_core::{LeakClass, Role, Series, State};
 use caulk_growth::Point;
 
 use crate::baselines::Baselines;
-use crate::claim::{Claim, Standing};
+use crate::claim::{Claim, Relation, Relations, of_each, settle};
 use crate::held::Held;
 use crate::noted::is_noted;
 use crate::part::Part;
@@ -26,8 +26,8 @@ pub(crate) fn master(process: &Process<'_>) -> Option<u32> {
 /// Gives leaks of workers their class, and lets what was found in one speak for its siblings.
 pub(crate) fn join(parts: &mut [Part<'_>]) {
     for part in parts.iter_mut().filter(|part| master(part.process).is_some()) {
-        let all = part.findings.iter_mut().chain(&mut part.traced);
-        all.filter(|finding| is_kept(finding)).for_each(reclass);
+        part.findings = settle(std::mem::take(&mut part.findings), of_worker);
+        part.traced = settle(std::mem::take(&mut part.traced), of_worker);
     }
     let masters: BTreeSet<u32> = parts.iter().filter_map(|part| master(part.process)).collect();
     for of in masters {
@@ -73,11 +73,10 @@ fn judge_together(parts: &mut [Part<'_>], of: u32) {
         verdict.more_needed = None;
         verdict.text =
             "rises unevenly; what all its siblings and it hold together rises without slowing".into();
-        let weighs =
-            |finding: &Claim| finding.growth.as_ref().is_some_and(|growth| growth.bytes_per_unit >= least);
-        let told = |finding: &Claim| is_kept(finding) && weighs(finding) && !is_noted(finding);
-        let kept = part.findings.iter_mut().filter(|finding| told(finding));
-        kept.for_each(|finding| finding.standing = finding.standing.max(Standing::Partial));
+        let weighs = |claim: &Claim| is_kept(claim) && claim.bytes_per_unit() >= least && !is_noted(claim);
+        part.findings = settle(std::mem::take(&mut part.findings), |claims| {
+            of_each(claims, weighs, |_| Relation::OfPool)
+        });
     }
 }
 
@@ -88,12 +87,11 @@ fn is_kept(finding: &Claim) -> bool {
 
 /// Growth of which no container is known.
 fn is_open(finding: &Claim) -> bool {
-    matches!(finding.class, LeakClass::NativeGrowth | LeakClass::ReferenceCycle)
+    matches!(finding.class(), LeakClass::NativeGrowth | LeakClass::ReferenceCycle)
 }
 
-fn reclass(finding: &mut Claim) {
-    finding.evidence.push(Evidence::Pattern { class: finding.class });
-    finding.class = LeakClass::WorkerMemoryGrows;
+fn of_worker<'a>(claims: &[Claim]) -> Relations<'a> {
+    of_each(claims, is_kept, |claim| Relation::InWorker(claim.class()))
 }
 
 /// What explains the growth of a worker in which no container was found, from one that grows alike.
@@ -107,7 +105,8 @@ fn explained_by_sibling(parts: &[Part<'_>], index: usize) -> Option<Vec<Claim>> 
         let share = rate / other.rate()?;
         let found: Vec<Claim> = other.findings.iter().filter(weighs).cloned().collect();
         let alike = !found.is_empty() && ALIKE.contains(&share);
-        alike.then(|| found.into_iter().map(|finding| scaled(finding, own.process, share)).collect())
+        let here = |claim: Claim| claim.in_sibling(own.process.reference(), share, None);
+        alike.then(|| found.into_iter().map(here).collect())
     });
     alike.or_else(|| {
         let open = own.findings.iter().find(|finding| is_open(finding))?;
@@ -128,25 +127,7 @@ fn function(finding: &Claim) -> Option<(&str, &str)> {
 fn of_same_function(found: &Claim, open: &Claim, process: &Process<'_>) -> Option<Claim> {
     let there = found.growth.as_ref().map(|growth| growth.bytes_per_unit).filter(|bytes| *bytes > 0.0)?;
     let share = open.growth.as_ref()?.bytes_per_unit / there;
-    let mut finding = scaled(found.clone(), process, share);
-    finding.standing = finding.standing.max(open.standing);
-    finding.heavy |= open.heavy;
-    finding.witness = finding.witness.min(open.witness);
-    // Its message told the sibling's share.
-    if let Some(growth) = &finding.growth {
-        finding.cause = Cause::LikeSibling {
-            container: finding.container.clone(),
-            rate: Rate::new(growth.bytes_per_unit, growth.unit),
-            class: finding.class,
-        };
-    }
-    Some(finding)
-}
-
-fn scaled(mut finding: Claim, process: &Process<'_>, share: f64) -> Claim {
-    finding.process = process.reference();
-    finding.cut(share);
-    finding
+    Some(found.clone().in_sibling(process.reference(), share, Some(open)))
 }
 
 /// A worker that is made anew every epoch is many processes, one after the other: the one that was seen longest speaks.

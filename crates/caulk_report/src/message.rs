@@ -29,8 +29,8 @@ fn of_cause(finding: &Finding) -> String {
     match &finding.cause {
         Cause::Class => String::new(),
         Cause::Grows(facts) => grows(facts),
-        Cause::LikeSibling { container, rate, class } => {
-            format!("`{container}` grows, {}: {}", per_unit(*rate), class.summary())
+        Cause::LikeSibling { container, rate } => {
+            format!("`{container}` grows, {}: {summary}", per_unit(*rate))
         }
         Cause::NeverFreed(rate) => format!(
             "memory that is allocated here is never given back, {}, and no container was found that holds it",
@@ -50,19 +50,19 @@ fn of_cause(finding: &Finding) -> String {
             };
             format!("what is made here stays, {}: {how}", per_unit(*rate))
         }
-        Cause::Pattern { message, rate } => match rate {
+        Cause::Pattern { message, rate, .. } => match rate {
             Some(rate) => format!("{message}; {} of what is allocated here stay", per_unit(*rate)),
             None => message.clone(),
         },
-        Cause::MayExplain { message } => {
+        Cause::MayExplain { message, .. } => {
             format!("nothing that was looked at explains the growth; this line may: {message}")
         }
-        Cause::Cycles { rate, collector } => format!(
+        Cause::Cycles { rate, collector, .. } => format!(
             "{} are held by objects that refer to each other and wait for the collector, {}",
             per_unit(*rate),
             why_not_collected(*collector)
         ),
-        Cause::Waiting { bytes } => format!(
+        Cause::Waiting { bytes, .. } => format!(
             "up to {} wait for the collector at the ends of phases, in objects that refer to each other: without the cycle they \
              would be free at once",
             Bytes(*bytes)
@@ -116,12 +116,12 @@ fn grows(facts: &Grows) -> String {
         Grower::AtExit => format!("what is to run at exit grows by {}", count("function")),
         Grower::Kind(_) => format!("{container} grows by {}", count("element")),
     };
-    format!("{what}, {}: {}", per_unit(facts.rate), why(facts.why))
+    format!("{what}, {}: {}", per_unit(facts.rate), why(facts))
 }
 
-fn why(why: Why) -> String {
-    match why {
-        Why::Class(class) => class.summary().to_owned(),
+fn why(facts: &Grows) -> String {
+    match facts.why {
+        Why::Class => facts.class.summary().to_owned(),
         Why::MoreParameters => {
             "an optimizer is given other parameters, and keeps its state for each that it ever had".to_owned()
         }
@@ -193,7 +193,7 @@ fn of_process(cause: &Cause, summary: &str) -> String {
         }
         Cause::Counts { counted, per_unit, unit, last } => {
             let noun = match counted {
-                Countable::Children => "child processes",
+                Countable::Children | Countable::LoaderWorkers => "child processes",
                 Countable::Files => "open file descriptors",
                 Countable::Threads => "threads",
             };

@@ -2,13 +2,11 @@
 //! counts too few objects to look at the old ones.
 
 use caulk_core::wire::{CodePlace, CycleLink, Garbage};
-use caulk_core::{
-    Cause, Collector, Evidence, Growth, LeakClass, Pinned, Rate, Series, Site, SiteRole, State,
-};
+use caulk_core::{Cause, Collector, Evidence, Growth, Pinned, Series, Site, SiteRole, State, Through};
 use caulk_growth::{Judgement, Point, judge_counts};
 use caulk_python::GrowSite;
 
-use crate::claim::{Claim, Standing, Witness};
+use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
 use crate::fix;
 use crate::heap::is_of_user;
@@ -35,7 +33,12 @@ const LATE: f64 = 1.5;
 const TYPES: usize = 4;
 
 /// Cycles that account for a good part of growth of which so much is `open`.
-pub(super) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Option<Claim> {
+pub(super) fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    open: f64,
+) -> Option<Observed> {
     let scale = judged.scale?;
     let (judgement, slope) = growth_of(process, scale, |garbage| garbage.bytes)?;
     let last = process.garbage.last()?;
@@ -57,8 +60,8 @@ pub(super) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged,
         elements: last.objects,
     };
     let standing = if last.tensor_bytes > 0 { Standing::Whole } else { Standing::Partial };
-    let cause = Cause::Cycles { rate: Rate::new(bytes, scale.verdict_unit()), collector: collector(last) };
-    Some(Claim { growth: Some(growth), standing, ..about(files, process, last, cause) })
+    let cause = Cause::Cycles { through: through(last), rate: growth.rate(), collector: collector(last) };
+    Some(Observed { growth: Some(growth), standing, ..about(files, process, last, cause) })
 }
 
 /// Boundaries until the collector comes by, where it will before what waits for it weighs much; `None` where it is
@@ -78,14 +81,14 @@ pub(crate) fn until_collected(process: &Process<'_>, judged: &Judged) -> Option<
 }
 
 /// Much that waits for the collector at every look, in a process that does not grow.
-pub(crate) fn waiting(files: &Files<'_>, process: &Process<'_>, judged: &Judged) -> Option<Claim> {
+pub(crate) fn waiting(files: &Files<'_>, process: &Process<'_>, judged: &Judged) -> Option<Observed> {
     let in_use = judged.in_use()?;
     let most = process.garbage.iter().max_by_key(|garbage| garbage.bytes)?;
     let looks = process.garbage.iter().filter(|garbage| garbage.bytes > MUCH).count();
     if looks < 2 || (most.bytes as f64) < SHARE * in_use.last {
         return None;
     }
-    Some(about(files, process, most, Cause::Waiting { bytes: most.bytes }))
+    Some(about(files, process, most, Cause::Waiting { through: through(most), bytes: most.bytes }))
 }
 
 /// How the garbage moves from census to census.
@@ -112,13 +115,7 @@ fn growth_of(
 }
 
 /// What is known of the cycles, without how they grow.
-fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, cause: Cause) -> Claim {
-    let made_by_torch = |link: &CycleLink| link.owner_type.starts_with("torch.autograd.function.");
-    let class = match garbage.links.first() {
-        // `ctx` of a `torch.autograd.Function` is the graph's node.
-        Some(link) if made_by_torch(link) => LeakClass::ContextAttributeTensor,
-        _ => LeakClass::ReferenceCycle,
-    };
+fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, cause: Cause) -> Observed {
     let closing = closing(files, garbage);
     let (mut sites, container, certain) = match closing.as_slice() {
         [] => (in_code(files, garbage).into_iter().collect(), String::new(), false),
@@ -133,9 +130,9 @@ fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, cause: Cau
     if !garbage.enabled {
         sites.extend(switched_off(files, process));
     }
-    Claim {
+    let observed = Observed::of(cause);
+    Observed {
         witness: if certain { Witness::Exact } else { Witness::OnlyLine },
-        cause,
         sites,
         container: if container.is_empty() { holder.clone() } else { container },
         holder,
@@ -143,14 +140,20 @@ fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, cause: Cau
         pinned: (garbage.tensor_bytes > 0)
             .then(|| Pinned { tensor_bytes: garbage.tensor_bytes, ..Pinned::default() }),
         evidence: evidence(garbage),
-        fix: Some(if garbage.frozen > 0 { fix::display(FROZEN) } else { fix::of(class, None, "") }),
-        ..Claim::of(class)
+        fix: if garbage.frozen > 0 { Some(fix::display(FROZEN)) } else { observed.fix.clone() },
+        ..observed
     }
 }
 
 /// What to do where objects were taken out of the collector's sight.
 const FROZEN: &str = "refer back through `weakref.ref(...)`, so that the objects are free with their last use; and call \
                       `gc.freeze()` once, before the training, right after `gc.collect()`: what is frozen is never collected";
+
+/// `ctx` of a `torch.autograd.Function` is the graph's node.
+fn through(garbage: &Garbage) -> Through {
+    let is_context = |link: &CycleLink| link.owner_type.starts_with("torch.autograd.function.");
+    if garbage.links.first().is_some_and(is_context) { Through::Context } else { Through::Objects }
+}
 
 /// Why the collector does not come by.
 fn collector(garbage: &Garbage) -> Collector {

@@ -4,16 +4,21 @@
 //! the gradient: a cycle in C++, where neither a census nor the garbage collector sees it (torch's documentation of
 //! `torch.Tensor.backward`, `create_graph`).
 
-use caulk_core::{Cause, Evidence, Growth, LeakClass, Rate, Series, SiteRole};
+use caulk_core::{Cause, Evidence, Growth, LeakClass, Series, SiteRole};
 
-use crate::claim::{Claim, Standing};
+use crate::claim::{Observed, Standing};
 use crate::files::Files;
 use crate::judged::Judged;
 use crate::process::Process;
 use crate::{fix, place};
 
 /// The backward pass that makes cycles, for growth of which so much is `open`.
-pub(super) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged, open: f64) -> Option<Claim> {
+pub(super) fn finding(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    judged: &Judged,
+    open: f64,
+) -> Option<Observed> {
     let (scale, located) = (judged.scale?, place::recorded_backward(files, process)?);
     // Those that are returned (`torch.autograd.grad`) are no parameter's `grad`: nothing closes the cycle.
     let calls = |name: &str| {
@@ -24,18 +29,15 @@ pub(super) fn finding(files: &Files<'_>, process: &Process<'_>, judged: &Judged,
     }
     let class = LeakClass::GraphRetained;
     let growth = Growth::of_bytes(scale.verdict_unit(), Series::InUse, open, scale.per_epoch(open));
-    Some(Claim {
+    let (rate, call) = (growth.rate(), located.container.clone());
+    Some(Observed {
         standing: Standing::Whole,
-        cause: Cause::RecordedBackward {
-            rate: Rate::new(open, scale.verdict_unit()),
-            call: located.container.clone(),
-        },
         sites: vec![located.spot.site(&files.display(&located.path), SiteRole::Grows)],
         container: located.container.clone(),
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![Evidence::Backward],
         fix: Some(fix::of(class, Some(&located), "grad")),
-        ..Claim::of(class)
+        ..Observed::of(Cause::RecordedBackward { rate, call })
     })
 }

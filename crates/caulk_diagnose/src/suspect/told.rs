@@ -7,7 +7,7 @@ use caulk_core::{
 };
 
 use super::item::{Suspect, adding, bytes, counts_bytes};
-use crate::claim::{Claim, Standing};
+use crate::claim::{Observed, Standing};
 use crate::class::value_share;
 use crate::files::Files;
 use crate::growth::counts_often;
@@ -28,7 +28,7 @@ pub(super) fn finding(
     scale: Scale,
     group: &[Suspect<'_>],
     cost: f64,
-) -> Claim {
+) -> Observed {
     let adding = adding(group);
     let first = adding[0];
     let own = bytes(group);
@@ -57,7 +57,7 @@ pub(super) fn finding(
     let twins = first.located.as_ref().map_or_else(Vec::new, |located| located.twins(files));
     let all_fill = group.iter().all(|suspect| suspect.units_to_fill().is_some());
     let end = ends(first).filter(|_| all_fill);
-    let why = beyond_class(first).map(|(why, _)| why).or(end).unwrap_or(Why::Class(first.class));
+    let why = beyond_class(first).map(|(why, _)| why).or(end).unwrap_or(Why::Class);
     let (holder, kind, contents) = (first.holder, first.kind, first.contents);
     let growing = fix::Growing { holder, kind, contents, located: first.located.as_ref() };
     let mut fix = match (beyond_class(first), end) {
@@ -68,11 +68,11 @@ pub(super) fn finding(
     if let Some(rest) = without_graphs(first, &growth) {
         fix.description = format!("{}; {rest}", fix.description.trim_end_matches('.'));
     }
-    Claim {
+    let cause = Cause::Grows(cause(first, &container, adding.len() - 1, &growth, why));
+    Observed {
         witness: first.witness,
         standing: group.iter().map(|suspect| suspect.standing).max().unwrap_or(Standing::Light),
         heavy: group.iter().any(|suspect| suspect.contents.is_none() || suspect.is_heavy()),
-        cause: Cause::Grows(cause(first, &container, adding.len() - 1, &growth, why)),
         sites,
         container,
         holder: first.holder.expression.clone(),
@@ -84,7 +84,7 @@ pub(super) fn finding(
         fix: Some(fix),
         twins,
         growth: Some(growth),
-        ..Claim::of(first.class)
+        ..Observed::of(cause)
     }
 }
 
@@ -130,7 +130,7 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(Why, &'static str)> {
     if is_of_optimizer(holder) {
         Some((Why::MoreParameters, FEWER_PARAMETERS))
     } else if is_at_exit(holder) {
-        Some((Why::Class(class), FEWER_AT_EXIT))
+        Some((Why::Class, FEWER_AT_EXIT))
     } else if class != LeakClass::FigureNotClosed {
         None
     } else if is_of_drawing(holder) {
@@ -155,6 +155,7 @@ fn cause(suspect: &Suspect<'_>, container: &str, others: usize, growth: &Growth,
         kind => Grower::Kind(kind),
     };
     Grows {
+        class: suspect.class,
         grower,
         container: container.to_owned(),
         link: suspect.link().filter(|_| suspect.kind == ContainerKind::Chain).map(str::to_owned),

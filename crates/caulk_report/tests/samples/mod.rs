@@ -54,7 +54,7 @@ pub(crate) fn growing() -> Verdict {
 
 /// A cause with this message.
 fn said(message: &str) -> Cause {
-    Cause::Pattern { message: message.into(), rate: None }
+    Cause::Pattern { class: LeakClass::NativeGrowth, message: message.into(), rate: None }
 }
 
 /// A list of tensors with their graphs.
