@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, Evidence, LeakClass, MadeAt, ProcessRef, Rate, Series, VerdictUnit};
+use crate::{Cause, Evidence, LeakClass, Link, MadeAt, ProcessRef, Rate, Remedy, Series, VerdictUnit};
 
 /// Places that share a cause are listed at each of them: more of them would be of no more use, and make a report as long as
 /// the square of their number.
@@ -282,7 +282,7 @@ pub struct Settled {
     /// From a root to the container.
     pub holder_path: Vec<String>,
     /// From what makes the value to why it outlives the step.
-    pub chain: Vec<ChainStep>,
+    pub chain: Vec<Link>,
     /// Whose memory.
     pub process: ProcessRef,
     /// How fast.
@@ -292,7 +292,7 @@ pub struct Settled {
     /// What it rests on.
     pub evidence: Vec<Evidence>,
     /// What to change.
-    pub fix: Option<Fix>,
+    pub remedy: Option<Remedy>,
     /// Other places with the same pattern, [`MOST_TWINS`] at most in a diagnosis.
     pub twins: Vec<Place>,
     /// So many more of them are left out.
@@ -317,7 +317,7 @@ impl Settled {
             growth: None,
             pinned: None,
             evidence: Vec::new(),
-            fix: None,
+            remedy: None,
             twins: Vec::new(),
             more_twins: 0,
         }

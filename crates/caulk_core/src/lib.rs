@@ -3,6 +3,7 @@
 //!
 //! Values only: no I/O, clocks or threads.
 
+mod advice;
 mod beside;
 mod bytes;
 mod cause;
@@ -15,6 +16,7 @@ mod gpu;
 mod leak_class;
 mod library_holder;
 mod line_use;
+mod link;
 mod note;
 mod places;
 mod problem;
@@ -25,6 +27,7 @@ mod remedy;
 mod sampled;
 mod verdict;
 
+pub use advice::{Advice, Change, Remedy};
 pub use beside::{Beside, private_bytes};
 pub use bytes::{Bytes, NotASize};
 pub use caulk_wire as wire;
@@ -41,6 +44,7 @@ pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};
 pub use library_holder::LibraryHolder;
 pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
+pub use link::{Link, LinkEvent};
 pub use note::{Note, NoteFact};
 pub use places::{first_places, rank};
 pub use problem::Problem;

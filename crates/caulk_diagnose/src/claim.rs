@@ -5,7 +5,7 @@ mod relation;
 use std::ops::Deref;
 
 use caulk_core::{
-    Cause, ChainStep, Evidence, Fix, Growth, LeakClass, Pinned, Place, ProcessRef, Scope, Series, Site,
+    Cause, Evidence, Growth, LeakClass, Link, Pinned, Place, ProcessRef, Remedy, Scope, Series, Site,
 };
 
 pub(crate) use relation::{PatternAt, Relation, Relations, Stored, of_each, settle};
@@ -73,7 +73,7 @@ pub(crate) struct Observed {
     /// From a root to the container.
     pub(crate) holder_path: Vec<String>,
     /// From the value to the reason why it outlives the step.
-    pub(crate) chain: Vec<ChainStep>,
+    pub(crate) chain: Vec<Link>,
     /// Whose memory.
     pub(crate) process: ProcessRef,
     /// How fast, in which series.
@@ -83,7 +83,7 @@ pub(crate) struct Observed {
     /// The facts.
     pub(crate) evidence: Vec<Evidence>,
     /// What to change.
-    pub(crate) fix: Option<Fix>,
+    pub(crate) remedy: Option<Remedy>,
     /// Other places with the same pattern.
     pub(crate) twins: Vec<Place>,
     /// Those that are left out.

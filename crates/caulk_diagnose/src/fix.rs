@@ -1,7 +1,7 @@
 //! What to change, per class; as an edit where the source allows one.
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
-use caulk_core::{Applicability, Fix, LeakClass, LibraryHolder};
+use caulk_core::{Advice, Fix, LeakClass, LibraryHolder, Remedy};
 use caulk_python::GrowKind;
 
 use crate::place::Located;
@@ -17,22 +17,22 @@ pub(crate) struct Growing<'a> {
 }
 
 /// The change for something that grows.
-pub(crate) fn of_kind(class: LeakClass, growing: Growing<'_>, name: &str) -> Fix {
+pub(crate) fn of_kind(class: LeakClass, growing: Growing<'_>, name: &str) -> Remedy {
     let Growing { kind, contents, located, .. } = growing;
     if let Some(release) = release(class, growing) {
         return release;
     }
-    let advice = beyond_bounds(class, kind, located).map(display);
+    let advice = beyond_bounds(class, kind, located).map(Remedy::from);
     let copy = || {
         let arrays = class == LeakClass::ViewPinsStorage && holds_arrays(contents);
         let located = located.filter(|_| arrays)?;
-        located.source.lines().copy_fix(located.grow.as_ref()?)
+        located.source.lines().copy_fix(located.grow.as_ref()?).map(Remedy::from)
     };
     advice.or_else(copy).unwrap_or_else(|| of(class, located, name))
 }
 
 /// The release that the holder or the elements offer.
-fn release(class: LeakClass, growing: Growing<'_>) -> Option<Fix> {
+fn release(class: LeakClass, growing: Growing<'_>) -> Option<Remedy> {
     let Growing { holder, kind, contents, located } = growing;
     let by_type = [
         LeakClass::UnboundedHistory,
@@ -48,17 +48,17 @@ fn release(class: LeakClass, growing: Growing<'_>) -> Option<Fix> {
     let released::Release { held, object } = released::of(holder, kind, contents, text, container)?;
     let lines = located.map(|located| located.source.lines());
     let leave = |lines: &caulk_python::Lines<'_>| lines.leave_when_done(&object);
-    match held {
+    let discards = || lines.as_ref()?.discard_fix(located?.grow.as_ref()?);
+    let remedy = match held {
         LibraryHolder::Tasks | LibraryHolder::TasksInSet if lines.as_ref().is_some_and(leave) => {
-            Some(LibraryHolder::TasksPending.release(&object))
+            Advice::Release(LibraryHolder::TasksPending, object).into()
         }
         LibraryHolder::TasksInSet => {
-            let edit = lines.zip(located.and_then(|located| located.grow.as_ref()));
-            let edit = edit.and_then(|(lines, grow)| lines.discard_fix(grow));
-            Some(edit.unwrap_or_else(|| held.release(&object)))
+            discards().map_or_else(|| Advice::Release(held, object).into(), Remedy::from)
         }
-        held => Some(held.release(&object)),
-    }
+        held => Advice::Release(held, object).into(),
+    };
+    Some(remedy)
 }
 
 /// Arrays of numpy, and no tensors?
@@ -68,59 +68,35 @@ fn holds_arrays(contents: Option<&Contents>) -> bool {
 }
 
 /// The change for a finding.
-pub(crate) fn of(class: LeakClass, located: Option<&Located>, name: &str) -> Fix {
+pub(crate) fn of(class: LeakClass, located: Option<&Located>, name: &str) -> Remedy {
     let edit = located.and_then(|located| edit(class, located, name));
-    edit.unwrap_or_else(|| class.advice())
+    edit.map_or_else(|| Advice::Class(class).into(), Remedy::from)
 }
 
-/// What to do about figures that a container of the program's own keeps: closing does nothing for them.
-pub(crate) const KEPT_FIGURES: &str = "let go of each figure once it is saved (keep its file, or the numbers that it shows), or draw on one figure again \
-                                       after `fig.clear()`";
-/// ... and about artists that pile up on one Axes.
-pub(crate) const PILED_ARTISTS: &str = "wipe the Axes before drawing again, `ax.clear()`, or change what is drawn: `line.set_data(...)`, \
-                                        `points.set_offsets(...)`, `image.set_data(...)`";
-
 /// What to do about histories that no `maxlen` bounds.
-fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located>) -> Option<&'static str> {
+fn beyond_bounds(class: LeakClass, kind: ContainerKind, located: Option<&Located>) -> Option<Advice> {
     if !matches!(class, LeakClass::UnboundedHistory | LeakClass::GlobalAccumulation) {
         return None;
     }
     let grow = located.map(|located| located.grow.as_ref().map(|grow| grow.kind));
     match (kind, grow?) {
-        (ContainerKind::Chain, _) => Some(
-            "keep of the object before only what is needed of it (a number, say), or let go of what it refers to itself",
-        ),
-        (ContainerKind::Tensor, _) => Some(
-            "keep the last rows alone (`x = x[-most:].clone()`), or a mean or another summary that is updated",
-        ),
-        (ContainerKind::Set, Some(GrowKind::Add | GrowKind::Update)) => Some(
-            "take each element out when it is done with (`.discard(element)`), or empty the set (`.clear()`)",
-        ),
-        (ContainerKind::Buffer, _) => {
-            Some("write it to a file as it comes, or empty it (`.clear()`) once it is used")
-        }
-        (_, Some(GrowKind::Register)) => {
-            Some("register it once, before the loop, or take it out again when it is done with")
-        }
+        (ContainerKind::Chain, _) => Some(Advice::CutChain),
+        (ContainerKind::Tensor, _) => Some(Advice::LastRows),
+        (ContainerKind::Set, Some(GrowKind::Add | GrowKind::Update)) => Some(Advice::Discard),
+        (ContainerKind::Buffer, _) => Some(Advice::WriteOut),
+        (_, Some(GrowKind::Register)) => Some(Advice::RegisterOnce),
         // Each replaces the one before, and is no history for itself.
-        (_, Some(GrowKind::Assign)) => {
-            Some("it is made anew of something that grows: bound that, or keep less of it here")
-        }
+        (_, Some(GrowKind::Assign)) => Some(Advice::BoundSource),
         // The object of the call is no dict: the library behind it keeps a list.
         (ContainerKind::List | ContainerKind::Deque, Some(GrowKind::Update | GrowKind::SetDefault))
             if located.is_some_and(|located| located.library.is_some()) =>
         {
-            Some("undo this call, or reset what it is called on, when what it adds is done with")
+            Some(Advice::UndoCall)
         }
         // The line calls a library, which stores into a container of its own.
-        (_, None) => Some("make this call once, or undo it when what it adds is done with"),
+        (_, None) => Some(Advice::CallOnce),
         _ => None,
     }
-}
-
-/// A change in words.
-pub(crate) fn display(description: &str) -> Fix {
-    Fix { applicability: Applicability::DisplayOnly, description: description.to_owned(), edits: Vec::new() }
 }
 
 fn edit(class: LeakClass, located: &Located, name: &str) -> Option<Fix> {

@@ -1,12 +1,11 @@
 //! The line that gathers what rises with the steps of each epoch and is freed at its end.
 
 use caulk_core::wire::{Boundary, TraceHit};
-use caulk_core::{Cause, Evidence, Scope, Site, SiteRole};
+use caulk_core::{Advice, Cause, Evidence, Scope, Site, SiteRole};
 use caulk_growth::Within;
 
 use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
-use crate::fix;
 use crate::heap::{self, is_of_user};
 use crate::native;
 use crate::process::Process;
@@ -17,9 +16,6 @@ const PART: f64 = 0.5;
 /// Rise that may end a run when epochs get longer: in bytes, and as a part of what is in use.
 const MUCH: f64 = 64.0 * 1024.0 * 1024.0;
 const MUCH_OF_LEVEL: f64 = 0.1;
-/// What to do about it.
-const LESS: &str = "keep of each step what is needed of it (a sum, a count, `.item()`), or write it out in parts: what an epoch \
-                    gathers grows with its length";
 
 /// The line that gathers what rises, by what the heap profile has at the beginning of each epoch and at its last step.
 pub(crate) fn finding(
@@ -52,7 +48,7 @@ pub(crate) fn finding(
         holder,
         process: process.reference(),
         evidence: vec![Evidence::RiseWithinEpoch { bytes: most as u64 }],
-        fix: Some(fix::display(LESS)),
+        remedy: Some(Advice::KeepSums.into()),
         ..Observed::of(cause)
     })
 }

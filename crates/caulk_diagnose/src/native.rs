@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use caulk_core::wire::{HeapFrame, HeapStack};
 use caulk_core::{
-    Cause, ChainStep, Evidence, Group, Growth, LeakClass, Rate, Series, Site, SiteRole, State, first_places,
-    rank,
+    Advice, Cause, Evidence, Group, Growth, LeakClass, Link, LinkEvent, Rate, Series, Site, SiteRole, State,
+    first_places, rank,
 };
 use caulk_growth::Judgement;
 use caulk_python::{GrowKind, GrowSite};
 
 use crate::claim::{Claim, Observed, Standing, Witness};
 use crate::files::Files;
-use crate::fix;
 use crate::heap::{self, Line, is_of_user};
 use crate::judged::Judged;
 use crate::makers;
@@ -35,15 +34,6 @@ const MORE: f64 = 4.0;
 const ONE_BLOCK: f64 = 0.5;
 /// Lines that are named, but where more cannot be told apart.
 const LINES: usize = 3;
-
-/// What to do where nothing but the line is known.
-const LOOK: &str = "look for what keeps what is made here: `caulk.find_holders(value)` tells it of one value";
-/// ... and about text that gets longer.
-const PARTS: &str = "write each part to a file when it is made, or keep the last few only";
-/// ... and where the layers of torch allocate. oneDNN's developer guide, "Primitive Cache": 1,024 of them by default.
-const KERNELS: &str = "where inputs come in ever new shapes, torch compiles a kernel for each and keeps the last 1024 (oneDNN): pad them to a \
-                       few shapes, or run with `ONEDNN_PRIMITIVE_CACHE_CAPACITY=64`; else look for what keeps what is made \
-                       here: `caulk.find_holders(value)` tells it of one value";
 
 /// Growth of a process, in bytes per unit, that `found` and what fills up leave open; `None` where it does not grow, or
 /// most is explained.
@@ -106,7 +96,7 @@ pub(crate) fn findings(
         let fastest = fastest(lines, LINES);
         let told = |line: &Line<'_>| {
             let found = finding(files, process, scale, line);
-            if is_of_layers(line) { suspected(found, scale, line, KERNELS) } else { found }
+            if is_of_layers(line) { suspected(found, scale, line, Advice::PadShapes) } else { found }
         };
         return fastest.iter().map(told).collect();
     }
@@ -118,7 +108,7 @@ pub(crate) fn findings(
         let found = finding(files, process, scale, line);
         match lengthened(files, line) {
             Some(target) => getting_longer(found, scale, line, target),
-            None => suspected(found, scale, line, LOOK),
+            None => suspected(found, scale, line, Advice::FindHolders),
         }
     };
     fastest.iter().map(told).collect()
@@ -138,7 +128,7 @@ fn getting_longer(found: Observed, scale: Scale, line: &Line<'_>, target: String
     Observed {
         cause: Cause::Lengthened { target: target.clone(), rate },
         container: target,
-        fix: Some(fix::display(PARTS)),
+        remedy: Some(Advice::WriteParts.into()),
         ..found
     }
 }
@@ -160,9 +150,9 @@ fn fastest(lines: Vec<Line<'_>>, most: usize) -> Vec<Line<'_>> {
 }
 
 /// The line that allocates, where what holds it may be objects that Python knows, or what fills up.
-fn suspected(found: Observed, scale: Scale, line: &Line<'_>, advice: &str) -> Observed {
+fn suspected(found: Observed, scale: Scale, line: &Line<'_>, advice: Advice) -> Observed {
     let cause = Cause::Retained(Rate::new(line.judgement.slope, scale.verdict_unit()));
-    Observed { witness: Witness::Signs, cause, fix: Some(fix::display(advice)), ..found }
+    Observed { witness: Witness::Signs, cause, remedy: Some(advice.into()), ..found }
 }
 
 /// Is it but the line that allocates, without what holds the memory?
@@ -271,16 +261,16 @@ fn inner_site(files: &Files<'_>, process: &Process<'_>, line: &Line<'_>) -> Opti
 }
 
 /// How the program came there, by the stack that holds most.
-fn callers(files: &Files<'_>, process: &Process<'_>, line: &Line<'_>) -> Vec<ChainStep> {
+fn callers(files: &Files<'_>, process: &Process<'_>, line: &Line<'_>) -> Vec<Link> {
     let Some(stack) = heaviest(process, line) else { return Vec::new() };
     let at = stack.frames.iter().position(|frame| frame == line.frame).unwrap_or(0);
     let inner = stack.frames.get(at.wrapping_sub(1));
-    let step = |frame: &HeapFrame, note: String| {
+    let step = |frame: &HeapFrame, event: LinkEvent| {
         let statement = files.source(&frame.file).and_then(|source| source.lines().statement_at(frame.line));
         let text = statement.map_or_else(|| frame.function.clone(), |statement| statement.spot.text);
-        ChainStep { file: files.display(&frame.file), line: frame.line, text, note }
+        Link { file: files.display(&frame.file), line: frame.line, text, event }
     };
-    let inner = inner.map(|frame| step(frame, "allocates".into()));
+    let inner = inner.map(|frame| step(frame, LinkEvent::Allocates));
     let outer = stack.frames.iter().skip(at + 1).filter(|frame| is_of_user(&frame.file)).take(3);
-    inner.into_iter().chain(outer.map(|frame| step(frame, "called from here".into()))).collect()
+    inner.into_iter().chain(outer.map(|frame| step(frame, LinkEvent::Calls))).collect()
 }

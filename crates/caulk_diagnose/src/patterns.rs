@@ -2,7 +2,7 @@
 //! where nobody saw it; and suspects where nothing was found.
 
 use caulk_core::{
-    Cause, ChainStep, Diagnostic, Evidence, Group, LeakClass, Place, Scope, Severity, Site, SiteRole,
+    Cause, Diagnostic, Evidence, Group, LeakClass, Link, Place, Remedy, Scope, Severity, Site, SiteRole,
 };
 
 use crate::claim::{Claim, Observed, PatternAt, Relation, Relations, Standing, Witness};
@@ -85,9 +85,9 @@ fn suspect(pattern: &Diagnostic) -> Observed {
         standing: Standing::Whole,
         sites: pattern.sites.clone(),
         container: pattern.container.clone(),
-        chain: pattern.chain.clone(),
+        chain: pattern.chain.iter().map(Link::from).collect(),
         evidence: vec![Evidence::PatternUnseen],
-        fix: pattern.fix.clone(),
+        remedy: pattern.fix.clone().map(Remedy::from),
         twins: pattern.twins.clone(),
         more_twins: pattern.more_twins,
         ..Observed::of(cause)
@@ -105,7 +105,7 @@ fn at_line<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagno
 /// in the model, and kept by the line that feeds them back.
 fn on_path<'a>(finding: &Claim, patterns: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
     let calls = |site: &Site| {
-        let at = |step: &ChainStep| {
+        let at = |step: &Link| {
             step.file == site.file && (site.line..=site.end_line.max(site.line)).contains(&step.line)
         };
         finding.chain.iter().any(at)
@@ -181,7 +181,7 @@ fn last_name(expression: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Confidence, Proof, Rate, VerdictUnit};
+    use caulk_core::{Confidence, Proof, LinkEvent, Rate, VerdictUnit};
 
     use crate::claim::settle;
 
@@ -219,12 +219,7 @@ mod tests {
 
     #[test]
     fn a_line_that_a_fed_back_state_calls_is_that_of_the_state() {
-        let step = |line| ChainStep {
-            file: "main.py".into(),
-            line,
-            text: String::new(),
-            note: "called from here".into(),
-        };
+        let step = |line| Link { file: "main.py".into(), line, text: String::new(), event: LinkEvent::Calls };
         let allocates = || {
             Claim::from(Observed {
                 sites: vec![site(32)],

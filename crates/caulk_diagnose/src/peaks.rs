@@ -104,7 +104,7 @@ fn finding(
             line: peak.line,
             function: peak.function.clone(),
         }],
-        fix: Some(fix::of(class, located.as_ref(), &holder.name)),
+        remedy: Some(fix::of(class, located.as_ref(), &holder.name)),
         ..Observed::of(cause)
     }
 }

@@ -1,7 +1,7 @@
 //! Which line of a traced hit is looked at: a library's statement grows what the program's own line has called it for.
 
 use caulk_core::wire::TraceHit;
-use caulk_core::{ChainStep, Site, SiteRole};
+use caulk_core::{Link, LinkEvent, Site, SiteRole};
 use caulk_python::{Bound, BoundKind, Spot, limit_name};
 
 use crate::files::Files;
@@ -50,10 +50,9 @@ impl Reached {
         self.spot.site(&files.display(&self.path), SiteRole::Grows)
     }
 
-    pub(crate) fn step(&self, files: &Files<'_>) -> ChainStep {
+    pub(crate) fn step(&self, files: &Files<'_>) -> Link {
         let Spot { line, text, .. } = &self.spot;
-        let note = "grows here".into();
-        ChainStep { file: files.display(&self.path), line: *line, text: text.clone(), note }
+        Link { file: files.display(&self.path), line: *line, text: text.clone(), event: LinkEvent::Grows }
     }
 }
 

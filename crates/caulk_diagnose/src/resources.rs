@@ -4,13 +4,12 @@
 //! such; of threads, that which begins what they were seen to run.
 
 use caulk_core::{
-    Cause, Countable, Evidence, Fix, Growth, LeakClass, Rate, Recording, Series, State, Verdict,
+    Advice, Cause, Countable, Evidence, Growth, LeakClass, Rate, Recording, Series, State, Verdict,
 };
 
 use crate::children::Children;
 use crate::claim::{Claim, Observed, Relation, Relations, Standing, Witness};
 use crate::files::Files;
-use crate::fix;
 use crate::judged::Judged;
 use crate::opened;
 use crate::process::Process;
@@ -39,7 +38,7 @@ pub(crate) fn findings(
         let kept = keeper_of_loaders(process).filter(|_| counted == Countable::LoaderWorkers);
         Observed {
             sites: opened::only_call(files, process, makers).into_iter().collect(),
-            fix: kept.map(kept_loaders).or(found.fix),
+            remedy: kept.map(|name| Advice::KeptLoaders(name.to_owned()).into()).or(found.remedy),
             ..found
         }
     });
@@ -51,7 +50,11 @@ pub(crate) fn findings(
         let found = Observed { evidence: found.evidence.into_iter().chain(kinds).collect(), ..found };
         // What keeps the memory keeps its descriptors: one matter, not two.
         if opened::are_shared_memory(process) {
-            return Observed { standing: Standing::Light, fix: Some(fix::display(SHARED_MEMORY)), ..found };
+            return Observed {
+                standing: Standing::Light,
+                remedy: Some(Advice::SharedMemory.into()),
+                ..found
+            };
         }
         found
     });
@@ -78,13 +81,6 @@ fn keeper_of_loaders<'a>(process: &Process<'a>) -> Option<&'a str> {
         of_loaders && longer()
     });
     keepers.find_map(|(id, _)| process.holders.get(id).map(|holder| holder.name.as_str()))
-}
-
-fn kept_loaders(keeper: &str) -> Fix {
-    fix::display(&format!(
-        "`{keeper}` keeps every loader, and these their workers: keep the last one alone, or make them without \
-         `persistent_workers=True`"
-    ))
 }
 
 /// The one call that opens such files, if no pattern shows where they are opened.
@@ -134,10 +130,6 @@ fn segments(files: &Files<'_>, process: &Process<'_>, judged: &Judged, verdict: 
         ..Observed::of(cause)
     }
 }
-
-/// What to do about descriptors of shared memory.
-const SHARED_MEMORY: &str =
-    "each belongs to a tensor or segment in shared memory and is closed with it: let go of what keeps those";
 
 fn finding(process: &Process<'_>, verdict: &Verdict, counted: Countable) -> Observed {
     let rate = verdict.bytes_per_unit;

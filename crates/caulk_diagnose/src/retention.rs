@@ -2,11 +2,12 @@
 //! Where a little stays for certain and it is open whether it goes on, that is what keeps far more: the heap is in pieces.
 
 use caulk_core::wire::{Boundary, NoteCode, Trim};
-use caulk_core::{Between, Bytes, Cause, Evidence, Growth, LeakClass, Note, Rate, Series, State};
+use caulk_core::{
+    Advice, Between, Bytes, Cause, Evidence, Growth, LeakClass, Note, Rate, Remedy, Series, State,
+};
 
 use crate::baselines::Baselines;
 use crate::claim::{Claim, Observed, Standing, Witness};
-use crate::fix;
 use crate::judged::Judged;
 use crate::process::Process;
 use crate::units::{self, Scale};
@@ -22,12 +23,8 @@ struct Keeper {
     /// ... of which free, in bytes.
     free: fn(&Boundary) -> u64,
     /// What to do about it, where that is not the class's own.
-    remedy: Option<&'static str>,
+    remedy: Option<Advice>,
 }
-
-/// What helps against gaps that small objects leave.
-const FEWER_OBJECTS: &str = "where it matters: keep what stays in arrays (numpy, `array.array`) instead of many small objects, or run with \
-     `PYTHONMALLOC=malloc`, which gives more of it back";
 
 const KEEPERS: [Keeper; 2] = [
     Keeper { name: "malloc", has: |b| b.malloc_heap_bytes, free: |b| b.malloc_free_bytes, remedy: None },
@@ -35,7 +32,7 @@ const KEEPERS: [Keeper; 2] = [
         name: "pymalloc",
         has: |b| b.arena_bytes,
         free: |b| b.arena_bytes.saturating_sub(b.small_bytes),
-        remedy: Some(FEWER_OBJECTS),
+        remedy: Some(Advice::FewerObjects),
     },
 ];
 
@@ -77,7 +74,7 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Claim]) -
         process: process.reference(),
         growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, rate, scale.per_epoch(rate))),
         evidence: evidence(process),
-        fix: keeper.remedy.map(fix::display).or_else(|| observed.fix.clone()),
+        remedy: keeper.remedy.map(Remedy::from).or_else(|| observed.remedy.clone()),
         ..observed
     })
 }

@@ -42,7 +42,7 @@ fn finding(claim: Claim) -> Finding {
         growth: seen.growth,
         pinned: seen.pinned,
         evidence: seen.evidence,
-        fix: seen.fix,
+        remedy: seen.remedy,
         twins: seen.twins,
         more_twins: seen.more_twins,
     })

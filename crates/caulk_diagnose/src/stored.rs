@@ -6,7 +6,6 @@ use caulk_python::{GrowKind, GrowSite, Holder};
 
 use crate::claim::{Claim, Relation, Relations, Stored};
 use crate::files::Files;
-use crate::fix;
 use crate::process::Process;
 
 /// Lines below the one that allocates among which the one that stores is looked for.
@@ -23,10 +22,7 @@ pub(crate) fn relations<'a>(files: &Files<'_>, process: &Process<'_>, claims: &[
         let (made, rate) = (claim.sites.first()?, claim.growth.as_ref()?.rate());
         let GrowSite { container, spot, .. } = storing(files, process, made)?;
         let line = (spot.line != made.line).then_some(spot.line);
-        let fix = fix::display(&format!(
-            "keep less in `{container}`, or drop what is old: what is made here stays there"
-        ));
-        Some((at, Relation::Stored(Stored { container, rate, statement: spot.text, line, fix })))
+        Some((at, Relation::Stored(Stored { container, rate, statement: spot.text, line })))
     };
     lines.filter_map(stored).collect()
 }

@@ -1,6 +1,6 @@
 //! The one table that decides class, severity and confidence of a claim, from its cause and how it is known.
 
-use caulk_core::{Cause, Confidence, Countable, LeakClass, ProcessRef, Scope, Severity, Through};
+use caulk_core::{Advice, Cause, Confidence, Countable, LeakClass, ProcessRef, Scope, Severity, Through};
 
 use crate::claim::{Claim, Observed, Share, Standing, Witness};
 
@@ -8,7 +8,7 @@ impl Observed {
     /// An observation of nothing but a cause: advice about the main process, for the whole run.
     pub(crate) fn of(cause: Cause) -> Self {
         Self {
-            fix: Some(row(&cause).0.advice()),
+            remedy: Some(Advice::Class(row(&cause).0).into()),
             cause,
             witness: Witness::Signs,
             standing: Standing::Light,

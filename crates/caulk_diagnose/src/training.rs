@@ -42,7 +42,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Observed
                     .map_or_else(|| "backward".into(), |located| located.container.clone()),
                 process: process.reference(),
                 evidence: vec![Evidence::Gradients { stale: site.stale_gradients, checked: site.checked }],
-                fix: Some(fix::of(class, located.as_ref(), "grad")),
+                remedy: Some(fix::of(class, located.as_ref(), "grad")),
                 ..Observed::of(Cause::StaleGradients)
             }
         })

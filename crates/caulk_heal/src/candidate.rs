@@ -2,7 +2,7 @@
 
 use crate::alternatives::alternatives;
 use caulk_check::Texts;
-use caulk_core::{Edit, Finding, Fix, Growth, LeakClass, ProcessRef, Scope, Severity, Site};
+use caulk_core::{Edit, Finding, Growth, LeakClass, ProcessRef, Remedy, Scope, Severity, Site};
 
 /// Edits of one finding that are tried.
 const MOST_TRIES: usize = 6;
@@ -21,23 +21,23 @@ pub struct EditCandidate {
     /// How fast it grows.
     pub growth: Option<Growth>,
     /// The change.
-    pub fix: Fix,
+    pub remedy: Remedy,
 }
 
 impl EditCandidate {
     /// The edits of a finding that claims harm, the finding's own first.
     fn of(finding: &Finding, texts: &Texts) -> Vec<Self> {
         let Some(site) = finding.sites.first().filter(|_| is_harmful(finding)) else { return Vec::new() };
-        let own = finding.fix.iter().filter(|fix| !fix.edits.is_empty()).cloned();
-        let candidate = |fix: Fix| Self {
+        let own = finding.remedy.iter().filter(|remedy| remedy.edit().is_some()).cloned();
+        let candidate = |remedy: Remedy| Self {
             class: finding.class,
             site: site.clone(),
             holder: finding.holder.clone(),
             process: finding.process.clone(),
             growth: finding.growth.clone(),
-            fix,
+            remedy,
         };
-        own.chain(alternatives(finding, texts)).map(candidate).collect()
+        own.chain(alternatives(finding, texts).into_iter().map(Remedy::from)).map(candidate).collect()
     }
 
     /// Whether a finding is about the same leak. Lines move when others are edited, so their text decides.
@@ -53,14 +53,18 @@ impl EditCandidate {
 
     /// Whether it is the same change at the same text as one that was tried before.
     fn repeats(&self, other: &Self) -> bool {
-        let contents = |fix: &Fix| fix.edits.iter().map(|edit| edit.content.clone()).collect::<Vec<_>>();
+        let contents =
+            |remedy: &Remedy| remedy.edits().iter().map(|edit| edit.content.clone()).collect::<Vec<_>>();
         let place = |site: &Site| (site.file.clone(), site.function.clone(), site.text.clone());
-        place(&self.site) == place(&other.site) && contents(&self.fix) == contents(&other.fix)
+        place(&self.site) == place(&other.site) && contents(&self.remedy) == contents(&other.remedy)
     }
 
     fn touches(&self, other: &Self) -> bool {
-        let pairs =
-            self.fix.edits.iter().flat_map(|one| other.fix.edits.iter().map(move |other| (one, other)));
+        let pairs = self
+            .remedy
+            .edits()
+            .iter()
+            .flat_map(|one| other.remedy.edits().iter().map(move |other| (one, other)));
         pairs.into_iter().any(|(one, other)| one != other && caulk_check::touch(one, other))
     }
 }
@@ -89,13 +93,14 @@ pub fn candidates(findings: &[Finding], tried: &[EditCandidate], texts: &Texts) 
 
 /// The files that some edits change, as they are then; `None` if the edits do not fit.
 pub fn patched<'a>(texts: &Texts, edits: impl IntoIterator<Item = &'a EditCandidate>) -> Option<Texts> {
-    let edits: Vec<&Edit> = edits.into_iter().flat_map(|candidate| &candidate.fix.edits).collect();
+    let edits: Vec<&Edit> = edits.into_iter().flat_map(|candidate| candidate.remedy.edits()).collect();
     caulk_check::edited(texts, &edits)
 }
 
 /// Edits of findings that change files which are no part of the sources.
 pub fn outside(findings: &[Finding], texts: &Texts) -> Vec<EditCandidate> {
-    let foreign =
-        |candidate: &EditCandidate| candidate.fix.edits.iter().any(|edit| !texts.contains_key(&edit.file));
+    let foreign = |candidate: &EditCandidate| {
+        candidate.remedy.edits().iter().any(|edit| !texts.contains_key(&edit.file))
+    };
     findings.iter().flat_map(|finding| EditCandidate::of(finding, texts)).filter(foreign).collect()
 }

@@ -122,7 +122,7 @@ fn slope(edit: &EditCandidate, measure: Measure<'_>) -> Option<Slope> {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Fix, LeakClass, ProcessRef, Settled, Severity, Site, SiteRole};
+    use caulk_core::{Fix, LeakClass, ProcessRef, Remedy, Settled, Severity, Site, SiteRole};
 
     use super::*;
 
@@ -146,11 +146,11 @@ mod tests {
             holder: String::new(),
             process: ProcessRef::main(),
             growth: Some(Growth::of_bytes(VerdictUnit::Epoch, Series::InUse, bytes_per_unit, None)),
-            fix: Fix {
+            remedy: Remedy::from(Fix {
                 applicability: caulk_core::Applicability::Unsafe,
                 description: String::new(),
                 edits: Vec::new(),
-            },
+            }),
         }
     }
 

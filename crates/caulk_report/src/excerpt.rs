@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_core::{Diagnostic, Finding, Fix, Site};
+use caulk_core::{Diagnostic, Edit, Finding, Remedy, Site};
 
 /// Lines shown before and after the line to blame.
 const CONTEXT: u32 = 1;
@@ -17,12 +17,16 @@ pub struct Excerpts(BTreeMap<String, BTreeMap<u32, String>>);
 impl Excerpts {
     /// The lines that a report of these findings shows: files as the findings name them, lines from 1.
     pub fn wanted(findings: &[Finding]) -> BTreeMap<String, BTreeSet<u32>> {
-        lines(findings.iter().map(|finding| (finding.sites.as_slice(), finding.fix.as_ref())))
+        lines(findings.iter().map(|finding| {
+            (finding.sites.as_slice(), finding.remedy.as_ref().map_or(&[][..], Remedy::edits))
+        }))
     }
 
     /// As [`Self::wanted`], for patterns found in source.
     pub fn wanted_by(diagnostics: &[Diagnostic]) -> BTreeMap<String, BTreeSet<u32>> {
-        lines(diagnostics.iter().map(|diagnostic| (diagnostic.sites.as_slice(), diagnostic.fix.as_ref())))
+        lines(diagnostics.iter().map(|diagnostic| {
+            (diagnostic.sites.as_slice(), diagnostic.fix.as_ref().map_or(&[][..], |fix| &fix.edits))
+        }))
     }
 
     /// Adds one line, without its line ending.
@@ -62,18 +66,18 @@ impl Excerpts {
     }
 }
 
-fn lines<'a>(shown: impl Iterator<Item = (&'a [Site], Option<&'a Fix>)>) -> BTreeMap<String, BTreeSet<u32>> {
+fn lines<'a>(shown: impl Iterator<Item = (&'a [Site], &'a [Edit])>) -> BTreeMap<String, BTreeSet<u32>> {
     let mut wanted: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     let mut want = |file: &str, first: u32, last: u32| {
         // A statement or an edit over more lines than this is not shown line by line anyway.
         let last = last.min(first.saturating_add(200));
         wanted.entry(file.to_owned()).or_default().extend(first.max(1)..=last);
     };
-    for (sites, fix) in shown {
+    for (sites, edits) in shown {
         for site in sites.iter().filter(|site| site.line > 0) {
             want(&site.file, site.line.saturating_sub(CONTEXT), site.end_line.max(site.line) + CONTEXT);
         }
-        for edit in fix.iter().flat_map(|fix| &fix.edits) {
+        for edit in edits {
             want(&edit.file, edit.start.line, edit.end.line);
         }
     }

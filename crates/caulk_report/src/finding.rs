@@ -8,6 +8,8 @@ use caulk_core::{
 };
 use unicode_width::UnicodeWidthStr;
 
+use crate::advice;
+use crate::chain::chain;
 use crate::change::{self, Hunk};
 use crate::evidence::evidence_text;
 use crate::message::message;
@@ -64,9 +66,9 @@ pub(crate) fn finding(page: &mut Page, finding: &Finding, excerpts: &Excerpts, d
     if detail == Detail::Full {
         reasons(&mut rows, finding);
     }
-    if let Some(fix) = &finding.fix {
+    if let Some(fix) = advice::fix(finding) {
         rows.strong("change", &sentence_case(&fix.description));
-        self::fix(page, fix, excerpts, &Cells::default());
+        self::fix(page, &fix, excerpts, &Cells::default());
     }
     twins(&mut Rows::new(page), finding, detail);
 }
@@ -117,10 +119,10 @@ fn reasons(rows: &mut Rows<'_>, finding: &Finding) {
     if let Some(lines) = made_at(finding) {
         rows.text("made at", &lines);
     }
-    for (index, link) in finding.chain.iter().enumerate() {
+    for (index, step) in chain(finding).iter().enumerate() {
         let label = if index == 0 { "flow" } else { "" };
-        let text = cut(link.text.trim().trim_end_matches(':'), CODE);
-        rows.text(label, &format!("{}:{} {text}: {}", link.file, link.line, link.note));
+        let text = cut(step.text.trim().trim_end_matches(':'), CODE);
+        rows.text(label, &format!("{}:{} {text}: {}", step.file, step.line, step.note));
     }
     for (index, evidence) in finding.evidence.iter().take(MOST).enumerate() {
         let (kind, text) = (evidence.kind().replace('-', " "), evidence_text(evidence));
@@ -179,7 +181,7 @@ pub(crate) fn short(page: &mut Page, finding: &Finding) {
     } else if !finding.holder.is_empty() {
         page.line(&[(Tone::Quiet, "  held by "), (Tone::Plain, &finding.holder)]);
     }
-    if let Some(fix) = &finding.fix {
+    if let Some(fix) = advice::fix(finding) {
         page.prose((Tone::Quiet, "  "), Tone::Plain, &sentence_case(&fix.description));
     }
 }

@@ -9,12 +9,13 @@ use caulk_html::{
     VerdictRow,
 };
 
+use crate::chain::chain;
 use crate::evidence::evidence_text;
 use crate::message::{message, message_without_source};
 use crate::outlook::{Outlook, outlook};
 use crate::page::Tone;
 use crate::words::{self, Per, sentence_case};
-use crate::{Excerpts, Report, change, death, finding, headline};
+use crate::{Excerpts, Report, advice, change, death, finding, headline};
 
 /// What a page shows beside the report.
 #[derive(Debug, Clone, Copy)]
@@ -239,7 +240,8 @@ fn card(finding: &Finding, excerpts: &Excerpts, with_source: bool) -> FindingCar
     let code = |text: &str| if with_source { text.trim().to_owned() } else { String::new() };
     let place =
         |file: &str, line: u32, text: &str| format!("{file}:{line}  {}", code(text)).trim_end().to_owned();
-    let fix = finding.fix.as_ref();
+    let fix = advice::fix(finding);
+    let fix = fix.as_ref();
     let hunks =
         fix.filter(|_| with_source).map(|fix| change::hunks(&fix.edits, excerpts)).unwrap_or_default();
     let hunk = |hunk: change::Hunk| Hunk {
@@ -263,8 +265,7 @@ fn card(finding: &Finding, excerpts: &Excerpts, with_source: bool) -> FindingCar
         elements: elements(finding),
         graph: graph.unwrap_or_default(),
         rows,
-        flow: finding
-            .chain
+        flow: chain(finding)
             .iter()
             .map(|step| Row::new(place(&step.file, step.line, &step.text), step.note.as_str()))
             .collect(),

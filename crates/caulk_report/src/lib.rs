@@ -3,8 +3,10 @@
 //! Rendering only: values in, text out. Knows no files, terminals or clocks: whoever calls decides about colour and
 //! width, and brings the source lines that findings point at ([`Excerpts`]).
 
+mod advice;
 mod ascii;
 mod cells;
+mod chain;
 mod change;
 pub mod check;
 mod comparison;
@@ -36,6 +38,7 @@ mod text;
 mod verification;
 mod words;
 
+pub use advice::{fix, fix_of};
 pub use cells::{Cells, Numbered};
 pub use comparison::{comparison_json, comparison_text};
 pub use difference::{difference_html, difference_json, difference_markdown, difference_text};

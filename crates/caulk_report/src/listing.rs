@@ -4,6 +4,8 @@ use std::path::Path;
 
 use caulk_core::{Diagnostic, Finding, Problem, Proof, Site, SiteRole};
 
+use crate::advice::fix;
+use crate::chain::chain;
 use crate::check::CheckReport;
 use crate::message::{message, message_without_source};
 use crate::{Excerpts, Report};
@@ -50,8 +52,8 @@ fn diagnostic(finding: &Finding, script: &str) -> Diagnostic {
         message: message(finding),
         sites,
         container: finding.container.clone(),
-        chain: finding.chain.clone(),
-        fix: finding.fix.clone(),
+        chain: chain(finding),
+        fix: fix(finding),
         twins: finding.twins.clone(),
         more_twins: finding.more_twins,
     }

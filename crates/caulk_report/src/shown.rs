@@ -8,6 +8,8 @@ use caulk_core::{
 };
 use serde::Serialize;
 
+use crate::advice::fix;
+use crate::chain::chain;
 use crate::evidence::evidence_text;
 use crate::message::{message, message_without_source};
 
@@ -34,7 +36,7 @@ pub struct Shown<'a> {
     /// References from a root to the container.
     holder_path: &'a [String],
     /// From what makes a value to the reason why it lives on.
-    chain: Cow<'a, [ChainStep]>,
+    chain: Vec<ChainStep>,
     /// Whose memory.
     process: &'a ProcessRef,
     /// How fast it grows.
@@ -44,7 +46,7 @@ pub struct Shown<'a> {
     /// The facts on which it rests.
     evidence: Vec<Fact<'a>>,
     /// A change that removes the cause.
-    fix: Option<Cow<'a, Fix>>,
+    fix: Option<Fix>,
     /// Other places with the same cause.
     twins: Cow<'a, [Place]>,
     /// How many further ones there are.
@@ -75,12 +77,12 @@ impl<'a> Shown<'a> {
             container: &finding.container,
             holder: &finding.holder,
             holder_path: &finding.holder_path,
-            chain: Cow::Borrowed(&finding.chain),
+            chain: chain(finding),
             process: &finding.process,
             growth: finding.growth.as_ref(),
             pinned: finding.pinned.as_ref(),
             evidence: facts(finding),
-            fix: finding.fix.as_ref().map(Cow::Borrowed),
+            fix: fix(finding),
             twins: Cow::Borrowed(&finding.twins),
             more_twins: finding.more_twins,
         }
@@ -91,10 +93,10 @@ impl<'a> Shown<'a> {
         let mut shown = Self::of(finding);
         shown.message = message_without_source(finding);
         shown.sites.to_mut().iter_mut().for_each(|site| site.text.clear());
-        shown.chain.to_mut().iter_mut().for_each(|step| step.text.clear());
+        shown.chain.iter_mut().for_each(|step| step.text.clear());
         shown.twins.to_mut().iter_mut().for_each(|twin| twin.text.clear());
         if let Some(fix) = &mut shown.fix {
-            fix.to_mut().edits.clear();
+            fix.edits.clear();
         }
         // The source as evidence quotes statements.
         shown.evidence.retain(|fact| fact.evidence.kind() != "source");

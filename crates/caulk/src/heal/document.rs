@@ -188,7 +188,7 @@ impl EditRow {
             line: candidate.site.line,
             text: candidate.site.text.clone(),
             holder: candidate.holder.clone(),
-            description: candidate.fix.description.clone(),
+            description: caulk_report::fix_of(&candidate.remedy).description,
             verdict,
             reason,
         }

@@ -393,7 +393,7 @@ fn left(report: &Report, tried: &[EditCandidate]) -> Vec<LeftRow> {
         file: finding.sites.first().map(|site| site.file.clone()).unwrap_or_default(),
         line: finding.sites.first().map_or(0, |site| site.line),
         message: caulk_report::message(finding),
-        advice: finding.fix.as_ref().map(|fix| fix.description.clone()),
+        advice: caulk_report::fix(finding).map(|fix| fix.description),
     };
     report.findings.iter().filter(known).map(row).collect()
 }

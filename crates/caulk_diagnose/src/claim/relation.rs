@@ -2,8 +2,8 @@
 //! in which [`crate::pipeline`] asks for them.
 
 use caulk_core::{
-    Cause, ChainStep, Diagnostic, Evidence, Fix, Grows, Growth, LeakClass, Place, ProcessRef, Rate, Site,
-    SiteRole, Why,
+    Advice, Cause, Diagnostic, Evidence, Grows, Growth, LeakClass, Link, LinkEvent, Place, ProcessRef, Rate,
+    Remedy, Site, SiteRole, Why,
 };
 
 use super::{Claim, Observed, Share, Standing, Witness};
@@ -63,8 +63,6 @@ pub(crate) struct Stored {
     pub(crate) statement: String,
     /// Its line, if the value is made at another.
     pub(crate) line: Option<u32>,
-    /// What to change.
-    pub(crate) fix: Fix,
 }
 
 /// Relations, each with the index of its claim.
@@ -186,11 +184,11 @@ impl Observed {
     }
 
     fn holding(self, growth: Growth, lines: Vec<Site>) -> Self {
-        let step = |site: Site| ChainStep {
+        let step = |site: Site| Link {
             file: site.file,
             line: site.line,
             text: site.text,
-            note: "allocates what they hold".into(),
+            event: LinkEvent::AllocatesForThreads,
         };
         Self {
             witness: Witness::HeapLine,
@@ -202,7 +200,7 @@ impl Observed {
     }
 
     fn stored(self, by: Stored) -> Self {
-        let Stored { container, rate, statement, line, fix } = by;
+        let Stored { container, rate, statement, line } = by;
         let seen = Evidence::StoresInSource { statement: statement.clone(), container: container.clone() };
         Self {
             cause: Cause::Stored {
@@ -212,8 +210,8 @@ impl Observed {
             },
             standing: Standing::Whole,
             witness: Witness::HeapLine,
+            remedy: Some(Advice::KeepLess(container.clone()).into()),
             container,
-            fix: Some(fix),
             ..self.shown_by(seen)
         }
     }
@@ -235,7 +233,7 @@ impl Observed {
             sites,
             container: pattern.container.clone(),
             evidence: joined(self.evidence, [Evidence::PatternAtLine]),
-            fix: pattern.fix.clone(),
+            remedy: of_source(pattern),
             ..self
         }
     }
@@ -247,22 +245,30 @@ impl Observed {
             }
             cause => cause,
         };
-        Self { cause, fix: pattern.fix.clone(), ..self }
+        Self { cause, remedy: of_source(pattern), ..self }
     }
 
     fn in_source(self, pattern: &Diagnostic, twins: Vec<Place>) -> Self {
-        let is_new = |step: &ChainStep| {
+        let is_new = |step: &Link| {
             !pattern.chain.iter().any(|known| (&known.file, known.line) == (&step.file, step.line))
         };
-        let edits = |fix: &Option<Fix>| fix.as_ref().is_some_and(|fix| !fix.edits.is_empty());
-        let fix = if !edits(&self.fix) && edits(&pattern.fix) { pattern.fix.clone() } else { self.fix };
+        let edits = |remedy: &Remedy| remedy.edit().is_some();
+        let has_edits = self.remedy.as_ref().is_some_and(edits);
+        let closer = of_source(pattern).filter(|remedy| !has_edits && edits(remedy));
         Self {
-            chain: joined(pattern.chain.clone(), self.chain.into_iter().filter(is_new)),
+            chain: joined(
+                pattern.chain.iter().map(Link::from).collect(),
+                self.chain.into_iter().filter(is_new),
+            ),
             twins: joined(self.twins, twins),
-            fix,
+            remedy: closer.or(self.remedy),
             ..self
         }
     }
+}
+
+fn of_source(pattern: &Diagnostic) -> Option<Remedy> {
+    pattern.fix.clone().map(Remedy::from)
 }
 
 fn joined<T>(first: Vec<T>, more: impl IntoIterator<Item = T>) -> Vec<T> {

@@ -2,13 +2,14 @@
 //! counts too few objects to look at the old ones.
 
 use caulk_core::wire::{CodePlace, CycleLink, Garbage};
-use caulk_core::{Cause, Collector, Evidence, Growth, Pinned, Series, Site, SiteRole, State, Through};
+use caulk_core::{
+    Advice, Cause, Collector, Evidence, Growth, Pinned, Series, Site, SiteRole, State, Through,
+};
 use caulk_growth::{Judgement, Point, judge_counts};
 use caulk_python::GrowSite;
 
 use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
-use crate::fix;
 use crate::heap::is_of_user;
 use crate::judged::Judged;
 use crate::process::Process;
@@ -140,14 +141,10 @@ fn about(files: &Files<'_>, process: &Process<'_>, garbage: &Garbage, cause: Cau
         pinned: (garbage.tensor_bytes > 0)
             .then(|| Pinned { tensor_bytes: garbage.tensor_bytes, ..Pinned::default() }),
         evidence: evidence(garbage),
-        fix: if garbage.frozen > 0 { Some(fix::display(FROZEN)) } else { observed.fix.clone() },
+        remedy: if garbage.frozen > 0 { Some(Advice::Unfreeze.into()) } else { observed.remedy.clone() },
         ..observed
     }
 }
-
-/// What to do where objects were taken out of the collector's sight.
-const FROZEN: &str = "refer back through `weakref.ref(...)`, so that the objects are free with their last use; and call \
-                      `gc.freeze()` once, before the training, right after `gc.collect()`: what is frozen is never collected";
 
 /// `ctx` of a `torch.autograd.Function` is the graph's node.
 fn through(garbage: &Garbage) -> Through {

@@ -37,7 +37,7 @@ pub(super) fn finding(
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![Evidence::Backward],
-        fix: Some(fix::of(class, Some(&located), "grad")),
+        remedy: Some(fix::of(class, Some(&located), "grad")),
         ..Observed::of(Cause::RecordedBackward { rate, call })
     })
 }

@@ -1,6 +1,6 @@
 //! A place in source at which something grows, with what is known of it.
 
-use caulk_core::{ChainStep, Place, Site, SiteRole};
+use caulk_core::{Link, LinkEvent, Place, Site, SiteRole};
 use caulk_python::{Facts, GrowSite, Owner, Spot};
 
 use crate::claim::Witness;
@@ -92,29 +92,23 @@ impl Located {
     }
 
     /// Where the container is made, and where it grows.
-    pub(crate) fn chain(&self, files: &Files<'_>) -> Vec<ChainStep> {
+    pub(crate) fn chain(&self, files: &Files<'_>) -> Vec<Link> {
         let file = files.display(&self.path);
-        let step = |spot: &Spot, note: String| ChainStep {
+        let step = |spot: &Spot, event: LinkEvent| Link {
             file: file.clone(),
             line: spot.line,
             text: spot.text.clone(),
-            note,
+            event,
         };
         let made = self.source.lines().creations_of(&self.name, &self.owner).into_iter().next();
-        let note = if self.library.is_some() { "calls what grows it" } else { "grows here" };
+        let event = if self.library.is_some() { LinkEvent::CallsGrower } else { LinkEvent::Grows };
         let mut chain = Vec::new();
         if let Some(made) = made.filter(|made| made.spot.line != self.spot.line) {
-            let bound = made
-                .bound
-                .as_ref()
-                .map_or("without a bound".to_owned(), |bound| format!("bounded by {bound}"));
-            chain.push(step(&made.spot, format!("`{}` is made here, {bound}", made.target)));
+            chain.push(step(&made.spot, LinkEvent::Makes { target: made.target, bound: made.bound }));
         }
-        chain.push(step(&self.spot, note.into()));
+        chain.push(step(&self.spot, event));
         chain.extend(self.library.iter().map(|reached| reached.step(files)));
-        chain.extend(
-            self.grow.iter().flat_map(|grow| &grow.via).map(|spot| step(spot, "called from here".into())),
-        );
+        chain.extend(self.grow.iter().flat_map(|grow| &grow.via).map(|spot| step(spot, LinkEvent::Calls)));
         chain
     }
 }

@@ -2,8 +2,8 @@
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Trait};
 use caulk_core::{
-    Bytes, Cause, ElementFacts, Evidence, Group, Grower, Grows, Growth, LeakClass, Pinned, Rate as PerUnit,
-    Series, Site, State, Why,
+    Advice, Cause, ElementFacts, Evidence, Group, Grower, Grows, Growth, LeakClass, Pinned, Rate as PerUnit,
+    Remedy, Series, Site, State, Why,
 };
 
 use super::item::{Suspect, adding, bytes, counts_bytes};
@@ -14,7 +14,7 @@ use crate::growth::counts_often;
 use crate::judged::Judged;
 use crate::place::{is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot};
 use crate::process::Process;
-use crate::units::{Scale, unit_name};
+use crate::units::Scale;
 use crate::{fix, pinned};
 
 /// Resident bytes for one byte of its own from which on the pages are told apart.
@@ -60,14 +60,12 @@ pub(super) fn finding(
     let why = beyond_class(first).map(|(why, _)| why).or(end).unwrap_or(Why::Class);
     let (holder, kind, contents) = (first.holder, first.kind, first.contents);
     let growing = fix::Growing { holder, kind, contents, located: first.located.as_ref() };
-    let mut fix = match (beyond_class(first), end) {
-        (Some((_, change)), _) => fix::display(change),
-        (None, Some(_)) if first.class.group() != Group::Graph => fix::display(ROOM),
+    let remedy = match (beyond_class(first), end) {
+        (Some((_, change)), _) => change.into(),
+        (None, Some(_)) if first.class.group() != Group::Graph => Advice::Room.into(),
         (None, _) => fix::of_kind(first.class, growing, name),
     };
-    if let Some(rest) = without_graphs(first, &growth) {
-        fix.description = format!("{}; {rest}", fix.description.trim_end_matches('.'));
-    }
+    let remedy = Remedy { values: without_graphs(first, &growth), ..remedy };
     let cause = Cause::Grows(cause(first, &container, adding.len() - 1, &growth, why));
     Observed {
         witness: first.witness,
@@ -81,7 +79,7 @@ pub(super) fn finding(
         process: process.reference(),
         pinned: pinned(files, process, group),
         evidence: evidence(judged, group, &growth),
-        fix: Some(fix),
+        remedy: Some(remedy),
         twins,
         growth: Some(growth),
         ..Observed::of(cause)
@@ -91,28 +89,14 @@ pub(super) fn finding(
 /// Share of what a container gains from which on it is told what stays of it without graphs.
 const MUCH_STAYS: f64 = 0.25;
 
-/// What goes on growing once a container's elements are stored without their graphs.
-fn without_graphs(suspect: &Suspect<'_>, growth: &Growth) -> Option<String> {
+/// How fast a container goes on growing once its elements are stored without their graphs.
+fn without_graphs(suspect: &Suspect<'_>, growth: &Growth) -> Option<PerUnit> {
     let contents = suspect.contents.filter(|_| suspect.class.group() == Group::Graph)?;
     let share = value_share(contents);
     let stays = suspect.kind != ContainerKind::Graph && share >= MUCH_STAYS;
-    stays.then(|| {
-        let all = growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit);
-        let (rate, unit) = (Bytes::signed(share * all), unit_name(growth.unit));
-        format!("the values themselves stay, {rate} per {unit}: keep fewer of them, or less of each, as well")
-    })
+    let all = growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit);
+    stays.then(|| PerUnit::new(share * all, growth.unit))
 }
-
-/// What to do about an optimizer that is not made again and grows.
-const FEWER_PARAMETERS: &str = "take out what is not trained any more with its state (`del optimizer.state[parameter]`, and its \
-                                group), or make a new optimizer and drop the old one";
-
-/// What to do about functions that are registered to run at exit.
-const FEWER_AT_EXIT: &str = "register one function, before the loop, or take it out again (`atexit.unregister(function)`): none of them \
-                             runs before the program ends";
-
-/// What to do about something that fills up.
-const ROOM: &str = "nothing, where there is room for it; else bound it at less";
 
 /// Where its growth ends.
 fn ends(suspect: &Suspect<'_>) -> Option<Why> {
@@ -120,7 +104,7 @@ fn ends(suspect: &Suspect<'_>) -> Option<Why> {
 }
 
 /// Why it grows, and what to do about it, where the class says something else of others.
-fn beyond_class(suspect: &Suspect<'_>) -> Option<(Why, &'static str)> {
+fn beyond_class(suspect: &Suspect<'_>) -> Option<(Why, Advice)> {
     let (holder, class) = (suspect.holder, suspect.class);
     // A figure that is made at the line is pyplot's, whoever else keeps it.
     let made_here = || {
@@ -128,15 +112,15 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(Why, &'static str)> {
         located.is_some_and(|located| located.source.lines().close_figure_fix(located.spot.line).is_some())
     };
     if is_of_optimizer(holder) {
-        Some((Why::MoreParameters, FEWER_PARAMETERS))
+        Some((Why::MoreParameters, Advice::FewerParameters))
     } else if is_at_exit(holder) {
-        Some((Why::Class, FEWER_AT_EXIT))
+        Some((Why::Class, Advice::FewerAtExit))
     } else if class != LeakClass::FigureNotClosed {
         None
     } else if is_of_drawing(holder) {
-        Some((Why::MoreArtists, fix::PILED_ARTISTS))
+        Some((Why::MoreArtists, Advice::PiledArtists))
     } else if !is_of_pyplot(holder) && !made_here() {
-        Some((Why::MoreFigures, fix::KEPT_FIGURES))
+        Some((Why::MoreFigures, Advice::KeptFigures))
     } else {
         None
     }

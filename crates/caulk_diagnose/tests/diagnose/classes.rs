@@ -163,12 +163,12 @@ fn in_trail(type_name: &str) -> Run {
 fn a_sum_of_what_was_seen_to_be_tuples_is_growth_of_a_container() {
     let run = in_trail("tuple");
     check(&run, LeakClass::GraphKeptInContainer, "self.trail = self.trail", "self.trail");
-    let change = run.finding().fix.clone().expect("a change");
+    let change = caulk_report::fix(&run.finding()).expect("a change");
     assert_eq!((change.edits.len(), change.applicability), (0, Applicability::DisplayOnly));
 
     let run = in_trail("torch.Tensor");
     check(&run, LeakClass::LossKeptWithGraph, "self.trail = self.trail", "self.trail");
-    assert_eq!(run.finding().fix.clone().expect("a change").edits.len(), 1);
+    assert_eq!(caulk_report::fix(&run.finding()).expect("a change").edits.len(), 1);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn views_of_arrays_are_copied_and_those_of_tensors_cloned() {
         (contents.tensor_bytes_per_element, contents.viewed_bytes_per_element) = (5 * MB / 2, 4096);
         let holder = attribute(1, "trainer", "Trainer", "ious");
         let finding = leak().grown(ContainerKind::List, holder, contents, lengths()).finding();
-        finding.fix.clone().expect("an edit").edits[0].content.clone()
+        caulk_report::fix(&finding).expect("an edit").edits[0].content.clone()
     };
     assert_eq!(
         (fixed(Trait::Tensor).as_str(), fixed(Trait::Array).as_str()),
@@ -493,7 +493,7 @@ fn the_state_of_an_optimizer_grows_by_the_line_that_adds_parameters() {
 }
 
 fn change(run: &Run) -> String {
-    run.finding().fix.clone().expect("a change").description
+    caulk_report::fix(&run.finding()).expect("a change").description
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn what_is_made_anew_and_larger_each_time_is_a_copy_of_what_grows() {
         let run = run.say(attribute(1, "best", "Best", "state")).traced(1, line, "Best.offer");
         let finding = run.finding();
         assert_eq!((finding.container.as_str(), finding.sites[0].line), ("self.state", 3));
-        finding.fix.clone().expect("there is something to change").description
+        caulk_report::fix(&finding).expect("there is something to change").description
     };
     let anew = advice("self.state = copy.deepcopy(model.state_dict())");
     assert!(anew.contains("made anew of something that grows"), "{anew}");
@@ -323,7 +323,9 @@ fn kernels_that_the_layers_of_torch_compile_are_but_suspected() {
     }
     let finding = run.finding();
     assert_eq!((finding.confidence, finding.severity), (Confidence::Suspected, Severity::Warning));
-    assert!(finding.fix.clone().expect("advice").description.contains("ONEDNN_PRIMITIVE_CACHE_CAPACITY"));
+    assert!(
+        caulk_report::fix(&finding).expect("advice").description.contains("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+    );
 }
 
 #[test]

@@ -211,7 +211,7 @@ fn tensors_that_were_seen_to_have_no_graph_are_not_detached() {
         let run = leak().grown(ContainerKind::List, ious, elements(5 * MB / 2, traits), rising(4, 4, 8));
         let finding =
             run.traced(0, "self.ious.append", "Trainer.validate").diagnose_checked().findings.remove(0);
-        (finding.class, finding.fix.clone().map_or_else(String::new, |fix| fix.description))
+        (finding.class, caulk_report::fix(&finding).map_or_else(String::new, |fix| fix.description))
     };
     let (kept, change) = class(&[Trait::Tensor, Trait::Graph]);
     assert!(kept == LeakClass::GraphKeptInContainer && change.contains("detach"), "{kept}: {change}");

@@ -282,7 +282,7 @@ fn workers_live_as_long_as_the_loaders_that_a_list_keeps() {
         let run = Run::of(STAGES).epochs([400 * MB; 9]).grown(ContainerKind::List, list, loaders, lengths);
         let findings = run.edit(more_workers).diagnose().findings;
         let found = findings.into_iter().find(|finding| finding.class == LeakClass::LoaderPerEpoch);
-        found.and_then(|finding| finding.fix.clone()).expect("workers become more").description
+        found.as_ref().and_then(caulk_report::fix).expect("workers become more").description
     };
     let kept = advice([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert!(kept.contains("stages` keeps every loader"), "{kept}");

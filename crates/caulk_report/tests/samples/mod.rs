@@ -2,8 +2,8 @@
 
 use caulk_core::{
     Applicability, Cause, Confidence, Death, Edit, Evidence, Fix, Growth, LeakClass, Left, Limit, LimitKind,
-    Limits, MadeAt, Pinned, Place, Position, ProcessRef, RunInfo, Scope, Series, Settled, Severity, Site,
-    SiteRole, State, Target, Verdict, VerdictUnit,
+    Limits, MadeAt, Pinned, Place, Position, ProcessRef, Remedy, RunInfo, Scope, Series, Settled, Severity,
+    Site, SiteRole, State, Target, Verdict, VerdictUnit,
 };
 use caulk_report::{Excerpts, Report, Summary};
 
@@ -115,7 +115,7 @@ pub(crate) fn graph_in_list() -> Settled {
                 container: "self.all_st_ious".into(),
             },
         ],
-        fix: Some(Fix {
+        remedy: Some(Remedy::from(Fix {
             applicability: Applicability::Unsafe,
             description: "keep the value without its graph".into(),
             edits: vec![Edit {
@@ -124,7 +124,7 @@ pub(crate) fn graph_in_list() -> Settled {
                 end: Position { line: 79, column: 48 },
                 content: ".detach()".into(),
             }],
-        }),
+        })),
         twins: vec![Place { file, line: 91, text: "self.all_ct_ious.append(center_iou)".into() }],
         more_twins: 0,
     }
@@ -147,11 +147,11 @@ pub(crate) fn scalar_per_epoch() -> Settled {
         }],
         container: "self.history".into(),
         holder: "trainer.history".into(),
-        fix: Some(Fix {
+        remedy: Some(Remedy::from(Fix {
             applicability: Applicability::DisplayOnly,
             description: "nothing needs to change".into(),
             edits: Vec::new(),
-        }),
+        })),
         growth: None,
         pinned: None,
         evidence: Vec::new(),
