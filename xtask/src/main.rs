@@ -13,6 +13,7 @@ mod ecosystem;
 mod environment;
 mod findings;
 mod gpu;
+mod homes;
 mod layers;
 mod libpython;
 mod libraries;

@@ -81,7 +81,8 @@ fn folder(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn rust_files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The Rust sources in a folder and in those below it.
+pub(crate) fn rust_files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in folder(path)? {
         if entry.is_dir() {

@@ -89,20 +89,6 @@ pub struct Site {
     pub cell: Option<u32>,
 }
 
-/// One link of the chain from what makes a value to why it lives on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ChainStep {
-    /// Path, as in [`Site::file`].
-    pub file: String,
-    /// Line, from 1.
-    pub line: u32,
-    /// The line's text.
-    pub text: String,
-    /// What happens there.
-    pub note: String,
-}
-
 /// How fast it grows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -197,55 +183,6 @@ pub struct Pinned {
     /// Not all was gone through: what was not is taken to be like what was.
     #[serde(default)]
     pub estimated: bool,
-}
-
-/// Whether an edit can be applied without thinking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Applicability {
-    /// Behaviour is provably unchanged.
-    Safe,
-    /// Behaviour may change; look before applying.
-    Unsafe,
-    /// Advice; cannot be applied as text.
-    DisplayOnly,
-}
-
-/// Line and column, 1-based, columns in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Position {
-    /// Line.
-    pub line: u32,
-    /// Column.
-    pub column: u32,
-}
-
-/// Replaces the text from `start` up to, not including, `end`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Edit {
-    /// Path, as in [`Site::file`].
-    pub file: String,
-    /// First character replaced.
-    pub start: Position,
-    /// First character kept.
-    pub end: Position,
-    /// New text.
-    pub content: String,
-}
-
-/// What to change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Fix {
-    /// Whether it can be applied without thinking.
-    pub applicability: Applicability,
-    /// The change in words.
-    pub description: String,
-    /// The change as text; empty where it cannot be written down.
-    pub edits: Vec<Edit>,
 }
 
 /// Another place with the same pattern.

@@ -12,6 +12,7 @@ mod diagnostic;
 mod ending;
 mod evidence;
 mod finding;
+mod fix;
 mod gpu;
 mod leak_class;
 mod library_holder;
@@ -37,14 +38,15 @@ pub use diagnostic::Diagnostic;
 pub use ending::{Ending, EndingKind};
 pub use evidence::{ElementFacts, Evidence, KindCount, MadeAt, Rate};
 pub use finding::{
-    Applicability, ChainStep, Confidence, Edit, Finding, Fix, Growth, Harm, MOST_TWINS, Pinned, Place,
-    Position, Scope, Settled, Severity, Site, SiteRole, most_harmful_first,
+    Confidence, Finding, Growth, Harm, MOST_TWINS, Pinned, Place, Scope, Settled, Severity, Site, SiteRole,
+    most_harmful_first,
 };
+pub use fix::{Applicability, Edit, Fix, Position};
 pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};
 pub use library_holder::LibraryHolder;
 pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};
-pub use link::{Link, LinkEvent};
+pub use link::{ChainStep, Link, LinkEvent};
 pub use note::{Note, NoteFact};
 pub use places::{first_places, rank};
 pub use problem::Problem;

@@ -1,11 +1,25 @@
 //! The chain of a finding, from what makes a value to the reason why it lives on: `caulk_report` makes the words.
 
-use crate::ChainStep;
+use serde::{Deserialize, Serialize};
+
+/// One link of the chain from what makes a value to why it lives on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChainStep {
+    /// Path, as in [`crate::Site::file`].
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// The line's text.
+    pub text: String,
+    /// What happens there.
+    pub note: String,
+}
 
 /// One place of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Path, as in [`Site::file`](crate::Site::file).
+    /// Path, as in [`crate::Site::file`].
     pub file: String,
     /// Line, from 1.
     pub line: u32,

@@ -1,7 +1,7 @@
 //! Which class a leak is: by how the holder is reached and what it holds, the first that fits.
 
-use caulk_core::LeakClass;
 use caulk_core::wire::{BackwardSite, ContainerKind, Contents, Holder, PathStep, StepKind, Trait};
+use caulk_core::{Evidence, LeakClass};
 use caulk_python::GrowKind;
 
 use crate::place::{
@@ -18,6 +18,14 @@ pub(crate) fn value_share(contents: &Contents) -> f64 {
 /// Are these the calls that a `unittest.mock.Mock` records (`mock_calls`, `call_args_list`, `method_calls`)?
 fn records_calls(contents: &Contents) -> bool {
     contents.element_types.first().is_some_and(|(name, _)| name == "unittest.mock._Call")
+}
+
+/// The class in view of bytes that were found outside the elements: parts of arrays pin the whole of these.
+pub(crate) fn in_view_of(by_signs: LeakClass, beside: Option<&Evidence>) -> LeakClass {
+    match beside {
+        Some(Evidence::PartOfArrays) => LeakClass::ViewPinsStorage,
+        _ => by_signs,
+    }
 }
 
 /// What decides a class.
@@ -77,14 +85,14 @@ impl Signs<'_> {
         Some(class)
     }
 
-    /// A `queue.SimpleQueue` keeps what waits in it in a list of its own.
+    /// A `queue.SimpleQueue` keeps waiting elements in an internal list.
     fn is_in_simple_queue(&self) -> bool {
         let steps = &self.holder.path;
         let internal = |step: &PathStep| step.kind == StepKind::Internal;
         steps.windows(2).any(|pair| pair[0].type_name.ends_with("SimpleQueue") && internal(&pair[1]))
     }
 
-    /// A `threading.local` has a dict for each thread that lives, in a dict of its own.
+    /// A `threading.local` has a dict for each live thread, in an internal dict.
     fn is_of_threads(&self) -> bool {
         let [.., local, dicts] = self.holder.path.as_slice() else { return false };
         local.type_name == "_thread._local" && dicts.kind == StepKind::Internal

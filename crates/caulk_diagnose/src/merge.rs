@@ -39,17 +39,17 @@ fn same_work<'a>(group: &[&Claim]) -> Relation<'a> {
     let are_workers = group[0].process.role == Role::Worker.as_str();
     let all = group.iter().map(|claim| claim.growth.clone());
     let sum = all.reduce(|sum, one| match (sum, one) {
-        (Some(sum), Some(one)) => Some(added(sum, &one)),
+        (Some(sum), Some(one)) => Some(added(&sum, &one)),
         (sum, _) => sum,
     });
     Relation::SameWork(group.len() as u32, sum.flatten().filter(|_| are_workers))
 }
 
 /// The growth of two processes.
-fn added(sum: Growth, one: &Growth) -> Growth {
+fn added(sum: &Growth, one: &Growth) -> Growth {
     let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
     let own = |growth: &Growth| growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit);
-    let in_use = sum.in_use_per_unit.or(one.in_use_per_unit).map(|_| own(&sum) + own(one));
+    let in_use = sum.in_use_per_unit.or(one.in_use_per_unit).map(|_| own(sum) + own(one));
     Growth {
         in_use_per_unit: in_use,
         bytes_per_unit: sum.bytes_per_unit + one.bytes_per_unit,
@@ -58,7 +58,7 @@ fn added(sum: Growth, one: &Growth) -> Growth {
         elements_per_epoch: both(sum.elements_per_epoch, one.elements_per_epoch),
         elements: sum.elements + one.elements,
         interval: sum.interval.zip(one.interval).map(|(a, b)| [a[0] + b[0], a[1] + b[1]]),
-        ..sum
+        ..sum.clone()
     }
 }
 

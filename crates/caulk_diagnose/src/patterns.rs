@@ -56,7 +56,7 @@ pub(crate) fn relations<'a>(
     relations
 }
 
-/// The run has looked at what its elements pin: with a graph, it would not be of this class.
+/// The run has measured what its elements pin: with a graph, it would not be of this class.
 fn is_refuted(claim: &Claim, pattern: &Diagnostic) -> bool {
     let whole = |seen: &Evidence| match seen {
         Evidence::Contents(facts) => !facts.truncated,

@@ -1,13 +1,13 @@
 //! Memory that is freed at the end of its phase, but whose high-water mark is needless: graphs kept in a local list.
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, Peak, Trait};
-use caulk_core::{Cause, Evidence, LeakClass, Scope, SiteRole};
+use caulk_core::{Cause, Evidence, Scope, SiteRole};
 use caulk_python::{GrowSite, Owner};
 
 use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
 use crate::process::Process;
-use crate::{fix, pinned, place, suspect};
+use crate::{pinned, place, remedy, suspect};
 
 /// How far a peak must stand above the baseline: in bytes, and as a share of it.
 const RISE: u64 = 64 << 20;
@@ -58,7 +58,6 @@ fn finding(
         source.iter().flat_map(|source| source.lines().grow_sites_of(&holder.name, &owner)).collect();
     sites.retain(|site| site.kind.grows() && !site.element);
     let certain = sites.len() == 1;
-    let class = LeakClass::GraphKeptInContainer;
     let located = sites.into_iter().next().zip(source).map(|(site, source)| place::Located {
         facts: source.lines().facts_of(&holder.name, &owner),
         spot: site.spot.clone(),
@@ -104,7 +103,7 @@ fn finding(
             line: peak.line,
             function: peak.function.clone(),
         }],
-        remedy: Some(fix::of(class, located.as_ref(), &holder.name)),
+        remedy: Some(remedy::of_cause(&cause, located.as_ref(), &holder.name)),
         ..Observed::of(cause)
     }
 }

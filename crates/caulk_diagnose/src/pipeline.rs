@@ -16,9 +16,9 @@ use crate::settle::findings;
 use crate::unexplained::{is_harmless, is_unexplained, unexplained};
 use crate::unknown;
 use crate::{
-    allocated, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left, native, outside,
-    page_cache, patterns, peaks, profiler, ranks, resources, retention, share, sharing, shm_files, stored,
-    suspect, training, unended, verdicts, workers,
+    allocated, copy_on_write, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left_behind,
+    native, outside, page_cache, patterns, peaks, profiler, ranks, resources, retention, share, shm_files,
+    stored, suspect, training, unended, verdicts, workers,
 };
 
 /// What a recording says.
@@ -51,7 +51,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     let last = parts.iter_mut().filter(|part| part.process.lives_at(end_ns));
     verdicts::share_the_room(&mut last.map(|part| &mut part.judged).collect::<Vec<_>>());
     let mut claims: Vec<Claim> = Vec::new();
-    for (claim, verdict) in sharing::findings(&files, &parts, &files_of(&processes)) {
+    for (claim, verdict) in copy_on_write::findings(&files, &parts, &files_of(&processes)) {
         claims.push(claim.into());
         diagnosis.verdicts.extend(verdict);
     }
@@ -79,7 +79,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     diagnosis.notes.extend(shm_files::note(recording));
     diagnosis.gpus = gpu::devices(recording);
     diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
-    claims.extend(made(left::findings(recording)));
+    claims.extend(made(left_behind::findings(recording)));
     if unexplained || claims.iter().any(Claim::weighs) {
         let of_many_lines = |claim: &Claim| resources::are_of_several_kinds(&processes, claim);
         claims = settle(claims, |claims| patterns::relations(claims, patterns(), of_many_lines));

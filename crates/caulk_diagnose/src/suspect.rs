@@ -7,12 +7,12 @@ mod item;
 mod kin;
 mod made;
 mod names;
+mod observed;
 mod opaque;
 mod small_leak;
-mod told;
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
-use caulk_core::{Evidence, LeakClass, Series, State, Verdict};
+use caulk_core::{Evidence, Series, State, Verdict};
 
 use caulk_python::BoundKind;
 
@@ -28,7 +28,7 @@ use crate::units::{Scale, position};
 use accounted::accounted_for;
 pub(crate) use fills::filling;
 use item::{Suspect, bytes, counts_bytes, holds_weakly, same_line};
-pub(crate) use told::path;
+pub(crate) use observed::path;
 
 /// Part of the process's growth from which on a graph may be charged with what nothing else explains.
 const SMALLEST_PART: f64 = 0.1;
@@ -142,7 +142,7 @@ fn those_that<'a>(
         let fills = capacity
             .or_else(|| fills::bound(kind, located.as_ref(), &rate))
             .or_else(|| fills::bound_in_library(files, process, located.as_ref(), &rate));
-        let class = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
+        let by_signs = Signs { process, holder, kind, contents, located: located.as_ref() }.class();
         let witness = witness(located.as_ref(), judged.series(series), &rate);
         let standing = Standing::Light;
         let beside = None;
@@ -152,7 +152,7 @@ fn those_that<'a>(
             contents,
             rate,
             located,
-            class,
+            by_signs,
             standing,
             witness,
             series,
@@ -270,7 +270,6 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
     }
     if let Some(suspect) = suspects.iter_mut().find(|suspect| counts(suspect)) {
         if suspect.holds(&Trait::Borrowed) && rest > 4.0 * suspect.rate.bytes_per_unit {
-            suspect.class = LeakClass::ViewPinsStorage;
             suspect.beside = Some(Evidence::PartOfArrays);
         }
         suspect.rate.bytes_per_unit = suspect.rate.bytes_per_unit.max(rest);
@@ -331,7 +330,7 @@ pub(crate) fn findings(
         groups.into_iter().partition(|group| group[0].series == Series::CudaAllocated);
     let cost = cost(process, judged, scale, &here);
     let costs = here.iter().map(|group| (group, cost)).chain(on_gpu.iter().map(|group| (group, 1.0)));
-    costs.map(|(group, cost)| told::finding(files, process, judged, scale, group, cost)).collect()
+    costs.map(|(group, cost)| observed::finding(files, process, judged, scale, group, cost)).collect()
 }
 
 /// What one byte of the things that grow costs the machine: small blocks that stay keep whole pages around them, and

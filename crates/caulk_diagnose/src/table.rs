@@ -8,7 +8,7 @@ impl Observed {
     /// An observation of nothing but a cause: advice about the main process, for the whole run.
     pub(crate) fn of(cause: Cause) -> Self {
         Self {
-            remedy: Some(Advice::Class(row(&cause).0).into()),
+            remedy: Some(Advice::Class(class_of(&cause)).into()),
             cause,
             witness: Witness::Signs,
             standing: Standing::Light,
@@ -35,7 +35,7 @@ impl Claim {
         if self.in_worker() {
             return LeakClass::WorkerMemoryGrows;
         }
-        self.pattern().unwrap_or_else(|| row(&self.cause).0)
+        self.pattern().unwrap_or_else(|| class_of(&self.cause))
     }
 
     /// How harmful it is: by its standing, its cause or class, and its share of the growth.
@@ -68,6 +68,11 @@ impl Claim {
     }
 }
 
+/// The class of a cause.
+pub(crate) fn class_of(cause: &Cause) -> LeakClass {
+    row(cause).0
+}
+
 /// The class of each cause, and its severity if it lasts for the whole run; `None` if the class decides that.
 fn row(cause: &Cause) -> (LeakClass, Option<Severity>) {
     use LeakClass as Class;
@@ -77,9 +82,11 @@ fn row(cause: &Cause) -> (LeakClass, Option<Severity>) {
         Cause::LikeSibling { .. } => (Class::WorkerMemoryGrows, None),
         Cause::Pattern { class, .. } => (*class, Some(Error)),
         Cause::MayExplain { class, .. } => (*class, Some(Warning)),
-        Cause::Class | Cause::NeverFreed(_) | Cause::RetainedOnGpu(_) => (Class::NativeGrowth, Some(Error)),
+        Cause::Class
+        | Cause::NeverFreed(_)
+        | Cause::RetainedOnGpu(_)
+        | Cause::Exhausted { stored: None, .. } => (Class::NativeGrowth, Some(Error)),
         Cause::Retained(_) => (Class::NativeGrowth, Some(Warning)),
-        Cause::Exhausted { stored: None, .. } => (Class::NativeGrowth, Some(Error)),
         Cause::Exhausted { .. } | Cause::Lengthened { .. } | Cause::Stored { .. } => {
             (Class::UnboundedHistory, Some(Error))
         }

@@ -1,12 +1,12 @@
 //! Training errors that the agent met on its way and that cost no memory: gradients that are never cleared.
 
-use caulk_core::{Cause, Evidence, LeakClass, SiteRole};
+use caulk_core::{Cause, Evidence, SiteRole};
 
 use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
-use crate::fix;
 use crate::place::Located;
 use crate::process::Process;
+use crate::remedy;
 
 /// Backward passes that must all have started with gradients left over.
 const LOOKS: u64 = 10;
@@ -17,7 +17,6 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Observed
         process.backwards.iter().filter(|site| site.checked >= LOOKS && site.stale_gradients == site.checked);
     stale
         .map(|site| {
-            let class = LeakClass::GradientsNeverCleared;
             let statement = files
                 .source(&site.file)
                 .and_then(|source| Some((source.lines().statement_at(site.line)?, source)));
@@ -42,7 +41,7 @@ pub(crate) fn findings(files: &Files<'_>, process: &Process<'_>) -> Vec<Observed
                     .map_or_else(|| "backward".into(), |located| located.container.clone()),
                 process: process.reference(),
                 evidence: vec![Evidence::Gradients { stale: site.stale_gradients, checked: site.checked }],
-                remedy: Some(fix::of(class, located.as_ref(), "grad")),
+                remedy: Some(remedy::of_cause(&Cause::StaleGradients, located.as_ref(), "grad")),
                 ..Observed::of(Cause::StaleGradients)
             }
         })

@@ -4,6 +4,7 @@ use crate::circles;
 use crate::clips;
 use crate::console::{self, OrHint};
 use crate::environment::Tools;
+use crate::homes;
 use crate::layers;
 use crate::licences;
 use crate::names;
@@ -34,6 +35,8 @@ pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()>
     circles::check(workspace)?;
     console::step("names of types");
     names::check(workspace)?;
+    console::step("homes of findings and claims");
+    homes::check(workspace)?;
     console::step("prose");
     prose::check(workspace)?;
     licences::dependencies(workspace, "Cargo.toml")?;

@@ -15,7 +15,7 @@ pub(crate) enum Relation<'a> {
     Yields,
     /// Another claim has its memory, or reports the same.
     PartOf,
-    /// It has this share of the growth of its series, by this part of its own growth.
+    /// It has this share of the growth of its series, after this part of its growth is left.
     Shares(Share, f64),
     /// A worker keeps it, for what would be this class elsewhere.
     InWorker(LeakClass),

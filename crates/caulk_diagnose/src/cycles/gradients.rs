@@ -4,13 +4,13 @@
 //! the gradient: a cycle in C++, where neither a census nor the garbage collector sees it (torch's documentation of
 //! `torch.Tensor.backward`, `create_graph`).
 
-use caulk_core::{Cause, Evidence, Growth, LeakClass, Series, SiteRole};
+use caulk_core::{Cause, Evidence, Growth, Series, SiteRole};
 
 use crate::claim::{Observed, Standing};
 use crate::files::Files;
 use crate::judged::Judged;
 use crate::process::Process;
-use crate::{fix, place};
+use crate::{place, remedy};
 
 /// The backward pass that makes cycles, for growth of which so much is `open`.
 pub(super) fn finding(
@@ -27,9 +27,8 @@ pub(super) fn finding(
     if calls("grad") && !calls("backward") {
         return None;
     }
-    let class = LeakClass::GraphRetained;
     let growth = Growth::of_bytes(scale.verdict_unit(), Series::InUse, open, scale.per_epoch(open));
-    let (rate, call) = (growth.rate(), located.container.clone());
+    let cause = Cause::RecordedBackward { rate: growth.rate(), call: located.container.clone() };
     Some(Observed {
         standing: Standing::Whole,
         sites: vec![located.spot.site(&files.display(&located.path), SiteRole::Grows)],
@@ -37,7 +36,7 @@ pub(super) fn finding(
         process: process.reference(),
         growth: Some(growth),
         evidence: vec![Evidence::Backward],
-        remedy: Some(fix::of(class, Some(&located), "grad")),
-        ..Observed::of(Cause::RecordedBackward { rate, call })
+        remedy: Some(remedy::of_cause(&cause, Some(&located), "grad")),
+        ..Observed::of(cause)
     })
 }

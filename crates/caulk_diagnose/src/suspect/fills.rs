@@ -55,7 +55,7 @@ pub(super) fn bound_in_library(
 /// graphs that reach through all steps.
 pub(super) fn leave_out(judged: &Judged, suspects: &mut [Suspect<'_>]) {
     for suspect in suspects.iter_mut() {
-        let reaches = matches!(suspect.class, LeakClass::StateNotDetached | LeakClass::GraphRetained);
+        let reaches = matches!(suspect.class(), LeakClass::StateNotDetached | LeakClass::GraphRetained);
         // What a GPU has room for is another matter.
         if reaches || suspect.series != Series::InUse {
             suspect.fills = None;

@@ -4,6 +4,7 @@ use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
 use caulk_core::{Evidence, LeakClass, Series};
 
 use crate::claim::{Standing, Witness};
+use crate::class;
 use crate::growth::Rate;
 use crate::place::Located;
 
@@ -14,7 +15,8 @@ pub(crate) struct Suspect<'a> {
     pub(super) contents: Option<&'a Contents>,
     pub(super) rate: Rate,
     pub(super) located: Option<Located>,
-    pub(super) class: LeakClass,
+    /// The class by the signs of holder and elements.
+    pub(super) by_signs: LeakClass,
     pub(super) standing: Standing,
     pub(super) witness: Witness,
     /// The memory in which most of it lies.
@@ -28,6 +30,11 @@ pub(crate) struct Suspect<'a> {
 }
 
 impl Suspect<'_> {
+    /// The class in view of all that is known.
+    pub(super) fn class(&self) -> LeakClass {
+        class::in_view_of(self.by_signs, self.beside.as_ref())
+    }
+
     /// The name under which a link of a chain refers to the one before it.
     pub(super) fn link(&self) -> Option<&str> {
         let links = self.contents?.traits.iter().filter_map(|fact| match fact {
@@ -98,7 +105,7 @@ pub(super) fn same_line(a: &Suspect<'_>, b: &Suspect<'_>) -> bool {
     match (&a.located, &b.located) {
         (Some(a), Some(b)) => a.path == b.path && a.spot.line == b.spot.line,
         // Registries of hooks and the like: one cause, many holders.
-        (None, None) => a.class == b.class && a.holder.name == b.holder.name && !a.holder.name.is_empty(),
+        (None, None) => a.class() == b.class() && a.holder.name == b.holder.name && !a.holder.name.is_empty(),
         _ => false,
     }
 }

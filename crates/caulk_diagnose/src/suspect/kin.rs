@@ -37,7 +37,7 @@ pub(super) fn join(files: &Files<'_>, process: &Process<'_>, scale: Scale, suspe
         let located = Located { witness: Witness::OnlyLine, traced: None, ..located };
         let suspect = &mut suspects[at];
         let Suspect { holder, kind, contents, .. } = *suspect;
-        suspect.class = Signs { process, holder, kind, contents, located: Some(&located) }.class();
+        suspect.by_signs = Signs { process, holder, kind, contents, located: Some(&located) }.class();
         suspect.witness = located.witness.max(suspect.witness.min(Witness::OnlyLine));
         suspect.located = Some(located);
     }

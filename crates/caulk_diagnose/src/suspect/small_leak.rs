@@ -27,7 +27,7 @@ const MEANT: f64 = 4.0 * 1024.0 * 1024.0;
 
 /// Standing of a thing that grows by so many bytes per unit, which is less than what the process's growth is judged by.
 pub(super) fn standing(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> Standing {
-    let is_history = suspect.class == LeakClass::UnboundedHistory;
+    let is_history = suspect.class() == LeakClass::UnboundedHistory;
     if judged.is_small() && is_history && bytes * suspect.rate.span < MEANT {
         return Standing::Light;
     }

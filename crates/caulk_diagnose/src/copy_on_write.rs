@@ -32,7 +32,7 @@ const MUCH: f64 = 32.0 * 1024.0 * 1024.0;
 /// How one worker's copies grow.
 struct Copies<'a> {
     process: &'a Process<'a>,
-    /// The one of the workers that do the same whose containers were looked at.
+    /// The one of the workers that do the same whose containers were inspected.
     looked_into: &'a Process<'a>,
     scale: Scale,
     judgement: Judgement,
@@ -57,7 +57,7 @@ pub(crate) fn findings(
     let mut told: BTreeSet<u32> = BTreeSet::new();
     let copies = parts.iter().filter_map(|part| Copies::of(part, parts));
     let mut copies: Vec<Copies<'_>> = copies.collect();
-    // The one that was read furthest speaks for all; of several, one whose copying goes on.
+    // The one that was read furthest speaks for all; of several, one whose copying continues.
     let order = |copies: &Copies<'_>| {
         (Reverse(copies.boundaries), copies.ended.is_some(), copies.process.record.index)
     };

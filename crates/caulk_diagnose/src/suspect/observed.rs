@@ -1,4 +1,4 @@
-//! Something that grows, in words: the message, what shows it, what it pins, what to change.
+//! What was observed of the things that one line grows: the cause, the evidence, what they pin, what to change.
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Trait};
 use caulk_core::{
@@ -15,7 +15,7 @@ use crate::judged::Judged;
 use crate::place::{is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot};
 use crate::process::Process;
 use crate::units::Scale;
-use crate::{fix, pinned};
+use crate::{pinned, remedy};
 
 /// Resident bytes for one byte of its own from which on the pages are told apart.
 const PAGES_TOLD: f64 = 1.1;
@@ -59,11 +59,11 @@ pub(super) fn finding(
     let end = ends(first).filter(|_| all_fill);
     let why = beyond_class(first).map(|(why, _)| why).or(end).unwrap_or(Why::Class);
     let (holder, kind, contents) = (first.holder, first.kind, first.contents);
-    let growing = fix::Growing { holder, kind, contents, located: first.located.as_ref() };
+    let growing = remedy::Growing { holder, kind, contents, located: first.located.as_ref() };
     let remedy = match (beyond_class(first), end) {
         (Some((_, change)), _) => change.into(),
-        (None, Some(_)) if first.class.group() != Group::Graph => Advice::Room.into(),
-        (None, _) => fix::of_kind(first.class, growing, name),
+        (None, Some(_)) if first.class().group() != Group::Graph => Advice::Room.into(),
+        (None, _) => remedy::of_kind(first.class(), growing, name),
     };
     let remedy = Remedy { values: without_graphs(first, &growth), ..remedy };
     let cause = Cause::Grows(cause(first, &container, adding.len() - 1, &growth, why));
@@ -89,9 +89,9 @@ pub(super) fn finding(
 /// Share of what a container gains from which on it is told what stays of it without graphs.
 const MUCH_STAYS: f64 = 0.25;
 
-/// How fast a container goes on growing once its elements are stored without their graphs.
+/// How fast a container still grows if its elements are stored without their graphs.
 fn without_graphs(suspect: &Suspect<'_>, growth: &Growth) -> Option<PerUnit> {
-    let contents = suspect.contents.filter(|_| suspect.class.group() == Group::Graph)?;
+    let contents = suspect.contents.filter(|_| suspect.class().group() == Group::Graph)?;
     let share = value_share(contents);
     let stays = suspect.kind != ContainerKind::Graph && share >= MUCH_STAYS;
     let all = growth.in_use_per_unit.unwrap_or(growth.bytes_per_unit);
@@ -105,7 +105,7 @@ fn ends(suspect: &Suspect<'_>) -> Option<Why> {
 
 /// Why it grows, and what to do about it, where the class says something else of others.
 fn beyond_class(suspect: &Suspect<'_>) -> Option<(Why, Advice)> {
-    let (holder, class) = (suspect.holder, suspect.class);
+    let (holder, class) = (suspect.holder, suspect.class());
     // A figure that is made at the line is pyplot's, whoever else keeps it.
     let made_here = || {
         let located = suspect.located.as_ref();
@@ -139,7 +139,7 @@ fn cause(suspect: &Suspect<'_>, container: &str, others: usize, growth: &Growth,
         kind => Grower::Kind(kind),
     };
     Grows {
-        class: suspect.class,
+        class: suspect.class(),
         grower,
         container: container.to_owned(),
         link: suspect.link().filter(|_| suspect.kind == ContainerKind::Chain).map(str::to_owned),

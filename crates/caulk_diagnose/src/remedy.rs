@@ -1,11 +1,12 @@
 //! What to change, per class; as an edit where the source allows one.
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, Trait};
-use caulk_core::{Advice, Fix, LeakClass, LibraryHolder, Remedy};
+use caulk_core::{Advice, Cause, Fix, LeakClass, LibraryHolder, Remedy};
 use caulk_python::GrowKind;
 
 use crate::place::Located;
 use crate::released;
+use crate::table::class_of;
 
 /// Facts of a growing container on which the change depends.
 #[derive(Clone, Copy)]
@@ -67,8 +68,12 @@ fn holds_arrays(contents: Option<&Contents>) -> bool {
     holds(&Trait::Array) && !holds(&Trait::Tensor)
 }
 
-/// The change for a finding.
-pub(crate) fn of(class: LeakClass, located: Option<&Located>, name: &str) -> Remedy {
+/// The change for a cause at a line.
+pub(crate) fn of_cause(cause: &Cause, located: Option<&Located>, name: &str) -> Remedy {
+    of(class_of(cause), located, name)
+}
+
+fn of(class: LeakClass, located: Option<&Located>, name: &str) -> Remedy {
     let edit = located.and_then(|located| edit(class, located, name));
     edit.map_or_else(|| Advice::Class(class).into(), Remedy::from)
 }
