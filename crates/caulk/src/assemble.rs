@@ -113,7 +113,7 @@ pub(crate) fn judged(recording: &Recording, folder: Option<&Utf8Path>) -> Report
     let diagnosis = caulk_diagnose::diagnose(recording, &sources);
     let running = runs(&recording.info);
     let mut notes = recording.info.notes.clone();
-    notes.extend(diagnosis.notes);
+    notes.extend(diagnosis.notes.iter().map(caulk_report::note));
     let mut excerpts = Excerpts::default();
     for (file, lines) in Excerpts::wanted(&diagnosis.findings) {
         for (line, text) in sources.lines(&file, &lines) {

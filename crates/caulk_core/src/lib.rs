@@ -24,6 +24,7 @@ mod problem;
 mod proof;
 mod quote;
 mod recording;
+mod remark;
 mod remedy;
 mod sampled;
 mod verdict;
@@ -56,5 +57,6 @@ pub use recording::{
     AgentEvent, Counted, Death, Kill, Left, LeftProcess, LeftSegment, Limits, ProcessLimits, ProcessRecord,
     Recording, Role, RunInfo, Sample, SystemSample, Target,
 };
+pub use remark::{RankGrowth, Remark};
 pub use sampled::Sampled;
 pub use verdict::{Limit, LimitKind, ProcessRef, Series, State, Verdict, VerdictUnit};

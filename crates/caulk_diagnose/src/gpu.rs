@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::{Boundary, NoteCode};
-use caulk_core::{Bytes, GpuPart, GpuSample, GpuUse, LimitKind, Note, ProcessRef, Recording, Slowed};
+use caulk_core::wire::Boundary;
+use caulk_core::{GpuPart, GpuSample, GpuUse, LimitKind, ProcessRef, Recording, Remark, Slowed};
 
 use crate::process::Process;
 
 /// Bytes in gaps, and their part of what is reserved, from which on they are worth a word.
 const GAPS: u64 = 256 << 20;
 const PART: f64 = 0.25;
-/// Percentage of the looks from which on it is told that a device was slowed down.
-const OFTEN: u32 = 5;
 /// The driver counts all of a process. Where it counts less than this part of what torch alone has, it speaks of another
 /// process, which has the same number outside the container.
 const BELIEVED: f64 = 0.5;
@@ -114,74 +112,12 @@ fn cached(recording: &Recording, pid: u32) -> u64 {
     last.map_or(0, |last| last.cuda_reserved_bytes.saturating_sub(last.cuda_allocated_bytes))
 }
 
-/// A line for people about each device.
-pub(crate) fn of_devices(devices: &[GpuUse]) -> Vec<Note> {
-    let note = |gpu: &GpuUse| {
-        let note = Note::new(NoteCode::GpuDevice, line(gpu)).with("device", u64::from(gpu.device));
-        note.with("peak_bytes", gpu.peak_bytes).with("total_bytes", gpu.total_bytes)
-    };
-    devices.iter().map(note).collect()
-}
-
-fn line(gpu: &GpuUse) -> String {
-    let name = if gpu.name.is_empty() { String::new() } else { format!(" ({})", gpu.name) };
-    let taken = format!("at most {} of {} taken", Bytes(gpu.peak_bytes), Bytes(gpu.total_bytes));
-    let mut said = vec![format!("GPU {}{name}: {taken}{}", gpu.device, own(&gpu.processes))];
-    said.extend(gpu.hottest_celsius.map(|celsius| format!("at most {celsius} °C")));
-    said.extend(gpu.busy_percent.map(|percent| format!("busy {percent} % of the time")));
-    // At full power is where a device should be.
-    let slowed = gpu.slowed.iter().filter(|(reason, percent)| *reason != Slowed::Power && *percent >= OFTEN);
-    said.extend(slowed.map(|(reason, percent)| {
-        let why = match reason {
-            Slowed::Heat => "heat",
-            _ => "its power supply or heat",
-        };
-        format!("slowed down by {why} {percent} % of the time")
-    }));
-    said.join("; ")
-}
-
-fn own(parts: &[GpuPart]) -> String {
-    if parts.is_empty() {
-        return ", by whom the driver does not say in numbers that are known here".into();
-    }
-    let (bytes, torch) = parts
-        .iter()
-        .fold((0, 0), |(bytes, torch), part| (bytes + part.peak_bytes, torch + part.torch_reserved_bytes));
-    let whose = if parts.len() == 1 { String::new() } else { format!(" in {} processes", parts.len()) };
-    let torch =
-        if torch == 0 { String::new() } else { format!(", where torch had reserved {}", Bytes(torch)) };
-    format!(", {} of it by this run{whose}{torch}", Bytes(bytes))
-}
-
-/// Lines for people about the allocator of one process; none without a GPU.
-pub(crate) fn notes(process: &Process<'_>) -> Vec<Note> {
+/// What there is to remark about the allocator of one process; nothing without a GPU.
+pub(crate) fn remarks(process: &Process<'_>) -> Vec<Remark> {
     let Some(last) = process.boundaries.last() else { return Vec::new() };
-    gaps(last).into_iter().chain(retries(last)).collect()
-}
-
-fn gaps(last: &Boundary) -> Option<Note> {
-    let (gaps, reserved) = (last.cuda_inactive_bytes, last.cuda_reserved_bytes);
-    (gaps >= GAPS && gaps as f64 >= PART * reserved as f64).then(|| {
-        let text = format!(
-            "{} of {} that torch has reserved on the GPU lie in gaps between blocks in use: no leak, but no room for large \
-             tensors either. `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most gaps",
-            Bytes(gaps),
-            Bytes(reserved)
-        );
-        Note::new(NoteCode::GpuAllocator, text).with("gaps_bytes", gaps).with("reserved_bytes", reserved)
-    })
-}
-
-fn retries(last: &Boundary) -> Option<Note> {
-    let times = match last.cuda_retries {
-        0 => return None,
-        1 => "once".to_owned(),
-        number => format!("{number} times"),
-    };
-    let text = format!(
-        "the GPU's memory was full {times}: torch emptied its caches and tried again, which costs time, and fails once \
-         nothing is left in them"
-    );
-    Some(Note::new(NoteCode::GpuAllocator, text).with("times", last.cuda_retries))
+    let (gaps_bytes, reserved_bytes) = (last.cuda_inactive_bytes, last.cuda_reserved_bytes);
+    let has_gaps = gaps_bytes >= GAPS && gaps_bytes as f64 >= PART * reserved_bytes as f64;
+    let gaps = has_gaps.then_some(Remark::GpuGaps { gaps_bytes, reserved_bytes });
+    let retries = (last.cuda_retries > 0).then_some(Remark::GpuRetries { times: last.cuda_retries });
+    gaps.into_iter().chain(retries).collect()
 }

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::NoteCode;
-use caulk_core::{Bytes, Note, Recording};
+use caulk_core::{Recording, Remark};
 
 use crate::process::Process;
 
@@ -13,8 +12,8 @@ const FEWEST: usize = 8;
 /// Growth that is worth a word, in bytes: libraries load their kernels as these are first used.
 const LEAST: u64 = 256 << 20;
 
-/// A line for people where it has grown.
-pub(crate) fn note(recording: &Recording, process: &Process<'_>) -> Option<Note> {
+/// If it has grown.
+pub(crate) fn remark(recording: &Recording, process: &Process<'_>) -> Option<Remark> {
     let rest = looks(recording, process);
     if rest.len() < FEWEST {
         return None;
@@ -23,19 +22,8 @@ pub(crate) fn note(recording: &Recording, process: &Process<'_>) -> Option<Note>
     // All of the last ones above all of the early ones: what comes and goes is no growth.
     let early = *rest[quarter..2 * quarter].iter().max()?;
     let late = *rest[rest.len() - quarter..].iter().min()?;
-    (late >= early + LEAST).then(|| {
-        let text = format!(
-            "on the GPU something else than torch's allocator took more and more: {} of process {} early on, {} at the end, by \
-             the driver's count. Another library, communication buffers or captured graphs do that; no Python object shows it",
-            Bytes(early),
-            process.record.pid,
-            Bytes(late)
-        );
-        Note::new(NoteCode::GpuRest, text)
-            .with("pid", u64::from(process.record.pid))
-            .with("early_bytes", early)
-            .with("late_bytes", late)
-    })
+    let pid = process.record.pid;
+    (late >= early + LEAST).then_some(Remark::GpuRest { pid, early_bytes: early, late_bytes: late })
 }
 
 /// The driver's count of a process on all devices, less what torch had reserved at the boundary before.

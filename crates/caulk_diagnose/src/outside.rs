@@ -1,7 +1,7 @@
 //! The whole tree, seen from outside: for programs that no agent could look into, or that never gave it the occasion.
 
-use caulk_core::wire::{Boundary, NoteCode, Unit};
-use caulk_core::{Note, ProcessRef, Recording, Series, State, Verdict};
+use caulk_core::wire::{Boundary, Unit};
+use caulk_core::{ProcessRef, Recording, Remark, Series, State, Verdict};
 use caulk_growth::Point;
 
 use crate::baselines::{Baselines, open};
@@ -50,20 +50,13 @@ pub(crate) fn of_tree(recording: &Recording, processes: &[Process<'_>]) -> Optio
     Some(baselines.verdict(tree, Series::Rss, &judgement, room(recording, None, Series::Rss)))
 }
 
-/// Why there is nothing but that, and what would change it.
-pub(crate) fn note(verdict: &Verdict, processes: &[Process<'_>]) -> Option<Note> {
+/// Why there is nothing but that.
+pub(crate) fn remark(verdict: &Verdict, processes: &[Process<'_>]) -> Option<Remark> {
     let open = matches!(verdict.state, State::Grows | State::Undecided);
     let inside = processes.iter().any(|process| process.hello.is_some());
     let unit = |boundary: &&Boundary| matches!(boundary.unit, Unit::Epoch | Unit::Steps);
-    if open && inside && processes.iter().any(|process| process.boundaries.iter().any(unit)) {
-        let few = "memory was judged from outside alone, so that no line can be named: too few of the program's steps and epochs were \
-                   read";
-        return Some(Note::new(NoteCode::GrowsOutside, few));
-    }
-    let nothing = "memory was seen from outside alone, so that no line can be named: no optimizer stepped, no backward pass ran, \
-         and what tells the time in other programs, Python's collector and the heap sampler, ran too rarely. With `import caulk` and `caulk.step()` in \
-         the program's main loop caulk looks inside";
-    (open && inside).then(|| Note::new(NoteCode::GrowsOutside, nothing))
+    let few = processes.iter().any(|process| process.boundaries.iter().any(unit));
+    (open && inside).then_some(Remark::GrowsOutside { few })
 }
 
 fn seconds(recording: &Recording, time_ns: u64) -> f64 {

@@ -1,29 +1,21 @@
 //! Files that were read: they are charged to the control group, whose figure then rises without a leak.
 
-use caulk_core::wire::NoteCode;
-use caulk_core::{Bytes, Note, Recording};
+use caulk_core::{Recording, Remark};
 
 /// Page cache gained that is worth a word, in bytes, and its part of what the group has gained.
 const WORTH: u64 = 256 << 20;
 const PART: f64 = 0.5;
 
 /// What of the control group's rise is page cache, where that is most of it.
-pub(crate) fn note(recording: &Recording) -> Option<Note> {
+pub(crate) fn remark(recording: &Recording) -> Option<Remark> {
     recording.info.limits.cgroup_bytes?;
     // The statistics are not read at every look.
     let mut looks = recording.system.iter().filter_map(|look| look.cgroup_bytes.zip(look.cgroup_cache_bytes));
     let (all_before, cache_before) = looks.next()?;
     let (all, cache) = looks.next_back()?;
     let (all, cache) = (all.saturating_sub(all_before), cache.saturating_sub(cache_before));
-    (cache >= WORTH && cache as f64 >= PART * all as f64).then(|| {
-        let text = format!(
-            "the control group's memory rose by {}, of which {} are page cache, files that were read or written: the \
-             kernel takes it back before it kills, and it is no leak",
-            Bytes(all.max(cache)),
-            Bytes(cache)
-        );
-        Note::new(NoteCode::PageCache, text).with("bytes", all.max(cache)).with("cache_bytes", cache)
-    })
+    let is_most = cache >= WORTH && cache as f64 >= PART * all as f64;
+    is_most.then_some(Remark::PageCache { bytes: all.max(cache), cache_bytes: cache })
 }
 
 #[cfg(test)]
@@ -40,7 +32,7 @@ mod tests {
         };
         let mut recording = Recording { system: looks.map(look).into(), ..Recording::default() };
         recording.info.limits.cgroup_bytes = Some(8 << 30);
-        note(&recording).map(|note| note.text)
+        remark(&recording).map(|remark| caulk_report::note(&remark).text)
     }
 
     #[test]

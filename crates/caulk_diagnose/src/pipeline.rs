@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use caulk_core::wire::{ContainerKind, Note as Said, NoteCode};
-use caulk_core::{Finding, GpuUse, LeakClass, Note, Recording, Scope, Series, Site, Verdict};
+use caulk_core::{Finding, GpuUse, LeakClass, Recording, Remark, Scope, Series, Site, Verdict};
 
 use crate::children::Children;
 use crate::claim::{Claim, Observed, Relation, Relations, of_each, settle};
@@ -31,7 +31,7 @@ pub struct Diagnosis {
     /// What the run's looks at each GPU come to.
     pub gpus: Vec<GpuUse>,
     /// What could not be looked at, and what was looked at in vain; for people.
-    pub notes: Vec<Note>,
+    pub notes: Vec<Remark>,
 }
 
 /// Part of the growth that cycles must account for, as far as their objects tell, before it is left open whether they are
@@ -55,7 +55,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         claims.push(claim.into());
         diagnosis.verdicts.extend(verdict);
     }
-    diagnosis.notes.extend(ranks::notes(&parts));
+    diagnosis.notes.extend(ranks::remarks(&parts));
     let known = OnceCell::new();
     let patterns = || known.get_or_init(|| sources.patterns(&files_of(&processes))).as_slice();
     for Part { process, judged, mut findings, told, .. } in parts {
@@ -66,19 +66,19 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         findings = settle(findings, |claims| share::relations(&judged, claims));
         unexplained |= is_unexplained(&judged, &findings);
         diagnosis.notes.extend(notes(process, &judged, &findings));
-        diagnosis.notes.extend(gpu_rest::note(recording, process));
+        diagnosis.notes.extend(gpu_rest::remark(recording, process));
         let within = findings.iter().any(|finding| finding.scope == Scope::Epoch);
         diagnosis.verdicts.extend(judged.told(within).into_iter().filter(|_| told));
         claims.extend(findings);
     }
     if let Some(verdict) = outside::of_tree(recording, &processes) {
-        diagnosis.notes.extend(outside::note(&verdict, &processes));
+        diagnosis.notes.extend(outside::remark(&verdict, &processes));
         diagnosis.verdicts.push(verdict);
     }
-    diagnosis.notes.extend(page_cache::note(recording));
-    diagnosis.notes.extend(shm_files::note(recording));
+    diagnosis.notes.extend(page_cache::remark(recording));
+    diagnosis.notes.extend(shm_files::remark(recording));
     diagnosis.gpus = gpu::devices(recording);
-    diagnosis.notes.extend(gpu::of_devices(&diagnosis.gpus));
+    diagnosis.notes.extend(diagnosis.gpus.iter().cloned().map(Remark::GpuDevice));
     claims.extend(made(left_behind::findings(recording)));
     if unexplained || claims.iter().any(Claim::weighs) {
         let of_many_lines = |claim: &Claim| resources::are_of_several_kinds(&processes, claim);
@@ -94,7 +94,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         }
     }
     diagnosis.findings = findings(claims);
-    diagnosis.notes.extend(unknown::note(&processes));
+    diagnosis.notes.extend(unknown::remark(&processes));
     diagnosis.notes.dedup();
     diagnosis
 }
@@ -194,20 +194,17 @@ fn yielding<'a>(claims: &[Claim], which: fn(&Claim) -> bool) -> Relations<'a> {
     of_each(claims, which, |_| Relation::Yields)
 }
 
-fn notes(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> Vec<Note> {
+fn notes(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> Vec<Remark> {
     // A watch that was refused once is no matter where another one has seen lines.
     let refused = |note: &Said| note.code == NoteCode::TraceRefused && !process.hits.is_empty();
     let told = process.notes.iter().filter(|note| profiler::is_told(process, note) && !refused(note));
-    let mut notes: Vec<Note> = told.map(|&note| note.into()).collect();
+    let mut notes: Vec<Remark> = told.map(|&note| Remark::Recorded(note.into())).collect();
     let cannot_look = process.notes.iter().any(|note| note.code.stops_censuses());
     if is_unexplained(judged, findings) && !cannot_look {
-        let note = Note::new(NoteCode::Unexplained, unexplained(process, judged, findings));
-        notes.push(
-            note.with("censuses", process.censuses() as u64).with("followed", process.ids().len() as u64),
-        );
+        notes.push(unexplained(process, judged, findings));
     }
-    notes.extend(retention::note(process, findings));
-    notes.extend(gpu::notes(process));
+    notes.extend(retention::remark(process, findings));
+    notes.extend(gpu::remarks(process));
     notes
 }
 

@@ -1,10 +1,8 @@
 //! Resident memory that rises while what is in use does not: pages that an allocator keeps around blocks that stay. No leak.
 //! Where a little stays for certain and it is open whether it goes on, that is what keeps far more: the heap is in pieces.
 
-use caulk_core::wire::{Boundary, NoteCode, Trim};
-use caulk_core::{
-    Advice, Between, Bytes, Cause, Evidence, Growth, LeakClass, Note, Rate, Remedy, Series, State,
-};
+use caulk_core::wire::{Boundary, Trim};
+use caulk_core::{Advice, Between, Cause, Evidence, Growth, LeakClass, Rate, Remark, Remedy, Series, State};
 
 use crate::baselines::Baselines;
 use crate::claim::{Claim, Observed, Standing, Witness};
@@ -131,23 +129,17 @@ fn evidence(process: &Process<'_>) -> Vec<Evidence> {
     malloc.into_iter().chain(arenas).chain(trimmed).collect()
 }
 
-/// For the note on what malloc could give back.
-fn trimmed(trim: &Trim) -> String {
-    let (before, after) = (Bytes(trim.before_bytes), Bytes(trim.after_bytes));
-    let milliseconds = trim.cost_ns as f64 / 1e6;
-    format!("`malloc_trim(0)` took resident memory from {before} to {after}, in {milliseconds:.0} ms")
-}
-
-/// What came of asking malloc for what it can give back, where no finding tells it.
-pub(crate) fn note(process: &Process<'_>, findings: &[Claim]) -> Option<Note> {
-    let is_told = |finding: &Claim| finding.class() == LeakClass::AllocatorFragmentation;
-    if findings.iter().any(is_told) {
+/// What malloc gave back when it was asked to, if no finding has it.
+pub(crate) fn remark(process: &Process<'_>, claims: &[Claim]) -> Option<Remark> {
+    if claims.iter().any(|claim| claim.class() == LeakClass::AllocatorFragmentation) {
         return None;
     }
     let gained = |trim: &&&Trim| trim.before_bytes.saturating_sub(trim.after_bytes);
     let most = process.trims.iter().max_by_key(gained)?;
-    let times = process.trims.len();
-    let text = format!("{}: the most of {times} times that it was asked", trimmed(most));
-    let note = Note::new(NoteCode::AllocatorKeeps, text).with("times", times as u64);
-    Some(note.with("before_bytes", most.before_bytes).with("after_bytes", most.after_bytes))
+    Some(Remark::AllocatorKeeps {
+        before_bytes: most.before_bytes,
+        after_bytes: most.after_bytes,
+        milliseconds: most.cost_ns as f64 / 1e6,
+        times: process.trims.len() as u64,
+    })
 }

@@ -1,7 +1,7 @@
 //! Files in `/dev/shm`: they are memory, though no process has them mapped, and outlive who wrote them.
 
-use caulk_core::wire::{Message, NoteCode};
-use caulk_core::{Bytes, Note, Recording};
+use caulk_core::wire::Message;
+use caulk_core::{Recording, Remark};
 
 use crate::units::median;
 
@@ -11,7 +11,7 @@ const WORTH: f64 = 32.0 * 1024.0 * 1024.0;
 const PARTS: usize = 4;
 
 /// What was taken in `/dev/shm` more and more, beside what processes of the run have mapped more of.
-pub(crate) fn note(recording: &Recording) -> Option<Note> {
+pub(crate) fn remark(recording: &Recording) -> Option<Remark> {
     let taken: Vec<f64> =
         recording.system.iter().filter_map(|look| Some(look.shm_used_bytes? as f64)).collect();
     let parts: Vec<f64> =
@@ -20,14 +20,7 @@ pub(crate) fn note(recording: &Recording) -> Option<Note> {
     // The program may delete them at its end.
     let gained =
         taken.iter().fold(0.0, |most: f64, look| most.max(*look)) - taken.first()? - mapped(recording);
-    (rises && gained >= WORTH).then(|| {
-        let text = format!(
-            "/dev/shm took {} more and more while this ran, beside what the run's processes have mapped: files there are \
-             memory until they are deleted, and may be another program's; `ls -lt /dev/shm` shows them",
-            Bytes(gained as u64)
-        );
-        Note::new(NoteCode::ShmFiles, text).with("bytes", gained)
-    })
+    (rises && gained >= WORTH).then_some(Remark::ShmFiles { bytes: gained as u64 })
 }
 
 /// Shared memory that the processes have come to map, or have made, whichever is more.
@@ -59,13 +52,13 @@ mod tests {
             let message = Message::Boundary(Boundary { shm_bytes, ..Boundary::default() });
             AgentEvent { pid: 7, time_ns: 0, message }
         };
-        note(&Recording {
+        remark(&Recording {
             system: taken.map(look).collect(),
             events: vec![boundary(0), boundary(mapped)],
             processes: vec![ProcessRecord { pid: 7, ..ProcessRecord::default() }],
             ..Recording::default()
         })
-        .map(|note| note.text)
+        .map(|remark| caulk_report::note(&remark).text)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Growth for which nothing was found, and what is said of it.
 
-use caulk_core::{LeakClass, Series, State};
+use caulk_core::{LeakClass, Remark, Series, State};
 
 use crate::claim::{Claim, Witness};
 use crate::judged::Judged;
@@ -9,8 +9,6 @@ use crate::{heap, native};
 
 /// Part of the growth that is explained by what is proved, however little that is.
 const PROVED: f64 = 0.5;
-/// Looks at all containers below which it is no news that none of them was found to grow.
-const FEWEST_LOOKS: usize = 4;
 
 /// Memory grows, and nothing was found that accounts for it.
 pub(crate) fn is_unexplained(judged: &Judged, findings: &[Claim]) -> bool {
@@ -43,37 +41,12 @@ fn proved<'a>(findings: impl IntoIterator<Item = &'a Claim>) -> f64 {
         .sum()
 }
 
-/// What to make of growth for which nothing was found.
-pub(crate) fn unexplained(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> String {
-    let (looks, followed) = (process.censuses(), process.ids().len());
-    let times = match looks {
-        0 => "not at all".to_owned(),
-        1 => "once".to_owned(),
-        looks => format!("{looks} times"),
-    };
-    if looks < FEWEST_LOOKS {
-        return format!(
-            "memory in use grows, and the run was too short to tell what holds it: the containers (lists, dicts and the \
-             like) were looked at {times}, which takes place once growth shows and within what caulk may cost. Let it \
-             run longer"
-        );
+/// The growth for which nothing was found.
+pub(crate) fn unexplained(process: &Process<'_>, judged: &Judged, claims: &[Claim]) -> Remark {
+    Remark::Unexplained {
+        censuses: process.censuses(),
+        followed: process.ids().len(),
+        line_known: claims.iter().any(native::is_suspected),
+        beside_profile: heap::is_beside_profile(process, judged),
     }
-    let found = if findings.iter().any(native::is_suspected) {
-        "what holds it was not found"
-    } else {
-        "nothing that was found accounts for it"
-    };
-    let mut text = format!(
-        "memory in use grows, and {found}: all containers (lists, dicts and the like) were looked at {times}, and \
-         {followed} that grow were followed. Native code may hold it, or a chain of objects or closures that was not \
-         recognised"
-    );
-    if heap::is_beside_profile(process, judged) {
-        text.push_str(
-            ". It is not in the heap profile either: what takes memory from the C library by a way of its own \
-             (`ctypes.CDLL(\"libc.so.6\").malloc`, a library that finds `malloc` itself) is not seen there; \
-             `ctypes.CDLL(None)` is",
-        );
-    }
-    text
 }

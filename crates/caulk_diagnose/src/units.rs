@@ -109,12 +109,3 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
         _ => Some(f64::midpoint(values[middle - 1], values[middle])),
     }
 }
-
-/// The unit as people say it.
-pub(crate) fn unit_name(unit: VerdictUnit) -> &'static str {
-    match unit {
-        VerdictUnit::Epoch => "epoch",
-        VerdictUnit::Steps => "step",
-        VerdictUnit::Seconds => "second",
-    }
-}

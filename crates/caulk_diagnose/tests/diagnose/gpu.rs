@@ -140,11 +140,8 @@ fn numbers_of_a_container_are_not_taken_for_those_outside() {
     let told = run.diagnose();
     assert_eq!(told.gpus.len(), 2, "nothing says which of them are used");
     assert!(told.gpus.iter().all(|gpu| gpu.processes.is_empty()));
-    assert!(
-        told.notes.iter().any(|note| note.text.contains("numbers that are known here")),
-        "{:?}",
-        told.notes
-    );
+    let notes = run.notes();
+    assert!(notes.iter().any(|note| note.contains("numbers that are known here")), "{notes:?}");
 }
 
 /// What torch recorded: most of it made by one line.

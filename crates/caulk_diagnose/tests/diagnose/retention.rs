@@ -55,7 +55,7 @@ fn what_malloc_gives_back_when_asked_is_told_with_a_finding_or_without() {
     let note = "`malloc_trim(0)` took resident memory from 700 MB to 500 MB, in 2 ms: the most of 2 times that it was asked";
     let note = Note::new(NoteCode::AllocatorKeeps, note).with("times", 2_u64);
     let note = note.with("before_bytes", 700 * MB).with("after_bytes", 500 * MB);
-    assert_eq!(level.diagnose().notes, [note]);
+    assert_eq!(level.diagnose().notes.iter().map(caulk_report::note).collect::<Vec<_>>(), [note]);
     let keeps = run(|epoch, boundary| {
         boundary.rss_bytes += epoch * 10 * MB;
         boundary.malloc_free_bytes = epoch * 9 * MB;

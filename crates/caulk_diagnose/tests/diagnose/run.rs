@@ -157,12 +157,17 @@ impl Run {
 
     /// The texts of all notes.
     pub(crate) fn notes(&self) -> Vec<String> {
-        self.diagnose().notes.into_iter().map(|note| note.text).collect()
+        self.diagnose().notes.iter().map(|remark| caulk_report::note(remark).text).collect()
     }
 
     /// The text of the first note about something.
     pub(crate) fn note(&self, code: &NoteCode) -> Option<String> {
-        self.diagnose().notes.into_iter().find(|note| note.code == *code).map(|note| note.text)
+        self.diagnose()
+            .notes
+            .iter()
+            .map(caulk_report::note)
+            .find(|note| note.code == *code)
+            .map(|note| note.text)
     }
 
     pub(crate) fn diagnose(&self) -> Diagnosis {

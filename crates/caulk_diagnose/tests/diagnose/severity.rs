@@ -192,7 +192,12 @@ fn what_a_library_keeps_is_not_told_unless_it_weighs() {
 fn growth_without_a_cause_is_told_with_what_was_looked_at() {
     let diagnosis = Run::of(SOURCE).epochs(rising(400 * MB, 10 * MB, 8)).diagnose();
     assert_eq!(diagnosis.findings, []);
-    let unexplained = diagnosis.notes.iter().find(|note| note.code == NoteCode::Unexplained).expect("a note");
+    let unexplained = diagnosis
+        .notes
+        .iter()
+        .map(caulk_report::note)
+        .find(|note| note.code == NoteCode::Unexplained)
+        .expect("a note");
     assert!(unexplained.text.contains("looked at 8 times"), "{unexplained:?}");
     let steady = Run::of(SOURCE).epochs([400 * MB; 8]).diagnose();
     assert_eq!(steady.notes, []);
