@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar, final
 
 _Held = tuple[str, list[str], str, str, int]
 
@@ -101,8 +101,28 @@ def passes() -> int:
 def made_segment(name: str) -> None:
     """The program has made a segment of shared memory."""
 
-def note(code: str, text: str) -> None:
-    """One line for the report, under a stable key."""
+def note_hook_failed(where: str, reason: str) -> None:
+    """A hook has failed, and caulk has taken itself out."""
+
+def note_no_callbacks(library: str, lacks: str) -> None:
+    """A library lacks what a hook needs."""
+
+def note_not_watched(module: str) -> None:
+    """A module is loaded in a way that takes no hook."""
+
+@final
+class LoaderKept:
+    """Why a plan leaves a data loader as it is."""
+
+    Rank: ClassVar[LoaderKept]
+    Iterable: ClassVar[LoaderKept]
+    OwnSampler: ClassVar[LoaderKept]
+
+def note_loader_kept(file: str, line: int, reason: LoaderKept) -> None:
+    """A plan has left the loader that is made here as it is."""
+
+def note_loader_changed(file: str, line: int, changes: list[tuple[str, str, str]]) -> None:
+    """A plan has changed settings of the loader that is made here: each by name, from one value to another."""
 
 def asked(seconds: float = 0.0) -> tuple[int, int, int] | None:
     """The next request of the guard: its number, what to do, and the step; `None` where none comes within `seconds`."""

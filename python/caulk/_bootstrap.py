@@ -186,10 +186,10 @@ class Marks:
         if not self._seconds and not self._ticks % _DENSE:
             self._tick *= 2
 
-    def note(self, code, text):
-        """One line for the report."""
+    def note(self, note, *facts):
+        """One line for the report, which a function of the agent makes from facts."""
         if self.alive and self._connect():
-            self.agent.note(code, text)
+            note(*facts)
 
     # What the program says itself.
 
@@ -412,11 +412,7 @@ class Marks:
             return False
         try:
             reason = plain(f"{type(error).__name__}: {error}")
-            self.note(
-                "hook-failed",
-                f"caulk failed inside the program ({where}: {reason}) and has taken itself out: what comes later is seen "
-                "from outside alone. The program is not affected; please report it",
-            )
+            self.note(self.agent.note_hook_failed, where, reason)
         except Exception as another:  # The program goes on, whatever the agent does.
             if self.agent.raised_by_handler(another):
                 raise
@@ -498,8 +494,7 @@ class ImportWatch:
             if "exec_module" not in vars(loader):
                 loader.exec_module = around
         except (AttributeError, TypeError):
-            text = f"{name} is loaded in a way that cannot be watched, so that its steps are not seen: tell them with "
-            marks.note("not-hooked", text + "`caulk.step()` and `caulk.epoch()`")
+            marks.note(marks.agent.note_not_watched, name)
 
     def _install(self, name, module):
         hook = self._wanted.pop(name, None)

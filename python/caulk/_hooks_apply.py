@@ -42,12 +42,12 @@ class Plan:
             # Accelerate makes a loader again from one that has what the plan says.
             return
         reason = self._hands_off(arguments, iterable)
-        if reason and not self._everywhere:
-            self._tell(f"{reason}: left as it is")
+        if reason is not None and not self._everywhere:
+            self._tell(self._marks.agent.note_loader_kept, reason)
             return
         changed = [change for name in self._wanted for change in self._set(name, arguments)]
         if changed:
-            self._tell(", ".join(changed))
+            self._tell(self._marks.agent.note_loader_changed, changed)
 
     def remember(self, loader):
         """A loader has been made."""
@@ -56,13 +56,14 @@ class Plan:
             self._batches[id(batches)] = batches
 
     def _hands_off(self, arguments, iterable):
+        reasons = self._marks.agent.LoaderKept
         if int(os.environ.get("WORLD_SIZE") or 1) > 1:
-            return "a rank of a distributed job"
+            return reasons.Rank
         if iterable:
-            return "an iterable data set"
+            return reasons.Iterable
         if self._has_own_sampler(arguments):
-            return "a sampler of its own"
-        return ""
+            return reasons.OwnSampler
+        return None
 
     def _has_own_sampler(self, arguments):
         usual = (type(None), self._random, self._in_order)
@@ -87,15 +88,15 @@ class Plan:
             # What only makes sense with workers is refused without them.
             for other in ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout"):
                 arguments.pop(other, None)
-        yield f"{name} {old} -> {arguments[name]}"
+        yield name, str(old), str(arguments[name])
 
-    def _tell(self, text):
+    def _tell(self, note, fact):
         place = self._marks.agent.user_frame()
-        where = f" at {os.path.basename(_bootstrap.plain(place[0]))}:{place[1]}" if place else ""
-        line = f"plan for the DataLoader{where}: {text}"
-        if line not in self._told and len(self._told) < _TOLD:
-            self._told.add(line)
-            self._marks.note("applied", line)
+        place = (os.path.basename(_bootstrap.plain(place[0])), place[1]) if place else ("", 0)
+        known = (*place, str(fact))
+        if known not in self._told and len(self._told) < _TOLD:
+            self._told.add(known)
+            self._marks.note(note, *place, fact)
 
 
 def install(module, marks):

@@ -9,10 +9,7 @@ def install(module, marks):
     """Listens to the callback hooks that `lightning.pytorch.trainer.call` sends out."""
     steps = getattr(marks, "torch_steps", None)
     if steps is None or not hasattr(module, "_call_callback_hooks"):
-        marks.note(
-            "not-hooked",
-            f"this {module.__name__} has no callback hooks: epochs are told from its loops instead, and may be missed",
-        )
+        marks.note(marks.agent.note_no_callbacks, module.__name__, "callback hooks")
         return
 
     def heard(trainer, hook):

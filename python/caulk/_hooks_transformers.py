@@ -8,10 +8,7 @@ def install(module, marks):
     steps = getattr(marks, "torch_steps", None)
     handler = getattr(module, "CallbackHandler", None)
     if steps is None or not hasattr(handler, "call_event"):
-        marks.note(
-            "not-hooked",
-            "this transformers has no CallbackHandler: epochs are told from its loops instead, and may be missed",
-        )
+        marks.note(marks.agent.note_no_callbacks, "transformers", "CallbackHandler")
         return
     guard = marks.guard
 

@@ -14,6 +14,7 @@ mod cut;
 mod end;
 mod entry;
 mod guard;
+mod hook_notes;
 mod last;
 mod left_out;
 mod looks;

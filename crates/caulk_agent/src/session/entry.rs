@@ -140,12 +140,6 @@ fn made_segment(py: Python<'_>, name: &str) {
     guarded(|session| session.segments.made(name, place.unwrap_or_default()));
 }
 
-/// One line for the report.
-#[pyfunction]
-fn note(code: &str, text: &str) {
-    guarded(|session| session.note(NoteCode::from_name(code), text));
-}
-
 /// The process ends in an orderly way.
 #[pyfunction]
 fn bye(py: Python<'_>, steps: u64, epochs: u64) -> PyResult<()> {
@@ -216,12 +210,12 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(loop_site, module)?,
         wrap_pyfunction!(backward_site, module)?,
         wrap_pyfunction!(made_segment, module)?,
-        wrap_pyfunction!(note, module)?,
         wrap_pyfunction!(bye, module)?,
         wrap_pyfunction!(stop, module)?,
         wrap_pyfunction!(after_fork, module)?,
     ] {
         module.add_function(function)?;
     }
+    super::hook_notes::register(module)?;
     super::asked::register(module)
 }
