@@ -184,15 +184,9 @@ impl<'a> Copies<'a> {
             }),
             process: self.reference(),
             growth: self.ended.is_none().then(|| Growth {
-                series: Series::Pss,
-                unit: self.scale.verdict_unit(),
-                bytes_per_epoch: self.scale.per_epoch(self.rate()),
-                bytes_per_unit: self.rate(),
-                in_use_per_unit: None,
-                elements_per_epoch: None,
-                elements_per_unit: 0.0,
                 interval: self.interval(),
                 elements: container.map_or(0, |(.., len)| len),
+                ..self.scale.growth(Series::Pss, self.rate())
             }),
             evidence: self.evidence(container),
             ..Observed::of(cause)

@@ -71,18 +71,9 @@ fn finding(
 ) -> Observed {
     let CodePlace { file, line: number, function } = &line.place;
     let site = native::site(files, file, *number, function);
-    let share = share(line, made);
-    let growth = Growth {
-        unit: verdict.unit,
-        series: Series::CudaAllocated,
-        bytes_per_epoch: verdict.bytes_per_epoch.map(|rate| rate * share),
-        bytes_per_unit: verdict.bytes_per_unit * share,
-        in_use_per_unit: None,
-        elements_per_epoch: None,
-        elements_per_unit: 0.0,
-        interval: verdict.interval.map(|bounds| bounds.map(|bound| bound * share)),
-        elements: 0,
-    };
+    let (unit, rate, per_epoch) = (verdict.unit, verdict.bytes_per_unit, verdict.bytes_per_epoch);
+    let whole = Growth::of_bytes(unit, Series::CudaAllocated, rate, per_epoch);
+    let growth = Growth { interval: verdict.interval, ..whole }.scaled(share(line, made));
     let cause = Cause::RetainedOnGpu(growth.rate());
     Observed {
         witness: Witness::HeapLine,

@@ -194,17 +194,7 @@ fn finding(files: &Files<'_>, process: &Process<'_>, scale: Scale, line: &Line<'
     let interval = line.growth.interval().map(|bound| bound.max(0.0));
     let HeapFrame { file, line: number, function } = line.frame;
     let site = site(files, file, *number, function);
-    let growth = Growth {
-        unit: scale.verdict_unit(),
-        series: Series::InUse,
-        bytes_per_epoch: scale.per_epoch(slope),
-        bytes_per_unit: slope,
-        in_use_per_unit: None,
-        elements_per_epoch: None,
-        elements_per_unit: 0.0,
-        interval: Some(interval),
-        elements: 0,
-    };
+    let growth = Growth { interval: Some(interval), ..scale.growth(Series::InUse, slope) };
     let cause = Cause::NeverFreed(growth.rate());
     Observed {
         witness: Witness::HeapLine,

@@ -1,7 +1,7 @@
 //! Memory that a profiler of torch's fills, because nobody stops it.
 
 use caulk_core::wire::{Note, NoteCode};
-use caulk_core::{Cause, Evidence, Growth, Rate, Series, Site, SiteRole};
+use caulk_core::{Cause, Evidence, Rate, Series, Site, SiteRole};
 
 use crate::claim::{Observed, Standing, Witness};
 use crate::files::Files;
@@ -39,7 +39,7 @@ pub(crate) fn finding(
         standing: Standing::Whole,
         sites: maker(files, process).into_iter().collect(),
         process: process.reference(),
-        growth: Some(Growth::of_bytes(unit, Series::InUse, open, scale.per_epoch(open))),
+        growth: Some(scale.growth(Series::InUse, open)),
         evidence: vec![Evidence::Profiler],
         ..Observed::of(Cause::Profiler(Rate::new(open, unit)))
     })

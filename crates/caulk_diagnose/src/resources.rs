@@ -138,15 +138,10 @@ fn finding(process: &Process<'_>, verdict: &Verdict, counted: Countable) -> Obse
         standing: Standing::Whole,
         process: process.reference(),
         growth: Some(Growth {
-            unit: verdict.unit,
-            series: verdict.series,
-            bytes_per_epoch: None,
-            bytes_per_unit: 0.0,
-            in_use_per_unit: None,
             elements_per_epoch: verdict.bytes_per_epoch,
             elements_per_unit: rate,
-            interval: None,
             elements: verdict.last.max(0.0) as u64,
+            ..Growth::of_bytes(verdict.unit, verdict.series, 0.0, None)
         }),
         evidence: vec![Evidence::Count { judgement: verdict.text.clone() }],
         ..Observed::of(cause)

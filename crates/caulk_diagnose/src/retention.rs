@@ -2,7 +2,7 @@
 //! Where a little stays for certain and it is open whether it goes on, that is what keeps far more: the heap is in pieces.
 
 use caulk_core::wire::{Boundary, Trim};
-use caulk_core::{Advice, Between, Cause, Evidence, Growth, LeakClass, Rate, Remark, Remedy, Series, State};
+use caulk_core::{Advice, Between, Cause, Evidence, LeakClass, Rate, Remark, Remedy, Series, State};
 
 use crate::baselines::Baselines;
 use crate::claim::{Claim, Observed, Standing, Witness};
@@ -70,7 +70,7 @@ pub(crate) fn finding(process: &Process<'_>, judged: &Judged, found: &[Claim]) -
         standing: if stays && !is_told { Standing::Whole } else { Standing::Light },
         sites: among.map_or_else(Vec::new, |among| among.sites.clone()),
         process: process.reference(),
-        growth: Some(Growth::of_bytes(scale.verdict_unit(), Series::Rss, rate, scale.per_epoch(rate))),
+        growth: Some(scale.growth(Series::Rss, rate)),
         evidence: evidence(process),
         remedy: keeper.remedy.map(Remedy::from).or_else(|| observed.remedy.clone()),
         ..observed

@@ -1,7 +1,7 @@
 //! Which boundaries a process is judged at, and how long one unit lasts.
 
-use caulk_core::VerdictUnit;
 use caulk_core::wire::{Boundary, Unit};
+use caulk_core::{Growth, Series, VerdictUnit};
 use caulk_growth::Point;
 
 use crate::process::Process;
@@ -54,6 +54,12 @@ impl Scale {
         })
     }
 
+    /// Growth of so many bytes per unit.
+    pub(crate) fn growth(self, series: Series, per_unit: f64) -> Growth {
+        Growth::of_bytes(self.verdict_unit(), series, per_unit, self.per_epoch(per_unit))
+    }
+
+    /// The unit of its verdicts.
     pub(crate) fn verdict_unit(self) -> VerdictUnit {
         match self.unit {
             Unit::Epoch => VerdictUnit::Epoch,

@@ -50,15 +50,10 @@ pub(super) fn finding(
     let bytes = slope.min(open);
     let elements = growth_of(process, scale, |garbage| garbage.objects).map_or(0.0, |(_, slope)| slope);
     let growth = Growth {
-        unit: scale.verdict_unit(),
-        series: Series::InUse,
-        bytes_per_epoch: scale.per_epoch(bytes),
-        bytes_per_unit: bytes,
-        in_use_per_unit: None,
         elements_per_epoch: scale.per_epoch(elements),
         elements_per_unit: elements,
-        interval: None,
         elements: last.objects,
+        ..scale.growth(Series::InUse, bytes)
     };
     let standing = if last.tensor_bytes > 0 { Standing::Whole } else { Standing::Partial };
     let cause = Cause::Cycles { through: through(last), rate: growth.rate(), collector: collector(last) };

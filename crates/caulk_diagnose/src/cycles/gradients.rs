@@ -4,7 +4,7 @@
 //! the gradient: a cycle in C++, where neither a census nor the garbage collector sees it (torch's documentation of
 //! `torch.Tensor.backward`, `create_graph`).
 
-use caulk_core::{Cause, Evidence, Growth, Series, SiteRole};
+use caulk_core::{Cause, Evidence, Series, SiteRole};
 
 use crate::claim::{Observed, Standing};
 use crate::files::Files;
@@ -27,7 +27,7 @@ pub(super) fn finding(
     if calls("grad") && !calls("backward") {
         return None;
     }
-    let growth = Growth::of_bytes(scale.verdict_unit(), Series::InUse, open, scale.per_epoch(open));
+    let growth = scale.growth(Series::InUse, open);
     let cause = Cause::RecordedBackward { rate: growth.rate(), call: located.container.clone() };
     Some(Observed {
         standing: Standing::Whole,

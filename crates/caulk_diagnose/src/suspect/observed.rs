@@ -40,15 +40,12 @@ pub(super) fn finding(
     let added = |sum: [f64; 2], one: &[f64; 2]| [sum[0] + cost * one[0], sum[1] + cost * one[1]];
     let interval = intervals.map(|intervals| intervals.iter().fold([0.0, 0.0], added));
     let growth = Growth {
-        unit: scale.verdict_unit(),
-        series: first.series,
-        bytes_per_epoch: scale.per_epoch(bytes),
-        bytes_per_unit: bytes,
         in_use_per_unit: (bytes > PAGES_TOLD * own).then_some(own),
         elements_per_epoch: scale.per_epoch(elements),
         elements_per_unit: elements,
         interval,
         elements: counted.iter().map(|suspect| suspect.rate.elements).sum(),
+        ..scale.growth(first.series, bytes)
     };
     let sites: Vec<Site> = first.located.as_ref().map_or_else(Vec::new, |located| located.sites(files));
     let container = first.container();
