@@ -4,7 +4,7 @@
 //! Source: the reference of Python, "weakref", "Finalizer Objects": the callback and its arguments must not refer to the
 //! object, else it is never collected.
 
-use caulk_core::{Certainty, Proof};
+use caulk_core::Proof;
 use caulk_python::program::{CallFact, Guards, Kinds, ObjectId, Root, Shape, Value};
 
 use crate::advice::advice;
@@ -82,7 +82,7 @@ fn report_arguments(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
     let chain: Vec<_> = cx.through(exposure).into_iter().collect();
     let repeats = repeats_through(cx.analysis, &[exposure.through, exposure.inner]);
     let diagnostic = cx.report(call.at, &function, message);
-    diagnostic.proof = Proof { repeats, outlives: Certainty::Likely, ..Proof::FULL };
+    diagnostic.proof = Proof { repeats, ..Proof::FULL };
     diagnostic.chain = chain;
     diagnostic.fix = advice(
         "Register it on the object whose end is meant, with arguments that are small, or call `detach()` on it.",
