@@ -23,11 +23,10 @@ pub(crate) fn repeats(analysis: &Analysis, duration: &Duration, function: Functi
     if applied {
         return certain.min(Certainty::Likely);
     }
-    // Under a condition that does not change with the turns of the loop, as far as anybody knows.
-    let inner = duration.growing.iter().rfind(|id| analysis.repeats(**id));
-    let of_loop = inner.is_some_and(|id| analysis.a_loop(*id).function == Some(function));
+    // A constructor's condition asks for settings, which do not change with the turns of a loop around it.
+    let made = analysis.function(function).name.ends_with("__init__");
     let asked = duration.guards.has(Guards::CONDITION.with(Guards::SWITCH));
-    if asked && !of_loop && certain == Certainty::Likely {
+    if asked && made && certain == Certainty::Likely {
         return Certainty::Assumed;
     }
     certain
