@@ -239,9 +239,9 @@ fn without_fixes_nothing_is_written() {
     let place = project(&[]);
     let advice = "for batch in loader:\n    handle = model.register_forward_hook(print)\n";
     place.write("a.py", advice);
-    place.caulk(&["check", "--unsafe-fixes"]).code(1).prints("Left 1 error");
+    place.caulk(&["check", "--unsafe-fixes"]).code(1).prints("Left 1 warning");
     assert_eq!(place.read("a.py"), advice);
-    let ended = place.caulk(&["check", "--diff"]).code(0).says("Left 1 error");
+    let ended = place.caulk(&["check", "--diff"]).code(0).says("Left 1 warning");
     assert_eq!(ended.out, "");
 }
 

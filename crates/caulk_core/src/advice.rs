@@ -6,14 +6,14 @@ use crate::{Edit, Fix, LeakClass, LibraryHolder, Rate};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remedy {
     /// The change.
-    pub change: Change,
+    pub change: SuggestedChange,
     /// The values themselves stay and grow so fast once their graphs are gone.
     pub values: Option<Rate>,
 }
 
 /// A change.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum SuggestedChange {
     /// Advice: no edit of the source can be certain.
     Advice(Advice),
     /// As the source or a rule has it.
@@ -77,8 +77,8 @@ impl Remedy {
     /// The change of the source, if it can be written down.
     pub fn edit(&self) -> Option<&Fix> {
         match &self.change {
-            Change::Fix(fix) => Some(fix).filter(|fix| !fix.edits.is_empty()),
-            Change::Advice(_) => None,
+            SuggestedChange::Fix(fix) => Some(fix).filter(|fix| !fix.edits.is_empty()),
+            SuggestedChange::Advice(_) => None,
         }
     }
 
@@ -90,12 +90,12 @@ impl Remedy {
 
 impl From<Advice> for Remedy {
     fn from(advice: Advice) -> Self {
-        Self { change: Change::Advice(advice), values: None }
+        Self { change: SuggestedChange::Advice(advice), values: None }
     }
 }
 
 impl From<Fix> for Remedy {
     fn from(fix: Fix) -> Self {
-        Self { change: Change::Fix(fix), values: None }
+        Self { change: SuggestedChange::Fix(fix), values: None }
     }
 }

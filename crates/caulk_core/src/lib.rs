@@ -29,7 +29,7 @@ mod remedy;
 mod sampled;
 mod verdict;
 
-pub use advice::{Advice, Change, Remedy};
+pub use advice::{Advice, Remedy, SuggestedChange};
 pub use beside::{Beside, private_bytes};
 pub use bytes::{Bytes, NotASize};
 pub use caulk_wire as wire;

@@ -181,7 +181,7 @@ fn last_name(expression: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::{Confidence, Proof, LinkEvent, Rate, VerdictUnit};
+    use caulk_core::{Confidence, LinkEvent, Proof, Rate, VerdictUnit};
 
     use crate::claim::settle;
 

@@ -403,7 +403,7 @@ impl Analysis {
         }
     }
 
-    /// Whether the project empties a container, or binds its attribute anew, at a time that cannot be compared with that
+    /// Whether the project empties a container, or rebinds its attribute, at a time that cannot be compared with that
     /// of its growth.
     pub fn is_emptied_beside(&self, object: ObjectId, duration: &Duration) -> bool {
         let beside = |root| root != Root::Test && !are_comparable(root, duration.root);

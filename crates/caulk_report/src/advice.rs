@@ -1,6 +1,6 @@
 //! The change that a finding asks for, in words.
 
-use caulk_core::{Advice, Applicability, Change, Finding, Fix, LibraryHolder, Remedy};
+use caulk_core::{Advice, Applicability, Finding, Fix, LibraryHolder, Remedy, SuggestedChange};
 
 use crate::message::per_unit;
 
@@ -12,9 +12,9 @@ pub fn fix(finding: &Finding) -> Option<Fix> {
 /// A change, with its words.
 pub fn fix_of(remedy: &Remedy) -> Fix {
     let fix = match &remedy.change {
-        Change::Fix(fix) => fix.clone(),
-        Change::Advice(Advice::Class(class)) => class.advice(),
-        Change::Advice(advice) => {
+        SuggestedChange::Fix(fix) => fix.clone(),
+        SuggestedChange::Advice(Advice::Class(class)) => class.advice(),
+        SuggestedChange::Advice(advice) => {
             Fix { applicability: Applicability::DisplayOnly, description: words(advice), edits: Vec::new() }
         }
     };

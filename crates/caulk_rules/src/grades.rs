@@ -8,7 +8,7 @@ use Severity::{Error, Info, Warning};
 
 /// A class's row.
 #[derive(Debug, Clone, Copy)]
-pub struct Grade {
+pub struct ClassGrade {
     /// The class.
     pub class: LeakClass,
     /// No finding of it is more.
@@ -25,7 +25,7 @@ pub struct Grade {
     pub unreleased: &'static str,
 }
 
-impl Grade {
+impl ClassGrade {
     /// The row of a class.
     pub fn of(class: LeakClass) -> Option<&'static Self> {
         GRADES.iter().find(|grade| grade.class == class)
@@ -58,14 +58,14 @@ impl Grade {
 }
 
 /// A growth: a row whose severity follows from the proof.
-const fn grows(class: LeakClass, highest: Severity, parts: [&'static str; 4]) -> Grade {
+const fn grows(class: LeakClass, highest: Severity, parts: [&'static str; 4]) -> ClassGrade {
     let [repeats, kind, outlives, unreleased] = parts;
-    Grade { class, highest, by_proof: true, repeats, kind, outlives, unreleased }
+    ClassGrade { class, highest, by_proof: true, repeats, kind, outlives, unreleased }
 }
 
 /// A setting, a peak or an error of training.
-const fn fixed(class: LeakClass, highest: Severity, parts: [&'static str; 4]) -> Grade {
-    Grade { by_proof: false, ..grows(class, highest, parts) }
+const fn fixed(class: LeakClass, highest: Severity, parts: [&'static str; 4]) -> ClassGrade {
+    ClassGrade { by_proof: false, ..grows(class, highest, parts) }
 }
 
 const LOOP: &str = "the loop around the line runs many times: a training, a loader, a framework's calls";
@@ -78,7 +78,7 @@ const RESETS: &str = "no reachable line detaches or resets the state in that loo
 const PLACE: &str = "the variable or attribute is carried from turn to turn";
 
 /// Every class that source can show, in the order of their rules.
-pub static GRADES: &[Grade] = &[
+pub static GRADES: &[ClassGrade] = &[
     grows(
         Class::AugmentationPerFold,
         Warning,
@@ -311,7 +311,8 @@ mod tests {
 
     #[test]
     fn what_is_gone_with_its_function_is_no_warning_unless_it_is_a_graph() {
-        let of = |scope, weight| Grade::of(Class::UnboundedHistory).map(|grade| grade.ceiling(scope, weight));
+        let of =
+            |scope, weight| ClassGrade::of(Class::UnboundedHistory).map(|grade| grade.ceiling(scope, weight));
         assert_eq!(of(Scope::Run, Weight::Tensors), Some(Error));
         assert_eq!(of(Scope::Run, Weight::Host), Some(Warning));
         assert_eq!(of(Scope::Epoch, Weight::Tensors), Some(Warning));

@@ -29,7 +29,7 @@ use caulk_python::{Analysis, with_room};
 
 use crate::claims::Claims;
 use crate::context::Context;
-pub use crate::grades::{GRADES, Grade};
+pub use crate::grades::{ClassGrade, GRADES};
 pub use crate::rule::Rule;
 pub use crate::rules::RULES;
 pub use crate::silence::silence;

@@ -60,7 +60,7 @@ fn is_plain_module(analysis: &Analysis, function: FunctionId) -> bool {
         && !bases.iter().any(|base| base.ends_with(".LightningModule"))
 }
 
-/// Whether nothing in the project empties a container or binds its place anew, beside what the loops show.
+/// Whether nothing in the project empties a container or rebinds its place, beside what the loops show.
 fn unreleased(analysis: &Analysis, object: ObjectId, duration: &Duration, scope: Scope) -> Certainty {
     if scope != Scope::Run {
         // Within the epoch, which the loops show.

@@ -3,7 +3,7 @@
 use caulk_core::{LeakClass, Severity};
 
 use crate::context::Context;
-use crate::grades::Grade;
+use crate::grades::ClassGrade;
 
 /// One leak pattern that source can show.
 #[derive(Debug)]
@@ -20,6 +20,6 @@ pub struct Rule {
 impl Rule {
     /// The highest severity of its findings.
     pub fn severity(&self) -> Severity {
-        Grade::of(self.class).map_or(Severity::Info, |grade| grade.highest)
+        ClassGrade::of(self.class).map_or(Severity::Info, |grade| grade.highest)
     }
 }

@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use caulk_core::{Diagnostic, MOST_TWINS, Place, Site};
 use caulk_python::program::{Holder, Symbol};
 
-use crate::grades::Grade;
+use crate::grades::ClassGrade;
 use crate::weight::Weight;
 
 /// What a finding is due to.
@@ -53,7 +53,7 @@ impl DerefMut for Found {
 impl Found {
     /// Derives its severity from its proof and the row of its class. Nothing else decides it.
     pub(crate) fn settle(&mut self) {
-        let Some(grade) = Grade::of(self.class) else { return };
+        let Some(grade) = ClassGrade::of(self.class) else { return };
         self.severity = if grade.by_proof {
             self.proof.severity().min(grade.ceiling(self.scope, self.weight))
         } else {

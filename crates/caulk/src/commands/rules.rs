@@ -6,7 +6,7 @@ use anyhow::Context;
 use caulk_check::Selection;
 use caulk_core::{LeakClass, Severity};
 use caulk_report::{markdown, sentence_case};
-use caulk_rules::{Grade, RULES, Rule, rule};
+use caulk_rules::{ClassGrade, RULES, Rule, rule};
 use serde_json::{Value, json};
 
 use crate::cli::{Format, RulePageArgs, RulesArgs};
@@ -80,7 +80,7 @@ fn described_by_runs(class: LeakClass) -> Value {
 }
 
 fn described(rule: &Rule) -> Value {
-    let grade = Grade::of(rule.class);
+    let grade = ClassGrade::of(rule.class);
     json!({
         "name": rule.class,
         "group": rule.class.group(),
@@ -94,7 +94,7 @@ fn described(rule: &Rule) -> Value {
 
 /// What the four parts of a proof mean for a class, as a section of its page.
 fn rests_on(class: LeakClass) -> String {
-    let Some(grade) = Grade::of(class) else { return String::new() };
+    let Some(grade) = ClassGrade::of(class) else { return String::new() };
     let parts: Vec<String> =
         grade.parts().iter().map(|(name, meaning)| format!("- `{name}`: {meaning}\n")).collect();
     let why = if grade.by_proof {
