@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use caulk_core::{Group, LeakClass, Scope};
 use caulk_python::program::{
     CallFact, CarryCase, CarryFact, Contents, Duration, FunctionId, Growth, GrowthCase, GrowthFact, Holder,
-    Kinds, Literal, LoopId, LoopKind, ObjectId, OriginId, Place, Root, Shape, Value,
+    Literal, LoopId, LoopKind, ObjectId, OriginId, Place, Root, Shape, Value,
 };
 use caulk_python::{Analysis, FileId};
 
@@ -170,15 +170,8 @@ impl Judge<'_> {
         duration.of_call &= !pins;
         // Whoever reads a queue reads it meanwhile.
         duration.of_call &= analysis.object(case.object).shape != Shape::Queue;
-        // Callbacks run while whatever they fill is in use, though a variable of a function holds it.
-        let called_back = matches!(duration.root, Root::Framework([LoopId::CALLBACKS]));
-        let in_use = called_back && analysis.gives_back(case.object).is_some();
-        let mut exposure = if in_use {
-            Exposure::kept(analysis, &duration)?
-        } else {
-            Exposure::of(analysis, &duration, holder)?
-        };
-        if !in_use && is_short_lived(analysis, case) {
+        let mut exposure = Exposure::of(analysis, &duration, holder)?;
+        if is_short_lived(analysis, case) {
             exposure.scope = exposure.scope.max(Scope::Epoch);
         }
         let contents = analysis.contents_made_in(&case.value, exposure.inner);
@@ -236,10 +229,7 @@ impl Judge<'_> {
         let often = exposure.scope == Scope::Run && exposure.pace != Pace::Epoch;
         // What is stored under keys is a cache, with as many entries as keys.
         let gathered = often && growth.how != Growth::Store;
-        // What may be a view is no closer reason than what certainly is large.
-        let is_large = |value: Value| value.only(Kinds::TENSOR.with(Kinds::ARRAY));
-        let view = contents.view.filter(|view| is_large(*view) || !contents.heavy.is_some_and(is_large));
-        Some(match (contents.on_device, view) {
+        Some(match (contents.on_device, contents.view) {
             (Some(_), _) if gathered => LeakClass::DeviceTensorKept,
             (_, Some(_)) if gathered => LeakClass::ViewPinsStorage,
             _ => growing.place(),

@@ -45,16 +45,11 @@ impl Exposure {
         Self::judged(analysis, duration, holder == Holder::Local)
     }
 
-    /// The same for what an object of a library keeps, whoever has that object.
-    pub(crate) fn kept(analysis: &Analysis, duration: &Duration) -> Option<Self> {
-        Self::judged(analysis, duration, false)
-    }
-
     /// The same for what is kept outside of the program's own variables: by a library, by the system.
     ///
     /// What somebody may call back, is not known to be called again and again.
     pub(crate) fn outside(analysis: &Analysis, duration: &Duration) -> Option<Self> {
-        Self::kept(analysis, duration).filter(|exposure| exposure.through != LoopId::CALLBACKS)
+        Self::judged(analysis, duration, false).filter(|exposure| exposure.through != LoopId::CALLBACKS)
     }
 
     /// Of what happens in loops and is never undone.

@@ -74,9 +74,7 @@ fn outlives(analysis: &Analysis, claim: &Claim) -> Certainty {
     let Claim { case, holder, exposure, .. } = claim;
     match holder {
         // Nobody uses or returns the list that an object of a library keeps.
-        Holder::Local | Holder::Closure(..) if analysis.gives_back(case.object).is_some() => {
-            Certainty::Proven
-        }
+        Holder::Local if analysis.gives_back(case.object).is_some() => Certainty::Proven,
         // A function is about to use, or to give back, what it gathers.
         Holder::Local | Holder::Closure(..) => Certainty::Likely,
         Holder::Attribute(..) => {

@@ -40,15 +40,6 @@ pub(crate) const KEEPERS: &[Keeper] = &[
     },
     Keeper {
         made_by: &[
-            "ignite.engine.Engine",
-            "ignite.engine.create_supervised_trainer",
-            "ignite.engine.create_supervised_evaluator",
-        ],
-        keeps: &["add_event_handler"],
-        gives_back: &["remove_event_handler"],
-    },
-    Keeper {
-        made_by: &[
             "sortedcontainers.SortedList",
             "sortedcontainers.SortedKeyList",
             "sortedcontainers.SortedSet",
