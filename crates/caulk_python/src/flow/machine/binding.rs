@@ -30,7 +30,8 @@ impl<'p> Machine<'p> {
         };
         let Some(symbol) = self.symbols.find(name) else { return value };
         let differentiated = self.scopes.function(f.function).differentiated.contains(&symbol);
-        if differentiated && f.recording && value.carries_graph() {
+        let proves = f.recording && value.carries_graph();
+        if proves && (differentiated || self.is_made_into_a_loss(f, symbol)) {
             return value.with(Traits::PROVED);
         }
         let unknown = value.kinds.has(Kinds::UNKNOWN);
