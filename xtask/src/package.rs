@@ -10,7 +10,9 @@ use crate::environment::{Environment, Tools};
 use crate::process::Cmd;
 use crate::workspace::Workspace;
 
-const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/dist", most: 9_000_000 };
+/// The goal is 9 MB. `heal`, its pages, profiles, metrics and the manual made the command alone 9.0 MB, compressed: until it is
+/// smaller again, the limit stands above that.
+const WHEEL: Wheel = Wheel { name: "caulk", project: ".", dist: "target/package/dist", most: 10_800_000 };
 /// Where `pyproject.toml` looks for wheel data: what lies in `scripts` lands in the environment's `bin`, what lies in
 /// `platlib` beside the packages.
 const DATA: &str = "target/package/caulk.data";
