@@ -1,4 +1,4 @@
-//! What the rules on containers share: which growths are one story, how it is told.
+//! Parts of the rules on containers: which growths belong to one finding, and its report.
 
 use caulk_core::{Certainty, Confidence, Fix, Proof, Scope, SiteRole};
 use caulk_python::program::{Growth, Guards, Holder, LoopKind, Traits};
