@@ -3,7 +3,7 @@
 //! Roots in order: the user's modules, the locals of every running function, all other modules, one large package after the
 //! other. Module namespaces are closed: a path never passes through one on its way to somewhere else, so that it starts
 //! where a person would look. So are the classes of libraries, until their modules are searched: from a base class, all of
-//! a package is within reach. The search is breadth-first, hence paths from a kind of root are shortest, but for what is
+//! a package is within reach. What modules of libraries keep directly comes before the rest of their packages. The search is breadth-first, hence paths from a kind of root are shortest, but for what is
 //! behind an object that refers to thousands (a table of data in memory): its elements are compared with what is searched
 //! for at once, and gone into after all else. It is bounded in nodes and in time. Roots are read before it
 //! begins; while it lasts nothing is called, and what it found is kept alive.
@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 mod again;
+mod registries;
 
 pub(crate) use again::Roots;
 
@@ -224,6 +225,10 @@ fn search(heap: &mut Heap<'_>, quest: &Quest<'_>) -> (AddressMap<Path>, bool) {
         .map(|module| (turn(&module.name), module))
         .collect();
     libraries.sort_by_key(|(turn, _)| *turn);
+    let mut seen = AddressSet::default();
+    for (_, module) in &libraries {
+        search.look_at_registries(&module.name, module.namespace(), &mut seen);
+    }
     for package in libraries.chunk_by(|(one, _), (next, _)| one == next) {
         for (_, module) in package {
             search.start(module.namespace(), Root::Module(module.name.clone()));

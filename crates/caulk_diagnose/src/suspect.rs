@@ -245,8 +245,11 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
     // Most tensors of arrays show all of them: they come after what is surely open.
     let with_borrowed = !suspects.iter().any(|suspect| is_open(suspect, false));
     let shares = |suspect: &Suspect<'_>| is_open(suspect, with_borrowed);
-    // Figures that no line is known to make may be all that is left.
-    if suspects.iter().any(|suspect| suspect.located.is_none() && is_figure_registry(suspect.holder)) {
+    // Figures, or tensors in a web of references, that no line is known to store may be all that is left.
+    let elsewhere = |suspect: &Suspect<'_>| {
+        is_figure_registry(suspect.holder) || suspect.is_heavy() && suspect.holds(&Trait::Shared)
+    };
+    if suspects.iter().any(|suspect| suspect.located.is_none() && elsewhere(suspect)) {
         return;
     }
     let here = suspects.iter().filter(|suspect| suspect.series == Series::InUse);
