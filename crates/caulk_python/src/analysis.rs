@@ -457,7 +457,10 @@ impl Analysis {
     /// Whether models are made in a loop.
     pub fn makes_models(&self, id: LoopId) -> bool {
         self.ran().run.modules.iter().any(|object| self.made_in(*object, id))
-            || self.calls_giving(Kinds::MODULE).iter().any(|call| call.around.contains(&id))
+            || self.calls_giving(Kinds::MODULE).iter().any(|call| {
+                // `net.eval()` gives a model that is there.
+                call.around.contains(&id) && !self.name(call.name).starts_with("torch.nn.Module.")
+            })
     }
 
     /// Whether what a place means goes with a function: a variable, or an entry of what variables and arguments alone hold.

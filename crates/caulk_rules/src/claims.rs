@@ -13,7 +13,8 @@ use caulk_python::program::{
 };
 use caulk_python::{Analysis, FileId};
 
-use crate::classify::{Growing, Purpose, is_limited, is_short_lived};
+use crate::carried::{self, CarryClaim};
+use crate::classify::{Growing, Purpose, is_limited, is_made_for_it, is_short_lived};
 use crate::exposure::{Exposure, Pace};
 use crate::source::{is_of_another_framework, is_unpacked};
 use crate::tables::TABLES;
@@ -37,16 +38,6 @@ pub(crate) struct Claim {
     pub(crate) holder: Holder,
 }
 
-/// A variable, attribute or entry whose graph gets longer.
-#[derive(Debug)]
-pub(crate) struct CarryClaim {
-    pub(crate) class: LeakClass,
-    pub(crate) carry: CarryFact,
-    /// The worst of its cases.
-    pub(crate) case: CarryCase,
-    pub(crate) exposure: Exposure,
-}
-
 /// Everything that outlives its step.
 #[derive(Debug)]
 pub(crate) struct Claims {
@@ -67,8 +58,9 @@ impl Claims {
         };
         let mut growths: Vec<Claim> =
             analysis.growths().iter().filter_map(|growth| judge.growth(growth)).collect();
-        let mut carries: Vec<CarryClaim> =
-            analysis.carries().into_iter().filter_map(|carry| judge.carry(carry)).collect();
+        let carried = analysis.carries();
+        let claimed = carried.iter().filter_map(|carry| judge.carry(carry.clone())).collect();
+        let mut carries = carried::settled(analysis, &carried, claimed);
         // Tensors of another framework carry no graph of torch's.
         let foreign: BTreeSet<FileId> = analysis
             .project()
@@ -174,7 +166,10 @@ impl Judge<'_> {
         if is_short_lived(analysis, case) {
             exposure.scope = exposure.scope.max(Scope::Epoch);
         }
-        let contents = analysis.contents_made_in(&case.value, exposure.inner);
+        // A key that nobody else has is kept like a value.
+        let keys = growth.how == Growth::Store && is_made_for_it(analysis, &case.key, &duration.growing);
+        let kept = if keys { case.value.join(&case.key) } else { case.value };
+        let contents = analysis.contents_made_in(&kept, exposure.inner);
         let growing =
             Growing { analysis, growth, case, holder, exposure, contents: &contents, tables: &self.tables };
         let class = match growing.purpose() {

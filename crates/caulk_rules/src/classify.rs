@@ -4,8 +4,8 @@
 use caulk_core::{LeakClass, Scope};
 use caulk_python::Analysis;
 use caulk_python::program::{
-    CallFact, Contents, Growth, GrowthCase, GrowthFact, Guards, Holder, Kinds, Literal, LoopId, LoopKind,
-    Root, Shape, Traits, Value,
+    CallFact, ClassId, Contents, Growth, GrowthCase, GrowthFact, Guards, Holder, Kinds, Literal, LoopId,
+    LoopKind, Root, Shape, Traits, Value,
 };
 
 use crate::exposure::Exposure;
@@ -158,6 +158,18 @@ pub(crate) fn keyed(analysis: &Analysis, growth: &GrowthFact, case: &GrowthCase)
     }
 }
 
+/// Objects of the project that are made in the loops, each equal to nothing but itself.
+pub(crate) fn is_made_for_it(analysis: &Analysis, key: &Value, growing: &[LoopId]) -> bool {
+    let own = |class: ClassId| {
+        let compared = ["__eq__", "__hash__"].iter().filter_map(|name| analysis.symbol(name));
+        let fact = analysis.class(class);
+        fact.bases.is_empty() && !compared.into_iter().any(|name| fact.methods.contains_key(&name))
+    };
+    let made = |id| growing.iter().any(|inner| analysis.repeats(*inner) && analysis.made_in(id, *inner));
+    let fresh = |id| matches!(analysis.object(id).shape, Shape::Instance(class) if own(class)) && made(id);
+    key.only(Kinds::OBJECT) && !key.objects.is_empty() && key.objects.iter().all(fresh)
+}
+
 /// A tensor that was computed just now, and is equal to nothing but itself. Parameters come back.
 fn is_computed(key: &Value) -> bool {
     key.only(Kinds::TENSOR) && key.carries_graph() && !key.traits.has(Traits::LEAF)
@@ -172,6 +184,7 @@ pub(crate) fn is_fresh(analysis: &Analysis, key: &Value, growing: &[LoopId]) -> 
         return false;
     }
     if is_computed(key)
+        || is_made_for_it(analysis, key, growing)
         || !key.kinds.has(Kinds::UNKNOWN) && key.traits.has(Traits::UNIQUE.with(Traits::MEASURED))
     {
         return true;

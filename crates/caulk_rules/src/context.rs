@@ -6,7 +6,8 @@ use caulk_core::{
 use caulk_python::program::{FunctionId, Holder, LoopKind, ObjectId, Value};
 use caulk_python::{Analysis, Location, Project};
 
-use crate::claims::{CarryClaim, Claim, Claims};
+use crate::carried::CarryClaim;
+use crate::claims::{Claim, Claims};
 use crate::exposure::Exposure;
 use crate::twins::{Cause, Found};
 use crate::weight::Weight;

@@ -4,7 +4,8 @@ use caulk_core::Fix;
 use caulk_python::program::Kinds;
 use caulk_python::{Lines, Location};
 
-use crate::claims::{CarryClaim, Claim};
+use crate::carried::CarryClaim;
+use crate::claims::Claim;
 use crate::context::{Context, shortened};
 use crate::fixes;
 use crate::proven::{of_carry, of_growth};

@@ -4,6 +4,7 @@
 //! memory; what is a fact (what grows, what goes in, how often, what releases it) is `caulk_python`'s business.
 
 mod advice;
+mod carried;
 mod claims;
 mod classify;
 mod container;

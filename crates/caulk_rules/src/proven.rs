@@ -7,7 +7,8 @@ use caulk_python::program::{
     Value,
 };
 
-use crate::claims::{CarryClaim, Claim};
+use crate::carried::CarryClaim;
+use crate::claims::Claim;
 use crate::context::Context;
 use crate::exposure::{Exposure, Pace};
 use crate::source::{never_left, statement_at};
@@ -30,6 +31,15 @@ pub(crate) fn repeats(analysis: &Analysis, duration: &Duration, function: Functi
         return Certainty::Assumed;
     }
     certain
+}
+
+/// What is proven but for a condition in the loop: nobody knows whether it ever holds.
+///
+/// Counts of steps, missing keys and successful reads hold in time.
+fn on_condition(proof: Proof, guards: Guards) -> Proof {
+    const IN_TIME: Guards = Guards::MODULO.with(Guards::CHOSEN).with(Guards::MISSING).with(Guards::SUCCESS);
+    let unresolved = guards.has(Guards::CONDITION.with(Guards::SWITCH)) && !guards.has(IN_TIME);
+    if unresolved && proof == Proof::FULL { Proof { repeats: Certainty::Likely, ..proof } } else { proof }
 }
 
 /// The same where only the loops are known.
@@ -132,13 +142,14 @@ pub(crate) fn of_growth(cx: &Context<'_>, claim: &Claim) -> Proof {
         LeakClass::GraphKeptInContainer | LeakClass::GraphRetained | LeakClass::StateNotDetached
     );
     let local = matches!(claim.holder, Holder::Local | Holder::Closure(..));
-    Proof {
+    let proof = Proof {
         repeats: repeats(analysis, &case.duration, growth.function),
         kind,
         // A list of graphs grows in the loop around it, whatever is done with it later.
         outlives: if graph && local { Certainty::Proven } else { outlives(analysis, claim) },
         unreleased: unreleased(analysis, case.object, &case.duration, exposure.scope),
-    }
+    };
+    on_condition(proof, case.duration.guards)
 }
 
 /// Of a container that grows, where its class is the kind of what goes in.
@@ -149,16 +160,21 @@ pub(crate) fn of_case(analysis: &Analysis, case: &GrowthCase, function: Function
 /// Of a place whose graph gets longer.
 pub(crate) fn of_carry(cx: &Context<'_>, claim: &CarryClaim) -> Proof {
     let CarryClaim { carry, case, .. } = claim;
-    Proof {
+    let proof = Proof {
         repeats: repeats(cx.analysis, &case.duration, carry.function),
         kind: graphness(&case.value, &cx.claims.differentiated),
         ..Proof::FULL
-    }
+    };
+    on_condition(proof, case.duration.guards)
 }
 
 /// Of what a call makes, which nothing gives back: what it is, and that it lasts, is known of the library.
 pub(crate) fn of_call(analysis: &Analysis, call: &CallFact, exposure: Exposure) -> Proof {
-    Proof { repeats: repeats(analysis, &loops_of(call, exposure), call.function), ..Proof::FULL }
+    // Every so many steps of one epoch may be once or twice.
+    let few = exposure.scope == Scope::Epoch && call.guards.has(Guards::MODULO);
+    let repeats = repeats(analysis, &loops_of(call, exposure), call.function);
+    let proof = Proof { repeats: if few { Certainty::Assumed } else { repeats }, ..Proof::FULL };
+    on_condition(proof, call.guards)
 }
 
 /// The loops of an exposure around a call.

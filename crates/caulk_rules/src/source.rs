@@ -148,24 +148,6 @@ pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Whether a method is called on something of a name anywhere: `trainer.stop.set()`.
-pub(crate) fn calls_method(project: &Project, name: &str, method: &str) -> bool {
-    struct Calls<'a>(&'a str, &'a str, bool);
-    impl<'a> Visitor<'a> for Calls<'_> {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if let Expr::Attribute(attribute) = expr {
-                self.2 |= attribute.attr.as_str() == self.1 && last_name(&attribute.value) == Some(self.0);
-            }
-            visitor::walk_expr(self, expr);
-        }
-    }
-    project.ids().any(|file| {
-        let mut search = Calls(name, method, false);
-        search.visit_body(&project.file(file).tree().body);
-        search.2
-    })
-}
-
 /// Whether `None` is put into a queue or list anywhere, or into what may be one: `jobs.put(None)`.
 pub(crate) fn puts_none(project: &Project) -> bool {
     struct Puts(bool);
@@ -187,25 +169,36 @@ pub(crate) fn puts_none(project: &Project) -> bool {
 
 /// Whether a loop's body has a way out of it.
 pub(crate) fn leaves(body: &[Stmt]) -> bool {
-    struct Exits(bool);
+    #[derive(Default)]
+    struct Exits {
+        found: bool,
+        /// Loops inside of the body, which a `break` leaves.
+        inner: usize,
+    }
     impl<'a> Visitor<'a> for Exits {
         fn visit_stmt(&mut self, stmt: &'a Stmt) {
             match stmt {
-                Stmt::Break(_) | Stmt::Return(_) | Stmt::Raise(_) => self.0 = true,
+                Stmt::Break(_) => self.found |= self.inner == 0,
+                Stmt::Return(_) | Stmt::Raise(_) => self.found = true,
                 Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
+                Stmt::For(_) | Stmt::While(_) => {
+                    self.inner += 1;
+                    visitor::walk_stmt(self, stmt);
+                    self.inner -= 1;
+                }
                 _ => visitor::walk_stmt(self, stmt),
             }
         }
         fn visit_expr(&mut self, expr: &'a Expr) {
             if let Expr::Call(call) = expr {
-                self.0 |= matches!(last_name(&call.func), Some("exit" | "_exit"));
+                self.found |= matches!(last_name(&call.func), Some("exit" | "_exit"));
             }
             visitor::walk_expr(self, expr);
         }
     }
-    let mut exits = Exits(false);
+    let mut exits = Exits::default();
     exits.visit_body(body);
-    exits.0
+    exits.found
 }
 
 /// `while True:` without a way out.

@@ -56,6 +56,10 @@ pub(crate) fn largeness(contents: &Contents) -> Certainty {
     let Some(value) = contents.heavy.or(contents.graph) else {
         return if contents.kinds.has(Kinds::TASK) { Certainty::Proven } else { Certainty::Assumed };
     };
+    // A number in a tensor takes some hundred bytes.
+    if value.traits.has(Traits::SCALAR) {
+        return Certainty::Assumed;
+    }
     // An element of an array may be a number.
     Certainty::proven_if(value.only(Kinds::TENSOR.with(Kinds::ARRAY).with(Kinds::TABLE)), Certainty::Likely)
 }

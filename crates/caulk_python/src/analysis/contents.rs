@@ -56,7 +56,11 @@ impl Contents {
             && !value.kinds.has(Kinds::UNKNOWN.with(Kinds::MODULE))
             && !value.traits.has(Traits::LEAF)
         {
-            self.heavy.get_or_insert(*value);
+            // The largest that is known.
+            let larger = |known: Value| known.traits.has(Traits::SCALAR) && !value.traits.has(Traits::SCALAR);
+            if self.heavy.is_none_or(larger) {
+                self.heavy = Some(*value);
+            }
         }
         if value.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {
             if value.traits.has(Traits::VIEW) {

@@ -107,6 +107,8 @@ bits! { Kinds:
     INSTANCE,
     /// A task of an event loop.
     TASK,
+    /// A module of torch without parameters, called for a loss.
+    CRITERION,
 }
 
 /// What else decides about memory.
@@ -150,6 +152,8 @@ bits! { Traits:
     PIECES,
     /// Has one dimension: one element of an array is a number, and no view.
     FLAT,
+    /// One number, in a tensor without dimensions.
+    SCALAR,
 }
 
 impl Kinds {

@@ -42,6 +42,8 @@ pub(crate) enum Gives {
     Prediction,
     Array,
     Module,
+    /// A module without parameters: its loss has the graphs of what goes in.
+    Criterion,
     /// A list of models.
     Modules,
     /// Parts of a model, one after another, with their names where the method says so.

@@ -150,6 +150,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("logging.*", Gives::Library),
     noted("logging.handlers.MemoryHandler", Gives::Library),
     noted("logging.handlers.MemoryHandler.setTarget", Gives::None),
+    noted("logging.handlers.MemoryHandler.flush", Gives::None),
     gives("logging.LogRecord.getMessage", Gives::Text),
     gives("logging.LogRecord.*", Gives::Unknown),
     noted("gc.disable", Gives::None),

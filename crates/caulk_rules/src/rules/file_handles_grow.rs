@@ -1,9 +1,10 @@
 //! Open files, readers and writers that pile up.
 
 use caulk_core::LeakClass;
-use caulk_python::program::{CallFact, GrowthCase, GrowthFact, Holder, Kinds};
+use caulk_python::program::{CallFact, GrowthCase, GrowthFact, Holder, Kinds, Root};
 
 use crate::advice::advice;
+use crate::classify::is_fresh;
 use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::proven::of_case;
@@ -45,7 +46,7 @@ fn check(cx: &mut Context<'_>) {
 
 /// A case in which open handles go into something that outlives the loop.
 fn kept(cx: &Context<'_>, case: &GrowthCase, closed: &[CallFact]) -> Option<Exposure> {
-    if !case.value.kinds.has(Kinds::FILE.with(Kinds::VIDEO)) {
+    if !cx.analysis.contents(&case.value).kinds.has(Kinds::FILE.with(Kinds::VIDEO)) {
         return None;
     }
     let handles = cx.analysis.resources(&case.value);
@@ -56,9 +57,9 @@ fn kept(cx: &Context<'_>, case: &GrowthCase, closed: &[CallFact]) -> Option<Expo
             .into_iter()
             .any(|value| cx.analysis.resources(value).iter().any(|handle| handles.contains(handle)))
             // Once all loops are over it is too late.
-            && (call.around.contains(&exposure.through) || call.is_left_to_users)
+            && (call.around.contains(&exposure.through) || call.is_left_to_users && case.duration.root != Root::Module)
     });
-    let keyed = !case.key.is_nothing();
+    let keyed = !case.key.is_nothing() && !is_fresh(cx.analysis, &case.key, &case.duration.growing);
     // A handle for each file that there is, found again by its name, is a cache that fills up.
     if given_back || keyed || holder == Holder::Local && handles.is_empty() {
         return None;

@@ -1,7 +1,7 @@
 //! Objects with tensors that point at each other and are made again and again.
 
 use caulk_core::{Certainty, LeakClass, Proof, SiteRole};
-use caulk_python::program::{BindFact, CallFact, ObjectId, Place, Root, Shape, Symbol, Value};
+use caulk_python::program::{BindFact, CallFact, Guards, ObjectId, Place, Root, Shape, Symbol, Value};
 
 use crate::context::Context;
 use crate::exposure::Exposure;
@@ -35,11 +35,20 @@ fn check(cx: &mut Context<'_>) {
     }
 }
 
-/// Where the collector is switched off for good.
-fn collector_off(cx: &Context<'_>) -> Option<CallFact> {
-    let again = cx.analysis.calls(&["gc.enable", "gc.collect"]);
-    let off = cx.analysis.calls(&["gc.disable"]).into_iter().find(|call| call.root != Root::Test);
-    off.filter(|_| again.is_empty())
+/// Where the collector is switched off, while no loop collects or switches it on again.
+struct Off {
+    call: CallFact,
+    /// A loop collects under a condition that nobody knows.
+    doubted: bool,
+}
+
+fn collector_off(cx: &Context<'_>) -> Option<Off> {
+    let off = cx.analysis.calls(&["gc.disable"]).into_iter().find(|call| call.root != Root::Test)?;
+    let repeats = |call: &CallFact| call.around.iter().any(|id| cx.analysis.repeats(*id));
+    let mut again = cx.analysis.calls(&["gc.enable", "gc.collect"]).into_iter().filter(repeats).peekable();
+    let doubted = again.peek().is_some();
+    let doubtful = |call: CallFact| call.guards.has(Guards::CONDITION) && !call.guards.has(Guards::MODULO);
+    again.all(doubtful).then_some(Off { call: off, doubted })
 }
 
 fn back_reference(cx: &Context<'_>, bind: BindFact) -> Option<Back> {
@@ -70,7 +79,7 @@ fn gathers(cx: &Context<'_>, parent: ObjectId, child: ObjectId, back: Symbol) ->
         })
 }
 
-fn report(cx: &mut Context<'_>, back: &Back, off: Option<&CallFact>) {
+fn report(cx: &mut Context<'_>, back: &Back, off: Option<&Off>) {
     let target = cx.text(back.bind.target);
     let until = match off {
         Some(_) => "nothing frees them: the collector is switched off",
@@ -81,13 +90,16 @@ fn report(cx: &mut Context<'_>, back: &Back, off: Option<&CallFact>) {
         back.exposure.pace.words()
     );
     let mut chain = vec![cx.link(back.bind.statement, "closes the cycle")];
-    chain.extend(off.map(|call| cx.link(call.at, "cycles are not collected from here on")));
+    chain.extend(off.map(|off| cx.link(off.call.at, "cycles are not collected from here on")));
     chain.extend(cx.through(back.exposure));
-    let more = off.map(|call| cx.site(SiteRole::ReleasesMissing, call.at, call.function));
+    let more = off.map(|off| cx.site(SiteRole::ReleasesMissing, off.call.at, off.call.function));
     let proof = Proof {
         repeats: repeats_through(cx.analysis, &[back.exposure.through, back.exposure.inner]),
-        // The collector frees them, sooner or later.
-        unreleased: Certainty::proven_if(off.is_some(), Certainty::Assumed),
+        unreleased: match off {
+            Some(off) => Certainty::proven_if(!off.doubted, Certainty::Likely),
+            // The collector frees them, sooner or later.
+            None => Certainty::Assumed,
+        },
         ..Proof::FULL
     };
     let diagnostic = cx.report(back.bind.target, cx.function(back.bind.function), message);

@@ -1,17 +1,20 @@
 //! Threads that are started again and again and run for ever.
 
 mod blocked;
+mod stop;
 
 use caulk_core::{Certainty, LeakClass};
 use caulk_python::Location;
-use caulk_python::program::{CallFact, Shape};
+use caulk_python::program::{CallFact, Root, Shape};
 use ruff_python_ast::{CmpOp, Expr, Stmt};
 
 use crate::advice::advice;
 use crate::context::Context;
-use crate::resource::{Kind, piling, reaches, report};
+use crate::exposure::Exposure;
+use crate::resource::{Kind, keep_worst, piling, reaches, report};
 use crate::rule::Rule;
-use crate::source::{calls_method, last_name, leaves, never_left, puts_none, statement_at};
+use crate::source::{leaves, never_left, puts_none, statement_at};
+use stop::{is_ever_set, waits_for};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ThreadNeverEnds,
@@ -39,6 +42,20 @@ fn check(cx: &mut Context<'_>) {
             "Start one thread before the loop, or let it end: `while not stop.is_set():` and `stop.set()`.",
         );
     }
+    for (started, exposure, run) in own_threads(cx, &started) {
+        let target = cx.link(run, "this function never returns");
+        let diagnostic = report(
+            cx,
+            &started,
+            exposure,
+            "and its threads never end: each keeps its stack and what its object refers to",
+            "a thread lives until its `run` returns, even if no name refers to it",
+        );
+        diagnostic.chain.insert(1, target);
+        diagnostic.fix = advice(
+            "Stop each thread where it is used last, by a method that sets its event; or start one thread before the loop.",
+        );
+    }
     let blocks = |made: &CallFact| reaches(cx, made, &started) && waits_for_room(cx, made).is_some();
     for (made, exposure) in piling(cx, &THREADS, blocks) {
         let put = waits_for_room(cx, &made).map(|put| cx.link(put, "waits here for room in the queue"));
@@ -60,9 +77,38 @@ fn check(cx: &mut Context<'_>) {
 /// The target, where it has a loop that nothing leaves.
 fn endless(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
     let function = target(cx, made)?;
-    let Stmt::FunctionDef(definition) = statement_at(cx.project(), function)? else { return None };
+    never_returns(cx, function).then_some(function)
+}
+
+fn never_returns(cx: &Context<'_>, function: Location) -> bool {
+    let Some(Stmt::FunctionDef(definition)) = statement_at(cx.project(), function) else { return false };
     let endless = |stmt: &Stmt| never_left(stmt) || is_never_stopped(cx, stmt) || is_never_told(cx, stmt);
-    definition.body.iter().any(endless).then_some(function)
+    definition.body.iter().any(endless)
+}
+
+/// Where objects of the project's own classes of threads are started, with the `run` that never returns.
+fn own_threads(cx: &Context<'_>, started: &[CallFact]) -> Vec<(CallFact, Exposure, Location)> {
+    let mut found: Vec<(CallFact, Exposure)> = Vec::new();
+    for call in started.iter().filter(|call| call.root != Root::Test && own_run(cx, call).is_some()) {
+        let duration = cx.analysis.piling(call, std::iter::empty());
+        if let Some(exposure) = Exposure::outside(cx.analysis, &duration) {
+            keep_worst(&mut found, call.clone(), exposure);
+        }
+    }
+    found
+        .into_iter()
+        .filter_map(|(call, exposure)| own_run(cx, &call).map(|run| (call, exposure, run)))
+        .collect()
+}
+
+/// The `run` of a started object's class, if it never returns.
+fn own_run(cx: &Context<'_>, started: &CallFact) -> Option<Location> {
+    let name = cx.analysis.symbol("run")?;
+    started.receiver.objects.iter().find_map(|object| {
+        let Shape::Instance(class) = cx.analysis.object(object).shape else { return None };
+        let run = cx.analysis.function(*cx.analysis.class(class).methods.get(&name)?).at;
+        never_returns(cx, run).then_some(run)
+    })
 }
 
 /// Where a thread waits for room in a queue that nobody takes from any more.
@@ -114,9 +160,6 @@ fn is_none(test: &Expr) -> bool {
 /// `while not self.stop.is_set():`, and nobody sets it.
 fn is_never_stopped(cx: &Context<'_>, stmt: &Stmt) -> bool {
     let Stmt::While(repeated) = stmt else { return false };
-    let Expr::UnaryOp(not) = &*repeated.test else { return false };
-    let Expr::Call(asked) = &*not.operand else { return false };
-    let Expr::Attribute(method) = &*asked.func else { return false };
-    let event = last_name(&method.value).filter(|_| matches!(method.attr.as_str(), "is_set" | "wait"));
-    event.is_some_and(|event| !leaves(&repeated.body) && !calls_method(cx.project(), event, "set"))
+    waits_for(&repeated.test)
+        .is_some_and(|event| !leaves(&repeated.body) && !is_ever_set(cx.project(), event))
 }

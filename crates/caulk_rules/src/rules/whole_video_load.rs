@@ -52,7 +52,10 @@ fn sampled(cx: &Context<'_>, taken: &CallFact, growths: &[GrowthFact]) -> Option
     }
     let function = cx.function(taken.function).to_owned();
     let Some(name) = subscript.value.as_name_expr() else {
-        // Nobody else can look at what has no name.
+        // Nobody else can look at what has no name. A list of what was made of one frame is no video.
+        if !taken.receiver.traits.has(Traits::WHOLE) {
+            return None;
+        }
         let blamed = located(taken.at.file, &*subscript.value);
         let container = made_by(cx, blamed)?;
         return Some(Sampled { taken: taken.at, blamed, container, function });

@@ -6,7 +6,7 @@ use caulk_python::program::{
     CallFact, ClassId, GrowthFact, Kinds, Literal, LoopKind, Object, ObjectId, Root, Shape, Symbol, Value,
 };
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Expr, Operator, Stmt, StmtFunctionDef};
 
 use crate::advice::advice;
 use crate::context::Context;
@@ -23,6 +23,8 @@ pub(crate) static RULE: Rule = Rule {
 /// A large container of Python objects in a data set.
 struct Shared {
     at: Location,
+    /// The class of the data set.
+    class: ClassId,
     container: String,
     loader: CallFact,
 }
@@ -36,7 +38,11 @@ fn check(cx: &mut Context<'_>) {
         }
         for data in loader.argument.objects.iter() {
             for shared in large_containers(cx, data, growths, &loader) {
-                if found.iter().all(|known| known.at != shared.at) {
+                let same = |known: &Shared| {
+                    known.at == shared.at
+                        || known.class == shared.class && known.container == shared.container
+                };
+                if !found.iter().any(same) {
                     found.push(shared);
                 }
             }
@@ -77,7 +83,7 @@ fn large_containers(
             });
             if let Some(at) = filled {
                 let container = format!("self.{}", cx.analysis.name(name));
-                found.push(Shared { at, container, loader: loader.clone() });
+                found.push(Shared { at, class, container, loader: loader.clone() });
             }
         }
     }
@@ -192,6 +198,7 @@ fn filled_in_a_loop(
         let grown = growth.cases.iter().any(|case| {
             let inner = case.duration.growing.last();
             case.object == id
+                && !repeats_one(cx, growth)
                 && inner.is_some_and(|inner| {
                     let a_loop = cx.analysis.a_loop(*inner);
                     // A framework's loops ask for samples; they do not fill the index.
@@ -200,6 +207,20 @@ fn filled_in_a_loop(
         });
         grown.then_some(growth.container)
     })
+}
+
+/// `labels.extend([label] * 100)`: one object, many times.
+fn repeats_one(cx: &Context<'_>, growth: &GrowthFact) -> bool {
+    let added = match crate::source::statement_at(cx.project(), growth.statement) {
+        Some(Stmt::AugAssign(assign)) => Some(&*assign.value),
+        Some(Stmt::Expr(stmt)) => match &*stmt.value {
+            Expr::Call(call) => call.arguments.args.first(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let one = |side: &Expr| matches!(side, Expr::List(list) if list.elts.len() == 1);
+    matches!(added, Some(Expr::BinOp(product)) if product.op == Operator::Mult && (one(&product.left) || one(&product.right)))
 }
 
 /// Names of the files of one folder: one short text for each, and no more than a folder has.

@@ -105,7 +105,7 @@ impl<'p> Machine<'p> {
             followed = true;
             found = found.join(&value);
         }
-        if callee.kinds.has(Kinds::MODULE) && callee.objects.is_empty() {
+        if callee.kinds.has(Kinds::MODULE.with(Kinds::CRITERION)) && callee.objects.is_empty() {
             followed = true;
             let value = self.predict(f, &callee, &given, call, true);
             found = found.join(&value);

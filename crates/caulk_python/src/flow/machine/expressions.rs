@@ -349,7 +349,9 @@ impl<'p> Machine<'p> {
         let inherited = left.traits.with(right.traits);
         if left.kinds.has(Kinds::TENSOR) || right.kinds.has(Kinds::TENSOR) {
             let (tensor, other) = if left.kinds.has(Kinds::TENSOR) { (left, right) } else { (right, left) };
-            return self.differentiable(f, &[*tensor, *other], node);
+            let one = |value: &Value| value.only(Kinds::NUMBER) || value.traits.has(Traits::SCALAR);
+            let result = self.differentiable(f, &[*tensor, *other], node);
+            return if one(left) && one(right) { result.with(Traits::SCALAR) } else { result };
         }
         if left.kinds.has(Kinds::ARRAY) || right.kinds.has(Kinds::ARRAY) {
             // What may be a number still may be one beside a number.
@@ -378,7 +380,8 @@ impl<'p> Machine<'p> {
                 .with(Traits::OF_VIDEO)
                 .with(Traits::DEVICE)
                 .with(Traits::PIECES)
-                .with(Traits::FLAT);
+                .with(Traits::FLAT)
+                .with(Traits::SCALAR);
             let kept = input.traits.without(lost);
             result.traits = result.traits.with(kept);
             result.carried.extend(&input.carried);

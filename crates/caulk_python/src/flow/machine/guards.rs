@@ -32,6 +32,8 @@ pub(crate) fn guard(test: &Expr) -> Guards {
                 match op {
                     // `if step in shown`: as often as that has numbers.
                     ast::CmpOp::In if counts(&compare.left) => guards = guards.with(Guards::CHOSEN),
+                    // `if rank in (-1, 0)` asks for no key.
+                    ast::CmpOp::NotIn | ast::CmpOp::In if right.is_list_expr() || right.is_tuple_expr() => {}
                     ast::CmpOp::NotIn | ast::CmpOp::In => guards = guards.with(Guards::MISSING),
                     // A variable may be asked for again and again, as what a cache gave.
                     ast::CmpOp::Is if right.is_none_literal_expr() => {
@@ -73,14 +75,17 @@ fn counts(expr: &Expr) -> bool {
 }
 
 /// Whether a condition holds only until a flag is raised, and what runs under it raises the flag: `if not self.ready:` over
-/// `self.ready = True`, and `if getattr(model, "_hooked", False): return` where anything sets that attribute.
+/// `self.ready = True`, and `if getattr(model, "_hooked", False): return` where anything sets that attribute. An empty
+/// container that is filled is such a flag, too: `if table == {}:` over `table[key] = value`.
 pub(super) fn is_latched(test: &Expr, holds: bool, body: &[Stmt], raised: &impl Fn(&str) -> bool) -> bool {
     match test {
         Expr::UnaryOp(not) if not.op == ast::UnaryOp::Not => is_latched(&not.operand, !holds, body, raised),
         Expr::BoolOp(both) if (both.op == ast::BoolOp::And) == holds => {
             both.values.iter().any(|part| is_latched(part, holds, body, raised))
         }
-        Expr::Attribute(_) => !holds && raises(body, test),
+        Expr::Attribute(_) => !holds && (raises(body, test) || fills(body, test)),
+        Expr::Name(_) => !holds && fills(body, test),
+        Expr::Compare(compare) => holds && asked_empty(compare).is_some_and(|asked| fills(body, asked)),
         Expr::Call(call) if last_name(&call.func) == Some("getattr") => match &*call.arguments.args {
             [_, Expr::StringLiteral(name), Expr::BooleanLiteral(default)] => {
                 !holds && !default.value && raised(name.value.to_str())
@@ -111,6 +116,50 @@ fn raises(body: &[Stmt], flag: &Expr) -> bool {
         }
         Stmt::With(with) => raises(&with.body, flag),
         Stmt::Try(guarded) => raises(&guarded.body, flag) || raises(&guarded.finalbody, flag),
+        _ => false,
+    })
+}
+
+/// The container that a comparison asks whether it is empty: `table == {}`, `len(table) == 0`.
+fn asked_empty(compare: &ast::ExprCompare) -> Option<&Expr> {
+    let ([ast::CmpOp::Eq], [right]) = (&*compare.ops, &*compare.comparators) else { return None };
+    match (&*compare.left, right) {
+        (
+            Expr::Call(call),
+            Expr::NumberLiteral(ast::ExprNumberLiteral { value: ast::Number::Int(int), .. }),
+        ) if *int == 0u8 && last_name(&call.func) == Some("len") => call.arguments.args.first(),
+        (left, Expr::Dict(dict)) if dict.items.is_empty() => Some(left),
+        (left, Expr::List(list)) if list.elts.is_empty() => Some(left),
+        _ => None,
+    }
+}
+
+/// Whether a call puts something into a container, or into an entry of it.
+fn puts_into(expr: &Expr, container: &Expr) -> bool {
+    const METHODS: &[&str] = &["add", "append", "appendleft", "extend", "insert", "setdefault", "update"];
+    let same = |expr: &Expr| ComparableExpr::from(expr) == ComparableExpr::from(container);
+    let Expr::Call(call) = expr else { return false };
+    let Expr::Attribute(method) = &*call.func else { return false };
+    let entry = matches!(&*method.value, Expr::Subscript(entry) if same(&entry.value));
+    METHODS.contains(&method.attr.as_str()) && (same(&method.value) || entry)
+        || puts_into(&method.value, container)
+}
+
+/// Whether statements put something into a container.
+fn fills(body: &[Stmt], container: &Expr) -> bool {
+    let same = |expr: &Expr| ComparableExpr::from(expr) == ComparableExpr::from(container);
+    let stored = |target: &Expr| matches!(target, Expr::Subscript(stored) if same(&stored.value));
+    body.iter().any(|stmt| match stmt {
+        Stmt::Assign(assign) => assign.targets.iter().any(stored),
+        Stmt::AugAssign(assign) => same(&assign.target),
+        Stmt::Expr(expr) => puts_into(&expr.value, container),
+        Stmt::For(every) => fills(&every.body, container),
+        Stmt::With(with) => fills(&with.body, container),
+        Stmt::Try(guarded) => fills(&guarded.body, container),
+        Stmt::If(asked) => {
+            fills(&asked.body, container)
+                || asked.elif_else_clauses.iter().any(|clause| fills(&clause.body, container))
+        }
         _ => false,
     })
 }

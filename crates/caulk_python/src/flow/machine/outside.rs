@@ -131,7 +131,7 @@ impl<'p> Machine<'p> {
         const CLASSES: &[(Kinds, &str)] = &[
             (Kinds::TENSOR, "torch.Tensor"),
             (Kinds::ARRAY, "numpy.ndarray"),
-            (Kinds::MODULE, "torch.nn.Module"),
+            (Kinds::MODULE.with(Kinds::CRITERION), "torch.nn.Module"),
             (Kinds::OPTIMIZER, "torch.optim.Optimizer"),
             (Kinds::FIGURE, "matplotlib.figure.Figure"),
             (Kinds::AXES, "matplotlib.axes.Axes"),
@@ -272,12 +272,12 @@ impl<'p> Machine<'p> {
         call: &ast::ExprCall,
         proved: bool,
     ) -> Value {
-        if model.kinds.has(Kinds::MODULE) && model.objects.is_empty() {
+        if model.kinds.has(Kinds::MODULE.with(Kinds::CRITERION)) && model.objects.is_empty() {
             f.event(What::Forward, located(f.file, call));
         }
         let mut result = Value::of(Kinds::TENSOR);
         for input in given.all() {
-            let lost = Traits::VIEW.with(Traits::LEAF).with(Traits::OF_VIDEO);
+            let lost = Traits::VIEW.with(Traits::LEAF).with(Traits::OF_VIDEO).with(Traits::SCALAR);
             result.traits = result.traits.with(input.traits.without(lost));
             result.carried.extend(&input.fed().carried);
         }
@@ -285,7 +285,13 @@ impl<'p> Machine<'p> {
         if given.all().filter(|input| input.kinds.has(Kinds::TENSOR)).count() > 1 {
             result = result.without(Traits::DEVICE);
         }
-        if !f.recording {
+        if model.only(Kinds::CRITERION) {
+            result = result.with(Traits::SCALAR);
+        }
+        // A loss of plain tensors is one.
+        const PLAIN: Kinds = Kinds::TENSOR.with(Kinds::ARRAY).with(Kinds::NUMBER);
+        let plain = |input: &Value| input.only(PLAIN) && !input.carries_graph();
+        if !f.recording || model.only(Kinds::CRITERION) && given.all().all(plain) {
             return result.detached();
         }
         result.origin = Some(self.origin(located(f.file, call)));

@@ -89,6 +89,8 @@ impl<'p> Machine<'p> {
             }
             Gives::Text => inherit(Value::of(Kinds::TEXT), inherited),
             Gives::Module => Value::of(Kinds::MODULE),
+            Gives::Criterion if self.keeps_shape(given) => Value::of(Kinds::MODULE),
+            Gives::Criterion => Value::of(Kinds::CRITERION),
             Gives::Modules => self.make_container(f, Gives::List, called).or(Kinds::MODULE),
             // Which one it is is told by where it is made.
             Gives::Optimizer => {
@@ -127,6 +129,15 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// `reduction="none"`, or one that is not known.
+    fn keeps_shape(&self, given: &Given) -> bool {
+        let reduction = given.named.iter().find(|(name, _)| self.symbols.name(*name) == "reduction");
+        reduction.is_some_and(|(_, value)| match value.literal {
+            Literal::Text(text) => self.symbols.name(text) == "none",
+            _ => true,
+        })
+    }
+
     /// Tensors, arrays and what they come from.
     fn tensor_result(&mut self, f: &mut Frame, gives: Gives, called: Called<'_, 'p>) -> Option<Value> {
         let Called { receiver, given, name, call } = called;
@@ -141,6 +152,8 @@ impl<'p> Machine<'p> {
                     value.fed()
                 } else if gives_pieces(name, given) {
                     value.with(Traits::PIECES)
+                } else if gives_a_scalar(name, given) && !self.keeps_shape(given) {
+                    value.with(Traits::SCALAR)
                 } else {
                     value
                 }
@@ -493,6 +506,23 @@ fn gives_pieces(name: &str, given: &Given) -> bool {
         "torch" | "torch.Tensor" if BY_DIMENSION.contains(&function) => {
             given.all().any(|value| number(&value))
         }
+        _ => false,
+    }
+}
+
+/// Whether a call gives one number of all: `x.mean()`, `torch.sum(x)`, a loss.
+fn gives_a_scalar(name: &str, given: &Given) -> bool {
+    const REDUCE: &[&str] =
+        &["mean", "sum", "max", "min", "norm", "std", "var", "median", "prod", "nanmean", "nansum"];
+    const LOSSES: &[&str] =
+        &["cross_entropy", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits"];
+    if let Some(function) = name.strip_prefix("torch.nn.functional.") {
+        return function.ends_with("_loss") || LOSSES.contains(&function);
+    }
+    let reduces = |function: &str| REDUCE.contains(&function) && given.named.is_empty();
+    match name.rsplit_once('.') {
+        Some(("torch.Tensor", function)) => reduces(function) && given.positional.is_empty(),
+        Some(("torch", function)) => reduces(function) && given.positional.len() == 1,
         _ => false,
     }
 }

@@ -5,6 +5,7 @@ use caulk_python::program::{CallFact, Shape};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 
+use super::stop::{is_ever_set, waits_for};
 use crate::context::Context;
 use crate::source::{body_around, last_name, located, statement_at};
 
@@ -28,7 +29,9 @@ pub(super) fn puts(cx: &Context<'_>, made: &CallFact, runs: Location) -> Option<
         }
     }
     // The target puts, or calls a method of its object that does.
-    let put = calls.found.iter().find(|call| is_blocking_put(call))?;
+    let tries = |call: &&&ExprCall| is_put(call) && is_tried_for_ever(cx, located(run.at.file, **call));
+    let blocking = calls.found.iter().find(|call| is_blocking_put(call));
+    let put = blocking.or_else(|| calls.found.iter().find(tries))?;
     let holder = method_around(cx, &methods, located(run.at.file, *put))?;
     let reaches = holder == run.name.rsplit('.').next().unwrap_or_default()
         || of_run.found.iter().any(|call| last_name(&call.func) == Some(holder.as_str()));
@@ -57,10 +60,37 @@ fn method_around(
     inside.name.rsplit('.').next().map(str::to_owned)
 }
 
+fn is_put(call: &ExprCall) -> bool {
+    call.func.as_attribute_expr().is_some_and(|method| method.attr.as_str() == "put")
+}
+
 /// `queue.put(item)`, without a limit of time.
 fn is_blocking_put(call: &ExprCall) -> bool {
-    let method = call.func.as_attribute_expr().is_some_and(|method| method.attr.as_str() == "put");
-    method && call.arguments.args.len() == 1 && call.arguments.keywords.is_empty()
+    is_put(call) && call.arguments.args.len() == 1 && call.arguments.keywords.is_empty()
+}
+
+/// `put(item, timeout=1)` in a loop that goes on until an event is set, which nothing does.
+fn is_tried_for_ever(cx: &Context<'_>, put: Location) -> bool {
+    struct Around<'c, 'x> {
+        cx: &'c Context<'x>,
+        put: Location,
+        found: bool,
+    }
+    impl<'a> Visitor<'a> for Around<'_, '_> {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            if let Stmt::While(repeated) = stmt
+                && self.put.is_in(located(self.put.file, repeated))
+                && waits_for(&repeated.test).is_some_and(|event| !is_ever_set(self.cx.project(), event))
+            {
+                self.found = true;
+            }
+            visitor::walk_stmt(self, stmt);
+        }
+        fn visit_expr(&mut self, _: &'a Expr) {}
+    }
+    let mut around = Around { cx, put, found: false };
+    around.visit_body(body_around(cx.project(), put));
+    around.found
 }
 
 /// Whether a loop over an object that is made at a place may be left before its end.
@@ -116,10 +146,10 @@ fn mentions(expr: &Expr, name: &str) -> bool {
     }
 }
 
-/// Whether a `break` of this loop, not of one inside it, is in its body.
+/// Whether a `return`, or a `break` of this loop and not of one inside it, is in its body.
 fn breaks(body: &[Stmt]) -> bool {
     body.iter().any(|stmt| match stmt {
-        Stmt::Break(_) => true,
+        Stmt::Break(_) | Stmt::Return(_) => true,
         Stmt::If(branch) => {
             breaks(&branch.body) || branch.elif_else_clauses.iter().any(|clause| breaks(&clause.body))
         }
