@@ -5,7 +5,7 @@ use caulk_check::Texts;
 use caulk_core::{Edit, Finding, Growth, LeakClass, ProcessRef, Remedy, Scope, Severity, Site};
 
 /// Edits of one finding that are tried.
-const MOST_TRIES: usize = 6;
+const MOST_TRIES: usize = 10;
 
 /// An edit to try.
 #[derive(Debug, Clone, PartialEq)]

@@ -62,7 +62,7 @@ pub(crate) fn function_at(file: &Lines<'_>, line: u32) -> String {
 }
 
 /// Statements that cover a line, the innermost first.
-fn statements_at(file: &Lines<'_>, line: u32) -> Vec<usize> {
+pub(crate) fn statements_at(file: &Lines<'_>, line: u32) -> Vec<usize> {
     let mut found: Vec<usize> = (0..file.index.statements.len())
         .filter(|&id| {
             let (first, last) = lines(file, file.index.statements[id].range);

@@ -194,6 +194,10 @@ pub enum TryKind {
     Clear,
     /// When a resource is given back.
     Release,
+    /// Where something is made: before a loop instead of in it.
+    Place,
+    /// The type of what is kept: an array instead of a list.
+    Array,
 }
 
 /// An edit that may end a leak and may do harm; a run shows which.

@@ -1,0 +1,251 @@
+use caulk_core::{Settled, Site, SiteRole};
+
+use super::*;
+
+const METER: &str = "\
+class Meter:
+    def __init__(self, window=20):
+        self.window = window
+        self.values = []
+
+    def add(self, value):
+        self.values.append(value)
+
+    def mean(self):
+        return sum(self.values[-self.window :])
+
+
+meter = Meter()
+for epoch in range(9):
+    meter.add(epoch)
+    print(meter.mean())
+";
+
+/// The sources with each alternative for a finding at a line.
+fn edited(class: LeakClass, text: &str, line: u32, function: &str) -> Vec<String> {
+    let texts = Texts::from([("m.py".to_owned(), text.to_owned())]);
+    let site = Site {
+        role: SiteRole::Grows,
+        file: "m.py".into(),
+        line,
+        end_line: line,
+        column: 1,
+        function: function.into(),
+        text: String::new(),
+        cell: None,
+    };
+    let finding = Finding::new(Settled { sites: vec![site], ..Settled::of(class) });
+    let apply = |fix: &Fix| {
+        let edits: Vec<_> = fix.edits.iter().collect();
+        caulk_check::edited(&texts, &edits).map(|mut changed| changed.remove("m.py").unwrap_or_default())
+    };
+    alternatives(&finding, &texts).iter().filter_map(apply).collect()
+}
+
+#[test]
+fn a_history_is_cut_to_the_length_that_is_read_or_emptied_where_a_loop_ends() {
+    let all = edited(LeakClass::UnboundedHistory, METER, 7, "Meter.add");
+    let cut = "        self.values.append(value)\n        del self.values[:-self.window]\n";
+    let emptied = "    print(meter.mean())\n    meter.values.clear()\n";
+    assert!(all[0].contains(cut), "{}", all[0]);
+    assert!(all.iter().any(|text| text.contains(emptied)), "{all:#?}");
+    assert!(!all.iter().any(|text| text.contains(".append(value.detach())")));
+}
+
+#[test]
+fn what_is_read_from_the_end_alone_is_cut_there() {
+    let text = "rows = []\nfor epoch in range(9):\n    rows.append(epoch)\n    print(rows[-1], rows[-2])\n";
+    let all = edited(LeakClass::GlobalAccumulation, text, 3, "<module>");
+    assert!(all[0].contains("    rows.append(epoch)\n    del rows[:-2]\n"), "{all:#?}");
+}
+
+#[test]
+fn a_container_is_emptied_once_another_function_has_used_it() {
+    let text = "class Net:\n    def step(self, loss):\n        self.outs.append({'loss': loss})\n\n    \
+                    def end(self):\n        return sum(self.outs)\n";
+    let all = edited(LeakClass::StepOutputsNotCleared, text, 3, "Net.step");
+    let emptied = "        result = sum(self.outs)\n        self.outs.clear()\n        return result\n";
+    assert!(all.iter().any(|text| text.contains(emptied)), "{all:#?}");
+    let all = edited(LeakClass::GraphKeptInContainer, text, 3, "Net.step");
+    assert!(all[0].contains("{'loss': loss.detach()}"), "{all:#?}");
+}
+
+#[test]
+fn graphs_go_first_where_graphs_are_kept() {
+    let all = edited(LeakClass::GraphKeptInContainer, METER, 7, "Meter.add");
+    assert!(all[0].contains("value.detach()"), "{}", all[0]);
+    assert!(all.iter().any(|text| text.contains("float(value)")));
+}
+
+#[test]
+fn a_hook_is_removed_and_a_file_closed_where_the_loop_ends() {
+    let hook = "for epoch in range(9):\n    model.register_forward_hook(print)\n    train(model)\n";
+    let all = edited(LeakClass::HookNeverRemoved, hook, 2, "<module>");
+    let expected = "    handle = model.register_forward_hook(print)\n    train(model)\n    handle.remove()\n";
+    assert!(all.iter().any(|text| text.contains(expected)), "{all:#?}");
+    let file = "def save(at):\n    log = open(at)\n    logs.append(log)\n    return at\n";
+    let all = edited(LeakClass::HookNeverRemoved, file, 2, "save");
+    assert!(all.iter().any(|text| text.contains("    log.close()\n    return at\n")), "{all:#?}");
+}
+
+/// The one edit of these with a text in it.
+fn with(all: &[String], part: &str) -> String {
+    all.iter()
+        .find(|text| text.contains(part))
+        .cloned()
+        .unwrap_or_else(|| panic!("`{part}` is in none of {all:#?}"))
+}
+
+#[test]
+fn what_is_joined_is_cut_to_a_size_that_the_program_names() {
+    let bank = "\
+import torch
+
+class Queue:
+    def __init__(self, queue_size=64):
+        self.queue_size = queue_size
+        self.bank = torch.zeros(0, 8)
+
+    def add(self, keys):
+        self.bank = torch.cat([self.bank, keys])
+";
+    let all = edited(LeakClass::UnboundedHistory, bank, 9, "Queue.add");
+    with(&all, "self.bank = torch.cat([self.bank, keys])[-self.queue_size:]\n");
+    with(&all, "self.bank = torch.cat([self.bank, keys])[-len(keys):]\n");
+    let newest_first = bank.replace("[self.bank, keys]", "[keys, self.bank], dim=1");
+    let all = edited(LeakClass::UnboundedHistory, &newest_first, 9, "Queue.add");
+    with(&all, "torch.cat([keys, self.bank], dim=1)[:, :self.queue_size]\n");
+}
+
+#[test]
+fn a_resource_stands_in_a_with_statement_around_what_uses_it() {
+    let text = "\
+def read(paths):
+    for path in paths:
+        log = open(path)
+        # The first line is a header.
+        log.readline()
+        for line in log:
+            print(line)
+        print(path)
+";
+    let all = edited(LeakClass::FileHandlesGrow, text, 3, "read");
+    let expected = "\
+        with open(path) as log:
+            # The first line is a header.
+            log.readline()
+            for line in log:
+                print(line)
+        print(path)
+";
+    with(&all, expected);
+    with(&all, "        print(path)\n        log.close()\n");
+}
+
+#[test]
+fn an_entry_leaves_when_its_turn_is_over() {
+    let text = "\
+pending = {}
+for job in jobs:
+    pending[job.name] = job
+    work(job)
+";
+    let all = edited(LeakClass::UnboundedCache, text, 3, "<module>");
+    with(&all, "    work(job)\n    pending.pop(job.name, None)\n");
+}
+
+#[test]
+fn what_does_not_depend_on_the_turn_is_made_before_the_loop() {
+    let text = "\
+for epoch in range(9):
+    model.register_forward_hook(print)
+    train(model)
+";
+    let all = edited(LeakClass::HookNeverRemoved, text, 2, "<module>");
+    with(&all, "model.register_forward_hook(print)\nfor epoch in range(9):\n    train(model)\n");
+    let depends = text.replace("(print)", "(hooks[epoch])");
+    let all = edited(LeakClass::HookNeverRemoved, &depends, 2, "<module>");
+    assert!(!all.iter().any(|text| text.starts_with("model")), "{all:#?}");
+}
+
+#[test]
+fn code_without_a_backward_pass_runs_without_graphs() {
+    let text = "\
+import torch
+
+def fit(model, loader, val):
+    for epoch in range(9):
+        for batch in loader:
+            model(batch).sum().backward()
+        for batch in val:
+            scores.append(model(batch))
+";
+    let all = edited(LeakClass::EvaluationWithGrad, text, 8, "fit");
+    let around = "\
+        with torch.no_grad():
+            for batch in val:
+                scores.append(model(batch))
+";
+    with(&all, around);
+    assert!(!all.iter().any(|text| text.contains("@torch.no_grad()")), "the function trains: {all:#?}");
+    let split = "\
+scores = []
+
+def keep(score):
+    scores.append(score)
+
+def validate(model, val):
+    for batch in val:
+        keep(model(batch))
+";
+    let all = edited(LeakClass::GraphKeptInContainer, split, 4, "keep");
+    with(&all, "import torch\nscores = []\n\n@torch.no_grad()\ndef keep(score):");
+    with(&all, "@torch.no_grad()\ndef validate(model, val):");
+}
+
+#[test]
+fn workers_get_an_array_instead_of_a_list() {
+    let text = "\
+class Data:
+    def __init__(self, count):
+        self.rows = [(number, str(number)) for number in range(count)]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        number, name = self.rows[index]
+        return number
+";
+    let all = edited(LeakClass::WorkerCopyOnWrite, text, 3, "Data.__init__");
+    with(&all, "self.rows = np.array([(number, str(number)) for number in range(count)])\n");
+    let packed = with(&all, "pickle.dumps");
+    for part in [
+        "import numpy as np\n",
+        "import pickle\n",
+        "self.rows = np.array([pickle.dumps(entry) for entry in [(number, str(number)) for number in range(count)]])\n",
+        "number, name = pickle.loads(self.rows[index])\n",
+    ] {
+        assert!(packed.contains(part), "{packed}");
+    }
+    assert!(
+        !edited(LeakClass::UnboundedHistory, text, 3, "Data.__init__")
+            .iter()
+            .any(|text| text.contains("array"))
+    );
+}
+
+#[test]
+fn an_object_of_a_library_is_emptied_by_its_own_method() {
+    let text = "\
+from torchmetrics.classification import BinaryAUROC
+
+curve = BinaryAUROC()
+for epoch in range(9):
+    for scores, labels in loader:
+        curve.update(scores, labels)
+    print(curve.compute())
+";
+    let all = edited(LeakClass::UnboundedHistory, text, 6, "<module>");
+    with(&all, "    print(curve.compute())\n    curve.reset()\n");
+}

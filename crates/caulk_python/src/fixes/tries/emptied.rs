@@ -1,0 +1,75 @@
+//! When a container is emptied, or an entry leaves it.
+
+use super::places::{at_function_end, at_loop_end, loops_of};
+use crate::edit::{replace, starts_line};
+use crate::lines::Lines;
+use crate::path::Step;
+use crate::query::{last_name, spot};
+use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
+
+/// `clear()` at the end of the loops around the growth, or around calls of the function that makes it.
+pub(super) fn clears(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
+    let adds_up =
+        matches!(site.kind, GrowKind::Register | GrowKind::Rebind | GrowKind::Assign | GrowKind::AugAdd);
+    if site.element || adds_up {
+        return Vec::new();
+    }
+    let fix = |(at, container): (usize, String)| {
+        let line = format!("{container}.clear()");
+        let header = spot(file, file.index.loops[at].statement);
+        let edit = at_loop_end(file, at, &line)?;
+        let description = format!("Empty it at the end of the loop of line {}: `{line}`.", header.line);
+        Some(EditTry { kind: TryKind::Clear, description, edits: vec![edit] })
+    };
+    loops_of(file, site).into_iter().filter_map(fix).collect()
+}
+
+/// `clear()` behind the value that a function returns from a container that another function fills.
+pub(super) fn clears_after_reading(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
+    let name = last_name(&site.container);
+    let reader = |scope: &crate::index::Scope| {
+        let tail = scope.tail.filter(|_| scope.name != site.spot.function)?;
+        let range = file.index.statements[tail].range;
+        starts_line(file, range)?;
+        let read = file
+            .index
+            .reads
+            .iter()
+            .find(|(path, place)| place.statement == tail && path.last_name() == Some(name));
+        let (path, _) = read?;
+        let value = file.source.slice(range).strip_prefix("return ")?.trim();
+        let container = match path.steps.as_slice() {
+            [] => name.to_owned(),
+            [Step::Attr(_)] => format!("{}.{name}", path.root_name()?),
+            _ => return None,
+        };
+        let indentation = file.source.indentation(range.start());
+        let separator = format!("{}{indentation}", file.source.newline());
+        let clear = format!("{container}.clear()");
+        let lines = [format!("result = {value}"), clear.clone(), "return result".to_owned()];
+        let description = format!("Empty it once `{}` has used it: `{clear}`.", scope.name);
+        let edits = vec![replace(file, range, lines.join(&separator))];
+        Some(EditTry { kind: TryKind::Clear, description, edits })
+    };
+    file.index.scopes.iter().filter_map(reader).collect()
+}
+
+/// The entry that is put in is taken out at the end of the loop around it, else of its function.
+pub(super) fn takes_out(file: &Lines<'_>, site: &GrowSite) -> Option<EditTry> {
+    let op = file.index.ops.get(site.op).filter(|_| !site.element)?;
+    let kept = &site.container;
+    let line = match site.kind {
+        GrowKind::Subscript | GrowKind::SetDefault => format!("{kept}.pop({}, None)", site.key.as_ref()?),
+        GrowKind::Add => format!("{kept}.discard({})", site.value.as_ref()?.text),
+        _ => return None,
+    };
+    let edit = match file.index.loops_around(op.place.block).next() {
+        Some(at) => at_loop_end(file, at, &line)?,
+        None => at_function_end(file, file.index.function_scope(op.place.scope)?, &line)?,
+    };
+    Some(EditTry {
+        kind: TryKind::Clear,
+        description: format!("Take the entry out once it is done with: `{line}`."),
+        edits: vec![edit],
+    })
+}

@@ -1,0 +1,137 @@
+//! A cut to a length: one with which the program reads the container, or one that it names.
+
+use caulk_core::Edit;
+
+use super::super::bounds::{cut_behind, limit_beside};
+use crate::edit::replace;
+use crate::facts::{Window, owner};
+use crate::lines::Lines;
+use crate::query::last_name;
+use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
+use crate::value::Value;
+
+/// Words in the names of sizes.
+const SIZES: [&str; 10] =
+    ["size", "capacity", "window", "limit", "max", "maxlen", "maxsize", "keep", "horizon", "length"];
+
+/// So many of the sizes that a program names are tried.
+const MOST_SIZES: usize = 2;
+
+/// Cuts to the last entries, the most promising length first.
+pub(super) fn limits(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
+    let name = last_name(&site.container);
+    let owner = owner(file, &site.container, &site.spot.function);
+    let cut = |expression: String| {
+        let window = Window { spot: site.spot.clone(), expression, value: String::new() };
+        let behind = || cut_behind(file, name, &owner, &window).map(|fix| (fix.description, fix.edits));
+        let made = || ring(file, site, &limit_beside(&site.container, &window)?);
+        let (description, edits) = behind().or_else(made)?;
+        Some(EditTry { kind: TryKind::Bound, description, edits })
+    };
+    let lengths = read_lengths(file, name);
+    let sizes = sizes(file, site);
+    let mut all: Vec<EditTry> = lengths.into_iter().chain(sizes).filter_map(cut).collect();
+    all.extend(
+        newest(file, site).and_then(|length| ring(file, site, &length)).map(|(description, edits)| EditTry {
+            kind: TryKind::Bound,
+            description,
+            edits,
+        }),
+    );
+    all
+}
+
+/// What a name is bound to, cut to a length: `torch.cat([self.bank, k])[-size:]`.
+fn ring(file: &Lines<'_>, site: &GrowSite, limit: &str) -> Option<(String, Vec<Edit>)> {
+    let rebinds = matches!(site.kind, GrowKind::Rebind | GrowKind::Assign);
+    let value = site.value.as_ref().filter(|_| rebinds)?;
+    let form = format!("{}[{}]", value.callable_text(), slice(file, site, value, limit)?);
+    let description = format!("Keep the last `{limit}` entries: `{form}`.");
+    Some((description, vec![replace(file, value.range, form)]))
+}
+
+/// The subscript that keeps the newest entries of what is joined.
+fn slice(file: &Lines<'_>, site: &GrowSite, value: &Value, limit: &str) -> Option<String> {
+    let Some(call) = file.index.calls.iter().find(|call| call.range == value.range) else {
+        return Some(format!("-{limit}:"));
+    };
+    let by_name = |name: &str| call.arguments.iter().find(|argument| argument.name.as_deref() == Some(name));
+    let second = call.arguments.get(1).filter(|argument| argument.name.is_none());
+    let along = by_name("dim").or_else(|| by_name("axis")).or(second);
+    let parts = call.arguments.first().map_or(&[][..], |argument| &argument.members);
+    let oldest_last = parts.len() > 1 && parts.last() == file.index.ops.get(site.op).map(|op| &op.path);
+    let tail = if oldest_last { format!(":{limit}") } else { format!("-{limit}:") };
+    match along.map_or("0", |argument| argument.value.text.trim()) {
+        "0" => Some(tail),
+        "1" => Some(format!(":, {tail}")),
+        "-1" => Some(format!("..., {tail}")),
+        _ => None,
+    }
+}
+
+/// The length of the newest part of what is joined, if it is a variable beside the container itself: a program that reads no
+/// more than that prints the same.
+fn newest(file: &Lines<'_>, site: &GrowSite) -> Option<String> {
+    let (value, op) = (site.value.as_ref()?, file.index.ops.get(site.op)?);
+    let call = file.index.calls.iter().find(|call| call.range == value.range)?;
+    let [one, other] = call.arguments.first()?.members.as_slice() else { return None };
+    let part = if *one == op.path { other } else { one };
+    (one == &op.path || other == &op.path).then_some(())?;
+    Some(format!("len({})", part.plain()?))
+}
+
+/// Sizes that code beside the growth can name, those that share a word with the container first.
+fn sizes(file: &Lines<'_>, site: &GrowSite) -> Vec<String> {
+    let words =
+        |name: &str| -> Vec<String> { name.to_ascii_lowercase().split('_').map(str::to_owned).collect() };
+    let about = words(last_name(&site.container));
+    let shared = |name: &str| words(last_name(name)).iter().filter(|word| about.contains(word)).count();
+    let is_size = |name: &str| words(name).iter().any(|word| SIZES.contains(&word.as_str()));
+    let parameters = file
+        .index
+        .scopes
+        .iter()
+        .filter(|scope| scope.name == site.spot.function)
+        .flat_map(|scope| &scope.parameters)
+        .map(|parameter| parameter.name.clone());
+    let assigned = file.index.assignments.iter().filter_map(|assignment| {
+        let name = assignment.target.last_name().filter(|name| is_size(name))?;
+        let text = file.source.inline(assignment.target_range);
+        let at_hand = match assignment.target.plain() {
+            Some(_) => name.chars().all(|c| !c.is_lowercase()),
+            None => text.starts_with("self.") && site.container.starts_with("self."),
+        };
+        at_hand.then_some(text)
+    });
+    let mut found: Vec<String> = Vec::new();
+    for size in parameters.filter(|name| is_size(name)).chain(assigned) {
+        if !found.contains(&size) && size != site.container {
+            found.push(size);
+        }
+    }
+    found.sort_by_key(|size| std::cmp::Reverse(shared(size)));
+    found.truncate(MOST_SIZES);
+    found
+}
+
+/// Lengths of the tails of a container that the file reads, as written: `WINDOW` of `values[-WINDOW:]`.
+fn read_lengths(file: &Lines<'_>, name: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for part in file.source.text().split(&format!("{name}[-")).skip(1) {
+        let Some((expression, rest)) = part.split_once(':') else { continue };
+        let expression = expression.trim();
+        let plain = !expression.is_empty()
+            && expression.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+        if plain && rest.trim_start().starts_with(']') && !found.iter().any(|known| known == expression) {
+            found.push(expression.to_owned());
+        }
+    }
+    found.extend(last_read(file.source.text(), name).map(|last| last.to_string()));
+    found
+}
+
+/// The entry that is read farthest from the end, if entries are read from the end: 2 of `values[-2]`.
+fn last_read(text: &str, name: &str) -> Option<u32> {
+    let index = |part: &str| part.split_once(']').and_then(|(index, _)| index.trim().parse::<u32>().ok());
+    text.split(&format!("{name}[-")).skip(1).filter_map(index).max()
+}
