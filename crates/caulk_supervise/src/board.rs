@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
 use caulk_core::wire::board::{BOARD_BYTES, ENTRIES, ENTRY_BYTES, LOOKS, entry, looks};
@@ -26,9 +26,14 @@ impl Board {
         Ok(Self { memory: memory.into(), asked: 0 })
     }
 
-    /// The path by which processes open it.
-    pub(crate) fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
+    /// The path by which processes open it: an entry of the supervisor, or of a process that has the same descriptors.
+    pub(crate) fn path(&self, of: u32) -> String {
+        format!("/proc/{of}/fd/{}", self.memory.as_raw_fd())
+    }
+
+    /// The descriptor that a process must keep for that.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.memory.as_raw_fd()
     }
 
     /// Asks every process for a look at what it holds, at its next step or when it next allocates.

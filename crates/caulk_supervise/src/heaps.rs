@@ -13,7 +13,7 @@ mod owners;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
 use caulk_core::Counted;
 use caulk_core::wire::heap::{MAGIC, MEMORY_BYTES, Owner, SLOT_BYTES, SNAPSHOT, Slot, Stack, Total, header};
@@ -93,9 +93,14 @@ impl Heaps {
         })
     }
 
-    /// The path by which processes open it.
-    pub(crate) fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
+    /// The path by which processes open it: an entry of the supervisor, or of a process that has the same descriptors.
+    pub(crate) fn path(&self, of: u32) -> String {
+        format!("/proc/{of}/fd/{}", self.memory.as_raw_fd())
+    }
+
+    /// The descriptor that a process must keep for that.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.memory.as_raw_fd()
     }
 
     /// Takes in what an agent says of its process's beginning and end.

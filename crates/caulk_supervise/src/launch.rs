@@ -14,6 +14,7 @@ use caulk_core::wire::heap::{HEAP_VARIABLE, INTERVAL_VARIABLE, PRECISE_INTERVAL}
 use caulk_core::wire::{RUN_VARIABLE, SETTINGS_VARIABLE, SOCKET_VARIABLE};
 
 use crate::hard::{Entry, Prepared};
+use crate::overlay::{Holder, Joining};
 use crate::signals::Before;
 use crate::socket::Runtime;
 use crate::{LaunchError, Options};
@@ -116,6 +117,7 @@ pub(crate) fn spawn(
     variables: &Variables,
     before: Before,
     limit: Option<&mut Prepared>,
+    holder: Option<&Holder>,
 ) -> Result<Child, LaunchError> {
     let program = options.command.first().ok_or(LaunchError::NoCommand)?;
     let (words, entry) = match limit {
@@ -140,8 +142,17 @@ pub(crate) fn spawn(
         };
         command.stdin(Stdio::null()).stdout(open(&streams.output)?).stderr(open(&streams.error)?);
     }
+    let directory = options.directory.as_deref().unwrap_or(Utf8Path::new("."));
+    let joining = holder.map(|holder| holder.joining(directory)).transpose();
+    let joining =
+        joining.map_err(|source| LaunchError::System { what: "name the command's directory", source })?;
+    let prepare = move || {
+        before.restore_in_child()?;
+        entry.enter()?;
+        joining.as_ref().map_or(Ok(()), Joining::enter)
+    };
     // SAFETY: the closure runs after fork and calls async-signal-safe functions alone.
-    unsafe { command.pre_exec(move || before.restore_in_child().and_then(|()| entry.enter())) };
+    unsafe { command.pre_exec(prepare) };
     command.spawn().map_err(|source| explain(program, options.directory.as_deref(), source))
 }
 

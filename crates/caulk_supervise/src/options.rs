@@ -8,6 +8,7 @@ use camino::Utf8PathBuf;
 use crate::guard::Checkpoints;
 use crate::hard::HardLimit;
 use crate::metrics::Exporter;
+use crate::overlay::Overlay;
 
 /// Whether lines on standard error say how the run is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Options {
     pub outside_only: bool,
     /// Working directory of the command; `None` for that of the caller.
     pub directory: Option<Utf8PathBuf>,
+    /// The command sees its folder with its own files on top; [`Self::directory`] lies in it.
+    pub overlay: Option<Overlay>,
     /// Variables for the command besides those of the caller.
     pub environment: Vec<(OsString, OsString)>,
     /// Files for the command's output; its input is then empty. `None` for the caller's own streams.
@@ -74,6 +77,7 @@ impl Options {
             precise: false,
             outside_only: false,
             directory: None,
+            overlay: None,
             environment: Vec::new(),
             streams: None,
             progress: Progress::Auto,

@@ -241,13 +241,15 @@ pub(crate) fn change_mask(how: libc::c_int, set: &libc::sigset_t) -> io::Result<
 }
 
 /// Sets what a signal does, if asked to, and returns what it did before; async-signal-safe.
-fn disposition(signal: i32, new: Option<libc::sighandler_t>) -> io::Result<libc::sighandler_t> {
+pub(crate) fn disposition(signal: i32, new: Option<libc::sighandler_t>) -> io::Result<libc::sighandler_t> {
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: all zeros is a valid action: no handler, no flags, an empty mask.
+    // SAFETY: all zeros is a valid action: the default, no flags, an empty mask.
     let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
     action.sa_sigaction = new.unwrap_or(libc::SIG_DFL);
+    action.sa_flags = libc::SA_RESTART;
     let action = if new.is_some() { &raw const action } else { ptr::null() };
-    // SAFETY: `action` is null or an initialised action without a handler, `before` has room for one.
+    // SAFETY: `action` is null or an initialised action, with a handler that is async-signal-safe if it has one; `before` has
+    // room for one.
     if unsafe { libc::sigaction(signal, action, before.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }

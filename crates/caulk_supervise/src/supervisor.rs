@@ -21,6 +21,7 @@ use crate::guard::Watch;
 use crate::hard::{HardLimit, Prepared};
 use crate::heaps::Heaps;
 use crate::launch::Memory;
+use crate::overlay::Holder;
 use crate::progress::Lines;
 use crate::sampler::Sampler;
 use crate::segments::Segments;
@@ -97,6 +98,9 @@ struct Supervisor<'a> {
     /// Of the guard, that the kernel enforces; removed at the end.
     #[expect(dead_code, reason = "kept for its end")]
     limit: Option<Prepared>,
+    /// Of the overlay, in which the command runs; ended at the end.
+    #[expect(dead_code, reason = "kept for its end")]
+    holder: Option<Holder>,
     silence: Silence,
     notes: Vec<Note>,
     period_ns: u64,
@@ -119,13 +123,18 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
     let segments = Segments::new(Utf8Path::new(SHARED_MEMORY));
     let start_ns = clock::now_ns();
     let heaps = options.sampler.as_ref().and_then(|_| Heaps::open().ok());
-    let heap = heaps.as_ref().map(Heaps::path);
     let board = Board::open().ok();
-    let memory = Memory { heap: heap.as_deref(), board: board.as_ref().map(Board::path) };
+    let descriptors: Vec<_> =
+        heaps.iter().map(Heaps::descriptor).chain(board.iter().map(Board::descriptor)).collect();
+    let holder = options.overlay.as_ref().map(|overlay| Holder::start(overlay, &descriptors));
+    let holder = holder.transpose().map_err(system("mount the copy of the project"))?;
+    let opened_at = holder.as_ref().map_or_else(std::process::id, Holder::pid);
+    let heap = heaps.as_ref().map(|heaps| heaps.path(opened_at));
+    let memory = Memory { heap: heap.as_deref(), board: board.as_ref().map(|board| board.path(opened_at)) };
     let variables = launch::variables(options, &runtime, &memory);
     let hard = options.guard.as_ref().and_then(|guard| guard.hard.as_ref());
     let mut limit = hard.map(HardLimit::prepare).transpose().map_err(system("set the hard limit"))?;
-    let child = launch::spawn(options, &variables, signals.before(), limit.as_mut())?;
+    let child = launch::spawn(options, &variables, signals.before(), limit.as_mut(), holder.as_ref())?;
     let start = RunStart { root_pid: child.id(), start_ns, limits: surroundings.limits() };
     sink.started(&start);
     if let Some(limits) = surroundings.follow(start.root_pid) {
@@ -158,6 +167,7 @@ pub(crate) fn run(options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Lau
         output: options.streams.as_ref().map(|streams| streams.output.clone()),
         guard,
         limit,
+        holder,
         silence: Silence::default(),
         notes: Vec::new(),
         period_ns: options.period.as_nanos() as u64,

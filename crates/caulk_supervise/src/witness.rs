@@ -30,7 +30,7 @@ impl Witness {
         // SAFETY: the child calls only async-signal-safe functions, and never returns.
         let forked = unsafe { libc::fork() };
         if forked == 0 {
-            sleep_until_killed(parent);
+            sleep_until_killed(parent, &[]);
         }
         let error = io::Error::last_os_error();
         signals::change_mask(libc::SIG_SETMASK, &before)?;
@@ -76,10 +76,10 @@ fn pending(status: &[u8]) -> Option<u64> {
 /// Above all descriptors that the supervisor can have before it starts anything.
 const HIGHEST_DESCRIPTOR: i32 = 1024;
 
-/// The life of the witness.
-fn sleep_until_killed(parent: u32) -> ! {
+/// The life of a forked process that does nothing more but keep these descriptors open; async-signal-safe.
+pub(crate) fn sleep_until_killed(parent: u32, kept: &[i32]) -> ! {
     // Pipes end when their last writer closes them: this process must not be one.
-    for descriptor in 0..HIGHEST_DESCRIPTOR {
+    for descriptor in (0..HIGHEST_DESCRIPTOR).filter(|descriptor| !kept.contains(descriptor)) {
         // SAFETY: takes a number; nothing in this process uses the descriptor.
         unsafe { libc::close(descriptor) };
     }
