@@ -25,6 +25,7 @@ mod programs;
 mod prose;
 mod python;
 mod runner;
+mod samples;
 mod slowest;
 mod tokens;
 mod workspace;
@@ -59,6 +60,7 @@ enum Task {
     NewRule(commands::new_rule::NewRuleArgs),
     Record(commands::record::RecordArgs),
     HealZoo(commands::heal_zoo::HealZooArgs),
+    VerifyZoo(commands::verify_zoo::VerifyZooArgs),
 }
 
 /// Build the parts of the wheel beside the agent, for the build of the wheel
@@ -94,5 +96,6 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::NewRule(args) => commands::new_rule::run(workspace, args),
         Task::Record(args) => commands::record::run(workspace, args),
         Task::HealZoo(args) => commands::heal_zoo::run(workspace, args),
+        Task::VerifyZoo(args) => commands::verify_zoo::run(workspace, args),
     }
 }

@@ -2,61 +2,53 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::Value;
 
 use crate::columns::align;
 use crate::console::{self, failure};
-use crate::process::Cmd;
-use crate::programs::{self, Recorded};
+use crate::samples::{Sample, SampleArgs, Tools, announce};
 use crate::workspace::Workspace;
 
 /// Heal copies of the test programs and of the examples: growth removed, output, runs, refusals; no clean one is edited
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealZooArgs {
-    /// Only these programs or runs [default: all of python/tests/programs/index.toml]
-    #[arg(long, value_name = "NAME", num_args = 1..)]
-    only: Vec<String>,
+    #[command(flatten)]
+    samples: SampleArgs,
+    /// Keep results that are in target/heal-zoo, and heal the programs without one
+    #[arg(long)]
+    resume: bool,
+    /// End each run after this time
+    #[arg(long, value_name = "TIME", default_value = "5min")]
+    time_limit: String,
     /// Print what became of the advice instead: right, harmless, crashed, changed output, by class
     #[arg(long)]
     advice: bool,
-    /// Python that runs the programs [default: .venv]
-    #[arg(long, value_name = "PATH")]
-    python: Option<PathBuf>,
-    /// Command that heals, with its package in that Python [default: the one of .venv]
-    #[arg(long, value_name = "PATH")]
-    caulk: Option<PathBuf>,
 }
 
 /// The result for one program.
 struct Healed {
     name: String,
-    /// The index expects an alarm.
+    /// An alarm is expected.
     leaks: bool,
     document: Value,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &HealZooArgs) -> anyhow::Result<()> {
-    let runs = programs::recorded(workspace, &args.only)?;
-    let leaking = programs::leaking(workspace)?;
-    let environment = workspace.path(".venv/bin");
-    let tool = |chosen: &Option<PathBuf>, name: &str| {
-        chosen.as_deref().map_or_else(|| Ok(environment.join(name)), std::path::absolute)
-    };
-    let (caulk, python) = (tool(&args.caulk, "caulk")?, tool(&args.python, "python")?);
-    let mut all = Vec::new();
-    for (number, run) in runs.iter().enumerate() {
-        console::step(format!("{}/{} {}", number + 1, runs.len(), run.name));
-        match heal(workspace, run, &caulk, &python) {
-            Ok(document) => {
-                let leaks = leaking.contains(&run.program);
-                all.push(Healed { name: run.name.clone(), leaks, document });
+    let samples = args.samples.samples(workspace)?;
+    let tools = args.samples.tools(workspace)?;
+    let all = args.samples.each(&samples, |at, sample| {
+        announce(at, samples.len(), &sample.name);
+        match heal(workspace, sample, &tools, args) {
+            Ok(document) => Some(Healed { name: sample.name.clone(), leaks: sample.leaks, document }),
+            Err(error) => {
+                console::print_error(&error);
+                None
             }
-            Err(error) => console::print_error(&error),
         }
-    }
+    });
+    let all: Vec<Healed> = all.into_iter().flatten().collect();
     console::data(if args.advice { advice(&all) } else { table(&all) });
     let edited: Vec<&str> = all
         .iter()
@@ -73,33 +65,16 @@ pub(crate) fn run(workspace: &Workspace, args: &HealZooArgs) -> anyhow::Result<(
 }
 
 /// Heals a copy of the folder of a program.
-fn heal(workspace: &Workspace, run: &Recorded, caulk: &Path, python: &Path) -> anyhow::Result<Value> {
-    let folder = workspace.path("target/heal-zoo").join(&run.name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("failed to clear `{}`", folder.display()))?;
+fn heal(workspace: &Workspace, sample: &Sample, tools: &Tools, args: &HealZooArgs) -> anyhow::Result<Value> {
+    let copy = workspace.path("target/heal-zoo").join(&sample.name);
+    let result = copy.join("heal.json");
+    if !(args.resume && result.is_file()) {
+        let time = format!("--time-limit={}", args.time_limit);
+        let words = ["heal", "--quiet", &time, "--format", "json", "--output", "heal.json"];
+        // Its exit code is in the document.
+        let _ = sample.command(tools, &copy, &words)?.read();
     }
-    fs::create_dir_all(&folder).with_context(|| format!("failed to make `{}`", folder.display()))?;
-    let programs = workspace.path(&run.folder);
-    for entry in fs::read_dir(&programs)? {
-        let path = entry?.path();
-        if let Some(name) = path.file_name().filter(|_| path.is_file()) {
-            fs::copy(&path, folder.join(name))
-                .with_context(|| format!("failed to copy `{}`", path.display()))?;
-        }
-    }
-    fs::write(folder.join("pyproject.toml"), "")?;
-    let original = format!("{}/", programs.display());
-    let words = run.words.iter().map(|word| word.replace(&original, ""));
-    // Its exit code is in the document.
-    let _ = Cmd::new(caulk)
-        .args(["heal", "--quiet", "--format", "json", "--output", "heal.json", "--"])
-        .arg(python)
-        .args(words)
-        .env("OMP_NUM_THREADS", "1")
-        .env("MPLBACKEND", "Agg")
-        .folder(&folder)
-        .read();
-    let text = fs::read_to_string(folder.join("heal.json")).context("heal left no document")?;
+    let text = fs::read_to_string(&result).context("heal left no document")?;
     serde_json::from_str(&text).context("heal left no JSON")
 }
 

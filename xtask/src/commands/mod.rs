@@ -12,4 +12,5 @@ pub(crate) mod heal_zoo;
 pub(crate) mod new_rule;
 pub(crate) mod record;
 pub(crate) mod test;
+pub(crate) mod verify_zoo;
 pub(crate) mod zoo;
