@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -74,28 +77,60 @@ for epoch in range(EPOCHS):
     meter.print()
 """
 
+# The edited program does not end by itself.
+WAITS_IF_EDITED = LEAKY + """
+if "detach" in open("train.py").read().split("append")[1][:60]:
+    open("waits", "w").close()
+    __import__("time").sleep(600)
+"""
+
+# A large file that is changed in place, which in a copy of links is the user's own.
+WRITES_THROUGH = """
+with open("table.bin", "r+b") as table:
+    table.write(b"1")
+"""
+
+# The same by its absolute path. What it has written it reads.
+WRITES_BY_NAME = """
+import os
+for turn in range(2):
+    with open("PATH", "r+b") as table:
+        print(table.read(1))
+        table.seek(0)
+        table.write(b"1")
+print(open("data.txt").read(), os.path.basename(os.getcwd()))
+"""
+
 UNSEEDED = LEAKY.replace("peaks[-1].item()", "__import__('random').random()")
 
 FAILING = LEAKY + "raise ValueError('no such table')\n"
 
 
 def project(folder: Path, program: str) -> Path:
+    folder.mkdir(exist_ok=True)
     (folder / "pyproject.toml").write_text("")
     (folder / "common.py").write_text(COMMON)
     (folder / "train.py").write_text(program)
     return folder
 
 
-def heal(folder: Path, *options: str) -> tuple[int, dict, str]:
+def words(*options: str, program: tuple[str, ...] = ("train.py",)) -> list[str]:
+    return [str(CAULK), "heal", "--format", "json", *options, "--", sys.executable, *program]
+
+
+def heal(folder: Path, *options: str, **more) -> tuple[int, dict, str]:
     """Exit code, the document, standard error."""
+    program = more.pop("program", ("train.py",))
     done = subprocess.run(
-        [str(CAULK), "heal", "--format", "json", *options, "--", sys.executable, "train.py"],
+        words(*options, program=program),
         cwd=folder,
-        env=program_environment(),
+        # Files of an overlay lie in the first; without the second, an import leaves a trace.
+        env=program_environment(XDG_STATE_HOME=str(folder.parent / f"{folder.name}-state"), PYTHONDONTWRITEBYTECODE=""),
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
+        **more,
     )
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
 
@@ -151,3 +186,69 @@ def test_a_program_that_fails_is_not_healed(tmp_path):
     code, document, errors = heal(project(tmp_path, FAILING))
     assert (code, document["outcome"]) == (4, "command-failed"), errors
     assert "no such table" in document["reason"]
+
+
+def test_a_signal_ends_all_and_takes_edits_back(tmp_path):
+    folder = project(tmp_path, WAITS_IF_EDITED)
+    before = (folder / "train.py").read_text()
+    with subprocess.Popen(
+        words("--in-place"),
+        cwd=folder,
+        env=program_environment(),
+        stdout=subprocess.PIPE,
+        # In the background of some shells it would be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as caulk:
+        deadline = time.monotonic() + 240
+        while not (folder / "waits").exists() and caulk.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert (folder / "train.py").read_text() != before
+        caulk.send_signal(signal.SIGINT)
+        document = json.loads(caulk.communicate(timeout=60)[0])
+    assert (caulk.returncode, document["outcome"]) == (130, "interrupted")
+    assert (folder / "train.py").read_text() == before and not document["patch"]
+    assert json.loads((folder / document["folder"] / "heal.json").read_text()) == document
+
+    # The recording of its first run is of sources that are there no more.
+    (folder / "train.py").write_text(before + "# changed\n")
+    code, _, errors = heal(folder, "--from", f"{document['folder']}/run-1")
+    assert code == 125 and "was changed after the run began" in errors, errors
+
+
+def small_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "reason"),
+    [
+        (("-c", "print(1)"), {}, "imported nothing of the project"),
+        (("train.py",), {"preexec_fn": small_files}, "no room"),
+        (("writes.py",), {}, "table.bin` in place"),
+    ],
+    ids=["nothing imported", "disk full", "written through a link"],
+)
+def test_it_refuses_with_the_reason(tmp_path, program, options, reason):
+    # No mount can have a comma in a path: the copy has links.
+    folder = project(tmp_path / "a,b", "print(1)\n")
+    (folder / "writes.py").write_text(WRITES_THROUGH)
+    (folder / "table.bin").write_bytes(b"0" * (2 << 20))
+    code, document, errors = heal(folder, program=program, **options)
+    assert (code, document) == (125, {}) and reason in errors, errors
+    assert "hint: " in errors
+
+
+def test_a_run_changes_nothing_of_the_project_in_an_overlay(tmp_path):
+    folder = project(tmp_path / "project", "print(1)\n")
+    (folder / "train.py").write_text(WRITES_BY_NAME.replace("PATH", str(folder / "table.bin")))
+    (folder / "table.bin").write_bytes(b"0" * (2 << 20))
+    (folder / "data.txt").write_text("data")
+    code, document, errors = heal(folder, program=(str(folder / "train.py"),))
+    out = folder / document["folder"] / "out"
+    if not out.is_symlink():
+        pytest.skip("this machine mounts no overlay for users")
+    # Nothing grows, and the run is too short to be sure.
+    assert code in (0, 3), errors
+    printed = (folder / document["folder"] / "run-1.out").read_text()
+    assert printed == "b'0'\nb'1'\ndata out\n", errors
+    assert (folder / "table.bin").read_bytes()[:1] == b"0" and (out / "table.bin").read_bytes()[:1] == b"1"

@@ -18,8 +18,8 @@ Examples:
 
 What it does: run the command and report growth; run it again with an edit for each finding, and keep the edits that stop \
 the growth and leave the output as it was. If edits do harm together, it tries halves of them. If an edit is refused, it tries \
-another for the same finding: cut to the length that is read, emptied where a loop ends, a number instead of a tensor. It \
-repeats this until nothing grows, or no edit is left. If the output differs, the unedited program runs once more, and numbers \
+another for the same finding: cut to the length that is read, emptied where a loop ends, a number instead of a tensor, no_grad, \
+with, close, a place before the loop. It repeats this until nothing grows, or no edit is left. If the output differs, the unedited program runs once more, and numbers \
 that differ by themselves are left out.
 
 Each edit ends as
@@ -27,11 +27,14 @@ Each edit ends as
   unproven  harmless, but the run does not show that it helps
   refused   the output changed, the program failed, a gradient was cut, or memory grows as before
 
-Every run takes place in a copy of the project, .caulk/heal/ID/out: Python files and small files are copied, larger files are \
-links. So the command should write its checkpoints below the project, by a relative path. Set a seed: without one, outputs \
+Every run takes place in a copy of the project, .caulk/heal/ID/out: an overlay if the system lets users mount one. Otherwise \
+Python files, notebooks and small files are copied, and larger files are links. So the command should write its checkpoints below the project, by a relative path. Set a seed: without one, outputs \
 cannot be compared. Give the training at least 6 epochs: with fewer, most programs are undecided.
 
 .caulk/heal/ID has heal.patch, heal.md for a pull request, heal.json, and a recording of each run: `caulk report` shows it.
+
+It ends with the reason if the command imports nothing of the project, changes a linked file in place, or if \
+the disk is full. An edit in an installed package, or behind a link out of the project, is refused.
 
 Exit code:
   0    nothing grows: healed, or nothing to heal

@@ -6,11 +6,12 @@ use std::os::unix::fs::DirBuilderExt;
 
 use anyhow::{Context, anyhow, bail};
 use camino::{Utf8Path, Utf8PathBuf};
+use caulk_core::wire::NoteCode;
 use caulk_report::Report;
 use jiff::Zoned;
 
 use crate::cli::{HealArgs, HealFormat};
-use crate::heal::{self, Document, Outcome, Shadow};
+use crate::heal::{self, Document, Healed, Outcome, RunPlace, Shadow};
 use crate::places::Places;
 use crate::printer::{self, Printer};
 use crate::{assemble, exit, files, target};
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &HealArgs, printer: Printer) -> anyhow::Result<i32> {
     for path in args.output.iter().chain(&args.html) {
         files::check(path)?;
     }
+    caulk_supervise::note_signals().context("failed to wait for signals")?;
     let directory = target::directory();
     let directory = Utf8PathBuf::from_path_buf(directory)
         .map_err(|path| anyhow!("`{}` is no name in UTF-8", path.display()))?;
@@ -34,29 +36,41 @@ pub(crate) fn run(args: &HealArgs, printer: Printer) -> anyhow::Result<i32> {
     let base = base(&directory)?;
     let (folder, shadow) = if args.resume {
         // Which folder it is follows from the sources.
-        let sources = Shadow::read(&directory, None)?;
+        let sources = Shadow::read(&directory, &RunPlace::Project)?;
         let folder = heal::find(&base, &heal::key(args, &directory, &sources.texts()))?;
         (folder.clone(), shadow(args, &directory, &folder)?)
     } else {
         let folder = make_folder(&base, &target::name(&args.command))?;
         let shadow = shadow(args, &directory, &folder)?;
-        heal::begin(&folder, heal::key(args, &directory, &Shadow::read(&directory, None)?.texts()))?;
+        let sources = Shadow::read(&directory, &RunPlace::Project)?;
+        heal::begin(&folder, heal::key(args, &directory, &sources.texts()))?;
         (folder, shadow)
     };
-    let (mut document, texts, signal) = heal::heal(args, &shadow, &folder, recorded, printer)?;
+    let Healed { mut document, texts, end } = heal::heal(args, &shadow, &folder, recorded, printer);
     document.folder = short(&folder, &directory);
     document.patch = heal::diff(&shadow, &texts);
-    if !document.patch.is_empty() {
-        files::write(&folder.join(PATCH), &document.patch)?;
-        if args.apply && signal.is_none() {
-            heal::apply(&shadow, &texts).context("the edits were proven, but not applied")?;
-            document.applied = true;
-        }
+    let wanted = args.apply && matches!(end, Ok(None)) && !document.patch.is_empty();
+    let applied = wanted.then(|| heal::apply(&shadow, &texts)).transpose();
+    document.applied = matches!(applied, Ok(Some(())));
+    let written = write(&folder, &document);
+    // On a full disk the reason counts, not that it cannot be written down.
+    let signal = end?;
+    written?;
+    applied.context("the edits were proven, but not applied")?;
+    if let Some(path) = heal::changed(&shadow, &texts).filter(|_| !document.applied) {
+        printer.warn(&format!("`{path}` was changed during the runs; the patch may not fit"));
     }
-    files::write(&folder.join("heal.json"), document.json()?)?;
-    files::write(&folder.join("heal.md"), heal::markdown(&document))?;
     deliver(args, &document)?;
     Ok(signal.unwrap_or_else(|| code(document.outcome)))
+}
+
+/// Writes the result into the folder of the heal.
+fn write(folder: &Utf8Path, document: &Document) -> anyhow::Result<()> {
+    if !document.patch.is_empty() {
+        files::write(&folder.join(PATCH), &document.patch)?;
+    }
+    files::write(&folder.join("heal.json"), document.json()?)?;
+    Ok(files::write(&folder.join("heal.md"), heal::markdown(document))?)
 }
 
 fn code(outcome: Outcome) -> i32 {
@@ -66,6 +80,7 @@ fn code(outcome: Outcome) -> i32 {
         Outcome::Undecided => exit::UNDECIDED,
         Outcome::CommandFailed | Outcome::NotComparable => exit::COMMAND_FAILED,
         Outcome::Interrupted => exit::INTERRUPTED,
+        Outcome::Failed => exit::FAILED,
     }
 }
 
@@ -89,13 +104,20 @@ fn deliver(args: &HealArgs, document: &Document) -> anyhow::Result<()> {
 fn recorded(name: &str, printer: Printer) -> anyhow::Result<Report> {
     let places = Places::here();
     places.warn(printer);
-    assemble::report(&places.resolve(name)?)
+    let report = assemble::report(&places.resolve(name)?)?;
+    match report.notes.iter().find(|note| note.code == NoteCode::SourceChanged) {
+        Some(note) => bail!("run `{name}`: {}\nhint: heal without --from", note.text),
+        None => Ok(report),
+    }
 }
 
 /// The project, and where it runs.
 fn shadow(args: &HealArgs, directory: &Utf8Path, folder: &Utf8Path) -> anyhow::Result<Shadow> {
-    let copy = folder.join("out");
-    Shadow::read(directory, Some(copy.as_path()).filter(|_| !args.in_place))
+    let place = match args.in_place {
+        true => RunPlace::Project,
+        false => RunPlace::choose(&Shadow::root(directory), folder)?,
+    };
+    Shadow::read(directory, &place)
 }
 
 /// The folder of all heals.

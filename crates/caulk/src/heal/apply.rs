@@ -30,14 +30,10 @@ pub(crate) fn diff(shadow: &Shadow, texts: &Texts) -> String {
 /// If a file was changed meanwhile, lies behind a link, or cannot be written.
 pub(crate) fn apply(shadow: &Shadow, texts: &Texts) -> anyhow::Result<()> {
     let changes = changes(shadow, texts)?;
-    for change in &changes {
-        let now = std::fs::read(&change.path).with_context(|| format!("failed to read `{}`", change.path))?;
-        if now != change.source.bytes {
-            bail!(
-                "`{}` was changed during the runs; nothing is applied\nhint: apply the patch yourself, or heal again",
-                change.path
-            );
-        }
+    if let Some(path) = changed(shadow, texts) {
+        bail!(
+            "`{path}` was changed during the runs; nothing is applied\nhint: apply the patch yourself, or heal again"
+        );
     }
     for (at, change) in changes.iter().enumerate() {
         if let Err(error) = rewrite::rewrite(&change.path, &change.source.bytes, &change.new) {
@@ -50,6 +46,16 @@ pub(crate) fn apply(shadow: &Shadow, texts: &Texts) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A file with edits that is not what it was before the runs.
+pub(crate) fn changed(shadow: &Shadow, texts: &Texts) -> Option<Utf8PathBuf> {
+    let edited = shadow
+        .sources
+        .iter()
+        .filter(|(name, source)| texts.get(*name).is_some_and(|text| *text != source.document.text));
+    let mut paths = edited.map(|(_, source)| (shadow.root.join(&source.path), &source.bytes));
+    paths.find(|(path, bytes)| std::fs::read(path).ok().as_ref() != Some(*bytes)).map(|(path, _)| path)
 }
 
 fn changes<'a>(shadow: &'a Shadow, texts: &Texts) -> anyhow::Result<Vec<Change<'a>>> {

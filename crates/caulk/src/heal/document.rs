@@ -26,6 +26,8 @@ pub(crate) enum Outcome {
     NotComparable,
     /// A signal ended it.
     Interrupted,
+    /// An error of caulk ended it.
+    Failed,
 }
 
 /// Everything about it.

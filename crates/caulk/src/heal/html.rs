@@ -83,6 +83,7 @@ fn answer(document: &Document) -> PageAnswer {
         Outcome::CommandFailed => (Mood::Bad, "the command fails"),
         Outcome::NotComparable => (Mood::Warn, "not comparable"),
         Outcome::Interrupted => (Mood::Warn, "ended by a signal"),
+        Outcome::Failed => (Mood::Warn, "ended by an error of caulk"),
     };
     PageAnswer {
         mood,

@@ -16,7 +16,7 @@ use crate::cli::{HealArgs, PERIOD};
 use crate::commands::live::live;
 use crate::printer::Printer;
 use crate::recorder::Recorder;
-use crate::{assemble, course, target};
+use crate::{assemble, course, places, target};
 
 /// A run that is over.
 pub(super) struct Ran {
@@ -30,7 +30,7 @@ pub(super) struct Ran {
     pub(super) succeeded: bool,
     /// Its standard error.
     pub(super) errors: String,
-    /// Exit code for a signal by which a person wants the end of all.
+    /// The signal by which a person wants the end of all.
     pub(super) interrupted: Option<i32>,
     /// Memory in use at the boundaries of the training process, in bytes.
     pub(super) in_use: Vec<u64>,
@@ -72,13 +72,16 @@ impl<'a> Runner<'a> {
         let sources = journal::digest(texts);
         // A recording is judged with the sources that ran.
         let _edited = self.shadow.make(texts)?;
-        let known = journal::kept(self.folder, number, &sources).filter(|_| self.args.resume);
-        let (kept, interrupted) = match known {
+        let (kept, interrupted) = match journal::kept(self.folder, number, &sources) {
             Some(kept) => (kept, None),
             None => self.record(number, sources)?,
         };
         let folder = self.folder.join(format!("run-{number}"));
-        let report = assemble::report(&folder).with_context(|| format!("run {number} cannot be judged"))?;
+        // A run that was ended at once may have left nothing to judge.
+        let report = match assemble::report(&folder) {
+            Err(_) if interrupted.is_some() => Report::default(),
+            report => report.with_context(|| format!("run {number} cannot be judged"))?,
+        };
         let read = |path: &Utf8Path| {
             fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
         };
@@ -95,7 +98,8 @@ impl<'a> Runner<'a> {
             cut: kept.cut,
             succeeded: kept.succeeded,
             errors: read(&error),
-            interrupted,
+            // A signal may have come while nothing ran.
+            interrupted: interrupted.or_else(caulk_supervise::noted_signal),
             in_use: caulk_record::read(&folder)
                 .map(|recording| course::in_use(&recording))
                 .unwrap_or_default(),
@@ -103,7 +107,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Runs and records it; with the exit code of a signal that ended all.
+    /// Runs and records it; with the signal that ended all.
     fn record(&self, number: usize, sources: String) -> anyhow::Result<(Kept, Option<i32>)> {
         let folder = self.folder.join(format!("run-{number}"));
         // Left from a run that was interrupted.
@@ -112,8 +116,12 @@ impl<'a> Runner<'a> {
         let words = self.shadow.words(&self.args.command);
         let mut about = target::describe(&words);
         about.directory.clone_from(&directory.to_string());
+        places::room(self.folder).with_context(|| self.no_room())?;
         let recorder = Recorder::create(&folder, about, None, None, self.printer)?;
-        let (_, outcome) = live(&self.options(words, directory, self.streams(number)), recorder)?;
+        let (recorded, outcome) = live(&self.options(words, directory, self.streams(number)), recorder)?;
+        if recorded.folder().is_none() {
+            bail!(self.no_room());
+        }
         if let Some(file) = self.shadow.written_through() {
             bail!(
                 "the run changed `{file}` in place: every further run would begin with what this one left\n\
@@ -128,11 +136,17 @@ impl<'a> Runner<'a> {
             succeeded: outcome.death.stopped || outcome.exit_code == 0,
             files: self.args.same.iter().map(|file| contents(file)).collect(),
         };
-        let interrupted = outcome.signalled.map(|signal| caulk_supervise::EXIT_SIGNAL_BASE + signal);
-        if interrupted.is_none() {
+        if outcome.signalled.is_none() {
             journal::keep(self.folder, number, &kept)?;
         }
-        Ok((kept, interrupted))
+        Ok((kept, outcome.signalled))
+    }
+
+    fn no_room(&self) -> String {
+        format!(
+            "no room for the recording in `{}`\nhint: make room there, or set CAULK_HOME to another disk",
+            self.folder
+        )
     }
 
     /// Files for what a run prints.
@@ -154,6 +168,7 @@ impl<'a> Runner<'a> {
         options.environment =
             vec![("PWD".into(), directory.as_str().into()), ("PYTHONUNBUFFERED".into(), "1".into())];
         options.directory = Some(directory);
+        options.overlay = self.shadow.overlay().cloned();
         options.streams = Some(streams);
         options.progress = Progress::None;
         options.period = PERIOD;

@@ -71,18 +71,24 @@ impl From<anyhow::Error> for Halt {
     }
 }
 
-/// Heals a program; returns the result, the sources with all edits that were proven, and the exit code of a signal that
-/// ended it.
-///
-/// # Errors
-/// If a run cannot be started, copied or judged, or if it changed files of the project.
+/// A heal that is over.
+pub(crate) struct Healed {
+    pub(crate) document: Document,
+    /// The sources with all edits that were proven.
+    pub(crate) texts: Texts,
+    /// The exit code of a signal that ended it; an error if a run could not be started, copied or judged, or if it changed
+    /// files of the project.
+    pub(crate) end: anyhow::Result<Option<i32>>,
+}
+
+/// Heals a program. What was proven before an error or a signal is in the result.
 pub(crate) fn heal(
     args: &HealArgs,
     shadow: &Shadow,
     folder: &camino::Utf8Path,
     recorded: Option<Report>,
     printer: Printer,
-) -> anyhow::Result<(Document, Texts, Option<i32>)> {
+) -> Healed {
     let target: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut session = Session {
         runner: Runner::new(args, shadow, folder, printer),
@@ -95,20 +101,23 @@ pub(crate) fn heal(
         originals: shadow.texts(),
         recorded,
     };
-    let signal = match session.course(shadow) {
-        Ok(()) => None,
+    let end = match session.course(shadow) {
+        Ok(()) => Ok(None),
         Err(Halt::Signal(code)) => {
-            session.document.outcome = Outcome::Interrupted;
-            Some(code)
+            session.end(Outcome::Interrupted, None);
+            Ok(Some(code))
         }
         Err(Halt::Ended(outcome, reason)) => {
             session.end(outcome, reason);
-            None
+            Ok(None)
         }
-        Err(Halt::Error(error)) => return Err(error),
+        Err(Halt::Error(error)) => {
+            session.end(Outcome::Failed, Some(format!("{error:#}")));
+            Err(error)
+        }
     };
     session.document.left = left(&session.report, &session.tried);
-    Ok((session.document, session.texts, signal))
+    Healed { document: session.document, texts: session.texts, end }
 }
 
 impl Session<'_> {
@@ -316,6 +325,9 @@ impl Session<'_> {
 
     /// Runs the program, and notes the run.
     fn run(&mut self, texts: &Texts, edits: &[&EditCandidate]) -> Result<Ran, Halt> {
+        if let Some(signal) = caulk_supervise::noted_signal() {
+            return Err(Halt::of_signal(signal));
+        }
         let ran = self.runner.run(texts)?;
         let mut row = RunRow::of(ran.number, &ran.report, ran.cut, ran.in_use.clone());
         row.edits = places(edits);
@@ -324,9 +336,9 @@ impl Session<'_> {
         }
         self.document.runs.push(row);
         match ran.interrupted {
-            Some(code) => {
+            Some(signal) => {
                 self.note_result(ran.number, "interrupted".into());
-                Err(Halt::Signal(code))
+                Err(Halt::of_signal(signal))
             }
             None => Ok(ran),
         }
@@ -367,6 +379,10 @@ impl Session<'_> {
 }
 
 impl Halt {
+    fn of_signal(signal: i32) -> Self {
+        Self::Signal(caulk_supervise::EXIT_SIGNAL_BASE + signal)
+    }
+
     fn failed(ran: &Ran) -> Self {
         let last = Some(ran.last_error()).filter(|line| !line.is_empty());
         let last = last.map_or_else(String::new, |line| format!(": {line}"));

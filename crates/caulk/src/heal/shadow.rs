@@ -1,10 +1,10 @@
 //! A copy of a project in which a program runs: Python files and small files are copied, and all others are links to the
-//! originals.
+//! originals. In an overlay, only Python files are copied.
 //!
-//! What the program writes lands in the copy. Only a large file that it changes in place is changed through its link, and that
-//! is noticed ([`Shadow::written_through`]).
+//! What the program writes lands in the copy. Only a large file that it changes in place is changed through its link, if there
+//! is no overlay, and that is noticed ([`Shadow::written_through`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -14,7 +14,9 @@ use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_check::Texts;
 use caulk_source::{Document, Extent, ProjectRoot};
+use caulk_supervise::Overlay;
 
+use super::place::{self, RunPlace};
 use crate::check::rewrite;
 
 /// More entries than this are no project but somebody's data.
@@ -29,7 +31,9 @@ const WHOLE: [&str; 8] =
     [".git", ".hg", ".tox", ".nox", "node_modules", "site-packages", ".mypy_cache", ".ruff_cache"];
 
 /// Folders that no copy has: those of caulk, and Python's caches.
-const LEFT_OUT: [&str; 2] = [".caulk", "__pycache__"];
+const LEFT_OUT: [&str; 2] = [".caulk", CACHE];
+
+const CACHE: &str = "__pycache__";
 
 /// A Python file of the project.
 #[derive(Debug)]
@@ -56,6 +60,7 @@ pub(crate) struct Shadow {
     directory: Utf8PathBuf,
     /// Where the copy is made; the project's folder if the program runs in place.
     place: Utf8PathBuf,
+    overlay: Option<Overlay>,
     folders: Vec<Utf8PathBuf>,
     /// Small files, which are copied as they are.
     copies: Vec<Utf8PathBuf>,
@@ -67,22 +72,31 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// Reads the project around a working directory; `place` is where its copy will be, `None` if the program runs in place.
-    ///
-    /// # Errors
-    /// If the folder cannot be read, or holds more than a project does.
-    pub(crate) fn read(directory: &Utf8Path, place: Option<&Utf8Path>) -> anyhow::Result<Self> {
+    /// The folder of the project around a working directory.
+    pub(crate) fn root(directory: &Utf8Path) -> Utf8PathBuf {
         let project = ProjectRoot::of(directory, directory);
         let home = std::env::var("HOME").unwrap_or_default();
-        let root = match project.extent {
+        match project.extent {
             Extent::Folder if project.folder != home.as_str() && project.folder != "/" => project.folder,
             Extent::Package(_) => project.folder,
             _ => directory.to_owned(),
-        };
+        }
+    }
+
+    /// Reads the project around a working directory; `place` is where it will run.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or holds more than a project does.
+    pub(crate) fn read(directory: &Utf8Path, place: &RunPlace) -> anyhow::Result<Self> {
+        let root = Self::root(directory);
         let mut shadow = Self {
             root: root.clone(),
             directory: directory.to_owned(),
-            place: place.unwrap_or(&root).to_owned(),
+            place: place.folder().unwrap_or(&root).to_owned(),
+            overlay: match place {
+                RunPlace::Overlay(overlay) => Some(overlay.clone()),
+                _ => None,
+            },
             folders: Vec::new(),
             copies: Vec::new(),
             copied: 0,
@@ -132,6 +146,11 @@ impl Shadow {
         if path.extension() == Some("py") && self.take(&path) {
             return;
         }
+        // A notebook is a source, however large its pictures are.
+        if path.extension() == Some("ipynb") {
+            self.copies.push(path);
+            return;
+        }
         let stamp = stamp(&self.root.join(&path));
         match stamp.as_ref().map(|stamp| stamp.size).filter(|size| *size <= SMALL) {
             Some(size) if self.copied + size <= MOST_COPIED => {
@@ -179,7 +198,11 @@ impl Shadow {
         if self.place == self.root {
             return self.edit(texts);
         }
-        self.build(texts).with_context(|| {
+        let made = match &self.overlay {
+            Some(overlay) => self.cover(overlay, texts),
+            None => self.build(texts),
+        };
+        made.with_context(|| {
             format!(
                 "failed to copy the project to `{}`\nhint: make room there, or set CAULK_HOME to another disk",
                 self.place
@@ -226,6 +249,30 @@ impl Shadow {
                 _ => {}
             }
         }
+        self.write_sources(texts)
+    }
+
+    /// Puts the sources on top of the project, without the caches of Python: an import leaves a trace again.
+    fn cover(&self, overlay: &Overlay, texts: &Texts) -> io::Result<()> {
+        place::clear(overlay)?;
+        for folder in self.source_folders() {
+            fs::create_dir_all(self.place.join(folder))?;
+            if self.root.join(folder).join(CACHE).is_dir() {
+                place::hide(&self.place.join(folder).join(CACHE))?;
+            }
+        }
+        // Settings of the project, by which its sources are read after a run.
+        for path in self.copies.iter().filter(|path| path.components().count() == 1) {
+            fs::copy(self.root.join(path), self.place.join(path))?;
+        }
+        self.write_sources(texts)
+    }
+
+    fn source_folders(&self) -> BTreeSet<&Utf8Path> {
+        self.sources.values().filter_map(|source| source.path.parent()).collect()
+    }
+
+    fn write_sources(&self, texts: &Texts) -> io::Result<()> {
         for (name, source) in &self.sources {
             let edited = texts.get(name).filter(|text| **text != source.document.text);
             let bytes = edited.and_then(|text| source.document.encode(&source.document.with(text)?));
@@ -234,6 +281,11 @@ impl Shadow {
             fs::set_permissions(&to, fs::metadata(self.root.join(&source.path))?.permissions())?;
         }
         Ok(())
+    }
+
+    /// For the supervisor.
+    pub(crate) fn overlay(&self) -> Option<&Overlay> {
+        self.overlay.as_ref()
     }
 
     /// Whether a run has used a Python file of the project: named in the command, or imported.
@@ -252,16 +304,19 @@ impl Shadow {
                 || is_source(Utf8Path::new(&format!("{module}/__main__.py")))
         };
         // Without caches, an import leaves no trace.
-        let untraced = self.place == self.root || std::env::var_os("PYTHONDONTWRITEBYTECODE").is_some();
-        let folders = || [Utf8Path::new("")].into_iter().chain(self.folders.iter().map(Utf8PathBuf::as_path));
-        words.iter().skip(1).any(named)
-            || untraced
-            || folders().any(|folder| self.place.join(folder).join("__pycache__").is_dir())
+        let elsewhere = ["PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"];
+        let untraced = self.place == self.root
+            || elsewhere.iter().any(|name| std::env::var_os(name).is_some_and(|set| !set.is_empty()));
+        let cached = |folder: &&Utf8Path| {
+            let entries = self.place.join(folder).join(CACHE).read_dir();
+            entries.is_ok_and(|mut entries| entries.next().is_some())
+        };
+        words.iter().skip(1).any(named) || untraced || self.source_folders().iter().any(cached)
     }
 
     /// A file of the project that a run has changed through its link.
     pub(crate) fn written_through(&self) -> Option<Utf8PathBuf> {
-        if self.place == self.root {
+        if self.place == self.root || self.overlay.is_some() {
             return None;
         }
         let changed = |(path, before): &(&Utf8PathBuf, &Option<Stamp>)| {
@@ -295,8 +350,19 @@ impl Shadow {
         if self.place == self.root {
             return command.to_vec();
         }
-        let program = command.first().into_iter().cloned();
-        program.chain(command.iter().skip(1).map(|word| self.word(word))).collect()
+        let program = command.first().map(|word| self.program(word));
+        program.into_iter().chain(command.iter().skip(1).map(|word| self.word(word))).collect()
+    }
+
+    /// The program itself: its copy if it is a file of the project, not if it lies behind a link as an interpreter does.
+    fn program(&self, word: &OsStr) -> OsString {
+        let moved = word.to_str().and_then(|word| self.moved(Utf8Path::new(word)));
+        let is_copy = |path: &Utf8PathBuf| {
+            let below = path.strip_prefix(&self.place).unwrap_or(path);
+            self.copies.iter().any(|copy| copy == below)
+                || self.sources.values().any(|source| source.path == below)
+        };
+        moved.filter(is_copy).map_or_else(|| word.to_owned(), |moved| moved.into_string().into())
     }
 
     /// A file of the run, by a path from the working directory.
@@ -374,7 +440,9 @@ mod tests {
             fs::write(root.join(path), text).unwrap();
         }
         fs::write(root.join("job/data.bin"), large(1)).unwrap();
-        let shadow = Shadow::read(&root.join("job"), Some(&root.join(".caulk/heal/a/out"))).unwrap();
+        fs::write(root.join("job/plots.ipynb"), large(1)).unwrap();
+        let place = RunPlace::Copy(root.join(".caulk/heal/a/out"));
+        let shadow = Shadow::read(&root.join("job"), &place).unwrap();
         (guard, root, shadow)
     }
 
@@ -389,6 +457,7 @@ mod tests {
         assert_eq!(fs::read_to_string(copy.join("train.py")).unwrap(), "y = 3\n");
         assert_eq!(fs::read_to_string(root.join("job/train.py")).unwrap(), "y = 2\n");
         assert!(fs::symlink_metadata(copy.join("data.bin")).unwrap().is_symlink());
+        assert!(fs::symlink_metadata(copy.join("plots.ipynb")).unwrap().is_file());
         fs::write(copy.join("new.pt"), "").unwrap();
         fs::write(copy.join("data.csv"), "12").unwrap();
         assert_eq!(shadow.written_through(), None);
@@ -403,7 +472,7 @@ mod tests {
     #[test]
     fn edits_in_place_are_taken_back() {
         let (_guard, root, _) = project();
-        let shadow = Shadow::read(&root.join("job"), None).unwrap();
+        let shadow = Shadow::read(&root.join("job"), &RunPlace::Project).unwrap();
         let mut texts = shadow.texts();
         texts.insert("train.py".into(), "y = 3\n".into());
         let train = || fs::read_to_string(root.join("job/train.py")).unwrap();
@@ -424,7 +493,10 @@ mod tests {
         drop(shadow.make(&shadow.texts()).unwrap());
         let has_run = |words: &[&str]| shadow.has_run(&words.iter().map(OsString::from).collect::<Vec<_>>());
         assert!(has_run(&["python", "train.py"]) && has_run(&["python", "-m", "train"]));
-        fs::create_dir(shadow.working_directory().join("__pycache__")).unwrap();
+        assert!(!has_run(&["python", "-c", "import train"]));
+        let cache = shadow.working_directory().join(CACHE);
+        fs::create_dir(&cache).unwrap();
+        fs::write(cache.join("train.pyc"), "").unwrap();
         assert!(has_run(&["python", "-c", "import train"]));
     }
 
@@ -441,5 +513,10 @@ mod tests {
         check(&format!("--out={root}/runs"), format!("--out={place}/runs"));
         check("../lib/model.py", place.join("lib/model.py").into_string());
         check("../..", root.parent().unwrap().to_string());
+        let program = |word: &str| shadow.words(&[word.into()])[0].clone();
+        assert_eq!(program(root.join("job/train.py").as_str()), place.join("job/train.py").as_os_str());
+        assert_eq!(program("../lib/model.py"), place.join("lib/model.py").as_os_str());
+        assert_eq!(program("/usr/bin/python3"), OsStr::new("/usr/bin/python3"));
+        assert_eq!(program(root.join("job/data.bin").as_str()), root.join("job/data.bin").as_os_str());
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn headline(document: &Document) -> String {
         Outcome::CommandFailed => "the unedited command fails".into(),
         Outcome::NotComparable => "the output cannot be compared, so that no edit can be proven".into(),
         Outcome::Interrupted => "ended by a signal".into(),
+        Outcome::Failed => "ended by an error of caulk".into(),
     }
 }
 
