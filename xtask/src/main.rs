@@ -61,6 +61,7 @@ enum Task {
     Record(commands::record::RecordArgs),
     HealZoo(commands::heal_zoo::HealZooArgs),
     VerifyZoo(commands::verify_zoo::VerifyZooArgs),
+    Metamorph(commands::metamorph::MetamorphArgs),
 }
 
 /// Build the parts of the wheel beside the agent, for the build of the wheel
@@ -97,5 +98,6 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::Record(args) => commands::record::run(workspace, args),
         Task::HealZoo(args) => commands::heal_zoo::run(workspace, args),
         Task::VerifyZoo(args) => commands::verify_zoo::run(workspace, args),
+        Task::Metamorph(args) => commands::metamorph::run(workspace, args),
     }
 }

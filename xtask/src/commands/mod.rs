@@ -9,6 +9,7 @@ pub(crate) mod develop;
 pub(crate) mod ecosystem;
 pub(crate) mod gpu_check;
 pub(crate) mod heal_zoo;
+pub(crate) mod metamorph;
 pub(crate) mod new_rule;
 pub(crate) mod record;
 pub(crate) mod test;
