@@ -24,6 +24,8 @@ const MAX_LOOPS: usize = 10;
 const MAX_OWNERS: usize = 64;
 /// A loop that trains a constant number of times repeats from so many times on.
 const MANY_TRAININGS: u32 = 10;
+/// Containers inside one another whose owner is looked for.
+const MAX_NESTED: usize = 4;
 /// Calls inside one another that a constructor is looked for in.
 const MAX_SETUP: usize = 4;
 
@@ -433,18 +435,41 @@ fn made_in(run: &Run, activation: ActivationId, object: ObjectId) -> Option<&[Lo
     Some(activation.loops(birth))
 }
 
-/// The object whose attribute a container is, where nothing else holds either of them.
-fn only_owner(run: &Run, container: ObjectId) -> Option<ObjectId> {
-    let [(owner, _)] = run.holders.get(&container)?.as_slice() else { return None };
-    let element = run.containers.get(&container).is_some_and(|outer| !outer.is_empty());
-    (!element && is_alone(run, *owner)).then_some(*owner)
+/// The object that a container belongs to, as an attribute or inside of others, where nothing else holds any of them.
+fn only_owner(run: &Run, mut object: ObjectId) -> Option<ObjectId> {
+    for _ in 0..MAX_NESTED {
+        let [owner] = owners(run, object)[..] else { return None };
+        if is_alone(run, owner) {
+            return Some(owner);
+        }
+        // What an object of a library keeps, nobody takes from it.
+        let shape = run.heap.shape(owner);
+        if !shape.is_container() && !matches!(shape, Shape::Instance(_)) {
+            return None;
+        }
+        object = owner;
+    }
+    None
 }
 
 /// An instance that nothing but variables of functions holds.
 fn is_alone(run: &Run, owner: ObjectId) -> bool {
-    let held = run.holders.get(&owner).is_some_and(|holders| !holders.is_empty());
-    let element = run.containers.get(&owner).is_some_and(|outer| !outer.is_empty());
-    !held && !element && matches!(run.heap.shape(owner), Shape::Instance(_))
+    matches!(run.heap.shape(owner), Shape::Instance(_)) && owners(run, owner).is_empty()
+}
+
+/// What holds an object beside variables, and arguments that a function takes as a tuple.
+fn owners(run: &Run, object: ObjectId) -> Vec<ObjectId> {
+    let named = run.holders.get(&object).into_iter().flatten().map(|(owner, _)| *owner);
+    let elements = run.containers.get(&object).into_iter().flatten().copied();
+    let passing = |owner: &ObjectId| match run.heap.shape(*owner) {
+        Shape::Variables(..) => true,
+        Shape::Tuple => !run.holders.contains_key(owner) && !run.containers.contains_key(owner),
+        _ => *owner == object,
+    };
+    let mut owners: Vec<_> = named.chain(elements).filter(|owner| !passing(owner)).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    owners
 }
 
 /// The function that is called.
