@@ -34,7 +34,7 @@ fn collect<'e>(expr: &'e Expr, found: &mut Vec<&'e ast::ExprName>) {
         Expr::UnaryOp(unary) => collect(&unary.operand, found),
         Expr::Subscript(part) => collect(&part.value, found),
         Expr::Call(call) => match &*call.func {
-            Expr::Attribute(method) if REDUCTIONS.contains(&method.attr.as_str()) => {
+            Expr::Attribute(method) if UNARY.contains(&method.attr.as_str()) => {
                 match last_name(&method.value) {
                     Some("torch") => first_argument(call, found),
                     _ => collect(&method.value, found),
@@ -61,8 +61,33 @@ fn first_argument<'e>(call: &'e ast::ExprCall, found: &mut Vec<&'e ast::ExprName
     }
 }
 
-/// Methods, and functions of `torch`, that make a smaller tensor of a tensor.
-const REDUCTIONS: &[&str] = &["mean", "sum", "stack", "cat", "squeeze", "view", "reshape"];
+/// Methods, and functions of `torch`, of one tensor: what they give carries a graph only if that one does.
+const UNARY: &[&str] = &[
+    "abs",
+    "cat",
+    "clamp",
+    "exp",
+    "flatten",
+    "float",
+    "log",
+    "log_softmax",
+    "logsumexp",
+    "mean",
+    "norm",
+    "pow",
+    "relu",
+    "reshape",
+    "sigmoid",
+    "softmax",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "sum",
+    "tanh",
+    "unsqueeze",
+    "view",
+];
 
 /// `F` and `torch.nn.functional`.
 fn is_functional(module: &Expr) -> bool {
