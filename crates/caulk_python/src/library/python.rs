@@ -83,6 +83,9 @@ pub(super) const TABLE: &[Entry] = &[
     noted("weakref.finalize", Gives::Library),
     noted("atexit.register", Gives::Argument),
     gives("asyncio.*", Gives::Unknown),
+    // What the coroutine gives.
+    gives("asyncio.run", Gives::Argument),
+    gives("asyncio.wait_for", Gives::Argument),
     // The loop has no strong reference to a task. A container that keeps one keeps its frame, then its result.
     gives("asyncio.create_task", Gives::Task),
     gives("asyncio.ensure_future", Gives::Task),
