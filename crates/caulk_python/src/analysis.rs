@@ -295,6 +295,16 @@ impl Analysis {
         self.growths.get_or_init(|| self.find_growths())
     }
 
+    /// Whether `None` goes into a queue or list, which readers may take for the end.
+    pub fn puts_none(&self) -> bool {
+        self.events().any(|(_, _, event)| match event.what {
+            What::Grow { value, how: Growth::Put | Growth::Append, .. } => {
+                self.ran().run.values.get(value).kinds.has(Kinds::NONE)
+            }
+            _ => false,
+        })
+    }
+
     fn find_growths(&self) -> Vec<GrowthFact> {
         let mut found: BTreeMap<(Location, Location), GrowthFact> = BTreeMap::new();
         for (id, activation, event) in self.events() {

@@ -144,6 +144,7 @@ fn is_never_told(cx: &Context<'_>, stmt: &Stmt) -> bool {
         && repeated.body.iter().any(|stmt| told(&stmt))
         && !others.into_iter().any(|stmt| leaves(std::slice::from_ref(stmt)))
         && !puts_none(cx.project())
+        && !cx.analysis.puts_none()
 }
 
 /// `job is None`.
