@@ -65,7 +65,13 @@ impl<'p> Machine<'p> {
     }
 
     pub(crate) fn while_loop(&mut self, f: &mut Frame, stmt: &'p ast::StmtWhile) {
-        let kind = while_kind(&stmt.test);
+        let kind = match taken(&stmt.body) {
+            Some((target, items)) => {
+                let iterated = self.eval(f, items);
+                self.loop_kind(f, target, items, &iterated)
+            }
+            None => while_kind(&stmt.test),
+        };
         let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.test), kind);
         self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
             machine.eval(f, &stmt.test);
@@ -294,6 +300,19 @@ impl<'p> Machine<'p> {
         }
         element
     }
+}
+
+/// A `while` that goes through something, by `x = next(items)` until `StopIteration`: target and items.
+fn taken(body: &[Stmt]) -> Option<(&Expr, &Expr)> {
+    let Stmt::Try(attempt) = body.first()? else { return None };
+    let Stmt::Assign(assign) = attempt.body.first()? else { return None };
+    let Expr::Call(call) = &*assign.value else { return None };
+    let ends = attempt.handlers.iter().any(|ast::ExceptHandler::ExceptHandler(handler)| {
+        let stops = handler.type_.as_deref().and_then(last_name) == Some("StopIteration");
+        stops && matches!(handler.body.last(), Some(Stmt::Break(_) | Stmt::Return(_)))
+    });
+    let takes = last_name(&call.func) == Some("next") && ends;
+    takes.then_some((assign.targets.first()?, call.arguments.args.first()?))
 }
 
 /// What `enumerate`, `tqdm`, `zip`, `iter` and the like iterate over, and whether one of them was around it.
