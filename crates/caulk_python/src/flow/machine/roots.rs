@@ -205,12 +205,13 @@ impl Machine<'_> {
     }
 
     /// Methods that objects of a class have, those of its bases in the project included.
-    fn methods_with_inherited(&self, class: ClassId) -> Vec<(FunctionId, Symbol)> {
+    fn methods_with_inherited(&mut self, class: ClassId) -> Vec<(FunctionId, Symbol)> {
         let mut found = Vec::new();
         let mut classes = vec![class];
         let mut at = 0;
         while let Some(&class) = classes.get(at) {
             found.extend(self.scopes.class(class).methods.iter().map(|(name, id)| (*id, *name)));
+            found.extend(self.taken_up(class));
             let bases = self.bases_of(class).into_iter().filter(|base| !classes.contains(base));
             classes.extend(bases.collect::<Vec<_>>());
             at += 1;
@@ -218,6 +219,19 @@ impl Machine<'_> {
         found.sort_unstable();
         found.dedup_by_key(|(_, name)| *name);
         found
+    }
+
+    /// Functions from elsewhere that a class binds as methods: `on_epoch_end = report`.
+    fn taken_up(&mut self, class: ClassId) -> Vec<(FunctionId, Symbol)> {
+        let object = self.class_object(class);
+        let fields = self.heap.get(object).fields.iter();
+        let bound = fields.flat_map(|(name, value)| value.objects.iter().map(move |object| (object, *name)));
+        bound
+            .filter_map(|(object, name)| match self.heap.shape(object) {
+                Shape::Function(id, _) if self.scopes.function(id).class.is_none() => Some((id, name)),
+                _ => None,
+            })
+            .collect()
     }
 
     fn is_based_on(&self, class: ClassId, base: &str) -> bool {
