@@ -25,6 +25,7 @@ mod outside;
 pub(crate) mod rebinding;
 mod results;
 mod roots;
+mod slices;
 mod statements;
 mod video;
 

@@ -5,8 +5,9 @@ use ruff_python_ast::{self as ast, Expr, Operator};
 use ruff_text_size::Ranged;
 
 use crate::flow::event::{Growth, Place, Release, What};
-use crate::flow::heap::{Heap, Shape};
+use crate::flow::heap::{Heap, Maker, Shape};
 use crate::flow::ids::ObjectId;
+use crate::flow::joined::is_same;
 use crate::flow::machine::Machine;
 use crate::flow::machine::attributes::MethodKind;
 use crate::flow::machine::entry::Entry;
@@ -16,6 +17,19 @@ use crate::flow::symbols::Symbol;
 use crate::flow::value::{Few, Kinds, Literal, Traits, Value};
 use crate::library::roles;
 use crate::project::Location;
+
+/// Whether what is added up here is so again and again: in a loop, or by a method.
+fn may_count(f: &Frame) -> bool {
+    !f.loops.is_empty() || f.receiver.is_some()
+}
+
+/// `step = step + 1` counts as `step += 1` does.
+pub(super) fn counted(f: &Frame, target: &Expr, source: &Expr, value: Value) -> Value {
+    let Expr::BinOp(sum) = source else { return value };
+    let one = matches!(&*sum.right, Expr::NumberLiteral(one) if matches!(one.value, ast::Number::Int(_)));
+    let counts = sum.op == Operator::Add && one && is_same(target, &sum.left);
+    if counts && value.only(Kinds::NUMBER) && may_count(f) { value.with(Traits::COUNTER) } else { value }
+}
 
 /// What costs nothing to keep.
 const PLAIN: Kinds = Kinds::NUMBER.with(Kinds::TEXT).with(Kinds::NONE);
@@ -268,7 +282,16 @@ impl<'p> Machine<'p> {
             // `self.rows = []` in a method: another list of the same kind, made here and empty.
             let anew = !constructs
                 && known.at.is_some_and(|made| within(made, f.statement) && self.is_empty_literal(made));
-            if !known.shape.is_container() || new.objects.contains(object) && !anew {
+            let made_here = known.at.is_some_and(|made| within(made, f.statement));
+            let shape = known.shape;
+            if !local && matches!(shape, Shape::Instance(_)) {
+                // `self.ledger = Ledger()` in a method: with the old one goes what only that has made for itself.
+                if !constructs && (made_here || !new.objects.contains(object)) {
+                    self.release_own(f, object, at);
+                }
+                continue;
+            }
+            if !shape.is_container() || new.objects.contains(object) && !anew {
                 continue;
             }
             // Another variable's list: dropping a name for it does not drop the list.
@@ -278,6 +301,19 @@ impl<'p> Machine<'p> {
             }
             f.event(What::Release { object, how: Release::Rebind }, at);
             self.release_inner(f, object, Release::Rebind, at);
+        }
+    }
+
+    /// Containers that an object made for itself go with it.
+    fn release_own(&mut self, f: &mut Frame, object: ObjectId, at: Location) {
+        let fields = self.heap.get(object).fields.values();
+        let own: Vec<ObjectId> = fields
+            .flat_map(|value| value.objects.iter())
+            .filter(|inner| self.heap.shape(*inner).is_container())
+            .filter(|inner| self.heap.get(*inner).maker == Maker::Receiver(object))
+            .collect();
+        for inner in own {
+            f.event(What::Release { object: inner, how: Release::Rebind }, at);
         }
     }
 
@@ -326,7 +362,7 @@ impl<'p> Machine<'p> {
         }
         let mut result = self.arithmetic(f, &old, &value, assign);
         let counts = value.only(Kinds::NUMBER) && matches!(value.literal, Literal::Int(_));
-        if counts && (!f.loops.is_empty() || f.receiver.is_some()) {
+        if counts && may_count(f) {
             result = result.with(Traits::COUNTER);
         }
         self.assign(f, &assign.target, result, true);

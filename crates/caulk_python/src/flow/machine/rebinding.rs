@@ -92,7 +92,13 @@ impl<'p> Machine<'p> {
     }
 
     /// What one turn adds, and under which keys.
-    fn added(&mut self, f: &mut Frame, target: &Expr, join: &'p Expr, value: &Value) -> (Value, Value) {
+    pub(super) fn added(
+        &mut self,
+        f: &mut Frame,
+        target: &Expr,
+        join: &'p Expr,
+        value: &Value,
+    ) -> (Value, Value) {
         let mut added = Value::NOTHING;
         let mut key = Value::NOTHING;
         match join {

@@ -5,6 +5,7 @@ use ruff_python_ast::{self as ast, ExceptHandler, Expr, Pattern, Stmt};
 use crate::flow::event::Guards;
 use crate::flow::heap::Shape;
 use crate::flow::machine::Machine;
+use crate::flow::machine::binding::counted;
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::guards::{guard, is_latched, is_main_guard, negated};
 use crate::flow::scopes::located;
@@ -38,7 +39,11 @@ impl<'p> Machine<'p> {
             Stmt::Assign(assign) => {
                 let value = self.eval(f, &assign.value);
                 for target in &assign.targets {
+                    if self.lengthen_by_slice(f, target, &assign.value, &value) {
+                        continue;
+                    }
                     let value = self.named_role(f, target, value, &assign.value);
+                    let value = counted(f, target, &assign.value, value);
                     self.relength(f, target, &assign.value, &value);
                     self.assign(f, target, value, false);
                 }
