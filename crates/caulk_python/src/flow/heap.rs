@@ -48,6 +48,8 @@ pub enum Shape {
     Function(FunctionId, Option<ObjectId>),
     /// A function with its first argument.
     Method(ObjectId, ObjectId),
+    /// A method of a built-in container, by its name: `rows.append`.
+    BuiltIn(ObjectId, Symbol),
     /// `functools.partial(function, ...)`.
     Partial(ObjectId),
     /// Variables of an activation that inner functions share.

@@ -151,7 +151,10 @@ impl<'p> Machine<'p> {
                 }
                 value
             }
-            Shape::Tuple => self.heap.field(object, name).unwrap_or(Value::NOTHING),
+            Shape::Tuple if let Some(value) = self.heap.field(object, name) => value,
+            shape if shape.is_container() || matches!(shape, Shape::Tuple | Shape::Iterator) => {
+                Value::object(self.heap.unique(Shape::BuiltIn(object, name)))
+            }
             Shape::Function(..) => self.heap.field(object, name).unwrap_or(Value::UNKNOWN),
             _ => Value::NOTHING,
         }

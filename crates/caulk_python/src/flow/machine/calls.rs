@@ -64,27 +64,15 @@ impl<'p> Machine<'p> {
         }
         let mut found = Value::NOTHING;
         let mut followed = false;
-        if let Some((receiver, attribute)) = &receiver {
-            if let (true, Expr::Attribute(held)) = (receiver.objects.is_empty(), &*attribute.value)
-                && matches!(attribute.attr.as_str(), "clear" | "pop" | "popleft")
-            {
-                // Of `self` it is known whose attribute that is.
-                let known = held.value.is_name_expr() && !self.eval(f, &held.value).objects.is_empty();
-                if !known {
-                    let name = self.symbols.at(&held.attr.node_index, held.attr.as_str());
-                    self.emptied.insert(name);
-                }
-            }
-            for object in receiver.objects.iter() {
-                let shape = self.heap.shape(object);
-                let container = shape.is_container() || matches!(shape, Shape::Tuple | Shape::Iterator);
-                if container
-                    && let Some(value) =
-                        self.container_method(f, object, attribute.attr.as_str(), &given.positional, call)
-                {
-                    followed = true;
-                    found = found.join(&value);
-                }
+        if let Some((receiver, attribute)) = &receiver
+            && let (true, Expr::Attribute(held)) = (receiver.objects.is_empty(), &*attribute.value)
+            && matches!(attribute.attr.as_str(), "clear" | "pop" | "popleft")
+        {
+            // Of `self` it is known whose attribute that is.
+            let known = held.value.is_name_expr() && !self.eval(f, &held.value).objects.is_empty();
+            if !known {
+                let name = self.symbols.at(&held.attr.node_index, held.attr.as_str());
+                self.emptied.insert(name);
             }
         }
         if let Some((receiver, attribute)) = &receiver
@@ -225,6 +213,11 @@ impl<'p> Machine<'p> {
                 let Literal::Text(attribute) = given.positional.get(1)?.literal else { return None };
                 let mut found = given.positional.get(2).copied().unwrap_or(Value::NOTHING);
                 for object in given.first().objects.iter() {
+                    if self.heap.shape(object).is_container() {
+                        let method = self.heap.unique(Shape::BuiltIn(object, attribute));
+                        found = found.join(&Value::object(method));
+                        continue;
+                    }
                     let known = self.heap.field(object, attribute);
                     if let Some(value) = known.or_else(|| self.method_of(object, attribute)) {
                         found = found.join(&value);
@@ -276,6 +269,9 @@ impl<'p> Machine<'p> {
                 }
                 Some(if made.is_nothing() { Value::UNKNOWN } else { made })
             }
+            // They name a function, and call nothing.
+            "functools.wraps" => Some(Value::of(Kinds::LIBRARY)),
+            "functools.update_wrapper" => Some(given.first()),
             "torch.set_grad_enabled" => {
                 if let Literal::Bool(on) = given.first().literal {
                     f.recording = on;
@@ -326,6 +322,9 @@ impl<'p> Machine<'p> {
             }
             Shape::Method(function, receiver) => {
                 Some(self.call_function(f, function, Some(receiver), &given.positional, &given.named, call))
+            }
+            Shape::BuiltIn(container, name) => {
+                self.container_method(f, container, name, &given.positional, call)
             }
             Shape::Class(class) => {
                 let made = self.instantiate(f, class, given, call);

@@ -10,6 +10,7 @@ use crate::flow::machine::Machine;
 use crate::flow::machine::entry::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::located;
+use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Literal, Value};
 
 impl<'p> Machine<'p> {
@@ -30,12 +31,17 @@ impl<'p> Machine<'p> {
         &mut self,
         f: &mut Frame,
         object: ObjectId,
-        method: &str,
+        method: Symbol,
         arguments: &[Value],
         call: &'p ast::ExprCall,
     ) -> Option<Value> {
-        let Expr::Attribute(attribute) = &*call.func else { return None };
-        let container = &*attribute.value;
+        let method = self.symbols.name(method).to_owned();
+        let method = method.as_str();
+        // Under another name the container does not stand here: `put = rows.append`.
+        let container = match &*call.func {
+            Expr::Attribute(attribute) if attribute.attr.as_str() == method => &*attribute.value,
+            other => other,
+        };
         let at = located(f.file, container);
         let shape = self.heap.shape(object);
         if shape == Shape::Dict
