@@ -468,3 +468,118 @@ class Mine(Trainer):
     assert_eq!(alarms(&text.replace('@', "pop")), []);
     assert_ne!(alarms(&text.replace('@', "get")), []);
 }
+
+#[test]
+fn a_decorator_that_hands_on_changes_nothing() {
+    let text = "\
+from functools import wraps
+
+def noted(function):
+    @wraps(function)
+    def inner(*words, **settings):
+        return function(*words, **settings)
+    return inner
+
+@noted
+def look(model, criterion, x, y, times):
+    for number in range(%):
+        criterion(model(x), y).backward(create_graph=True)
+        for weight in model.parameters():
+            weight.grad.zero_()
+";
+    assert_eq!(alarms(&text.replace('%', "1")), []);
+    assert!(alarms(&text.replace('%', "100")).contains(&LeakClass::GraphRetained));
+}
+
+#[test]
+fn a_while_that_goes_through_a_few_parts() {
+    let text = "\
+def watch(model, hook):
+    parts = iter(@)
+    while True:
+        try:
+            part = next(parts)
+        except StopIteration:
+            break
+        part.register_forward_hook(hook)
+";
+    assert_eq!(alarms(&text.replace('@', "model.modules()")), []);
+}
+
+#[test]
+fn a_list_inside_another_goes_with_the_object_that_has_it() {
+    let text = "\
+class Rows:
+    def __init__(self):
+        self.rows = @
+
+    def add(self, noise):
+        for row in noise.sigmoid().detach():
+            self.rows[\"all\"].append(row)
+
+def main(loader, epochs):
+    rows = Rows()
+    for epoch in range(epochs):
+        for noise, _ in loader:
+            rows.add(noise)
+";
+    assert_eq!(alarms(&text.replace('@', "{\"all\": []}")), []);
+}
+
+#[test]
+fn an_object_that_is_made_anew_takes_its_lists_along() {
+    let text = "\
+import lightning as L
+from torch import nn
+
+class Ledger:
+    def __init__(self):
+        self.rows = []
+
+class Model(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 2)
+        self.ledger = Ledger()
+
+    def on_train_epoch_start(self):
+        @
+
+    def training_step(self, batch, number):
+        loss = nn.functional.mse_loss(self.net(batch), batch)
+        self.ledger.rows.append(loss.detach())
+        return loss
+";
+    check_pair(text, "self.ledger = Ledger()", "pass", LeakClass::UnboundedHistory);
+}
+
+#[test]
+fn a_thread_is_told_to_end_through_a_function() {
+    let text = "\
+import queue
+import threading
+
+def work(tasks):
+    while True:
+        task = tasks.get()
+        if task is None:
+            break
+        print(task)
+
+def train(model, loader, optimizer, epochs):
+    for epoch in range(epochs):
+        tasks = queue.Queue(8)
+
+        def hand_over(thing):
+            tasks.put(thing)
+
+        thread = threading.Thread(target=work, args=(tasks,))
+        thread.start()
+        for x in loader:
+            optimizer.zero_grad()
+            model(x).mean().backward()
+            optimizer.step()
+        hand_over(@)
+";
+    check_pair(text, "None", "1", LeakClass::ThreadNeverEnds);
+}

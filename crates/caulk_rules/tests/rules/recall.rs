@@ -731,3 +731,93 @@ def main(model, opt, loader):
 ";
     assert_eq!(alarms(text), []);
 }
+
+#[test]
+fn a_list_that_grows_by_another_name_of_its_method() {
+    let text = "\
+from functools import partial
+
+class Log:
+    def __init__(self):
+        self.rows = []
+
+def fit(student, rows, rounds, opt):
+    log = Log()
+    for number in range(rounds):
+        for x, y in rows:
+            opt.zero_grad()
+            loss = (student(x) - y).square().mean()
+            loss.backward()
+            opt.step()
+            put = log.rows.append
+            @
+";
+    for leaks in ["put(loss)", "partial(log.rows.append, loss)()", "getattr(log.rows, \"append\")(loss)"] {
+        let quiet = leaks.replace("loss", "loss.item()");
+        check_pair(text, &quiet, leaks, LeakClass::GraphKeptInContainer);
+    }
+}
+
+#[test]
+fn a_list_that_grows_by_a_slice() {
+    let text = "\
+def fit(student, rows, rounds, opt):
+    kept = []
+    for number in range(rounds):
+        for x, y in rows:
+            opt.zero_grad()
+            loss = (student(x) - y).square().mean()
+            loss.backward()
+            opt.step()
+            @
+    return kept
+";
+    for leaks in ["kept[len(kept):] = [loss]", "kept[:] = [*kept, loss]"] {
+        let quiet = leaks.replace("loss", "loss.item()");
+        check_pair(text, &quiet, leaks, LeakClass::GraphKeptInContainer);
+    }
+    check_pair(text, "kept[:] = [loss]", "kept += [loss]", LeakClass::GraphKeptInContainer);
+}
+
+#[test]
+fn a_hook_of_a_framework_that_a_class_takes_from_elsewhere() {
+    let text = "\
+import lightning as L
+
+def note(self, trainer, module, outputs, batch, number):
+    self.seen.append(@)
+
+class Notes(L.Callback):
+    def __init__(self):
+        self.seen = []
+
+    on_train_batch_end = note
+";
+    check_pair(
+        text,
+        "outputs[\"loss\"].item()",
+        "outputs[\"loss\"].detach()",
+        LeakClass::StepOutputsNotCleared,
+    );
+}
+
+#[test]
+fn a_step_that_is_counted_by_a_sum_is_a_new_key() {
+    let text = "\
+class Trainer:
+    def __init__(self):
+        self.by_step = {}
+
+    def fit(self, student, criterion, opt, rows, rounds):
+        step = 0
+        for number in range(rounds):
+            for x, y in rows:
+                loss = criterion(student(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                step = step + 1
+                self.by_step[@] = loss
+";
+    check_pair(text, "0", "step", LeakClass::GraphKeptInContainer);
+}
