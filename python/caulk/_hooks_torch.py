@@ -10,7 +10,7 @@ import types
 import weakref
 from _thread import get_ident
 
-from caulk import _around, _backward, _bootstrap, _epochs, _loaders, _loops, _moments
+from caulk import _around, _backward, _bootstrap, _epochs, _hooks_cuda, _loaders, _loops, _moments
 
 #: Backward passes without an optimizer step, where there are optimizers, until the passes count as steps themselves.
 _PATIENCE = 256
@@ -60,6 +60,10 @@ class Steps:
         self._alone = None
         self._by_backward = None
         self._backwards = 0
+        #: Optimizer steps and backward passes that any thread has begun; graphs of CUDA by what they have captured of these.
+        self._stepped = self._passed = 0
+        self._captured = weakref.WeakKeyDictionary()
+        self._capturing = None
         self._counted = 0
         self._skipped = 0
         self._plain_calls = 0
@@ -94,6 +98,7 @@ class Steps:
         """`optimizer.step()`, called in `frame`, is done."""
         key = id(optimizer)
         thread = get_ident()
+        self._stepped += 1
         if self._thread is None:
             self._thread = thread
         if thread != self._thread:
@@ -251,6 +256,7 @@ class Steps:
         if self._marks.agent.passes() > 1:
             return _INNER
         self._look_at_the_next()
+        self._passed += 1
         calls = 1
         if not retain_graph and not create_graph:
             calls, self._skipped = 1 + self._skipped, 0
@@ -275,6 +281,10 @@ class Steps:
             return
         if looks:
             self.stale.after(looks, site)
+        self._backward_done(site, frame)
+
+    def _backward_done(self, key, frame):
+        """A pass is over, by `key`: a step if there is no optimizer that makes any."""
         if self._by_backward is False:
             return
         self._backwards += 1
@@ -284,10 +294,41 @@ class Steps:
             self._by_backward = True
         if self._thread is None:
             self._thread = get_ident()
+        self._count(key, frame)
+
+    def _count(self, key, frame):
         if get_ident() == self._thread:
-            self._event(site, False, frame)
+            self._event(key, False, frame)
         else:
+            # Steps of other threads count; boundaries are cut on the first.
             self._marks.steps += 1
+
+    # CUDA graphs: what Python does is captured once, and seen no more when the graph is replayed.
+
+    def capture_begins(self):
+        """What comes until [`Steps.capture_ends`] is captured into a graph."""
+        self._look_at_the_next()
+        self._capturing = self._stepped, self._passed
+
+    def capture_ends(self, graph):
+        """The graph does what has been captured."""
+        before, self._capturing = self._capturing, None
+        if before is None or before == (self._stepped, self._passed):
+            return
+        self._captured[graph] = self._stepped != before[0]
+
+    def replayed(self, graph, frame):
+        """A captured graph has been replayed in `frame`: what it does is done once more."""
+        steps = self._captured.get(graph)
+        # Those of graphs within a backward pass are that pass.
+        if steps is None or self._marks.agent.passes():
+            return
+        if self._thread is None:
+            self._thread = get_ident()
+        if steps:
+            self._count(id(graph), frame)
+        else:
+            self._backward_done(id(graph), frame)
 
     # Data loaders.
 
@@ -313,6 +354,7 @@ def install(torch, marks):
     compiling = _compiling(torch)
     for hook in (_hook_optimizers, _hook_backward, _hook_loaders, _hook_eval):
         hook(torch, marks, steps, compiling)
+    _hooks_cuda.install(torch, marks, steps, functools.partial(_hide, torch))
     marks.torch_steps = steps
     marks.moments = _moments.Moments(marks, torch)
     marks.undo.append(marks.moments.forget)
@@ -320,7 +362,7 @@ def install(torch, marks):
     marks.before_cut.append(steps.backwards.flush)
     marks.after_fork.append(steps.forget)
     marks.detect = steps.said_step
-    modules = [_bootstrap, _epochs, _loops, _loaders, _moments, _backward, sys.modules[__name__]]
+    modules = [_bootstrap, _epochs, _hooks_cuda, _loops, _loaders, _moments, _backward, sys.modules[__name__]]
     if marks.guard is not None:
         modules.append(sys.modules["caulk._guard"])
     hide_from_compiler(torch, modules)
