@@ -133,6 +133,9 @@ def standing(steps: int, epochs: int, way: str, spare_signal: bool, cuda: tuple[
 def answer(id: int, outcome: int, steps: int, freed_bytes: int, path: str, text: str) -> None:
     """What came of a request: `outcome` 0 done, 1 failed, 2 at this step, 3 arrived."""
 
+def gpu_refused(device: int, asked: int, limit: int, free: int) -> None:
+    """A GPU has no memory for so many bytes. `limit`: the most that the process may have of it; `free`: by the driver."""
+
 def uncaught(types: list[str], text: str) -> None:
     """An exception that nobody has caught ends the program."""
 

@@ -1,5 +1,9 @@
-"""Hooks in torch's CUDA: replays of captured graphs. Nothing here initialises CUDA."""
+"""Hooks in torch's CUDA: memory that a device does not have, and replays of captured graphs.
 
+Nothing here initialises CUDA. The observer is attached by torch itself, once the program has initialised it.
+"""
+
+import functools
 import sys
 
 from caulk import _around
@@ -9,7 +13,23 @@ def install(torch, marks, steps, hide):
     """Installs the hooks; `torch` has just been imported. `hide(function)`: its compiler is not to see the function."""
     cuda = getattr(torch, "cuda", None)
     if cuda is not None:
+        _hook_refusals(torch, cuda, marks, hide)
         _hook_graphs(cuda, marks, steps, hide)
+
+
+def _hook_refusals(torch, cuda, marks, hide):
+    def refused(*figures):
+        marks.note(marks.agent.gpu_refused, *figures)
+
+    def attach():
+        attach_observer = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
+        if marks.alive and attach_observer is not None:
+            attach_observer(marks.agent.Hook(refused, failed))
+
+    hide(refused)
+    failed = functools.partial(marks.fail, "hook of CUDA")
+    if hasattr(cuda, "_lazy_call"):
+        cuda._lazy_call(marks.agent.Hook(attach, failed))
 
 
 def _hook_graphs(cuda, marks, steps, hide):

@@ -60,8 +60,9 @@ class Steps:
         self._alone = None
         self._by_backward = None
         self._backwards = 0
-        #: Optimizer steps and backward passes that any thread has begun; graphs of CUDA by what they have captured of these.
+        #: Optimizer steps and backward passes of all threads.
         self._stepped = self._passed = 0
+        #: Graphs of CUDA that have captured some of these: steps, or passes alone?
         self._captured = weakref.WeakKeyDictionary()
         self._capturing = None
         self._counted = 0

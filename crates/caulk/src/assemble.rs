@@ -123,7 +123,7 @@ pub(crate) fn judged(recording: &Recording, folder: Option<&Utf8Path>) -> Report
     notes.extend(edited(&sources, &diagnosis.findings, &recording.info));
     Report {
         command: "run".into(),
-        ending: caulk_diagnose::ending(recording),
+        ending: diagnosis.ending,
         running,
         folder: folder.map(short).unwrap_or_default(),
         verdicts: diagnosis.verdicts,

@@ -10,12 +10,14 @@ use caulk_wire::{Contents, Trait};
 use pyo3::prelude::*;
 
 mod counts;
+mod device_arrays;
 mod exported;
 mod facts;
 mod sample;
 mod whole;
 
 use counts::by_count;
+use device_arrays::DeviceArrays;
 use exported::Exported;
 use facts::Facts;
 use sample::Sample;
@@ -94,6 +96,7 @@ pub(crate) fn look_together(
     contents.saved_bytes_per_element = sizes.saved / count;
     contents.viewed_bytes_per_element = sizes.viewed / count;
     contents.cuda_bytes_per_element = sizes.on_gpu / count;
+    contents.device_bytes_per_element = sizes.of_others / count;
     contents.traits = facts.traits;
     contents
 }
@@ -266,8 +269,10 @@ struct Sizes {
     /// The graphs themselves.
     nodes: u64,
     viewed: u64,
-    /// Part of storages and saved bytes that lies on a GPU.
+    /// Part of storages and saved bytes that lies on a GPU,
     on_gpu: u64,
+    /// ... in arrays of other libraries.
+    of_others: u64,
 }
 
 impl Owned {
@@ -325,6 +330,8 @@ impl Owned {
         let mut on_gpu = AddressSet::default();
         let mut of_tensors = AddressSet::default();
         let mut exported = Exported::default();
+        let device_arrays = DeviceArrays::find(heap.py);
+        let mut of_others: AddressMap<u64> = AddressMap::default();
         let mut mapped = AddressSet::default();
         let mut walk = GraphWalk::new();
         for object in &self.objects {
@@ -380,10 +387,18 @@ impl Owned {
                         walk.follow(torch, node, NODE_LIMIT, true);
                     }
                 }
-                _ => {}
+                _ => {
+                    if let Some(block) = device_arrays.block(type_address(*object), || heap.own(*object)) {
+                        facts.add(Trait::Array);
+                        facts.add(Trait::OnCuda);
+                        of_others.insert(block.address, block.bytes);
+                    }
+                }
             }
         }
+        sizes.of_others = of_others.values().sum();
         storages.retain(|pointer, _| !standing.contains(pointer));
+        sizes.storages = sizes.of_others;
         for (pointer, (bytes, shown)) in &storages {
             sizes.storages += bytes;
             // An array has none of its own.
@@ -392,7 +407,8 @@ impl Owned {
             walk.saved.remove(pointer);
         }
         let own_on_gpu = storages.iter().filter(|(pointer, _)| on_gpu.contains(pointer));
-        sizes.on_gpu = own_on_gpu.map(|(_, (bytes, _))| bytes).sum::<u64>() + walk.saved_on_gpu();
+        sizes.on_gpu =
+            own_on_gpu.map(|(_, (bytes, _))| bytes).sum::<u64>() + walk.saved_on_gpu() + sizes.of_others;
         sizes.saved = walk.saved_bytes();
         sizes.nodes = walk.own_bytes();
         // An element may well have several tensors of one graph.

@@ -10,7 +10,8 @@ use caulk_wire::{CodePlace, GpuLine, GpuMade, Unit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::cuda::Cuda;
+use crate::cuda::Figures;
+use crate::cuda_blocks;
 use crate::frames::{is_caulk_file, is_user_file};
 use crate::handlers::own_failure;
 use crate::heap::{loaded, member};
@@ -18,8 +19,6 @@ use crate::heap::{loaded, member};
 /// Boundaries in a row at which more is allocated than at the one before, by so many bytes, until growth is taken for seen.
 const RISES: u32 = 3;
 const LEAST: u64 = 1 << 20;
-/// To look through more blocks than these takes too long for one pause.
-const MOST_BLOCKS: u64 = 10_000;
 /// Lines that are told.
 const LINES: usize = 16;
 
@@ -57,7 +56,7 @@ impl Default for History {
 
 impl History {
     /// Something is to be done at this boundary, with so much memory in use on GPUs.
-    pub(crate) fn is_due(&mut self, unit: Unit, cuda: &Cuda) -> bool {
+    pub(crate) fn is_due(&mut self, unit: Unit, cuda: &Figures) -> bool {
         if unit < self.unit {
             // What rose within an epoch says nothing of what rises from one to the next.
             (self.unit, self.last, self.rises) = (unit, 0, 0);
@@ -83,7 +82,7 @@ impl History {
         &mut self,
         py: Python<'_>,
         boundary: u32,
-        cuda: &Cuda,
+        cuda: &Figures,
     ) -> PyResult<Option<Recorded>> {
         let done = match std::mem::replace(&mut self.state, State::Over) {
             State::Over => return Ok(None),
@@ -120,8 +119,11 @@ fn begin(py: Python<'_>) -> PyResult<bool> {
 /// What was made since then and is still there. Torch stops recording, whatever comes of it.
 fn end(py: Python<'_>, from: u32, to: u32, blocks: u64) -> PyResult<Option<Recorded>> {
     let Some(memory) = loaded(py, "torch.cuda.memory") else { return Ok(None) };
-    let snapshot =
-        if blocks <= MOST_BLOCKS { Some(memory.call_method0("_snapshot")).transpose() } else { Ok(None) };
+    let snapshot = if blocks <= cuda_blocks::MOST {
+        Some(memory.call_method0("_snapshot")).transpose()
+    } else {
+        Ok(None)
+    };
     // A history of events was not asked for, and torch keeps the last one: where there are more, the program has begun to
     // record by now.
     let of_others = |snapshot: &Bound<'_, PyAny>| -> PyResult<bool> {
@@ -189,8 +191,8 @@ fn place(block: &Bound<'_, PyAny>) -> PyResult<Option<CodePlace>> {
 mod tests {
     use super::*;
 
-    fn at(megabytes: u64) -> Cuda {
-        Cuda { allocated: megabytes << 20, ..Cuda::default() }
+    fn at(megabytes: u64) -> Figures {
+        Figures { allocated: megabytes << 20, ..Figures::default() }
     }
 
     #[test]

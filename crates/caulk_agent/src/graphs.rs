@@ -222,7 +222,7 @@ fn measure<'py>(
     let nodes = whole.unwrap_or(walk.nodes).max(walk.nodes);
     let estimated = whole.is_some();
     let whole = |part: u64| (part as f64 * nodes as f64 / walk.nodes.max(1) as f64) as u64;
-    let saved_bytes = whole(walk.saved_bytes());
+    let (saved_bytes, on_gpu) = (whole(walk.saved_bytes()), whole(walk.saved_on_gpu()));
     let (saved_touched, own_bytes) = (whole(walk.saved_touched()), whole(walk.own_bytes()));
     let mut made_by = sampler.map_or_else(Vec::new, |sampler| contents::made_by(sampler, walk.saved.keys()));
     for made in &mut made_by {
@@ -243,6 +243,7 @@ fn measure<'py>(
         sampled: 1,
         bytes_per_element: (saved_bytes + own_bytes) / nodes.max(1),
         saved_bytes_per_element: saved_bytes / nodes.max(1),
+        cuda_bytes_per_element: on_gpu / nodes.max(1),
         graph_nodes: nodes,
         saved_bytes,
         saved_touched,

@@ -22,6 +22,7 @@ mod predicted;
 mod probe;
 mod probes;
 mod reading;
+mod refused;
 mod sampling;
 mod trend;
 mod working;
@@ -39,6 +40,7 @@ use crate::channel::Channel;
 use crate::copied::Copied;
 use crate::cuda;
 use crate::cuda_history::History;
+use crate::cuda_ledger::Ledgers;
 use crate::garbage::Nursery;
 use crate::heap::{AddressMap, Heap};
 use crate::heap_profile::Sampler;
@@ -102,9 +104,12 @@ struct Session {
     /// The user wants malloc to be asked for what it can give back.
     trims: bool,
     cuda_history: History,
+    ledgers: Ledgers,
     opened: opened::Watch,
     profiler: profiler::Watch,
     segments: Segments,
+    /// Allocations that a GPU had no memory for.
+    refusals: u64,
 }
 
 impl Session {
@@ -144,9 +149,11 @@ impl Session {
             too_long: false,
             trims: false,
             cuda_history: History::default(),
+            ledgers: Ledgers::default(),
             opened: opened::Watch::default(),
             profiler: profiler::Watch::default(),
             segments: Segments::default(),
+            refusals: 0,
         }
     }
 
@@ -208,10 +215,12 @@ impl Session {
             index,
             steps,
             phase,
-            cuda_allocated_bytes: cuda.allocated,
-            cuda_reserved_bytes: cuda.reserved,
-            cuda_inactive_bytes: cuda.inactive,
-            cuda_retries: cuda.retries,
+            cuda_allocated_bytes: cuda.sum.allocated,
+            cuda_reserved_bytes: cuda.sum.reserved,
+            cuda_inactive_bytes: cuda.sum.inactive,
+            cuda_retries: cuda.sum.retries,
+            pinned_pool_bytes: cuda.pinned.0,
+            pinned_used_bytes: cuda.pinned.1,
             census_objects: census.as_ref().map_or(0, |census| census.objects),
             private_bytes: shares.private,
             inherited_bytes: shares.inherited,
@@ -229,6 +238,7 @@ impl Session {
             None if unit == Unit::Epoch => self.suspects.count_again(&mut heap, seq, &mut self.channel),
             None => {}
         }
+        self.send_ledgers(py, &cuda, unit, seq)?;
         self.look_at_the_profiler(py, unit);
         if unit <= self.tracked {
             self.look_beside_the_heap(py, unit, reading, &cuda, seq)?;

@@ -65,6 +65,15 @@ pub enum Advice {
     KeepSums,
     /// For gaps that small objects leave.
     FewerObjects,
+    /// For free memory of a GPU in pieces: is this set already?
+    GpuPieces {
+        /// `expandable_segments`.
+        expandable: bool,
+        /// `max_split_size_mb`.
+        split: bool,
+    },
+    /// For a pool of pinned memory.
+    PinOnce,
     /// For cycles that were frozen.
     Unfreeze,
     /// For descriptors of shared memory.

@@ -186,6 +186,32 @@ pub enum Cause {
         /// Why.
         between: Between,
     },
+    /// Memory that torch has reserved on GPUs is free, in pieces.
+    GpuPieces {
+        /// Bytes of an allocation that failed by it.
+        failed: Option<u64>,
+        /// Bytes of tensors.
+        allocated_bytes: u64,
+        /// Bytes reserved.
+        reserved_bytes: u64,
+        /// Free bytes beside tensors in the same segment.
+        gaps_bytes: u64,
+        /// The largest free block, if known.
+        largest_free_bytes: Option<u64>,
+        /// The largest block of a tensor, if known.
+        largest_used_bytes: Option<u64>,
+        /// How fast what is reserved grows, if it does.
+        rate: Option<Rate>,
+    },
+    /// Torch's pool of pinned host memory grows.
+    PinnedPool {
+        /// How fast.
+        rate: Rate,
+        /// Its bytes at the end.
+        pool_bytes: u64,
+        /// Those in use.
+        used_bytes: u64,
+    },
     /// Things outside the heap become more.
     Counts {
         /// Which.
@@ -287,9 +313,12 @@ impl Cause {
             | Self::Cycles { rate, .. }
             | Self::RecordedBackward { rate, .. }
             | Self::KeptPages { rate, .. }
+            | Self::PinnedPool { rate, .. }
             | Self::Segments { rate, .. }
             | Self::Copied { rate, .. } => rate.bytes *= part,
-            Self::Pattern { rate, .. } => *rate = rate.map(|rate| Rate::new(rate.bytes * part, rate.unit)),
+            Self::Pattern { rate, .. } | Self::GpuPieces { rate, .. } => {
+                *rate = rate.map(|rate| Rate::new(rate.bytes * part, rate.unit))
+            }
             Self::Counts { per_unit, .. } => *per_unit *= part,
             Self::Class
             | Self::MayExplain { .. }

@@ -58,6 +58,9 @@ pub struct GpuSample {
     pub slowed: Option<Slowed>,
     /// Of a device: its name, such as `NVIDIA H200`.
     pub name: String,
+    /// Of a device: its UUID, as `nvidia-smi` writes it; empty where it has none.
+    #[serde(default)]
+    pub uuid: String,
 }
 
 /// What a process had of a device.
@@ -72,6 +75,28 @@ pub struct GpuPart {
     pub peak_bytes: u64,
     /// ... of which torch's allocator had so many at most, over all devices, in bytes; 0 where torch said nothing.
     pub torch_reserved_bytes: u64,
+}
+
+/// Where the memory of the run's processes on one device is, at the last boundaries, in bytes:
+/// `used = context + torch_live + torch_free + torch_gaps + graph_pools + rest`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GpuLedger {
+    /// All of it, by the driver.
+    pub used: u64,
+    /// The context of CUDA and what libraries load, as it was when the training had begun. 0 where other processes use the
+    /// device and the driver does not show how much.
+    pub context: u64,
+    /// Tensors, those in pools of graphs left out.
+    pub torch_live: u64,
+    /// Free in torch's allocator: `torch.cuda.empty_cache()` gives it back.
+    pub torch_free: u64,
+    /// Free in torch's allocator beside tensors in the same segment, where it cannot be given back.
+    pub torch_gaps: u64,
+    /// Segments of captured graphs, and of pools of the program's own.
+    pub graph_pools: u64,
+    /// Everything else: memory that came outside torch's allocator since the training had begun.
+    pub rest: u64,
 }
 
 /// What a run's looks at one device come to.
@@ -96,4 +121,23 @@ pub struct GpuUse {
     pub busy_percent: Option<u32>,
     /// Reasons for which it worked slower than it could, with the percentage of the looks that found them.
     pub slowed: Vec<(Slowed, u32)>,
+    /// Where the memory of the run is; `None` without figures of torch and the driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<GpuLedger>,
+}
+
+impl GpuLedger {
+    /// That of several processes together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            used: self.used + other.used,
+            context: self.context + other.context,
+            torch_live: self.torch_live + other.torch_live,
+            torch_free: self.torch_free + other.torch_free,
+            torch_gaps: self.torch_gaps + other.torch_gaps,
+            graph_pools: self.graph_pools + other.graph_pools,
+            rest: self.rest + other.rest,
+        }
+    }
 }

@@ -36,14 +36,14 @@ pub use caulk_wire as wire;
 pub use cause::{Between, Cause, Collector, Countable, Grower, Grows, Through, Why};
 pub use comparison::{Comparison, ContainerChange, LineChange, Moment, TypeChange};
 pub use diagnostic::Diagnostic;
-pub use ending::{Ending, EndingKind};
+pub use ending::{Ending, EndingKind, GpuHolder, GpuRefused, GpuShortage};
 pub use evidence::{ElementFacts, Evidence, KindCount, MadeAt, Rate};
 pub use finding::{
     Confidence, Finding, Growth, Harm, MOST_TWINS, Pinned, Place, Scope, Settled, Severity, Site, SiteRole,
     most_harmful_first,
 };
 pub use fix::{Applicability, Edit, Fix, Position};
-pub use gpu::{GpuPart, GpuSample, GpuUse, Slowed};
+pub use gpu::{GpuLedger, GpuPart, GpuSample, GpuUse, Slowed};
 pub use leak_class::{Group, LeakClass};
 pub use library_holder::LibraryHolder;
 pub use line_use::{HeapTotal, LineUse, StackFrame, StackUse};

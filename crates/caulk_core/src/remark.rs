@@ -2,7 +2,7 @@
 
 use caulk_wire::NoteCode;
 
-use crate::{GpuUse, Note, Series, VerdictUnit};
+use crate::{GpuRefused, GpuUse, Note, Series, VerdictUnit};
 
 /// A remark.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,17 +64,17 @@ pub enum Remark {
     },
     /// A device.
     GpuDevice(GpuUse),
-    /// Gaps in what torch has reserved.
-    GpuGaps {
-        /// Bytes in gaps.
-        gaps_bytes: u64,
-        /// Bytes reserved.
-        reserved_bytes: u64,
-    },
     /// Caches that torch emptied because a GPU was full.
     GpuRetries {
         /// How often.
         times: u64,
+    },
+    /// Allocations that a GPU had no memory for, after which the program continued.
+    GpuRefused {
+        /// How many.
+        times: u64,
+        /// The last of them.
+        last: GpuRefused,
     },
     /// How the ranks of a job compare.
     Ranks {
@@ -113,7 +113,8 @@ impl Remark {
             Self::OtherVersion { .. } => NoteCode::OtherVersion,
             Self::GpuRest { .. } => NoteCode::GpuRest,
             Self::GpuDevice(_) => NoteCode::GpuDevice,
-            Self::GpuGaps { .. } | Self::GpuRetries { .. } => NoteCode::GpuAllocator,
+            Self::GpuRetries { .. } => NoteCode::GpuAllocator,
+            Self::GpuRefused { .. } => NoteCode::GpuRefused,
             Self::Ranks { .. } => NoteCode::Ranks,
         }
     }

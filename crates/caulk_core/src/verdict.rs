@@ -35,6 +35,12 @@ pub enum Series {
     Pss,
     /// CUDA memory allocated to tensors.
     CudaAllocated,
+    /// CUDA memory that torch's allocator has from the driver, used and free.
+    CudaReserved,
+    /// CUDA memory of the process outside torch's allocator.
+    CudaRest,
+    /// Pinned host memory that torch's caching allocator has for transfers, used and free.
+    PinnedPool,
     /// Shared memory.
     Shm,
     /// Resident pages of mapped files: the kernel takes them back when memory is short.

@@ -193,5 +193,8 @@ pub(crate) fn open(judgement: &Judgement, more: u32, text: &str) -> Judgement {
 
 /// Does memory run out by it, the machine's or a GPU's?
 fn fills_memory(series: Series) -> bool {
-    matches!(series, Series::InUse | Series::Rss | Series::Pss | Series::Shm | Series::CudaAllocated)
+    matches!(
+        series,
+        Series::InUse | Series::Rss | Series::Pss | Series::Shm | Series::CudaAllocated | Series::CudaRest
+    )
 }

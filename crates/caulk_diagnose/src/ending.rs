@@ -1,27 +1,57 @@
 //! How the program ended: by the command's end, and by the last error that an agent saw nobody catch.
 
 use caulk_core::wire::{Message, Uncaught};
-use caulk_core::{AgentEvent, Death, Ending, EndingKind, Kill, Limit, LimitKind, Recording, Role, Series};
+use caulk_core::{
+    AgentEvent, Death, Ending, EndingKind, Finding, GpuRefused, GpuShortage, Kill, Limit, LimitKind,
+    Recording, Role, Series,
+};
 
-use crate::limits;
+use crate::files::Files;
+use crate::{limits, refusals};
 
 /// The message of torch if the system gives its CPU allocator no memory.
 const REFUSED: &str = "can't allocate memory";
 
 /// How a run ended; `None` while it runs, or if nobody saw its end.
-pub fn ending(recording: &Recording) -> Option<Ending> {
+pub(crate) fn ending(files: &Files<'_>, recording: &Recording, findings: &[Finding]) -> Option<Ending> {
     let death = recording.info.death.as_ref()?;
-    let failed = death.code.is_some_and(|code| code != 0);
-    let (event, error) = last_error(recording).filter(|_| failed).unzip();
+    let (event, error) = fatal(recording, death).unzip();
     let kind = kind(death, error);
-    let asked_bytes = error.and_then(|error| asked_bytes(&error.text));
+    let refusal =
+        out_of_gpu(recording).and_then(|(pid, at_ns)| Some((pid, refusals::before(recording, pid, at_ns)?)));
+    let gpu = refusal.map(|(pid, refusal)| refusals::figures(files, recording, pid, refusal, findings));
+    // The figures of the allocator are exact, those of the message rounded.
+    let asked_bytes = gpu.as_ref().map(|gpu| gpu.asked_bytes).or_else(|| asked_bytes(&error?.text));
+    let limit = gpu.as_ref().map_or_else(|| of_error(error), |gpu| of_refusal(gpu, refusal?.1.allowed_bytes));
     Some(Ending {
         kind,
         exception: error.and_then(|error| error.types.first().cloned()),
         signal: death.signal,
         asked_bytes,
-        limit: of_error(error).or_else(|| reached(recording, kind, event, asked_bytes.unwrap_or(0))),
+        limit: limit.or_else(|| reached(recording, kind, event, asked_bytes.unwrap_or(0))),
+        gpu,
     })
+}
+
+/// The process whose GPU had no memory, which ended the run, and when.
+pub(crate) fn out_of_gpu(recording: &Recording) -> Option<(u32, u64)> {
+    let death = recording.info.death.as_ref()?;
+    let (event, error) = fatal(recording, death)?;
+    (kind(death, Some(error)) == EndingKind::CudaOutOfMemory).then_some((event.pid, event.time_ns))
+}
+
+fn fatal<'a>(recording: &'a Recording, death: &Death) -> Option<(&'a AgentEvent, &'a Uncaught)> {
+    let failed = death.code.is_some_and(|code| code != 0);
+    last_error(recording).filter(|_| failed)
+}
+
+/// The limit that an allocation ran into.
+fn of_refusal(gpu: &GpuRefused, allowed_bytes: u64) -> Option<Limit> {
+    let fraction = Limit { kind: LimitKind::CudaFraction, bytes: allowed_bytes };
+    let device = Limit { kind: LimitKind::Gpu, bytes: gpu.total_bytes };
+    let limit =
+        if allowed_bytes > 0 && gpu.shortage != GpuShortage::OtherProcesses { fraction } else { device };
+    (limit.bytes > 0).then_some(limit)
 }
 
 /// The limit that memory ran into. A process is refused memory at the limits that it has for itself, and killed at those
@@ -99,9 +129,33 @@ fn size(number: &str, unit: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use caulk_core::RunInfo;
+    use std::collections::BTreeSet;
+
+    use caulk_core::wire::{CodePlace, GpuRefusal};
+    use caulk_core::{Diagnostic, RunInfo};
 
     use super::*;
+    use crate::files::Sources;
+
+    struct Nothing;
+
+    impl Sources for Nothing {
+        fn read(&self, _: &str) -> Option<String> {
+            None
+        }
+
+        fn display(&self, path: &str) -> String {
+            path.to_owned()
+        }
+
+        fn patterns(&self, _: &BTreeSet<String>) -> Vec<Diagnostic> {
+            Vec::new()
+        }
+    }
+
+    fn of(recording: &Recording) -> Option<Ending> {
+        ending(&Files::new(&Nothing), recording, &[])
+    }
 
     fn check(code: Option<i32>, error: Option<(&[&str], &str)>, kind: EndingKind, asked: Option<u64>) {
         let death = Death { code, signal: None, kill: None, text: String::new(), stopped: false };
@@ -111,7 +165,7 @@ mod tests {
             AgentEvent { time_ns: 0, pid: 7, message: Uncaught { types, text: text.to_owned() }.into() }
         };
         let events = error.map(message).into_iter().collect();
-        let ended = ending(&Recording { info, events, ..Recording::default() }).expect("it has ended");
+        let ended = of(&Recording { info, events, ..Recording::default() }).expect("it has ended");
         assert_eq!((ended.kind, ended.asked_bytes), (kind, asked), "{ended:?}");
     }
 
@@ -134,7 +188,7 @@ mod tests {
     fn the_guard_ends_a_run_and_a_program_may_limit_its_own_share_of_a_gpu() {
         let death = Death { code: Some(143), signal: None, kill: None, text: String::new(), stopped: true };
         let info = RunInfo { death: Some(death), ..RunInfo::default() };
-        let ended = ending(&Recording { info, ..Recording::default() }).expect("it has ended");
+        let ended = of(&Recording { info, ..Recording::default() }).expect("it has ended");
         assert_eq!(ended.kind, EndingKind::StoppedByCaulk);
         let limit = |text: &str| of_error(Some(&Uncaught { types: Vec::new(), text: text.to_owned() }));
         let text = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 79.11 GiB of which 30.50 GiB is \
@@ -144,7 +198,37 @@ mod tests {
     }
 
     #[test]
+    fn the_allocators_own_figures_come_before_the_text_of_the_error() {
+        let death = Death { code: Some(1), signal: None, kill: None, text: String::new(), stopped: false };
+        let info = RunInfo { death: Some(death), ..RunInfo::default() };
+        let refusal = |asked_bytes| GpuRefusal {
+            asked_bytes,
+            allocated_bytes: 900,
+            reserved_bytes: 950,
+            free_bytes: 5000,
+            total_bytes: 8000,
+            allowed_bytes: 1000,
+            place: CodePlace { file: "a.py".into(), line: 3, function: "f".into() },
+            ..GpuRefusal::default()
+        };
+        let text = "CUDA out of memory. Tried to allocate 2.00 KiB. GPU 0 has a total capacity of";
+        let error = Uncaught { types: vec!["OutOfMemoryError".into()], text: text.into() };
+        let event = |time_ns, message: Message| AgentEvent { time_ns, pid: 7, message };
+        let events = vec![
+            event(1, refusal(70).into()),
+            event(2, refusal(100).into()),
+            event(3, error.into()),
+            event(4, refusal(999).into()),
+        ];
+        let ended = of(&Recording { info, events, ..Recording::default() }).expect("it has ended");
+        assert_eq!((ended.kind, ended.asked_bytes), (EndingKind::CudaOutOfMemory, Some(100)));
+        assert_eq!(ended.limit, Some(Limit { kind: LimitKind::CudaFraction, bytes: 1000 }));
+        let gpu = ended.gpu.expect("it was seen");
+        assert_eq!((gpu.shortage, gpu.file.as_str(), gpu.line), (GpuShortage::Fraction, "a.py", 3));
+    }
+
+    #[test]
     fn a_run_that_goes_on_has_no_end() {
-        assert_eq!(ending(&Recording::default()), None);
+        assert_eq!(of(&Recording::default()), None);
     }
 }

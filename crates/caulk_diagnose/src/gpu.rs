@@ -2,20 +2,50 @@
 
 use std::collections::BTreeMap;
 
-use caulk_core::wire::Boundary;
-use caulk_core::{GpuPart, GpuSample, GpuUse, LimitKind, ProcessRef, Recording, Remark, Slowed};
+use caulk_core::wire::{GpuLedger, Message};
+use caulk_core::{GpuPart, GpuSample, GpuUse, LimitKind, Recording, Remark, Slowed};
 
+use crate::gpu_parts::{boundaries, device_of, parts};
+use crate::ledger;
 use crate::process::Process;
 
-/// Bytes in gaps, and their part of what is reserved, from which on they are worth a word.
-const GAPS: u64 = 256 << 20;
-const PART: f64 = 0.25;
-/// The driver counts all of a process. Where it counts less than this part of what torch alone has, it speaks of another
-/// process, which has the same number outside the container.
-const BELIEVED: f64 = 0.5;
+/// Memory of each device: those that the run uses, or all if the driver does not show which these are. Devices that the driver
+/// does not list come last.
+pub(crate) fn devices(recording: &Recording, processes: &[Process<'_>]) -> Vec<GpuUse> {
+    let mut devices = of_driver(recording);
+    for device in processes.iter().flat_map(|process| ledger::of_process(recording, process)) {
+        let Some(own) = device.ledger() else { continue };
+        let number = device.looks.first().and_then(|look| device_of(recording, look));
+        let same = |gpu: &&mut GpuUse| match number {
+            Some(number) => gpu.device == number,
+            None => gpu.name.is_empty() && gpu.device == device.number,
+        };
+        match devices.iter_mut().find(same) {
+            Some(gpu) => gpu.ledger = Some(gpu.ledger.map_or(own, |others| others.and(own))),
+            None => devices.push(of_torch(&device, own)),
+        }
+    }
+    devices
+}
 
-/// What the looks at each device come to: those that the run uses, or all where the driver does not say which these are.
-pub(crate) fn devices(recording: &Recording) -> Vec<GpuUse> {
+/// A device that the supervisor did not look at.
+fn of_torch(device: &ledger::OfDevice<'_>, own: caulk_core::GpuLedger) -> GpuUse {
+    let taken = || device.looks.iter().map(|look| look.total_bytes.saturating_sub(look.free_bytes));
+    GpuUse {
+        device: device.number,
+        name: String::new(),
+        total_bytes: device.looks.iter().map(|look| look.total_bytes).max().unwrap_or(0),
+        peak_bytes: taken().max().unwrap_or(0),
+        last_bytes: taken().next_back().unwrap_or(0),
+        processes: Vec::new(),
+        hottest_celsius: None,
+        busy_percent: None,
+        slowed: Vec::new(),
+        ledger: Some(own),
+    }
+}
+
+fn of_driver(recording: &Recording) -> Vec<GpuUse> {
     let mut looks: BTreeMap<u32, Vec<&GpuSample>> = BTreeMap::new();
     for sample in recording.gpus.iter().filter(|sample| sample.pid.is_none()) {
         looks.entry(sample.device).or_default().push(sample);
@@ -45,62 +75,41 @@ fn of_device(looks: &[&GpuSample], parts: &[(u32, GpuPart)]) -> Option<GpuUse> {
         hottest_celsius: looks.iter().filter_map(|look| look.celsius).max(),
         busy_percent: (!busy.is_empty()).then(|| busy.iter().sum::<u32>() / busy.len() as u32),
         slowed: Slowed::ALL.map(share).into_iter().filter(|(_, percent)| *percent > 0).collect(),
+        ledger: None,
     })
 }
 
-/// What each process had of each device.
-fn parts(recording: &Recording) -> Vec<(u32, GpuPart)> {
-    let mut peaks: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-    for sample in &recording.gpus {
-        if let Some(pid) = sample.pid {
-            let peak = peaks.entry((sample.device, pid)).or_default();
-            *peak = sample.used_bytes.max(*peak);
+/// The limit that is nearest: the device with the least room, or the limit that a process has set for itself. Where it is, and
+/// the room below it at the end, in bytes. For `tensors`, free memory of torch's allocator is room.
+pub(crate) fn room(recording: &Recording, pid: Option<u32>, tensors: bool) -> Option<(LimitKind, u64, u64)> {
+    let own = pid.filter(|_| tensors).and_then(|pid| own_room(recording, pid));
+    own.into_iter().chain(device_room(recording, tensors)).min_by_key(|(_, _, room)| *room)
+}
+
+/// Room below the share of a device that a process has limited itself to.
+fn own_room(recording: &Recording, pid: u32) -> Option<(LimitKind, u64, u64)> {
+    let mut last: BTreeMap<u32, &GpuLedger> = BTreeMap::new();
+    for event in recording.events.iter().filter(|event| event.pid == pid) {
+        if let Message::GpuLedger(look) = &event.message {
+            last.insert(look.device, look);
         }
     }
-    let over_devices = |of: u32| peaks.iter().filter(|((_, pid), _)| *pid == of).map(|(_, peak)| peak).sum();
-    let believed = |pid: u32, torch: u64| {
-        let all: u64 = over_devices(pid);
-        all as f64 >= BELIEVED * torch as f64
-    };
-    // Where a process that has memory there is not known by its number, neither are those that torch says nothing of.
-    let foreign =
-        recording.processes.iter().any(|known| !believed(known.pid, reserved(recording, known.pid)));
-    let part = |(&(device, pid), &peak_bytes): (&(u32, u32), &u64)| {
-        let torch_reserved_bytes = reserved(recording, pid);
-        let told = torch_reserved_bytes > 0 || !foreign;
-        (told && believed(pid, torch_reserved_bytes)).then(|| {
-            (device, GpuPart { process: reference(recording, pid), pid, peak_bytes, torch_reserved_bytes })
-        })
-    };
-    peaks.iter().filter_map(part).collect()
+    let limited = last.into_values().filter(|look| look.allowed_bytes > 0);
+    let room = |look: &GpuLedger| look.allowed_bytes.saturating_sub(look.allocated_bytes);
+    let rooms = limited.map(|look| (LimitKind::CudaFraction, look.allowed_bytes, room(look)));
+    rooms.min_by_key(|(_, _, room)| *room)
 }
 
-fn reference(recording: &Recording, pid: u32) -> ProcessRef {
-    let known = recording.processes.iter().find(|record| record.pid == pid).cloned().unwrap_or_default();
-    ProcessRef { role: known.role.as_str().into(), index: known.index, count: 1 }
-}
-
-/// The most that torch's allocator had in this process at a boundary, in bytes.
-fn reserved(recording: &Recording, pid: u32) -> u64 {
-    boundaries(recording, pid).map(|boundary| boundary.cuda_reserved_bytes).max().unwrap_or(0)
-}
-
-fn boundaries(recording: &Recording, pid: u32) -> impl Iterator<Item = &Boundary> {
-    let of_pid = recording.events.iter().filter(move |event| event.pid == pid);
-    of_pid.filter_map(|event| match &event.message {
-        caulk_core::wire::Message::Boundary(boundary) => Some(boundary),
-        _ => None,
-    })
-}
-
-/// The device with the least room: all its memory and what is left of it at the end, in bytes.
-pub(crate) fn room(recording: &Recording) -> Option<(LimitKind, u64, u64)> {
-    let devices = devices(recording);
+fn device_room(recording: &Recording, tensors: bool) -> Option<(LimitKind, u64, u64)> {
+    let devices = devices(recording, &Process::all(recording));
     let left = |gpu: &GpuUse| gpu.total_bytes.saturating_sub(gpu.last_bytes);
     let tightest = devices.iter().filter(|gpu| gpu.total_bytes > 0).min_by_key(|gpu| left(gpu))?;
     // Of what torch has from one device, tensors can still take what is free in it.
     let cached = match devices.as_slice() {
-        [only] => only.processes.iter().map(|part| cached(recording, part.pid)).sum(),
+        [only] if tensors => {
+            let of_parts = only.processes.iter().map(|part| cached(recording, part.pid)).sum();
+            only.ledger.map_or(of_parts, |ledger| ledger.torch_free)
+        }
         _ => 0,
     };
     Some((LimitKind::Gpu, tightest.total_bytes, left(tightest) + cached))
@@ -113,11 +122,7 @@ fn cached(recording: &Recording, pid: u32) -> u64 {
 }
 
 /// What there is to remark about the allocator of one process; nothing without a GPU.
-pub(crate) fn remarks(process: &Process<'_>) -> Vec<Remark> {
-    let Some(last) = process.boundaries.last() else { return Vec::new() };
-    let (gaps_bytes, reserved_bytes) = (last.cuda_inactive_bytes, last.cuda_reserved_bytes);
-    let has_gaps = gaps_bytes >= GAPS && gaps_bytes as f64 >= PART * reserved_bytes as f64;
-    let gaps = has_gaps.then_some(Remark::GpuGaps { gaps_bytes, reserved_bytes });
-    let retries = (last.cuda_retries > 0).then_some(Remark::GpuRetries { times: last.cuda_retries });
-    gaps.into_iter().chain(retries).collect()
+pub(crate) fn remark(process: &Process<'_>) -> Option<Remark> {
+    let times = process.boundaries.last()?.cuda_retries;
+    (times > 0).then_some(Remark::GpuRetries { times })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use caulk_core::{Recording, Remark};
 
+use crate::ledger;
 use crate::process::Process;
 
 /// Looks from which on there is anything to say: their second quarter is compared with the last one.
@@ -12,8 +13,11 @@ const FEWEST: usize = 8;
 /// Growth that is worth a word, in bytes: libraries load their kernels as these are first used.
 const LEAST: u64 = 256 << 20;
 
-/// If it has grown.
+/// If it has grown, in a recording without the driver's figures at boundaries: with these it is a series with a verdict.
 pub(crate) fn remark(recording: &Recording, process: &Process<'_>) -> Option<Remark> {
+    if !ledger::outside(&ledger::of_process(recording, process)).is_empty() {
+        return None;
+    }
     let rest = looks(recording, process);
     if rest.len() < FEWEST {
         return None;

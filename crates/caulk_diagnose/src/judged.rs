@@ -23,8 +23,8 @@ pub(crate) struct Judged {
     pub(crate) with_noise: Option<Verdict>,
     /// They rise within epochs, and from one to the next they do not, or it is open whether they do.
     pub(crate) within: Option<Within>,
-    /// The same of memory on GPUs.
-    pub(crate) least_on_gpu: f64,
+    /// Growth per unit that matters of series on GPUs, in bytes.
+    pub(crate) least_on_gpu: Vec<(Series, f64)>,
 }
 
 impl Judged {
@@ -38,7 +38,8 @@ impl Judged {
 
     /// Growth per unit that matters in this kind of memory, in bytes.
     pub(crate) fn least_of(&self, series: Series) -> f64 {
-        if series == Series::CudaAllocated { self.least_on_gpu } else { self.least }
+        let on_gpu = self.least_on_gpu.iter().find(|(known, _)| *known == series);
+        on_gpu.map_or(self.least, |(_, least)| *least)
     }
 
     /// The verdicts as they are told: what does not grow from epoch to epoch, and was seen to rise within each of them, or to

@@ -21,14 +21,19 @@ type Used = fn(&Sample) -> Option<u64>;
 /// a process, of the whole tree.
 pub(crate) fn room(recording: &Recording, pid: Option<u32>, series: Series) -> Option<(Limit, f64)> {
     let nearest = match series {
-        Series::CudaAllocated => gpu::room(recording),
+        Series::CudaAllocated => gpu::room(recording, pid, true),
+        Series::CudaRest => gpu::room(recording, pid, false),
         Series::InUse | Series::Rss | Series::PrivatePages | Series::Pss => {
             let own = pid.into_iter().flat_map(|pid| own(recording, pid));
             own.chain(host(recording)).min_by_key(|(_, _, room)| *room)
         }
         Series::Shm => shm(recording).into_iter().chain(host(recording)).min_by_key(|(_, _, room)| *room),
         Series::Fds => open_files(recording, pid?),
-        Series::MappedFiles | Series::Threads | Series::Children => None,
+        Series::CudaReserved
+        | Series::PinnedPool
+        | Series::MappedFiles
+        | Series::Threads
+        | Series::Children => None,
     };
     nearest.map(|(kind, bytes, room)| (Limit { kind, bytes }, room as f64))
 }

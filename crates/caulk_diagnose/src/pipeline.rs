@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use caulk_core::wire::{ContainerKind, Note as Said, NoteCode};
-use caulk_core::{Finding, GpuUse, LeakClass, Recording, Remark, Scope, Series, Site, Verdict};
+use caulk_core::{Ending, Finding, GpuUse, LeakClass, Recording, Remark, Scope, Series, Site, Verdict};
 
 use crate::children::Children;
 use crate::claim::{Claim, Observed, Relation, Relations, of_each, settle};
@@ -16,14 +16,16 @@ use crate::settle::findings;
 use crate::unexplained::{is_harmless, is_unexplained, unexplained};
 use crate::unknown;
 use crate::{
-    allocated, copy_on_write, cycles, exhausted, gathered, gpu, gpu_lines, gpu_rest, heap, left_behind,
-    native, outside, page_cache, patterns, peaks, profiler, ranks, resources, retention, share, shm_files,
-    stored, suspect, training, unended, verdicts, workers,
+    allocated, copy_on_write, cycles, ending, exhausted, gathered, gpu, gpu_lines, gpu_rest, gpu_retention,
+    heap, left_behind, native, outside, page_cache, patterns, peaks, profiler, ranks, refusals, resources,
+    retention, share, shm_files, stored, suspect, training, unended, verdicts, workers,
 };
 
 /// What a recording says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Diagnosis {
+    /// How the run ended; `None` while it runs, or if nobody saw its end.
+    pub ending: Option<Ending>,
     /// What every series does.
     pub verdicts: Vec<Verdict>,
     /// Leaks, most harmful first.
@@ -77,7 +79,7 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
     }
     diagnosis.notes.extend(page_cache::remark(recording));
     diagnosis.notes.extend(shm_files::remark(recording));
-    diagnosis.gpus = gpu::devices(recording);
+    diagnosis.gpus = gpu::devices(recording, &processes);
     diagnosis.notes.extend(diagnosis.gpus.iter().cloned().map(Remark::GpuDevice));
     claims.extend(made(left_behind::findings(recording)));
     if unexplained || claims.iter().any(Claim::weighs) {
@@ -94,6 +96,9 @@ pub fn diagnose(recording: &Recording, sources: &dyn Sources) -> Diagnosis {
         }
     }
     diagnosis.findings = findings(claims);
+    diagnosis.ending = ending::ending(&files, recording, &diagnosis.findings);
+    let ended = ending::out_of_gpu(recording).map(|(pid, _)| pid);
+    diagnosis.notes.extend(refusals::remarks(&files, recording, ended, &diagnosis.findings));
     diagnosis.notes.extend(unknown::remark(&processes));
     diagnosis.notes.dedup();
     diagnosis
@@ -152,6 +157,7 @@ fn of_process(
     }
     let kept = retention::finding(process, judged, &findings);
     findings.extend(made(kept));
+    findings.extend(made(gpu_retention::findings(recording, process, judged)));
     let is_resident = |finding: &Claim| {
         finding.class() != LeakClass::AllocatorFragmentation && finding.growth_in(Series::Rss).is_some()
     };
@@ -204,7 +210,7 @@ fn notes(process: &Process<'_>, judged: &Judged, findings: &[Claim]) -> Vec<Rema
         notes.push(unexplained(process, judged, findings));
     }
     notes.extend(retention::remark(process, findings));
-    notes.extend(gpu::remarks(process));
+    notes.extend(gpu::remark(process));
     notes
 }
 

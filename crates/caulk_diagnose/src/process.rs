@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use caulk_core::wire::{
-    BackwardSite, Boundary, ContainerLen, Contents, Garbage, GpuMade, HeapLive, HeapStack, Hello, Holder,
-    LoopSite, Message, Note, Opened, Peak, TraceHit, TraceState, Trim, Types, Unit,
+    BackwardSite, Boundary, ContainerLen, Contents, Garbage, GpuLedger, GpuMade, HeapLive, HeapStack, Hello,
+    Holder, LoopSite, Message, Note, Opened, Peak, TraceHit, TraceState, Trim, Types, Unit,
 };
 use caulk_core::{ProcessRecord, ProcessRef, Recording, Role};
 
@@ -32,6 +32,8 @@ pub(crate) struct Process<'a> {
     pub(crate) stacks: BTreeMap<u32, &'a HeapStack>,
     /// The heap profile at each boundary.
     pub(crate) heaps: Vec<&'a HeapLive>,
+    /// What torch and the driver have of GPUs, at each boundary.
+    pub(crate) ledgers: Vec<&'a GpuLedger>,
     /// What torch recorded of GPUs, the last time.
     pub(crate) on_gpu: Option<&'a GpuMade>,
     /// What threads and open files were, each time that they were looked at.
@@ -107,6 +109,7 @@ impl<'a> Process<'a> {
             trims: Vec::new(),
             stacks: BTreeMap::new(),
             heaps: Vec::new(),
+            ledgers: Vec::new(),
             on_gpu: None,
             opened: Vec::new(),
             notes: Vec::new(),
@@ -139,6 +142,7 @@ impl<'a> Process<'a> {
             Message::Note(note) => self.notes.push(note),
             Message::Types(types) => self.types.push(types),
             Message::Garbage(garbage) => self.garbage.push(garbage),
+            Message::GpuLedger(ledger) => self.ledgers.push(ledger),
             Message::GpuMade(made) => self.on_gpu = Some(made),
             Message::Opened(opened) => self.opened.push(opened),
             Message::Trim(trim) => self.trims.push(trim),
@@ -146,6 +150,7 @@ impl<'a> Process<'a> {
             | Message::Rank(_)
             | Message::Standing(_)
             | Message::Answer(_)
+            | Message::GpuRefusal(_)
             | Message::Uncaught(_) => {}
         }
     }

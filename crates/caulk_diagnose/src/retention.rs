@@ -2,7 +2,7 @@
 //! Where a little stays for certain and it is open whether it goes on, that is what keeps far more: the heap is in pieces.
 
 use caulk_core::wire::{Boundary, Trim};
-use caulk_core::{Advice, Between, Cause, Evidence, LeakClass, Rate, Remark, Remedy, Series, State};
+use caulk_core::{Advice, Between, Cause, Evidence, Rate, Remark, Remedy, Series, State};
 
 use crate::baselines::Baselines;
 use crate::claim::{Claim, Observed, Standing, Witness};
@@ -131,7 +131,7 @@ fn evidence(process: &Process<'_>) -> Vec<Evidence> {
 
 /// What malloc gave back when it was asked to, if no finding has it.
 pub(crate) fn remark(process: &Process<'_>, claims: &[Claim]) -> Option<Remark> {
-    if claims.iter().any(|claim| claim.class() == LeakClass::AllocatorFragmentation) {
+    if claims.iter().any(|claim| matches!(claim.cause, Cause::KeptPages { .. })) {
         return None;
     }
     let gained = |trim: &&&Trim| trim.before_bytes.saturating_sub(trim.after_bytes);

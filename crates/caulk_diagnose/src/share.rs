@@ -9,7 +9,7 @@ use crate::claim::{Claim, Relation, Relations, Share};
 use crate::judged::Judged;
 
 /// Kinds of memory whose growth is shared out, each by itself: bytes on a GPU are no bytes of the host.
-const SERIES: [Series; 2] = [Series::InUse, Series::CudaAllocated];
+const SERIES: [Series; 3] = [Series::InUse, Series::CudaAllocated, Series::CudaRest];
 /// Share of the growth from which on a claim keeps the severity of its class.
 const LEADING: f64 = 0.2;
 /// Share of the growth below which a claim is advice.

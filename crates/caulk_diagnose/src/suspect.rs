@@ -41,8 +41,6 @@ const YOUNG: usize = 10;
 /// Bytes gained over the run from which a suspicion is worth a warning before that.
 const SUSPICIOUS: f64 = 4.0 * 1024.0 * 1024.0;
 
-/// Times the growth of the host that a graph in its memory does not gain.
-const TOO_LARGE: f64 = 4.0;
 /// Resident bytes for one byte that stays, at most.
 const MOST_PAGES: f64 = 6.0;
 /// Part of the resident bytes beyond those in use that an allocator must have free where they are more than that.
@@ -110,9 +108,8 @@ fn those_that<'a>(
         }
         let contents = looks.iter().rev().find(|look| !counts_often(look)).or(looks.last()).copied();
         let kind = process.lengths[&id].last().map_or(ContainerKind::List, |length| length.kind);
-        let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2)
-            || (kind == ContainerKind::Graph && only_a_gpu_has_room(&rate, judged));
-        let series = if on_gpu { Series::CudaAllocated } else { Series::InUse };
+        let on_gpu = contents.is_some_and(|look| look.cuda_bytes_per_element > look.bytes_per_element / 2);
+        let series = if on_gpu { on_device(contents) } else { Series::InUse };
         let grows = judged.series(series).filter(|verdict| verdict.state == State::Grows);
         let ceiling = match grows {
             Some(verdict) if on_gpu => Some(verdict.bytes_per_unit),
@@ -164,13 +161,10 @@ fn those_that<'a>(
     process.ids().into_iter().filter_map(suspect).collect()
 }
 
-/// Does a graph gain many times the bytes that the host gains, and a GPU enough for it? The agent does not measure where the
-/// tensors of a graph lie.
-fn only_a_gpu_has_room(rate: &Rate, judged: &Judged) -> bool {
-    let host = judged.ceiling().unwrap_or(0.0).max(judged.least);
-    let gpu = judged.series(Series::CudaAllocated).filter(|verdict| verdict.state == State::Grows);
-    let room = gpu.map_or(0.0, |verdict| verdict.bytes_per_unit);
-    rate.bytes_per_unit > TOO_LARGE * host && room > TOO_LARGE * host
+/// Bytes on a GPU are torch's, or another library's.
+fn on_device(contents: Option<&Contents>) -> Series {
+    let is_of_others = |look: &Contents| look.device_bytes_per_element > look.cuda_bytes_per_element / 2;
+    if contents.is_some_and(is_of_others) { Series::CudaRest } else { Series::CudaAllocated }
 }
 
 impl Suspect<'_> {
@@ -330,7 +324,7 @@ pub(crate) fn findings(
         }
     }
     let (on_gpu, here): (Vec<_>, Vec<_>) =
-        groups.into_iter().partition(|group| group[0].series == Series::CudaAllocated);
+        groups.into_iter().partition(|group| group[0].series != Series::InUse);
     let cost = cost(process, judged, scale, &here);
     let costs = here.iter().map(|group| (group, cost)).chain(on_gpu.iter().map(|group| (group, 1.0)));
     costs.map(|(group, cost)| observed::finding(files, process, judged, scale, group, cost)).collect()

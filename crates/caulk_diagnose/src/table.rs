@@ -97,7 +97,9 @@ fn row(cause: &Cause) -> (LeakClass, Option<Severity>) {
         Cause::StaleGradients => (Class::GradientsNeverCleared, Some(Warning)),
         Cause::Peak { .. } => (Class::GraphKeptInContainer, Some(Warning)),
         Cause::Gathered { .. } => (Class::LargeLocalKept, Some(Warning)),
-        Cause::KeptPages { .. } => (Class::AllocatorFragmentation, Some(Warning)),
+        Cause::KeptPages { .. } | Cause::GpuPieces { .. } | Cause::PinnedPool { .. } => {
+            (Class::AllocatorFragmentation, Some(Warning))
+        }
         Cause::Copied { .. } => (Class::WorkerCopyOnWrite, Some(Warning)),
         Cause::Segments { .. } => (Class::SharedMemoryLeft, Some(Error)),
         Cause::SegmentsLeft { .. } => (Class::SharedMemoryLeft, Some(Warning)),

@@ -9,6 +9,7 @@ use crate::children::Children;
 use crate::covered;
 use crate::held::Held;
 use crate::judged::Judged;
+use crate::ledger;
 use crate::limits::{of_each_process, room};
 use crate::loss;
 use crate::process::Process;
@@ -70,8 +71,8 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
                 )
             });
         }
-        if series == Series::CudaAllocated {
-            judged.least_on_gpu = baselines.least(verdict.last);
+        if matches!(series, Series::CudaAllocated | Series::CudaRest) {
+            judged.least_on_gpu.push((series, baselines.least(verdict.last)));
         }
         judged.verdicts.push(verdict);
     };
@@ -81,6 +82,10 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
     }
     add(Series::Rss, &resident);
     add(Series::CudaAllocated, &|boundary| Some(boundary.cuda_allocated_bytes as f64));
+    let outside = ledger::outside(&ledger::of_process(recording, process));
+    add(Series::CudaRest, &|boundary| outside.get(&boundary.seq).map(|bytes| *bytes as f64));
+    add(Series::CudaReserved, &|boundary| Some(boundary.cuda_reserved_bytes as f64));
+    add(Series::PinnedPool, &|boundary| Some(boundary.pinned_pool_bytes as f64));
     if process.boundaries.iter().any(|boundary| boundary.segment_bytes > 0) {
         add(Series::Shm, &|boundary| Some(boundary.segment_bytes as f64));
     }

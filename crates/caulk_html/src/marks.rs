@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use caulk_core::wire::{Boundary, Message, NoteCode, Phase, Unit};
-use caulk_core::{AgentEvent, ProcessRecord, ProcessRef, Recording, Role};
+use caulk_core::{AgentEvent, Bytes, ProcessRecord, ProcessRef, Recording, Role};
 
 use crate::series::Curves;
 use crate::words;
@@ -126,6 +126,9 @@ fn of_event(event: &AgentEvent, curves: &Curves) -> Option<Event> {
             Some(name) => format!("{name}: {}", error.text),
             None => error.text.clone(),
         },
+        Message::GpuRefusal(refusal) => {
+            format!("GPU {} had no memory for {}", refusal.device, Bytes(refusal.asked_bytes))
+        }
         Message::Answer(answer) => format!("cleanup: {} bytes came back", answer.freed_bytes),
         _ => return None,
     };

@@ -117,6 +117,7 @@ fn gpus_have_a_chart_and_a_table() {
         hottest_celsius: Some(60),
         busy_percent: Some(80),
         slowed: Vec::new(),
+        ledger: None,
     };
     let page = caulk_html::html(&PageInput { gpus: &[gpu], ..input(&recording, "a", 1) });
     assert!(page.contains("id=\"gpus\"") && page.contains("NVIDIA &lt;H200&gt;") && page.contains("60 °C"));

@@ -90,6 +90,21 @@ fn words(advice: &Advice) -> String {
             "where it matters: keep what stays in arrays (numpy, `array.array`) instead of many small objects, or run with \
              `PYTHONMALLOC=malloc`, which gives more of it back"
         }
+        Advice::GpuPieces { expandable: false, .. } => {
+            "where it matters: run with `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, so that segments grow instead of \
+             leaving holes; or use few sizes of tensors: pad what changes in length"
+        }
+        Advice::GpuPieces { split: false, .. } => {
+            "where it matters: use few sizes of tensors (pad what changes in length), or set `max_split_size_mb` in \
+             `PYTORCH_CUDA_ALLOC_CONF`, so that large blocks stay whole"
+        }
+        Advice::GpuPieces { .. } => {
+            "where it matters: use few sizes of tensors: pad what changes in length, and make lasting tensors first"
+        }
+        Advice::PinOnce => {
+            "where it matters: pad batches to a few sizes, or pin one buffer before the loop and copy each batch into it: torch rounds each \
+             size up to a power of two, and keeps every block"
+        }
         Advice::Unfreeze => {
             "refer back through `weakref.ref(...)`, so that the objects are free with their last use; and call \
              `gc.freeze()` once, before the training, right after `gc.collect()`: what is frozen is never collected"

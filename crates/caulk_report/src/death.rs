@@ -4,6 +4,7 @@ use caulk_core::{Bytes, Death, Ending, EndingKind, Kill};
 
 use crate::Report;
 use crate::page::Tone;
+use crate::refused;
 use crate::words;
 use crate::words::sentence_case;
 
@@ -51,8 +52,13 @@ pub(crate) fn end(report: &Report) -> Option<End> {
     };
     // By what a killer was told, or a shell's way of saying that its child was killed; else the sentence has it all.
     let telling = death.kill.is_some() || death.code.is_none_or(|code| code > 128) && death.signal.is_none();
-    let detail =
-        if telling && !death.text.trim().is_empty() { sentence_case(&death.text) } else { String::new() };
+    let detail = if let Some(gpu) = report.ending.as_ref().and_then(|ending| ending.gpu.as_ref()) {
+        refused::details(gpu)
+    } else if telling && !death.text.trim().is_empty() {
+        sentence_case(&death.text)
+    } else {
+        String::new()
+    };
     Some(End { tone, sentence, detail })
 }
 
@@ -68,9 +74,11 @@ fn failed(ending: Option<&Ending>, code: i32, after: &str) -> String {
             format!("The program ran out of memory {after}{asked}{limit}: {name}.")
         }
         (Some(EndingKind::CudaOutOfMemory), Some(name)) => {
+            let gpu = ending.and_then(|ending| ending.gpu.as_ref());
             format!(
-                "The GPU ran out of memory {after}{}: {name}.",
-                asked.replace("it asked", "the program asked")
+                "The GPU ran out of memory {after}{}{}: {name}.",
+                asked.replace("it asked", "the program asked"),
+                gpu.map_or_else(String::new, refused::place)
             )
         }
         (Some(EndingKind::Exception), Some(name)) => {

@@ -12,6 +12,7 @@ pub fn evidence_text(evidence: &Evidence) -> String {
         Evidence::BytesInUse { series, rate, units } => {
             let what = match series {
                 Series::CudaAllocated => "bytes allocated on the GPU",
+                Series::CudaRest => "bytes on the GPU outside torch's allocator",
                 _ => "bytes in use",
             };
             format!("{what} grow by {} over {units:.0} {}s", per_unit(*rate), unit_name(rate.unit))

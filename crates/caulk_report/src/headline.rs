@@ -1,7 +1,7 @@
 //! The answer in one sentence, and the figures that it rests on.
 
 use caulk_core::{
-    Confidence, Finding, Group, Growth, LeakClass, ProcessRef, Series, Severity, State, Verdict,
+    Cause, Confidence, Finding, Group, Growth, LeakClass, ProcessRef, Series, Severity, State, Verdict,
 };
 
 use crate::explained::{Explained, of};
@@ -116,7 +116,7 @@ fn suspects_of<'a>(verdict: &Verdict, suspects: &[&'a Finding]) -> Vec<&'a Findi
     }
     let mut suspects: Vec<&Finding> =
         suspects.iter().copied().filter(|finding| explains_memory(finding)).collect();
-    if verdict.series == Series::CudaAllocated {
+    if matches!(verdict.series, Series::CudaAllocated | Series::CudaRest) {
         suspects.sort_by_key(|finding| !of_series(finding));
     }
     suspects
@@ -141,8 +141,11 @@ fn more_and_more(suspects: &[&Finding]) -> Option<String> {
 /// Whose the pages are: the allocator's where it was seen to have as much more that is free. What that means comes second,
 /// where nothing else becomes more.
 fn whose_pages(process: &ProcessRef, findings: &[Finding]) -> (&'static str, &'static str) {
-    let keeps =
-        |finding: &Finding| finding.class == LeakClass::AllocatorFragmentation && of(process, finding);
+    let of_gpus =
+        |finding: &Finding| matches!(finding.cause, Cause::GpuPieces { .. } | Cause::PinnedPool { .. });
+    let keeps = |finding: &Finding| {
+        finding.class == LeakClass::AllocatorFragmentation && !of_gpus(finding) && of(process, finding)
+    };
     if findings.iter().any(keeps) {
         ("the allocator keeps pages", "no leak in the program, ")
     } else {

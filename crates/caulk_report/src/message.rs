@@ -72,6 +72,7 @@ fn of_cause(finding: &Finding) -> String {
             per_unit(*rate)
         ),
         Cause::Profiler(rate) => format!("{} of events: {summary}", per_unit(*rate)),
+        Cause::GpuPieces { .. } | Cause::PinnedPool { .. } => kept_for_gpus(&finding.cause),
         Cause::KeptPages { .. }
         | Cause::Counts { .. }
         | Cause::Segments { .. }
@@ -83,6 +84,55 @@ fn of_cause(finding: &Finding) -> String {
         | Cause::StaleGradients
         | Cause::Exhausted { .. }
         | Cause::RetainedOnGpu(_) => of_run(&finding.cause),
+    }
+}
+
+/// What torch's allocators keep for GPUs.
+fn kept_for_gpus(cause: &Cause) -> String {
+    let size = |bytes: u64| Bytes(bytes).to_string();
+    match cause {
+        Cause::GpuPieces {
+            failed: Some(asked), allocated_bytes, reserved_bytes, largest_free_bytes, ..
+        } => {
+            let free = size(reserved_bytes.saturating_sub(*allocated_bytes));
+            let largest = largest_free_bytes
+                .map_or_else(String::new, |bytes| format!(", the largest of {}", size(bytes)));
+            format!(
+                "an allocation of {} on the GPU failed though torch had {free} free of {} reserved: they lie in pieces{largest}",
+                size(*asked),
+                size(*reserved_bytes)
+            )
+        }
+        Cause::GpuPieces {
+            allocated_bytes,
+            reserved_bytes,
+            gaps_bytes,
+            largest_free_bytes,
+            largest_used_bytes,
+            rate,
+            ..
+        } => {
+            let share = *gaps_bytes as f64 / (*reserved_bytes).max(1) as f64 * 100.0;
+            let more = rate.map_or_else(String::new, |rate| format!(", {}", per_unit(rate)));
+            let blocks =
+                largest_free_bytes.zip(*largest_used_bytes).map_or_else(String::new, |(free, used)| {
+                    format!("; the largest free block has {}, the largest tensor {}", size(free), size(used))
+                });
+            format!(
+                "torch has reserved {} on the GPU for {} of tensors{more}: {} ({share:.0} %) lie in gaps between tensors{blocks}",
+                size(*reserved_bytes),
+                size(*allocated_bytes),
+                size(*gaps_bytes)
+            )
+        }
+        Cause::PinnedPool { rate, pool_bytes, used_bytes } => format!(
+            "torch's pool of pinned host memory grows, {}, to {} with {} in use: it keeps blocks of sizes that do not come \
+             back",
+            per_unit(*rate),
+            size(*pool_bytes),
+            size(*used_bytes)
+        ),
+        _ => String::new(),
     }
 }
 

@@ -77,7 +77,15 @@ impl<'a> Outlook<'a> {
 
 /// The verdict that decides.
 pub fn outlook(verdicts: &[Verdict]) -> Outlook<'_> {
-    let beside = [Series::MappedFiles, Series::Fds, Series::Threads, Series::Children];
+    // What allocators keep for later use is no growth of the program's.
+    let beside = [
+        Series::CudaReserved,
+        Series::PinnedPool,
+        Series::MappedFiles,
+        Series::Fds,
+        Series::Threads,
+        Series::Children,
+    ];
     let counted = |verdict: &&Verdict| !beside.contains(&verdict.series);
     let witness = |verdict: &&Verdict| counted(verdict) && trusted(verdict, verdicts);
     let first = |state: State| {
@@ -162,14 +170,17 @@ fn preference(series: Series) -> u8 {
     match series {
         Series::InUse => 0,
         Series::CudaAllocated => 1,
-        Series::Shm => 2,
-        Series::Pss => 3,
-        Series::PrivatePages => 4,
-        Series::Rss => 5,
-        Series::MappedFiles => 6,
-        Series::Fds => 7,
-        Series::Threads => 8,
-        Series::Children => 9,
+        Series::CudaRest => 2,
+        Series::Shm => 3,
+        Series::Pss => 4,
+        Series::PrivatePages => 5,
+        Series::Rss => 6,
+        Series::CudaReserved => 7,
+        Series::PinnedPool => 8,
+        Series::MappedFiles => 9,
+        Series::Fds => 10,
+        Series::Threads => 11,
+        Series::Children => 12,
     }
 }
 

@@ -2,7 +2,9 @@
 
 use caulk_core::{Bytes, GpuPart, GpuUse, Note, RankGrowth, Remark, Series, Slowed, VerdictUnit};
 
+use crate::ledger::ledger_text;
 use crate::message::unit_name;
+use crate::refused;
 
 /// Censuses below which it is no news that they found nothing that grows.
 const FEWEST_CENSUSES: usize = 4;
@@ -79,14 +81,6 @@ pub fn note(remark: &Remark) -> Note {
             .with("device", u64::from(gpu.device))
             .with("peak_bytes", gpu.peak_bytes)
             .with("total_bytes", gpu.total_bytes),
-        Remark::GpuGaps { gaps_bytes, reserved_bytes } => about(format!(
-            "{} of {} that torch has reserved on the GPU lie in gaps between blocks in use: no leak, but no room for large \
-             tensors either. `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most gaps",
-            Bytes(*gaps_bytes),
-            Bytes(*reserved_bytes)
-        ))
-        .with("gaps_bytes", *gaps_bytes)
-        .with("reserved_bytes", *reserved_bytes),
         Remark::GpuRetries { times } => {
             let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
             about(format!(
@@ -94,6 +88,19 @@ pub fn note(remark: &Remark) -> Note {
                  nothing is left in them"
             ))
             .with("times", *times)
+        }
+        Remark::GpuRefused { times, last } => {
+            let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+            about(format!(
+                "a GPU had no memory for an allocation {often}, and the program continued; the last request was for {}{}. {}",
+                Bytes(last.asked_bytes),
+                refused::place(last),
+                refused::details(last).trim_end_matches('.')
+            ))
+            .with("times", *times)
+            .with("asked_bytes", last.asked_bytes)
+            .with("allocated_bytes", last.allocated_bytes)
+            .with("reserved_bytes", last.reserved_bytes)
         }
         Remark::Ranks { series, unit, ranks } => {
             let note = about(of_ranks(*series, *unit, ranks)).with("ranks", ranks.len() as u64);
@@ -137,7 +144,8 @@ fn unexplained(censuses: usize, followed: usize, line_known: bool, beside_profil
 fn device(gpu: &GpuUse) -> String {
     let name = if gpu.name.is_empty() { String::new() } else { format!(" ({})", gpu.name) };
     let taken = format!("at most {} of {} taken", Bytes(gpu.peak_bytes), Bytes(gpu.total_bytes));
-    let mut said = vec![format!("GPU {}{name}: {taken}{}", gpu.device, of_run(&gpu.processes))];
+    let mut said = vec![format!("GPU {}{name}: {taken}{}", gpu.device, of_run(gpu))];
+    said.extend(gpu.ledger.as_ref().map(ledger_text));
     said.extend(gpu.hottest_celsius.map(|celsius| format!("at most {celsius} °C")));
     said.extend(gpu.busy_percent.map(|percent| format!("busy {percent} % of the time")));
     // At full power is where a device should be.
@@ -152,9 +160,13 @@ fn device(gpu: &GpuUse) -> String {
     said.join("; ")
 }
 
-fn of_run(parts: &[GpuPart]) -> String {
+fn of_run(gpu: &GpuUse) -> String {
+    let parts: &[GpuPart] = &gpu.processes;
+    if parts.is_empty() && gpu.ledger.is_some() {
+        return String::new();
+    }
     if parts.is_empty() {
-        return ", by whom the driver does not say in numbers that are known here".into();
+        return "; the driver does not show which process uses it".into();
     }
     let (bytes, torch) = parts
         .iter()

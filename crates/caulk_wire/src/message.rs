@@ -93,6 +93,8 @@ messages! {
         21 GpuMade,
         22 Opened,
         23 Rank,
+        24 GpuRefusal,
+        25 GpuLedger,
     }
 }
 

@@ -51,6 +51,9 @@ fn of_run(run: &View) -> Vec<String> {
     add("verdict", verdict(run));
     run.leaks.iter().take(LEAKS).for_each(|leak| add("leak", leak.clone()));
     run.gpus.iter().for_each(|gpu| add(&format!("GPU {}", gpu.device), of_gpu(gpu)));
+    run.ledgers
+        .iter()
+        .for_each(|(device, ledger)| add(&format!("GPU {device}"), caulk_report::ledger_text(ledger)));
     let first = run.warnings.len().saturating_sub(WARNINGS);
     for warning in &run.warnings[first..] {
         let (kind, text) = warning.split_once(": ").unwrap_or(("alarm", warning));
@@ -135,6 +138,8 @@ fn of_process(process: &Process) -> String {
 
 #[cfg(test)]
 mod tests {
+    use caulk_core::GpuLedger;
+
     use super::*;
 
     const MB: u64 = Bytes::MB;
@@ -179,6 +184,7 @@ mod tests {
             oom_in_s: Some([600.0, 720.0]),
             leaks: vec!["graph-kept-in-container at train.py:84".into()],
             gpus: vec![gpu],
+            ledgers: vec![(0, GpuLedger { used: 800 * MB, torch_live: 800 * MB, ..GpuLedger::default() })],
             processes: vec![process, worker],
             warnings: vec!["alarm: GPU 0: 91 °C; it slows itself down".into()],
         };
@@ -191,6 +197,7 @@ mod tests {
           verdict  grows 16.5 MB per epoch, memory runs out in 10 min to 12 min
           leak     graph-kept-in-container at train.py:84
           GPU 0    2.93 GB of 4.00 GB, 97 % busy, 91 °C, slowed by heat  NVIDIA GeForce GTX 1650
+          GPU 0    this run has 800 MB: 800 MB tensors
           alarm    GPU 0: 91 °C; it slows itself down
                PID  ROLE         RSS        PSS    CPU  THREADS  NAME
               1234  main       693 MB     600 MB  100 %       14  python

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use camino::Utf8Path;
 use caulk_core::wire::{Message, NoteCode};
-use caulk_core::{AgentEvent, Finding, Recording, Sample, Severity};
+use caulk_core::{AgentEvent, Finding, GpuLedger, Recording, Sample, Severity};
 use caulk_report::{Report, outlook};
 use serde::Serialize;
 
@@ -48,6 +48,8 @@ pub(crate) struct View {
     pub(crate) leaks: Vec<String>,
     /// GPUs, each as it was last seen.
     pub(crate) gpus: Vec<caulk_core::GpuSample>,
+    /// Where the run's memory on each GPU is, by its number.
+    pub(crate) ledgers: Vec<(u32, GpuLedger)>,
     /// Those that live.
     pub(crate) processes: Vec<Process>,
     /// Alarms, and what the guard did.
@@ -98,6 +100,7 @@ impl View {
             oom_in_s: forecasts.min_by(|a, b| a[0].total_cmp(&b[0])),
             leaks: leaks.map(place).collect(),
             gpus: gpus(life),
+            ledgers: report.gpus.iter().filter_map(|gpu| Some((gpu.device, gpu.ledger?))).collect(),
             processes: processes(life, last.time_ns),
             warnings: warnings.map(|note| note.text.clone()).collect(),
         }

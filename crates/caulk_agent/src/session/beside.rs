@@ -18,9 +18,9 @@ impl Session {
         cuda: &cuda::Cuda,
         seq: u32,
     ) -> PyResult<()> {
-        if self.cuda_history.is_due(unit, cuda) {
+        if self.cuda_history.is_due(unit, &cuda.sum) {
             let Self { cuda_price, budget, cuda_history, channel, .. } = self;
-            match cuda_price.pay(budget, || cuda_history.proceed(py, seq, cuda)).transpose()?.flatten() {
+            match cuda_price.pay(budget, || cuda_history.proceed(py, seq, &cuda.sum)).transpose()?.flatten() {
                 Some(Recorded::Made(made)) => channel.send(&made.into()),
                 Some(Recorded::TooMany) => {
                     let text = "no lines are named for what stays on the GPU: it has too many blocks to search without a long \
@@ -32,6 +32,22 @@ impl Session {
         }
         if let Some(opened) = self.opened.look(py, reading, &self.segments, seq) {
             self.channel.send(&opened.into());
+        }
+        Ok(())
+    }
+
+    /// What torch and the driver have of each GPU.
+    pub(super) fn send_ledgers(
+        &mut self,
+        py: Python<'_>,
+        cuda: &cuda::Cuda,
+        unit: Unit,
+        boundary: u32,
+    ) -> PyResult<()> {
+        let detailed = unit <= self.tracked;
+        for device in &cuda.devices {
+            let ledger = self.ledgers.at(py, boundary, device, detailed, &self.budget)?;
+            self.channel.send(&ledger.into());
         }
         Ok(())
     }

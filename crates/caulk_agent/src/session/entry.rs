@@ -217,5 +217,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(function)?;
     }
     super::hook_notes::register(module)?;
+    super::refused::register(module)?;
     super::asked::register(module)
 }

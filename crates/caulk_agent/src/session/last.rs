@@ -1,7 +1,7 @@
 //! A look at what is known to grow while the process still can say: its supervisor asks for it as memory comes near to a
 //! limit and before a signal that ends it, and at an orderly end it is taken where the last one was long ago.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use caulk_wire::Unit;
@@ -24,6 +24,8 @@ const SHARE: u32 = 100;
 static STEPS: AtomicU64 = AtomicU64::new(0);
 /// The look that was answered last.
 static ANSWERED: AtomicU32 = AtomicU32::new(0);
+/// The process itself has reason to look: an allocation was refused.
+static OWN_REASON: AtomicBool = AtomicBool::new(false);
 
 /// An optimizer step went by: a moment at which the heap can be looked through.
 pub(super) fn stepped(py: Python<'_>, steps: u64) -> PyResult<()> {
@@ -31,14 +33,21 @@ pub(super) fn stepped(py: Python<'_>, steps: u64) -> PyResult<()> {
     look_if_asked(py)
 }
 
-/// Takes the look that the supervisor has asked for, if it has not been taken yet.
+/// Memory was refused: a look is taken at the next step, or at the end whatever it costs.
+pub(super) fn look_soon() {
+    OWN_REASON.store(true, Ordering::Relaxed);
+}
+
+/// Takes the look that the supervisor has asked for, or for which the process has reason, if it has not been taken yet.
 pub(crate) fn look_if_asked(py: Python<'_>) -> PyResult<()> {
     let asked = board::looks_asked();
+    let reason = OWN_REASON.load(Ordering::Relaxed);
     // What a backward pass lets go of must not be looked at.
-    if asked == ANSWERED.load(Ordering::Relaxed) || passes::are_under_way() {
+    if (asked == ANSWERED.load(Ordering::Relaxed) && !reason) || passes::are_under_way() {
         return Ok(());
     }
     ANSWERED.store(asked, Ordering::Relaxed);
+    OWN_REASON.store(false, Ordering::Relaxed);
     let result = guarded(|session| session.look_now(py, Last::Near)).unwrap_or(Ok(()));
     board::look_taken();
     result
@@ -49,7 +58,9 @@ impl Session {
     pub(super) fn look_once_more(&mut self, py: Python<'_>) -> PyResult<()> {
         let follows = self.tracked == Unit::Epoch && !self.suspects.is_empty();
         let price = self.census_costs.last().unwrap_or(Duration::MAX);
-        let affordable = self.budget.affords(price, Duration::ZERO) || price < process_time() / SHARE;
+        let affordable = OWN_REASON.swap(false, Ordering::Relaxed)
+            || self.budget.affords(price, Duration::ZERO)
+            || price < process_time() / SHARE;
         if follows && affordable { self.look_now(py, Last::AtExit) } else { Ok(()) }
     }
 

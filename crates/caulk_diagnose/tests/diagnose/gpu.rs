@@ -1,7 +1,8 @@
 //! Memory on a GPU is judged by what its allocator counts: bytes in use say nothing of it.
 
 use caulk_core::wire::{
-    Boundary, CodePlace, ContainerKind, Contents, GpuLine, GpuMade, Message, NoteCode, Trait,
+    Boundary, CodePlace, ContainerKind, Contents, GpuLedger, GpuLine, GpuMade, GpuRefusal, Message, NoteCode,
+    Trait,
 };
 use caulk_core::{GpuSample, LeakClass, Limit, LimitKind, Series, Severity, Slowed, State};
 
@@ -53,21 +54,167 @@ fn a_list_of_tensors_whose_memory_is_level_on_the_gpu_is_advice_at_most() {
     assert!(run.diagnose().findings.iter().all(|finding| finding.severity == Severity::Info));
 }
 
+/// Eight epochs with 1000 MB in tensors and 3000 MB reserved, as `change` has them.
+fn pieces(change: impl Fn(u64, &mut Boundary)) -> Run {
+    run(move |epoch, boundary| {
+        boundary.cuda_allocated_bytes = 1000 * MB;
+        boundary.cuda_reserved_bytes = 3000 * MB;
+        change(epoch, boundary);
+    })
+}
+
 #[test]
-fn what_the_allocator_suffers_from_is_told() {
-    let notes = |change: fn(&mut Boundary)| {
-        run(|_, boundary| {
-            boundary.cuda_allocated_bytes = 1000 * MB;
-            boundary.cuda_reserved_bytes = 3000 * MB;
-            change(boundary);
-        })
-        .notes()
-    };
-    assert_eq!(notes(|_| ()), Vec::<String>::new());
-    let gaps = notes(|boundary| boundary.cuda_inactive_bytes = 1200 * MB);
-    assert!(gaps.len() == 1 && gaps[0].contains("1.17 GB of 2.93 GB"), "{gaps:?}");
-    let retries = notes(|boundary| boundary.cuda_retries = 3);
+fn memory_in_gaps_is_fragmentation() {
+    let level = pieces(|_, _| ()).diagnose();
+    assert!(level.findings.is_empty() && level.notes.is_empty(), "{level:?}");
+    let gaps = pieces(|_, boundary| boundary.cuda_inactive_bytes = 1200 * MB).finding();
+    assert_eq!((gaps.class, gaps.severity), (LeakClass::AllocatorFragmentation, Severity::Info));
+    let message = caulk_report::message(&gaps);
+    assert!(message.contains("2.93 GB") && message.contains("1.17 GB (40 %)"), "{message}");
+    let retries = pieces(|_, boundary| boundary.cuda_retries = 3).notes();
     assert!(retries.len() == 1 && retries[0].contains("3 times"), "{retries:?}");
+}
+
+#[test]
+fn what_is_reserved_may_rise_without_a_leak() {
+    let run = pieces(|epoch, boundary| boundary.cuda_reserved_bytes += 100 * MB * epoch);
+    let finding = run.finding();
+    assert_eq!((finding.class, finding.severity), (LeakClass::AllocatorFragmentation, Severity::Info));
+    let growth = finding.growth.clone().expect("it grows");
+    assert_eq!(growth.series, Series::CudaReserved);
+    let grows = pieces(|epoch, boundary| {
+        boundary.cuda_allocated_bytes += 100 * MB * epoch;
+        boundary.cuda_reserved_bytes += 100 * MB * epoch;
+    });
+    let found = grows.diagnose().findings;
+    assert!(found.iter().all(|finding| finding.class != LeakClass::AllocatorFragmentation), "{found:?}");
+}
+
+#[test]
+fn an_allocation_that_failed_by_pieces_is_a_warning_and_names_no_setting_that_is_set() {
+    let refused = |settings: &[&str]| {
+        let refusal = GpuRefusal {
+            asked_bytes: 500 * MB,
+            allocated_bytes: 1000 * MB,
+            reserved_bytes: 3000 * MB,
+            largest_free_bytes: 300 * MB,
+            settings: settings.iter().map(|&name| name.to_owned()).collect(),
+            times: 1,
+            ..GpuRefusal::default()
+        };
+        let finding = pieces(|_, _| ()).say(refusal).finding();
+        assert_eq!((finding.class, finding.severity), (LeakClass::AllocatorFragmentation, Severity::Warning));
+        assert!(caulk_report::message(&finding).contains("the largest of 300 MB"));
+        caulk_report::fix(&finding).expect("there is advice").description
+    };
+    assert!(refused(&[]).contains("expandable_segments:True"));
+    let set = refused(&["expandable_segments"]);
+    assert!(!set.contains("expandable_segments") && set.contains("max_split_size_mb"), "{set}");
+    let both = refused(&["expandable_segments", "max_split_size_mb"]);
+    assert!(!both.contains("expandable_segments") && !both.contains("max_split_size_mb"), "{both}");
+}
+
+#[test]
+fn a_pool_of_pinned_memory_that_grows_while_little_is_in_use_is_retention() {
+    let pool = |used: u64| {
+        run(move |epoch, boundary| {
+            boundary.pinned_pool_bytes = (100 + 50 * epoch) * MB;
+            boundary.pinned_used_bytes = (40 + used * epoch) * MB;
+        })
+        .diagnose()
+        .findings
+    };
+    let found = pool(0);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].class, found[0].severity), (LeakClass::AllocatorFragmentation, Severity::Info));
+    assert_eq!(found[0].growth.as_ref().map(|growth| growth.series), Some(Series::PinnedPool));
+    assert_eq!(pool(50), [], "what is in use grows: it is kept by somebody");
+}
+
+/// The ledger of a device of 8000 MB in which others than torch have so much.
+fn ledger(boundary: u32, reserved_bytes: u64, outside: u64) -> GpuLedger {
+    let total_bytes = 8000 * MB;
+    GpuLedger {
+        boundary,
+        allocated_bytes: 1000 * MB,
+        reserved_bytes,
+        gaps_bytes: 50 * MB,
+        pools_bytes: 200 * MB,
+        pools_used_bytes: 150 * MB,
+        free_bytes: total_bytes - reserved_bytes - outside,
+        total_bytes,
+        ..GpuLedger::default()
+    }
+}
+
+/// Eight epochs with such ledgers, torch level.
+fn with_ledgers(outside: impl Fn(u64) -> u64) -> Run {
+    let run = run(|_, boundary| {
+        boundary.cuda_allocated_bytes = 1000 * MB;
+        boundary.cuda_reserved_bytes = 1500 * MB;
+    });
+    (0..8).fold(run, |run, boundary| run.say(ledger(boundary, 1500 * MB, outside(u64::from(boundary)))))
+}
+
+#[test]
+fn the_ledger_of_a_device_adds_up_to_what_is_used() {
+    let diagnosis = with_ledgers(|epoch| (500 + 10 * epoch) * MB).diagnose();
+    let ledger = diagnosis.gpus[0].ledger.expect("torch and the driver were asked");
+    assert_eq!((ledger.context, ledger.rest, ledger.graph_pools), (510 * MB, 60 * MB, 200 * MB));
+    assert_eq!((ledger.torch_live, ledger.torch_gaps, ledger.torch_free), (850 * MB, 50 * MB, 400 * MB));
+    let caulk_core::GpuLedger { used, context, torch_live, torch_free, torch_gaps, graph_pools, rest } =
+        ledger;
+    assert_eq!(used, context + torch_live + torch_free + torch_gaps + graph_pools + rest);
+    assert_eq!(used, 2070 * MB);
+}
+
+#[test]
+fn growth_outside_torchs_allocator_is_a_verdict_of_its_own() {
+    let verdict = |run: Run| {
+        let verdicts = run.diagnose().verdicts;
+        verdicts.into_iter().find(|verdict| verdict.series == Series::CudaRest)
+    };
+    let grows = verdict(with_ledgers(|epoch| (500 + 40 * epoch) * MB)).expect("it was measured");
+    assert_eq!((grows.state, grows.bytes_per_unit.round()), (State::Grows, (40 * MB) as f64));
+    assert_eq!(grows.limit, Some(Limit { kind: LimitKind::Gpu, bytes: 8000 * MB }));
+    assert!(grows.oom_in_s.is_some());
+    let level = verdict(with_ledgers(|_| 500 * MB)).expect("it was measured");
+    assert_eq!(level.state, State::Flat);
+    let shared = verdict(with_ledgers(|epoch| (4000 + 40 * epoch) * MB));
+    assert!(shared.is_none(), "somebody else uses the device: {shared:?}");
+}
+
+#[test]
+fn arrays_of_other_libraries_belong_to_the_growth_outside_torch() {
+    let contents = Contents {
+        cuda_bytes_per_element: 40 * MB,
+        device_bytes_per_element: 40 * MB,
+        ..elements(40 * MB, &[Trait::Array, Trait::OnCuda])
+    };
+    let run = with_ledgers(|epoch| (500 + 40 * epoch) * MB);
+    let run = run.grown(ContainerKind::List, global(0, "KEPT"), contents, rising(1, 1, 8));
+    let finding = run.traced(0, "KEPT.append", "train").finding();
+    let growth = finding.growth.clone().expect("it grows");
+    assert_eq!((growth.series, finding.severity), (Series::CudaRest, Severity::Error));
+    assert!((growth.bytes_per_unit / (40 * MB) as f64 - 1.0).abs() < 0.05, "{growth:?}");
+}
+
+#[test]
+fn a_process_runs_into_the_share_of_a_device_that_it_has_set_itself() {
+    let run = run(|epoch, boundary| boundary.cuda_allocated_bytes = (1000 + 10 * epoch) * MB);
+    let look = |epoch: u32| GpuLedger {
+        allocated_bytes: (1000 + 10 * u64::from(epoch)) * MB,
+        allowed_bytes: 1500 * MB,
+        ..ledger(epoch, 1200 * MB, 500 * MB)
+    };
+    let run = (0..8).fold(run, |run, epoch| run.say(look(epoch)));
+    let verdicts = run.diagnose().verdicts;
+    let verdict =
+        verdicts.iter().find(|verdict| verdict.series == Series::CudaAllocated).expect("there is one");
+    assert_eq!(verdict.limit, Some(Limit { kind: LimitKind::CudaFraction, bytes: 1500 * MB }));
+    // 430 MB are left, at 10 MB in ten seconds.
+    let [early, late] = verdict.oom_in_s.expect("it grows");
+    assert!(early < 431.0 && late > 429.0, "{early} {late}");
 }
 
 const GB: u64 = 1 << 30;
@@ -141,7 +288,7 @@ fn numbers_of_a_container_are_not_taken_for_those_outside() {
     assert_eq!(told.gpus.len(), 2, "nothing says which of them are used");
     assert!(told.gpus.iter().all(|gpu| gpu.processes.is_empty()));
     let notes = run.notes();
-    assert!(notes.iter().any(|note| note.contains("numbers that are known here")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("does not show which process uses it")), "{notes:?}");
 }
 
 /// What torch recorded: most of it made by one line.

@@ -53,11 +53,12 @@ fn several_small_shares_that_are_much_together_count_as_one() {
 }
 
 #[test]
-fn a_graph_that_only_a_gpu_has_room_for_is_settled_against_the_growth_of_the_gpu() {
+fn a_graph_whose_tensors_are_on_a_gpu_is_settled_against_the_growth_of_the_gpu() {
     let graph = |nodes: u64| Contents {
         graph_nodes: nodes,
         saved_bytes: nodes * MB,
         bytes_per_element: MB,
+        cuda_bytes_per_element: MB,
         traits: vec![Trait::Tensor, Trait::Graph],
         ..Contents::default()
     };

@@ -52,6 +52,15 @@ fn summary(message: &Message) -> Summary<'_> {
             let text = format!("{}: {} bytes came back, {} {}", m.outcome, m.freed_bytes, m.path, m.text);
             plain("answer", text.trim_end().to_owned())
         }
+        Message::GpuRefusal(m) => {
+            let text =
+                format!("GPU {}: {} bytes asked, {} reserved", m.device, m.asked_bytes, m.reserved_bytes);
+            placed("gpu-refusal", &m.place.file, m.place.line, &m.place.function, text)
+        }
+        Message::GpuLedger(m) => {
+            let (reserved, taken) = (m.reserved_bytes, m.total_bytes.saturating_sub(m.free_bytes));
+            plain("gpu-ledger", format!("GPU {}: {reserved} bytes reserved, {taken} taken", m.device))
+        }
         Message::Uncaught(m) => plain("uncaught", format!("{}: {}", m.types.join(" < "), m.text)),
         Message::Boundary(_) => plain("boundary", String::new()),
         Message::Types(_) | Message::ContainerLen(_) => plain("census", String::new()),

@@ -77,6 +77,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .some_u64("walked_touched", contents().map(|c| Some(c?.walked_touched)))
         .some_u64("opaque_nodes", contents().map(|c| Some(c?.opaque_nodes)))
         .some_u64("node_bytes", contents().map(|c| Some(c?.node_bytes)))
+        .some_u64("device_bytes_per_element", contents().map(|c| Some(c?.device_bytes_per_element)))
 }
 
 fn step(step: &PathStep) -> [&str; 3] {
@@ -133,7 +134,7 @@ fn contents(cells: Cells<'_>) -> Result<impl Fn(usize) -> Contents + '_, ArrowEr
     let (truncated, traits) = (cells.flag("truncated")?, cells.texts("traits")?);
     let (tensors, walked) = (cells.u64("tensors")?, cells.u64("walked")?);
     let (nodes, storages) = (cells.u64("walked_nodes")?, cells.u64("walked_storages")?);
-    let cuda = cells.u64("cuda_bytes_per_element")?;
+    let (cuda, device) = (cells.u64("cuda_bytes_per_element")?, cells.u64("device_bytes_per_element")?);
     let (saved_touched, walked_touched) =
         (cells.some_u64("saved_touched")?, cells.some_u64("walked_touched")?);
     let (opaque, node_bytes) = (cells.u64("opaque_nodes")?, cells.u64("node_bytes")?);
@@ -160,6 +161,7 @@ fn contents(cells: Cells<'_>) -> Result<impl Fn(usize) -> Contents + '_, ArrowEr
         walked_bytes: walked_bytes(row),
         made_by: made_by(row).into_iter().map(made_of).collect(),
         cuda_bytes_per_element: cuda(row),
+        device_bytes_per_element: device(row),
         // What an older version recorded was taken to be touched.
         saved_touched: saved_touched(row).unwrap_or_else(|| saved_bytes(row)),
         walked_touched: walked_touched(row).unwrap_or_else(|| walked_bytes(row)),

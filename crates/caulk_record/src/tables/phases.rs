@@ -47,6 +47,8 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .u64("segment_bytes", each().map(|b| b.segment_bytes))
         .u64("mapped_bytes", each().map(|b| b.mapped_bytes))
         .some_u64("copied_file_bytes", each().map(|b| b.copied_file_bytes))
+        .u64("pinned_pool_bytes", each().map(|b| b.pinned_pool_bytes))
+        .u64("pinned_used_bytes", each().map(|b| b.pinned_used_bytes))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -66,6 +68,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (of, arenas) = (cells.u32("of")?, cells.u64("arena_bytes")?);
     let (segments, mapped) = (cells.u64("segment_bytes")?, cells.u64("mapped_bytes")?);
     let copied_file = cells.some_u64("copied_file_bytes")?;
+    let (pinned_pool, pinned_used) = (cells.u64("pinned_pool_bytes")?, cells.u64("pinned_used_bytes")?);
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let boundary = Boundary {
             seq: seq(row),
@@ -98,6 +101,8 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
             segment_bytes: segments(row),
             mapped_bytes: mapped(row),
             copied_file_bytes: copied_file(row),
+            pinned_pool_bytes: pinned_pool(row),
+            pinned_used_bytes: pinned_used(row),
         };
         event(row, boundary.into())
     }));

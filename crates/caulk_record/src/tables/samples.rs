@@ -121,6 +121,7 @@ pub(super) fn encode_gpus(rows: &[Row]) -> Columns {
         .some_u32("busy_percent", each().map(|s| s.busy_percent))
         .text("slowed", each().map(|s| s.slowed.map_or("", Slowed::as_str)))
         .text("name", each().map(|s| s.name.as_str()))
+        .text("uuid", each().map(|s| s.uuid.as_str()))
 }
 
 pub(super) fn decode_gpus(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -128,7 +129,7 @@ pub(super) fn decode_gpus(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), A
     let (pid, used, total) =
         (cells.some_u32("pid")?, cells.u64("used_bytes")?, cells.some_u64("total_bytes")?);
     let (celsius, busy) = (cells.some_u32("celsius")?, cells.some_u32("busy_percent")?);
-    let (slowed, name) = (cells.text("slowed")?, cells.text("name")?);
+    let (slowed, name, uuid) = (cells.text("slowed")?, cells.text("name")?, cells.text("uuid")?);
     rows.extend((0..cells.0.num_rows()).map(|row| {
         let sample = GpuSample {
             time_ns: time_ns(row),
@@ -140,6 +141,7 @@ pub(super) fn decode_gpus(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), A
             busy_percent: busy(row),
             slowed: Slowed::of(slowed(row)),
             name: name(row).to_owned(),
+            uuid: uuid(row).to_owned(),
         };
         Row { order: order(row), record: Record::Gpu(sample) }
     }));

@@ -58,6 +58,7 @@ fn looks_at_gpus_come_back() {
         celsius: Some(70),
         slowed: Some(Slowed::Hardware),
         name: "NVIDIA H200".into(),
+        uuid: "GPU-0f0f-77".into(),
         ..GpuSample::default()
     };
     let part = GpuSample { time_ns: 5, device: 1, pid: Some(7), used_bytes: 9, ..GpuSample::default() };

@@ -2,9 +2,9 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::{
-    BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow,
-    HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, NoteCode, PathStep, Peak, Phase, StepKind,
-    TraceHit, TraceOutcome, TraceState, Trait, TypeCount, Types, Unit,
+    BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, GpuLedger, GpuRefusal, HeapFrame,
+    HeapLive, HeapRow, HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, NoteCode, PathStep, Peak,
+    Phase, StepKind, TraceHit, TraceOutcome, TraceState, Trait, TypeCount, Types, Unit,
 };
 use caulk_core::{
     AgentEvent, Counted, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
@@ -86,6 +86,7 @@ fn contents() -> Contents {
         walked_touched: 1 << 38,
         opaque_nodes: 2,
         node_bytes: 5000,
+        device_bytes_per_element: 50,
     }
 }
 
@@ -115,6 +116,9 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             source: "loop".into(),
         }
         .into(),
+        GpuRefusal { asked_bytes: 5, settings: vec!["expandable_segments".into()], ..GpuRefusal::default() }
+            .into(),
+        GpuLedger { boundary: 3, uuid: "0f0f".into(), total_bytes: 1 << 36, ..GpuLedger::default() }.into(),
         boundary(0, 1).into(),
         Boundary {
             unit: Unit::Steps,
@@ -125,6 +129,8 @@ pub(crate) fn one_of_each() -> Vec<Item> {
             arena_bytes: 6,
             segment_bytes: 7,
             mapped_bytes: 8,
+            pinned_pool_bytes: 9,
+            pinned_used_bytes: 10,
             cuda_retries: 6,
             ..Boundary::default()
         }

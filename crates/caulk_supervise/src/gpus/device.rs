@@ -9,6 +9,7 @@ use caulk_core::{GpuSample, Slowed};
 pub(super) struct Gpu {
     pub(super) device: u32,
     pub(super) name: String,
+    pub(super) uuid: String,
     pub(super) used_bytes: u64,
     pub(super) total_bytes: u64,
     pub(super) celsius: Option<u32>,
@@ -37,6 +38,7 @@ impl Gpu {
             busy_percent: self.busy_percent,
             slowed: self.slowed,
             name: self.name.clone(),
+            uuid: self.uuid.clone(),
         }
     }
 

@@ -37,6 +37,7 @@ fn gpu(library: &Library, index: u32) -> Option<Gpu> {
     Some(Gpu {
         device: index,
         name: device.name().unwrap_or_default(),
+        uuid: device.uuid().unwrap_or_default(),
         used_bytes: memory.used,
         total_bytes: memory.total,
         celsius: device.temperature(TemperatureSensor::Gpu).ok(),

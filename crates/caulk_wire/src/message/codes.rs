@@ -80,6 +80,8 @@ names! {
         GpuRest = "gpu-rest",
         /// Gaps in what torch has reserved on the GPU, or caches that were emptied for want of memory.
         GpuAllocator = "gpu-allocator",
+        /// A GPU had no memory for an allocation, and the program continued.
+        GpuRefused = "gpu-refused",
     }
 
     /// How an armed trace ended.

@@ -173,6 +173,8 @@ records! {
         opaque_nodes: u64,
         /// Bytes of the nodes of the graphs themselves, of those walked together where some were.
         node_bytes: u64,
+        /// Part of `cuda_bytes_per_element` in arrays of other libraries than torch.
+        device_bytes_per_element: u64,
     }
 
     /// A line that made a watched container grow.

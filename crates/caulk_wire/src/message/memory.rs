@@ -70,6 +70,10 @@ records! {
         /// Pages of privately mapped files that the process has written to and has copies of, in bytes; `None` where they were
         /// not counted.
         copied_file_bytes: Option<u64>,
+        /// Pinned host memory that torch's caching allocator has for transfers to GPUs, used and free, in bytes.
+        pinned_pool_bytes: u64,
+        /// Part of that in use, in bytes.
+        pinned_used_bytes: u64,
     }
 
     /// One row of a census.
@@ -181,5 +185,65 @@ records! {
         bytes: u64,
         /// Those with most bytes.
         lines: Vec<GpuLine>,
+    }
+
+    /// A GPU had no memory for an allocation: the figures of torch's allocator on that device at this moment.
+    GpuRefusal {
+        /// Number of the device, as torch counts.
+        device: u32,
+        /// Bytes of the request, rounded as the allocator rounds.
+        asked_bytes: u64,
+        /// Bytes allocated to tensors.
+        allocated_bytes: u64,
+        /// Bytes that the allocator has from the driver.
+        reserved_bytes: u64,
+        /// The largest free block of the allocator, in bytes; 0 if the blocks were not read.
+        largest_free_bytes: u64,
+        /// Free memory of the device by the driver, in bytes.
+        free_bytes: u64,
+        /// All memory of the device, in bytes; 0 if not known.
+        total_bytes: u64,
+        /// The most that the process may take (`set_per_process_memory_fraction`), in bytes; 0 without such a limit.
+        allowed_bytes: u64,
+        /// Settings of the allocator that are not its defaults (`expandable_segments`, `max_split_size_mb`, ...).
+        settings: Vec<String>,
+        /// Refusals in this process so far, this one included.
+        times: u64,
+        /// The innermost line of the user's code.
+        place: CodePlace,
+    }
+
+    /// One GPU at a boundary: what torch's allocator has of it, and what the driver counts, in bytes.
+    GpuLedger {
+        /// Number of the boundary.
+        boundary: u32,
+        /// Number of the device, as torch counts.
+        device: u32,
+        /// Its UUID, as torch writes it; of a part of a split device (MIG) the part's. Empty where torch does not know it.
+        uuid: String,
+        /// Allocated to tensors.
+        allocated_bytes: u64,
+        /// Taken from the driver by torch's allocator.
+        reserved_bytes: u64,
+        /// Free blocks beside used ones in the same segment.
+        gaps_bytes: u64,
+        /// Part of `reserved_bytes` in pools of captured graphs, or of the program's own, when the blocks were read last,
+        pools_bytes: u64,
+        /// ... allocated to tensors,
+        pools_used_bytes: u64,
+        /// ... and in gaps.
+        pools_gaps_bytes: u64,
+        /// The largest free block outside these pools; 0 if the blocks were never read.
+        largest_free_bytes: u64,
+        /// The largest block of a tensor; 0 if the blocks were never read.
+        largest_used_bytes: u64,
+        /// Free memory of the device by the driver.
+        free_bytes: u64,
+        /// All memory of the device; 0 if the driver was not asked.
+        total_bytes: u64,
+        /// The most that the process may take (`set_per_process_memory_fraction`); 0 without such a limit.
+        allowed_bytes: u64,
+        /// Settings of the allocator that are not its defaults (`expandable_segments`, `max_split_size_mb`, ...).
+        settings: Vec<String>,
     }
 }
