@@ -15,6 +15,7 @@ use crate::workspace::Workspace;
 const TOOLS: &str = ".cache/tools";
 const CHECKERS: &str = ".cache/checkers";
 const LINTERS: &str = ".cache/linters";
+const DOCS: &str = ".cache/docs";
 const VENV: &str = ".venv";
 const CONSTRAINTS: &str = "python/constraints.txt";
 const INSTALL_HINT: &str = "see the message of the installer above; it needs the Python package index and room on the \
@@ -81,7 +82,7 @@ impl Tools {
 
     /// Installs the pinned linters of this workspace's Python, unless they are there.
     pub(crate) fn checkers(workspace: &Workspace) -> anyhow::Result<Self> {
-        let what = "installing ruff and mypy into .cache/checkers (60 MB)";
+        let what = "installing ruff, mypy, typos and zizmor into .cache/checkers (100 MB)";
         Self::install(
             workspace.path(CHECKERS),
             workspace.path("python/requirements-checkers.txt"),
@@ -94,6 +95,12 @@ impl Tools {
     pub(crate) fn linters(workspace: &Workspace) -> anyhow::Result<Self> {
         let what = "installing pylint and TorchFix into .cache/linters (60 MB)";
         Self::install(workspace.path(LINTERS), workspace.path("python/requirements-linters.txt"), None, what)
+    }
+
+    /// Installs what builds the documentation site, unless it is there.
+    pub(crate) fn docs(workspace: &Workspace) -> anyhow::Result<Self> {
+        let what = "installing MkDocs with its theme into .cache/docs (60 MB)";
+        Self::install(workspace.path(DOCS), workspace.path("python/requirements-docs.txt"), None, what)
     }
 
     fn install(

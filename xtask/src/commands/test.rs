@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use crate::browser;
 use crate::clips;
 use crate::commands::develop::{self, Interpreter};
+use crate::commands::docs;
 use crate::console::{self, OrHint};
 use crate::environment::{Environment, Packages, Tools};
 use crate::libpython;
@@ -46,7 +47,8 @@ pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> 
     if args.full {
         mangled(workspace)?;
     }
-    python(workspace, &environment, args.full)
+    python(workspace, &environment, args.full)?;
+    docs::build(workspace, &environment.bin("caulk"))
 }
 
 fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
