@@ -1,4 +1,5 @@
-//! `cargo xtask check`: format, lints, types, dependency direction, circles of files, names of types, prose, licences.
+//! `cargo xtask check`: format, lints, types, spelling, workflows, dependency direction, circles of files, names of types,
+//! prose, licences.
 
 use crate::circles;
 use crate::clips;
@@ -12,7 +13,7 @@ use crate::process::Cmd;
 use crate::prose;
 use crate::workspace::Workspace;
 
-/// Check format, lints, types, dependency direction, circles of files, names of types, prose and licences
+/// Check format, lints, types, spelling, workflows, dependency direction, circles of files, names, prose and licences
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Put right what can be put right without a person: format and imports
@@ -28,7 +29,9 @@ pub(crate) fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<()>
         return clips::check(workspace, args.fix);
     }
     rust(workspace, args.fix)?;
-    python(workspace, args.fix)?;
+    let tools = Tools::checkers(workspace)?;
+    python(workspace, &tools, args.fix)?;
+    text(workspace, &tools)?;
     console::step("dependency direction");
     layers::check(workspace)?;
     console::step("circles of files");
@@ -53,13 +56,13 @@ fn rust(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
         .or_hint("clippy found problems", "see above; `#[expect(lint, reason = \"...\")]` where it is wrong")
 }
 
-fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
+fn python(workspace: &Workspace, tools: &Tools, fix: bool) -> anyhow::Result<()> {
     console::step("Python: format and lints");
-    let tools = Tools::checkers(workspace)?;
     let ruff = |words: &[&str]| {
         let command = tools.command("ruff").args(words.iter().copied()).args([
             "--quiet",
             "python",
+            "docs",
             "examples",
             "caulk-clips",
         ]);
@@ -76,6 +79,27 @@ fn python(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
         .folder(workspace.root())
         .run()
         .or_hint("mypy found problems", "see above; what it checks is in pyproject.toml")
+}
+
+/// Words of all files, and the workflows of the public CI.
+fn text(workspace: &Workspace, tools: &Tools) -> anyhow::Result<()> {
+    console::step("spelling");
+    tools
+        .command("typos")
+        .args(["--format", "brief"])
+        .folder(workspace.root())
+        .run()
+        .or_hint("some words are misspelt", "see above; typos.toml lists words that are right")?;
+    console::step("workflows");
+    tools
+        .command("zizmor")
+        .args(["--offline", "--no-progress", "--quiet", ".github", "action.yml"])
+        .folder(workspace.root())
+        .run()
+        .or_hint(
+            "zizmor found problems in the workflows",
+            "see above; https://docs.zizmor.sh/audits explains each",
+        )
 }
 
 fn cargo(workspace: &Workspace, words: &[&str]) -> anyhow::Result<()> {
