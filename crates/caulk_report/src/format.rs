@@ -1,8 +1,11 @@
 //! The formats of a report, the same for `run`, `report` and `check`.
 
+use caulk_core::no_command;
+
 use crate::check::{self, CheckReport};
 use crate::json::json_without_source;
 use crate::listing::listing_without_source;
+use crate::page::harmless;
 use crate::{Report, TextOptions, json, listing, text};
 
 /// How a report is written.
@@ -34,7 +37,8 @@ pub fn run_in(report: &Report, format: Format, options: &TextOptions) -> String 
             let mut places = listing(report);
             // A report applies no fix.
             places.findings.iter_mut().for_each(|finding| finding.fix = None);
-            format!("{}{}\n", check::concise(&places, options, true), report.sentence())
+            let sentence = harmless(&report.sentence());
+            format!("{}{}\n", check::concise(&places, options, true), no_command(&sentence))
         }
         Format::Sarif => check::sarif(&listing(report)),
         Format::Github => check::github(&listing(report)),
