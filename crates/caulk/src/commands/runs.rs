@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Context;
-use caulk_core::Bytes;
+use caulk_core::{Bytes, shown_name};
 use caulk_record::RunEntry;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ fn verdict(entry: &RunEntry) -> Option<String> {
         kept["findings"].as_array().into_iter().flatten().find(|finding| finding["severity"] != "info");
     let site = found.and_then(|finding| {
         let site = finding["sites"].get(0)?;
-        Some(format!("{}:{}", site["file"].as_str()?, site["line"].as_u64()?))
+        Some(format!("{}:{}", shown_name(site["file"].as_str()?), site["line"].as_u64()?))
     });
     Some(site.map_or(brief.clone(), |site| format!("{brief}, {site}")))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use camino::Utf8Path;
 use caulk_core::wire::{Message, NoteCode};
-use caulk_core::{AgentEvent, Finding, GpuLedger, Recording, Sample, Severity};
+use caulk_core::{AgentEvent, Finding, GpuLedger, Recording, Sample, Severity, shown_name};
 use caulk_report::{Report, outlook};
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ impl View {
 fn place(finding: &Finding) -> String {
     let class = finding.class.as_str();
     match finding.sites.first() {
-        Some(site) => format!("{class} at {}:{}", site.file, site.line),
+        Some(site) => format!("{class} at {}:{}", shown_name(&site.file), site.line),
         None => class.to_owned(),
     }
 }
