@@ -2,6 +2,7 @@
 //!
 //! Each requirement file is stamped with its text when it has been installed, so a second run installs nothing.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ const TOOLS: &str = ".cache/tools";
 const CHECKERS: &str = ".cache/checkers";
 const LINTERS: &str = ".cache/linters";
 const DOCS: &str = ".cache/docs";
+const DIST: &str = ".cache/dist";
 const VENV: &str = ".venv";
 const CONSTRAINTS: &str = "python/constraints.txt";
 const INSTALL_HINT: &str = "see the message of the installer above; it needs the Python package index and room on the \
@@ -103,6 +105,12 @@ impl Tools {
         Self::install(workspace.path(DOCS), workspace.path("python/requirements-docs.txt"), None, what)
     }
 
+    /// Installs what builds and audits a release, unless it is there.
+    pub(crate) fn dist(workspace: &Workspace) -> anyhow::Result<Self> {
+        let what = "installing maturin and auditwheel into .cache/dist (40 MB)";
+        Self::install(workspace.path(DIST), workspace.path("python/requirements-dist.txt"), None, what)
+    }
+
     fn install(
         folder: PathBuf,
         requirements: PathBuf,
@@ -129,6 +137,16 @@ impl Tools {
             .or_hint("failed to install the tools", INSTALL_HINT)?;
         stamp.set()?;
         Ok(tools)
+    }
+
+    /// `PATH` with these tools first, for programs that start each other.
+    pub(crate) fn first_on_path(&self) -> OsString {
+        let mut path = self.folder.join("bin").into_os_string();
+        if let Some(rest) = std::env::var_os("PATH") {
+            path.push(":");
+            path.push(rest);
+        }
+        path
     }
 
     /// A command line that starts one of the tools.

@@ -9,6 +9,7 @@ mod columns;
 mod commands;
 mod console;
 mod debian;
+mod dist;
 mod ecosystem;
 mod environment;
 mod findings;
@@ -53,6 +54,7 @@ enum Task {
     Demo(commands::demo::DemoArgs),
     Test(commands::test::TestArgs),
     Check(commands::check::CheckArgs),
+    Dist(commands::dist::DistArgs),
     Docs(commands::docs::DocsArgs),
     Zoo(commands::zoo::ZooArgs),
     Bench(commands::bench::BenchArgs),
@@ -91,6 +93,7 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::Demo(args) => commands::demo::run(workspace, args),
         Task::Test(args) => commands::test::run(workspace, args),
         Task::Check(args) => commands::check::run(workspace, args),
+        Task::Dist(args) => commands::dist::run(workspace, args),
         Task::Docs(args) => commands::docs::run(workspace, args),
         Task::Zoo(args) => commands::zoo::run(workspace, args),
         Task::Bench(args) => commands::bench::run(workspace, args),

@@ -6,6 +6,7 @@ pub(crate) mod bench_real;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod develop;
+pub(crate) mod dist;
 pub(crate) mod docs;
 pub(crate) mod ecosystem;
 pub(crate) mod gpu_check;
