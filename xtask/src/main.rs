@@ -19,6 +19,7 @@ mod layers;
 mod libpython;
 mod libraries;
 mod licences;
+mod matrix;
 mod names;
 mod package;
 mod process;
@@ -60,6 +61,7 @@ enum Task {
     Bench(commands::bench::BenchArgs),
     GpuCheck(commands::gpu_check::GpuCheckArgs),
     Ecosystem(commands::ecosystem::EcosystemArgs),
+    Matrix(commands::matrix::MatrixArgs),
     NewRule(commands::new_rule::NewRuleArgs),
     Record(commands::record::RecordArgs),
     HealZoo(commands::heal_zoo::HealZooArgs),
@@ -99,6 +101,7 @@ fn run(task: &Task, workspace: &Workspace) -> anyhow::Result<()> {
         Task::Bench(args) => commands::bench::run(workspace, args),
         Task::GpuCheck(args) => commands::gpu_check::run(workspace, args),
         Task::Ecosystem(args) => commands::ecosystem::run(workspace, args),
+        Task::Matrix(args) => commands::matrix::run(workspace, args),
         Task::NewRule(args) => commands::new_rule::run(workspace, args),
         Task::Record(args) => commands::record::run(workspace, args),
         Task::HealZoo(args) => commands::heal_zoo::run(workspace, args),

@@ -12,6 +12,7 @@ pub(crate) mod ecosystem;
 pub(crate) mod gpu_check;
 pub(crate) mod heal_zoo;
 pub(crate) mod metamorph;
+pub(crate) mod matrix;
 pub(crate) mod new_rule;
 pub(crate) mod record;
 pub(crate) mod test;
