@@ -26,12 +26,13 @@ pub(crate) enum Layer {
 }
 
 /// Every crate of this workspace, in order of names.
-const LAYERS: [(&str, Layer); 23] = [
+const LAYERS: [(&str, Layer); 24] = [
     ("caulk", Layer::Entry),
     ("caulk_agent", Layer::InProcess),
     ("caulk_check", Layer::Engine),
     ("caulk_clean", Layer::Adapter),
     ("caulk_core", Layer::Core),
+    ("caulk_cuda", Layer::Engine),
     ("caulk_diagnose", Layer::Engine),
     ("caulk_diff", Layer::Engine),
     ("caulk_doctor", Layer::Engine),

@@ -278,6 +278,14 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
 
+    /// Report on a snapshot of GPU memory instead: a file that `torch.cuda.memory._dump_snapshot` wrote
+    ///
+    /// Live bytes by line, by pool and in gaps, the largest blocks, and settings of the allocator that would help, predicted
+    /// from the recorded history. The file is read as data; nothing in it is run. `caulk diff A.pickle B.pickle` compares two.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["run", "lines", "from", "to", "flame", "html", "no_source", "life", "full"])]
+    pub(crate) cuda_snapshot: Option<Utf8PathBuf>,
+
     /// Show what each source line has allocated and not given back: of FILE, or of the lines that hold most
     ///
     /// What threads without Python code allocate (torch's, those of a pool) is charged to the line that has set them to work;

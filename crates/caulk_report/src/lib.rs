@@ -10,6 +10,7 @@ mod chain;
 mod change;
 pub mod check;
 mod comparison;
+mod cuda_snapshot;
 mod death;
 mod difference;
 mod evidence;
@@ -44,6 +45,9 @@ mod words;
 pub use advice::{fix, fix_of};
 pub use cells::{Cells, Numbered};
 pub use comparison::{comparison_json, comparison_text};
+pub use cuda_snapshot::{
+    CudaSnapshotReport, cuda_difference_json, cuda_difference_text, cuda_snapshot_json, cuda_snapshot_text,
+};
 pub use difference::{difference_html, difference_json, difference_markdown, difference_text};
 pub use evidence::evidence_text;
 pub use excerpt::Excerpts;

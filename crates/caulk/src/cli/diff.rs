@@ -9,6 +9,7 @@ const HELP: &str = "\
 Examples:
   caulk diff before after                     two runs by name, or by a part of a name that only one run has
   caulk diff runs/main runs/branch            two folders of repeats: median and interval of each side
+  caulk diff early.pickle late.pickle         two snapshots of GPU memory by `torch.cuda.memory._dump_snapshot`
   caulk diff before after --fail-on 5MB/epoch --format markdown --output diff.md    in CI
 
 A change counts if the intervals of both sides do not touch. Growth has an interval in one run; peaks and times have one \
@@ -21,15 +22,15 @@ Exit code:
   3    the runs cannot be compared: another program, unit or version of caulk
   125  caulk itself failed";
 
-/// Compare two recorded runs, or two folders of repeats
+/// Compare two recorded runs, two folders of repeats, or two snapshots of GPU memory
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct DiffArgs {
-    /// Run, or folder of runs, before
+    /// Run, folder of runs, or snapshot, before
     #[arg(value_name = "A")]
     pub(crate) a: String,
 
-    /// Run, or folder of runs, after
+    /// Run, folder of runs, or snapshot, after
     #[arg(value_name = "B")]
     pub(crate) b: String,
 

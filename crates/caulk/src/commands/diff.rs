@@ -9,11 +9,13 @@ use caulk_diff::{ContainerGrowth, Difference, LineGrowth, Quantity, RunFacts, di
 use caulk_html::Curve;
 use caulk_report::{TextOptions, outlook};
 
+use super::cuda_snapshot;
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::places::Places;
 use crate::printer::{self, Printer};
 use crate::{assemble, course, exit, files};
 
+const FAILED: &str = "failed to write to standard output";
 /// Deviations on either side of an estimate that make an interval of 95 %.
 const NORMAL_95: f64 = 1.96;
 
@@ -22,6 +24,10 @@ const NORMAL_95: f64 = 1.96;
 /// # Errors
 /// If there is no such run, or the runs cannot be compared.
 pub(crate) fn run(args: &DiffArgs, printer: Printer) -> anyhow::Result<i32> {
+    if cuda_snapshot::is_snapshot(&args.a) && cuda_snapshot::is_snapshot(&args.b) {
+        print(args, &cuda_snapshot::difference(args, &options(args))?)?;
+        return Ok(exit::SUCCESS);
+    }
     let places = Places::here();
     places.warn(printer);
     if let Some(path) = &args.html {
@@ -45,21 +51,26 @@ pub(crate) fn run(args: &DiffArgs, printer: Printer) -> anyhow::Result<i32> {
 }
 
 fn deliver(args: &DiffArgs, difference: &Difference, folders: &[Vec<Utf8PathBuf>; 2]) -> anyhow::Result<()> {
-    const FAILED: &str = "failed to write to standard output";
     if let Some(path) = &args.html {
         files::write(path, caulk_report::difference_html(difference, courses(folders)))?;
         return printer::data(format!("{path}\n")).context(FAILED);
     }
-    let options: TextOptions =
-        if args.output.is_some() { printer::file_options() } else { printer::data_options() };
     let text = match args.format {
-        DiffFormat::Text => caulk_report::difference_text(difference, &options),
+        DiffFormat::Text => caulk_report::difference_text(difference, &options(args)),
         DiffFormat::Json => caulk_report::difference_json(difference),
         DiffFormat::Markdown => caulk_report::difference_markdown(difference),
     };
+    print(args, &text)
+}
+
+fn options(args: &DiffArgs) -> TextOptions {
+    if args.output.is_some() { printer::file_options() } else { printer::data_options() }
+}
+
+fn print(args: &DiffArgs, text: &str) -> anyhow::Result<()> {
     match &args.output {
-        Some(path) => Ok(files::write(path, &text)?),
-        None => printer::data(&text).context(FAILED),
+        Some(path) => Ok(files::write(path, text)?),
+        None => printer::data(text).context(FAILED),
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod clips;
+mod cuda_snapshot;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod guarded;

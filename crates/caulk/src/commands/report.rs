@@ -6,6 +6,7 @@ use anyhow::{Context, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_report::TextOptions;
 
+use super::cuda_snapshot;
 use crate::assemble::ByLine;
 use crate::cli::{Format, ReportArgs, ReportFormat, RunFormat};
 use crate::places::Places;
@@ -21,6 +22,12 @@ const SHOWS_SOURCE: &str =
 /// # Errors
 /// If there is no such run, its recording cannot be read, or the report cannot be written.
 pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
+    let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
+    let options = TextOptions { full: args.full, ..options };
+    if let Some(file) = &args.cuda_snapshot {
+        let text = cuda_snapshot::report(file, args.format.of_figures()?, &options)?;
+        return deliver(args, text.as_bytes());
+    }
     let places = Places::here();
     places.warn(printer);
     let run = match &args.run {
@@ -36,8 +43,6 @@ pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
         return html(&run, folder.as_deref(), args, printer, file);
     }
     let life = folder.as_deref().unwrap_or(&run);
-    let options = if args.output.is_some() { printer::file_options() } else { printer::data_options() };
-    let options = TextOptions { full: args.full, ..options };
     let content = if let Some(file) = &args.lines {
         by_line(
             life,
@@ -56,9 +61,13 @@ pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<i32> {
             RunFormat::Pprof => profile(life, args.output.is_some())?,
         }
     };
+    deliver(args, &content)
+}
+
+fn deliver(args: &ReportArgs, content: &[u8]) -> anyhow::Result<i32> {
     match &args.output {
-        Some(path) => files::write(path, &content)?,
-        None => printer::data(&content).context("failed to write to standard output")?,
+        Some(path) => files::write(path, content)?,
+        None => printer::data(content).context("failed to write to standard output")?,
     }
     Ok(exit::SUCCESS)
 }

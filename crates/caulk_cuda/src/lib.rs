@@ -1,0 +1,22 @@
+//! torch's caching allocator on a GPU: a model of it, and snapshots of its memory.
+//!
+//! Values in, values out: knows no files and no devices. [`Snapshot::read`] takes what `torch.cuda.memory._dump_snapshot`
+//! wrote, from any reader, and runs nothing of it; [`Usage`] says what holds the memory; [`advise`] replays the recorded
+//! history through the [`Allocator`] under other settings.
+
+mod allocator;
+mod builder;
+mod compare;
+mod parts;
+mod pickle;
+mod replay;
+mod snapshot;
+mod usage;
+
+pub use allocator::{Allocator, AllocatorOptions, Handle, OutOfMemory};
+pub use compare::{SnapshotDifference, SnapshotRow};
+pub use parts::{Action, Event, Frame, HeldBlock, HeldState, Segment, SnapshotSettings};
+pub use pickle::{PickleError, Problem};
+pub use replay::{Advice, Remedy, advise};
+pub use snapshot::{Snapshot, SnapshotError};
+pub use usage::{LineBytes, PoolUse, SizedBlock, Usage};
