@@ -8,6 +8,7 @@ with the request as JSON in its only argument; the answer is the last line, afte
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import runpy
@@ -28,6 +29,10 @@ from torch.utils.data import DataLoader
 
 #: Batches that are tried at most: the largest, then each at most half of the one before.
 BATCHES = 8
+
+
+#: Operations of cuBLAS.
+PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "addmv", "dot"))
 
 
 @dataclass
@@ -54,15 +59,32 @@ class FirstStep(BaseException):
 
 
 class Live(TorchDispatchMode):
-    """Bytes of all storages that are alive, and the most there have been."""
+    """What is allocated and freed, in order: bytes of a new storage, or minus the number of one that is gone, from 1.
 
-    def __init__(self) -> None:
+    Workspaces that libraries take for the time of an operation stand beside the place in that order at which they are taken.
+    """
+
+    def __init__(self, cuda: Any) -> None:
         super().__init__()
-        self.bytes = self.peak = 0
+        self.cuda = cuda
+        self.events: list[int] = []
+        self.workspaces: list[tuple[int, int]] = []
+        self.products = False
         self._seen: dict[int, weakref.ref[Any]] = {}
+        self._count = 0
+
+    def begin(self) -> None:
+        """Forgets everything so far; what was allocated before has no events."""
+        self.events, self.workspaces, self._count = [], [], 0
+
+    def recorded(self) -> dict[str, Any]:
+        """The events since the beginning, the workspaces, and whether there was a product of matrices."""
+        return {"events": [*self.events], "workspaces": [*self.workspaces], "products": self.products}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        self.products |= func._schema.name in PRODUCTS
+        self.workspaces += ((len(self.events), size) for size in self.cuda.workspaces_of(func, args, result) if size)
         for each in tree_leaves(result):
             if isinstance(each, torch.Tensor):
                 self._add(each.untyped_storage())
@@ -72,14 +94,25 @@ class Live(TorchDispatchMode):
         key, size = storage._cdata, storage.nbytes()
         if key in self._seen:
             return
+        self._count += 1
+        number, events = self._count, self.events
 
         def gone(_: object) -> None:
             del self._seen[key]
-            self.bytes -= size
+            if events is self.events:
+                events.append(-number)
 
         self._seen[key] = weakref.ref(storage, gone)
-        self.bytes += size
-        self.peak = max(self.peak, self.bytes)
+        events.append(size)
+
+
+def beside(path: str) -> Any:
+    """The module `_plan_cuda`, from its file: no folder of caulk's own is on the program's path."""
+    spec = importlib.util.spec_from_file_location("caulk_plan_cuda", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def of_function(request: dict[str, Any], fake: FakeTensorMode) -> Subject:
@@ -271,15 +304,19 @@ def checkpoint_blocks(model: Any) -> int:
 
 
 def loss_of(output: Any) -> Any:
-    """Something to start a backward pass from; as usual losses do, it keeps one more copy of what it is made of."""
+    """Something to start a backward pass from: cross entropy over the last dimension, which takes as much as usual losses."""
     tensors = [each for each in tree_leaves(output) if isinstance(each, torch.Tensor) and each.requires_grad]
     if not tensors:
         raise ValueError("the model's output depends on nothing that is trained")
-    return sum(each.float().flatten(1).log_softmax(-1).mean() if each.dim() > 1 else each.sum() for each in tensors)
+    return sum(each.sum() if each.dim() < 2 else cross_entropy(each.float().flatten(0, -2)) for each in tensors)
+
+
+def cross_entropy(scores: Any) -> Any:
+    return torch.nn.functional.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long))
 
 
 def step(subject: Subject, live: Live, run: dict[str, Any]) -> dict[str, Any]:
-    """One forward and backward pass that adds to gradients that are there already."""
+    """One forward and backward pass from a model without gradients; what has no end in the events are its gradients."""
     model = subject.model
     own = {each.untyped_storage()._cdata for each in (*model.parameters(), *model.buffers())}
     saved: dict[int, int] = {}
@@ -290,16 +327,18 @@ def step(subject: Subject, live: Live, run: dict[str, Any]) -> dict[str, Any]:
             saved[storage._cdata] = storage.nbytes()
         return tensor
 
-    before = live.bytes
-    live.peak = before
+    model.zero_grad()
+    live.begin()
     args, kwargs = subject.inputs(run["batch"])
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), live.cuda.as_on_cuda():
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=run["mixed"]):
             output = model(*args, **kwargs)
         loss = loss_of(output)
-    del output, args, kwargs
+    forward = len(live.events)
+    # A loop over batches has names for input, output and loss until the next one.
     loss.backward()
-    return {**run, "saved": sum(saved.values()), "peak": live.peak - before}
+    del output, args, kwargs, loss
+    return {**run, "saved": sum(saved.values()), "forward": forward, **live.recorded()}
 
 
 def trace(request: dict[str, Any]) -> dict[str, Any]:
@@ -315,6 +354,8 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
         "parameters": sum(each.numel() for each in parameters),
         "model_bytes": size,
         "gradient_bytes": sum(each.numel() * each.element_size() for each in trained),
+        "tensors": [each.numel() * each.element_size() for each in (*parameters, *model.buffers())],
+        "trained": [each.numel() * each.element_size() for each in trained],
         "sample_bytes": subject.sample,
         "batch_norm": any(isinstance(each, torch.nn.modules.batchnorm._BatchNorm) for each in model.modules()),
         "conv3d": any(isinstance(each, torch.nn.Conv3d) for each in model.modules()),
@@ -332,7 +373,7 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
     modes = sorted(request["modes"], key=lambda mode: mode["checkpointing"])
     runs = [{"batch": batch, **mode} for mode in modes for batch in batches(subject.batch, subject.accumulation)]
     checkpointed = False
-    with fake, Live() as live:
+    with fake, Live(beside(request["cuda"])) as live:
         for first, run in enumerate(runs):
             if run["checkpointing"] and not checkpointed:
                 checkpointed = True

@@ -1,6 +1,6 @@
 //! Turns what a pickle contains into parts of a snapshot, each as soon as it is complete.
 //!
-//! A dict is what its keys say. Texts, frames and stacks are kept once, however often they occur: a history has millions of
+//! The keys of a dict decide its kind. Texts, frames and stacks are kept once, however often they occur: a history has millions of
 //! events and some thousand stacks. Keys: `torch/csrc/cuda/memory_snapshot.cpp` and `Module.cpp` (`_cuda_memorySnapshot`).
 
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! torch's caching allocator on a GPU: a model of it, and snapshots of its memory.
 //!
 //! Values in, values out: knows no files and no devices. [`Snapshot::read`] takes what `torch.cuda.memory._dump_snapshot`
-//! wrote, from any reader, and runs nothing of it; [`Usage`] says what holds the memory; [`advise`] replays the recorded
+//! wrote, from any reader, and runs nothing of it; [`Usage`] shows the lines and pools that hold memory; [`advise`] replays the recorded
 //! history through the [`Allocator`] under other settings.
 
 mod allocator;

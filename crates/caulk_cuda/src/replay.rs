@@ -160,7 +160,7 @@ enum Step {
     },
 }
 
-/// The history with what was alive before it: blocks that were freed in it or are alive at its end, and were not allocated in it.
+/// The history, after allocations of the blocks that were alive before it: blocks that were freed in it or are alive at its end, and were not allocated in it.
 fn steps(snapshot: &Snapshot, device: u32, events: &[Event]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut live: FxHashMap<u64, u32> = FxHashMap::default();
@@ -205,7 +205,7 @@ fn steps(snapshot: &Snapshot, device: u32, events: &[Event]) -> Vec<Step> {
 struct Outcome {
     peak_reserved: u64,
     peak_allocated: u64,
-    /// The first allocation that the history says failed: its size, and the most that the device gave.
+    /// The first allocation that failed in the history: its size, and the most that the device gave.
     failure: Option<(u64, u64)>,
     /// Did every allocation fit, also those that failed in the history?
     fits: bool,

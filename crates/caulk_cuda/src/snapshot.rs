@@ -20,7 +20,7 @@ pub enum SnapshotError {
     NoSnapshot,
 }
 
-/// What the allocator of each device held, and what happened before if that was recorded.
+/// Segments of each device, and the history before if it was recorded.
 #[derive(Debug)]
 pub struct Snapshot {
     /// What was taken from the driver, of all devices.

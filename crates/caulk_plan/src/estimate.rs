@@ -45,6 +45,17 @@ impl Estimate {
             high: self.high.max(other.high),
         }
     }
+
+    /// What is left of it, bound by bound, and never below 0.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        let left = |a: f64, b: f64| (a - b).max(0.0);
+        Self {
+            low: left(self.low, other.low),
+            likely: left(self.likely, other.likely),
+            high: left(self.high, other.high),
+        }
+    }
 }
 
 impl Add for Estimate {

@@ -13,9 +13,11 @@ mod memory;
 mod model;
 mod near;
 mod presets;
+mod replay;
 mod search;
 mod settings;
 mod source;
+mod trace;
 
 pub use changes::{Change, advice, changes};
 pub use estimate::Estimate;
@@ -27,4 +29,5 @@ pub use model::{Input, Model, ModelError, Training, Video};
 pub use presets::{UnknownPreset, preset, preset_text, presets};
 pub use search::{Plan, plan};
 pub use settings::{Decoding, Optimizer, Precision, Settings};
-pub use source::{Source, Trace, TraceRun};
+pub use source::Source;
+pub use trace::{Trace, TraceRun};

@@ -33,6 +33,8 @@ pub struct Card {
     pub memory: f64,
     /// Does it compute with bfloat16? Not known of one that is known by its size.
     pub bfloat16: Option<bool>,
+    /// Compute capability. Not known of one that is known by its size.
+    pub capability: Option<(u32, u32)>,
 }
 
 impl From<&Gpu> for Card {
@@ -41,6 +43,7 @@ impl From<&Gpu> for Card {
             name: gpu.name.clone(),
             memory: gpu.memory as f64 * 1024.0 * 1024.0 * 1024.0,
             bfloat16: Some(gpu.has_bfloat16()),
+            capability: Some(gpu.capability),
         }
     }
 }

@@ -73,8 +73,8 @@ fn memory_with(seen: &Measured, workers: u64, machine: &Machine) -> Memory {
         ],
         gpu: Vec::new(),
     };
-    if machine.gpu.is_some() && seen.gpu_reserved > 0.0 {
-        memory.gpu = vec![part("reserved by torch", later(seen.gpu_reserved)), context()];
+    if let Some(card) = machine.gpu.as_ref().filter(|_| seen.gpu_reserved > 0.0) {
+        memory.gpu = vec![part("reserved by torch", later(seen.gpu_reserved)), context(card)];
     }
     memory
 }
@@ -87,7 +87,7 @@ mod tests {
     const GB: f64 = 1024.0 * 1024.0 * 1024.0;
 
     fn machine(ram: f64, vram: f64) -> Machine {
-        let gpu = Card { name: String::new(), memory: vram * GB, bfloat16: None };
+        let gpu = Card { name: String::new(), memory: vram * GB, bfloat16: None, capability: None };
         Machine { ram: Some(ram * GB), gpu: Some(gpu), ..Machine::default() }
     }
 

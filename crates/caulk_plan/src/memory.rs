@@ -3,10 +3,14 @@
 use caulk_core::Bytes;
 use serde::Serialize;
 
+use crate::replay::Replayed;
 use crate::source::Demand;
-use crate::{Decoding, Estimate, Machine, ModelError, Settings, Source};
+use crate::{Card, Decoding, Estimate, Machine, ModelError, Settings, Source};
 
 const MB: f64 = Bytes::MB as f64;
+/// Parts that a replay has figures of its own for.
+const PASSING: &str = "passing tensors";
+const GAPS: &str = "gaps of the allocator";
 
 /// One part of a training's memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,25 +57,68 @@ pub fn memory(source: &Source, settings: &Settings, machine: &Machine) -> Result
         host.extend(model);
         return Ok(Some(Memory { gpu: Vec::new(), host }));
     }
-    let moving: Estimate = model.iter().map(|part| part.bytes).sum();
-    let mut gpu = model;
-    // A model of the caching allocator, replaying traces of five networks, needed 7 to 19 % more than was allocated.
-    gpu.push(Part {
-        name: "gaps of the allocator",
-        bytes: moving.times(0.07, 0.12, 0.19),
-        source: "replays of five networks' steps: 7 to 19 % of what is allocated",
-    });
-    gpu.push(context());
+    let mut gpu = match demand.replayed {
+        Some(replayed) => with_replay(model, replayed),
+        None => with_share(model),
+    };
+    gpu.extend(machine.gpu.as_ref().map(context));
     Ok(Some(Memory { gpu, host }))
 }
 
-/// What lies on a GPU before the first tensor.
-pub(crate) fn context() -> Part {
-    Part {
-        name: "CUDA context and libraries",
-        bytes: Estimate::between(250.0 * MB, 450.0 * MB, 750.0 * MB),
-        source: "CUDA context, kernels loaded lazily, cuBLAS workspace (8 to 32 MB): CUDA C++ Programming Guide",
+/// A model that is known by its layers alone: replays of the steps of five networks needed 7 to 19 % more than was allocated.
+fn with_share(mut parts: Vec<Part>) -> Vec<Part> {
+    let moving: Estimate = parts.iter().map(|part| part.bytes).sum();
+    parts.push(Part {
+        name: GAPS,
+        bytes: moving.times(0.07, 0.12, 0.19),
+        source: "replays of five networks' steps: 7 to 19 % of what is allocated",
+    });
+    parts
+}
+
+/// The allocations themselves were replayed: what passes is what they take beside the rest at the peak.
+fn with_replay(mut parts: Vec<Part>, replayed: Replayed) -> Vec<Part> {
+    parts.retain(|part| part.name != PASSING);
+    if replayed.cublas > 0.0 {
+        parts.push(Part {
+            name: "workspaces of cuBLAS",
+            bytes: Estimate::exact(replayed.cublas),
+            source: "32 MB for each of two threads: CUDABlas.cpp of PyTorch",
+        });
     }
+    let rest: Estimate = parts.iter().map(|part| part.bytes).sum();
+    parts.push(Part {
+        name: PASSING,
+        bytes: replayed.allocated.less(rest),
+        source: "the peak of the step's allocations in order, workspaces of cuDNN and temporaries of the optimizer included",
+    });
+    let allocated: Estimate = parts.iter().map(|part| part.bytes).sum();
+    parts.push(Part {
+        name: GAPS,
+        bytes: replayed.reserved.less(allocated),
+        source: "the same allocations in a model of CUDACachingAllocator",
+    });
+    parts
+}
+
+/// What lies on a GPU before the first tensor.
+///
+/// The driver keeps stacks for all threads that the processors can have at once, so that larger cards have larger contexts;
+/// each library loads its kernels when it is first used.
+pub(crate) fn context(card: &Card) -> Part {
+    let is_large = card.capability.is_some_and(|(major, minor)| major >= 9 && (major, minor) < (12, 0));
+    let (bytes, source) = if is_large {
+        (
+            Estimate::between(610.0 * MB, 770.0 * MB, 850.0 * MB),
+            "ten trainings on an H100 (driver 580, CUDA 13): 641 MB with cuDNN alone, 767 to 771 MB with cuBLAS",
+        )
+    } else {
+        (
+            Estimate::between(250.0 * MB, 450.0 * MB, 750.0 * MB),
+            "CUDA context and kernels loaded lazily: CUDA C++ Programming Guide",
+        )
+    };
+    Part { name: "CUDA context and libraries", bytes, source }
 }
 
 fn of_model(demand: &Demand) -> Vec<Part> {
@@ -102,7 +149,7 @@ fn of_model(demand: &Demand) -> Vec<Part> {
             source: "what each layer's backward pass asks for: derivatives.yaml of PyTorch",
         },
         Part {
-            name: "passing tensors",
+            name: PASSING,
             bytes: demand.passing.max(beside),
             source: "gradients on their way back, blocks computed again, workspaces, or the optimizer's temporaries",
         },

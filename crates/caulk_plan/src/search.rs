@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn nothing_is_changed_where_it_fits() {
         let large = Machine {
-            gpu: Some(Card { name: "large".into(), memory: 1e12, bfloat16: Some(true) }),
+            gpu: Some(Card { name: "large".into(), memory: 1e12, bfloat16: Some(true), capability: None }),
             ram: Some(1e12),
             ..Machine::default()
         };
@@ -226,7 +226,8 @@ mod tests {
     #[test]
     fn less_memory_never_means_a_larger_batch() {
         let room = |gigabytes: f64| {
-            let card = Card { name: String::new(), memory: gigabytes * 1e9, bfloat16: None };
+            let card =
+                Card { name: String::new(), memory: gigabytes * 1e9, bfloat16: None, capability: None };
             let machine = Machine { gpu: Some(card), ..Machine::default() };
             let plan = plan(&source("vit_gru"), &before(), &machine).unwrap();
             (plan.fits_gpu, plan.memory.on_gpu().high <= gigabytes * 1e9)

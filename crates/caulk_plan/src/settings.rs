@@ -58,6 +58,22 @@ impl Optimizer {
             Self::Adam8bit => 2.0,
         }
     }
+
+    /// Tensors that it keeps for a parameter of so many bytes, in bytes.
+    pub(crate) fn states(self, parameter: u64) -> Vec<u64> {
+        match self {
+            Self::Adam => vec![parameter; 2],
+            Self::Momentum => vec![parameter],
+            Self::Sgd => Vec::new(),
+            Self::Adam8bit => vec![parameter / 4; 2],
+        }
+    }
+
+    /// What it makes of a parameter for the time of a step, in bytes: Adam the root of the second moment, of all parameters
+    /// before the first is updated (`_multi_tensor_adam` in `torch/optim/adam.py`).
+    pub(crate) const fn temporary(self, parameter: u64) -> u64 {
+        if matches!(self, Self::Adam) { parameter } else { 0 }
+    }
 }
 
 /// How much of a video is decoded for a clip.

@@ -1,8 +1,8 @@
 //! Where a model's figures come from: its layers, or a trace of the model itself.
 
-use serde::Deserialize;
-
 use crate::model::{Cost, Mode};
+use crate::replay::{Replayed, replay};
+use crate::trace::Trace;
 use crate::{Estimate, Model, ModelError, Settings, Video};
 
 /// Bytes of a parameter, a gradient, an input's element: training keeps them at 32 bit.
@@ -15,45 +15,6 @@ pub enum Source {
     Layers(Box<Model>),
     /// From what was counted while it ran.
     Trace(Trace),
-}
-
-/// What was counted while a model ran on tensors without contents. In bytes where nothing else is said.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Trace {
-    /// The model's class.
-    pub name: String,
-    /// Number of its parameters.
-    pub parameters: u64,
-    /// Its parameters and buffers.
-    pub model_bytes: u64,
-    /// Gradients: parameters that are trained.
-    pub gradient_bytes: u64,
-    /// One sample.
-    pub sample_bytes: u64,
-    /// Does it normalise over the batch?
-    pub batch_norm: bool,
-    /// Does it convolve over clips?
-    pub conv3d: bool,
-    /// How often it was run, and how.
-    pub runs: Vec<TraceRun>,
-    /// What could not be counted as it would be on a GPU.
-    #[serde(default)]
-    pub notes: Vec<String>,
-}
-
-/// One forward and backward pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct TraceRun {
-    /// Samples.
-    pub batch: u64,
-    /// Under autocast to 16 bit?
-    pub mixed: bool,
-    /// With blocks computed again?
-    pub checkpointing: bool,
-    /// Kept for the backward pass.
-    pub saved: u64,
-    /// Most that lived at once, beside the model and its gradients.
-    pub peak: u64,
 }
 
 /// What a model needs with some settings, in bytes.
@@ -71,6 +32,8 @@ pub(crate) struct Demand {
     pub(crate) passing: Estimate,
     /// One sample, as the loader gives it.
     pub(crate) sample: f64,
+    /// What its steps take on a GPU, by a replay of the trace.
+    pub(crate) replayed: Option<Replayed>,
 }
 
 impl Source {
@@ -160,6 +123,7 @@ fn of_layers(model: &Model, settings: &Settings) -> Result<Demand, ModelError> {
         passing,
         sample: model.shape(settings.frames, settings.size)?.iter().map(|n| *n as f64).product::<f64>()
             * FULL,
+        replayed: None,
     })
 }
 
@@ -167,9 +131,10 @@ fn of_trace(trace: &Trace, settings: &Settings) -> Option<Demand> {
     let wanted = (settings.batch, settings.precision.is_mixed(), settings.checkpointing);
     let run = trace.runs.iter().find(|run| (run.batch, run.mixed, run.checkpointing) == wanted)?;
     let saved = run.saved as f64;
-    let passing = (run.peak.saturating_sub(run.saved)) as f64;
+    let peak = run.peak();
+    let passing = peak.saturating_sub(run.saved) as f64;
     // Traces of networks without clips were 0 to 2.2 % below the real peak, one with clips 21 %: workspaces of libraries.
-    let missing = run.peak as f64 * if trace.conv3d { 0.35 } else { 0.03 };
+    let missing = peak as f64 * if trace.conv3d { 0.35 } else { 0.03 };
     // CUDA's autocast keeps less than the CPU's: 302 against 333 MB for a small language model.
     let least = if run.mixed { 0.88 } else { 1.0 };
     Some(Demand {
@@ -179,6 +144,7 @@ fn of_trace(trace: &Trace, settings: &Settings) -> Option<Demand> {
         saved: Estimate::exact(saved).times(least, 1.0, 1.0),
         passing: Estimate::between(least * passing, passing + missing / 2.0, passing + missing),
         sample: trace.sample_bytes as f64,
+        replayed: Some(replay(trace, run, settings)),
     })
 }
 
@@ -186,7 +152,7 @@ fn of_trace(trace: &Trace, settings: &Settings) -> Option<Demand> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use crate::{Optimizer, Precision};
+    use crate::{Optimizer, Precision, TraceRun};
 
     fn trace(conv3d: bool) -> Source {
         let run = |batch, mixed| TraceRun {
@@ -194,13 +160,18 @@ mod tests {
             mixed,
             checkpointing: false,
             saved: 1000 * batch,
-            peak: 1200 * batch,
+            events: vec![1000 * batch as i64, 200 * batch as i64, -2, 100, -1],
+            forward: 2,
+            workspaces: vec![(2, 50 << 20)],
+            products: true,
         };
         Source::Trace(Trace {
             name: "net".into(),
             parameters: 25,
             model_bytes: 100,
             gradient_bytes: 100,
+            tensors: vec![100],
+            trained: vec![100],
             sample_bytes: 10,
             batch_norm: false,
             conv3d,
@@ -238,6 +209,17 @@ mod tests {
         assert!(found.passing.high < 1000.0, "{found:?}");
         assert_eq!(demand(&trace(false), 3, Precision::Full), None, "a batch that was not traced");
         assert_eq!(demand(&trace(false), 2, Precision::Half), None, "a width that was not traced");
+    }
+
+    #[test]
+    fn steps_are_replayed_with_states_workspaces_and_gradients() {
+        let found = demand(&trace(false), 4, Precision::Full).unwrap().replayed.unwrap();
+        let model = 512.0 + 2.0 * 512.0 + found.cublas;
+        assert!(found.allocated.low > model + 4800.0, "{found:?}");
+        assert!(found.allocated.likely > model + (50 << 20) as f64, "the workspace counts: {found:?}");
+        assert!(found.allocated.high >= found.allocated.likely && found.reserved.low >= found.allocated.low);
+        let megabyte = (1 << 20) as f64;
+        assert!((found.reserved.low / (2.0 * megabyte)).fract() < 1e-9, "segments: {found:?}");
     }
 
     #[test]

@@ -16,8 +16,8 @@ const ROWS: usize = 10;
 const FIGURE: usize = 12;
 
 const NOTE: &str = "Bytes are those of blocks, after rounding. A line is the innermost frame of your code in the stack that \
-                    allocated the block. Gaps lie between live blocks of a segment; what is free without a live block beside \
-                    it goes back with `torch.cuda.empty_cache()`.";
+                    allocated the block. Gaps lie between live blocks of a segment; `torch.cuda.empty_cache()` gives free \
+                    segments without a live block back.";
 
 /// What a snapshot shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]

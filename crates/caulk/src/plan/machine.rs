@@ -22,7 +22,8 @@ pub(crate) fn machine(args: &PlanArgs, printer: Printer) -> anyhow::Result<Machi
     if let Some(name) = &args.gpu {
         machine.gpu = Some(Card::from(&gpu(name)?));
     } else if let Some(size) = args.vram {
-        machine.gpu = Some(Card { name: "a GPU".into(), memory: size.0 as f64, bfloat16: None });
+        machine.gpu =
+            Some(Card { name: "a GPU".into(), memory: size.0 as f64, bfloat16: None, capability: None });
     } else if args.auto {
         look(args, &mut machine, printer)?;
     }
@@ -42,6 +43,7 @@ fn look(args: &PlanArgs, machine: &mut Machine, printer: Printer) -> anyhow::Res
                 name: gpu.name.clone(),
                 memory: gpu.total as f64,
                 bfloat16: Some(gpu.capability >= (8, 0)),
+                capability: Some(gpu.capability),
             });
             if machine.gpu.is_none() {
                 printer.note("torch sees no GPU here: the plan is for the CPU");

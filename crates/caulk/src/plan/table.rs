@@ -231,7 +231,8 @@ pub(crate) fn sizes(
 }
 
 fn card(gigabytes: u64) -> Card {
-    Card { name: format!("{gigabytes} GB"), memory: (gigabytes * Bytes::GB) as f64, bfloat16: None }
+    let memory = (gigabytes * Bytes::GB) as f64;
+    Card { name: format!("{gigabytes} GB"), memory, bfloat16: None, capability: None }
 }
 
 fn size(bytes: f64) -> String {

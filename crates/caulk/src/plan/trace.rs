@@ -14,8 +14,10 @@ use super::progress::Progress;
 use crate::cli::{self, PlanArgs};
 use crate::doctor;
 
-/// What is run, in the package.
+/// What is run, in the package, and what it loads beside itself.
 const HELPER: &str = "_plan.py";
+const CUDA: &str = "_plan_cuda.py";
+
 /// Counts what a model of the user's keeps, for every batch and mode that a plan may come to.
 ///
 /// # Errors
@@ -138,6 +140,8 @@ fn ask(candidates: &[OsString], request: &Value) -> anyhow::Result<Value> {
     )?;
     let helper = package.join(HELPER);
     let text = fs::read_to_string(&helper).with_context(|| format!("failed to read `{helper}`"))?;
+    let mut request = request.clone();
+    request["cuda"] = package.join(CUDA).as_str().into();
     let mut refusal = None;
     for candidate in candidates {
         let name = candidate.display();

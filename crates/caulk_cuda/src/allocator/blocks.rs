@@ -46,7 +46,7 @@ impl Block {
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     all: Vec<Block>,
-    gone: Vec<u32>,
+    unused: Vec<u32>,
     /// First address that no segment has had.
     end: u64,
 }
@@ -68,7 +68,7 @@ impl Blocks {
     }
 
     fn add(&mut self, block: Block) -> u32 {
-        if let Some(index) = self.gone.pop() {
+        if let Some(index) = self.unused.pop() {
             *self.get_mut(index) = block;
             return index;
         }
@@ -108,7 +108,7 @@ impl Blocks {
 
     pub(super) fn remove(&mut self, index: u32) {
         *self.get_mut(index) = Block { state: State::Gone, ..Block::default() };
-        self.gone.push(index);
+        self.unused.push(index);
     }
 
     /// Bytes in blocks of a state.

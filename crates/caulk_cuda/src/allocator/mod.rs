@@ -62,7 +62,7 @@ impl Allocator {
         self.peak_reserved
     }
 
-    /// The peaks begin anew: `torch.cuda.reset_peak_memory_stats`.
+    /// The peaks begin again: `torch.cuda.reset_peak_memory_stats`.
     pub const fn reset_peaks(&mut self) {
         self.peak_allocated = self.allocated;
         self.peak_reserved = self.reserved;

@@ -41,7 +41,7 @@ pub enum Problem {
     /// An instruction that there is not, or that no pickle of plain data has.
     #[error("{0:#04x} is no instruction of plain data")]
     Unknown(u8),
-    /// Instructions that do not go together.
+    /// Instructions that contradict each other.
     #[error("the pickle is damaged: {0}")]
     Damaged(&'static str),
     /// More than is read.
