@@ -82,7 +82,7 @@ impl Allocator {
         let key = (stream, size > SMALL);
         let index = match self.best_fit(key, size) {
             Some(index) => index,
-            None => self.from_driver(key, size)?,
+            None => self.ask_driver(key, size)?,
         };
         self.split(index, size);
         let block = self.pools.blocks.get_mut(index);
@@ -119,7 +119,7 @@ impl Allocator {
     }
 
     /// A new segment, or a longer one; free ones are given back first if the limit asks for it.
-    fn from_driver(&mut self, key: PoolKey, size: u64) -> Result<u32, OutOfMemory> {
+    fn ask_driver(&mut self, key: PoolKey, size: u64) -> Result<u32, OutOfMemory> {
         self.collect_old();
         if let Some(index) = self.take(key, size) {
             return Ok(index);

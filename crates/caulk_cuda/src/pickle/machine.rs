@@ -16,8 +16,8 @@ enum Value<I> {
 
 /// A container, until it is complete.
 enum Container<I> {
-    List(Box<Vec<I>>),
-    Dict(Box<Vec<(I, I)>>),
+    List(Vec<I>),
+    Dict(Vec<(I, I)>),
     Complete(I),
 }
 
@@ -51,7 +51,7 @@ impl<'a, B: Build> Machine<'a, B> {
             0x80 => drop(input.byte()?),
             // FRAME
             0x95 => drop(input.number::<8>()?),
-            b'.' => return self.pop().and_then(|value| self.complete(value)).map(Some),
+            b'.' => return self.pop().map(|value| Some(self.complete(value))),
             b'(' => self.marks.push(self.stack.len()),
             b'0' => drop(self.pop()?),
             b'1' => drop(self.above_mark()?),
@@ -69,7 +69,7 @@ impl<'a, B: Build> Machine<'a, B> {
     /// Instructions that make, remember or fill values.
     fn value<R: BufRead>(&mut self, code: u8, input: &mut Input<R>) -> Result<(), Problem> {
         match code {
-            b'N' => self.push(|build| build.none()),
+            b'N' => self.push(B::none),
             0x88 => self.push(|build| build.boolean(true)),
             0x89 => self.push(|build| build.boolean(false)),
             b'J' => self.integer(i64::from(input.number::<4>()? as u32 as i32)),
@@ -97,20 +97,20 @@ impl<'a, B: Build> Machine<'a, B> {
 
     fn container(&mut self, code: u8) -> Result<(), Problem> {
         match code {
-            b']' => self.open(Container::List(Box::default())),
-            b'}' => self.open(Container::Dict(Box::default())),
+            b']' => self.open(Container::List(Vec::new())),
+            b'}' => self.open(Container::Dict(Vec::new())),
             b')' => self.push(|build| build.list(Vec::new())),
             0x85..=0x87 => {
                 let from = self.stack.len().checked_sub(usize::from(code - 0x84)).ok_or(EMPTY)?;
-                self.tuple(from)?;
+                self.tuple(from);
             }
             b't' | b'l' => {
                 let from = self.marks.pop().ok_or(EMPTY)?;
-                self.tuple(from)?;
+                self.tuple(from);
             }
             b'd' => {
                 let entries = self.above_mark()?;
-                self.open(Container::Dict(Box::default()));
+                self.open(Container::Dict(Vec::new()));
                 self.set_items(entries)?;
             }
             b'a' => {
@@ -172,15 +172,14 @@ impl<'a, B: Build> Machine<'a, B> {
         self.containers.push(container);
     }
 
-    fn tuple(&mut self, from: usize) -> Result<(), Problem> {
+    fn tuple(&mut self, from: usize) {
         let items = self.stack.split_off(from.min(self.stack.len()));
-        let items = self.complete_all(items)?;
+        let items = self.complete_all(items);
         self.push(|build| build.list(items));
-        Ok(())
     }
 
     fn append(&mut self, items: Vec<Value<B::Item>>) -> Result<(), Problem> {
-        let items = self.complete_all(items)?;
+        let items = self.complete_all(items);
         match self.top()? {
             Container::List(list) => list.extend(items),
             _ => return Err(Problem::Damaged("items for what is no open list")),
@@ -189,11 +188,11 @@ impl<'a, B: Build> Machine<'a, B> {
     }
 
     fn set_items(&mut self, entries: Vec<Value<B::Item>>) -> Result<(), Problem> {
-        let entries = self.complete_all(entries)?;
+        let entries = self.complete_all(entries);
         let (pairs, rest) = entries.as_chunks();
         match self.top()? {
             Container::Dict(dict) if rest.is_empty() => {
-                dict.extend(pairs.iter().map(|[key, value]| (*key, *value)))
+                dict.extend(pairs.iter().map(|[key, value]| (*key, *value)));
             }
             _ => return Err(Problem::Damaged("entries for what is no open dict")),
         }
@@ -208,29 +207,29 @@ impl<'a, B: Build> Machine<'a, B> {
         }
     }
 
-    fn complete_all(&mut self, values: Vec<Value<B::Item>>) -> Result<Vec<B::Item>, Problem> {
+    fn complete_all(&mut self, values: Vec<Value<B::Item>>) -> Vec<B::Item> {
         values.into_iter().map(|value| self.complete(value)).collect()
     }
 
     /// The item of a value. A container is complete once something else contains it.
-    fn complete(&mut self, value: Value<B::Item>) -> Result<B::Item, Problem> {
+    fn complete(&mut self, value: Value<B::Item>) -> B::Item {
         let number = match value {
-            Value::Item(item) => return Ok(item),
+            Value::Item(item) => return item,
             Value::Container(number) => number as usize,
         };
-        let item = match std::mem::replace(&mut self.containers[number], Container::List(Box::default())) {
+        let item = match std::mem::replace(&mut self.containers[number], Container::List(Vec::new())) {
             Container::Complete(item) => item,
             Container::List(items) => {
                 self.kept += size_of_val(items.as_slice()) as u64;
-                self.build.list(*items)
+                self.build.list(items)
             }
             Container::Dict(entries) => {
                 self.kept += size_of_val(entries.as_slice()) as u64 / 4;
-                self.build.dict(*entries)
+                self.build.dict(entries)
             }
         };
         self.containers[number] = Container::Complete(item);
-        Ok(item)
+        item
     }
 
     /// Numbers of the memo are given in order.
