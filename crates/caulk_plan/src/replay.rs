@@ -103,7 +103,9 @@ fn steps(trace: &Trace, run: &TraceRun, optimizer: Optimizer, case: Case) -> All
         }
         let temporaries = trace.trained.iter().map(|bytes| optimizer.temporary(*bytes));
         let temporaries: Vec<Handle> = temporaries.filter_map(|bytes| card.take(bytes)).collect();
-        temporaries.into_iter().for_each(|temporary| card.allocator.free(temporary));
+        for temporary in temporaries {
+            card.allocator.free(temporary);
+        }
     }
     card.allocator
 }
@@ -144,14 +146,13 @@ impl Card {
                     self.allocator.free(workspace);
                 }
             }
-            match u64::try_from(*event) {
-                Ok(bytes) => live.push(self.take(bytes)),
-                Err(_) => {
-                    let number = event.unsigned_abs() as usize - 1;
-                    if let Some(freed) = live.get_mut(number).and_then(Option::take) {
-                        self.allocator.free(freed);
-                    }
-                }
+            if let Ok(bytes) = u64::try_from(*event) {
+                live.push(self.take(bytes));
+                continue;
+            }
+            let number = event.unsigned_abs() as usize - 1;
+            if let Some(freed) = live.get_mut(number).and_then(Option::take) {
+                self.allocator.free(freed);
             }
         }
         let new: Vec<Handle> = live.into_iter().flatten().collect();
@@ -159,7 +160,9 @@ impl Card {
             self.gradients = new;
         } else {
             // Added to those that are there.
-            new.into_iter().for_each(|gradient| self.allocator.free(gradient));
+            for gradient in new {
+                self.allocator.free(gradient);
+            }
         }
     }
 }

@@ -216,9 +216,9 @@ mod tests {
         let found = demand(&trace(false), 4, Precision::Full).unwrap().replayed.unwrap();
         let model = 512.0 + 2.0 * 512.0 + found.cublas;
         assert!(found.allocated.low > model + 4800.0, "{found:?}");
-        assert!(found.allocated.likely > model + (50 << 20) as f64, "the workspace counts: {found:?}");
+        assert!(found.allocated.likely > model + f64::from(50 << 20), "the workspace counts: {found:?}");
         assert!(found.allocated.high >= found.allocated.likely && found.reserved.low >= found.allocated.low);
-        let megabyte = (1 << 20) as f64;
+        let megabyte = f64::from(1 << 20);
         assert!((found.reserved.low / (2.0 * megabyte)).fract() < 1e-9, "segments: {found:?}");
     }
 

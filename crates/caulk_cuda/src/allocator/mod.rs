@@ -355,7 +355,9 @@ mod tests {
                         allocator.reserved()
                     );
                 }
-                live.into_iter().for_each(|each| allocator.free(each));
+                for each in live {
+                    allocator.free(each);
+                }
                 allocator.empty_cache();
                 assert_eq!((allocator.allocated(), allocator.reserved()), (0, 0));
             }
