@@ -52,7 +52,7 @@ stand_in(
     memory_stats_as_nested_dict=card.stats,
     host_memory_stats_as_nested_dict=card.host,
     mem_get_info=card.room,
-    get_device_properties=lambda device: types.SimpleNamespace(uuid="0f0f-77"),
+    get_device_properties=lambda device: types.SimpleNamespace(uuid=types.SimpleNamespace(bytes=list(range(16)))),
 )
 stand_in("torch.cuda.memory", _snapshot=card.snapshot)
 stand_in("torch._C", _cuda_getMemoryFraction=lambda device: card.fraction)

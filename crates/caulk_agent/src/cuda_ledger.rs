@@ -49,8 +49,8 @@ impl Ledgers {
         budget: &Budget,
     ) -> PyResult<GpuLedger> {
         let Device { number, figures, driver, allowed } = *device;
-        if !self.devices.contains_key(&number) {
-            self.devices.insert(number, Known { uuid: uuid(py, number)?, blocks: None });
+        if let std::collections::hash_map::Entry::Vacant(e) = self.devices.entry(number) {
+            e.insert(Known { uuid: uuid(py, number)?, blocks: None });
         }
         let known = self.devices.entry(number).or_default();
         if detailed && known.has_changed(figures.reserved) {
@@ -88,10 +88,21 @@ impl Known {
     }
 }
 
-/// The device's UUID, as torch writes it; empty where it has none.
+/// Groups of 4, 2, 2, 2 and 6 bytes: `0f0f0f0f-0f0f-...`.
+fn written(bytes: &[u8]) -> String {
+    const DASHED: [usize; 4] = [4, 6, 8, 10];
+    let groups = bytes.iter().enumerate().map(|(at, byte)| {
+        let dash = if DASHED.contains(&at) { "-" } else { "" };
+        format!("{dash}{byte:02x}")
+    });
+    groups.collect::<Vec<_>>().concat()
+}
+
+/// The device's UUID, as the driver writes it after `GPU-`; empty where it has none.
 fn uuid(py: Python<'_>, device: u32) -> PyResult<String> {
     let Some(cuda) = loaded(py, "torch.cuda") else { return Ok(String::new()) };
     let properties = ask(&cuda, "get_device_properties", Some(device))?;
-    let uuid = properties.and_then(|properties| properties.getattr("uuid").ok()?.str().ok());
-    Ok(uuid.map_or_else(String::new, |uuid| uuid.to_string_lossy().into_owned()))
+    let bytes: Option<Vec<u8>> = properties
+        .and_then(|properties| properties.getattr("uuid").ok()?.getattr("bytes").ok()?.extract().ok());
+    Ok(bytes.map_or_else(String::new, |bytes| written(&bytes)))
 }

@@ -317,7 +317,7 @@ impl Cause {
             | Self::Segments { rate, .. }
             | Self::Copied { rate, .. } => rate.bytes *= part,
             Self::Pattern { rate, .. } | Self::GpuPieces { rate, .. } => {
-                *rate = rate.map(|rate| Rate::new(rate.bytes * part, rate.unit))
+                *rate = rate.map(|rate| Rate::new(rate.bytes * part, rate.unit));
             }
             Self::Counts { per_unit, .. } => *per_unit *= part,
             Self::Class

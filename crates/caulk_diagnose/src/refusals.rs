@@ -17,7 +17,7 @@ const UNWINDING_NS: u64 = 60_000_000_000;
 const HOLDERS: usize = 3;
 
 /// The last refusal before an error of this process that nobody caught, at this time.
-pub(crate) fn before<'a>(recording: &'a Recording, pid: u32, at_ns: u64) -> Option<&'a GpuRefusal> {
+pub(crate) fn before(recording: &Recording, pid: u32, at_ns: u64) -> Option<&GpuRefusal> {
     let refusals = recording.events.iter().rev().filter(|event| event.pid == pid);
     let mut earlier = refusals.skip_while(|event| event.time_ns > at_ns);
     earlier.find_map(|event| match &event.message {
@@ -138,8 +138,8 @@ mod tests {
 
     const MB: u64 = 1 << 20;
 
-    fn check(refusal: GpuRefusal, others: Option<u64>, expected: GpuShortage) {
-        assert_eq!(shortage(&refusal, others), expected, "{refusal:?}");
+    fn check(refusal: &GpuRefusal, others: Option<u64>, expected: GpuShortage) {
+        assert_eq!(shortage(refusal, others), expected, "{refusal:?}");
     }
 
     #[test]
@@ -152,15 +152,15 @@ mod tests {
             total_bytes: 8_000 * MB,
             ..GpuRefusal::default()
         };
-        check(full.clone(), None, GpuShortage::Device);
-        check(full.clone(), Some(0), GpuShortage::Device);
-        check(full.clone(), Some(900 * MB), GpuShortage::OtherProcesses);
+        check(&full, None, GpuShortage::Device);
+        check(&full, Some(0), GpuShortage::Device);
+        check(&full, Some(900 * MB), GpuShortage::OtherProcesses);
         let few = GpuRefusal { allocated_bytes: 3_000 * MB, reserved_bytes: 3_010 * MB, ..full.clone() };
-        check(few.clone(), None, GpuShortage::OutsideTorch);
-        check(few.clone(), Some(0), GpuShortage::Device);
+        check(&few, None, GpuShortage::OutsideTorch);
+        check(&few, Some(0), GpuShortage::Device);
         let limited = GpuRefusal { allowed_bytes: 3_050 * MB, free_bytes: 4_500 * MB, ..few };
-        check(limited.clone(), Some(0), GpuShortage::Fraction);
-        check(GpuRefusal { reserved_bytes: 3_200 * MB, ..limited }, Some(0), GpuShortage::Fragmentation);
-        check(GpuRefusal { allocated_bytes: 6_900 * MB, ..full }, None, GpuShortage::Fragmentation);
+        check(&limited, Some(0), GpuShortage::Fraction);
+        check(&GpuRefusal { reserved_bytes: 3_200 * MB, ..limited }, Some(0), GpuShortage::Fragmentation);
+        check(&GpuRefusal { allocated_bytes: 6_900 * MB, ..full }, None, GpuShortage::Fragmentation);
     }
 }

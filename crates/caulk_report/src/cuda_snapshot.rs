@@ -184,7 +184,7 @@ fn changed(page: &mut Page, row: &SnapshotRow) {
 }
 
 fn table(page: &mut Page, figures: &[String], name: &str, tone: Tone) {
-    let figures: String = figures.iter().map(|figure| format!("{figure:>FIGURE$}  ")).collect();
+    let figures = figures.iter().map(|figure| format!("{figure:>FIGURE$}  ")).collect::<Vec<_>>().concat();
     page.line(&[(tone, &figures), (tone, name)]);
 }
 

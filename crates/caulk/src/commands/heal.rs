@@ -113,10 +113,8 @@ fn recorded(name: &str, printer: Printer) -> anyhow::Result<Report> {
 
 /// The project, and where it runs.
 fn shadow(args: &HealArgs, directory: &Utf8Path, folder: &Utf8Path) -> anyhow::Result<Shadow> {
-    let place = match args.in_place {
-        true => RunPlace::Project,
-        false => RunPlace::choose(&Shadow::root(directory), folder)?,
-    };
+    let place =
+        if args.in_place { RunPlace::Project } else { RunPlace::choose(&Shadow::root(directory), folder)? };
     Shadow::read(directory, &place)
 }
 

@@ -95,6 +95,7 @@ fn at(second: u64) -> u64 {
 }
 
 /// One message of every kind, with every field filled or empty.
+#[expect(clippy::too_many_lines, reason = "a list")]
 pub(crate) fn one_of_each() -> Vec<Item> {
     let step = |kind, name: &str| PathStep { kind, name: name.into(), type_name: "T".into() };
     let place = || (String::from("/x/train.py"), 12, String::from("Trainer.validate"));

@@ -23,7 +23,7 @@ const fn release(made_by: &'static str, method: &'static str, managed: bool) -> 
     Release { made_by, method, managed }
 }
 
-/// Such calls, by the last part of their names: of Python's library, numpy, OpenCV, h5py, torch.
+/// Such calls, by the last part of their names: of Python's library, numpy, `OpenCV`, h5py, torch.
 const RELEASES: [Release; 28] = [
     release("open", "close", true),
     release("fdopen", "close", true),

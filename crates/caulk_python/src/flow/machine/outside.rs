@@ -272,6 +272,7 @@ impl<'p> Machine<'p> {
         call: &ast::ExprCall,
         proved: bool,
     ) -> Value {
+        const PLAIN: Kinds = Kinds::TENSOR.with(Kinds::ARRAY).with(Kinds::NUMBER);
         if model.kinds.has(Kinds::MODULE.with(Kinds::CRITERION)) && model.objects.is_empty() {
             f.event(What::Forward, located(f.file, call));
         }
@@ -289,7 +290,6 @@ impl<'p> Machine<'p> {
             result = result.with(Traits::SCALAR);
         }
         // A loss of plain tensors is one.
-        const PLAIN: Kinds = Kinds::TENSOR.with(Kinds::ARRAY).with(Kinds::NUMBER);
         let plain = |input: &Value| input.only(PLAIN) && !input.carries_graph();
         if !f.recording || model.only(Kinds::CRITERION) && given.all().all(plain) {
             return result.detached();
