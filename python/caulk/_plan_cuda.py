@@ -94,7 +94,9 @@ class Recurrent(torch.autograd.Function):
         # All gradients of weights are parts of one tensor.
         flat = steps.new_empty(sum(each.numel() for each in weights))
         del workspace
-        parts = [part.view_as(each) for part, each in zip(flat.split([w.numel() for w in weights]), weights, strict=True)]
+        parts = [
+            part.view_as(each) for part, each in zip(flat.split([w.numel() for w in weights]), weights, strict=True)
+        ]
         return None, None, None, inputs, first, *parts
 
 

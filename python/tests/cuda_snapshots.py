@@ -200,7 +200,9 @@ def write(folder: Path) -> None:
         "late": kept_features(9).snapshot(),
         "fragmented": growing_buffers(30).snapshot(),
         "failed": cut_segments().snapshot(),
-        "set": growing_buffers(30).snapshot(expandable_segments=True, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"),
+        "set": growing_buffers(30).snapshot(
+            expandable_segments=True, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
+        ),
     }
     for name, snapshot in made.items():
         with (folder / f"{name}.pickle").open("wb") as file:

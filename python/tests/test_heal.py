@@ -78,11 +78,14 @@ for epoch in range(EPOCHS):
 """
 
 # The edited program does not end by itself.
-WAITS_IF_EDITED = LEAKY + """
+WAITS_IF_EDITED = (
+    LEAKY
+    + """
 if "detach" in open("train.py").read().split("append")[1][:60]:
     open("waits", "w").close()
     __import__("time").sleep(600)
 """
+)
 
 # A large file that is changed in place, which in a copy of links is the user's own.
 WRITES_THROUGH = """

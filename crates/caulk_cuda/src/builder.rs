@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::parts::{Action, Event, HeldBlock, HeldState, Segment};
+use crate::parts::{Event, HeldBlock, HeldState, Segment, TraceAction};
 use crate::pickle::Build;
 
 /// Something that a pickle contains.
@@ -16,7 +16,7 @@ pub(crate) enum Item {
     Integer(i64),
     Float(f64),
     Text(u32),
-    Frame(u32),
+    SnapshotFrame(u32),
     Stack(u32),
     Block(u32),
     Segment,
@@ -118,7 +118,7 @@ impl Builder {
         let (file, function) = (text("filename"), text("name"));
         let line = self.number(entries, "line").and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
         let unknown = self.texts.add("??");
-        Item::Frame(self.frames.add(&(file.unwrap_or(unknown), line, function.unwrap_or(unknown))))
+        Item::SnapshotFrame(self.frames.add(&(file.unwrap_or(unknown), line, function.unwrap_or(unknown))))
     }
 
     fn block(&mut self, entries: &[(Item, Item)]) -> Item {
@@ -162,10 +162,10 @@ impl Builder {
 
     fn event(&mut self, entries: &[(Item, Item)]) -> Item {
         let action = match self.text_of(entries, "action") {
-            Some("alloc") => Action::Allocate,
-            Some("free_requested") => Action::Free,
-            Some("oom") => Action::OutOfMemory,
-            _ => Action::Other,
+            Some("alloc") => TraceAction::Allocate,
+            Some("free_requested") => TraceAction::Free,
+            Some("oom") => TraceAction::OutOfMemory,
+            _ => TraceAction::Other,
         };
         let number = |key| self.number(entries, key);
         let address = number("addr").or_else(|| number("device_free")).unwrap_or(0);
@@ -201,7 +201,7 @@ impl Build for Builder {
     fn list(&mut self, items: Vec<Item>) -> Item {
         let frames: Option<Vec<u32>> = items
             .iter()
-            .map(|item| if let Item::Frame(frame) = item { Some(*frame) } else { None })
+            .map(|item| if let Item::SnapshotFrame(frame) = item { Some(*frame) } else { None })
             .collect();
         match frames.filter(|frames| !frames.is_empty()) {
             Some(frames) => Item::Stack(self.stacks.add(frames.as_slice())),

@@ -15,8 +15,8 @@ mod usage;
 
 pub use allocator::{Allocator, AllocatorOptions, Handle, OutOfMemory};
 pub use compare::{SnapshotDifference, SnapshotRow};
-pub use parts::{Action, Event, Frame, HeldBlock, HeldState, Segment, SnapshotSettings};
-pub use pickle::{PickleError, Problem};
-pub use replay::{Advice, Remedy, advise};
+pub use parts::{Event, HeldBlock, HeldState, Segment, SnapshotFrame, SnapshotSettings, TraceAction};
+pub use pickle::{PickleError, PickleProblem};
+pub use replay::{HelpfulSetting, ReplayAdvice, advise};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use usage::{LineBytes, PoolUse, SizedBlock, Usage};

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// A frame of a stack: Python's, or C++ with a file such as `??`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Frame<'a> {
+pub struct SnapshotFrame<'a> {
     /// Source file.
     pub file: &'a str,
     /// Line in it, from 1; 0 if it is not known.
@@ -56,7 +56,7 @@ pub struct Segment {
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum TraceAction {
     /// A block was allocated.
     Allocate,
     /// A block was freed by the program.
@@ -77,7 +77,7 @@ pub struct Event {
     /// The stream.
     pub stream: u64,
     /// What happened.
-    pub action: Action,
+    pub action: TraceAction,
 }
 
 /// Settings of the allocator when the snapshot was taken.

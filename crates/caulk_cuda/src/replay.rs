@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::allocator::{Allocator, AllocatorOptions, Handle};
-use crate::parts::{Action, Event, HeldState, SnapshotSettings};
+use crate::parts::{Event, HeldState, SnapshotSettings, TraceAction};
 use crate::snapshot::Snapshot;
 
 const MB: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const WORTH: f64 = 0.02;
 
 /// A setting that helps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Remedy {
+pub struct HelpfulSetting {
     /// As `PYTORCH_CUDA_ALLOC_CONF` takes it.
     pub setting: String,
     /// Reserved at the peak with it, in bytes.
@@ -33,7 +33,7 @@ pub struct Remedy {
 
 /// What a replay shows for one device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Advice {
+pub struct ReplayAdvice {
     /// Number of the device.
     pub device: u32,
     /// Allocations and frees that were replayed; 0 if no history was recorded.
@@ -45,21 +45,27 @@ pub struct Advice {
     /// Size of the first allocation that failed, in bytes.
     pub failed: Option<u64>,
     /// Settings that would save memory, most first.
-    pub remedies: Vec<Remedy>,
+    pub remedies: Vec<HelpfulSetting>,
 }
 
 /// Replays the history of each device that has segments.
-pub fn advise(snapshot: &Snapshot) -> Vec<Advice> {
+pub fn advise(snapshot: &Snapshot) -> Vec<ReplayAdvice> {
     let mut devices: Vec<u32> = snapshot.segments.iter().map(|segment| segment.device).collect();
     devices.sort_unstable();
     devices.dedup();
     devices.into_iter().map(|device| of_device(snapshot, device)).collect()
 }
 
-fn of_device(snapshot: &Snapshot, device: u32) -> Advice {
+fn of_device(snapshot: &Snapshot, device: u32) -> ReplayAdvice {
     let events = snapshot.traces.get(device as usize).map_or(&[][..], Vec::as_slice);
-    let none =
-        Advice { device, events: 0, peak_reserved: 0, peak_allocated: 0, failed: None, remedies: Vec::new() };
+    let none = ReplayAdvice {
+        device,
+        events: 0,
+        peak_reserved: 0,
+        peak_allocated: 0,
+        failed: None,
+        remedies: Vec::new(),
+    };
     let steps = steps(snapshot, device, events);
     if events.len() < FEWEST {
         return none;
@@ -69,14 +75,14 @@ fn of_device(snapshot: &Snapshot, device: u32) -> Advice {
     // The limit of a device that ran full: what the model had reserved by then, and what was left.
     let limit = first.failure.map(|(_, room)| room);
     let failed = first.failure.map(|(size, _)| size);
-    let mut remedies: Vec<Remedy> = others(&own, &snapshot.settings, limit)
+    let mut remedies: Vec<HelpfulSetting> = others(&own, &snapshot.settings, limit)
         .into_iter()
         .filter_map(|(setting, options)| {
             let other = run(&steps, &options, limit);
             let avoids = failed.map(|_| other.fits);
             let saving = first.peak_reserved.saturating_sub(other.peak_reserved);
             let worth = saving as f64 >= WORTH * first.peak_reserved as f64 && saving >= MB;
-            (worth || avoids == Some(true)).then_some(Remedy {
+            (worth || avoids == Some(true)).then_some(HelpfulSetting {
                 setting,
                 peak_reserved: other.peak_reserved,
                 saving,
@@ -86,7 +92,7 @@ fn of_device(snapshot: &Snapshot, device: u32) -> Advice {
         .collect();
     remedies.sort_by_key(|remedy| (std::cmp::Reverse(remedy.avoids_failure), remedy.peak_reserved));
     keep_best_split(&mut remedies);
-    Advice {
+    ReplayAdvice {
         events: steps.len(),
         peak_reserved: first.peak_reserved,
         peak_allocated: first.peak_allocated,
@@ -97,8 +103,8 @@ fn of_device(snapshot: &Snapshot, device: u32) -> Advice {
 }
 
 /// Of several sizes for one setting the best is enough.
-fn keep_best_split(remedies: &mut Vec<Remedy>) {
-    let name = |remedy: &Remedy| remedy.setting.split(':').next().unwrap_or_default().to_owned();
+fn keep_best_split(remedies: &mut Vec<HelpfulSetting>) {
+    let name = |remedy: &HelpfulSetting| remedy.setting.split(':').next().unwrap_or_default().to_owned();
     let mut seen = Vec::new();
     remedies.retain(|remedy| {
         let new = !seen.contains(&name(remedy));
@@ -174,8 +180,8 @@ fn steps(snapshot: &Snapshot, device: u32, events: &[Event]) -> Vec<Step> {
     };
     for event in events {
         match event.action {
-            Action::Allocate => steps.push(allocate(&mut live, event.address, event.size, event.stream)),
-            Action::Free => {
+            TraceAction::Allocate => steps.push(allocate(&mut live, event.address, event.size, event.stream)),
+            TraceAction::Free => {
                 if !live.contains_key(&event.address) {
                     earlier.push(allocate(&mut live, event.address, event.size, event.stream));
                 }
@@ -183,10 +189,10 @@ fn steps(snapshot: &Snapshot, device: u32, events: &[Event]) -> Vec<Step> {
                     steps.push(Step::Free { number });
                 }
             }
-            Action::OutOfMemory => {
+            TraceAction::OutOfMemory => {
                 steps.push(Step::Fail { size: event.size, stream: event.stream, left: event.address });
             }
-            Action::Other => {}
+            TraceAction::Other => {}
         }
     }
     for segment in snapshot.segments.iter().filter(|segment| segment.device == device && !segment.private) {

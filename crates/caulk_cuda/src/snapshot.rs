@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use crate::builder::{Builder, Item};
-use crate::parts::{Event, Frame, Segment, SnapshotSettings};
+use crate::parts::{Event, Segment, SnapshotFrame, SnapshotSettings};
 use crate::pickle::{self, PickleError};
 
 /// Memory that the values of a pickle may take, in bytes.
@@ -61,12 +61,12 @@ impl Snapshot {
     }
 
     /// Frames of a stack, innermost first.
-    pub fn frames(&self, stack: u32) -> impl Iterator<Item = Frame<'_>> {
+    pub fn frames(&self, stack: u32) -> impl Iterator<Item = SnapshotFrame<'_>> {
         let frames = self.builder.stacks.get(stack).map_or(&[][..], AsRef::as_ref);
         frames.iter().filter_map(|frame| {
             let (file, line, function) = *self.builder.frames.get(*frame)?;
             let text = |number| self.builder.texts.get(number).map(AsRef::as_ref);
-            Some(Frame { file: text(file)?, line, function: text(function)? })
+            Some(SnapshotFrame { file: text(file)?, line, function: text(function)? })
         })
     }
 }
@@ -112,14 +112,14 @@ mod tests {
     use std::io::{BufReader, Read as _, repeat};
 
     use super::*;
-    use crate::pickle::Problem;
+    use crate::pickle::PickleProblem;
 
     #[test]
     fn endless_values_are_refused_before_memory_ends() {
         let endless = BufReader::new((&b"\x80\x02"[..]).chain(repeat(b'N')));
         let refused = Snapshot::read_within(endless, 1 << 16);
         assert!(
-            matches!(&refused, Err(SnapshotError::Pickle(error)) if matches!(error.problem, Problem::TooMuch)),
+            matches!(&refused, Err(SnapshotError::Pickle(error)) if matches!(error.problem, PickleProblem::TooMuch)),
             "{refused:?}"
         );
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::parts::{Frame, HeldBlock, HeldState, Segment};
+use crate::parts::{HeldBlock, HeldState, Segment, SnapshotFrame};
 use crate::snapshot::Snapshot;
 
 /// Lines and blocks that are kept.
@@ -184,21 +184,21 @@ fn largest(snapshot: &Snapshot, segments: &[&Segment]) -> Vec<SizedBlock> {
     let mut blocks: Vec<&HeldBlock> = live(segments).collect();
     blocks.sort_by_key(|block| (std::cmp::Reverse(block.size), block.address));
     let block = |block: &HeldBlock| {
-        let Frame { file, line, function } = place(snapshot, block.stack);
+        let SnapshotFrame { file, line, function } = place(snapshot, block.stack);
         SizedBlock { bytes: block.size, file: file.into(), line, function: function.into() }
     };
     blocks.into_iter().take(MOST).map(block).collect()
 }
 
 /// The user's innermost frame of a stack, else the innermost of Python, else the innermost.
-fn place(snapshot: &Snapshot, stack: u32) -> Frame<'_> {
-    let is_python = |frame: &Frame<'_>| frame.line > 0 && !frame.file.starts_with("??");
-    let is_user = |frame: &Frame<'_>| {
+fn place(snapshot: &Snapshot, stack: u32) -> SnapshotFrame<'_> {
+    let is_python = |frame: &SnapshotFrame<'_>| frame.line > 0 && !frame.file.starts_with("??");
+    let is_user = |frame: &SnapshotFrame<'_>| {
         is_python(frame)
             && !LIBRARIES.iter().any(|part| frame.file.contains(part))
             && [".py", ">"].iter().any(|end| frame.file.ends_with(end))
     };
     let mut frames = snapshot.frames(stack);
     let user = snapshot.frames(stack).find(is_user).or_else(|| snapshot.frames(stack).find(is_python));
-    user.or_else(|| frames.next()).unwrap_or(Frame { file: "", line: 0, function: "" })
+    user.or_else(|| frames.next()).unwrap_or(SnapshotFrame { file: "", line: 0, function: "" })
 }

@@ -1,7 +1,7 @@
 //! Snapshots that `python/tests/cuda_snapshots.py` made with the structure that torch documents.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use caulk_cuda::{Advice, Problem, Snapshot, SnapshotDifference, SnapshotError, Usage, advise};
+use caulk_cuda::{PickleProblem, ReplayAdvice, Snapshot, SnapshotDifference, SnapshotError, Usage, advise};
 
 const MB: u64 = 1 << 20;
 
@@ -19,7 +19,7 @@ fn snapshot(name: &str) -> Snapshot {
     Snapshot::read(bytes(name)).unwrap()
 }
 
-fn advice(name: &str) -> Advice {
+fn advice(name: &str) -> ReplayAdvice {
     advise(&snapshot(name)).remove(0)
 }
 
@@ -69,7 +69,7 @@ fn what_is_set_is_no_advice() {
     assert!(advice.remedies.iter().all(|remedy| !remedy.setting.contains("expandable")), "{advice:?}");
 }
 
-fn refused(bytes: &[u8]) -> (u64, Problem) {
+fn refused(bytes: &[u8]) -> (u64, PickleProblem) {
     match Snapshot::read(bytes).unwrap_err() {
         SnapshotError::Pickle(error) => (error.offset, error.problem),
         error @ SnapshotError::NoSnapshot => panic!("{error}"),
@@ -82,26 +82,26 @@ fn broken_files_are_refused_with_the_place() {
     for length in [1, 2, 100, whole.len() - 1] {
         let (offset, problem) = refused(&whole[..length]);
         assert!(
-            matches!(problem, Problem::Truncated) && offset <= length as u64,
+            matches!(problem, PickleProblem::Truncated) && offset <= length as u64,
             "{length}: {offset} {problem}"
         );
     }
-    assert!(matches!(refused(b""), (0, Problem::Truncated)));
-    assert!(matches!(refused(b"PK\x03\x04"), (0, Problem::NoPickle)));
+    assert!(matches!(refused(b""), (0, PickleProblem::Truncated)));
+    assert!(matches!(refused(b"PK\x03\x04"), (0, PickleProblem::NoPickle)));
     // `os.system` by name: protocol 2, and as protocol 4 writes it.
-    assert!(matches!(refused(b"\x80\x02cos\nsystem\n."), (2, Problem::Forbidden("GLOBAL"))));
+    assert!(matches!(refused(b"\x80\x02cos\nsystem\n."), (2, PickleProblem::Forbidden("GLOBAL"))));
     assert!(matches!(
         refused(b"\x80\x04\x8c\x02os\x8c\x06system\x93."),
-        (14, Problem::Forbidden("STACK_GLOBAL"))
+        (14, PickleProblem::Forbidden("STACK_GLOBAL"))
     ));
-    assert!(matches!(refused(b"\x80\x02]R."), (3, Problem::Forbidden("REDUCE"))));
-    assert!(matches!(refused(b"\x80\x02\xff"), (2, Problem::Unknown(0xff))));
-    assert!(matches!(refused(b"\x80\x02h\x05."), (2, Problem::Damaged(_))));
+    assert!(matches!(refused(b"\x80\x02]R."), (3, PickleProblem::Forbidden("REDUCE"))));
+    assert!(matches!(refused(b"\x80\x02\xff"), (2, PickleProblem::Unknown(0xff))));
+    assert!(matches!(refused(b"\x80\x02h\x05."), (2, PickleProblem::Damaged(_))));
     // A list that contains itself.
-    assert!(matches!(refused(b"\x80\x02]q\x00h\x00a."), (7, Problem::Damaged(_))));
+    assert!(matches!(refused(b"\x80\x02]q\x00h\x00a."), (7, PickleProblem::Damaged(_))));
     // A text of 2^63 bytes, and one of 3 GB, which the file has not.
-    assert!(matches!(refused(b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"), (2, Problem::TooLarge)));
-    assert!(matches!(refused(b"\x80\x02X\x00\x00\x00\xc0abc"), (2, Problem::Truncated)));
+    assert!(matches!(refused(b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"), (2, PickleProblem::TooLarge)));
+    assert!(matches!(refused(b"\x80\x02X\x00\x00\x00\xc0abc"), (2, PickleProblem::Truncated)));
     assert!(matches!(Snapshot::read(&b"\x80\x02}."[..]), Err(SnapshotError::NoSnapshot)));
 }
 

@@ -1,7 +1,9 @@
 //! The report on a snapshot of torch's allocator, and on what changed between two of them.
 
 use caulk_core::Bytes;
-use caulk_cuda::{Advice, PoolUse, Remedy, SnapshotDifference, SnapshotRow, SnapshotSettings, Usage};
+use caulk_cuda::{
+    HelpfulSetting, PoolUse, ReplayAdvice, SnapshotDifference, SnapshotRow, SnapshotSettings, Usage,
+};
 use serde::Serialize;
 
 use crate::page::{Page, Tone};
@@ -29,7 +31,7 @@ pub struct CudaSnapshotReport {
     /// What each device holds.
     pub devices: Vec<Usage>,
     /// What a replay of the history predicts for each device.
-    pub advice: Vec<Advice>,
+    pub advice: Vec<ReplayAdvice>,
 }
 
 /// As a document for programs.
@@ -120,7 +122,7 @@ fn place(file: &str, line: u32, function: &str) -> String {
 }
 
 /// The sentences on settings: predicted, and never one that is set already.
-fn helps(advice: &Advice, settings: &SnapshotSettings) -> Vec<(Tone, String)> {
+fn helps(advice: &ReplayAdvice, settings: &SnapshotSettings) -> Vec<(Tone, String)> {
     let mut text = Vec::new();
     if advice.events == 0 {
         let hint = "The snapshot has no history of allocations, so the effect of a setting cannot be predicted. \
@@ -146,7 +148,7 @@ fn helps(advice: &Advice, settings: &SnapshotSettings) -> Vec<(Tone, String)> {
     text
 }
 
-fn effect(remedy: &Remedy, advice: &Advice) -> String {
+fn effect(remedy: &HelpfulSetting, advice: &ReplayAdvice) -> String {
     let [with, without] = [remedy.peak_reserved, advice.peak_reserved].map(Bytes);
     let setting = &remedy.setting;
     let effect = match remedy.avoids_failure {

@@ -5,7 +5,7 @@
 use std::io::BufRead;
 
 use super::input::Input;
-use super::plain::{Build, Problem};
+use super::plain::{Build, PickleProblem};
 
 /// On the stack and in the memo: an item, or a container by its number.
 #[derive(Clone, Copy)]
@@ -41,10 +41,13 @@ impl<'a, B: Build> Machine<'a, B> {
     }
 
     /// One instruction; the item at the end of the program.
-    pub(super) fn step<R: BufRead>(&mut self, input: &mut Input<R>) -> Result<Option<B::Item>, Problem> {
+    pub(super) fn step<R: BufRead>(
+        &mut self,
+        input: &mut Input<R>,
+    ) -> Result<Option<B::Item>, PickleProblem> {
         let code = input.byte()?;
         if !std::mem::replace(&mut self.begun, true) && code != 0x80 {
-            return Err(Problem::NoPickle);
+            return Err(PickleProblem::NoPickle);
         }
         match code {
             // PROTO
@@ -63,11 +66,15 @@ impl<'a, B: Build> Machine<'a, B> {
         }
         let values = (self.stack.len() + self.memo.len()) * size_of::<Value<B::Item>>();
         let containers = self.containers.len() * size_of::<Container<B::Item>>();
-        if (values + containers) as u64 + self.kept > self.memory { Err(Problem::TooMuch) } else { Ok(None) }
+        if (values + containers) as u64 + self.kept > self.memory {
+            Err(PickleProblem::TooMuch)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Instructions that make, remember or fill values.
-    fn value<R: BufRead>(&mut self, code: u8, input: &mut Input<R>) -> Result<(), Problem> {
+    fn value<R: BufRead>(&mut self, code: u8, input: &mut Input<R>) -> Result<(), PickleProblem> {
         match code {
             b'N' => self.push(B::none),
             0x88 => self.push(|build| build.boolean(true)),
@@ -95,7 +102,7 @@ impl<'a, B: Build> Machine<'a, B> {
         Ok(())
     }
 
-    fn container(&mut self, code: u8) -> Result<(), Problem> {
+    fn container(&mut self, code: u8) -> Result<(), PickleProblem> {
         match code {
             b']' => self.open(Container::List(Vec::new())),
             b'}' => self.open(Container::Dict(Vec::new())),
@@ -145,9 +152,9 @@ impl<'a, B: Build> Machine<'a, B> {
     /// A whole number with its length; one beyond 64 bits, larger than any address or size, becomes a float.
     fn long<R: BufRead>(
         &mut self,
-        length: Result<u64, Problem>,
+        length: Result<u64, PickleProblem>,
         input: &mut Input<R>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), PickleProblem> {
         match whole(input.bytes(length?)?) {
             Ok(value) => self.integer(value),
             Err(value) => self.push(|build| build.float(value)),
@@ -157,9 +164,9 @@ impl<'a, B: Build> Machine<'a, B> {
 
     fn text<R: BufRead>(
         &mut self,
-        length: Result<u64, Problem>,
+        length: Result<u64, PickleProblem>,
         input: &mut Input<R>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), PickleProblem> {
         let length = length?;
         let text = String::from_utf8_lossy(input.bytes(length)?);
         self.stack.push(Value::Item(self.build.text(&text)));
@@ -178,32 +185,32 @@ impl<'a, B: Build> Machine<'a, B> {
         self.push(|build| build.list(items));
     }
 
-    fn append(&mut self, items: Vec<Value<B::Item>>) -> Result<(), Problem> {
+    fn append(&mut self, items: Vec<Value<B::Item>>) -> Result<(), PickleProblem> {
         let items = self.complete_all(items);
         match self.top()? {
             Container::List(list) => list.extend(items),
-            _ => return Err(Problem::Damaged("items for what is no open list")),
+            _ => return Err(PickleProblem::Damaged("items for what is no open list")),
         }
         Ok(())
     }
 
-    fn set_items(&mut self, entries: Vec<Value<B::Item>>) -> Result<(), Problem> {
+    fn set_items(&mut self, entries: Vec<Value<B::Item>>) -> Result<(), PickleProblem> {
         let entries = self.complete_all(entries);
         let (pairs, rest) = entries.as_chunks();
         match self.top()? {
             Container::Dict(dict) if rest.is_empty() => {
                 dict.extend(pairs.iter().map(|[key, value]| (*key, *value)));
             }
-            _ => return Err(Problem::Damaged("entries for what is no open dict")),
+            _ => return Err(PickleProblem::Damaged("entries for what is no open dict")),
         }
         Ok(())
     }
 
     /// The container on top of the stack.
-    fn top(&mut self) -> Result<&mut Container<B::Item>, Problem> {
+    fn top(&mut self) -> Result<&mut Container<B::Item>, PickleProblem> {
         match self.stack.last() {
             Some(Value::Container(number)) => Ok(&mut self.containers[*number as usize]),
-            _ => Err(Problem::Damaged("no container to fill")),
+            _ => Err(PickleProblem::Damaged("no container to fill")),
         }
     }
 
@@ -233,11 +240,11 @@ impl<'a, B: Build> Machine<'a, B> {
     }
 
     /// Numbers of the memo are given in order.
-    fn remember(&mut self, number: Option<u64>) -> Result<(), Problem> {
+    fn remember(&mut self, number: Option<u64>) -> Result<(), PickleProblem> {
         let top = *self.stack.last().ok_or(EMPTY)?;
         match number {
             Some(number) if number > self.memo.len() as u64 => {
-                return Err(Problem::Damaged("a number of the memo is left out"));
+                return Err(PickleProblem::Damaged("a number of the memo is left out"));
             }
             Some(number) if number < self.memo.len() as u64 => self.memo[number as usize] = top,
             _ => self.memo.push(top),
@@ -245,25 +252,27 @@ impl<'a, B: Build> Machine<'a, B> {
         Ok(())
     }
 
-    fn remembered(&mut self, number: u64) -> Result<(), Problem> {
-        let value =
-            self.memo.get(number as usize).ok_or(Problem::Damaged("nothing has this number in the memo"))?;
+    fn remembered(&mut self, number: u64) -> Result<(), PickleProblem> {
+        let value = self
+            .memo
+            .get(number as usize)
+            .ok_or(PickleProblem::Damaged("nothing has this number in the memo"))?;
         self.stack.push(*value);
         Ok(())
     }
 
-    fn pop(&mut self) -> Result<Value<B::Item>, Problem> {
+    fn pop(&mut self) -> Result<Value<B::Item>, PickleProblem> {
         let bottom = self.marks.last().copied().unwrap_or(0);
         if self.stack.len() <= bottom { Err(EMPTY) } else { self.stack.pop().ok_or(EMPTY) }
     }
 
-    fn above_mark(&mut self) -> Result<Vec<Value<B::Item>>, Problem> {
-        let mark = self.marks.pop().ok_or(Problem::Damaged("a mark is missing"))?;
+    fn above_mark(&mut self) -> Result<Vec<Value<B::Item>>, PickleProblem> {
+        let mark = self.marks.pop().ok_or(PickleProblem::Damaged("a mark is missing"))?;
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
 }
 
-const EMPTY: Problem = Problem::Damaged("the stack is empty");
+const EMPTY: PickleProblem = PickleProblem::Damaged("the stack is empty");
 
 /// A signed number, the lowest byte first; as a float if it is beyond 64 bits.
 fn whole(bytes: &[u8]) -> Result<i64, f64> {
@@ -296,7 +305,7 @@ const CALLS: [(u8, &str); 15] = [
     (0x98, "READONLY_BUFFER"),
 ];
 
-fn refused(code: u8) -> Problem {
+fn refused(code: u8) -> PickleProblem {
     let known = CALLS.iter().find(|(call, _)| *call == code);
-    known.map_or(Problem::Unknown(code), |(_, name)| Problem::Forbidden(name))
+    known.map_or(PickleProblem::Unknown(code), |(_, name)| PickleProblem::Forbidden(name))
 }

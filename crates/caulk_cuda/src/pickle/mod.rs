@@ -1,7 +1,7 @@
 //! Pickles of plain data: numbers, texts, lists, tuples and dicts, read as a stream.
 //!
 //! A pickle is a program for a small machine. Of its instructions these build plain values; those that look up a name or call
-//! something ([`Problem::Forbidden`]) are refused, so that nothing of a file can run. A container becomes an item of the
+//! something ([`PickleProblem::Forbidden`]) are refused, so that nothing of a file can run. A container becomes an item of the
 //! caller's ([`Build`]) as soon as it is complete, so that a file is never in memory as a whole.
 
 mod input;
@@ -13,7 +13,7 @@ use std::io::BufRead;
 use input::Input;
 use machine::Machine;
 pub(crate) use plain::Build;
-pub use plain::{PickleError, Problem};
+pub use plain::{PickleError, PickleProblem};
 
 /// Reads one pickle, whose values may take so many bytes of memory.
 ///

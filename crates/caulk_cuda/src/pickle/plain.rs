@@ -23,12 +23,12 @@ pub struct PickleError {
     pub offset: u64,
     /// What is wrong there.
     #[source]
-    pub problem: Problem,
+    pub problem: PickleProblem,
 }
 
 /// What is wrong with a pickle.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
+pub enum PickleProblem {
     /// It has another beginning.
     #[error("this is no pickle of a binary protocol")]
     NoPickle,

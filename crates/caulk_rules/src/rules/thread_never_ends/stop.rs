@@ -14,30 +14,39 @@ pub(super) fn waits_for(test: &Expr) -> Option<&str> {
     last_name(&method.value).filter(|_| matches!(method.attr.as_str(), "is_set" | "wait"))
 }
 
-/// Whether an event of this name is set by a function that something in the project refers to.
+/// Whether an event of this name is set: by a function, or by a method that something in the project refers to.
 pub(super) fn is_ever_set(project: &Project, event: &str) -> bool {
-    let mut setters = Setters { event, around: Vec::new(), found: Vec::new(), at_once: false };
+    let mut setters =
+        Setters { event, around: Vec::new(), in_class: false, found: Vec::new(), at_once: false };
     for file in project.ids() {
         setters.visit_body(&project.file(file).tree().body);
     }
     setters.at_once || setters.found.iter().any(|function| is_named(project, function))
 }
 
-/// Functions that set an event.
+/// Methods that set an event.
 struct Setters<'a, 'n> {
     event: &'n str,
-    around: Vec<&'a str>,
+    /// The functions around a statement; those that are no methods have no name.
+    around: Vec<Option<&'a str>>,
+    /// The statement is in the body of a class.
+    in_class: bool,
     found: Vec<&'a str>,
-    /// A module does, or a method that Python calls by itself.
+    /// A module or function does, or a method that Python calls by itself.
     at_once: bool,
 }
 
 impl<'a> Visitor<'a> for Setters<'a, '_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
-        let Stmt::FunctionDef(definition) = stmt else { return visitor::walk_stmt(self, stmt) };
-        self.around.push(&definition.name);
-        visitor::walk_stmt(self, stmt);
-        self.around.pop();
+        let in_class = std::mem::replace(&mut self.in_class, matches!(stmt, Stmt::ClassDef(_)));
+        if let Stmt::FunctionDef(definition) = stmt {
+            self.around.push(in_class.then_some(definition.name.as_str()));
+            visitor::walk_stmt(self, stmt);
+            self.around.pop();
+        } else {
+            visitor::walk_stmt(self, stmt);
+        }
+        self.in_class = in_class;
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -46,7 +55,7 @@ impl<'a> Visitor<'a> for Setters<'a, '_> {
             && last_name(&set.value) == Some(self.event)
         {
             match self.around.last() {
-                Some(name) if !name.starts_with("__") => self.found.push(name),
+                Some(Some(name)) if !name.starts_with("__") => self.found.push(name),
                 _ => self.at_once = true,
             }
         }
