@@ -23,7 +23,7 @@ pub(crate) fn parts(recording: &Recording) -> Vec<(u32, GpuPart)> {
         let all: u64 = over_devices(pid);
         all as f64 >= BELIEVED * torch as f64
     };
-    // Where a process that has memory there is not known by its number, neither are those that torch says nothing of.
+    // Where a process that has memory there is not known by its number, neither are those that torch reports nothing about.
     let foreign =
         recording.processes.iter().any(|known| !believed(known.pid, reserved(recording, known.pid)));
     let part = |(&(device, pid), &peak_bytes): (&(u32, u32), &u64)| {

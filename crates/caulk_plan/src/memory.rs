@@ -8,7 +8,7 @@ use crate::source::Demand;
 use crate::{Card, Decoding, Estimate, Machine, ModelError, Settings, Source};
 
 const MB: f64 = Bytes::MB as f64;
-/// Parts that a replay has figures of its own for.
+/// Parts with separate figures of a replay.
 const PASSING: &str = "passing tensors";
 const GAPS: &str = "gaps of the allocator";
 

@@ -12,7 +12,7 @@ use crate::{Estimate, Optimizer, Settings};
 /// Steps until the allocator has what it needs: the first makes the states, the second runs beside them.
 const STEPS: usize = 3;
 /// Workspace of one cuBLAS handle on Hopper and later (`getChosenWorkspaceSize` in `CUDABlas.cpp`), in bytes. The thread of the
-/// backward pass has a handle of its own.
+/// backward pass has a separate handle.
 const CUBLAS: u64 = 32 << 20;
 
 /// Reserved for what operations allocate inside, which no trace shows, as a share of what is allocated: the median of ten

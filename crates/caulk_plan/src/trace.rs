@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What was counted while a model ran on tensors without contents. In bytes where nothing else is said.
+/// What was counted while a model ran on tensors without contents. In bytes unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Trace {
     /// The model's class.

@@ -41,7 +41,7 @@ pub(crate) fn settled(
     found
 }
 
-/// A sum says more than a state that is fed back.
+/// A sum is the clearer cause beside a state that is fed back.
 fn is_worse(claim: &CarryClaim, known: &CarryClaim) -> bool {
     if claim.exposure == known.exposure {
         return known.class == LeakClass::StateNotDetached;

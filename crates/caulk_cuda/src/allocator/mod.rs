@@ -262,7 +262,7 @@ mod tests {
         }
         assert_eq!((allocator.allocated(), allocator.largest_free()), (0, 40 * MB));
         allocator.allocate(MB, 7).unwrap();
-        assert_eq!(allocator.reserved(), 42 * MB, "another stream has pools of its own");
+        assert_eq!(allocator.reserved(), 42 * MB, "another stream has separate pools");
         allocator.empty_cache();
         assert_eq!((allocator.reserved(), allocator.peak_reserved()), (2 * MB, 42 * MB));
     }

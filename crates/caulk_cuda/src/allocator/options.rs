@@ -8,7 +8,7 @@ pub(super) const SMALL: u64 = 1 << 20;
 pub(super) const SMALL_SEGMENT: u64 = 2 << 20;
 /// Segments of allocations below [`MIN_LARGE`] (`kLargeBuffer`).
 pub(super) const LARGE_SEGMENT: u64 = 20 << 20;
-/// From this on an allocation has a segment of its own size (`kMinLargeAlloc`),
+/// From this on an allocation has its own segment (`kMinLargeAlloc`),
 const MIN_LARGE: u64 = 10 << 20;
 /// ... rounded up to this (`kRoundLarge`).
 const ROUND_LARGE: u64 = 2 << 20;

@@ -51,7 +51,7 @@ impl Pools {
         Some(found.2)
     }
 
-    /// Free blocks of one pool that are a segment of their own, of at least so many bytes, smallest first.
+    /// Free blocks of one pool that fill a segment alone, of at least so many bytes, smallest first.
     pub(super) fn whole_of(&self, key: PoolKey, least: u64) -> Vec<u32> {
         let free = self.pools.get(&key).into_iter().flat_map(|pool| pool.free.range((least, 0, 0)..));
         free.map(|(_, _, index)| *index).filter(|index| self.block(*index).is_whole()).collect()

@@ -69,7 +69,7 @@ fn is_blocking_put(call: &ExprCall) -> bool {
     is_put(call) && call.arguments.args.len() == 1 && call.arguments.keywords.is_empty()
 }
 
-/// `put(item, timeout=1)` in a loop that goes on until an event is set, which nothing does.
+/// `put(item, timeout=1)` in a loop that continues until an event is set, which nothing does.
 fn is_tried_for_ever(cx: &Context<'_>, put: Location) -> bool {
     struct Around<'c, 'x> {
         cx: &'c Context<'x>,
