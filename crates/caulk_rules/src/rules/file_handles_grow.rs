@@ -4,7 +4,6 @@ use caulk_core::LeakClass;
 use caulk_python::program::{CallFact, GrowthCase, GrowthFact, Holder, Kinds, Root};
 
 use crate::advice::advice;
-use crate::classify::is_fresh;
 use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::proven::of_case;
@@ -59,7 +58,7 @@ fn kept(cx: &Context<'_>, case: &GrowthCase, closed: &[CallFact]) -> Option<Expo
             // Once all loops are over it is too late.
             && (call.around.contains(&exposure.through) || call.is_left_to_users && case.duration.root != Root::Module)
     });
-    let keyed = !case.key.is_nothing() && !is_fresh(cx.analysis, &case.key, &case.duration.growing);
+    let keyed = !case.key.is_nothing();
     // A handle for each file that there is, found again by its name, is a cache that fills up.
     if given_back || keyed || holder == Holder::Local && handles.is_empty() {
         return None;
