@@ -104,8 +104,9 @@ def recurrent(kind: str, own: Callable[..., Any]) -> Callable[..., Any]:
     """The function that `torch.nn.LSTM` and its like call, as CUDA has it."""
 
     def call(steps: Any, state: Any, *rest: Any) -> Any:
-        packed = isinstance(rest[0], torch.Tensor)
-        if packed or not rest or not isinstance(rest[0], (list, tuple)):
+        # The numbers of samples per step.
+        packed = isinstance(state, torch.Tensor) and not state.is_floating_point()
+        if packed:
             return own(steps, state, *rest)
         weights, _, layers, _, _, bidirectional, batch_first = rest
         first = state[0] if kind == "lstm" else state

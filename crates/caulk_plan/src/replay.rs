@@ -24,6 +24,8 @@ const WIDEST: f64 = 1.19;
 /// What the steps take at their peak, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Replayed {
+    /// In tensors and workspaces: `requested_bytes.all.peak` of `torch.cuda.memory_stats`.
+    pub(crate) requested: Estimate,
     /// `torch.cuda.max_memory_allocated`.
     pub(crate) allocated: Estimate,
     /// `torch.cuda.max_memory_reserved`.
@@ -69,10 +71,12 @@ pub(crate) fn replay(trace: &Trace, run: &TraceRun, settings: &Settings) -> Repl
             all.iter().copied().fold(0.0, f64::max),
         )
     };
+    let requested = estimate(Allocator::peak_requested);
     let (allocated, reserved) = (estimate(Allocator::peak_allocated), estimate(Allocator::peak_reserved));
     let likely = reserved.likely + HIDDEN * allocated.likely;
     let high = reserved.high.max(WIDEST * allocated.high).max(likely);
     Replayed {
+        requested,
         allocated,
         reserved: Estimate::between(reserved.low, likely, high),
         cublas: cublas(run) as f64,

@@ -19,6 +19,8 @@ pub(super) enum State {
 pub(super) struct Block {
     pub(super) address: u64,
     pub(super) size: u64,
+    /// Of its size, while it is live: the rest is rounding.
+    pub(super) requested: u64,
     pub(super) stream: u64,
     pub(super) large: bool,
     pub(super) state: State,

@@ -30,8 +30,10 @@ pub struct Allocator {
     options: AllocatorOptions,
     pools: Pools,
     ranges: Ranges,
+    requested: u64,
     allocated: u64,
     reserved: u64,
+    peak_requested: u64,
     peak_allocated: u64,
     peak_reserved: u64,
 }
@@ -52,6 +54,11 @@ impl Allocator {
         self.reserved
     }
 
+    /// The most that was requested at once, before rounding: `requested_bytes.all.peak` of `torch.cuda.memory_stats`.
+    pub const fn peak_requested(&self) -> u64 {
+        self.peak_requested
+    }
+
     /// The most that was allocated at once.
     pub const fn peak_allocated(&self) -> u64 {
         self.peak_allocated
@@ -64,6 +71,7 @@ impl Allocator {
 
     /// The peaks begin again: `torch.cuda.reset_peak_memory_stats`.
     pub const fn reset_peaks(&mut self) {
+        self.peak_requested = self.requested;
         self.peak_allocated = self.allocated;
         self.peak_reserved = self.reserved;
     }
@@ -78,7 +86,8 @@ impl Allocator {
     /// # Errors
     /// [`OutOfMemory`] if the limit leaves no room for it.
     pub fn allocate(&mut self, size: u64, stream: u64) -> Result<Handle, OutOfMemory> {
-        let size = self.options.rounded(size);
+        let requested = size;
+        let size = self.options.rounded(requested);
         let key = (stream, size > SMALL);
         let index = match self.best_fit(key, size) {
             Some(index) => index,
@@ -87,6 +96,9 @@ impl Allocator {
         self.split(index, size);
         let block = self.pools.blocks.get_mut(index);
         block.state = State::Live;
+        block.requested = requested;
+        self.requested += requested;
+        self.peak_requested = self.peak_requested.max(self.requested);
         self.allocated += block.size;
         self.peak_allocated = self.peak_allocated.max(self.allocated);
         Ok(Handle(index))
@@ -94,7 +106,9 @@ impl Allocator {
 
     /// Frees an allocation.
     pub fn free(&mut self, Handle(index): Handle) {
-        self.allocated -= self.pools.block(index).size;
+        let block = self.pools.block(index);
+        self.requested -= block.requested;
+        self.allocated -= block.size;
         self.pools.release(index);
     }
 
