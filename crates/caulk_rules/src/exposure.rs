@@ -4,7 +4,7 @@ use caulk_core::Scope;
 use caulk_python::Analysis;
 use caulk_python::program::{Chain, Duration, Guards, Holder, LoopId, LoopKind, Root};
 
-use crate::source::{never_left, statement_at};
+use crate::source::{is_ended_from_outside, never_left, statement_at};
 
 /// How often something grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,8 +127,9 @@ impl Exposure {
     }
 }
 
-/// Whether a loop comes to an end.
+/// Whether a loop comes to an end by what it goes through.
 fn ends(analysis: &Analysis, id: LoopId) -> bool {
     let statement = |at| statement_at(analysis.project(), at);
-    analysis.a_loop(id).at.is_some_and(|at| statement(at).is_none_or(|stmt| !never_left(stmt)))
+    let lasts = |stmt| never_left(stmt) || is_ended_from_outside(stmt);
+    analysis.a_loop(id).at.is_some_and(|at| !statement(at).is_some_and(lasts))
 }

@@ -212,6 +212,24 @@ pub(crate) fn never_left(stmt: &Stmt) -> bool {
     forever && !leaves(&repeated.body)
 }
 
+/// `while time.monotonic() < until:`, `while not stop.is_set():`: as long as a clock or somebody else lets it.
+pub(crate) fn is_ended_from_outside(stmt: &Stmt) -> bool {
+    const ASKED: &[&str] = &["is_set", "monotonic", "now", "perf_counter", "process_time", "time"];
+    struct Asks(bool);
+    impl<'a> Visitor<'a> for Asks {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Call(call) = expr {
+                self.0 |= last_name(&call.func).is_some_and(|name| ASKED.contains(&name));
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let Stmt::While(repeated) = stmt else { return false };
+    let mut asks = Asks(false);
+    asks.visit_expr(&repeated.test);
+    asks.0
+}
+
 /// Whether what an expression gives is unpacked: `loss, shown = criterion(x)`.
 pub(crate) fn is_unpacked(project: &Project, at: Location) -> bool {
     struct Unpacked {
