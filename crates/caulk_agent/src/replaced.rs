@@ -31,7 +31,7 @@ const MOST_LASTING: usize = 1 << 14;
 /// Searches whose objects are remembered, and how many of each are searched for again.
 const REMEMBERED: usize = 5;
 const ELDERS: usize = 4;
-/// Searches for what leads to what lasts that are made without waiting, where nothing else is known.
+/// Searches for the path to lasting bytes that are made without waiting, if nothing else is known.
 const SEARCHES: u32 = 8;
 /// Bytes of an object before its own fields: `sizeof(PyObject)`.
 const HEAD: usize = 2 * WORD;

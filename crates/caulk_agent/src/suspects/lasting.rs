@@ -1,4 +1,4 @@
-//! What leads to the bytes that last.
+//! The path to the bytes that last.
 
 use caulk_wire::{Contents, StepKind, Trait};
 
@@ -12,7 +12,7 @@ use crate::lasting::{By, Kept, Named};
 const MOST_NAMED: usize = 16;
 
 impl Suspects {
-    /// Takes in what leads to the bytes that last.
+    /// Takes in the path to the bytes that last.
     pub(crate) fn meet_lasting(&mut self, kept: Vec<Kept>, boundary: u32, channel: &mut Channel) {
         for Kept { by, bytes } in kept {
             match by {

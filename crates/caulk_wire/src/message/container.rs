@@ -129,15 +129,15 @@ records! {
         boundary: u32,
         /// Elements looked at.
         sampled: u32,
-        /// ... of which lie in pages that this process has copied since it was forked, where that was looked for.
+        /// ... in pages that this process has copied since it was forked, if that was measured.
         copied: u32,
         /// Types of the elements, most frequent first.
         element_types: Vec<(String, u32)>,
         /// Bytes that die with one element, mean of the sample: objects, tensor storages, graphs.
         bytes_per_element: u64,
-        /// ... of which tensor and array storages (distinct ones),
+        /// ... in tensor and array storages (distinct ones),
         tensor_bytes_per_element: u64,
-        /// ... of which are saved for backward by the elements' graphs.
+        /// ... saved for backward by the elements' graphs.
         saved_bytes_per_element: u64,
         /// Bytes of the views themselves, where they pin larger storages.
         viewed_bytes_per_element: u64,
@@ -169,7 +169,7 @@ records! {
         saved_touched: u64,
         /// ... and of `walked_bytes`: the rest is reserved, and releasing it frees nothing.
         walked_touched: u64,
-        /// Nodes visited that keep what nobody but torch can see.
+        /// Nodes visited that keep memory only torch can see.
         opaque_nodes: u64,
         /// Bytes of the nodes of the graphs themselves, of those walked together where some were.
         node_bytes: u64,

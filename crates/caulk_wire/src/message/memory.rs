@@ -45,7 +45,7 @@ records! {
         cost_ns: u64,
         /// Bytes that malloc has for blocks, used and free, those mapped singly left out: `mallinfo2().arena`.
         malloc_heap_bytes: u64,
-        /// ... of which lie free at the end of the heap, where they can be given back: `mallinfo2().keepcost`.
+        /// ... free at the end of the heap, where they can be given back: `mallinfo2().keepcost`.
         malloc_top_bytes: u64,
         /// Resident pages of mapped files (`RssFile`), in bytes.
         file_bytes: u64,
@@ -117,7 +117,7 @@ records! {
         objects: u64,
         /// Bytes of the objects and of what they alone keep.
         bytes: u64,
-        /// ... of which storages of tensors and arrays.
+        /// ... in storages of tensors and arrays.
         tensor_bytes: u64,
         /// There are more: figures are estimates from a part.
         truncated: bool,
