@@ -158,7 +158,8 @@ impl Judge<'_> {
         }
         // The storage behind a view of every batch is too much even while a function runs.
         let batches = |id: &LoopId| analysis.a_loop(*id).kind != LoopKind::Items;
-        let pins = analysis.contents(&case.value).view.is_some() && duration.growing.iter().any(batches);
+        let entry = analysis.contents(&case.value);
+        let pins = entry.view.is_some() && entry.graph.is_none() && duration.growing.iter().any(batches);
         duration.of_call &= !pins;
         // Whoever reads a queue reads it meanwhile.
         duration.of_call &= analysis.object(case.object).shape != Shape::Queue;

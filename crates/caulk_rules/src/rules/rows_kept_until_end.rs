@@ -1,7 +1,8 @@
 //! Rows that are gathered step by step for one table at the end.
 
 use caulk_core::{Certainty, LeakClass, Proof};
-use caulk_python::program::CallFact;
+use caulk_python::Analysis;
+use caulk_python::program::{CallFact, LoopId, LoopKind};
 
 use crate::advice::advice;
 use crate::claims::Claim;
@@ -21,10 +22,24 @@ fn check(cx: &mut Context<'_>) {
     let tables = cx.analysis.calls(TABLES);
     for claim in cx.growths() {
         let Claim { case, exposure, .. } = claim;
-        if let Some(table) = table_of_rows(cx.analysis, case, *exposure, &tables) {
+        if let Some(table) = table_of_rows(cx.analysis, case, *exposure, &tables)
+            && !is_of_passes(cx.analysis, claim)
+        {
             report(cx, claim, table);
         }
     }
+}
+
+/// Whether a turn of the loop around goes through batches itself: a row for each data set or seed takes little.
+fn is_of_passes(analysis: &Analysis, claim: &Claim) -> bool {
+    let inner = claim.exposure.inner;
+    let Some(around) = analysis.a_loop(inner).at else { return false };
+    let nested = |id: LoopId| {
+        let inside = analysis.a_loop(id).at.is_some_and(|at| at != around && at.is_in(around));
+        inside && analysis.a_loop(id).kind == LoopKind::Batches
+    };
+    let trains = analysis.trains(inner) && !analysis.is_step(inner);
+    trains || analysis.loops(claim.growth.function).any(nested)
 }
 
 fn report(cx: &mut Context<'_>, claim: &Claim, table: &CallFact) {

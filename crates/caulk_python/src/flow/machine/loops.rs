@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use crate::flow::event::{Guards, Loop, LoopKind, Place, What};
 use crate::flow::heap::Shape;
 use crate::flow::ids::{LoopId, PlaceId};
+use crate::flow::joined::is_same;
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
 use crate::flow::machine::guards::while_kind;
@@ -44,6 +45,7 @@ impl<'p> Machine<'p> {
         let kind = match self.loop_kind(f, &stmt.target, &stmt.iter, &iterated) {
             // Requests, messages: as many as somebody sends.
             LoopKind::Items if stmt.is_async => LoopKind::Batches,
+            LoopKind::Items if steps_its_own(&stmt.target, &stmt.body) => LoopKind::Parts,
             kind => kind,
         };
         let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.iter), kind);
@@ -300,6 +302,20 @@ impl<'p> Machine<'p> {
         }
         element
     }
+}
+
+/// Each turn makes a step of another optimizer: `for net, opt in zip(nets, opts): ..; opt.step()`. Such a loop goes through an
+/// ensemble in one step of a training.
+fn steps_its_own(target: &Expr, body: &[Stmt]) -> bool {
+    let is_bound = |expr: &Expr| match target {
+        Expr::Tuple(tuple) => tuple.elts.iter().any(|one| is_same(one, expr)),
+        one => is_same(one, expr),
+    };
+    body.iter().any(|stmt| {
+        let Stmt::Expr(step) = stmt else { return false };
+        let Expr::Call(call) = &*step.value else { return false };
+        matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "step" && is_bound(&method.value))
+    })
 }
 
 /// A `while` that goes through something, by `x = next(items)` until `StopIteration`: target and items.

@@ -255,6 +255,9 @@ impl<'p> Machine<'p> {
             }
             _ => false,
         };
+        if roles::is_model(name) && is_class_name(name) {
+            return Value::of(Kinds::MODULE);
+        }
         if used_as_model || applied || roles::is_model(name) {
             let model = Value::of(Kinds::MODULE);
             f.event(What::Forward, located(f.file, call));
@@ -337,4 +340,9 @@ impl<'p> Machine<'p> {
 /// Whether nothing but tensors, and models, has a method.
 fn is_of_tensors(method: &str) -> bool {
     matches!(method, "cpu" | "cuda" | "detach" | "detach_") || roles::TENSOR_METHODS.contains(&method)
+}
+
+/// `Model`, as PEP 8 writes classes; single letters are networks in papers: `G(z)`.
+fn is_class_name(name: &str) -> bool {
+    name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
 }
