@@ -82,6 +82,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("weakref.*", Gives::Library),
     noted("weakref.finalize", Gives::Library),
     noted("atexit.register", Gives::Argument),
+    noted("atexit.unregister", Gives::None),
     gives("asyncio.*", Gives::Unknown),
     // What the coroutine gives.
     gives("asyncio.run", Gives::Argument),

@@ -50,7 +50,15 @@ fn kept_object(cx: &Context<'_>, call: &CallFact) -> Option<(ObjectId, Exposure)
     let same = cx.analysis.objects().filter(|(_, object)| object.shape == known);
     let births = same.flat_map(|(object, _)| cx.analysis.births(object)).collect::<Vec<_>>();
     let exposures = births.iter().filter_map(|chain| Exposure::around(cx.analysis, chain));
-    Some((kept, exposures.reduce(Exposure::worse)?))
+    let exposure = exposures.reduce(Exposure::worse)?;
+    (waits || !is_unregistered(cx, kept)).then_some((kept, exposure))
+}
+
+/// Whether a callback of an object is taken back: `atexit.unregister(run.finish)`.
+fn is_unregistered(cx: &Context<'_>, kept: ObjectId) -> bool {
+    cx.analysis.calls(&["atexit.unregister"]).iter().any(|call| {
+        call.given.iter().flat_map(|(_, value)| referred_to(cx, value)).any(|object| object == kept)
+    })
 }
 
 /// How often a finalizer of an object that stays is given another tensor, array or model: `weakref.finalize(net, done, x)`.
