@@ -65,11 +65,12 @@ pub(crate) fn take(
     let locals = untracked_locals(heap);
     nursery.begin();
     let mut walk = Walk::new(heap, asked, Some(nursery), &mut owners, depth.longest())?;
-    walk.run(locals)?;
+    let done = walk.run(locals);
+    // One that is given up tells it as well: a heap that is never looked through whole may be on a slow machine, too.
+    stopwatch::learn(depth.typical(walk.looks()), walk.started.elapsed());
+    done?;
     if depth == Depth::Changed {
         walk.look_into_changed(tracker);
-    } else {
-        stopwatch::learn(walk.looks(), walk.started.elapsed());
     }
     let census = walk.finish();
     tracker.set_owners(depth, owners);

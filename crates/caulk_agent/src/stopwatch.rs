@@ -6,11 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What an ordinary machine takes to look at one object or one reference in a census: the usual figure of a process with
-/// torch on two cores of a shared server, where most of it is waiting for memory.
-const ORDINARY: Duration = Duration::from_nanos(60);
-/// References below which a census tells nothing: the heap of a small program lies in the caches.
-const ENOUGH: u64 = 1 << 17;
+/// Work below which a census tells nothing: the heap of a small program lies in the caches.
+const ENOUGH: Duration = Duration::from_millis(8);
 /// How much longer the limits may get.
 const SLOWEST: f64 = 3.0;
 /// How many times longer than an ordinary machine this one takes, as the bits of an `f64`; 0 for not known.
@@ -46,12 +43,12 @@ fn pace() -> f64 {
     if known > 0.0 { known } else { 1.0 }
 }
 
-/// Takes in how long a census of so many objects and references took.
-pub(crate) fn learn(references: u64, took: Duration) {
-    if references < ENOUGH {
+/// Takes in how long a census took that takes an ordinary machine so long.
+pub(crate) fn learn(typical: Duration, took: Duration) {
+    if typical < ENOUGH {
         return;
     }
-    let now = took.div_f64(references as f64).div_duration_f64(ORDINARY).clamp(1.0, SLOWEST);
+    let now = took.div_duration_f64(typical).clamp(1.0, SLOWEST);
     let known = f64::from_bits(PACE.load(Ordering::Relaxed));
     let next = if known > 0.0 { f64::midpoint(known, now) } else { now };
     PACE.store(next.to_bits(), Ordering::Relaxed);
@@ -89,14 +86,14 @@ mod tests {
         assert_eq!(ordinary(second), second, "not known yet");
         learn(ENOUGH / 2, second * 3600);
         assert_eq!(ordinary(second), second, "a small heap");
-        learn(1 << 20, (ORDINARY / 8) * (1 << 20));
+        learn(second, second / 8);
         assert_eq!(ordinary(second), second, "a fast machine");
         for _ in 0..40 {
-            learn(1 << 20, (ORDINARY * 2) * (1 << 20));
+            learn(second, second * 2);
         }
         assert!(ordinary(second).abs_diff(second / 2) < Duration::from_millis(1));
         for _ in 0..40 {
-            learn(1 << 20, second * 3600);
+            learn(second, second * 3600);
         }
         assert!(ordinary(second).abs_diff(second / 3) < Duration::from_millis(1));
     }
