@@ -71,6 +71,14 @@ pub fn outlive_file_limit() {
     signals::outlive_file_limit();
 }
 
+/// From now on the calling thread handles no signals: for all threads of a process but the one that calls [`run`].
+///
+/// # Errors
+/// What the system says where it refuses.
+pub fn leave_signals() -> std::io::Result<()> {
+    signals::change_mask(libc::SIG_BLOCK, &signals::all()).map(drop)
+}
+
 /// Lets another command find the signals as the caller has found them.
 pub fn as_found(command: &mut std::process::Command) {
     signals::as_found(command);

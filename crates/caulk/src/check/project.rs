@@ -1,6 +1,7 @@
 //! One project as it is on disk and in an editor's buffers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Once;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_check::{CheckOutcome, Job};
@@ -132,10 +133,25 @@ impl Project {
     }
 }
 
+/// Has the threads that read files leave all signals to the one that may supervise a command later: what another thread
+/// takes never reaches the command.
+fn prepare_readers() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let pool = rayon::ThreadPoolBuilder::new().start_handler(|_| {
+            // A thread that may not do so is as good as one that did not try.
+            let _ = caulk_supervise::leave_signals();
+        });
+        // Fails if somebody has made it before.
+        let _ = pool.build_global();
+    });
+}
+
 /// Reads files, those in buffers from there.
 fn read(files: &[Utf8PathBuf], buffers: &Buffers) -> (Vec<Document>, Vec<Problem>) {
     let on_disk: Vec<Utf8PathBuf> =
         files.iter().filter(|file| !buffers.contains_key(*file)).cloned().collect();
+    prepare_readers();
     let (mut documents, mut problems) = caulk_source::read(&on_disk);
     for file in files {
         match buffers.get(file).map(|bytes| Document::new(file, bytes)) {
