@@ -74,7 +74,7 @@ pub fn outlive_file_limit() {
 /// From now on the calling thread handles no signals: for all threads of a process but the one that calls [`run`].
 ///
 /// # Errors
-/// What the system says where it refuses.
+/// The error of the system.
 pub fn leave_signals() -> std::io::Result<()> {
     signals::change_mask(libc::SIG_BLOCK, &signals::all()).map(drop)
 }
