@@ -269,6 +269,16 @@ def rebind_global():
         REBOUND = REBOUND + "x"  # grows
 
 
+def test_functions_that_only_read_the_name_come_last():
+    # As many as a large program has; nothing refers to them but this list.
+    names = {}
+    exec(compile("\n".join(f"def f{n}(x): return x.items()" for n in range(300)), __file__, "exec"), names)
+    keeper = Keeper()
+    for work in keeper.in_place, keeper.slices:
+        hits, _ = traced(work, watch(keeper.items, "items"))
+        assert places(hits) == [(marked(work), 10)], work
+
+
 def test_a_name_bound_to_a_longer_value_is_growth():
     rebound = Rebound()
     module = sys.modules[__name__]

@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
-use super::codes::{Codes, each_name, mentions, stores_item};
+use super::codes::{Codes, each_name, mentions};
 use super::watch::{Target, Watch};
 use crate::frames;
 use crate::heap::{Address, AddressMap, AddressSet, loaded, member};
@@ -121,12 +121,14 @@ struct Likely<'a, 'py> {
 }
 
 impl<'py> Codes<'py> {
-    /// Code that mentions what is watched: the user's that also calls something that makes containers grow, the rest of
+    /// Code that mentions what is watched: the user's that also makes something grow or binds the name anew, the rest of
     /// the user's, then that of libraries where the name says enough or nobody else mentions it.
     fn likely(&self, py: Python<'py>, watch: &Watch) -> Vec<Likely<'_, 'py>> {
         let names = names_of(py, watch);
         let mentioning = self.user.iter().filter(|code| mentions(code, &names, true));
-        let (mut likely, others): (Vec<_>, Vec<_>) = mentioning.partition(|code| calls_mutator(code));
+        let (mut likely, others): (Vec<_>, Vec<_>) = mentioning.partition(|code| {
+            calls_mutator(code) || self.stores.item_in(code) || self.stores.name_in(code, &names)
+        });
         likely.extend(others);
         let home = home_files(py, &watch.home);
         let (mut at_home, mut elsewhere): (Vec<_>, Vec<_>) =
@@ -139,7 +141,7 @@ impl<'py> Codes<'py> {
             let function = frames::function_of(code);
             function.rsplit_once('.').is_some_and(|(class, _)| watch.home.ends_with(class))
         };
-        at_home.sort_by_cached_key(|code| (!grows_something(code), !of_class(code)));
+        at_home.sort_by_cached_key(|code| (!self.grows_something(code), !of_class(code)));
         let telling = elsewhere.len() <= COMMON || (likely.is_empty() && at_home.is_empty());
         let elsewhere = elsewhere.into_iter().take(if telling { COMMON } else { 0 });
         let library = at_home.into_iter().take(COMMON).chain(elsewhere);
@@ -173,7 +175,7 @@ impl<'py> Codes<'py> {
         }
         order.extend((0..self.user.len()).filter(|at| !met.contains(at)));
         let codes = order.into_iter().map(|at| &self.user[at]);
-        let growing = codes.filter(|code| grows_something(code));
+        let growing = codes.filter(|code| self.grows_something(code));
         growing.map(|code| Likely { code, user: true }).collect()
     }
 
@@ -190,13 +192,13 @@ impl<'py> Codes<'py> {
         }
         self.user.iter().filter(move |code| {
             let name = code.getattr(intern!(code.py(), "co_name"));
-            name.is_ok_and(|name| called.contains(&(name.as_ptr() as Address))) && grows_something(code)
+            name.is_ok_and(|name| called.contains(&(name.as_ptr() as Address))) && self.grows_something(code)
         })
     }
-}
 
-fn grows_something(code: &Bound<'_, PyAny>) -> bool {
-    calls_mutator(code) || stores_item(code)
+    fn grows_something(&self, code: &Bound<'_, PyAny>) -> bool {
+        calls_mutator(code) || self.stores.item_in(code)
+    }
 }
 
 fn calls_mutator(code: &Bound<'_, PyAny>) -> bool {

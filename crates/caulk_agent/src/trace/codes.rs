@@ -20,6 +20,7 @@ use crate::symbols;
 /// The user's code objects, and those of libraries that mention a watched name: where its holder is defined, as a variable
 /// or a string as well.
 pub(super) struct Codes<'py> {
+    pub(super) stores: Stores,
     pub(super) user: Vec<Bound<'py, PyAny>>,
     pub(super) library: Vec<Bound<'py, PyAny>>,
 }
@@ -55,7 +56,7 @@ impl<'py> Codes<'py> {
         let _paused = CollectorPaused::new(py);
         let texts = names;
         let names: Vec<Address> = names.iter().map(|name| name.as_ptr() as Address).collect();
-        let mut codes = Self { user: Vec::new(), library: Vec::new() };
+        let mut codes = Self { stores: Stores::known(), user: Vec::new(), library: Vec::new() };
         let mut seen = AddressSet::default();
         for (code, whose) in function_codes(py, names.is_empty(), homes) {
             let mentioned = match whose {
@@ -266,16 +267,48 @@ pub(super) fn mentions(code: &Bound<'_, PyAny>, names: &[Bound<'_, PyString>], t
     found
 }
 
-/// Has the code a `STORE_SUBSCR`, as in `target[key] = value`?
-pub(super) fn stores_item(code: &Bound<'_, PyAny>) -> bool {
-    // Opcode numbers of CPython, Lib/opcode.py, by minor version.
-    let opcode = match symbols::minor() {
-        Some(10..=12) => 60,
-        Some(13) => 39,
-        Some(14) => 38,
-        _ => return false,
-    };
-    let bytes = code.getattr(intern!(code.py(), "co_code")).ok();
-    let bytes = bytes.and_then(|bytes| bytes.cast_into::<PyBytes>().ok());
-    bytes.is_some_and(|bytes| bytes.as_bytes().iter().step_by(2).any(|byte| *byte == opcode))
+/// Instructions that bind a name or store an element, by their numbers (CPython, Lib/opcode.py and `Include/opcode_ids.h`).
+pub(super) struct Stores {
+    /// `STORE_ATTR`, `STORE_GLOBAL`, `STORE_NAME`: their argument is the index of the name.
+    of_names: &'static [u8],
+    /// `STORE_SUBSCR`, and `STORE_SLICE` of 3.12 and later.
+    of_items: &'static [u8],
+}
+
+impl Stores {
+    /// Those of this interpreter.
+    pub(super) fn known() -> Self {
+        let (of_names, of_items): (&[u8], &[u8]) = match symbols::minor() {
+            Some(10 | 11) => (&[95, 97, 90], &[60]),
+            Some(12) => (&[95, 97, 90], &[60, 27]),
+            Some(13) => (&[108, 113, 114], &[39, 38]),
+            Some(14) => (&[110, 115, 116], &[38, 37]),
+            _ => (&[], &[]),
+        };
+        Self { of_names, of_items }
+    }
+
+    /// Does the code store an element, as in `target[key] = value`?
+    pub(super) fn item_in(&self, code: &Bound<'_, PyAny>) -> bool {
+        instructions(code)
+            .is_some_and(|bytes| bytes.as_bytes().chunks_exact(2).any(|one| self.of_items.contains(&one[0])))
+    }
+
+    /// Does the code bind one of these names (interned strings) anew, as in `self.items += more`?
+    pub(super) fn name_in(&self, code: &Bound<'_, PyAny>, names: &[Bound<'_, PyString>]) -> bool {
+        let mut indices = Vec::new();
+        let mut at = 0_usize;
+        each_name(code, &mut |name| {
+            // Of a longer index, the lower half stands beside the instruction.
+            indices.extend(names.iter().any(|other| other.is(name)).then_some(at as u8));
+            at += 1;
+        });
+        let binds = |one: &[u8]| self.of_names.contains(&one[0]) && indices.contains(&one[1]);
+        !indices.is_empty()
+            && instructions(code).is_some_and(|bytes| bytes.as_bytes().chunks_exact(2).any(binds))
+    }
+}
+
+fn instructions<'py>(code: &Bound<'py, PyAny>) -> Option<Bound<'py, PyBytes>> {
+    code.getattr(intern!(code.py(), "co_code")).ok()?.cast_into().ok()
 }
