@@ -195,7 +195,8 @@ impl Price {
         budget.affords(self.0, Duration::ZERO).then(|| self.measure(work))
     }
 
-    fn measure<R>(&mut self, work: impl FnOnce() -> R) -> R {
+    /// Does the work whatever it costs.
+    pub(crate) fn measure<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let started = Stopwatch::start();
         let result = work();
         self.0 = started.work().max(self.0 * 3 / 4);

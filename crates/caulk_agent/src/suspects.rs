@@ -42,6 +42,8 @@ pub(crate) struct Suspects {
     exit: exit_watch::Watch,
     /// What a look that goes through all graphs is taken to cost.
     walks: Price,
+    /// One of them was looked into though that was not to be paid for.
+    overdrawn: bool,
 }
 
 impl Default for Suspects {
@@ -56,6 +58,7 @@ impl Default for Suspects {
             peaks: Peaks::default(),
             exit: exit_watch::Watch::default(),
             walks: Price::new(Duration::from_millis(10)),
+            overdrawn: false,
         }
     }
 }

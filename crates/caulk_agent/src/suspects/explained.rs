@@ -91,7 +91,11 @@ impl Suspects {
             let Some((address, _)) = self.items[at].address else { continue };
             // What nobody has looked into is a suspect for whatever else nobody knows.
             let new = self.items[at].looked.is_none() && started.work() <= LATE_LOOKS;
-            if !(budget.allows(LOOK, Duration::ZERO) || new && budget.affords(LOOK, Duration::ZERO)) {
+            let paid = budget.allows(LOOK, Duration::ZERO) || new && budget.affords(LOOK, Duration::ZERO);
+            // One that matters is looked into whatever was spent before: that costs some ten milliseconds.
+            let anyway = !paid && new && !self.items[at].is_light() && !self.overdrawn;
+            self.overdrawn |= anyway;
+            if !paid && !anyway {
                 continue;
             }
             // Hooks of one object sit in the registries of several layers.
@@ -110,8 +114,11 @@ impl Suspects {
             let mut look = |walk| contents::look_together(heap, &together, old, epochs, walk);
             let walk = || look(Some(Walk { sampler }));
             // Short programs end before the next look.
-            let walked =
-                if new { self.walks.pay_at_last(budget, walk) } else { self.walks.pay(budget, walk) };
+            let walked = match (anyway, new) {
+                (true, _) => Some(self.walks.measure(walk)),
+                (false, true) => self.walks.pay_at_last(budget, walk),
+                (false, false) => self.walks.pay(budget, walk),
+            };
             let mut found = walked.unwrap_or_else(|| look(None));
             let item = &mut self.items[at];
             item.correct(&mut found);
