@@ -295,11 +295,16 @@ impl Analysis {
         self.growths.get_or_init(|| self.find_growths())
     }
 
-    /// Whether `None` goes into a queue or list, which readers may take for the end.
-    pub fn puts_none(&self) -> bool {
-        self.events().any(|(_, _, event)| match event.what {
+    /// Whether `None` goes into a queue or list, which readers that are run for this reason may take for the end: not by what
+    /// only users call, unless they call the readers as well.
+    pub fn puts_none(&self, readers: Root) -> bool {
+        let called = |id: ActivationId| {
+            let mut ways = self.ran().lifetimes.ways[id.0 as usize].iter();
+            ways.any(|way| way.root == readers || way.root != Root::Uncalled)
+        };
+        self.events().any(|(id, _, event)| match event.what {
             What::Grow { value, how: Growth::Put | Growth::Append, .. } => {
-                self.ran().run.values.get(value).kinds.has(Kinds::NONE)
+                self.ran().run.values.get(value).kinds.has(Kinds::NONE) && called(id)
             }
             _ => false,
         })

@@ -148,25 +148,6 @@ pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Whether `None` is put into a queue or list anywhere, or into what may be one: `jobs.put(None)`.
-pub(crate) fn puts_none(project: &Project) -> bool {
-    struct Puts(bool);
-    impl<'a> Visitor<'a> for Puts {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if let Expr::Call(call) = expr {
-                self.0 |= matches!(last_name(&call.func), Some("put" | "put_nowait" | "append" | "send"))
-                    && call.arguments.args.iter().any(Expr::is_none_literal_expr);
-            }
-            visitor::walk_expr(self, expr);
-        }
-    }
-    project.ids().any(|file| {
-        let mut search = Puts(false);
-        search.visit_body(&project.file(file).tree().body);
-        search.0
-    })
-}
-
 /// Whether a loop's body has a way out of it.
 pub(crate) fn leaves(body: &[Stmt]) -> bool {
     #[derive(Default)]

@@ -39,6 +39,8 @@ pub struct Loop {
     pub kind: LoopKind,
     /// That is known from what is gone through, a loader or a large number, and not from a name alone.
     pub counted: bool,
+    /// A number in the program bounds its turns: `range(50)`.
+    pub at_most: Option<u32>,
     /// The function that it is in; none for a framework's.
     pub function: Option<FunctionId>,
 }

@@ -89,6 +89,9 @@ pub(crate) struct Lifetimes {
     spans: FxHashMap<ObjectId, Vec<Chain>>,
     /// Where objects are made that functions empty which nobody in the project calls, with these functions.
     pub left_to_users: FxHashSet<(Location, FunctionId)>,
+    /// Where objects are made that a loop of the program's empties again and again: between calls of what a library calls
+    /// back, too, which are in no loop of the program's.
+    emptied_again: FxHashSet<Location>,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,
     pub resets: FxHashMap<PlaceId, Vec<Released>>,
     /// Loops in which a backward pass or an optimizer step happens.
@@ -155,6 +158,10 @@ impl Lifetimes {
                 .left_to_users
                 .extend(made.into_iter().flat_map(|at| functions.clone().map(move |by| (at, by))));
         }
+        let emptied = lifetimes.releases.iter();
+        let emptied =
+            emptied.filter(|(_, releases)| releases.iter().any(|one| lifetimes.empties_again(run, one)));
+        lifetimes.emptied_again = emptied.filter_map(|(id, _)| run.heap.get(*id).at).collect();
         lifetimes.spans = lifetimes.births.keys().map(|id| (*id, lifetimes.births_of(run, *id))).collect();
         lifetimes
     }
@@ -264,6 +271,9 @@ impl Lifetimes {
         let releases = self.releases.get(&object).unwrap_or(&nothing);
         let anew = made_in(run, activation, object);
         let mut durations = self.durations(run, activation, event, births, anew, releases);
+        if run.heap.get(object).at.is_some_and(|made| self.emptied_again.contains(&made)) {
+            durations.retain(|duration| !is_called_back(duration.root));
+        }
         let owner = only_owner(run, object);
         for duration in &mut durations {
             duration.of_call =
@@ -413,6 +423,13 @@ impl Lifetimes {
         found
     }
 
+    /// Whether the program empties something again and again.
+    fn empties_again(&self, run: &Run, release: &Released) -> bool {
+        matches!(release.how, Release::Clear | Release::Rebind)
+            && release.root == Root::Module
+            && release.chain.iter().any(|id| self.repeats(run, *id))
+    }
+
     /// Whether a loop is run again and again: a training, batches, for ever.
     pub(crate) fn repeats(&self, run: &Run, id: LoopId) -> bool {
         if self.training.contains(&id) {
@@ -424,6 +441,11 @@ impl Lifetimes {
             LoopKind::Times(_) | LoopKind::Parts => false,
         }
     }
+}
+
+/// Whether a library calls it whenever it likes.
+fn is_called_back(root: Root) -> bool {
+    matches!(root, Root::Framework([LoopId::CALLBACKS, ..]))
 }
 
 /// The loops around the making of an object in a call, where it is made there and not only when it is first asked for.

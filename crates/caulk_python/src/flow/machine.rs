@@ -208,7 +208,14 @@ impl<'p> Machine<'p> {
         };
         for _ in 0..LoopId::SYNTHETIC {
             let kind = LoopKind::Steps;
-            machine.loops.push(Loop { at: None, header: None, kind, counted: false, function: None });
+            machine.loops.push(Loop {
+                at: None,
+                header: None,
+                kind,
+                counted: false,
+                at_most: None,
+                function: None,
+            });
         }
         machine.loops[LoopId::EPOCHS.0 as usize].kind = LoopKind::Epochs;
         machine.loops[LoopId::VALIDATION.0 as usize].kind = LoopKind::Batches;

@@ -82,7 +82,7 @@ impl<'a> Visitor<'a> for Forward<'a> {
                     && target.value.as_name_expr().is_some_and(|name| name.id == self.context)
                 {
                     let target = &assign.targets[0];
-                    let values = names_in(&assign.value).into_iter();
+                    let values = names_behind(&assign.value).into_iter();
                     self.stored.extend(values.map(|value| Stored { target, value }));
                 }
             }
@@ -141,6 +141,30 @@ impl<'a> Visitor<'a> for Forward<'a> {
     }
 }
 
+/// Methods of a tensor that give a view of it, which keeps it (the tutorial "Tensor Views" of torch); `detach` lets go of the
+/// graph.
+const VIEWS: &[&str] = &[
+    "T",
+    "diagonal",
+    "expand",
+    "expand_as",
+    "flatten",
+    "movedim",
+    "mT",
+    "narrow",
+    "permute",
+    "select",
+    "squeeze",
+    "swapaxes",
+    "t",
+    "transpose",
+    "unflatten",
+    "unfold",
+    "unsqueeze",
+    "view",
+    "view_as",
+];
+
 /// The variable that an expression is, or those that a tuple, list or dict is made of.
 fn names_in(expr: &Expr) -> Vec<&ExprName> {
     match expr {
@@ -150,6 +174,18 @@ fn names_in(expr: &Expr) -> Vec<&ExprName> {
         }
         Expr::Dict(dict) => dict.items.iter().flat_map(|item| names_in(&item.value)).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// The same, and what a view is of.
+fn names_behind(expr: &Expr) -> Vec<&ExprName> {
+    let viewed = match expr {
+        Expr::Call(call) => call.func.as_attribute_expr(),
+        other => other.as_attribute_expr(),
+    };
+    match viewed.filter(|viewed| VIEWS.contains(&viewed.attr.as_str())) {
+        Some(viewed) => names_behind(&viewed.value),
+        None => names_in(expr),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::resource::{Kind, keep_worst, piling, reaches, report};
 use crate::rule::Rule;
-use crate::source::{leaves, never_left, puts_none, statement_at};
-use stop::{is_ever_set, waits_for};
+use crate::source::{leaves, never_left, statement_at};
+use stop::{is_ever_set, is_none_put, waits_for};
 
 pub(crate) static RULE: Rule = Rule {
     class: LeakClass::ThreadNeverEnds,
@@ -77,12 +77,13 @@ fn check(cx: &mut Context<'_>) {
 /// The target, where it has a loop that nothing leaves.
 fn endless(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
     let function = target(cx, made)?;
-    never_returns(cx, function).then_some(function)
+    never_returns(cx, function, made.root).then_some(function)
 }
 
-fn never_returns(cx: &Context<'_>, function: Location) -> bool {
+fn never_returns(cx: &Context<'_>, function: Location, root: Root) -> bool {
     let Some(Stmt::FunctionDef(definition)) = statement_at(cx.project(), function) else { return false };
-    let endless = |stmt: &Stmt| never_left(stmt) || is_never_stopped(cx, stmt) || is_never_told(cx, stmt);
+    let endless =
+        |stmt: &Stmt| never_left(stmt) || is_never_stopped(cx, stmt) || is_never_told(cx, stmt, root);
     definition.body.iter().any(endless)
 }
 
@@ -107,7 +108,7 @@ fn own_run(cx: &Context<'_>, started: &CallFact) -> Option<Location> {
     started.receiver.objects.iter().find_map(|object| {
         let Shape::Instance(class) = cx.analysis.object(object).shape else { return None };
         let run = cx.analysis.function(*cx.analysis.class(class).methods.get(&name)?).at;
-        never_returns(cx, run).then_some(run)
+        never_returns(cx, run, started.root).then_some(run)
     })
 }
 
@@ -132,7 +133,7 @@ fn target(cx: &Context<'_>, made: &CallFact) -> Option<Location> {
 }
 
 /// `while True:` that is left by `if job is None: break` alone, and nobody puts `None` into anything.
-fn is_never_told(cx: &Context<'_>, stmt: &Stmt) -> bool {
+fn is_never_told(cx: &Context<'_>, stmt: &Stmt, root: Root) -> bool {
     let Stmt::While(repeated) = stmt else { return false };
     let forever = matches!(&*repeated.test, Expr::BooleanLiteral(literal) if literal.value);
     let told = |stmt: &&Stmt| match stmt {
@@ -143,8 +144,8 @@ fn is_never_told(cx: &Context<'_>, stmt: &Stmt) -> bool {
     forever
         && repeated.body.iter().any(|stmt| told(&stmt))
         && !others.into_iter().any(|stmt| leaves(std::slice::from_ref(stmt)))
-        && !puts_none(cx.project())
-        && !cx.analysis.puts_none()
+        && !is_none_put(cx.project())
+        && !cx.analysis.puts_none(root)
 }
 
 /// `job is None`.

@@ -3,7 +3,8 @@
 use caulk_core::{Certainty, LeakClass, Proof, Scope};
 use caulk_python::Location;
 use caulk_python::program::{
-    CallFact, ClassId, GrowthFact, Kinds, Literal, LoopKind, Object, ObjectId, Root, Shape, Symbol, Value,
+    CallFact, ClassId, GrowthFact, Kinds, Literal, Loop, LoopKind, Object, ObjectId, Root, Shape, Symbol,
+    Value,
 };
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Operator, Stmt, StmtFunctionDef};
@@ -177,6 +178,19 @@ fn read_in_one_piece(cx: &Context<'_>, object: &Object) -> Option<Location> {
     (parsed || method.attr.as_str() == "splitlines").then_some(made)
 }
 
+/// Objects from which on copies of them are some megabytes in each worker, with about 100 bytes for each.
+const MANY: u32 = 10_000;
+
+/// Whether loops inside one another may turn often enough together.
+fn are_many(loops: &[&Loop]) -> bool {
+    let most = loops.iter().try_fold(1_u32, |turns, a_loop| Some(turns.saturating_mul(a_loop.at_most?)));
+    most.is_none_or(|turns| turns >= MANY)
+}
+
+fn is_few(kind: LoopKind) -> bool {
+    matches!(kind, LoopKind::Times(_) | LoopKind::Parts | LoopKind::Folds)
+}
+
 /// Where a container gets as long as the data: by a comprehension or a loop over something long.
 fn filled_in_a_loop(
     cx: &Context<'_>,
@@ -184,26 +198,25 @@ fn filled_in_a_loop(
     object: &Object,
     growths: &[GrowthFact],
 ) -> Option<Location> {
-    let long = |kind: LoopKind| !matches!(kind, LoopKind::Times(_) | LoopKind::Parts | LoopKind::Folds);
     let made = object.at?;
     if lists_a_folder(cx, made) {
         return None;
     }
     if matches!(crate::source::expression_at(cx.project(), made), Some(expr) if is_comprehension(expr))
-        && cx.analysis.loops_in(made).all(|inner| long(inner.kind))
+        && cx.analysis.loops_in(made).all(|inner| !is_few(inner.kind))
+        && are_many(&cx.analysis.loops_in(made).collect::<Vec<_>>())
     {
         return Some(made);
     }
     growths.iter().find_map(|growth| {
         let grown = growth.cases.iter().any(|case| {
-            let inner = case.duration.growing.last();
+            let loops: Vec<&Loop> =
+                case.duration.growing.iter().map(|around| cx.analysis.a_loop(*around)).collect();
             case.object == id
                 && !repeats_one(cx, growth)
-                && inner.is_some_and(|inner| {
-                    let a_loop = cx.analysis.a_loop(*inner);
-                    // A framework's loops ask for samples; they do not fill the index.
-                    a_loop.at.is_some() && long(a_loop.kind)
-                })
+                // A framework's loops ask for samples; they do not fill the index.
+                && loops.last().is_some_and(|inner| inner.at.is_some() && !is_few(inner.kind))
+                && are_many(&loops)
         });
         grown.then_some(growth.container)
     })

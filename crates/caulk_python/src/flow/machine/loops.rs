@@ -35,7 +35,15 @@ impl<'p> Machine<'p> {
         }
         let id = LoopId(self.loops.len() as u32);
         let function = Some(f.function);
-        self.loops.push(Loop { at: Some(at), header: Some(header), kind, counted: false, function });
+        self.loops.push(Loop {
+            at: Some(at),
+            header: Some(header),
+            kind,
+            counted: false,
+            // Until it is gone through.
+            at_most: Some(0),
+            function,
+        });
         self.loop_ids.insert(at, id);
         id
     }
@@ -49,7 +57,7 @@ impl<'p> Machine<'p> {
             kind => kind,
         };
         let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.iter), kind);
-        self.loops[id.0 as usize].counted |= self.is_counted(f, &stmt.iter, &iterated);
+        self.count(f, id, &stmt.iter, &iterated);
         let element = self.loop_element(f, &stmt.target, &stmt.iter, &iterated, kind);
         if element.traits.has(Traits::FRAME) {
             self.frame_loops.insert(id);
@@ -75,6 +83,7 @@ impl<'p> Machine<'p> {
             None => while_kind(&stmt.test),
         };
         let id = self.loop_id(f, located(f.file, stmt), located(f.file, &*stmt.test), kind);
+        self.loops[id.0 as usize].at_most = None;
         self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
             machine.eval(f, &stmt.test);
         });
@@ -156,7 +165,7 @@ impl<'p> Machine<'p> {
         let iterated = self.eval(f, &first.iter);
         let kind = self.loop_kind(f, &first.target, &first.iter, &iterated);
         let id = self.loop_id(f, located(f.file, first), located(f.file, &first.iter), kind);
-        self.loops[id.0 as usize].counted |= self.is_counted(f, &first.iter, &iterated);
+        self.count(f, id, &first.iter, &iterated);
         let element = self.loop_element(f, &first.target, &first.iter, &iterated, kind);
         f.loops.push(id);
         self.assign(f, &first.target, element, false);
@@ -237,17 +246,30 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Whether a loader is gone through, or a range of many numbers.
-    fn is_counted(&mut self, f: &mut Frame, iter: &'p Expr, iterated: &Value) -> bool {
+    /// Takes in what is known of a loop's turns: a loader is gone through, or a range of numbers.
+    fn count(&mut self, f: &mut Frame, id: LoopId, iter: &'p Expr, iterated: &Value) {
         let (inner, _) = unwrapped(iter);
+        let mut counted = iterated.only(Kinds::LOADER);
+        let mut most = None;
         if let Expr::Call(call) = inner
             && matches!(last_name(&call.func), Some("range" | "trange" | "count"))
         {
-            let [.., stop] = &*call.arguments.args else { return last_name(&call.func) == Some("count") };
-            let stop = call.arguments.args.get(1).unwrap_or(stop);
-            return matches!(self.eval(f, stop).literal, Literal::Int(times) if times > MANY);
+            let args = &call.arguments.args;
+            let stop = args.get(1).or(args.first());
+            let times = stop.map(|stop| self.eval(f, stop).literal);
+            counted = match times {
+                Some(Literal::Int(times)) => {
+                    most = u32::try_from(times).ok();
+                    times > MANY
+                }
+                Some(_) => false,
+                None => last_name(&call.func) == Some("count"),
+            };
         }
-        iterated.only(Kinds::LOADER)
+        let known = &mut self.loops[id.0 as usize];
+        known.counted |= counted;
+        // One caller may have it turn more often than another.
+        known.at_most = known.at_most.zip(most).map(|(one, other)| one.max(other));
     }
 
     /// Whether something is made by listing what is in it.

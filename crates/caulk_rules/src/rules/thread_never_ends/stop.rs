@@ -14,29 +14,47 @@ pub(super) fn waits_for(test: &Expr) -> Option<&str> {
     last_name(&method.value).filter(|_| matches!(method.attr.as_str(), "is_set" | "wait"))
 }
 
-/// Whether an event of this name is set: by a function, or by a method that something in the project refers to.
+/// Whether an event of this name is set by something that runs: see [`is_done`].
 pub(super) fn is_ever_set(project: &Project, event: &str) -> bool {
-    let mut setters =
-        Setters { event, around: Vec::new(), in_class: false, found: Vec::new(), at_once: false };
-    for file in project.ids() {
-        setters.visit_body(&project.file(file).tree().body);
-    }
-    setters.at_once || setters.found.iter().any(|function| is_named(project, function))
+    is_done(
+        project,
+        &|expr| matches!(expr, Expr::Attribute(set) if set.attr.as_str() == "set" && last_name(&set.value) == Some(event)),
+    )
 }
 
-/// Methods that set an event.
-struct Setters<'a, 'n> {
-    event: &'n str,
+/// Whether `None` is put into a queue or list, or into what may be one, by something that runs: `jobs.put(None)`.
+pub(super) fn is_none_put(project: &Project) -> bool {
+    is_done(project, &|expr| match expr {
+        Expr::Call(call) => {
+            matches!(last_name(&call.func), Some("put" | "put_nowait" | "append" | "send"))
+                && call.arguments.args.iter().any(Expr::is_none_literal_expr)
+        }
+        _ => false,
+    })
+}
+
+/// Whether an expression stands in a function, or in a method that something in the project refers to.
+fn is_done(project: &Project, what: &dyn Fn(&Expr) -> bool) -> bool {
+    let mut places = Places { what, around: Vec::new(), in_class: false, found: Vec::new(), at_once: false };
+    for file in project.ids() {
+        places.visit_body(&project.file(file).tree().body);
+    }
+    places.at_once || places.found.iter().any(|function| is_named(project, function))
+}
+
+/// Methods in which an expression stands.
+struct Places<'a, 'n> {
+    what: &'n dyn Fn(&Expr) -> bool,
     /// The functions around a statement; those that are no methods have no name.
     around: Vec<Option<&'a str>>,
     /// The statement is in the body of a class.
     in_class: bool,
     found: Vec<&'a str>,
-    /// A module or function does, or a method that Python calls by itself.
+    /// It stands in a module or function, or in a method that Python calls by itself.
     at_once: bool,
 }
 
-impl<'a> Visitor<'a> for Setters<'a, '_> {
+impl<'a> Visitor<'a> for Places<'a, '_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         let in_class = std::mem::replace(&mut self.in_class, matches!(stmt, Stmt::ClassDef(_)));
         if let Stmt::FunctionDef(definition) = stmt {
@@ -50,10 +68,7 @@ impl<'a> Visitor<'a> for Setters<'a, '_> {
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
-        if let Expr::Attribute(set) = expr
-            && set.attr.as_str() == "set"
-            && last_name(&set.value) == Some(self.event)
-        {
+        if (self.what)(expr) {
             match self.around.last() {
                 Some(Some(name)) if !name.starts_with("__") => self.found.push(name),
                 _ => self.at_once = true,
