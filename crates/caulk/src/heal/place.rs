@@ -15,6 +15,9 @@ use crate::places::Places;
 /// What the runs leave, in the folder of a heal.
 const OUT: &str = "out";
 
+/// Beside it if that is in the user's own folder: a link to the folder of the heal.
+const HEAL: &str = "heal";
+
 /// Marks a folder of an overlay as one that hides the folder below (filesystems/overlayfs.rst, "User xattr").
 const OPAQUE: &str = "user.overlay.opaque";
 
@@ -45,12 +48,16 @@ impl RunPlace {
         let beside = !folder.starts_with(root);
         let name = folder.file_name().unwrap_or("heal");
         let own = beside.then(|| out.clone());
-        let spare = Places::here().spare.into_iter().map(|place| place.join("heal").join(name).join(OUT));
+        let spare: Vec<_> = Places::here().spare.iter().map(|place| place.join("heal")).collect();
+        spare.iter().for_each(|place| remove_orphans(place));
+        let spare = spare.iter().map(|place| place.join(name).join(OUT));
         for upper in own.into_iter().chain(spare).filter(|place| !place.starts_with(root)) {
             let overlay = overlay(root, &upper);
             if clear(&overlay).is_ok() && !is_in_memory(&upper) && overlay.works() {
                 if upper != out {
                     symlink(&upper, &out).with_context(|| format!("failed to make `{out}`"))?;
+                    let heal = upper.with_file_name(HEAL);
+                    symlink(folder, &heal).with_context(|| format!("failed to make `{heal}`"))?;
                 }
                 return Ok(Self::Overlay(overlay));
             }
@@ -103,9 +110,52 @@ fn remove(overlay: &Overlay) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Removes what the runs of heals left in the user's own folder, if the folder of the heal is gone.
+fn remove_orphans(place: &Utf8Path) {
+    for left in place.read_dir_utf8().into_iter().flatten().flatten() {
+        let (heal, out) = (left.path().join(HEAL), left.path().join(OUT));
+        let Ok(owner) = heal.read_link_utf8() else { continue };
+        // `DIRECTORY/.caulk/heal/NAME`: a disk that is not mounted has none of it.
+        let is_there = owner.ancestors().nth(3).is_some_and(Utf8Path::is_dir);
+        let leads_here = owner.join(OUT).read_link_utf8().is_ok_and(|target| target == out);
+        if is_there && !leads_here && remove(&overlay(&owner, &out)).is_ok() {
+            let _ = fs::remove_file(&heal);
+            let _ = fs::remove_dir(left.path());
+        }
+    }
+}
+
 /// Makes a folder that hides what the project has in its place.
 pub(super) fn hide(folder: &Utf8Path) -> std::io::Result<()> {
     fs::create_dir(folder)?;
     let flags = rustix::fs::XattrFlags::empty();
     Ok(rustix::fs::setxattr(folder.as_std_path(), OPAQUE, b"y", flags)?)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_heal_left_goes_once_its_folder_is_gone() {
+        let home = tempfile::tempdir().unwrap();
+        let home = Utf8Path::from_path(home.path()).unwrap();
+        let spare = home.join("state/heal");
+        let mut left = Vec::new();
+        for name in ["kept", "gone", "elsewhere"] {
+            let owner = home.join(name).join(".caulk/heal/train");
+            let out = spare.join(name).join(OUT);
+            clear(&overlay(&owner, &out)).unwrap();
+            symlink(&owner, out.with_file_name(HEAL)).unwrap();
+            fs::create_dir_all(&owner).unwrap();
+            symlink(&out, owner.join(OUT)).unwrap();
+            left.push(spare.join(name));
+        }
+        fs::remove_dir_all(home.join("gone/.caulk")).unwrap();
+        fs::remove_dir_all(home.join("elsewhere")).unwrap();
+        remove_orphans(&spare);
+        let exist: Vec<bool> = left.iter().map(|folder| folder.exists()).collect();
+        assert_eq!(exist, [true, false, true]);
+    }
 }
