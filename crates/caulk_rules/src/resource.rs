@@ -37,6 +37,33 @@ pub(crate) fn piling(
     found
 }
 
+/// Calls whose things are given back, but only once the loop in which they pile up is over, each with where.
+pub(crate) fn given_back_late(
+    cx: &Context<'_>,
+    kind: &Kind,
+    counts: impl Fn(&CallFact) -> bool,
+) -> Vec<(CallFact, Exposure, CallFact)> {
+    let (back, elsewhere) = (cx.analysis.calls(kind.given_back), cx.analysis.calls(ELSEWHERE));
+    let mut found: Vec<(CallFact, Exposure, CallFact)> = Vec::new();
+    for made in cx.analysis.calls(kind.made) {
+        let known = found.iter().any(|(known, ..)| known.at == made.at);
+        // When users call what gives it back, nobody knows.
+        if known || made.root != Root::Module || !counts(&made) || reaches(cx, &made, &elsewhere) {
+            continue;
+        }
+        let duration = cx.analysis.piling(&made, std::iter::empty());
+        let Some(exposure) = Exposure::outside(cx.analysis, &duration) else { continue };
+        let mut reaching =
+            back.iter().filter(|call| reaches(cx, &made, std::slice::from_ref(*call))).peekable();
+        let last = reaching.peek().map(|call| (*call).clone());
+        let late = |call: &CallFact| call.root == Root::Module && !call.around.contains(&exposure.through);
+        if let Some(last) = last.filter(|_| reaching.all(late)) {
+            found.push((made, exposure, last));
+        }
+    }
+    found
+}
+
 /// Calls that give something back, or hand it to somebody who may.
 pub(crate) fn given_back(cx: &Context<'_>, names: &[&str]) -> Vec<CallFact> {
     cx.analysis.calls(&[names, ELSEWHERE].concat())

@@ -1,7 +1,7 @@
 //! Objects with tensors that point at each other and are made again and again.
 
 use caulk_core::{Certainty, LeakClass, Proof, SiteRole};
-use caulk_python::program::{BindFact, CallFact, Guards, ObjectId, Place, Root, Shape, Symbol, Value};
+use caulk_python::program::{BindFact, CallFact, Guards, Kinds, ObjectId, Place, Root, Shape, Symbol, Value};
 
 use crate::context::Context;
 use crate::exposure::Exposure;
@@ -57,14 +57,16 @@ fn back_reference(cx: &Context<'_>, bind: BindFact) -> Option<Back> {
         return None;
     }
     let held = bind.value.objects.iter().any(|parent| gathers(cx, parent, child, name));
-    let contents = cx.analysis.contents(&Value::object(child));
-    if !held || contents.heavy.or(contents.graph).is_none() {
+    if !held {
         return None;
     }
     let births = cx.analysis.births(child).into_iter();
     let exposure =
         births.filter_map(|chain| Exposure::around(cx.analysis, &chain)).reduce(Exposure::worse)?;
-    Some(Back { bind, exposure })
+    let contents = cx.analysis.contents(&Value::object(child));
+    // A model that is made with them goes with them.
+    let has_model = contents.kinds.has(Kinds::MODULE) && cx.analysis.makes_models(exposure.through);
+    (has_model || contents.heavy.or(contents.graph).is_some()).then_some(Back { bind, exposure })
 }
 
 /// Whether an object has a container, under another name, that an object is put into.

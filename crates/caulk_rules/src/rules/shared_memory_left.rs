@@ -5,7 +5,7 @@ use caulk_python::program::{CallFact, Literal};
 
 use crate::advice::advice;
 use crate::context::Context;
-use crate::resource::{Kind, piling, report};
+use crate::resource::{Kind, given_back_late, piling, report};
 use crate::rule::Rule;
 
 pub(crate) static RULE: Rule = Rule {
@@ -31,6 +31,18 @@ fn check(cx: &mut Context<'_>) {
         );
         diagnostic.fix =
             advice("Call `unlink()` where the last process is done with it, `close()` in all others.");
+    }
+    for (made, exposure, back) in given_back_late(cx, &SEGMENTS, |made| creates(cx, made)) {
+        let end = cx.link(back.at, "all are unlinked here, when the loop is over");
+        let diagnostic = report(
+            cx,
+            &made,
+            exposure,
+            "and the segments are unlinked after the loop alone: until then all stay in /dev/shm",
+            "a segment lives until it is unlinked",
+        );
+        diagnostic.chain.insert(1, end);
+        diagnostic.fix = advice("Unlink in the loop those that nobody reads any more.");
     }
 }
 
