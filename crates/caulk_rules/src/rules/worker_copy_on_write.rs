@@ -28,6 +28,8 @@ struct Shared {
     class: ClassId,
     container: String,
     loader: CallFact,
+    /// Each sample is several objects: a tuple, a dict, or what a file in JSON has for it.
+    several: bool,
 }
 
 fn check(cx: &mut Context<'_>) {
@@ -79,12 +81,17 @@ fn large_containers(
             if !matches!(object.shape, Shape::List | Shape::Dict | Shape::Set) {
                 continue;
             }
-            let filled = read_in_one_piece(cx, object).or_else(|| {
+            let read = read_in_one_piece(cx, object);
+            let filled = read.map(|(at, _)| at).or_else(|| {
                 holds_objects(&object.elements).then(|| filled_in_a_loop(cx, id, object, growths)).flatten()
             });
+            let several = match read {
+                Some((_, several)) => several,
+                None => has_several(cx, &object.elements),
+            };
             if let Some(at) = filled {
                 let container = format!("self.{}", cx.analysis.name(name));
-                found.push(Shared { at, class, container, loader: loader.clone() });
+                found.push(Shared { at, class, container, loader: loader.clone(), several });
             }
         }
     }
@@ -168,14 +175,22 @@ fn holds_objects(elements: &Value) -> bool {
     elements.only(OBJECTS.with(Kinds::NONE).with(Kinds::UNKNOWN)) && elements.kinds.has(OBJECTS)
 }
 
-/// Where a container comes out of a file or text, with as many objects as that has: `json.load(file)`.
-fn read_in_one_piece(cx: &Context<'_>, object: &Object) -> Option<Location> {
+/// Whether each element is several objects. Beside an array in it, the objects are next to nothing.
+fn has_several(cx: &Context<'_>, elements: &Value) -> bool {
+    let kinds = cx.analysis.contents(elements).kinds;
+    (!elements.objects.is_empty() || elements.kinds.has(Kinds::OBJECT))
+        && !kinds.has(Kinds::ARRAY.with(Kinds::TENSOR))
+}
+
+/// Where a container comes out of a file or text, with as many objects as that has, and whether it may have several for each
+/// sample: `json.load(file)`.
+fn read_in_one_piece(cx: &Context<'_>, object: &Object) -> Option<(Location, bool)> {
     let made = object.at?;
     let Expr::Call(call) = crate::source::expression_at(cx.project(), made)? else { return None };
     let Expr::Attribute(method) = &*call.func else { return None };
     let parsed = matches!(last_name(&method.value), Some("json" | "orjson" | "ujson"))
         && matches!(method.attr.as_str(), "load" | "loads");
-    (parsed || method.attr.as_str() == "splitlines").then_some(made)
+    (parsed || method.attr.as_str() == "splitlines").then_some((made, parsed))
 }
 
 /// Objects from which on copies of them are some megabytes in each worker, with about 100 bytes for each.
@@ -260,8 +275,9 @@ fn report(cx: &mut Context<'_>, shared: &Shared) {
     let diagnostic = cx.report(shared.at, &function, message);
     diagnostic.container.clone_from(container);
     diagnostic.scope = Scope::Run;
-    // How many samples there are is not known.
-    diagnostic.proof = Proof { kind: Certainty::Likely, ..Proof::FULL };
+    // How many samples there are is not known. One text or number for each is a few megabytes at most in nearly all data sets.
+    let kind = if shared.several { Certainty::Likely } else { Certainty::Assumed };
+    diagnostic.proof = Proof { kind, ..Proof::FULL };
     diagnostic.chain = chain;
     diagnostic.fix = advice(
         "Keep the index in few large buffers: numpy arrays, one `bytes` with offsets, pyarrow, a memory-mapped file.",

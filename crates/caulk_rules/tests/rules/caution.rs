@@ -253,7 +253,7 @@ class Pictures(Dataset):
         self.rows = rows
         self.table = {}
         for number, kind in enumerate(kinds):
-            self.table[kind] = number
+            self.table[kind] = (number, kind)
 
     def __len__(self):
         return len(self.@)

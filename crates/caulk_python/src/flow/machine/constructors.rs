@@ -3,6 +3,7 @@
 use ruff_python_ast as ast;
 
 use crate::flow::heap::Shape;
+use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
 use crate::flow::machine::called::Called;
 use crate::flow::machine::calls::Given;
@@ -56,6 +57,32 @@ impl<'p> Machine<'p> {
         let iterator = self.container(f, Shape::Iterator, call);
         self.heap.add_element(iterator, tuple);
         Value::object(iterator)
+    }
+
+    /// `zip(*rows)`: a tuple for each part of the rows, where these are tuples of the same length.
+    pub(super) fn columns(&mut self, f: &mut Frame, rows: &[Value], call: &ast::ExprCall) -> Option<Value> {
+        let tuples: Vec<ObjectId> = rows.iter().flat_map(|row| row.objects.iter()).collect();
+        let mut columns = Vec::new();
+        loop {
+            let slot = self.position(columns.len());
+            let parts: Vec<Value> =
+                tuples.iter().filter_map(|tuple| self.heap.get(*tuple).fields.get(slot).copied()).collect();
+            if parts.is_empty() {
+                break;
+            }
+            let of_all = parts.len() == tuples.len()
+                && tuples.iter().all(|tuple| self.heap.shape(*tuple) == Shape::Tuple);
+            if !of_all {
+                return None;
+            }
+            let part = parts.iter().fold(Value::NOTHING, Value::join);
+            let number = columns.len() as u64 + 1;
+            let column =
+                self.heap.part(Shape::Tuple, Some(located(f.file, call)), f.maker, f.recording, number);
+            self.heap.add_element(column, part);
+            columns.push(Value::object(column));
+        }
+        (!columns.is_empty()).then(|| self.tuple(f, &columns, call))
     }
 
     /// `list(x)`, `deque(maxlen=8)`, `Queue(4)`.

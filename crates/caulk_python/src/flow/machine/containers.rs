@@ -164,6 +164,10 @@ impl<'p> Machine<'p> {
             &*subscript.slice,
             Expr::Slice(_) | Expr::Tuple(_) | Expr::List(_) | Expr::NoneLiteral(_)
         ) && !key.kinds.has(Kinds::TENSOR.with(Kinds::ARRAY));
+        // What an object keeps, by a number that changes, is found again: `self.rows[index]`.
+        if one && subscript.value.is_attribute_expr() && key.literal == Literal::Any {
+            found = found.without(Traits::UNIQUE.with(Traits::MEASURED));
+        }
         if kinds == Kinds::ARRAY && owner.traits.has(Traits::FLAT) && one {
             found = found.join(&inherit(Value::of(Kinds::NUMBER), owner.traits));
         } else if kinds.has(Kinds::TENSOR.with(Kinds::ARRAY)) {

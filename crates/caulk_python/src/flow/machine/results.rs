@@ -275,7 +275,11 @@ impl<'p> Machine<'p> {
                     }
                     return if given.positional.len() == 1 { given.first() } else { Value::object(tuple) };
                 }
-                self.tuples(f, &elements, call)
+                match &*call.arguments.args {
+                    [ast::Expr::Starred(_)] => self.columns(f, &given.positional, call),
+                    _ => None,
+                }
+                .unwrap_or_else(|| self.tuples(f, &elements, call))
             }
             Gives::Mapped => self.mapped(f, called),
             Gives::Called => {

@@ -1,9 +1,11 @@
 //! Statements.
 
+use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{self as ast, ExceptHandler, Expr, Pattern, Stmt};
 
 use crate::flow::event::Guards;
 use crate::flow::heap::Shape;
+use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
 use crate::flow::machine::binding::counted;
 use crate::flow::machine::frame::Frame;
@@ -186,8 +188,11 @@ impl<'p> Machine<'p> {
                         }
                         exits.push((object, &item.context_expr));
                     }
-                    // A generator under `contextmanager`: what it yields.
-                    Shape::Iterator => entered = self.heap.get(object).elements,
+                    // A generator under `contextmanager`: what it yields, as it yields it.
+                    Shape::Iterator => {
+                        entered = self.heap.get(object).elements;
+                        f.recording &= !self.yields_without_recording(object);
+                    }
                     _ => {}
                 }
             }
@@ -197,12 +202,26 @@ impl<'p> Machine<'p> {
             }
         }
         self.suite(f, &stmt.body);
+        // It is left in order, too, where its body returns.
+        let live = std::mem::replace(&mut f.live, true);
         for (object, expr) in exits {
             let class = Value::of(Kinds::NONE.with(Kinds::LIBRARY));
             let raised = Value::of(Kinds::NONE.with(Kinds::EXCEPTION));
             self.call_method(f, object, self.names.exit, &[class, raised, raised], expr);
         }
+        f.live = live;
         f.recording = recording;
+    }
+
+    /// Whether the function of a generator yields inside `with torch.no_grad()`.
+    fn yields_without_recording(&self, generator: ObjectId) -> bool {
+        let call = self.generators.get(&generator).map(|call| &self.activations[call.0 as usize]);
+        let definition = call.and_then(|call| self.scopes.function(call.function).definition());
+        definition.is_some_and(|definition| {
+            let mut yields = Unrecorded { off: false, found: false };
+            yields.visit_body(&definition.body);
+            yields.found
+        })
     }
 
     /// `stack.enter_context(torch.no_grad())`: until the stack's own `with` ends.
@@ -335,5 +354,32 @@ fn recording_asked(test: &Expr, recording: bool) -> (bool, bool) {
         }
         Expr::Call(call) if last_name(&call.func) == Some("is_grad_enabled") => (recording, false),
         _ => (recording, recording),
+    }
+}
+
+/// Looks for `yield` inside `with torch.no_grad()`.
+struct Unrecorded {
+    off: bool,
+    found: bool,
+}
+
+impl<'a> Visitor<'a> for Unrecorded {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        let outer = self.off;
+        match stmt {
+            Stmt::FunctionDef(_) | Stmt::ClassDef(_) => return,
+            Stmt::With(with) => {
+                let off = |item: &ast::WithItem| matches!(&item.context_expr, Expr::Call(call) if matches!(last_name(&call.func), Some("no_grad" | "inference_mode")));
+                self.off |= with.items.iter().any(off);
+            }
+            _ => {}
+        }
+        visitor::walk_stmt(self, stmt);
+        self.off = outer;
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        self.found |= self.off && expr.is_yield_expr();
+        visitor::walk_expr(self, expr);
     }
 }
