@@ -66,7 +66,7 @@ pub(crate) fn take(
     nursery.begin();
     let mut walk = Walk::new(heap, asked, Some(nursery), &mut owners, depth.longest())?;
     let done = walk.run(locals);
-    // One that is given up tells it as well: a heap that is never looked through whole may be on a slow machine, too.
+    // One that is given up tells it as well: a heap that is never walked whole may be on a slow machine, too.
     stopwatch::learn(depth.typical(walk.looks()), walk.started.elapsed());
     done?;
     if depth == Depth::Changed {

@@ -42,7 +42,7 @@ pub(crate) struct Suspects {
     exit: exit_watch::Watch,
     /// What a look that goes through all graphs is taken to cost.
     walks: Price,
-    /// One of them was looked into though that was not to be paid for.
+    /// One of them was inspected though that was not to be paid for.
     overdrawn: bool,
 }
 

@@ -133,8 +133,8 @@ impl Project {
     }
 }
 
-/// Has the threads that read files leave all signals to the one that may supervise a command later: what another thread
-/// takes never reaches the command.
+/// Has the threads that read files leave all signals to the one that may supervise a command later: a signal which another
+/// thread takes never reaches the command.
 fn prepare_readers() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -49,7 +49,9 @@ impl RunPlace {
         let name = folder.file_name().unwrap_or("heal");
         let own = beside.then(|| out.clone());
         let spare: Vec<_> = Places::here().spare.iter().map(|place| place.join("heal")).collect();
-        spare.iter().for_each(|place| remove_orphans(place));
+        for place in &spare {
+            remove_orphans(place);
+        }
         let spare = spare.iter().map(|place| place.join(name).join(OUT));
         for upper in own.into_iter().chain(spare).filter(|place| !place.starts_with(root)) {
             let overlay = overlay(root, &upper);

@@ -55,7 +55,7 @@ impl Costs {
         }
     }
 
-    /// What the last one has cost that did not look at everything, or else one that did.
+    /// The cost of the last one by lengths alone, or else of the last whole one.
     pub(crate) fn last(&self) -> Option<Duration> {
         self.changed.or(self.whole).map(|(cost, _)| cost)
     }

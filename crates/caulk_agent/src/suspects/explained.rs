@@ -92,7 +92,7 @@ impl Suspects {
             // What nobody has looked into is a suspect for whatever else nobody knows.
             let new = self.items[at].looked.is_none() && started.work() <= LATE_LOOKS;
             let paid = budget.allows(LOOK, Duration::ZERO) || new && budget.affords(LOOK, Duration::ZERO);
-            // One that matters is looked into whatever was spent before: that costs some ten milliseconds.
+            // One that matters is inspected whatever was spent before: that costs some ten milliseconds.
             let anyway = !paid && new && !self.items[at].is_light() && !self.overdrawn;
             self.overdrawn |= anyway;
             if !paid && !anyway {

@@ -121,7 +121,7 @@ struct Likely<'a, 'py> {
 }
 
 impl<'py> Codes<'py> {
-    /// Code that mentions what is watched: the user's that also makes something grow or binds the name anew, the rest of
+    /// Code that mentions what is watched: the user's that also makes something grow or binds the name again, the rest of
     /// the user's, then that of libraries where the name says enough or nobody else mentions it.
     fn likely(&self, py: Python<'py>, watch: &Watch) -> Vec<Likely<'_, 'py>> {
         let names = names_of(py, watch);

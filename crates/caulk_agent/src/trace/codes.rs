@@ -294,7 +294,7 @@ impl Stores {
             .is_some_and(|bytes| bytes.as_bytes().chunks_exact(2).any(|one| self.of_items.contains(&one[0])))
     }
 
-    /// Does the code bind one of these names (interned strings) anew, as in `self.items += more`?
+    /// Does the code bind one of these names (interned strings) again, as in `self.items += more`?
     pub(super) fn name_in(&self, code: &Bound<'_, PyAny>, names: &[Bound<'_, PyString>]) -> bool {
         let mut indices = Vec::new();
         let mut at = 0_usize;

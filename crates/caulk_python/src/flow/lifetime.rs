@@ -89,8 +89,8 @@ pub(crate) struct Lifetimes {
     spans: FxHashMap<ObjectId, Vec<Chain>>,
     /// Where objects are made that functions empty which nobody in the project calls, with these functions.
     pub left_to_users: FxHashSet<(Location, FunctionId)>,
-    /// Where objects are made that a loop of the program's empties again and again: between calls of what a library calls
-    /// back, too, which are in no loop of the program's.
+    /// Where objects are made that a loop of the program's empties again and again: between calls of a callback, too,
+    /// which are in no loop of the program's.
     emptied_again: FxHashSet<Location>,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,
     pub resets: FxHashMap<PlaceId, Vec<Released>>,

@@ -28,7 +28,7 @@ struct Shared {
     class: ClassId,
     container: String,
     loader: CallFact,
-    /// Each sample is several objects: a tuple, a dict, or what a file in JSON has for it.
+    /// Each sample is several objects: a tuple, a dict, a value of a file in JSON.
     several: bool,
 }
 

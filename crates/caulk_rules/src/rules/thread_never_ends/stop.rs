@@ -33,7 +33,7 @@ pub(super) fn is_none_put(project: &Project) -> bool {
     })
 }
 
-/// Whether an expression stands in a function, or in a method that something in the project refers to.
+/// Whether an expression stands in a function, or in a method which something in the project refers to.
 fn is_done(project: &Project, what: &dyn Fn(&Expr) -> bool) -> bool {
     let mut places = Places { what, around: Vec::new(), in_class: false, found: Vec::new(), at_once: false };
     for file in project.ids() {
