@@ -31,6 +31,11 @@ impl Suspects {
         self.items.iter().any(|item| item.is_unexplained(scope) && !(sparing && item.is_light()))
     }
 
+    /// Is there something that matters and was never inspected?
+    pub(crate) fn has_uninspected(&self) -> bool {
+        self.items.iter().any(|item| item.address.is_some() && item.looked.is_none() && !item.is_light())
+    }
+
     /// What is set aside for things whose contents or holder nobody knows, `paths` for a search for holders; `sparing`: for
     /// those that may weigh something.
     pub(crate) fn waiting(&self, paths: Duration, sparing: bool) -> Duration {
