@@ -147,6 +147,14 @@ impl Rate {
         }
     }
 
+    /// Takes each element to keep so many bytes.
+    pub(crate) fn weigh(&mut self, per_element: u64) {
+        let before = self.bytes_per_unit;
+        self.bytes_per_unit = self.elements_per_unit * per_element as f64;
+        let share = self.bytes_per_unit / before;
+        self.interval = self.interval.map(|bounds| bounds.map(|bound| bound * share));
+    }
+
     /// Forgets how much it weighs.
     pub(crate) fn forget_bytes(&mut self) {
         self.bytes_per_unit = 0.0;

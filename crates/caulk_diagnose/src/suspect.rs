@@ -120,7 +120,13 @@ fn those_that<'a>(
         }
         let has_elements = kind != ContainerKind::Graph && !counts_bytes(kind);
         let there_is = judged.series(series).map_or(f64::INFINITY, |verdict| verdict.last);
-        let shares = has_elements && rate.kept() > there_is;
+        let is_too_much = |rate: &Rate| has_elements && rate.kept() > there_is;
+        // A walk over all graphs counts once what a sample of the elements counts for each.
+        let walked = looks.iter().rev().find(|look| look.walked > 0);
+        if let Some(walked) = walked.filter(|_| is_too_much(&rate)) {
+            rate.weigh(walked.bytes_per_element);
+        }
+        let shares = is_too_much(&rate);
         if shares {
             rate.forget_bytes();
         }
