@@ -195,8 +195,7 @@ impl Price {
         budget.affords(self.0, Duration::ZERO).then(|| self.measure(work))
     }
 
-    /// Does the work whatever it costs.
-    pub(crate) fn measure<R>(&mut self, work: impl FnOnce() -> R) -> R {
+    fn measure<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let started = Stopwatch::start();
         let result = work();
         self.0 = started.work().max(self.0 * 3 / 4);

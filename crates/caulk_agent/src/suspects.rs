@@ -42,8 +42,6 @@ pub(crate) struct Suspects {
     exit: exit_watch::Watch,
     /// What a look that goes through all graphs is taken to cost.
     walks: Price,
-    /// One of them was inspected though that was not to be paid for.
-    overdrawn: bool,
 }
 
 impl Default for Suspects {
@@ -58,7 +56,6 @@ impl Default for Suspects {
             peaks: Peaks::default(),
             exit: exit_watch::Watch::default(),
             walks: Price::new(Duration::from_millis(10)),
-            overdrawn: false,
         }
     }
 }

@@ -60,7 +60,6 @@ impl Session {
         let price = self.census_costs.last().unwrap_or(Duration::MAX);
         let affordable = OWN_REASON.swap(false, Ordering::Relaxed)
             || self.budget.affords(price, Duration::ZERO)
-            || self.suspects.has_uninspected()
             || price < process_time() / SHARE;
         if follows && affordable { self.look_now(py, Last::AtExit) } else { Ok(()) }
     }

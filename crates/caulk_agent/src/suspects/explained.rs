@@ -31,11 +31,6 @@ impl Suspects {
         self.items.iter().any(|item| item.is_unexplained(scope) && !(sparing && item.is_light()))
     }
 
-    /// Is there something that matters and was never inspected?
-    pub(crate) fn has_uninspected(&self) -> bool {
-        self.items.iter().any(|item| item.address.is_some() && item.looked.is_none() && !item.is_light())
-    }
-
     /// What is set aside for things whose contents or holder nobody knows, `paths` for a search for holders; `sparing`: for
     /// those that may weigh something.
     pub(crate) fn waiting(&self, paths: Duration, sparing: bool) -> Duration {
@@ -96,11 +91,7 @@ impl Suspects {
             let Some((address, _)) = self.items[at].address else { continue };
             // What nobody has looked into is a suspect for whatever else nobody knows.
             let new = self.items[at].looked.is_none() && started.work() <= LATE_LOOKS;
-            let paid = budget.allows(LOOK, Duration::ZERO) || new && budget.affords(LOOK, Duration::ZERO);
-            // One that matters is inspected whatever was spent before: that costs some ten milliseconds.
-            let anyway = !paid && new && !self.items[at].is_light() && !self.overdrawn;
-            self.overdrawn |= anyway;
-            if !paid && !anyway {
+            if !(budget.allows(LOOK, Duration::ZERO) || new && budget.affords(LOOK, Duration::ZERO)) {
                 continue;
             }
             // Hooks of one object sit in the registries of several layers.
@@ -119,11 +110,8 @@ impl Suspects {
             let mut look = |walk| contents::look_together(heap, &together, old, epochs, walk);
             let walk = || look(Some(Walk { sampler }));
             // Short programs end before the next look.
-            let walked = match (anyway, new) {
-                (true, _) => Some(self.walks.measure(walk)),
-                (false, true) => self.walks.pay_at_last(budget, walk),
-                (false, false) => self.walks.pay(budget, walk),
-            };
+            let walked =
+                if new { self.walks.pay_at_last(budget, walk) } else { self.walks.pay(budget, walk) };
             let mut found = walked.unwrap_or_else(|| look(None));
             let item = &mut self.items[at];
             item.correct(&mut found);
