@@ -22,10 +22,15 @@ def gather(kept):
     kept.append(bytearray(8 << 20))
 
 
+def augment():
+    return len(bytearray(16 << 20))
+
+
 def main():
     model, kept = load_model(), []
     for epoch in range(10):
         gather(kept)
+        augment()
         caulk.epoch()
 
 
@@ -84,19 +89,24 @@ def test_functions_have_the_memory_that_they_hold(run_caulk, tmp_path: Path):
     places = {row[1][0]: fields(row[4][0]) for row in map(fields, profile[4])}
     held: dict[str, int] = defaultdict(int)
     grown: dict[str, int] = defaultdict(int)
+    allocated: dict[str, int] = defaultdict(int)
     total = 0
     for sample in map(fields, profile[2]):
-        live, growth = numbers(sample[2][0])
+        live, growth, ever = numbers(sample[2][0])
         total += live
         innermost = numbers(sample[1][0])[0]
         name = functions[places[innermost][1][0]]
         held[name] += live
         grown[name] += growth
+        allocated[name] += ever
         label = fields(sample[3][0])
         assert (texts[label[1][0]], texts[label[2][0]]) == ("process", "main process")
     assert 55 * MB < held["load_model"] < 65 * MB
     assert 72 * MB < held["gather"] < 88 * MB
     assert grown["load_model"] == 0 and 7 * MB < grown["gather"] < 9 * MB
+    assert held["augment"] == 0 and 145 * MB < allocated["augment"] < 175 * MB, "given back at once"
+    assert held["gather"] <= allocated["gather"] < 88 * MB
+    assert [texts[fields(kind)[1][0]] for kind in profile[1]] == ["inuse_space", "inuse_growth", "alloc_space"]
     lines = json.loads(caulk("--lines", "--format", "json", folder=folder).stdout)
     live = lines["profiles"][0]["live"]["bytes"]
     assert abs(total - live) <= len(profile[2])

@@ -80,6 +80,9 @@ pub struct StackUse {
     pub live: Sampled,
     /// Growth in bytes per unit, where it is beyond doubt; else 0.
     pub growth: f64,
+    /// Bytes allocated over the whole run, given back or not, by all processes of this role and number; at least those that
+    /// live.
+    pub allocated: f64,
     /// What the growth is per.
     pub unit: VerdictUnit,
 }

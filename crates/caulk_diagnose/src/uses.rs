@@ -44,6 +44,10 @@ fn of_generations(generations: &Generations<'_, '_>, sources: &dyn Sources) -> V
     }
     let line_use = |(line, ids): (&(&str, u32), &Ids)| {
         let (frame, course) = (frames.get(line)?, ids.course(generations, scale)?);
+        // A line of a stack that is known for what it has allocated alone held nothing when it was looked at.
+        if course.peak.bytes <= 0.0 {
+            return None;
+        }
         let judgement = course.judge(scale);
         Some(LineUse {
             process: generations.reference(),
@@ -92,6 +96,15 @@ impl Ids {
         let ids = self.0.iter().map(Vec::as_slice);
         Course::of(generations.all.iter().copied().zip(ids), scale)
     }
+
+    /// Bytes that these stacks have allocated, as the last profile of each process says.
+    fn allocated(&self, generations: &Generations<'_, '_>) -> f64 {
+        let of = |(process, ids): (&&Process<'_>, &Vec<u32>)| {
+            let rows = process.heaps.last().map_or(&[][..], |heap| &heap.allocated);
+            rows.iter().filter(|row| ids.contains(&row.id)).map(|row| row.bytes as f64).sum::<f64>()
+        };
+        generations.all.iter().zip(&self.0).map(of).sum()
+    }
 }
 
 /// A stack as it is shown.
@@ -120,7 +133,7 @@ impl Shown {
     }
 }
 
-/// What every stack has allocated and not given back, with what was not told by stack.
+/// What every stack has allocated, and what of it was not given back, with what was not told by stack.
 pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
     let processes = Process::all(recording);
     let joined = Generations::join(recording, &processes);
@@ -129,7 +142,7 @@ pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
 
 fn stacks_of(generations: &Generations<'_, '_>, sources: &dyn Sources) -> Vec<StackUse> {
     let scale = generations.scale();
-    let stack_use = |shown: Shown, live: Sampled, growth: f64| StackUse {
+    let stack_use = |shown: Shown, live: Sampled, growth: f64, allocated: f64| StackUse {
         process: generations.reference(),
         frames: shown.frames,
         rest: shown.rest,
@@ -137,6 +150,7 @@ fn stacks_of(generations: &Generations<'_, '_>, sources: &dyn Sources) -> Vec<St
         borrowed: shown.borrowed,
         live,
         growth,
+        allocated,
         unit: scale.verdict_unit(),
     };
     let mut stacks: BTreeMap<Shown, Ids> = BTreeMap::new();
@@ -151,16 +165,21 @@ fn stacks_of(generations: &Generations<'_, '_>, sources: &dyn Sources) -> Vec<St
         let Some(course) = ids.course(generations, scale) else { continue };
         let live = if generations.lives { course.last } else { Sampled::default() };
         let growth = growth(&course, scale);
-        if live.bytes > 0.0 || growth > 0.0 {
-            all.push(stack_use(shown, live, growth));
+        let allocated = ids.allocated(generations).max(live.bytes);
+        if live.bytes > 0.0 || growth > 0.0 || allocated > 0.0 {
+            all.push(stack_use(shown, live, growth, allocated));
         }
     }
-    let whole = generations.living().and_then(|process| process.heaps.last());
-    let told: f64 = all.iter().map(|stack| stack.live.bytes).sum();
-    let rest = whole.map_or(0.0, |heap| heap.bytes as f64 - told);
-    if rest > 0.0 {
+    let told = |bytes: fn(&StackUse) -> f64| -> f64 { all.iter().map(bytes).sum() };
+    let lives = generations.living().and_then(|process| process.heaps.last());
+    let live = lives.map_or(0.0, |heap| heap.bytes as f64) - told(|stack| stack.live.bytes);
+    let heaps = generations.all.iter().filter_map(|process| process.heaps.last());
+    let allocated: f64 = heaps.map(|heap| heap.allocated_bytes as f64).sum();
+    let allocated = allocated - told(|stack| stack.allocated);
+    if live > 0.0 || allocated > 0.0 {
         let shown = Shown { frames: Vec::new(), rest: true, truncated: false, borrowed: false };
-        all.push(stack_use(shown, Sampled { bytes: rest, deviation: 0.0 }, 0.0));
+        let live = Sampled { bytes: live.max(0.0), deviation: 0.0 };
+        all.push(stack_use(shown, live, 0.0, allocated.max(live.bytes)));
     }
     all
 }

@@ -113,6 +113,7 @@ fn stacks() -> Vec<StackUse> {
         borrowed: false,
         live: Sampled { bytes: (noise(number) * 40) as f64, deviation: 1e5 },
         growth: (noise(number) % 1000) as f64,
+        allocated: 0.0,
         unit: VerdictUnit::Epoch,
     };
     (0..4000).map(stack).collect()

@@ -238,6 +238,7 @@ mod tests {
             borrowed: false,
             live: Sampled { bytes, deviation: 10.0 },
             growth,
+            allocated: 0.0,
             unit: VerdictUnit::Epoch,
         }
     }

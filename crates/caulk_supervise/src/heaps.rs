@@ -17,7 +17,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use caulk_core::Counted;
 use caulk_core::wire::heap::{MAGIC, MEMORY_BYTES, Owner, SLOT_BYTES, SNAPSHOT, Slot, Stack, Total, header};
-use caulk_core::wire::{AT_END, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
+use caulk_core::wire::{AT_END, HeapAllocated, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::process::{Resource, getrlimit};
 
@@ -28,7 +28,8 @@ use owners::owner;
 
 use crate::proc::Reader;
 
-/// Stacks that are told of at a boundary: so many of those that hold most, and of those that have grown most.
+/// Stacks that are told of at a boundary: so many of those that hold most, of those that have grown most, and of those that
+/// have allocated most.
 const TOLD: usize = 48;
 /// Slots that may be taken between two looks at all of them and are seen before the next.
 const NEW: usize = 8;
@@ -297,14 +298,15 @@ impl Known {
         }
         let minor = slot.field(header::PYTHON);
         let rows = self.rows(totals);
+        self.told.extend(rows.iter().map(|row| (row.id, row.bytes)));
+        let (allocated_bytes, allocated) = allocated(slot, totals.len() as u32);
         let mut messages = Vec::new();
-        for row in &rows {
-            self.told.insert(row.id, row.bytes);
-            if !self.described.contains(&row.id)
-                && let Some(stack) = slot.stack(row.id)
+        for id in rows.iter().map(|row| row.id).chain(allocated.iter().map(|one| one.id)) {
+            if !self.described.contains(&id)
+                && let Some(stack) = slot.stack(id)
             {
-                self.described.insert(row.id);
-                messages.push(describe(slot, row.id, &stack, minor).into());
+                self.described.insert(id);
+                messages.push(describe(slot, id, &stack, minor).into());
             }
         }
         let all = totals.iter().fold(Total::default(), |sum, total| Total {
@@ -314,7 +316,8 @@ impl Known {
         });
         let interval = slot.count(header::INTERVAL);
         let (bytes, deviation) = (all.bytes, all.deviation());
-        messages.push(HeapLive { boundary, interval, bytes, deviation, rows, ..HeapLive::default() }.into());
+        let live = HeapLive { boundary, interval, bytes, deviation, rows, ..HeapLive::default() };
+        messages.push(HeapLive { allocated_bytes, allocated, ..live }.into());
         messages
     }
 
@@ -339,6 +342,16 @@ impl Known {
         };
         order.into_iter().map(row).collect()
     }
+}
+
+/// The bytes that all of the first `stacks` have allocated, and those of the stacks that have allocated most.
+fn allocated(slot: Slot<'_>, stacks: u32) -> (u64, Vec<HeapAllocated>) {
+    let of = |id: u32| HeapAllocated { id, bytes: slot.allocated(id) };
+    let mut all: Vec<HeapAllocated> = (0..stacks).map(of).filter(|one| one.bytes > 0).collect();
+    let bytes = all.iter().map(|one| one.bytes).sum();
+    all.sort_by_key(|one| std::cmp::Reverse(one.bytes));
+    all.truncate(TOLD);
+    (bytes, all)
 }
 
 fn describe(slot: Slot<'_>, id: u32, stack: &Stack, minor: u32) -> HeapStack {
@@ -494,6 +507,17 @@ mod tests {
         heaps.hear(77, &Hello::default().into());
         heaps.hear(77, &Bye::default().into());
         assert_eq!((heaps.last(77), heaps.unsaid()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn what_was_allocated_is_told_though_it_was_given_back() {
+        let mut heaps = Heaps::open().unwrap();
+        write(&heaps, 0, 77, 0, 0);
+        heaps.memory.write_all_at(&6000_u64.to_ne_bytes(), TOTALS as u64 + 24).unwrap();
+        let told = heaps.look(77);
+        assert!(matches!(&told[0], Message::HeapStack(stack) if stack.id == 0), "{told:?}");
+        assert_eq!((live(&told).bytes, live(&told).allocated_bytes), (0, 6000));
+        assert_eq!((live(&told).rows.len(), live(&told).allocated[0].bytes), (0, 6000));
     }
 
     #[test]

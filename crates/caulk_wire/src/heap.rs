@@ -275,7 +275,7 @@ impl<'a> Slot<'a> {
     }
 
     /// All bytes that a stack has ever allocated, estimated.
-    pub fn ever(self, id: u32) -> u64 {
+    pub fn allocated(self, id: u32) -> u64 {
         self.long(TOTALS + id as usize % MAX_STACKS * TOTAL_BYTES + 24).unwrap_or(0)
     }
 

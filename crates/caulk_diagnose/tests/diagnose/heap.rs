@@ -1,8 +1,8 @@
 //! The heap profile by line and by stack, and two moments of it compared.
 
 use caulk_core::wire::{
-    AT_END, Boundary, ContainerKind, ContainerLen, Contents, HeapFrame, HeapLive, HeapRow, HeapStack, Holder,
-    MadeBy, Message, Trait, TypeCount, Types, Unit,
+    AT_END, Boundary, ContainerKind, ContainerLen, Contents, HeapAllocated, HeapFrame, HeapLive, HeapRow,
+    HeapStack, Holder, MadeBy, Message, Trait, TypeCount, Types, Unit,
 };
 use caulk_core::{AgentEvent, LineUse, Moment, ProcessRecord, Recording, Role, VerdictUnit};
 use caulk_diagnose::CompareError;
@@ -70,6 +70,24 @@ fn stacks_are_told_from_the_outermost_frame_on_with_what_is_left_over() {
     assert_eq!(stacks[0].frames.iter().map(|frame| frame.own).collect::<Vec<_>>(), [true, false]);
     assert!((stacks[0].growth - MB as f64).abs() < 1.0 && stacks[1].growth == 0.0, "{stacks:?}");
     assert!(stacks[2].rest && stacks[2].live.bytes as u64 == MB, "{stacks:?}");
+}
+
+#[test]
+fn stacks_have_what_they_allocated_though_they_hold_nothing() {
+    let run = profile(&[(&|_| 7 * MB, 0), (&|_| 0, 0)]).edit(|recording| {
+        for event in &mut recording.events {
+            if let Message::HeapLive(heap) = &mut event.message {
+                let times = u64::from(heap.boundary) + 1;
+                heap.allocated = vec![HeapAllocated { id: 1, bytes: times * 10 * MB }];
+                heap.allocated_bytes = heap.bytes + times * 10 * MB;
+            }
+        }
+    });
+    let stacks = run.stacks();
+    let told: Vec<(u64, u64)> =
+        stacks.iter().map(|stack| (stack.live.bytes as u64 / MB, stack.allocated as u64 / MB)).collect();
+    assert_eq!(told, [(7, 7), (0, 80), (1, 1)]);
+    assert_eq!(run.lines().iter().map(|line| line.line).collect::<Vec<_>>(), [1]);
 }
 
 fn leak() -> Run {

@@ -174,6 +174,7 @@ mod tests {
             borrowed: false,
             live: Sampled { bytes: 1.0, deviation: 0.0 },
             growth: 0.0,
+            allocated: 0.0,
             unit: VerdictUnit::Epoch,
         }
     }

@@ -1,14 +1,15 @@
-//! `heap`: the sampled heap profile. `what` tells three kinds of rows apart.
+//! `heap`: the sampled heap profile. `what` tells four kinds of rows apart.
 //!
 //! `stack`: a stack that allocated, innermost frame first. `total`: what all stacks held at a boundary, with the mean
-//! bytes between samples, and at the end of a process that was killed with what malloc had handed out by its own count. `live`: what one stack held there; all of these are estimates, `deviation` is the standard
+//! bytes between samples, and at the end of a process that was killed with what malloc had handed out by its own count. `live`: what one stack held there. `allocated`: what one
+//! stack had allocated since the process began, given back or not. All of these are estimates, `deviation` is the standard
 //! deviation of `bytes`.
 
 use std::borrow::Cow;
 
 use arrow_schema::ArrowError;
 use caulk_core::AgentEvent;
-use caulk_core::wire::{HeapFrame, HeapLive, HeapRow, HeapStack, Message};
+use caulk_core::wire::{HeapAllocated, HeapFrame, HeapLive, HeapRow, HeapStack, Message};
 
 use super::event::{event_columns, event_rows, events_of};
 use crate::columns::{Cells, Columns};
@@ -18,6 +19,7 @@ const FRAME: [&str; 3] = ["file", "line", "function"];
 const STACK: &str = "stack";
 const TOTAL: &str = "total";
 const LIVE: &str = "live";
+const ALLOCATED: &str = "allocated";
 
 /// One row: a message or a part of one.
 #[derive(Clone, Copy)]
@@ -25,6 +27,7 @@ enum Line<'a> {
     Stack(&'a HeapStack),
     Total(&'a HeapLive),
     Live(&'a HeapLive, &'a HeapRow),
+    Allocated(&'a HeapLive, &'a HeapAllocated),
 }
 
 impl<'a> Line<'a> {
@@ -33,7 +36,8 @@ impl<'a> Line<'a> {
             Message::HeapStack(stack) => vec![Self::Stack(stack)],
             Message::HeapLive(live) => {
                 let rows = live.rows.iter().map(|row| Self::Live(live, row));
-                std::iter::once(Self::Total(live)).chain(rows).collect()
+                let allocated = live.allocated.iter().map(|one| Self::Allocated(live, one));
+                std::iter::once(Self::Total(live)).chain(rows).chain(allocated).collect()
             }
             _ => Vec::new(),
         }
@@ -44,6 +48,7 @@ impl<'a> Line<'a> {
             Self::Stack(_) => STACK,
             Self::Total(_) => TOTAL,
             Self::Live(..) => LIVE,
+            Self::Allocated(..) => ALLOCATED,
         }
     }
 
@@ -54,7 +59,7 @@ impl<'a> Line<'a> {
     fn live(self) -> Option<&'a HeapLive> {
         match self {
             Self::Stack(_) => None,
-            Self::Total(live) | Self::Live(live, _) => Some(live),
+            Self::Total(live) | Self::Live(live, _) | Self::Allocated(live, _) => Some(live),
         }
     }
 
@@ -67,15 +72,29 @@ impl<'a> Line<'a> {
     }
 
     fn id(self) -> Option<u32> {
-        self.stack().map(|stack| stack.id).or(self.row().map(|row| row.id))
+        match self {
+            Self::Stack(stack) => Some(stack.id),
+            Self::Total(_) => None,
+            Self::Live(_, row) => Some(row.id),
+            Self::Allocated(_, one) => Some(one.id),
+        }
     }
 
     fn bytes(self) -> Option<u64> {
-        self.row().map(|row| row.bytes).or(self.live().map(|live| live.bytes))
+        match self {
+            Self::Stack(_) => None,
+            Self::Total(live) => Some(live.bytes),
+            Self::Live(_, row) => Some(row.bytes),
+            Self::Allocated(_, one) => Some(one.bytes),
+        }
     }
 
     fn deviation(self) -> Option<u64> {
-        self.row().map(|row| row.deviation).or(self.live().map(|live| live.deviation))
+        match self {
+            Self::Total(live) => Some(live.deviation),
+            Self::Live(_, row) => Some(row.deviation),
+            Self::Stack(_) | Self::Allocated(..) => None,
+        }
     }
 }
 
@@ -112,6 +131,7 @@ pub(super) fn encode(rows: &[Row]) -> Columns {
         .some_u64("malloc_bytes", each().map(|line| Some(line.total()?.malloc_bytes)))
         .some_u64("malloc_blocks", each().map(|line| Some(line.total()?.malloc_blocks)))
         .some_u64("arena_bytes", each().map(|line| Some(line.total()?.arena_bytes)))
+        .some_u64("allocated_bytes", each().map(|line| Some(line.total()?.allocated_bytes)))
 }
 
 pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowError> {
@@ -120,7 +140,7 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
     let (frames, interval) = (cells.structs("frames", FRAME)?, cells.u64("interval")?);
     let (bytes, blocks, deviation) = (cells.u64("bytes")?, cells.u64("blocks")?, cells.u64("deviation")?);
     let (malloc, malloc_blocks) = (cells.u64("malloc_bytes")?, cells.u64("malloc_blocks")?);
-    let arenas = cells.u64("arena_bytes")?;
+    let (arenas, allocated) = (cells.u64("arena_bytes")?, cells.u64("allocated_bytes")?);
     let frame = |[file, line, function]: [&str; 3]| HeapFrame {
         file: file.to_owned(),
         line: line.parse().unwrap_or(0),
@@ -142,18 +162,27 @@ pub(super) fn decode(cells: Cells<'_>, rows: &mut Vec<Row>) -> Result<(), ArrowE
                     malloc_bytes: malloc(row),
                     malloc_blocks: malloc_blocks(row),
                     arena_bytes: arenas(row),
+                    allocated_bytes: allocated(row),
+                    allocated: Vec::new(),
                 };
                 rows.push(event(row, live.into()));
             }
-            _ => {
+            kind @ (LIVE | ALLOCATED) => {
                 // The rows of one profile share its number.
                 let last = rows.last_mut().filter(|last| last.order == order(row));
                 let last = last.map(|last| &mut last.record);
                 if let Some(Record::Event(AgentEvent { message: Message::HeapLive(live), .. })) = last {
-                    let (id, bytes, blocks) = (id(row), bytes(row), blocks(row));
-                    live.rows.push(HeapRow { id, bytes, blocks, deviation: deviation(row) });
+                    let (id, bytes) = (id(row), bytes(row));
+                    if kind == LIVE {
+                        let (blocks, deviation) = (blocks(row), deviation(row));
+                        live.rows.push(HeapRow { id, bytes, blocks, deviation });
+                    } else {
+                        live.allocated.push(HeapAllocated { id, bytes });
+                    }
                 }
             }
+            // Another version's.
+            _ => {}
         }
     }
     Ok(())

@@ -2,9 +2,9 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::{
-    BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, GpuLedger, GpuRefusal, HeapFrame,
-    HeapLive, HeapRow, HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, NoteCode, PathStep, Peak,
-    Phase, StepKind, TraceHit, TraceOutcome, TraceState, Trait, TypeCount, Types, Unit,
+    BackwardSite, Boundary, Bye, ContainerKind, ContainerLen, Contents, GpuLedger, GpuRefusal, HeapAllocated,
+    HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Holder, LoopSite, MadeBy, Message, Note, NoteCode,
+    PathStep, Peak, Phase, StepKind, TraceHit, TraceOutcome, TraceState, Trait, TypeCount, Types, Unit,
 };
 use caulk_core::{
     AgentEvent, Counted, Limits, ProcessRecord, Recording, Role, RunInfo, Sample, SystemSample, Target,
@@ -224,6 +224,8 @@ fn heap_profile() -> [Message; 4] {
             malloc_bytes: 70_000,
             malloc_blocks: 8,
             arena_bytes: 1 << 20,
+            allocated_bytes: 5000,
+            allocated: vec![HeapAllocated { id: 4, bytes: 3000 }, HeapAllocated { id: 3, bytes: 1000 }],
         }
         .into(),
         HeapLive { boundary: 4, interval: 524_288, ..HeapLive::default() }.into(),

@@ -1,7 +1,7 @@
 //! The heap by stack as a pprof profile, for `go tool pprof`, Pyroscope, Speedscope and other viewers.
 //!
-//! A sample is one stack of one process. `inuse_space` has its live bytes at the last boundary, and `inuse_growth` its growth per
-//! unit. `alloc_space` is missing: the sampler keeps live blocks and does not add up those that were freed.
+//! A sample is one stack of one process. `inuse_space` has its live bytes at the last boundary, `inuse_growth` their growth per
+//! unit, and `alloc_space` what it has allocated over the whole run, given back or not.
 
 mod message;
 mod tables;
@@ -48,7 +48,7 @@ fn profile(stacks: &[StackUse], head: ProfileHead<'_>) -> Profile {
     let mut tables = Tables::default();
     let bytes = tables.text("bytes");
     let mut values = |kind: &str| ValueType { kind: tables.text(kind), unit: bytes };
-    let sample_type = vec![values("inuse_space"), values("inuse_growth")];
+    let sample_type = vec![values("inuse_space"), values("inuse_growth"), values("alloc_space")];
     let period_type = Some(values("space"));
     let key = tables.text("process");
     let sample = stacks
@@ -59,7 +59,7 @@ fn profile(stacks: &[StackUse], head: ProfileHead<'_>) -> Profile {
             let process = words::owner(&stack.process).unwrap_or_else(|| "main process".into());
             Sample {
                 location_id: tables.stack(stack),
-                value: [stack.live.bytes, growth].map(|bytes| bytes.round() as i64).to_vec(),
+                value: [stack.live.bytes, growth, stack.allocated].map(|bytes| bytes.round() as i64).to_vec(),
                 label: vec![Label { key, text: tables.text(&process) }],
             }
         })
@@ -110,6 +110,7 @@ mod tests {
             borrowed: false,
             live: Sampled { bytes, deviation: 0.0 },
             growth,
+            allocated: 2.0 * bytes,
             unit: VerdictUnit::Epoch,
         }
     }
@@ -146,8 +147,8 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "process=main process main train.py:3 > load train.py:9 [4000000, 2000]",
-                "process=worker 1 main train.py:3 > threads that work for it :0 [8, 0]",
+                "process=main process main train.py:3 > load train.py:9 [4000000, 2000, 8000000]",
+                "process=worker 1 main train.py:3 > threads that work for it :0 [8, 0, 15]",
             ]
         );
         assert_eq!((profile.location.len(), profile.function.len()), (3, 3), "places are shared");
@@ -157,7 +158,7 @@ mod tests {
             .iter()
             .map(|kind| profile.string_table[kind.kind as usize].as_str())
             .collect();
-        assert_eq!(names, ["inuse_space", "inuse_growth"]);
+        assert_eq!(names, ["inuse_space", "inuse_growth", "alloc_space"]);
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl Losses {
         self.dropped += slot.count(header::DROPPED);
         self.stale += slot.count(header::STALE);
         self.mixed += slot.count(header::MIXED);
-        let all: u64 = (0..slot.field(header::STACKS)).map(|id| slot.ever(id)).sum();
-        let others = slot.ever(OTHERS);
+        let all: u64 = (0..slot.field(header::STACKS)).map(|id| slot.allocated(id)).sum();
+        let others = slot.allocated(OTHERS);
         self.others += others;
         self.told_apart += all.saturating_sub(others);
     }

@@ -38,6 +38,14 @@ records! {
         deviation: u64,
     }
 
+    /// What one stack has allocated since the process began, given back or not, estimated from samples.
+    HeapAllocated {
+        /// The stack.
+        id: u32,
+        /// Bytes.
+        bytes: u64,
+    }
+
     /// The heap profile of a process at a boundary.
     HeapLive {
         /// Boundary, or [`AT_END`].
@@ -56,5 +64,9 @@ records! {
         malloc_blocks: u64,
         /// ... and bytes that pymalloc had mapped for small objects.
         arena_bytes: u64,
+        /// Bytes that all stacks have allocated since the process began, given back or not.
+        allocated_bytes: u64,
+        /// The stacks that have allocated most, by bytes.
+        allocated: Vec<HeapAllocated>,
     }
 }
