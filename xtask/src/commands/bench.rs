@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: what caulk costs beside other profilers and linters, and how often its verdicts are wrong.
 
 use std::fs;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Subcommand;
@@ -23,6 +23,8 @@ use crate::workspace::Workspace;
 
 /// A profiler that takes this many times as long as the plain program is killed.
 const PATIENCE: u32 = 6;
+/// Making the page of a recording takes at most this long.
+const MOST_PAGE: Duration = Duration::from_secs(2);
 const PROGRAM: &str = "examples/train_detector.py";
 /// The transformer, which two workers feed.
 const SEQUENCES: &str = "xtask/src/bench/train_sequences.py";
@@ -48,7 +50,8 @@ enum What {
     /// What calls of `import caulk` cost
     Api,
     Clips(ClipsArgs),
-    /// The page of a week-long run of 16 processes: size, time to make it, time until a browser has loaded it
+    /// The pages of a made-up week-long run of 16 processes and of the demo: size, time to make them, time until a browser has
+    /// loaded them
     Html,
 }
 
@@ -268,12 +271,44 @@ fn page(workspace: &Workspace) -> anyhow::Result<()> {
         .folder(workspace.root())
         .run()
         .or_hint("the page is too large, or takes too long to make", "the message above has the figures")?;
+    let demo = demo_page(workspace, &environment)?;
     Cmd::new(environment.bin("python"))
         .args(["xtask/src/bench/page.py"])
         .arg(page)
+        .arg(demo)
         .folder(workspace.root())
         .run()
-        .or_hint("the page opens too slowly", "the message above has the figures")
+        .or_hint("a page opens too slowly", "the message above has the figures")
+}
+
+/// Records the program of the demo, and writes its page.
+fn demo_page(workspace: &Workspace, environment: &Environment) -> anyhow::Result<PathBuf> {
+    console::step(format!("the page of {PROGRAM}"));
+    let (recording, page) = (workspace.path("target/bench-html/demo"), workspace.path("target/demo.html"));
+    let caulk = || Cmd::new(environment.bin("caulk")).folder(workspace.root());
+    let _ = fs::remove_dir_all(&recording);
+    caulk()
+        .args(["run", "--quiet", "--output"])
+        .arg(&recording)
+        .arg("--")
+        .arg(environment.bin("python"))
+        .args([PROGRAM, "--epochs", "8", "--steps", "8"])
+        .run()
+        .or_hint("the demo failed", "the message above is its own")?;
+    let began = Instant::now();
+    caulk()
+        .arg("report")
+        .arg(&recording)
+        .arg("--html")
+        .arg(&page)
+        .run()
+        .or_hint("the page of the demo could not be made", "the message above is caulk's")?;
+    let (took, bytes) = (began.elapsed(), fs::metadata(&page)?.len());
+    console::data(format!("{PROGRAM}: {bytes} bytes, made in {:.2} s", took.as_secs_f64()));
+    if took <= MOST_PAGE {
+        return Ok(page);
+    }
+    Err(failure("the page of the demo takes too long", format!("at most {} s", MOST_PAGE.as_secs())))
 }
 
 fn videos(workspace: &Workspace, args: &ClipsArgs) -> anyhow::Result<()> {
