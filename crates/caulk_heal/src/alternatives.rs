@@ -27,6 +27,7 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
     found.retain(|one| graphs || finding.class.group() == Group::Graph || !is_about_graphs(one));
     found.retain(|one| is_about_views(finding.class) || !copies(one));
     found.retain(|one| is_about_workers(finding.class) || one.kind != TryKind::Array);
+    found.retain(|one| finding.class == LeakClass::ReferenceCycle || one.kind != TryKind::Collect);
     let found = by_turns(found, &order(finding.class.group()));
     let fix = |one: EditTry| Fix {
         applicability: Applicability::Unsafe,
@@ -83,13 +84,15 @@ fn copies(one: &EditTry) -> bool {
 }
 
 /// Kinds of edits, the most promising first.
-fn order(group: Group) -> [TryKind; 6] {
-    use TryKind::{Array, Bound, Clear, Place, Release, Value};
+fn order(group: Group) -> [TryKind; 7] {
+    use TryKind::{Array, Bound, Clear, Collect, Place, Release, Value};
     match group {
-        Group::Graph => [Value, Clear, Bound, Release, Place, Array],
-        Group::Reference | Group::Figure | Group::Resource => [Release, Bound, Clear, Place, Value, Array],
-        Group::Loading => [Array, Bound, Clear, Release, Place, Value],
-        _ => [Bound, Clear, Value, Release, Place, Array],
+        Group::Graph => [Value, Clear, Bound, Release, Place, Array, Collect],
+        Group::Reference | Group::Figure | Group::Resource => {
+            [Collect, Release, Bound, Clear, Place, Value, Array]
+        }
+        Group::Loading => [Array, Bound, Clear, Release, Place, Value, Collect],
+        _ => [Bound, Clear, Value, Release, Place, Array, Collect],
     }
 }
 

@@ -198,6 +198,8 @@ pub enum TryKind {
     Place,
     /// The type of what is kept: an array instead of a list.
     Array,
+    /// When garbage is collected.
+    Collect,
 }
 
 /// An edit that may end a leak and may do harm; a run shows which.

@@ -1,7 +1,9 @@
 //! Edits that may end a leak and may do harm: only a run with one shows which. Bold where the other fixes are careful.
 
 mod arrays;
+mod closed;
 mod emptied;
+mod library;
 mod limits;
 mod moved;
 mod places;
@@ -30,6 +32,9 @@ pub(crate) fn tries(file: &Lines<'_>, line: u32, function: &str) -> Vec<EditTry>
     ];
     found.extend(careful.into_iter().flatten().map(|fix| of_fix(TryKind::Release, fix)));
     found.extend(released::releases(file, line));
+    found.extend(closed::closes(file, function));
+    found.extend(library::begins_again(file, line));
+    found.extend(library::collects(file));
     found.extend(moved::out_of_loop(file, line));
     found.extend(ungraphed::without_graphs(file, line, function));
     found.retain(|one| !one.edits.is_empty());
@@ -44,6 +49,9 @@ pub(crate) fn tries(file: &Lines<'_>, line: u32, function: &str) -> Vec<EditTry>
 
 /// Edits to what is stored, how much of it, and for how long.
 fn of_site(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
+    if let Some(made) = library::queue(file, site) {
+        return library::bounded(file, made).into_iter().collect();
+    }
     let careful = [
         (TryKind::Value, detach(file, site)),
         (TryKind::Value, traceback(file, site)),

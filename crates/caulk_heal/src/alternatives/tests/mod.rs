@@ -249,3 +249,36 @@ for epoch in range(9):
     let all = edited(LeakClass::UnboundedHistory, text, 6, "<module>");
     with(&all, "    print(curve.compute())\n    curve.reset()\n");
 }
+
+#[test]
+fn what_a_loop_makes_is_closed_by_the_method_of_its_class() {
+    let text = "class Probe:\n    def __init__(self, layers):\n        self.handles = []\n        for layer in layers:\n            \
+                self.handles.append(layer.register_forward_hook(print))\n\n    def close(self):\n        \
+                for handle in self.handles:\n            handle.remove()\n\n\nfor epoch in range(9):\n    \
+                probe = Probe(layers)\n    train()\n";
+    let all = edited(LeakClass::HookNeverRemoved, text, 5, "Probe.__init__");
+    assert!(all.iter().any(|text| text.ends_with("    train()\n    probe.close()\n")), "{all:#?}");
+    let closed = text.replace("    train()\n", "    train()\n    probe.close()\n");
+    let all = edited(LeakClass::HookNeverRemoved, &closed, 5, "Probe.__init__");
+    assert!(!all.iter().any(|text| text.matches("probe.close()").count() > 1), "{all:#?}");
+}
+
+#[test]
+fn a_queue_gets_a_bound_and_is_neither_emptied_nor_given_numbers() {
+    let text = "import queue\n\nrows = queue.Queue()\n\n\ndef train():\n    for step in range(9):\n        rows.put(step)\n";
+    let all = edited(LeakClass::UnboundedQueue, text, 8, "train");
+    assert!(all[0].contains("rows = queue.Queue(maxsize=16)\n"), "{all:#?}");
+    assert!(!all.iter().any(|text| text.contains("clear()") || text.contains("float(")), "{all:#?}");
+}
+
+#[test]
+fn a_cycle_begins_again_and_the_collector_stays_on() {
+    let text = "import gc\nimport itertools\n\ngc.disable()\nrows = itertools.cycle(Rows())\nfor epoch in range(9):\n    \
+                for one, row in zip(labels, rows):\n        train(one, row)\n";
+    let all = edited(LeakClass::UnboundedHistory, text, 7, "<module>");
+    let again = "rows = (item for _ in itertools.count() for item in Rows())\n";
+    assert!(all.iter().any(|text| text.contains(again)), "{all:#?}");
+    assert!(all.iter().all(|text| text.contains("gc.disable()")), "{all:#?}");
+    let all = edited(LeakClass::ReferenceCycle, text, 7, "<module>");
+    assert!(!all[0].contains("gc.disable()"), "{all:#?}");
+}

@@ -40,7 +40,7 @@ pub(super) fn arrays(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
 }
 
 /// The name of a module here, and the edit that imports it.
-fn imported(file: &Lines<'_>, module: &str, usual: &str, line: &str) -> (String, Option<Edit>) {
+pub(super) fn imported(file: &Lines<'_>, module: &str, usual: &str, line: &str) -> (String, Option<Edit>) {
     match file.index.imports.iter().find(|(_, from)| *from == module) {
         Some((name, _)) => (name.clone(), None),
         None => (usual.to_owned(), import(file, usual, line)),

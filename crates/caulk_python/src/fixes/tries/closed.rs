@@ -1,0 +1,57 @@
+//! Objects of the program's own classes that a loop makes anew and nobody closes.
+
+use super::places::{at_function_end, at_loop_end};
+use crate::index::Assignment;
+use crate::lines::Lines;
+use crate::sites::{EditTry, TryKind};
+
+/// Methods that give back what an object holds, by the names that Python's library and torch use for it.
+const CLOSING: [&str; 11] = [
+    "close",
+    "remove",
+    "release",
+    "shutdown",
+    "stop",
+    "cleanup",
+    "dispose",
+    "unregister",
+    "teardown",
+    "remove_hooks",
+    "detach",
+];
+
+/// A call of the closing method of the class around a line, where objects of the class are made and not closed.
+pub(super) fn closes(file: &Lines<'_>, function: &str) -> Vec<EditTry> {
+    let Some((class, _)) = function.split_once('.') else { return Vec::new() };
+    let has = |method: &&&str| {
+        let name = format!("{class}.{method}");
+        file.index.scopes.iter().any(|scope| scope.name == name && scope.parameters.len() == 1)
+    };
+    let Some(method) = CLOSING.iter().find(has) else { return Vec::new() };
+    let made = file.index.assignments.iter().filter(|assignment| {
+        let maker = assignment.callee.as_ref().and_then(|callee| callee.plain());
+        maker == Some(class) && assignment.target.plain().is_some() && !is_closed(file, assignment, method)
+    });
+    made.filter_map(|assignment| close(file, assignment, method)).collect()
+}
+
+fn is_closed(file: &Lines<'_>, assignment: &Assignment, method: &str) -> bool {
+    let function = file.index.function_scope(assignment.place.scope);
+    file.index.calls.iter().any(|call| {
+        call.callee.last_name() == Some(method)
+            && call.callee.root_name() == assignment.target.root_name()
+            && file.index.function_scope(call.place.scope) == function
+    })
+}
+
+/// At the end of the loop that makes it, else of the function.
+fn close(file: &Lines<'_>, assignment: &Assignment, method: &str) -> Option<EditTry> {
+    let line = format!("{}.{method}()", assignment.target.plain()?);
+    let place = assignment.place;
+    let edit = match file.index.loops_around(place.block).next() {
+        Some(at) => at_loop_end(file, at, &line)?,
+        None => at_function_end(file, file.index.function_scope(place.scope)?, &line)?,
+    };
+    let description = format!("Close it when it has been used: `{line}`.");
+    Some(EditTry { kind: TryKind::Release, description, edits: vec![edit] })
+}
