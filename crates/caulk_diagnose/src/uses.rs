@@ -97,7 +97,7 @@ impl Ids {
         Course::of(generations.all.iter().copied().zip(ids), scale)
     }
 
-    /// Bytes that these stacks have allocated, as the last profile of each process says.
+    /// Bytes that these stacks have allocated, by the last profile of each process.
     fn allocated(&self, generations: &Generations<'_, '_>) -> f64 {
         let of = |(process, ids): (&&Process<'_>, &Vec<u32>)| {
             let rows = process.heaps.last().map_or(&[][..], |heap| &heap.allocated);

@@ -1,4 +1,4 @@
-//! Objects of the program's own classes that a loop makes anew and nobody closes.
+//! Objects of the program's own classes that a loop makes again and again and nobody closes.
 
 use super::places::{at_function_end, at_loop_end};
 use crate::index::Assignment;

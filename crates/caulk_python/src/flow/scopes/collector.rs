@@ -301,7 +301,8 @@ impl<'p> Collector<'_, 'p> {
                     other => other,
                 })
             }
-            "parameters" | "named_parameters" | "train" | "eval" | "state_dict" => Some(&*method.value),
+            // Not `state_dict`: optimizers and schedulers have one, too.
+            "parameters" | "named_parameters" | "train" | "eval" => Some(&*method.value),
             _ => None,
         };
         let symbol = match subject {
