@@ -3,6 +3,7 @@
 mod alarms;
 mod assemble;
 mod brief;
+mod cells;
 mod check;
 mod cli;
 mod commands;

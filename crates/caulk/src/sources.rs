@@ -9,6 +9,7 @@ use std::rc::Rc;
 use camino::Utf8PathBuf;
 use caulk_core::Diagnostic;
 
+use crate::cells::NotebookCells;
 use crate::check;
 
 /// Longest source file that is read, in bytes: longer ones are data.
@@ -17,13 +18,15 @@ const LONGEST: u64 = 16 << 20;
 /// Files below and outside of the directory in which the run began, each read once.
 pub(crate) struct Disk {
     directory: PathBuf,
+    notebooks: NotebookCells,
     read: RefCell<HashMap<PathBuf, Option<Rc<str>>>>,
 }
 
 impl Disk {
     /// Relative paths are taken from `directory`.
     pub(crate) fn new(directory: &str) -> Self {
-        Self { directory: directory.into(), read: RefCell::default() }
+        let notebooks = NotebookCells::new(directory);
+        Self { directory: directory.into(), notebooks, read: RefCell::default() }
     }
 
     /// Where a file of a finding lies.
@@ -31,8 +34,11 @@ impl Disk {
         self.directory.join(file)
     }
 
-    /// The text of a file; `None` where there is none, or it is no text.
+    /// The text of a file or of a notebook's cell; `None` where there is none, or it is no text.
     pub(crate) fn text(&self, file: &str) -> Option<Rc<str>> {
+        if let Some((_, text)) = self.notebooks.find(file) {
+            return Some(text.into());
+        }
         let path = self.path(file);
         let mut read = self.read.borrow_mut();
         read.entry(path).or_insert_with_key(|path| load(path)).clone()
@@ -63,6 +69,9 @@ impl caulk_diagnose::Sources for Disk {
         // `<string>`, `<stdin>`, `<frozen importlib>` are no files.
         if path.starts_with('<') {
             return path.to_owned();
+        }
+        if let Some((cell, _)) = self.notebooks.find(path) {
+            return cell.to_owned();
         }
         let whole = clean(&self.path(path));
         let below =

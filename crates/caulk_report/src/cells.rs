@@ -1,6 +1,7 @@
 //! Notebooks: lines of all code cells in one, to lines of one cell.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// By notebook, the first line of every code cell in the joined text and the cell's number, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,9 +32,24 @@ impl Cells {
     }
 }
 
+/// The file that a name of a cell is of, as the report of a run writes it: `fit.ipynb` of `fit.ipynb:cell 3`.
+pub(crate) fn file(name: &str) -> &str {
+    let is_notebook = |file: &str| Path::new(file).extension().is_some_and(|ending| ending == "ipynb");
+    let cell = |(file, number): &(&str, &str)| is_notebook(file) && number.parse::<u32>().is_ok();
+    name.rsplit_once(":cell ").filter(cell).map_or(name, |(file, _)| file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_has_its_notebook_s_file() {
+        let known = [("a/b.ipynb:cell 3", "a/b.ipynb"), ("a.py", "a.py"), ("a.py:cell 3", "a.py:cell 3")];
+        for (name, expected) in known {
+            assert_eq!(file(name), expected);
+        }
+    }
 
     #[test]
     fn lines_of_cells_count_from_their_cell() {

@@ -3,7 +3,7 @@
 use caulk_core::{Diagnostic, Severity, steers};
 
 use super::{CheckReport, message, place};
-use crate::Cells;
+use crate::{Cells, cells};
 
 /// One workflow command per finding and per problem.
 pub fn github(report: &CheckReport) -> String {
@@ -25,7 +25,7 @@ fn annotation(finding: &Diagnostic, cells: &Cells) -> String {
     let title = format!("caulk ({})", finding.class);
     let place = finding.sites.first().map_or(String::new(), |site| {
         let (first, last) = (cells.place(&site.file, site.line), cells.place(&site.file, site.end_line));
-        let file = property(&site.file);
+        let file = property(cells::file(&site.file));
         format!(",file={file},line={},endLine={},col={}", first.line, last.line, site.column)
     });
     let text = format!("{}: {} {}", place::of(finding, cells), finding.class, message(finding));

@@ -7,7 +7,7 @@ use caulk_core::{Diagnostic, Severity};
 use serde_json::json;
 
 use super::{CheckReport, message};
-use crate::ascii;
+use crate::{ascii, cells};
 
 /// A JSON array with one entry per finding.
 pub fn gitlab(report: &CheckReport) -> String {
@@ -30,7 +30,7 @@ pub fn gitlab(report: &CheckReport) -> String {
                 "check_name": finding.class,
                 "fingerprint": mark,
                 "severity": severity,
-                "location": {"path": site.file, "lines": {"begin": first, "end": last}},
+                "location": {"path": cells::file(&site.file), "lines": {"begin": first, "end": last}},
             }))
         })
         .collect();

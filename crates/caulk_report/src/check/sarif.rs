@@ -4,7 +4,7 @@ use caulk_core::{Applicability, Diagnostic, Edit, LeakClass, Severity};
 use serde_json::{Value, json};
 
 use super::{CheckReport, gitlab, message};
-use crate::{Cells, ascii};
+use crate::{Cells, ascii, cells};
 
 /// One run with its rules and results.
 pub fn sarif(report: &CheckReport) -> String {
@@ -150,6 +150,7 @@ fn location(file: &str, line: u32, column: Option<u32>, cells: &Cells) -> Value 
 
 /// A path as a URI reference.
 fn uri(path: &str) -> String {
+    let path = cells::file(path);
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
     let escape = |byte: u8| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") };
     let path: String = path.bytes().map(escape).collect();
