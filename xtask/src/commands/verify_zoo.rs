@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::{Child, Command};
 
+use serde::{Deserialize, Serialize};
+
 use crate::columns::align;
 use crate::console::{self, failure};
 use crate::samples::{Sample, SampleArgs, Tools, announce};
@@ -27,6 +29,18 @@ pub(crate) struct VerifyZooArgs {
     /// Leave out programs that leak
     #[arg(long)]
     clean: bool,
+    /// Keep runs that are in target/verify-zoo, and add those that are missing
+    #[arg(long)]
+    resume: bool,
+}
+
+/// How one run ended.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct End {
+    /// Exit code of caulk, if it did not end by a signal.
+    code: Option<i32>,
+    /// The first check that failed or was undecided.
+    reason: String,
 }
 
 /// How runs of one program ended.
@@ -56,24 +70,36 @@ pub(crate) fn run(workspace: &Workspace, args: &VerifyZooArgs) -> anyhow::Result
 
 /// Verifies one program as often as wanted.
 fn repeat(workspace: &Workspace, sample: &Sample, tools: &Tools, args: &VerifyZooArgs) -> Ends {
-    let mut ends = Ends::default();
-    for number in 0..args.repeat.max(1) {
+    // One line of JSON for each run, so that many runs need not be made at one go.
+    let log = workspace.path("target/verify-zoo").join(format!("{}.ends", sample.name));
+    let known = if args.resume { fs::read_to_string(&log).unwrap_or_default() } else { String::new() };
+    let mut all: Vec<End> = known.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    for number in all.len()..args.repeat.max(1) {
         let beside = if number % 2 == 1 { args.beside } else { 0 };
         let busy = Busy::start(tools, beside);
-        let code = verify(workspace, sample, tools, &mut ends.reason);
+        all.push(verify(workspace, sample, tools).unwrap_or_default());
         drop(busy);
-        match code {
-            Some(0) => ends.passed += 1,
-            Some(1) => ends.failed += 1,
-            Some(3) => ends.undecided += 1,
-            _ => ends.other += 1,
+        let lines: Vec<String> = all.iter().filter_map(|end| serde_json::to_string(end).ok()).collect();
+        if let Err(error) = fs::write(&log, lines.join("\n")) {
+            console::print_error(&error.into());
         }
     }
-    ends
+    Ends::of(&all)
 }
 
-/// The exit code of one run.
-fn verify(workspace: &Workspace, sample: &Sample, tools: &Tools, reason: &mut String) -> Option<i32> {
+impl Ends {
+    fn of(all: &[End]) -> Self {
+        let count = |is: fn(&Option<i32>) -> bool| all.iter().filter(|end| is(&end.code)).count();
+        let [passed, failed, undecided] =
+            [count(|code| *code == Some(0)), count(|code| *code == Some(1)), count(|code| *code == Some(3))];
+        let reason = all.iter().map(|end| &end.reason).find(|reason| !reason.is_empty());
+        let other = all.len() - passed - failed - undecided;
+        Self { passed, failed, undecided, other, reason: reason.cloned().unwrap_or_default() }
+    }
+}
+
+/// One run.
+fn verify(workspace: &Workspace, sample: &Sample, tools: &Tools) -> Option<End> {
     let copy = workspace.path("target/verify-zoo").join(&sample.name);
     let words = ["verify", "--json", "verify.json", "--output", "recording"];
     let command = sample.command(tools, &copy, &words).map_err(|error| console::print_error(&error)).ok()?;
@@ -85,14 +111,9 @@ fn verify(workspace: &Workspace, sample: &Sample, tools: &Tools, reason: &mut St
     let bad = document["checks"].as_array().and_then(|checks| {
         checks.iter().find(|check| matches!(check["grade"].as_str(), Some("fail" | "undecided")))
     });
-    if let Some(check) = bad.filter(|_| reason.is_empty()) {
-        *reason = format!(
-            "{}: {}",
-            check["name"].as_str().unwrap_or_default(),
-            check["figure"].as_str().unwrap_or_default()
-        );
-    }
-    output.status.code()
+    let text = |check: &serde_json::Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
+    let reason = bad.map(|check| format!("{}: {}", text(check, "name"), text(check, "figure")));
+    Some(End { code: output.status.code(), reason: reason.unwrap_or_default() })
 }
 
 /// Processes that use all of a CPU, until this is dropped.
@@ -153,6 +174,17 @@ fn verdict(all: &[(&Sample, Ends)]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_are_counted_by_their_exit_codes() {
+        let end = |code, reason: &str| End { code, reason: reason.into() };
+        let all = [end(Some(0), ""), end(Some(3), "host memory: 2 MB"), end(None, ""), end(Some(4), "")];
+        let ends = Ends::of(&all);
+        assert_eq!((ends.passed, ends.failed, ends.undecided, ends.other), (1, 0, 1, 2));
+        assert_eq!(ends.reason, "host memory: 2 MB");
+        let line = serde_json::to_string(&all[1]).expect("plain data");
+        assert_eq!(serde_json::from_str::<End>(&line).expect("as written"), all[1]);
+    }
 
     #[test]
     fn a_leak_that_passes_and_two_false_alarms_miss_the_goal() {
