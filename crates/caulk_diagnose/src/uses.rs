@@ -133,7 +133,7 @@ impl Shown {
     }
 }
 
-/// What every stack has allocated, and what of it was not given back, with what was not told by stack.
+/// Bytes that every stack has allocated and bytes that it still holds, and one entry for everything without a stack.
 pub fn stacks(recording: &Recording, sources: &dyn Sources) -> Vec<StackUse> {
     let processes = Process::all(recording);
     let joined = Generations::join(recording, &processes);

@@ -28,7 +28,7 @@ use owners::owner;
 
 use crate::proc::Reader;
 
-/// Stacks that are told of at a boundary: so many of those that hold most, of those that have grown most, and of those that
+/// Stacks that are reported at a boundary: so many of those that hold most, of those that have grown most, and of those that
 /// have allocated most.
 const TOLD: usize = 48;
 /// Slots that may be taken between two looks at all of them and are seen before the next.
