@@ -5,16 +5,12 @@
 //! again by its text.
 
 use std::cell::OnceCell;
-use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use caulk_source::{Excludes, Extent, ProjectRoot};
-use serde::Deserialize;
+use caulk_source::{Document, Excludes, Extent, ProjectRoot};
 
 /// `get_tmp_hash_seed` of ipykernel.
 const SEED: u32 = 0xC70F_6907;
-/// Longest notebook that is read, in bytes; most of it is what cells put out.
-const LONGEST: u64 = 128 << 20;
 
 /// A code cell of a notebook.
 struct CodeCell {
@@ -54,62 +50,24 @@ fn compiled(path: &str) -> Option<u32> {
     file.strip_suffix(".py")?.parse().ok()
 }
 
-#[derive(Deserialize)]
-struct RawNotebook {
-    #[serde(default)]
-    cells: Vec<RawCell>,
-}
-
-#[derive(Deserialize)]
-struct RawCell {
-    cell_type: String,
-    #[serde(default)]
-    source: Source,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Source {
-    Text(String),
-    Lines(Vec<String>),
-}
-
-impl Default for Source {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
-}
-
-impl Source {
-    fn text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Lines(lines) => lines.concat(),
-        }
-    }
-}
-
 /// The code cells of all notebooks below a folder. One that cannot be read has none.
 fn read(folder: &Utf8Path) -> Vec<CodeCell> {
     let root = ProjectRoot { folder: folder.to_owned(), extent: Extent::Folder };
     let Ok(excludes) = Excludes::new(folder, &[]) else { return Vec::new() };
     let (files, _) = caulk_source::files(&root, &excludes);
-    let notebooks = files.into_iter().filter(|file| file.extension() == Some("ipynb"));
-    notebooks.flat_map(|file| of_notebook(folder, &file).unwrap_or_default()).collect()
+    let notebooks: Vec<Utf8PathBuf> =
+        files.into_iter().filter(|file| file.extension() == Some("ipynb")).collect();
+    let (notebooks, _) = caulk_source::read(&notebooks);
+    notebooks.iter().flat_map(|notebook| of_notebook(folder, notebook)).collect()
 }
 
-fn of_notebook(folder: &Utf8Path, file: &Utf8Path) -> Option<Vec<CodeCell>> {
-    fs::metadata(file).ok().filter(|data| data.len() <= LONGEST)?;
-    let notebook: RawNotebook = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    let shown = file.strip_prefix(folder).unwrap_or(file);
-    // Counted as `caulk check` counts: with the cells of text.
-    let code = (1..).zip(notebook.cells).filter(|(_, cell)| cell.cell_type == "code");
-    let cell = |(number, cell): (u32, RawCell)| {
-        let source = cell.source.text();
+fn of_notebook(folder: &Utf8Path, notebook: &Document) -> Vec<CodeCell> {
+    let shown = notebook.path.strip_prefix(folder).unwrap_or(&notebook.path);
+    let cell = |(number, source): (u32, &str)| {
         let hash = murmur_hash_2(source.as_bytes());
-        CodeCell { name: format!("{shown}:cell {number}"), hash, text: without_magics(&source) }
+        CodeCell { name: format!("{shown}:cell {number}"), hash, text: without_magics(source) }
     };
-    Some(code.map(cell).collect())
+    notebook.cell_sources().into_iter().map(cell).collect()
 }
 
 /// Lines that are no Python but `IPython`'s own commands, as `pass`.
@@ -147,6 +105,8 @@ fn murmur_hash_2(data: &[u8]) -> u32 {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Values of ipykernel 7.1, `murmur2_x86(text, get_tmp_hash_seed())`.

@@ -112,6 +112,11 @@ impl Notebook {
         self.cells.iter().map(|cell| (cell.first_line, cell.number)).collect()
     }
 
+    /// The number of every cell, and its text as it is in the file.
+    pub(crate) fn sources(&self) -> Vec<(u32, &str)> {
+        self.cells.iter().map(|cell| (cell.number, cell.source.as_str())).collect()
+    }
+
     /// The file with another text in its cells; `None` where the text has other cells.
     pub(crate) fn with(&self, joined: &str) -> Option<String> {
         let mut texts: Vec<Vec<&str>> = Vec::new();

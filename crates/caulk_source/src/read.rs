@@ -65,6 +65,11 @@ impl Document {
         self.notebook.as_ref().map(Notebook::starts)
     }
 
+    /// Of a notebook, the number of every code cell, and its text as it is in the file, with the commands of `IPython`.
+    pub fn cell_sources(&self) -> Vec<(u32, &str)> {
+        self.notebook.as_ref().map_or_else(Vec::new, Notebook::sources)
+    }
+
     /// Whether a line of the text only stands between two cells.
     pub fn is_separator(&self, line: &str) -> bool {
         self.notebook.is_some() && notebook::is_separator(line)
