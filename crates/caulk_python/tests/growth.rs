@@ -87,3 +87,38 @@ fn tables_and_dicts_are_joined() {
         ],
     );
 }
+
+#[test]
+fn an_object_that_keeps_the_one_before_it_is_a_link() {
+    let text = |last: &str| {
+        format!(
+            "class Node:\n    \
+                 def __init__(self, value, before):\n        \
+                     self.value = value\n        \
+                     self.before = before\n\
+             class Track:\n    \
+                 def __init__(self):\n        \
+                     self.last = None\n    \
+                 def add(self, x):\n        \
+                     old = self.last\n        \
+                     {last}\n\
+             def run(loader):\n    \
+                 track = Track()\n    \
+                 for x in loader:\n        \
+                     track.add(x)\n\
+             run(open('rows'))\n"
+        )
+    };
+    for link in [
+        "self.last = Node(x, self.last)",
+        "self.last = Node(x, old)",
+        "setattr(self, 'last', Node(x, getattr(self, 'last')))",
+        "self.last = (x, old)",
+        "self.last = {'value': x, 'before': old}",
+    ] {
+        check(&text(link), &[(link, Growth::Link, 1)]);
+    }
+    // Only a number of it is kept.
+    check(&text("self.last = Node(x, old.value)"), &[]);
+    check(&text("self.last = Node(x, Node(x, None))"), &[]);
+}

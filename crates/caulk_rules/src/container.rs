@@ -134,8 +134,9 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
     let container = cx.text(kept.growth.container);
     let weight = Weight::of(&kept.contents);
     let passes = kept.case.duration.growing.iter().filter(|id| cx.analysis.repeats(**id)).count();
+    let linked = kept.growth.how == Growth::Link;
     // A function that gathers in one loop is about to use, or to give, what it gathered.
-    if matches!(kept.holder, Holder::Local) && passes < 2 {
+    if !linked && matches!(kept.holder, Holder::Local) && passes < 2 {
         return None;
     }
     // So is a script.
@@ -167,6 +168,17 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
     }
     if chosen {
         proof.kind = Certainty::Assumed;
+    }
+    if linked {
+        let message = format!(
+            "`{container}` gets an object that keeps the one before it, with {}: the chain grows {}",
+            weight.words(),
+            kept.exposure.words()
+        );
+        let fix = advice(
+            "Take what is needed out of the one before, and keep that alone; or let go of the one before it.",
+        );
+        return Some(Told { proof, message, note: "linked here", fix });
     }
     let limit = window.map_or(String::new(), |window| format!("; nothing reads `{}`", window.expression));
     let message =

@@ -101,6 +101,8 @@ pub enum Growth {
     Put,
     /// `x = x + [..]`, `torch.cat([x, y])`: rebound to something longer.
     Concatenate,
+    /// `x = Node(value, x)`: rebound to an object that keeps the one before it.
+    Link,
 }
 
 /// How a container or place gives back.

@@ -113,6 +113,8 @@ pub(crate) struct Machine<'p> {
     hooks: FxHashMap<ObjectId, (FunctionId, Vec<Value>)>,
     /// Functions that apply models, and whether any of them records graphs then.
     applies: FxHashMap<FunctionId, bool>,
+    /// Objects that keep one that was made at the same place before, with what stands for the places that hold them.
+    linked: FxHashMap<ObjectId, FxHashSet<ObjectId>>,
     /// Attributes of objects nobody knows that are emptied or bound anew.
     pub(crate) emptied: FxHashSet<Symbol>,
     depth: usize,
@@ -196,6 +198,7 @@ impl<'p> Machine<'p> {
             collates: FxHashMap::default(),
             hooks: FxHashMap::default(),
             applies: FxHashMap::default(),
+            linked: FxHashMap::default(),
             emptied: FxHashSet::default(),
             depth: 0,
             learning: true,

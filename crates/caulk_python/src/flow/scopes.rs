@@ -2,6 +2,7 @@
 
 mod collector;
 mod differentiated;
+mod links;
 
 use ruff_python_ast::{ExprLambda, ModModule, Parameters, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
@@ -88,6 +89,8 @@ pub(crate) struct Scopes<'p> {
     pub called: FxHashSet<Symbol>,
     /// Names of what is made longer by binding it anew somewhere.
     pub lengthened: FxHashSet<Symbol>,
+    /// Right sides of assignments, and calls of `setattr`, that may bind a place to something that keeps what it held.
+    pub links: FxHashSet<Location>,
     /// Names of attributes that are set to `True` somewhere.
     pub raised: FxHashSet<Symbol>,
     /// Names of attributes that are bound outside of a constructor, or in a loop: only these may be made from what they held.

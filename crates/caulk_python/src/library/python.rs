@@ -50,6 +50,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("super", Gives::Unknown),
     gives("type", Gives::Unknown),
     gives("getattr", Gives::Unknown),
+    gives("setattr", Gives::None),
     gives("vars", Gives::Unknown),
     gives("object", Gives::Library),
     gives("Exception", Gives::Exception),

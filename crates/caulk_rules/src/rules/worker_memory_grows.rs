@@ -42,7 +42,7 @@ pub(crate) fn kept(cx: &Context<'_>, growth: &GrowthFact, case: &GrowthCase) -> 
             let key = if growth.how == Growth::Store { &case.key } else { &case.value };
             never_comes_back(cx, key)
         }
-        Growth::Put | Growth::Concatenate => false,
+        Growth::Put | Growth::Concatenate | Growth::Link => false,
     };
     if !new {
         return None;

@@ -227,6 +227,7 @@ impl<'p> Machine<'p> {
         let at = located(f.file, target);
         let old = self.heap.field(object, name).unwrap_or(Value::NOTHING);
         self.release_held(f, &old, &value, at, false);
+        self.unlink(f, object, name, &value, at);
         let place = self.place(Place::Field(object, name));
         let told = self.values.intern(value);
         if value.comes_from(place) {

@@ -3,7 +3,7 @@
 use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::flow::event::{Growth, Guards, Release, What};
+use crate::flow::event::{Growth, Guards, Place, Release, What};
 use crate::flow::heap::Shape;
 use crate::flow::ids::{ClassId, FunctionId, ObjectId};
 use crate::flow::machine::Machine;
@@ -191,6 +191,14 @@ impl<'p> Machine<'p> {
         Given { positional, named }
     }
 
+    /// The name that `getattr` or `setattr` is given; one name stands for all that are computed.
+    fn attribute_named(&self, given: &Given) -> Option<Symbol> {
+        Some(match given.positional.get(1)?.literal {
+            Literal::Text(name) => name,
+            _ => self.names.any,
+        })
+    }
+
     /// Calls whose meaning is the interpreter's own.
     pub(super) fn special(
         &mut self,
@@ -210,7 +218,7 @@ impl<'p> Machine<'p> {
                 Some(Value::object(self.heap.unique(Shape::Super(class, receiver))))
             }
             "getattr" => {
-                let Literal::Text(attribute) = given.positional.get(1)?.literal else { return None };
+                let attribute = self.attribute_named(given)?;
                 let mut found = given.positional.get(2).copied().unwrap_or(Value::NOTHING);
                 for object in given.first().objects.iter() {
                     if self.heap.shape(object).is_container() {
@@ -223,7 +231,8 @@ impl<'p> Machine<'p> {
                         found = found.join(&value);
                     }
                 }
-                Some(if found.is_nothing() { Value::UNKNOWN } else { found })
+                let all = !found.is_nothing() && attribute != self.names.any;
+                Some(if all { found } else { found.join(&Value::UNKNOWN) })
             }
             "heapq.heappush" => {
                 let (heap, item) = (given.first(), call.arguments.args.get(1));
@@ -243,10 +252,11 @@ impl<'p> Machine<'p> {
                 Some(elements.fold(Value::UNKNOWN, |joined, value| joined.join(&value)))
             }
             "setattr" => {
-                let Literal::Text(attribute) = given.positional.get(1)?.literal else { return None };
+                let name = self.attribute_named(given)?;
                 let value = *given.positional.get(2)?;
                 for object in given.first().objects.iter() {
-                    self.bind_field(f, object, attribute, value, false, call);
+                    self.relink(f, call, Place::Field(object, name), &value);
+                    self.bind_field(f, object, name, value, false, call);
                 }
                 Some(Value::of(Kinds::NONE))
             }

@@ -1,9 +1,10 @@
-//! Growth by binding anew: `x = x + [y]`, `x = torch.cat([x, y])`, `d = {**d, k: v}`.
+//! Growth by binding anew: `x = x + [y]`, `x = torch.cat([x, y])`, `d = {**d, k: v}`, `x = Node(value, x)`.
 //!
-//! No container grows there: each turn makes another one, with all of the last in it. What is followed is the place, by
-//! an object of its own that stands for whatever the place holds.
+//! No container grows there: each turn makes another one, with all of the last in it; or another object that keeps the
+//! last. What is followed is the place, by an object of its own that stands for whatever the place holds.
 
 use ruff_python_ast::{self as ast, Expr, Operator};
+use ruff_text_size::Ranged;
 
 use crate::flow::event::{Growth, Guards, Place, Release, What};
 use crate::flow::heap::Shape;
@@ -12,9 +13,11 @@ use crate::flow::joined::{is_same, joined, parts};
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, located};
+use crate::flow::symbols::Symbol;
 use crate::flow::syntax::name_of;
 use crate::flow::value::{Kinds, Literal, Value};
 use crate::library::joins;
+use crate::project::Location;
 
 impl<'p> Machine<'p> {
     /// Tells what an assignment does to the length of what its target holds.
@@ -29,9 +32,81 @@ impl<'p> Machine<'p> {
             return;
         }
         let join = joined(target, expr).filter(|join| self.is_longer(f, join, value));
-        match join {
-            Some(join) => self.lengthen(f, target, join, value),
-            None => self.cut(f, target),
+        if let Some(join) = join {
+            return self.lengthen(f, target, join, value);
+        }
+        let links = self.links(f, expr, value);
+        if links.is_empty() {
+            return self.cut(f, target);
+        }
+        for held in self.held(f, target) {
+            self.link(f, held, &links, value, located(f.file, target));
+        }
+    }
+
+    /// Tells what `setattr` does to what an attribute holds.
+    pub(super) fn relink(&mut self, f: &mut Frame, call: &'p ast::ExprCall, place: Place, value: &Value) {
+        let links = self.links(f, call, value);
+        let [object, ..] = &*call.arguments.args else { return };
+        if !links.is_empty() {
+            let place = self.place(place);
+            let held = self.heap.unique(Shape::Held(place));
+            self.link(f, held, &links, value, located(f.file, object));
+        }
+    }
+
+    /// Objects of a value that keep one that was made at the same place, where it may be the one before.
+    fn links(&self, f: &Frame, at: &impl Ranged, value: &Value) -> Vec<ObjectId> {
+        if !self.scopes.links.contains(&located(f.file, at)) {
+            return Vec::new();
+        }
+        value.objects.iter().filter(|object| self.keeps_its_like(*object)).collect()
+    }
+
+    fn keeps_its_like(&self, object: ObjectId) -> bool {
+        let known = self.heap.get(object);
+        let kept = |held: &Value| held.objects.contains(object);
+        let captured = match known.shape {
+            Shape::Instance(_) | Shape::Partial(_) | Shape::Tuple => false,
+            Shape::Function(function, Some(around)) => {
+                let free = &self.scopes.function(function).free;
+                free.keys().any(|name| self.heap.field(around, *name).is_some_and(|held| kept(&held)))
+            }
+            Shape::Function(..) => false,
+            shape if shape.is_container() => false,
+            _ => return false,
+        };
+        captured || known.fields.values().chain([&known.elements]).any(kept)
+    }
+
+    /// A place is bound to an object that keeps the one that was there.
+    fn link(&mut self, f: &mut Frame, held: ObjectId, links: &[ObjectId], value: &Value, at: Location) {
+        for link in links {
+            self.heap.changed |= self.linked.entry(*link).or_default().insert(held);
+        }
+        // A model's parameters come with each of the models.
+        let model = value.kinds.has(Kinds::MODULE);
+        let added = if model { Value::of(Kinds::TENSOR) } else { *value };
+        let [value, key] = [added, Value::NOTHING].map(|value| self.values.intern(value));
+        f.event(What::Grow { object: held, how: Growth::Link, value, key, stored: None }, at);
+    }
+
+    /// An attribute that may have kept the object before this one is bound to something else: `last.previous = None`.
+    pub(super) fn unlink(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        name: Symbol,
+        value: &Value,
+        at: Location,
+    ) {
+        let held = self.heap.field(object, name).is_some_and(|held| held.objects.contains(object));
+        if !held || value.objects.contains(object) || self.scopes.function(f.function).name == self.names.init
+        {
+            return;
+        }
+        for chain in self.linked.get(&object).cloned().unwrap_or_default() {
+            f.event(What::Release { object: chain, how: Release::Rebind }, at);
         }
     }
 

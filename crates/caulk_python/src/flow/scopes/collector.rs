@@ -8,7 +8,8 @@ use ruff_python_ast::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::differentiated::carriers;
-use super::{Body, Class, Function, Scopes};
+use super::links::Links;
+use super::{Body, Class, Function, Scopes, located};
 use crate::flow::ids::{ClassId, FunctionId};
 use crate::flow::joined::joined;
 use crate::flow::symbols::{Symbol, Symbols};
@@ -48,7 +49,7 @@ fn collect<'p>(
 const MAX_ALIASES: usize = 8;
 
 /// A function whose body is being walked.
-struct Open {
+struct Open<'p> {
     id: FunctionId,
     bound: Vec<Symbol>,
     nonlocals: FxHashSet<Symbol>,
@@ -57,13 +58,14 @@ struct Open {
     made_of: Vec<(Symbol, Vec<Symbol>)>,
     /// What is returned, alone or as the loss of a dict.
     returned: FxHashSet<Symbol>,
+    links: Links<'p>,
 }
 
 struct Collector<'a, 'p> {
     scopes: &'a mut Scopes<'p>,
     symbols: &'a mut Symbols,
     file: FileId,
-    open: Vec<Open>,
+    open: Vec<Open<'p>>,
     prefix: String,
     class: Option<ClassId>,
     /// Loops around the statement, in its function.
@@ -100,6 +102,7 @@ impl<'p> Collector<'_, 'p> {
             used: FxHashSet::default(),
             made_of: Vec::new(),
             returned: FxHashSet::default(),
+            links: Links::default(),
         });
         if let Some(parameters) = self.scopes.functions[id.0 as usize].parameters() {
             for parameter in parameters {
@@ -169,6 +172,9 @@ impl<'p> Collector<'_, 'p> {
         let name = self.symbols.at(&definition.name.node_index, definition.name.as_str());
         if self.class.is_none() {
             self.bind(name);
+            if let Some(open) = self.open.last_mut() {
+                open.links.define(definition);
+            }
         }
         let class = self.class;
         let qualified = format!("{}{}", self.prefix, definition.name);
@@ -274,8 +280,22 @@ impl<'p> Collector<'_, 'p> {
         }
     }
 
+    /// Notes whether a target is bound to something that may keep what it held.
+    fn link(&mut self, target: &'p Expr, value: &'p Expr) {
+        let Some(open) = self.open.last_mut() else { return };
+        if open.links.assigns(target, value) {
+            self.scopes.links.insert(located(self.file, value));
+            let name = name_of(target).map(|name| self.symbols.intern(name));
+            self.scopes.lengthened.extend(name);
+        }
+        open.links.bind(target, value);
+    }
+
     /// Notes what the call tells of the names in it.
     fn call(&mut self, call: &'p ast::ExprCall) {
+        if self.open.last().is_some_and(|open| open.links.sets(call)) {
+            self.scopes.links.insert(located(self.file, call));
+        }
         if let [_, Expr::StringLiteral(name), value] = &*call.arguments.args
             && last_name(&call.func) == Some("setattr")
         {
@@ -385,6 +405,7 @@ impl<'p> Visitor<'p> for Collector<'_, 'p> {
                     let name = name_of(target).map(|name| self.symbols.intern(name));
                     self.scopes.lengthened.extend(name);
                 }
+                assign.targets.iter().for_each(|target| self.link(target, &assign.value));
                 for target in assign.targets.iter().filter_map(Expr::as_name_expr) {
                     self.made_of(target, &assign.value);
                 }
