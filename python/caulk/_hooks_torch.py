@@ -6,6 +6,7 @@ invisible to `torch.compile`, and asks [`Steps`] what it means.
 
 import functools
 import sys
+import time
 import types
 import weakref
 from _thread import get_ident
@@ -19,6 +20,9 @@ _COUNT_ALL = 512
 _COUNT_EVERY = 8
 #: Optimizers that are remembered: some programs have one per parameter.
 _MOST_OPTIMIZERS = 4096
+#: Steps of other threads, and seconds, after which a thread that steps no more is not waited for.
+_MOST_BESIDE = 16
+_LONGEST_BESIDE = 0.5
 #: In place of the site of a backward pass that is not looked at.
 _PLAIN = object()
 #: The same for one inside another.
@@ -51,6 +55,9 @@ class Steps:
 
     def _forget(self):
         self._thread = None
+        #: Steps of other threads since the last one on that thread, and the most there have been between two of its.
+        self._beside = self._most_beside = 0
+        self._beside_since = 0.0
         self._optimizers = {}
         self._round = set()
         #: Those that have stepped in this epoch, and in the one before.
@@ -98,12 +105,8 @@ class Steps:
     def optimizer_stepped(self, optimizer, frame):
         """`optimizer.step()`, called in `frame`, is done."""
         key = id(optimizer)
-        thread = get_ident()
         self._stepped += 1
-        if self._thread is None:
-            self._thread = thread
-        if thread != self._thread:
-            # Steps of other threads count; boundaries are cut on the first.
+        if self._is_beside():
             self._marks.steps += 1
             return
         epochs = self.epochs.glance(frame) if key == self._alone else None
@@ -242,9 +245,7 @@ class Steps:
     def said_step(self, frame):
         """`caulk.step()` in `frame`: how many epochs have begun?"""
         self._alone = None
-        if self._thread is None:
-            self._thread = get_ident()
-        if get_ident() != self._thread:
+        if self._is_beside():
             return 0
         loader = self.passes.step() if self.passes.delivered else False
         epochs = self.epochs.observe(frame)
@@ -293,16 +294,39 @@ class Steps:
             if self._backwards < _PATIENCE and self._has_optimizers():
                 return
             self._by_backward = True
-        if self._thread is None:
-            self._thread = get_ident()
         self._count(key, frame)
 
     def _count(self, key, frame):
-        if get_ident() == self._thread:
-            self._event(key, False, frame)
-        else:
-            # Steps of other threads count; boundaries are cut on the first.
+        if self._is_beside():
             self._marks.steps += 1
+        else:
+            self._event(key, False, frame)
+
+    # Threads.
+
+    def _is_beside(self):
+        """Does another thread step here than the one on which boundaries are cut? Its steps count all the same.
+
+        Boundaries are cut on the first thread that steps, until it has made none for much longer than ever before: it has
+        ended, or another one goes on with the training.
+        """
+        thread = get_ident()
+        if thread == self._thread:
+            if self._beside:
+                self._most_beside = max(self._most_beside, self._beside)
+                self._beside = 0
+            return False
+        if self._thread is not None:
+            if not self._beside:
+                self._beside_since = time.monotonic()
+            self._beside += 1
+            waited = time.monotonic() - self._beside_since
+            if self._beside <= _MOST_BESIDE + 4 * self._most_beside or waited < _LONGEST_BESIDE:
+                return True
+        self._thread = thread
+        self._alone = None
+        self._beside = self._most_beside = 0
+        return False
 
     # CUDA graphs: what Python does is captured once, and seen no more when the graph is replayed.
 
@@ -324,8 +348,6 @@ class Steps:
         # Those of graphs within a backward pass are that pass.
         if steps is None or self._marks.agent.passes():
             return
-        if self._thread is None:
-            self._thread = get_ident()
         if steps:
             self._count(id(graph), frame)
         else:

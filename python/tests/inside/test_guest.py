@@ -61,6 +61,36 @@ def test_threads_may_train_side_by_side(train):
     assert 230 <= told.steps <= 240
 
 
+def test_a_thread_that_goes_on_with_the_training_is_followed(train):
+    source = """
+    import time
+
+    def work(net, steps):
+        opt = torch.optim.SGD(net.parameters(), lr=0.01)
+        for i in range(steps):
+            train_step(net, opt)
+            time.sleep(0.01)
+
+    def rest(net, ended):
+        work(net, 20)
+        ended.wait()
+
+    # The first is there to the end, and steps no more.
+    ended = threading.Event()
+    first = threading.Thread(target=rest, args=(nn.Linear(2, 1), ended))
+    first.start()
+    time.sleep(0.4)
+    for _ in range(4):
+        second = threading.Thread(target=work, args=(nn.Linear(2, 1), 100))
+        second.start()
+        second.join()
+    ended.set()
+    """
+    told = train(source)
+    assert told.steps >= 415
+    assert [index for unit, index, *_ in told.of("boundary") if unit == STEPS][-1] > 300
+
+
 def test_an_epoch_that_begins_while_another_thread_tells_of_one_is_told_later(train):
     source = """
     import caulk
