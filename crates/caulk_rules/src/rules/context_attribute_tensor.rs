@@ -73,18 +73,29 @@ struct Forward<'a> {
     returned: BTreeSet<&'a str>,
 }
 
+impl<'a> Forward<'a> {
+    /// `ctx.name = value`, `ctx.name, ctx.other = value, more`.
+    fn store(&mut self, target: &'a Expr, value: &'a Expr) {
+        match (target, value) {
+            (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+                targets.iter().zip(values).for_each(|(target, value)| self.store(target, value));
+            }
+            (Expr::Attribute(attribute), _)
+                if attribute.value.as_name_expr().is_some_and(|name| name.id == self.context) =>
+            {
+                self.stored.extend(names_behind(value).into_iter().map(|value| Stored { target, value }));
+            }
+            _ => {}
+        }
+    }
+}
+
 impl<'a> Visitor<'a> for Forward<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::FunctionDef(_) | Stmt::ClassDef(_) => return,
             Stmt::Assign(assign) => {
-                if let [Expr::Attribute(target)] = &*assign.targets
-                    && target.value.as_name_expr().is_some_and(|name| name.id == self.context)
-                {
-                    let target = &assign.targets[0];
-                    let values = names_behind(&assign.value).into_iter();
-                    self.stored.extend(values.map(|value| Stored { target, value }));
-                }
+                assign.targets.iter().for_each(|target| self.store(target, &assign.value))
             }
             Stmt::Return(returned) => {
                 let names = returned.value.as_deref().map(names_in).unwrap_or_default();
