@@ -77,6 +77,10 @@ pub(crate) enum Gives {
     Profiler,
     SharedMemory,
     Exception,
+    /// The first argument, with other values in some fields.
+    Replaced,
+    /// A list of parts of a text, which come back though the text does not.
+    Words,
     List,
     Dict,
     Set,

@@ -7,6 +7,8 @@ pub(crate) struct Keeper {
     pub(crate) made_by: &'static [&'static str],
     /// Methods that keep their arguments.
     keeps: &'static [&'static str],
+    /// Methods that make an object for each of their arguments' values, and keep it.
+    keyed: &'static [&'static str],
     /// Methods that give back all of it, and then some of it.
     gives_back: &'static [&'static str],
 }
@@ -23,6 +25,7 @@ pub(crate) const KEEPERS: &[Keeper] = &[
             "add_weighted_edges_from",
             "update",
         ],
+        keyed: &[],
         gives_back: &[
             "clear",
             "clear_edges",
@@ -36,6 +39,7 @@ pub(crate) const KEEPERS: &[Keeper] = &[
     Keeper {
         made_by: &["accelerate.Accelerator"],
         keeps: &["prepare", "prepare_model", "prepare_optimizer", "prepare_scheduler"],
+        keyed: &[],
         gives_back: &["free_memory", "clear"],
     },
     Keeper {
@@ -46,11 +50,13 @@ pub(crate) const KEEPERS: &[Keeper] = &[
             "sortedcontainers.SortedDict",
         ],
         keeps: &["add", "update", "setdefault"],
+        keyed: &[],
         gives_back: &["clear", "pop", "popitem", "remove", "discard"],
     },
     Keeper {
         made_by: &["intervaltree.IntervalTree"],
         keeps: &["add", "addi", "append", "appendi", "update"],
+        keyed: &[],
         gives_back: &[
             "clear",
             "remove",
@@ -72,13 +78,28 @@ pub(crate) const KEEPERS: &[Keeper] = &[
             "faiss.index_factory",
         ],
         keeps: &["add", "add_with_ids"],
+        keyed: &[],
         gives_back: &["reset", "remove_ids"],
     },
     // Source: the reference of Python, "pickle", `Pickler.clear_memo`: the memo keeps what was pickled.
     Keeper {
         made_by: &["pickle.Pickler", "cloudpickle.Pickler", "cloudpickle.CloudPickler", "dill.Pickler"],
         keeps: &["dump"],
+        keyed: &[],
         gives_back: &["clear_memo"],
+    },
+    // Source: the documentation of the Prometheus client for Python, "Labels": each set of values is a time series,
+    // which the metric keeps until `remove` or `clear`.
+    Keeper {
+        made_by: &[
+            "prometheus_client.Counter",
+            "prometheus_client.Gauge",
+            "prometheus_client.Histogram",
+            "prometheus_client.Summary",
+        ],
+        keeps: &[],
+        keyed: &["labels"],
+        gives_back: &["clear", "remove", "remove_by_labels"],
     },
 ];
 
@@ -90,6 +111,15 @@ impl Keeper {
 
     pub(crate) fn keeps(&self, method: &str) -> bool {
         self.keeps.contains(&method)
+    }
+
+    pub(crate) fn keeps_keyed(&self, method: &str) -> bool {
+        self.keyed.contains(&method)
+    }
+
+    /// Whether what it keeps is found by arguments.
+    pub(crate) fn is_keyed(&self) -> bool {
+        !self.keyed.is_empty()
     }
 
     /// The method that gives back all of it.

@@ -232,6 +232,15 @@ impl<'p> Machine<'p> {
             Gives::List | Gives::Dict | Gives::Set | Gives::Tuple | Gives::Deque | Gives::Queue => {
                 self.make_container(f, gives, called)
             }
+            Gives::Words => {
+                let words = self.container(f, Shape::List, call);
+                self.heap.add_element(words, Value::of(Kinds::TEXT));
+                Value::object(words)
+            }
+            Gives::Replaced => {
+                let fields = given.named.iter().map(|(_, value)| value.traits);
+                subject.with(fields.fold(Traits::NONE_OF_ALL, Traits::with))
+            }
             Gives::NamedTuple => {
                 let fields =
                     call.arguments.find_argument_value("field_names", 1).map(texts).unwrap_or_default();
