@@ -308,7 +308,7 @@ class Steps:
         """Does another thread step here than the one on which boundaries are cut? Its steps count all the same.
 
         Boundaries are cut on the first thread that steps, until it has made none for much longer than ever before: it has
-        ended, or another one goes on with the training.
+        ended, or another one continues the training.
         """
         thread = get_ident()
         if thread == self._thread:

@@ -113,7 +113,7 @@ pub(crate) struct Machine<'p> {
     hooks: FxHashMap<ObjectId, (FunctionId, Vec<Value>)>,
     /// Functions that apply models, and whether any of them records graphs then.
     applies: FxHashMap<FunctionId, bool>,
-    /// Objects that keep one that was made at the same place before, with what stands for the places that hold them.
+    /// Objects that keep another one made at the same line, with the places that hold them.
     linked: FxHashMap<ObjectId, FxHashSet<ObjectId>>,
     /// Attributes of objects nobody knows that are emptied or bound anew.
     pub(crate) emptied: FxHashSet<Symbol>,

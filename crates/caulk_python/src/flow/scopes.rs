@@ -89,7 +89,7 @@ pub(crate) struct Scopes<'p> {
     pub called: FxHashSet<Symbol>,
     /// Names of what is made longer by binding it anew somewhere.
     pub lengthened: FxHashSet<Symbol>,
-    /// Right sides of assignments, and calls of `setattr`, that may bind a place to something that keeps what it held.
+    /// Right sides of assignments, and calls of `setattr`, that may bind an object which keeps the old value.
     pub links: FxHashSet<Location>,
     /// Names of attributes that are set to `True` somewhere.
     pub raised: FxHashSet<Symbol>,

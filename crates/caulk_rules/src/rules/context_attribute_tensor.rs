@@ -95,7 +95,7 @@ impl<'a> Visitor<'a> for Forward<'a> {
         match stmt {
             Stmt::FunctionDef(_) | Stmt::ClassDef(_) => return,
             Stmt::Assign(assign) => {
-                assign.targets.iter().for_each(|target| self.store(target, &assign.value))
+                assign.targets.iter().for_each(|target| self.store(target, &assign.value));
             }
             Stmt::Return(returned) => {
                 let names = returned.value.as_deref().map(names_in).unwrap_or_default();

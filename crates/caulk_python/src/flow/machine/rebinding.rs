@@ -44,7 +44,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Tells what `setattr` does to what an attribute holds.
+    /// Notes growth if `setattr` binds an object that keeps the one before it.
     pub(super) fn relink(&mut self, f: &mut Frame, call: &'p ast::ExprCall, place: Place, value: &Value) {
         let links = self.links(f, call, value);
         let [object, ..] = &*call.arguments.args else { return };
@@ -67,12 +67,11 @@ impl<'p> Machine<'p> {
         let known = self.heap.get(object);
         let kept = |held: &Value| held.objects.contains(object);
         let captured = match known.shape {
-            Shape::Instance(_) | Shape::Partial(_) | Shape::Tuple => false,
             Shape::Function(function, Some(around)) => {
                 let free = &self.scopes.function(function).free;
                 free.keys().any(|name| self.heap.field(around, *name).is_some_and(|held| kept(&held)))
             }
-            Shape::Function(..) => false,
+            Shape::Instance(_) | Shape::Partial(_) | Shape::Tuple | Shape::Function(..) => false,
             shape if shape.is_container() => false,
             _ => return false,
         };

@@ -183,6 +183,8 @@ impl<'p> Machine<'p> {
                 value
             }
             Gives::Same => self.same(f, subject, given, name, call),
+            Gives::Replaced => replaced(subject, given),
+            Gives::Words => self.words(f, call),
             Gives::Parameters | Gives::State => {
                 let leaf = if gives == Gives::State {
                     Value::of(Kinds::TENSOR)
@@ -215,6 +217,13 @@ impl<'p> Machine<'p> {
         })
     }
 
+    /// Parts of a text: they come back, though the text does not.
+    fn words(&mut self, f: &mut Frame, call: &ast::ExprCall) -> Value {
+        let words = self.container(f, Shape::List, call);
+        self.heap.add_element(words, Value::of(Kinds::TEXT));
+        Value::object(words)
+    }
+
     /// Containers, iterators, and what is taken out of them.
     fn iterable_result(&mut self, f: &mut Frame, gives: Gives, called: Called<'_, 'p>) -> Value {
         let Called { receiver, given, name, call } = called;
@@ -231,15 +240,6 @@ impl<'p> Machine<'p> {
             }
             Gives::List | Gives::Dict | Gives::Set | Gives::Tuple | Gives::Deque | Gives::Queue => {
                 self.make_container(f, gives, called)
-            }
-            Gives::Words => {
-                let words = self.container(f, Shape::List, call);
-                self.heap.add_element(words, Value::of(Kinds::TEXT));
-                Value::object(words)
-            }
-            Gives::Replaced => {
-                let fields = given.named.iter().map(|(_, value)| value.traits);
-                subject.with(fields.fold(Traits::NONE_OF_ALL, Traits::with))
             }
             Gives::NamedTuple => {
                 let fields =
@@ -538,6 +538,11 @@ fn gives_a_scalar(name: &str, given: &Given) -> bool {
         Some(("torch", function)) => reduces(function) && given.positional.len() == 1,
         _ => false,
     }
+}
+
+/// The result of `dataclasses.replace`: as new as the values that are replaced.
+fn replaced(object: Value, given: &Given) -> Value {
+    object.with(given.named.iter().fold(Traits::NONE_OF_ALL, |traits, (_, value)| traits.with(value.traits)))
 }
 
 /// Whether a call makes an array of one dimension: `np.zeros(4)`.

@@ -280,7 +280,7 @@ impl<'p> Collector<'_, 'p> {
         }
     }
 
-    /// Notes whether a target is bound to something that may keep what it held.
+    /// Notes whether a target gets an object that may keep its old value.
     fn link(&mut self, target: &'p Expr, value: &'p Expr) {
         let Some(open) = self.open.last_mut() else { return };
         if open.links.assigns(target, value) {

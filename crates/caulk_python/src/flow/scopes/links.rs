@@ -1,4 +1,4 @@
-//! Assignments that bind a place to something made of what it held: `x = Node(value, x)`, also by way of variables.
+//! Assignments of an object made from the old value of their target: `x = Node(value, x)`, also through variables.
 
 use ruff_python_ast::comparable::ComparableExpr;
 use ruff_python_ast::visitor::{self, Visitor};
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::flow::syntax::last_name;
 
-/// Variables that stand for variables that are followed.
+/// Aliases of aliases that are followed.
 const MAX_ALIASES: usize = 3;
 
 /// What a variable was bound to last.
@@ -47,7 +47,7 @@ impl<'e> Spot<'e> {
     }
 }
 
-/// What the variables of one function are bound to, as far as its text has been read.
+/// Values of the variables of one function, up to the statement that is read.
 #[derive(Debug, Default)]
 pub(super) struct Links<'p> {
     bound: FxHashMap<&'p str, Source<'p>>,
@@ -66,7 +66,7 @@ impl<'p> Links<'p> {
         self.bound.insert(function.name.as_str(), Source::Function(function));
     }
 
-    /// Whether a target is bound to something that may keep what it held.
+    /// Whether a target gets an object that may keep its old value.
     pub(super) fn assigns(&self, target: &Expr, value: &Expr) -> bool {
         self.makes(&Spot::of(target), value, 0)
     }
@@ -81,7 +81,7 @@ impl<'p> Links<'p> {
         }
     }
 
-    /// Whether an expression makes something of what is at a place.
+    /// Whether an expression makes an object from the value of a place.
     fn makes(&self, spot: &Spot<'_>, value: &Expr, depth: usize) -> bool {
         let gives = |part: &Expr| self.gives(spot, part, 0);
         match value {
@@ -112,7 +112,7 @@ impl<'p> Links<'p> {
         }
     }
 
-    /// Whether an expression is what is at a place, or a variable that was bound to it.
+    /// Whether an expression reads a place, or is a variable with its value.
     fn gives(&self, spot: &Spot<'_>, part: &Expr, depth: usize) -> bool {
         if *spot == Spot::of(part) {
             return true;
@@ -124,7 +124,7 @@ impl<'p> Links<'p> {
         }
     }
 
-    /// Whether a function uses a variable around it that was bound to what is at a place.
+    /// Whether a function uses a variable around it with the value of a place.
     fn captures(&self, spot: &Spot<'_>, walk: impl FnOnce(&mut Loaded<'_>)) -> bool {
         let is_captured = |name: &str| match self.bound.get(name) {
             Some(Source::Value(value)) => self.gives(spot, value, 1),
