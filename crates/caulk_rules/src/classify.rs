@@ -93,7 +93,7 @@ impl Growing<'_> {
             Purpose::Known(LeakClass::ExceptionKeepsFrames)
         } else if self.exposure.scope == Scope::Run && self.gathers_step_outputs() {
             Purpose::Known(LeakClass::StepOutputsNotCleared)
-        } else if self.contents.callable && self.holds_tensors() {
+        } else if self.contents.callable && self.holds_tensors() && self.growth.how != Growth::Link {
             Purpose::Known(LeakClass::CallbackKeepsTensor)
         } else {
             Purpose::Any

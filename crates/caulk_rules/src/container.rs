@@ -176,7 +176,7 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
             kept.exposure.words()
         );
         let fix = advice(
-            "Take what is needed out of the one before, and keep that alone; or let go of the one before it.",
+            "Keep of the object before only what is needed of it (a number, say), or let go of what it refers to itself.",
         );
         return Some(Told { proof, message, note: "linked here", fix });
     }
