@@ -213,6 +213,15 @@ pub(crate) fn of_caulk(holder: &Holder) -> bool {
 /// (Modules/_functoolsmodule.c, `lru_list_elem_type`).
 const SILENT: [&str; 2] = ["numpy.memmap", "functools._lru_list_elem"];
 
+/// A look at one or two of many elements: the others need not be like these.
+const FEW: u32 = 2;
+const MANY: u64 = 20;
+
+fn is_of_few(contents: &Contents, rate: &Rate) -> bool {
+    let plain = contents.traits.contains(&Trait::Scalar) || contents.bytes_per_element == 0;
+    !plain && (1..=FEW).contains(&contents.sampled) && rate.elements >= MANY
+}
+
 fn are_silent(contents: &Contents) -> bool {
     contents.element_types.iter().any(|(name, _)| SILENT.contains(&name.as_str()))
 }
@@ -230,8 +239,10 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
         // Parameters that only their optimizer knows are in its groups and in its state.
         let parameters = place::is_optimizer_state(suspect.holder);
         let cut = suspect.kind != ContainerKind::Graph && suspect.contents.is_some_and(|look| look.truncated);
+        let few = suspect.contents.is_some_and(|look| is_of_few(look, &suspect.rate));
         let open = unseen
             || suspect.shares
+            || (few && part < 0.5)
             || parameters
             || suspect.holds(&Trait::Shared)
             || (with_borrowed && suspect.holds(&Trait::Borrowed))

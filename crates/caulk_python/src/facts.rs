@@ -88,6 +88,8 @@ pub struct Facts {
     pub lookups: Vec<Spot>,
     /// What limits it.
     pub bounds: Vec<Bound>,
+    /// The most elements that each of its elements is cut to where it grows: `del rows[:-40]` of `rows = self.by_key[key]`.
+    pub most_inside: Option<u64>,
     /// Limits set for it (`*_window`, `max_*`, `maxlen`, `*_limit`, ...) and never read, the best match first.
     pub windows: Vec<Window>,
     /// Calls of non-library objects that it is an argument of.
@@ -173,6 +175,7 @@ pub(crate) fn facts(file: &Lines<'_>, name: &str, owner: &Owner) -> Facts {
         if growing(true).next().is_some() { growing(true).collect() } else { growing(false).collect() };
     let mut facts = Facts {
         bounds: bounds(file, name, owner, &ops, &growth),
+        most_inside: most_inside(file, &ops, &growth),
         windows: windows(file, name, owner),
         fed: fed(file, name, owner),
         loop_carried: loop_carried(file, &ops),
@@ -269,6 +272,7 @@ fn bounds(file: &Lines<'_>, name: &str, owner: &Owner, ops: &[(&Op, bool)], grow
         // What else is asked for may never come, and what another function takes out, nobody may call.
         let most = match beyond(file, &conditions, growth) {
             [test] if takes_out && grown_in.contains(&spot.function) => limit::compared(file, name, test),
+            [] if kind == BoundKind::Trimmed && grown_in.contains(&spot.function) => left(file, op),
             _ => None,
         };
         found.push(Bound { spot, kind, conditions, most, called });
@@ -276,6 +280,22 @@ fn bounds(file: &Lines<'_>, name: &str, owner: &Owner, ops: &[(&Op, bool)], grow
     found.sort_by_key(|bound| (bound.spot.line, bound.spot.column));
     found.dedup();
     found
+}
+
+/// The most elements that a trim leaves.
+fn left(file: &Lines<'_>, trim: &Op) -> Option<u64> {
+    limit::left(file, file.line(spot(file, trim.place.statement).line)?)
+}
+
+fn most_inside(file: &Lines<'_>, ops: &[(&Op, bool)], growth: &[&Op]) -> Option<u64> {
+    let beside = |trim: &&Op| {
+        let same =
+            |grow: &&&Op| function_of_statement(file, grow.place) == function_of_statement(file, trim.place);
+        growth.iter().any(|grow| same(&grow))
+            && beyond(file, &file.index.conditions(trim.place.block), growth).is_empty()
+    };
+    let inside = ops.iter().filter(|(op, element)| *element && op.action == Action::Trim).map(|(op, _)| *op);
+    inside.filter(beside).filter_map(|trim| left(file, trim)).max()
 }
 
 /// Whether binding to something empty is more than the first binding.

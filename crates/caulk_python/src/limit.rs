@@ -37,6 +37,16 @@ pub(crate) fn compared(file: &Lines<'_>, name: &str, condition: &str) -> Option<
     number(file, limit).filter(|_| alone && !after_others)
 }
 
+/// The number of elements that a statement leaves at most: `del rows[:-self.room]`, `rows = rows[-self.room:]`.
+pub(crate) fn left(file: &Lines<'_>, statement: &str) -> Option<u64> {
+    let statement = statement.trim();
+    let limit = match statement.strip_prefix("del ") {
+        Some(part) => part.split_once("[:-")?.1.strip_suffix(']')?,
+        None => statement.split_once('=')?.1.split_once("[-")?.1.strip_suffix(":]")?,
+    };
+    number(file, limit)
+}
+
 /// The name of the number that a condition compares a length with: `room` of `len(self.rows) > self.room`.
 pub fn limit_name(condition: &str) -> Option<&str> {
     let (_, limit, _) = parts(condition)?;

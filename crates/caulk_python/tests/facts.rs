@@ -249,3 +249,32 @@ fn the_same_name_in_another_function_is_another_container() {
     let file = File::parse("x.py", source);
     assert_eq!(file.lines().facts_of("xs", &Owner::Module).bounds, []);
 }
+
+#[test]
+fn what_a_trim_leaves_is_the_most_there_is() {
+    let most = |trim: &str| {
+        let source = format!(
+            "class A:\n def __init__(self, n=40):\n  self.xs = []\n  self.n = n\n def step(self, v):\n  self.xs.append(v)\n  {trim}\n"
+        );
+        facts("xs", "A.step", &source).bounds.iter().filter_map(|bound| bound.most).max()
+    };
+    assert_eq!(most("del self.xs[:-self.n]"), Some(40));
+    assert_eq!(most("self.xs = self.xs[-self.n:]"), Some(40));
+    assert_eq!(most("self.xs[:] = self.xs[-3:]"), Some(3));
+    // How many these leave is not known.
+    assert_eq!(most("del self.xs[:1]"), None);
+    assert_eq!(most("if v: del self.xs[:-self.n]"), None);
+}
+
+#[test]
+fn elements_that_are_cut_where_they_grow_are_bounded() {
+    let most = |trim: &str| {
+        let source = format!(
+            "class A:\n def __init__(self):\n  self.by = {{}}\n def step(self, k, v):\n  xs = self.by.setdefault(k, [])\n  xs.append(v)\n  {trim}\n"
+        );
+        facts("by", "A.step", &source).most_inside
+    };
+    assert_eq!(most("del xs[:-40]"), Some(40));
+    assert_eq!(most("if v: del xs[:-40]"), None);
+    assert_eq!(most("pass"), None);
+}

@@ -32,12 +32,15 @@ pub(super) fn capacity(contents: Option<&Contents>) -> Option<u64> {
 
 /// The same by source: the limit of a queue, or the length from which on the function that adds elements takes some out.
 pub(super) fn bound(kind: ContainerKind, located: Option<&Located>, rate: &Rate) -> Option<u64> {
+    let located = located?;
+    let holds = |most: &u64| rate.elements as f64 <= BEYOND * *most as f64;
     // The bound of a container is none of its elements'.
-    let located = located.filter(|located| !located.grow.as_ref().is_some_and(|grow| grow.element))?;
+    if located.grow.as_ref().is_some_and(|grow| grow.element) {
+        return located.facts.most_inside.filter(holds);
+    }
     let counts = |kind_of_bound| kind_of_bound != BoundKind::Capacity || kind == ContainerKind::Queue;
     let bounds = located.facts.bounds.iter().filter(|bound| bound.called && counts(bound.kind));
-    let most = bounds.filter_map(|bound| bound.most).max()?;
-    (rate.elements as f64 <= BEYOND * most as f64).then_some(most)
+    bounds.filter_map(|bound| bound.most).max().filter(holds)
 }
 
 /// The same by the source of the library that grows it: for example the history of an optimizer.
