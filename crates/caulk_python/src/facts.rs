@@ -81,7 +81,7 @@ pub struct Window {
     pub value: String,
 }
 
-/// What the file says about one container or value.
+/// Facts of the file about one container or value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Read like a cache: `k in d`, `d.get(k)`, `d[k]`, `setdefault`.
