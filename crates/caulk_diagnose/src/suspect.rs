@@ -218,7 +218,7 @@ const FEW: u32 = 2;
 const MANY: u64 = 20;
 
 fn is_of_few(contents: &Contents, rate: &Rate) -> bool {
-    let plain = contents.traits.contains(&Trait::Scalar) || contents.bytes_per_element == 0;
+    let plain = contents.traits.contains(&Trait::Scalar) || contents.element_types.is_empty();
     !plain && (1..=FEW).contains(&contents.sampled) && rate.elements >= MANY
 }
 
@@ -239,7 +239,8 @@ fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspec
         // Parameters that only their optimizer knows are in its groups and in its state.
         let parameters = place::is_optimizer_state(suspect.holder);
         let cut = suspect.kind != ContainerKind::Graph && suspect.contents.is_some_and(|look| look.truncated);
-        let few = suspect.contents.is_some_and(|look| is_of_few(look, &suspect.rate));
+        let few = !counts_bytes(suspect.kind)
+            && suspect.contents.is_some_and(|look| is_of_few(look, &suspect.rate));
         let open = unseen
             || suspect.shares
             || (few && part < 0.5)
