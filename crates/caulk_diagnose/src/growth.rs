@@ -88,7 +88,7 @@ impl Rate {
         if points.len() < 2 || last.at <= first.at {
             return None;
         }
-        let judgement = judge_counts(&points);
+        let judgement = judge_counts(&points, scale.has_equal_phases());
         let (at, elements) = newest(process, scale, lengths)
             .filter(|(at, len)| *at > last.at && *len as f64 > last.value)
             .unwrap_or((last.at, last.value as u64));

@@ -59,6 +59,11 @@ impl Scale {
         Growth::of_bytes(self.verdict_unit(), series, per_unit, self.per_epoch(per_unit))
     }
 
+    /// Does as much work lie between any two boundaries? By the second, it hangs on the machine.
+    pub(crate) fn has_equal_phases(self) -> bool {
+        self.unit != Unit::Seconds
+    }
+
     /// The unit of its verdicts.
     pub(crate) fn verdict_unit(self) -> VerdictUnit {
         match self.unit {

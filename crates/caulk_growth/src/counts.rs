@@ -6,9 +6,11 @@ use crate::series::Series;
 use crate::{JudgeOptions, Judgement, Point, judge, shape};
 
 /// Judges a length, or another exact count, at boundaries: `grows` where it rose at most of them and did so lately,
-/// `plateaus` where it rose and stopped (a buffer that filled). Three readings are enough.
-pub fn judge_counts(points: &[Point]) -> Judgement {
-    let options = JudgeOptions { minimum_effect: 0.0, relative_effect: 0.0, ..JudgeOptions::default() };
+/// `plateaus` where it rose and stopped (a buffer that filled). Three readings are enough. `equal_phases`: see
+/// [`JudgeOptions::equal_phases`]; by the second, a program that other work on the machine slows down adds less for a while.
+pub fn judge_counts(points: &[Point], equal_phases: bool) -> Judgement {
+    let options =
+        JudgeOptions { minimum_effect: 0.0, relative_effect: 0.0, equal_phases, ..JudgeOptions::default() };
     let series = Series::new(points, &options);
     let base = judge(points, &options);
     let verdict =
@@ -37,7 +39,7 @@ pub fn judge_counts(points: &[Point]) -> Judgement {
     if !rising_lately {
         return verdict(State::Plateaus, "grew and stopped");
     }
-    let slowing = shape::slows(&series.times, &series.values, &rates, 0.05, shape::SLOWING);
+    let slowing = shape::slows(&series.times, &series.values, &rates, 0.05, shape::slowing(equal_phases));
     if slowing && base.state != State::Grows {
         let more = Some(shape::until_settled(&rates, 0.0));
         return Judgement { more_needed: more, ..verdict(State::Undecided, "grows more and more slowly") };

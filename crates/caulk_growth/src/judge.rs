@@ -143,7 +143,7 @@ impl<'a> Judged<'a> {
     }
 
     fn slows(&self) -> bool {
-        let slowing = if self.equal_phases { shape::SLOWING } else { shape::SLOWING_BY_TIME };
+        let slowing = shape::slowing(self.equal_phases);
         shape::slows(self.times(), self.values(), &self.rates, self.significance, slowing)
     }
 

@@ -4,9 +4,9 @@ use crate::rank::{mann_kendall, median, spread_about_median};
 use crate::student;
 
 /// Rates that fall by less than this over the series may belong to a steady leak, ...
-pub(crate) const SLOWING: f64 = 0.88;
+const SLOWING: f64 = 0.88;
 /// ... and where they are per second, of a program that other work on the machine slows down.
-pub(crate) const SLOWING_BY_TIME: f64 = 0.7;
+const SLOWING_BY_TIME: f64 = 0.7;
 /// Rates that fall by more than this are slowing whatever the noise.
 const MUCH_SLOWER: f64 = 0.4;
 /// Rates that have fallen no lower than this, after this many of them, would take as long again to settle: then it takes
@@ -117,6 +117,11 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 fn without(a: &[f64], basis: &[f64]) -> Vec<f64> {
     let share = dot(a, basis) / dot(basis, basis);
     a.iter().zip(basis).map(|(x, y)| x - share * y).collect()
+}
+
+/// The part of themselves that rates must fall below to be slowing.
+pub(crate) fn slowing(equal_phases: bool) -> f64 {
+    if equal_phases { SLOWING } else { SLOWING_BY_TIME }
 }
 
 /// Rates that fall, by a test or by far: the mark of something that fills.

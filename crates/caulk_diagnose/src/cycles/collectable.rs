@@ -104,7 +104,7 @@ fn growth_of(
     if points.len() < enough || last.at <= first.at {
         return None;
     }
-    let judgement = judge_counts(&points);
+    let judgement = judge_counts(&points, scale.has_equal_phases());
     // Censuses at steps lie close together: the whole rise over the whole time says more than a median of rates.
     let mean = (last.value - first.value) / (last.at - first.at);
     Some((judgement, mean))

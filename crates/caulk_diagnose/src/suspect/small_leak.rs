@@ -28,7 +28,7 @@ const MEANT: f64 = 4.0 * 1024.0 * 1024.0;
 /// Standing of a thing that grows by so many bytes per unit, which is less than what the process's growth is judged by.
 pub(super) fn standing(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> Standing {
     let is_history = suspect.class() == LeakClass::UnboundedHistory;
-    if judged.is_small() && is_history && bytes * suspect.rate.span < MEANT {
+    if judged.is_small() && is_history && gained(bytes, suspect) < MEANT {
         return Standing::Light;
     }
     let counts = |scale: &Scale| counts(bytes, *scale) || (judged.is_small() && bytes >= judged.least);
@@ -41,6 +41,11 @@ pub(super) fn standing(suspect: &Suspect<'_>, bytes: f64, judged: &Judged) -> St
         scale.seconds.filter(|seconds| *seconds > 0.0).map_or(0.0, |seconds| bytes / seconds * DAY);
     let much = judged.room.map_or(MUCH, |room| MUCH.min(PART_OF_ROOM * room));
     if certain && in_a_day >= much { Standing::Partial } else { Standing::Light }
+}
+
+/// What it has gained over the run: seen to be gained, or all that it holds if one element keeps as much as the next.
+fn gained(bytes: f64, suspect: &Suspect<'_>) -> f64 {
+    (bytes * suspect.rate.span).max(suspect.rate.kept())
 }
 
 /// Is it most of what the process gains?
