@@ -64,7 +64,7 @@ pub(crate) fn is_nameless(finding: &Claim) -> bool {
     finding.sites.is_empty() && finding.holder.is_empty()
 }
 
-/// The lines that account for growth of which so much is `open`, those of `found` left out.
+/// The lines that account for the `open` part of the growth, those of `found` left out.
 pub(crate) fn findings(
     files: &Files<'_>,
     process: &Process<'_>,

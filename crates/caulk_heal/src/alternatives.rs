@@ -1,7 +1,7 @@
 //! Edits to try for a finding besides its own fix.
 
 use caulk_check::Texts;
-use caulk_core::{Applicability, Finding, Fix, Group, LeakClass};
+use caulk_core::{Applicability, Cause, Finding, Fix, Group, LeakClass};
 use caulk_python::{Analysis, EditTry, Project, SourceFile, TryKind};
 
 /// Edits at the lines of a finding, in an order that its class suggests. If other places have the same pattern, the same kind of
@@ -15,6 +15,7 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
         let analysis = Analysis::new(project);
         let lines = analysis.lines(file);
         let mut tries = lines.tries(site.line, &site.function);
+        tries.extend(chain(finding).and_then(|(newest, link)| lines.cut_chain(site.line, newest, link)));
         let twins = finding.twins.iter().filter(|twin| twin.file == site.file);
         let others: Vec<Vec<EditTry>> =
             twins.map(|twin| lines.tries(twin.line, &lines.function_at(twin.line))).collect();
@@ -22,6 +23,9 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
             tries.iter().filter_map(|one| with_twins(&tries, one, &others)).collect();
         tries.splice(0..0, together);
         found.extend(tries);
+    }
+    if is_named_elsewhere(finding, texts) {
+        found.retain(|one| one.kind != TryKind::Drop);
     }
     let graphs = finding.pinned.as_ref().is_some_and(|pinned| pinned.graph_nodes > 0);
     found.retain(|one| graphs || finding.class.group() == Group::Graph || !is_about_graphs(one));
@@ -62,6 +66,21 @@ fn with_twins(tries: &[EditTry], one: &EditTry, others: &[Vec<EditTry>]) -> Opti
     (all.edits.len() > one.edits.len()).then_some(all)
 }
 
+/// The newest object of a chain as its line writes it, and the attribute that refers to the one before.
+fn chain(finding: &Finding) -> Option<(&str, &str)> {
+    let Cause::Grows(grows) = &finding.cause else { return None };
+    Some((&grows.container, grows.link.as_deref()?))
+}
+
+/// Whether other files than the one that fills the container have its name: they may read it.
+fn is_named_elsewhere(finding: &Finding, texts: &Texts) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let name = finding.container.rsplit(|c| !is_word(c)).next().filter(|name| !name.is_empty());
+    let is_here = |file: &str| finding.sites.iter().any(|site| site.file == file);
+    let has = |text: &str, name: &str| text.split(|c| !is_word(c)).any(|word| word == name);
+    name.is_some_and(|name| texts.iter().any(|(file, text)| !is_here(file) && has(text, name)))
+}
+
 /// Whether an edit takes away graphs and nothing else.
 fn is_about_graphs(one: &EditTry) -> bool {
     let ends = |content: &str| content.ends_with(".detach()") || content.contains("no_grad()");
@@ -84,15 +103,15 @@ fn copies(one: &EditTry) -> bool {
 }
 
 /// Kinds of edits, the most promising first.
-fn order(group: Group) -> [TryKind; 7] {
-    use TryKind::{Array, Bound, Clear, Collect, Place, Release, Value};
+fn order(group: Group) -> [TryKind; 8] {
+    use TryKind::{Array, Bound, Clear, Collect, Drop, Place, Release, Value};
     match group {
-        Group::Graph => [Value, Clear, Bound, Release, Place, Array, Collect],
+        Group::Graph => [Value, Drop, Clear, Bound, Release, Place, Array, Collect],
         Group::Reference | Group::Figure | Group::Resource => {
-            [Collect, Release, Bound, Clear, Place, Value, Array]
+            [Collect, Release, Drop, Bound, Clear, Place, Value, Array]
         }
-        Group::Loading => [Array, Bound, Clear, Release, Place, Value, Collect],
-        _ => [Bound, Clear, Value, Release, Place, Array, Collect],
+        Group::Loading => [Drop, Array, Bound, Clear, Release, Place, Value, Collect],
+        _ => [Drop, Bound, Clear, Value, Release, Place, Array, Collect],
     }
 }
 

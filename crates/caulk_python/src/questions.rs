@@ -170,4 +170,10 @@ impl Lines<'_> {
     pub fn tries(&self, line: u32, function: &str) -> Vec<EditTry> {
         fixes::tries(self, line, &query::plain_function(function))
     }
+
+    /// The edit that cuts a chain behind a line which binds its newest object to `newest`: each refers to the one before it
+    /// through `link`.
+    pub fn cut_chain(&self, line: u32, newest: &str, link: &str) -> Option<EditTry> {
+        fixes::cut_chain(self, line, newest, link)
+    }
 }

@@ -200,6 +200,8 @@ pub enum TryKind {
     Array,
     /// When garbage is collected.
     Collect,
+    /// Whether it is kept at all.
+    Drop,
 }
 
 /// An edit that may end a leak and may do harm; a run shows which.

@@ -1,23 +1,31 @@
 //! Edits that may end a leak and may do harm: only a run with one shows which. Bold where the other fixes are careful.
 
 mod arrays;
+mod chains;
 mod closed;
+mod collected;
 mod emptied;
 mod library;
 mod limits;
 mod moved;
 mod places;
 mod released;
+mod segments;
 mod stored;
+mod torch;
 mod ungraphed;
+mod unread;
 
 use caulk_core::{Edit, Fix};
 
 use super::{
     bound, clear, clone, close_figure, detach, float, grad_none, remove_handle, traceback, uncache, zero_grad,
 };
+pub(crate) use chains::cut as cut_chain;
+
+use crate::index::CallRecord;
 use crate::lines::Lines;
-use crate::query::grows_at;
+use crate::query::{grows_at, spot};
 use crate::sites::{EditTry, GrowSite, TryKind};
 
 /// Edits to try for growth at a line, the most promising of each kind first.
@@ -34,8 +42,11 @@ pub(crate) fn tries(file: &Lines<'_>, line: u32, function: &str) -> Vec<EditTry>
     found.extend(released::releases(file, line));
     found.extend(closed::closes(file, function));
     found.extend(library::begins_again(file, line));
-    found.extend(library::collects(file));
+    found.extend(collected::left_on(file));
+    found.extend(collected::by_the_loop(file, line, function));
     found.extend(moved::out_of_loop(file, line));
+    let called = file.index.calls.iter().filter(|call| spot(file, call.place.statement).covers(line));
+    found.extend(called.flat_map(|call| of_call(file, call)));
     found.extend(ungraphed::without_graphs(file, line, function));
     found.retain(|one| !one.edits.is_empty());
     let mut seen: Vec<Vec<Edit>> = Vec::new();
@@ -45,6 +56,20 @@ pub(crate) fn tries(file: &Lines<'_>, line: u32, function: &str) -> Vec<EditTry>
         new
     });
     found
+}
+
+/// Edits to a call that keeps something by design, or leaves it to the program.
+fn of_call(file: &Lines<'_>, call: &CallRecord) -> Vec<EditTry> {
+    let known = [
+        library::forgets_calls(file, call),
+        library::logs_text(file, call),
+        library::waits(file, call),
+        segments::unlinked(file, call),
+        torch::profiles_once(file, call),
+        torch::workers_end(file, call),
+        unread::not_set(file, call),
+    ];
+    known.into_iter().flatten().collect()
 }
 
 /// Edits to what is stored, how much of it, and for how long.
@@ -60,8 +85,8 @@ fn of_site(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
         (TryKind::Bound, bound(file, site)),
         (TryKind::Clear, clear(file, site)),
     ];
-    let mut found: Vec<EditTry> =
-        careful.into_iter().filter_map(|(kind, fix)| Some(of_fix(kind, fix?))).collect();
+    let mut found: Vec<EditTry> = unread::not_kept(file, site).into_iter().collect();
+    found.extend(careful.into_iter().filter_map(|(kind, fix)| Some(of_fix(kind, fix?))));
     found.extend(stored::values(file, site));
     found.extend(limits::limits(file, site));
     found.extend(emptied::clears_after_reading(file, site));

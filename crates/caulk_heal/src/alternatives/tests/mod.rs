@@ -1,4 +1,5 @@
-use caulk_core::{Settled, Site, SiteRole};
+use caulk_core::wire::ContainerKind;
+use caulk_core::{Grower, Grows, Rate, Settled, Site, SiteRole, VerdictUnit, Why};
 
 use super::*;
 
@@ -281,4 +282,199 @@ fn a_cycle_begins_again_and_the_collector_stays_on() {
     assert!(all.iter().all(|text| text.contains("gc.disable()")), "{all:#?}");
     let all = edited(LeakClass::ReferenceCycle, text, 7, "<module>");
     assert!(!all[0].contains("gc.disable()"), "{all:#?}");
+}
+
+#[test]
+fn what_nothing_reads_is_not_kept() {
+    let text = "\
+import copy
+
+class Average:
+    def __init__(self):
+        self.members = []
+
+    def add(self, model):
+        self.members.append(copy.deepcopy(model))
+";
+    let all = edited(LeakClass::UnboundedHistory, text, 8, "Average.add");
+    assert!(all[0].contains("    def add(self, model):\n        copy.deepcopy(model)\n"), "{all:#?}");
+    let read = format!("{text}\n    def count(self):\n        return len(self.members)\n");
+    let all = edited(LeakClass::UnboundedHistory, &read, 8, "Average.add");
+    assert!(!all.iter().any(|text| text.contains("        copy.deepcopy(model)\n")), "{all:#?}");
+    let keyed =
+        "seen = {}\nfor epoch in range(9):\n    rows = epoch\n    seen[draw()] = rows\n    step(rows)\n";
+    let all = edited(LeakClass::GlobalAccumulation, keyed, 4, "<module>");
+    assert!(all[0].contains("    rows = epoch\n    draw()\n    step(rows)\n"), "{all:#?}");
+    let set = "def run(self, number, value):\n    setattr(self, f'seen_{number}', value)\n";
+    let all = edited(LeakClass::UnboundedHistory, set, 2, "run");
+    assert!(with(&all, "pass").contains("def run(self, number, value):\n    pass\n"), "{all:#?}");
+    let looked_up = format!("{set}    return getattr(self, f'seen_{{number - 1}}')\n");
+    let all = edited(LeakClass::UnboundedHistory, &looked_up, 2, "run");
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+#[test]
+fn another_file_may_read_what_one_fills() {
+    let filled = "rows = []\ndef add(row):\n    rows.append(row)\n";
+    let site = Site {
+        role: SiteRole::Grows,
+        file: "m.py".into(),
+        line: 3,
+        end_line: 3,
+        column: 1,
+        function: "add".into(),
+        text: String::new(),
+        cell: None,
+    };
+    let finding = Finding::new(Settled {
+        sites: vec![site],
+        container: "rows".into(),
+        ..Settled::of(LeakClass::GlobalAccumulation)
+    });
+    let drops = |texts: &Texts| {
+        alternatives(&finding, texts).iter().any(|fix| fix.description.starts_with("Nothing reads"))
+    };
+    let mut texts = Texts::from([("m.py".to_owned(), filled.to_owned())]);
+    assert!(drops(&texts));
+    texts.insert("other.py".to_owned(), "import m\nprint(len(m.rows))\n".to_owned());
+    assert!(!drops(&texts));
+}
+
+#[test]
+fn a_chain_is_cut_behind_the_one_before() {
+    let text = "\
+class Step:
+    def __init__(self, before):
+        self.before = before
+
+class Agent:
+    def act(self):
+        self.latest = Step(self.latest)
+        return 1
+";
+    let site = Site {
+        role: SiteRole::Grows,
+        file: "m.py".into(),
+        line: 7,
+        end_line: 7,
+        column: 1,
+        function: "Agent.act".into(),
+        text: String::new(),
+        cell: None,
+    };
+    let texts = Texts::from([("m.py".to_owned(), text.to_owned())]);
+    let finding = |link: &str| {
+        let grows = Grows {
+            class: LeakClass::UnboundedHistory,
+            grower: Grower::Kind(ContainerKind::Chain),
+            container: "self.latest".into(),
+            link: Some(link.into()),
+            others: 0,
+            rate: Rate::new(1.0, VerdictUnit::Epoch),
+            elements: 1.0,
+            why: Why::Class,
+        };
+        Finding::new(Settled {
+            sites: vec![site.clone()],
+            cause: Cause::Grows(grows),
+            ..Settled::of(LeakClass::UnboundedHistory)
+        })
+    };
+    let cuts = |link: &str| {
+        let all = alternatives(&finding(link), &texts);
+        all.iter().find(|fix| fix.description.starts_with("Keep the one before")).cloned()
+    };
+    let fix = cuts("before").expect("an edit");
+    let edits: Vec<_> = fix.edits.iter().collect();
+    let changed = caulk_check::edited(&texts, &edits).expect("it fits").remove("m.py").unwrap_or_default();
+    let expected = "\
+        self.latest = Step(self.latest)
+        if self.latest.before is not None:
+            self.latest.before.before = None
+        return 1
+";
+    assert!(changed.contains(expected), "{changed}");
+    assert!(cuts("inner").is_none());
+}
+
+#[test]
+fn calls_that_keep_by_design_are_written_so_that_they_do_not() {
+    let log = "for epoch in range(9):\n    log.debug('weights %s of %d', rows(epoch), epoch)\n";
+    let all = edited(LeakClass::LogRecordsKept, log, 2, "<module>");
+    with(&all, "    log.debug('weights %s of %d' % (rows(epoch), epoch))\n");
+    let one = "for epoch in range(9):\n    log.debug('weights %s', rows(epoch))\n";
+    with(
+        &edited(LeakClass::LogRecordsKept, one, 2, "<module>"),
+        "log.debug('weights %s' % (rows(epoch),))\n",
+    );
+    let pool = "for epoch in range(9):\n    pool.submit(upload, epoch)\n";
+    with(
+        &edited(LeakClass::UnboundedQueue, pool, 2, "<module>"),
+        "    pool.submit(upload, epoch).result()\n",
+    );
+    let mock =
+        "from unittest import mock\nboard = mock.Mock()\nfor epoch in range(9):\n    board.add(epoch)\n";
+    with(
+        &edited(LeakClass::CallsRecorded, mock, 4, "<module>"),
+        "    board.add(epoch)\n    board.reset_mock()\n",
+    );
+    let loader = "loader = DataLoader(rows, persistent_workers=True)\n";
+    with(
+        &edited(LeakClass::LoaderPerEpoch, loader, 1, "<module>"),
+        "DataLoader(rows, persistent_workers=False)",
+    );
+    let profiler = "\
+from torch.profiler import profile
+
+def main():
+    profiler = profile(record_shapes=True)
+    profiler.start()
+    for epoch in range(9):
+        train()
+";
+    let all = edited(LeakClass::ProfilerLeftOn, profiler, 4, "main");
+    let once = with(
+        &all,
+        "profile(record_shapes=True, schedule=torch.profiler.schedule(wait=0, warmup=1, active=1, repeat=1))",
+    );
+    assert!(
+        once.contains("        train()\n        profiler.step()\n")
+            && once.contains("import torch.profiler\n"),
+        "{once}"
+    );
+}
+
+#[test]
+fn segments_are_unlinked_where_they_are_closed_last() {
+    let alone = "\
+def write(values):
+    segment = SharedMemory(create=True, size=9)
+    segment.close()
+";
+    with(
+        &edited(LeakClass::SharedMemoryLeft, alone, 2, "write"),
+        "    segment.close()\n    segment.unlink()\n",
+    );
+    let read =
+        format!("{alone}\n\ndef read(name):\n    other = SharedMemory(name=name)\n    other.close()\n");
+    let all = edited(LeakClass::SharedMemoryLeft, &read, 2, "write");
+    with(&all, "    other.close()\n    other.unlink()\n");
+    assert!(!all.iter().any(|text| text.contains("segment.unlink()")), "{all:#?}");
+}
+
+#[test]
+fn the_collector_runs_once_in_each_turn_of_the_outermost_loop() {
+    let text = "\
+class Trial:
+    def __init__(self):
+        self.logger = Logger(self)
+
+def main():
+    for epoch in range(9):
+        trial = Trial()
+        trial.run()
+";
+    let all = edited(LeakClass::ReferenceCycle, text, 3, "Trial.__init__");
+    let collected = with(&all, "        trial.run()\n        gc.collect()\n");
+    assert!(collected.contains("import gc\n"), "{collected}");
 }

@@ -1,0 +1,89 @@
+//! Entries that a file stores and never reads: not kept at all.
+
+use ruff_text_size::TextRange;
+
+use crate::edit::{remove_lines, replace};
+use crate::index::{Action, CallRecord, Nature};
+use crate::lines::Lines;
+use crate::query::last_name;
+use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
+
+/// Ways to find attributes by a computed name.
+const REFLECTION: [&str; 5] = ["getattr(", "vars(", "__dict__", "state_dict(", "buffers("];
+
+/// The value is made and not stored, if the file does no more than make and fill the container.
+pub(super) fn not_kept(file: &Lines<'_>, site: &GrowSite) -> Option<EditTry> {
+    let adds = matches!(site.kind, GrowKind::Append | GrowKind::Add | GrowKind::Subscript);
+    let op = file.index.ops.get(site.op).filter(|_| adds)?;
+    let name = last_name(&site.container);
+    if is_read(file, name) {
+        return None;
+    }
+    let key = site.key.as_deref().unwrap_or_default();
+    let description = format!("Nothing reads `{}`: do not keep what is stored in it.", site.container);
+    edit(
+        file,
+        file.index.statements[op.place.statement].range,
+        &[key, &site.value.as_ref()?.text],
+        description,
+    )
+}
+
+/// The same of `setattr(self, f"seen_{n}", value)` and `self.register_buffer(f"seen_{n}", value)`, if the file looks up no
+/// attribute by a computed name.
+pub(super) fn not_set(file: &Lines<'_>, call: &CallRecord) -> Option<EditTry> {
+    let named = match (call.callee.last_name()?, call.arguments.as_slice()) {
+        ("setattr", [_, name, value]) | ("register_buffer", [name, value, ..]) => Some((name, value)),
+        _ => None,
+    };
+    let (name, value) = named.filter(|(name, _)| !name.value.text.starts_with(['"', '\'']))?;
+    let statement = file.index.statements[call.place.statement].range;
+    if statement != call.range || REFLECTION.iter().any(|way| file.source.text().contains(way)) {
+        return None;
+    }
+    let description = format!("Nothing reads attributes by such names: do not set {}.", name.value.text);
+    edit(file, statement, &["", &value.value.text], description)
+}
+
+/// Instead of a statement, those of its expressions that call something.
+fn edit(file: &Lines<'_>, statement: TextRange, parts: &[&str], description: String) -> Option<EditTry> {
+    let calls: Vec<&str> = parts.iter().copied().filter(|part| part.contains('(')).collect();
+    let edit = match calls.as_slice() {
+        [] if has_neighbour(file, statement) => remove_lines(file, statement)?,
+        [] => replace(file, statement, "pass"),
+        calls => replace(file, statement, calls.join("; ")),
+    };
+    Some(EditTry { kind: TryKind::Drop, description, edits: vec![edit] })
+}
+
+/// Whether the file has the name anywhere but where it is bound to something empty, or gets longer.
+fn is_read(file: &Lines<'_>, name: &str) -> bool {
+    let bound = file.index.assignments.iter().filter(|assignment| {
+        assignment.target.last_name() == Some(name) && assignment.nature == Nature::Empty
+    });
+    let fills = |action: Action| {
+        matches!(action, Action::Grow(GrowKind::Append | GrowKind::Add | GrowKind::Subscript) | Action::Reset)
+    };
+    let filled = file.index.ops.iter().filter(|op| op.path.last_name() == Some(name) && fills(op.action));
+    let known: Vec<TextRange> =
+        bound.map(|assignment| assignment.target_range).chain(filled.map(|op| op.container)).collect();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let text = file.source.text();
+    text.match_indices(name).any(|(at, _)| {
+        let whole = !text[..at].ends_with(is_word) && !text[at + name.len()..].starts_with(is_word);
+        let is_known =
+            || known.iter().any(|range| (range.start().to_usize()..range.end().to_usize()).contains(&at));
+        whole && !is_known()
+    })
+}
+
+/// Whether a statement of the same indentation stands before or behind it.
+fn has_neighbour(file: &Lines<'_>, statement: TextRange) -> bool {
+    let (first, last) = (file.source.line_of(statement.start()), file.source.line_of(statement.end()));
+    let own = file.source.indentation(statement.start());
+    let is_beside = |line: Option<&str>| {
+        let line = line.unwrap_or_default();
+        line.strip_prefix(own).is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+    };
+    is_beside(file.source.line(first - 1)) || is_beside(file.source.line(last + 1))
+}
