@@ -1,10 +1,11 @@
 //! Entries that a file stores and never reads: not kept at all.
 
-use ruff_text_size::TextRange;
+use ruff_text_size::{TextRange, TextSize};
 
 use crate::edit::{remove_lines, replace};
-use crate::index::{Action, CallRecord, Nature};
+use crate::index::{Action, CallRecord, Nature, Op};
 use crate::lines::Lines;
+use crate::path::{Path, Step};
 use crate::query::last_name;
 use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
 
@@ -58,23 +59,29 @@ fn edit(file: &Lines<'_>, statement: TextRange, parts: &[&str], description: Str
 
 /// Whether the file has the name anywhere but where it is bound to something empty, or gets longer.
 fn is_read(file: &Lines<'_>, name: &str) -> bool {
-    let bound = file.index.assignments.iter().filter(|assignment| {
-        assignment.target.last_name() == Some(name) && assignment.nature == Nature::Empty
-    });
-    let fills = |action: Action| {
-        matches!(action, Action::Grow(GrowKind::Append | GrowKind::Add | GrowKind::Subscript) | Action::Reset)
+    let fills = |action: Action| match action {
+        Action::Grow(kind) => {
+            matches!(kind, GrowKind::Append | GrowKind::Add | GrowKind::Subscript | GrowKind::Assign)
+        }
+        action => action == Action::Reset,
     };
-    let filled = file.index.ops.iter().filter(|op| op.path.last_name() == Some(name) && fills(op.action));
-    let known: Vec<TextRange> =
-        bound.map(|assignment| assignment.target_range).chain(filled.map(|op| op.container)).collect();
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let text = file.source.text();
-    text.match_indices(name).any(|(at, _)| {
-        let whole = !text[..at].ends_with(is_word) && !text[at + name.len()..].starts_with(is_word);
-        let is_known =
-            || known.iter().any(|range| (range.start().to_usize()..range.end().to_usize()).contains(&at));
-        whole && !is_known()
-    })
+    let mine = file.index.ops.iter().filter(|op| op.path.last_name() == Some(name));
+    let (filled, other): (Vec<&Op>, Vec<&Op>) = mine.partition(|op| fills(op.action));
+    let is_known = |at: TextSize| filled.iter().any(|op| op.container.start() == at);
+    let names = |path: &Path| {
+        path.root_name() == Some(name)
+            || path
+                .steps
+                .iter()
+                .any(|step| matches!(step, Step::Attr(known) | Step::Key(known) if known == name))
+    };
+    let bound =
+        file.index.assignments.iter().filter(|assignment| assignment.target.last_name() == Some(name));
+    !other.is_empty()
+        || file.index.named_reads.contains(name)
+        || bound.into_iter().any(|assignment| assignment.nature != Nature::Empty)
+        || file.index.reads.iter().any(|(path, place)| names(path) && !is_known(place.offset))
+        || file.index.calls.iter().any(|call| names(&call.callee) && !is_known(call.callee_range.start()))
 }
 
 /// Whether a statement of the same indentation stands before or behind it.
