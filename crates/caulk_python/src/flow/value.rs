@@ -305,7 +305,7 @@ pub struct Value {
     /// The objects it may refer to.
     pub objects: Few<ObjectId, 6>,
     /// Places that it was computed from by differentiable operations.
-    pub carried: Few<PlaceId, 4>,
+    pub carried: Few<PlaceId, 10>,
     /// The constant that it is.
     pub literal: Literal,
     /// What made its graph, else what made it.
@@ -318,7 +318,7 @@ impl Value {
         kinds: Kinds::NONE_OF_ALL,
         traits: Traits::NONE_OF_ALL,
         objects: Few { len: 0, cut: false, items: [ObjectId::ZERO; 6] },
-        carried: Few { len: 0, cut: false, items: [PlaceId(0); 4] },
+        carried: Few { len: 0, cut: false, items: [PlaceId(0); 10] },
         literal: Literal::Any,
         origin: None,
     };

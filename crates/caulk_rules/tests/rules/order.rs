@@ -131,9 +131,10 @@ fn a_model_may_have_any_number_of_parameters() {
 
 #[test]
 fn a_cap_that_was_hit_is_a_problem() {
-    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let before: String = names.map(|name| format!("    {name} = start\n")).concat();
-    let step: String = names.map(|name| format!("        {name} = net({name})\n")).concat();
+    let names: Vec<String> = ('a'..='p').map(String::from).collect();
+    let each = |line: &dyn Fn(&String) -> String| names.iter().map(line).collect::<String>();
+    let before = each(&|name| format!("    {name} = start\n"));
+    let step = each(&|name| format!("        {name} = net({name})\n"));
     let sum = names.join(" + ");
     let text = format!(
         "\
