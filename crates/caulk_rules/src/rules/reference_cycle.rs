@@ -26,7 +26,7 @@ fn check(cx: &mut Context<'_>) {
     let mut told = Vec::new();
     for bind in cx.analysis.binds() {
         let target = bind.target;
-        if let Some(back) = back_reference(cx, bind)
+        if let Some(back) = back_reference(cx, bind, off.is_some())
             && !told.contains(&target)
         {
             told.push(target);
@@ -38,6 +38,8 @@ fn check(cx: &mut Context<'_>) {
 /// Where the collector is switched off, while no loop collects or switches it on again.
 struct Off {
     call: CallFact,
+    /// A loop switches it off again and again, which makes sense only if it is switched on in between.
+    in_loop: bool,
     /// A loop collects under a condition that nobody knows.
     doubted: bool,
 }
@@ -46,17 +48,22 @@ fn collector_off(cx: &Context<'_>) -> Option<Off> {
     let off = cx.analysis.calls(&["gc.disable"]).into_iter().find(|call| call.root != Root::Test)?;
     let repeats = |call: &CallFact| call.around.iter().any(|id| cx.analysis.repeats(*id));
     let mut again = cx.analysis.calls(&["gc.enable", "gc.collect"]).into_iter().filter(repeats).peekable();
-    let doubted = again.peek().is_some();
+    let (in_loop, doubted) = (repeats(&off), again.peek().is_some());
     let doubtful = |call: CallFact| call.guards.has(Guards::CONDITION) && !call.guards.has(Guards::MODULO);
-    again.all(doubtful).then_some(Off { call: off, doubted })
+    again.all(doubtful).then_some(Off { call: off, in_loop, doubted })
 }
 
-fn back_reference(cx: &Context<'_>, bind: BindFact) -> Option<Back> {
+/// `off`: nobody collects.
+fn back_reference(cx: &Context<'_>, bind: BindFact, off: bool) -> Option<Back> {
     let Place::Field(child, name) = bind.place else { return None };
     if bind.root == Root::Test || !matches!(cx.analysis.object(child).shape, Shape::Instance(_)) {
         return None;
     }
-    let held = bind.value.objects.iter().any(|parent| gathers(cx, parent, child, name));
+    let held = bind
+        .value
+        .objects
+        .iter()
+        .any(|parent| gathers(cx, parent, child, name) || off && has(cx, parent, child, name));
     if !held {
         return None;
     }
@@ -81,6 +88,13 @@ fn gathers(cx: &Context<'_>, parent: ObjectId, child: ObjectId, back: Symbol) ->
         })
 }
 
+/// Whether an object has another as an attribute of another name.
+fn has(cx: &Context<'_>, parent: ObjectId, child: ObjectId, back: Symbol) -> bool {
+    let known = cx.analysis.object(parent);
+    matches!(known.shape, Shape::Instance(_))
+        && known.fields.iter().any(|(name, value)| *name != back && value.objects.contains(child))
+}
+
 fn report(cx: &mut Context<'_>, back: &Back, off: Option<&Off>) {
     let target = cx.text(back.bind.target);
     let until = match off {
@@ -95,6 +109,7 @@ fn report(cx: &mut Context<'_>, back: &Back, off: Option<&Off>) {
     chain.extend(off.map(|off| cx.link(off.call.at, "cycles are not collected from here on")));
     chain.extend(cx.through(back.exposure));
     let more = off.map(|off| cx.site(SiteRole::ReleasesMissing, off.call.at, off.call.function));
+    let leads = off.is_some_and(|off| off.in_loop);
     let proof = Proof {
         repeats: repeats_through(cx.analysis, &[back.exposure.through, back.exposure.inner]),
         unreleased: match off {
@@ -109,4 +124,7 @@ fn report(cx: &mut Context<'_>, back: &Back, off: Option<&Off>) {
     diagnostic.scope = back.exposure.scope;
     diagnostic.chain = chain;
     diagnostic.sites.extend(more);
+    if leads {
+        diagnostic.sites.reverse();
+    }
 }
