@@ -501,7 +501,8 @@ fn function(run: &Run, activation: ActivationId) -> FunctionId {
 
 /// Whether a call is a constructor's.
 fn constructs(run: &Run, activation: ActivationId) -> bool {
-    run.function(function(run, activation)).name.ends_with("__init__")
+    let name = &run.function(function(run, activation)).name;
+    ["__init__", "__post_init__"].iter().any(|constructor| name.ends_with(constructor))
 }
 
 /// A training loop over a handful of things: models, seeds, stages.

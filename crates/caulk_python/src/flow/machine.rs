@@ -134,6 +134,8 @@ pub(crate) struct Machine<'p> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Names {
     init: Symbol,
+    /// What a dataclass calls when its fields are set.
+    post_init: Symbol,
     call: Symbol,
     forward: Symbol,
     enter: Symbol,
@@ -158,6 +160,7 @@ impl<'p> Machine<'p> {
         let scopes = Scopes::new(project, &mut symbols);
         let names = Names {
             init: symbols.intern("__init__"),
+            post_init: symbols.intern("__post_init__"),
             call: symbols.intern("__call__"),
             forward: symbols.intern("forward"),
             enter: symbols.intern("__enter__"),

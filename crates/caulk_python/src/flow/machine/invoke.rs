@@ -13,8 +13,12 @@ use crate::flow::machine::frame::Frame;
 use crate::flow::machine::{Callee, Machine};
 use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
+use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Traits, Value};
 use crate::project::Location;
+
+/// Classes that a class gets fields from.
+const MOST_BASES: usize = 8;
 
 impl<'p> Machine<'p> {
     /// Calls a method of an object of the project by name.
@@ -200,25 +204,23 @@ impl<'p> Machine<'p> {
         } else {
             self.fill_fields(class, object, given);
             self.fill_defaults(f, class, object, at);
+            if self.class_member(class, self.names.post_init).is_some() {
+                self.call_method_named(f, object, self.names.post_init, &[], &[], call);
+            }
         }
         value
     }
 
     /// What a dataclass or named tuple does with its arguments.
     pub(super) fn fill_fields(&mut self, class: ClassId, object: ObjectId, given: &Given) {
-        let body = &self.scopes.class(class).definition.body;
-        let names: Vec<&str> = body
-            .iter()
-            .filter_map(|stmt| match stmt {
-                ast::Stmt::AnnAssign(field) => match &*field.target {
-                    Expr::Name(name) => Some(name.id.as_str()),
-                    _ => None,
-                },
-                _ => None,
-            })
-            .collect();
-        for (name, value) in names.iter().zip(&given.positional) {
-            let name = self.symbols.intern(name);
+        let mut names: Vec<Symbol> = Vec::new();
+        for (.., name) in self.fields(class) {
+            let name = self.symbols.at(&name.node_index, name.id.as_str());
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        for (name, value) in names.into_iter().zip(&given.positional) {
             self.heap.set_field(object, name, *value);
         }
         for (name, value) in &given.named {
@@ -228,24 +230,44 @@ impl<'p> Machine<'p> {
 
     /// Containers that a dataclass makes for each object: `field(default_factory=list)`.
     fn fill_defaults(&mut self, f: &mut Frame, class: ClassId, object: ObjectId, at: Location) {
-        let definition = self.scopes.class(class);
-        let file = definition.file;
-        for stmt in &definition.definition.body {
-            let ast::Stmt::AnnAssign(field) = stmt else { continue };
-            let (Expr::Name(name), Some(Expr::Call(call))) = (&*field.target, field.value.as_deref()) else {
-                continue;
-            };
-            let factory = call.arguments.find_keyword("default_factory");
-            let Some(shape) = factory.and_then(|factory| factory_shape(&factory.value)) else { continue };
+        for (owner, field, name) in self.fields(class) {
+            let Some(Expr::Call(call)) = field.value.as_deref() else { continue };
+            // `factory` in attrs.
+            let given =
+                ["default_factory", "factory"].iter().find_map(|name| call.arguments.find_keyword(name));
+            let Some(shape) = given.and_then(|factory| factory_shape(&factory.value)) else { continue };
+            let file = self.scopes.class(owner).file;
             let made = self.heap.object(shape, Some(located(file, call)), Maker::Receiver(object));
             f.event(What::Birth(made), at);
             let name = self.symbols.at(&name.node_index, name.id.as_str());
             self.heap.set_field(object, name, Value::object(made));
         }
     }
+
+    /// The fields that a class and its bases declare, those of a base first.
+    fn fields(&self, class: ClassId) -> Vec<(ClassId, &'p ast::StmtAnnAssign, &'p ast::ExprName)> {
+        let mut lineage = vec![class];
+        let mut at = 0;
+        while at < lineage.len() && lineage.len() < MOST_BASES {
+            let bases = self.bases_of(lineage[at]);
+            lineage.extend(bases.into_iter().filter(|base| *base != class));
+            at += 1;
+        }
+        let mut fields = Vec::new();
+        for owner in lineage.into_iter().rev() {
+            for stmt in &self.scopes.class(owner).definition.body {
+                if let ast::Stmt::AnnAssign(field) = stmt
+                    && let Expr::Name(name) = &*field.target
+                {
+                    fields.push((owner, field, name));
+                }
+            }
+        }
+        fields
+    }
 }
 
-/// What a factory makes, by its name.
+/// What a factory makes, by its name or by what its `lambda` returns: containers without a bound.
 fn factory_shape(factory: &Expr) -> Option<Shape> {
     match factory {
         Expr::Name(name) => match name.id.as_str() {
@@ -253,6 +275,16 @@ fn factory_shape(factory: &Expr) -> Option<Shape> {
             "dict" | "OrderedDict" => Some(Shape::Dict),
             "set" => Some(Shape::Set),
             "deque" => Some(Shape::Deque),
+            _ => None,
+        },
+        Expr::Lambda(lambda) => match &*lambda.body {
+            Expr::List(_) => Some(Shape::List),
+            Expr::Dict(_) => Some(Shape::Dict),
+            Expr::Call(call) => match last_name(&call.func)? {
+                "defaultdict" => Some(Shape::Dict),
+                _ if call.arguments.is_empty() => factory_shape(&call.func),
+                _ => None,
+            },
             _ => None,
         },
         _ => None,

@@ -446,11 +446,13 @@ fn fields_of(class: &str) -> impl Iterator<Item = &str> {
     fields.into_iter().flat_map(str::split_whitespace)
 }
 
-/// What is drawn hardly comes back, unless it is a whole number.
+/// What is drawn hardly comes back, unless it is a whole number of not too many.
 fn drawn(name: &str, given: &Given) -> Traits {
     const FEW: i64 = 16;
-    let whole = name.rsplit('.').next().is_some_and(|last| WHOLE_NUMBERS.contains(&last));
-    if !whole {
+    const MANY_BITS: i64 = 32;
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let bits = given.positional.first().filter(|_| last == "getrandbits").map(|value| value.literal);
+    if !WHOLE_NUMBERS.contains(&last) || matches!(bits, Some(Literal::Int(bits)) if bits >= MANY_BITS) {
         return Traits::UNIQUE;
     }
     let bounds = given.positional.iter().take(2).map(|value| match value.literal {
@@ -459,7 +461,9 @@ fn drawn(name: &str, given: &Given) -> Traits {
     });
     match bounds.collect::<Option<Vec<i64>>>().as_deref() {
         Some([low, high]) if (high - low).abs() <= FEW => Traits::NONE_OF_ALL,
+        Some([low, high]) if (high - low).abs() >> (MANY_BITS - 1) > 0 => Traits::UNIQUE,
         Some([high]) if *high <= FEW => Traits::NONE_OF_ALL,
+        Some([high]) if *high >> (MANY_BITS - 1) > 0 => Traits::UNIQUE,
         _ => Traits::DRAWN,
     }
 }

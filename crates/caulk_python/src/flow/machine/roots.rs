@@ -31,8 +31,10 @@ impl Machine<'_> {
     fn run_constructors(&mut self) {
         for class in (0..self.scopes.classes.len() as u32).map(ClassId) {
             let object = self.anybody(class);
-            if let Some(function) = self.method(class, "__init__") {
-                self.run_method(function, object, Root::Uncalled, true);
+            for name in ["__init__", "__post_init__"] {
+                if let Some(function) = self.method(class, name) {
+                    self.run_method(function, object, Root::Uncalled, true);
+                }
             }
         }
     }

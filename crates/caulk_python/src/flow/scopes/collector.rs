@@ -272,7 +272,7 @@ impl<'p> Collector<'_, 'p> {
     fn bind_field(&mut self, attribute: &ast::ExprAttribute) {
         let constructs = self.open.last().is_some_and(|open| {
             let name = self.scopes.functions[open.id.0 as usize].name;
-            self.symbols.name(name) == "__init__"
+            matches!(self.symbols.name(name), "__init__" | "__post_init__")
         });
         if !constructs || self.loops > 0 {
             let name = self.symbols.at(&attribute.attr.node_index, attribute.attr.as_str());
