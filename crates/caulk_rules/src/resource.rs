@@ -43,7 +43,7 @@ pub(crate) fn given_back_late(
     kind: &Kind,
     counts: impl Fn(&CallFact) -> bool,
 ) -> Vec<(CallFact, Exposure, CallFact)> {
-    let (back, elsewhere) = (cx.analysis.calls(kind.given_back), cx.analysis.calls(ELSEWHERE));
+    let (back, elsewhere) = (cx.analysis.releasing_calls(kind.given_back), cx.analysis.calls(ELSEWHERE));
     let mut found: Vec<(CallFact, Exposure, CallFact)> = Vec::new();
     for made in cx.analysis.calls(kind.made) {
         let known = found.iter().any(|(known, ..)| known.at == made.at);
@@ -66,7 +66,7 @@ pub(crate) fn given_back_late(
 
 /// Calls that give something back, or hand it to somebody who may.
 pub(crate) fn given_back(cx: &Context<'_>, names: &[&str]) -> Vec<CallFact> {
-    cx.analysis.calls(&[names, ELSEWHERE].concat())
+    cx.analysis.releasing_calls(&[names, ELSEWHERE].concat())
 }
 
 /// Whether what a call makes reaches one of these calls.

@@ -59,6 +59,14 @@ impl Analysis {
         self.calls_that(|name, _| wanted.contains(&name))
     }
 
+    /// The same of functions that give something back, without those that an exception follows: a program that goes on has
+    /// not come by.
+    pub fn releasing_calls(&self, names: &[&str]) -> Vec<CallFact> {
+        let mut calls = self.calls(names);
+        calls.retain(|call| !call.guards.has(Guards::RAISES));
+        calls
+    }
+
     /// Every noted call of a library's function that gives something of these kinds, once for every way there.
     pub fn calls_giving(&self, kinds: Kinds) -> Vec<CallFact> {
         self.calls_that(|_, result| result.kinds.has(kinds))

@@ -68,11 +68,19 @@ impl Guards {
     pub const SUCCESS: Self = Self(128);
     /// ... that is true for the steps or epochs that are among some.
     pub const CHOSEN: Self = Self(256);
+    /// In a branch that ends with an exception: a program that goes on was not there.
+    pub const RAISES: Self = Self(512);
 
     /// Both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// What is in `other`, too.
+    #[must_use]
+    pub const fn only(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// Whether anything of `other` is in it.

@@ -42,9 +42,11 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// Conditions around an event inside the innermost loop: what is asked before a loop says nothing of its turns.
+    /// Conditions around an event inside the innermost loop: what is asked before a loop says nothing of its turns, unless an
+    /// exception follows.
     pub(crate) fn guards_at(&self, loops: &[LoopId], event: &Event) -> Guards {
-        if loops.is_empty() { self.guards.with(event.guards) } else { event.guards }
+        let around = if loops.is_empty() { self.guards } else { self.guards.only(Guards::RAISES) };
+        around.with(event.guards)
     }
 
     /// How many loops around an event do not repeat it: what is called once in a loop is not repeated by it.
@@ -181,6 +183,8 @@ impl Lifetimes {
                     births.push(born);
                 }
             }
+            // Only an exception is followed by it.
+            What::Release { .. } | What::Reset { .. } if guards.has(Guards::RAISES) => {}
             What::Release { object, how } => {
                 let known = self.releases.entry(object).or_default();
                 known.extend((known.len() < MAX_RELEASES).then(|| released(how, chain)));

@@ -25,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(cx: &mut Context<'_>) {
-    let removed = cx.analysis.calls(&["torch.utils.hooks.RemovableHandle.remove"]);
+    let removed = cx.analysis.releasing_calls(&["torch.utils.hooks.RemovableHandle.remove"]);
     let offered = Offered::new(cx);
     let mut classes = Vec::new();
     for call in cx.analysis.calls_giving(Kinds::HANDLE) {

@@ -47,7 +47,8 @@ struct Off {
 fn collector_off(cx: &Context<'_>) -> Option<Off> {
     let off = cx.analysis.calls(&["gc.disable"]).into_iter().find(|call| call.root != Root::Test)?;
     let repeats = |call: &CallFact| call.around.iter().any(|id| cx.analysis.repeats(*id));
-    let mut again = cx.analysis.calls(&["gc.enable", "gc.collect"]).into_iter().filter(repeats).peekable();
+    let mut again =
+        cx.analysis.releasing_calls(&["gc.enable", "gc.collect"]).into_iter().filter(repeats).peekable();
     let (in_loop, doubted) = (repeats(&off), again.peek().is_some());
     let doubtful = |call: CallFact| call.guards.has(Guards::CONDITION) && !call.guards.has(Guards::MODULO);
     again.all(doubtful).then_some(Off { call: off, in_loop, doubted })

@@ -9,7 +9,7 @@ use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
 use crate::flow::machine::binding::counted;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::guards::{guard, is_latched, is_main_guard, negated};
+use crate::flow::machine::guards::{end_of, guard, is_latched, is_main_guard, negated};
 use crate::flow::scopes::located;
 use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Value};
@@ -108,7 +108,8 @@ impl<'p> Machine<'p> {
         let mut falls_through = true;
         let recording = f.recording;
         let (under, beside) = recording_asked(&stmt.test, recording);
-        f.guards = outer.with(guard(&stmt.test)).with(self.latch(&stmt.test, true, &stmt.body));
+        let latch = self.latch(&stmt.test, true, &stmt.body);
+        f.guards = outer.with(guard(&stmt.test)).with(latch).with(end_of(&stmt.body));
         self.narrow(f, &stmt.test, true);
         f.live = !self.is_switched(f, &stmt.test, &test, false);
         f.recording = under;
@@ -130,6 +131,7 @@ impl<'p> Machine<'p> {
                 falls_through = false;
                 f.guards = outer.with(negated(&stmt.test));
             }
+            f.guards = f.guards.with(end_of(&clause.body));
             self.suite(f, &clause.body);
             ends.push((std::mem::replace(&mut f.slots, otherwise.clone()), f.live));
             f.live = comes_by;
@@ -324,7 +326,7 @@ impl<'p> Machine<'p> {
                 let name = self.symbols.intern(name.as_str());
                 self.set_name(f, name, Value::of(Kinds::EXCEPTION));
             }
-            f.guards = outer.with(Guards::CAUGHT);
+            f.guards = outer.with(Guards::CAUGHT).with(end_of(&handler.body));
             self.suite(f, &handler.body);
             f.guards = outer;
             ends.push((f.slots.clone(), f.live));

@@ -56,7 +56,7 @@ fn kept_object(cx: &Context<'_>, call: &CallFact) -> Option<(ObjectId, Exposure)
 
 /// Whether a callback of an object is taken back: `atexit.unregister(run.finish)`.
 fn is_unregistered(cx: &Context<'_>, kept: ObjectId) -> bool {
-    cx.analysis.calls(&["atexit.unregister"]).iter().any(|call| {
+    cx.analysis.releasing_calls(&["atexit.unregister"]).iter().any(|call| {
         call.given.iter().flat_map(|(_, value)| referred_to(cx, value)).any(|object| object == kept)
     })
 }
