@@ -59,8 +59,8 @@ impl Analysis {
         self.calls_that(|name, _| wanted.contains(&name))
     }
 
-    /// The same of functions that give something back, without those that an exception follows: a program that goes on has
-    /// not come by.
+    /// The same of functions that give something back, without those that an exception follows: a run without one has not
+    /// come by.
     pub fn releasing_calls(&self, names: &[&str]) -> Vec<CallFact> {
         let mut calls = self.calls(names);
         calls.retain(|call| !call.guards.has(Guards::RAISES));

@@ -68,7 +68,7 @@ impl Guards {
     pub const SUCCESS: Self = Self(128);
     /// ... that is true for the steps or epochs that are among some.
     pub const CHOSEN: Self = Self(256);
-    /// In a branch that ends with an exception: a program that goes on was not there.
+    /// In a branch that ends with an exception: a run without one was not there.
     pub const RAISES: Self = Self(512);
 
     /// Both.

@@ -12,7 +12,7 @@ pub(super) fn is_main_guard(test: &Expr) -> bool {
     matches!(test, Expr::Compare(compare) if matches!(&*compare.left, Expr::Name(name) if name.id.as_str() == "__name__"))
 }
 
-/// What the end of a branch says of its statements.
+/// The guards of a branch by its last statement.
 pub(super) fn end_of(branch: &[Stmt]) -> Guards {
     if matches!(branch.last(), Some(Stmt::Raise(_))) { Guards::RAISES } else { Guards::default() }
 }
