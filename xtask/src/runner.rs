@@ -1,17 +1,14 @@
 //! How tests are run, Rust and Python.
 
 use crate::environment::Environment;
-use crate::package::Build;
 use crate::process::Cmd;
 
 /// At most one Python test per core, and at most four because of memory: each is a process that imports torch. An idle worker
 /// takes over tests of others.
 const AT_A_TIME: [&str; 6] = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "worksteal"];
 
-/// Words for Cargo that run the tests of a workspace: by nextest where that is installed. The profile is the one of the package
-/// that the tests drive, so that a crate is compiled once.
-pub(crate) fn runner() -> Vec<&'static str> {
-    let profile = Build::Develop.profile();
+/// Words for Cargo that run the tests of a workspace with a profile: by nextest where that is installed.
+pub(crate) fn runner(profile: &'static str) -> Vec<&'static str> {
     if Cmd::cargo().args(["nextest", "--version"]).works() {
         vec!["nextest", "run", "--no-fail-fast", "--cargo-profile", profile]
     } else {

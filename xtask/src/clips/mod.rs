@@ -51,7 +51,7 @@ pub(crate) fn check(workspace: &Workspace, fix: bool) -> anyhow::Result<()> {
 pub(crate) fn test(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow::Result<()> {
     console::step("caulk-clips: Rust tests");
     ffmpeg::prepare(workspace)?;
-    cargo(workspace).args(runner()).arg("--workspace").args(FEATURES).run().or_hint(
+    cargo(workspace).args(runner("dev")).arg("--workspace").args(FEATURES).run().or_hint(
         "Rust tests failed",
         "run one alone in the folder caulk-clips: `cargo test --package CRATE NAME`",
     )?;

@@ -64,10 +64,11 @@ fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow:
         }
     };
     let began = SystemTime::now();
-    let tested = cargo().args(runner()).args(["--workspace"]).run();
+    // The profile of what the tests drive: a crate is compiled once.
+    let profile = Build::Develop.profile();
+    let tested = cargo().args(runner(profile)).args(["--workspace"]).run();
     slowest::print(workspace, began);
     tested.or_hint("Rust tests failed", "run one alone with `cargo test --package CRATE NAME`")?;
-    let profile = Build::Develop.profile();
     cargo().args(["test", "--workspace", "--doc", "--quiet", "--profile", profile]).run().or_hint(
         "examples in the documentation failed",
         "run them alone with `cargo test --package CRATE --doc`",
