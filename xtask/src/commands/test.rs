@@ -64,7 +64,7 @@ fn rust(workspace: &Workspace, environment: &Environment, full: bool) -> anyhow:
         }
     };
     let began = SystemTime::now();
-    // The profile of what the tests drive: a crate is compiled once.
+    // The profile of the command that the tests drive: most crates are compiled once.
     let profile = Build::Develop.profile();
     let tested = cargo().args(runner(profile)).args(["--workspace"]).run();
     slowest::print(workspace, began);
